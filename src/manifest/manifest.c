@@ -215,7 +215,8 @@ static enum status stream_read(FILE *stream, char **text, size_t *length, struct
     return status;
 }
 
-/* A manifest whose programs run in the folder of `path`. Standard input lies in the working folder. */
+/* A manifest whose programs run in the folder of `path`. Standard input lies in the working
+ * folder. */
 static enum status parse_at(const char *path, const char *name, const char *text, size_t length,
                             struct manifest **manifest, struct error *error)
 {

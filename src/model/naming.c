@@ -62,8 +62,8 @@ static struct group *group_add(struct naming *naming, const char *label,
     return &naming->groups[naming->count++];
 }
 
-/* Axis `i` of the first configuration: a parameter, of a program an axis, because all else of it follows
- * from those. Its name, and its text in `config`. False: there is no such axis. */
+/* Axis `i` of the first configuration: a parameter, of a program an axis, because all else of it
+ * follows from those. Its name, and its text in `config`. False: there is no such axis. */
 static bool axis_text(const struct config *first, size_t i, const struct config *config,
                       char name[WORKLOAD_STRING], char text[WORKLOAD_VALUE_TEXT])
 {

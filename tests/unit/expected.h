@@ -1,4 +1,5 @@
-/* What the reference of a configuration gives, for tests that compute the same in another way. For tests only. */
+/* What the reference of a configuration gives, for tests that compute the same in another way. For
+ * tests only. */
 #ifndef ROOFSWEEP_TEST_EXPECTED_H
 #define ROOFSWEEP_TEST_EXPECTED_H
 

@@ -1,4 +1,5 @@
-/* A workload that is in no table: free texts, no model, no reference. And what every row of the table promises. */
+/* A workload that is in no table: free texts, no model, no reference. And what every row of the
+ * table promises. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -334,8 +335,8 @@ static void no_model_is_said(void **state)
     record_clear(&record);
 }
 
-/* A plan of two made-up sizes and a matmul: the dry run shows "-", and the two are handed out first,
- * in the manifest's order. */
+/* A plan of two made-up sizes and a matmul: the dry run shows "-", and the two are handed out
+ * first, in the manifest's order. */
 static void no_model_is_first(void **state)
 {
     (void)state;

@@ -32,8 +32,8 @@ static void matmul_by_hand(void **state)
     free(w);
 }
 
-/* In fp8 the second matrix lies column by column. All inputs are exact in e4m3: multiples of 2^-9, of
- * four bits. */
+/* In fp8 the second matrix lies column by column. All inputs are exact in e4m3: multiples of 2^-9,
+ * of four bits. */
 static void matmul_of_fp8_by_hand(void **state)
 {
     (void)state;
@@ -141,7 +141,8 @@ static void linear_by_hand(void **state)
     free(dy);
 }
 
-/* The softmax as it is defined, of small scores; a query sees two keys, with a mask the first sees one. */
+/* The softmax as it is defined, of small scores; a query sees two keys, with a mask the first sees
+ * one. */
 static void attention_by_hand(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The reference of convolutions, against values by hand, and of their layers and steps by differences. */
+/* The reference of convolutions, against values by hand, and of their layers and steps by
+ * differences. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

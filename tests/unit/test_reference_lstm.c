@@ -1,4 +1,5 @@
-/* The reference of recurrent layers, against one step after the other by the formulas of their cells. */
+/* The reference of recurrent layers, against one step after the other by the formulas of their
+ * cells. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +14,8 @@
 #include "model/workloads/lstm.h"
 #include "parsed.h"
 
-/* What a unit becomes, by the formulas that PyTorch's pages have for these cells. `a`: input product and
- * bias of each gate, `b`: the recurrent one. */
+/* What a unit becomes, by the formulas that PyTorch's pages have for these cells. `a`: input
+ * product and bias of each gate, `b`: the recurrent one. */
 static double cell_plain(enum lstm_kind kind, const double a[4], const double b[4], double h,
                          double *c)
 {

@@ -1,4 +1,5 @@
-/* A file that is made aside: hostile names in its folder, links, full disks, and nothing left over. */
+/* A file that is made aside: hostile names in its folder, links, full disks, and nothing left
+ * over. */
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -196,7 +197,8 @@ static pid_t killed_with_a_name(const char *output)
     return pid;
 }
 
-/* What a killed process has left goes with the next publishing of the same output; nobody else's does. */
+/* What a killed process has left goes with the next publishing of the same output; nobody else's
+ * does. */
 static void test_leftovers_are_swept(void **state)
 {
     (void)state;

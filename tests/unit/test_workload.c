@@ -45,8 +45,8 @@ static void names_are_all_listed(void **state)
     free(some);
 }
 
-/* The identity of every configuration ever measured hangs on its text. The hashes are those of rows that
- * were measured before there were later parameters. */
+/* The identity of every configuration ever measured hangs on its text. The hashes are those of rows
+ * that were measured before there were later parameters. */
 static void texts_and_hashes_stay(void **state)
 {
     (void)state;
@@ -345,7 +345,8 @@ static void costs(void **state)
     }
 }
 
-/* FLOP/byte in fp16 of Table 1 in NVIDIA's "GPU Performance Background User's Guide", as it rounds. */
+/* FLOP/byte in fp16 of Table 1 in NVIDIA's "GPU Performance Background User's Guide", as it
+ * rounds. */
 static void intensities_of_the_guide(void **state)
 {
     (void)state;
@@ -384,7 +385,8 @@ static int64_t pixels_met(int64_t size, int64_t out, int64_t kernel, int64_t pad
     return count;
 }
 
-/* A 1x1 kernel with stride 2 reads a quarter of its input; a gradient of the input is written whole. */
+/* A 1x1 kernel with stride 2 reads a quarter of its input; a gradient of the input is written
+ * whole. */
 static void what_is_not_touched_does_not_count(void **state)
 {
     (void)state;

@@ -5,7 +5,8 @@
 #include "model/reference.h"
 
 /* clang-format off */
-static const char *const attention_implementation_words[] = {"auto", "cudnn", "onednn", "cblas", "plain", NULL};
+static const char *const attention_implementation_words[] = {"auto", "cudnn", "onednn", "cblas",
+                                                             "plain", NULL};
 static const char *const causal_words[] = {"no", "yes", NULL};
 
 static const struct parameter attention_parameters[] = {

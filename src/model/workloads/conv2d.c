@@ -9,7 +9,8 @@
 static const char *const layout_words[] = {"nhwc", "nchw", "auto", NULL};
 static const char *const conv2d_pass_words[] = {"forward", "backward-data", "backward-filter",
                                                 "backward", "training", NULL};
-static const char *const conv2d_implementation_words[] = {"auto",   "cudnn",  "onednn", "im2col", "direct", "tiled", "plain", NULL};
+static const char *const conv2d_implementation_words[] = {"auto",   "cudnn",  "onednn", "im2col",
+                                                          "direct", "tiled", "plain", NULL};
 static const char *const activation_words[] = {"none", "relu", "sigmoid", "tanh", NULL};
 static const char *const bias_words[] = {"no", "yes", NULL};
 static const char *const fusion_words[] = {"auto", "fused", "separate", NULL};
@@ -21,7 +22,8 @@ static const struct parameter conv2d_parameters[] = {
     WORKLOAD_LATER_SERIES("activation", activation_words, "none", "function of the output"),
     WORKLOAD_ALGORITHM(conv2d_algorithm_words),
     WORKLOAD_INTEGER("batch", 1048576, "16", "images"),
-    WORKLOAD_LATER_SERIES("bias", bias_words, "no", "a number for each filter, added to the output"),
+    WORKLOAD_LATER_SERIES("bias", bias_words, "no",
+                          "a number for each filter, added to the output"),
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("channels", 1048576, "64", "input channels"),
     WORKLOAD_INTEGER("dilation", 1024, "1", "pixels from one kernel element to the next"),
@@ -31,7 +33,8 @@ static const struct parameter conv2d_parameters[] = {
     WORKLOAD_INTEGER("groups", 1048576, "1", "channel groups; must divide channels and filters"),
     WORKLOAD_INTEGER("height", 65536, "112", "input pixels"),
     WORKLOAD_IMPLEMENTATION(conv2d_implementation_words, "auto: the device's best library"),
-    {"kernel", PARAMETER_EXTENT, false, 1, 1024, NULL, "3", "pixels, height or heightxwidth", ROLE_NONE, false},
+    {"kernel", PARAMETER_EXTENT, false, 1, 1024, NULL, "3", "pixels, height or heightxwidth",
+     ROLE_NONE, false},
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("layout", layout_words, "nhwc",
                     "order of the tensors' dimensions; auto: the faster one"),
@@ -49,7 +52,8 @@ static const char *const conv2d_implementations[] = {
     "onednn: Intel oneDNN, on CPUs",
     "im2col: im2col and CBLAS, on CPUs",
     "direct: the definition in nested loops, on CPUs",
-    "tiled: a matrix product on tensor units by hand, on CUDA devices; forward, nhwc, fp16 and bf16",
+    "tiled: a matrix product on tensor units by hand, on CUDA devices; forward, nhwc, fp16 "
+    "and bf16",
     "plain: one thread for each element, as one would first write it",
     NULL,
 };

@@ -15,7 +15,8 @@ static const struct parameter elementwise_parameters[] = {
     WORKLOAD_INTEGER("elements", 68719476736, "16777216", "values, each by itself"),
     WORKLOAD_IMPLEMENTATION(elementwise_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
-    WORKLOAD_SERIES("operation", elementwise_operation_words, "relu", "what is done with each value; add: with two, scale: times a constant"),
+    WORKLOAD_SERIES("operation", elementwise_operation_words, "relu",
+                    "what is done with each value; add: with two, scale: times a constant"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
 };
 /* clang-format on */

@@ -10,18 +10,21 @@ static const char *const linear_accumulation_words[] = {"wide", "fast", NULL};
 static const char *const linear_activation_words[] = {"none", "relu", "gelu", NULL};
 static const char *const linear_bias_words[] = {"no", "yes", NULL};
 static const char *const linear_fusion_words[] = {"auto", "fused", "separate", NULL};
-static const char *const linear_pass_words[] = {"forward", "backward-data", "backward-weights", NULL};
-static const char *const linear_implementation_words[] = {"auto", "cublaslt", "onednn", "cblas", "plain", NULL};
+static const char *const linear_pass_words[] = {"forward", "backward-data", "backward-weights",
+                                                NULL};
+static const char *const linear_implementation_words[] = {"auto", "cublaslt", "onednn", "cblas",
+                                                          "plain", NULL};
 
 static const struct parameter linear_parameters[] = {
     WORKLOAD_LATER_SERIES("accumulation", linear_accumulation_words, "wide",
-                          "of fp8: wide adds partial sums up in fp32, fast leaves all to the tensor units"),
-    WORKLOAD_SERIES("activation", linear_activation_words, "none", "function of each output; forward only"),
+          "of fp8: wide adds partial sums up in fp32, fast leaves all to the tensor units"),
+    WORKLOAD_SERIES("activation", linear_activation_words, "none",
+                    "function of each output; forward only"),
     WORKLOAD_INTEGER("batch", 1048576, "512", "samples"),
     WORKLOAD_SERIES("bias", linear_bias_words, "yes", "a number for each output, added to it"),
     WORKLOAD_CACHE,
     WORKLOAD_SERIES("fusion", linear_fusion_words, "auto",
-                    "bias and activation in the product's kernel, or behind it; auto: fused where it can be"),
+          "bias and activation in the product's kernel, or behind it; auto: fused where it can be"),
     WORKLOAD_IMPLEMENTATION(linear_implementation_words, "auto: the device's best library"),
     WORKLOAD_INTEGER("inputs", 1048576, "1024", "numbers of a sample that come in"),
     WORKLOAD_LAUNCH,

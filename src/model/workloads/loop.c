@@ -22,7 +22,8 @@ static const struct parameter shared_loop_parameters[] = {
     WORKLOAD_LAUNCH,
     WORKLOAD_PRECISION("of the values and the multiply-adds"),
     WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds of each value"),
-    WORKLOAD_INTEGER("tile", LOOP_TILE_MAX, "1024", "values that depend on each other, in one block's shared memory"),
+    WORKLOAD_INTEGER("tile", LOOP_TILE_MAX, "1024",
+                     "values that depend on each other, in one block's shared memory"),
     WORKLOAD_INTEGER("tiles", 67108864, "4096", "tiles, each independent of the others"),
 };
 /* clang-format on */

@@ -10,7 +10,7 @@ static const char *const matmul_sparsity_words[] = {"none", "2:4", NULL};
 
 static const struct parameter matmul_parameters[] = {
     WORKLOAD_LATER_SERIES("accumulation", matmul_accumulation_words, "wide",
-                          "of fp8: wide adds partial sums up in fp32, fast leaves all to the tensor units"),
+          "of fp8: wide adds partial sums up in fp32, fast leaves all to the tensor units"),
     WORKLOAD_CACHE,
     WORKLOAD_IMPLEMENTATION(matmul_implementation_words, "auto: the device's best library"),
     WORKLOAD_INTEGER("k", 1048576, "1024", "columns of the first matrix, rows of the second"),
@@ -18,7 +18,8 @@ static const struct parameter matmul_parameters[] = {
     WORKLOAD_INTEGER("m", 1048576, "1024", "rows of the first matrix and of the product"),
     WORKLOAD_INTEGER("n", 1048576, "1024", "columns of the second matrix and of the product"),
     WORKLOAD_PRECISION_LOW("of the matrices and the multiplications"),
-    WORKLOAD_LATER_SERIES("sparsity", matmul_sparsity_words, "none", "2:4: two of four neighbours along k of the first matrix are left, and half of the FLOPs"),
+    WORKLOAD_LATER_SERIES("sparsity", matmul_sparsity_words, "none",
+         "2:4: two of four neighbours along k of the first matrix are left, and half of the FLOPs"),
 };
 /* clang-format on */
 

@@ -18,14 +18,16 @@ static const struct parameter pool_parameters[] = {
     WORKLOAD_IMPLEMENTATION(pool_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("layout", pool_layout_words, "nhwc", "order of the tensors' dimensions"),
-    WORKLOAD_SERIES("operation", pool_operation_words, "max", "what is taken of a window; average: padding counts, as zeros"),
+    WORKLOAD_SERIES("operation", pool_operation_words, "max",
+                    "what is taken of a window; average: padding counts, as zeros"),
     {"padding", PARAMETER_PADDING, false, 0, 1024, NULL, "same",
      "pixels on each side; same: half the window, valid: none", ROLE_NONE, false},
     WORKLOAD_LATER_WORDS("pass", pool_pass_words, "forward", "what is computed", ROLE_PASS),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
     WORKLOAD_INTEGER("stride", 1024, "2", "pixels"),
     WORKLOAD_INTEGER("width", 65536, "112", "input pixels"),
-    {"window", PARAMETER_EXTENT, false, 1, 1024, NULL, "3", "pixels, height or heightxwidth", ROLE_NONE, false},
+    {"window", PARAMETER_EXTENT, false, 1, 1024, NULL, "3", "pixels, height or heightxwidth",
+     ROLE_NONE, false},
 };
 /* clang-format on */
 

@@ -5,7 +5,8 @@
 #include "model/reference.h"
 
 /* clang-format off */
-static const char *const softmax_implementation_words[] = {"auto", "cudnn", "onednn", "plain", NULL};
+static const char *const softmax_implementation_words[] = {"auto", "cudnn", "onednn", "plain",
+                                                           NULL};
 static const char *const softmax_pass_words[] = {"forward", "backward", NULL};
 
 static const struct parameter softmax_parameters[] = {
