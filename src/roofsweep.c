@@ -70,9 +70,7 @@ static enum status self_test(const struct options *options, struct error *error)
         device_kind_chosen(options->has_device ? options->device : DEVICE_AUTO);
     const char *program = chosen ? chosen->worker : device_kinds[0].worker;
     char path[4096];
-    enum status status = folder_of_program(path, sizeof path - NAME_MAX, error);
-    if (status)
-        return status;
+    TRY(folder_of_program(path, sizeof path - NAME_MAX, error));
     snprintf(path + strlen(path), NAME_MAX, "/%s", program);
     execl(path, program, "--self-test", (char *)NULL);
     return error_set(error, STATUS_DEVICE, "cannot start %s: %s", path, strerror(errno));
@@ -99,10 +97,8 @@ static enum status print_whole(const struct options *options, struct error *erro
 {
     struct printout printout;
     struct error printing;
-    enum status status = printout_open(&printout, error);
-    if (status)
-        return status;
-    status = print(options, printout.stream, error);
+    TRY(printout_open(&printout, error));
+    enum status status = print(options, printout.stream, error);
     enum status printed = printout_close(&printout, NULL, &printing);
     if (status == STATUS_OK && printed) {
         status = printed;

@@ -251,10 +251,7 @@ static struct executor_settings executor_settings_of(const struct sweep *sweep)
 static enum status open_executor(struct sweep *sweep, const struct binding *binding,
                                  struct error *error)
 {
-    enum status status =
-        folder_of_program(sweep->worker_folder, sizeof sweep->worker_folder, error);
-    if (status)
-        return status;
+    TRY(folder_of_program(sweep->worker_folder, sizeof sweep->worker_folder, error));
     struct executor_settings settings = executor_settings_of(sweep);
     settings.binding = *binding;
     sweep->transport = transport_create(sweep->comm);
@@ -600,9 +597,7 @@ static enum status end_loop(struct sweep *sweep, struct error *error)
 
 enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct error *error)
 {
-    enum status status = begin_session(sweep, argc, argv, error);
-    if (status)
-        return status;
+    TRY(begin_session(sweep, argc, argv, error));
     if (sweep->rank == 0)
         create_dispatcher(sweep);
     measure_roofs(sweep);
@@ -613,7 +608,7 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
         take_signal(sweep);
     executor_start(sweep->executor);
     run_loop(sweep);
-    status = end_loop(sweep, error);
+    enum status status = end_loop(sweep, error);
     if (!wait_for_ranks(sweep))
         return status;
     struct guard *guard = guard_all(sweep, short_patience, "agreeing on the outcome");

@@ -34,9 +34,7 @@ static enum status take_word(struct reading *r, struct error *error)
         char c = *r->next;
         if (c == '"' || c == '\'') {
             ++r->next;
-            enum status status = take_quoted(r, c, error);
-            if (status)
-                return status;
+            TRY(take_quoted(r, c, error));
             continue;
         }
         if (c == '\\' && *++r->next == '\0')

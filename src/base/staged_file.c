@@ -162,9 +162,7 @@ enum status staged_file_open(struct staged_file *file, const char *place, const 
                              struct error *error)
 {
     char target[LINK_TARGET];
-    enum status status = link_follow(output, target, error);
-    if (status)
-        return status;
+    TRY(link_follow(output, target, error));
     block_signals(&file->signals);
     file->fd = open_aside(place, target, 0600, true, file->path);
     file->named = file->fd < 0;
@@ -269,11 +267,9 @@ enum status staged_file_publish(const struct staged_file *file, const char *path
 {
     char target[LINK_TARGET];
     sigset_t before;
-    enum status status = link_follow(path, target, error);
-    if (status)
-        return status;
+    TRY(link_follow(path, target, error));
     block_signals(&before);
-    status = replace(file->fd, target, error);
+    enum status status = replace(file->fd, target, error);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status)
         error_prefix(error, "%s", path);

@@ -120,9 +120,7 @@ static enum status line_read(struct lines *lines, struct error *error)
     lines->number += 1;
     if (length && start[length - 1] == '\r')
         --length;
-    enum status status = bytes_check(start, length, error);
-    if (status)
-        return status;
+    TRY(bytes_check(start, length, error));
     memcpy(lines->line, start, length);
     lines->line[length] = '\0';
     line_trim(lines->line);

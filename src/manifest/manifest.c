@@ -59,9 +59,7 @@ static enum status workload_begin(struct reader *reader, const struct workload *
                                   const char *label, int line, struct error *error)
 {
     struct manifest *manifest = reader->manifest;
-    enum status status = label_check(reader, label, error);
-    if (status)
-        return status;
+    TRY(label_check(reader, label, error));
     if (manifest->section_count == SECTIONS_MAX)
         return error_set(error, STATUS_USAGE,
                          "more than %d workload sections; one section can have lists and ranges",

@@ -399,34 +399,25 @@ static enum status check_keys(json_t *object, enum request_op op, struct error *
     return STATUS_OK;
 }
 
-static enum status decode_key(const json_t *object, const struct key *key, struct request *request,
-                              struct error *error)
-{
-    const json_t *json = json_object_get(object, key->name);
-    if (!json)
-        return key->required_text ? error_set(error, STATUS_USAGE, "op %s needs %s",
-                                              op_words[request->op], key->required_text)
-                                  : STATUS_OK;
-    enum status status = value_decode(key, json, (char *)request + key->offset, error);
-    if (status)
-        error_prefix(error, "%s", key->name);
-    return status;
-}
-
 enum status request_decode(const char *line, struct request *request, struct error *error)
 {
     json_t *object;
     enum request_op op = REQUEST_DEVICES;
-    enum status status = line_load(line, &object, error);
-    if (status)
-        return status;
-    status = decode_op(object, &op, error);
+    TRY(line_load(line, &object, error));
+    enum status status = decode_op(object, &op, error);
     struct request decoded = request_default(op);
     if (status == STATUS_OK)
         status = check_keys(object, op, error);
-    for (const struct key *key = keys; key < keys + KEYS && status == STATUS_OK; ++key)
-        if (key_belongs(key, op))
-            status = decode_key(object, key, &decoded, error);
+    for (const struct key *key = keys; key < keys + KEYS && status == STATUS_OK; ++key) {
+        const json_t *json = json_object_get(object, key->name);
+        if (!key_belongs(key, op) || (!json && !key->required_text))
+            continue;
+        status = json ? value_decode(key, json, (char *)&decoded + key->offset, error)
+                      : error_set(error, STATUS_USAGE, "op %s needs %s", op_words[op],
+                                  key->required_text);
+        if (json && status)
+            error_prefix(error, "%s", key->name);
+    }
     json_decref(object);
     if (status)
         error_clean(error);
@@ -485,15 +476,6 @@ char *reply_encode(const struct reply *reply)
     return line_dump(object);
 }
 
-static enum status decode_count(const json_t *object, struct reply *reply, struct error *error)
-{
-    const json_t *count = json_object_get(object, "count");
-    reply->count = json_integer_value(count);
-    return json_is_integer(count)
-               ? STATUS_OK
-               : error_set(error, STATUS_SYSTEM, "a reply with devices, but no count of them");
-}
-
 /* Roofs that another version has and this one lacks are passed over. */
 static enum status decode_found(const json_t *object, struct reply *reply, struct error *error)
 {
@@ -511,66 +493,43 @@ static enum status decode_found(const json_t *object, struct reply *reply, struc
                                                                             : STATUS_OK;
 }
 
-static enum status decode_device(const json_t *object, struct reply *reply, struct error *error)
-{
-    enum status status = device_decode(json_object_get(object, "device"), &reply->device, error);
-    return status ? status : fields_check(device_fields, &reply->device, error);
-}
-
-static enum status decode_roof(const json_t *object, struct reply *reply, struct error *error)
-{
-    enum status status =
-        fields_decode(roof_fields, json_object_get(object, "roof"), &reply->roof, error);
-    return status ? status : fields_check(roof_fields, &reply->roof, error);
-}
-
-static enum status decode_record(const json_t *object, struct reply *reply, struct error *error)
-{
-    json_t *record = json_object_get(object, "record");
-    enum status status = record_decode(record, &reply->record, error);
-    if (status == STATUS_OK)
-        status = record_check(&reply->record, error);
-    if (status == STATUS_OK)
-        reply->record_json = json_incref(record);
-    return status;
-}
-
-static enum status decode_timed(const json_t *object, struct reply *reply, struct error *error)
-{
-    const char *text = json_string_value(json_object_get(object, "configuration"));
-    if (!text || strlen(text) >= sizeof reply->configuration)
-        return error_set(error, STATUS_SYSTEM, "a timed row without its configuration");
-    strcpy(reply->configuration, text);
-    return STATUS_OK;
-}
-
-static enum status decode_error(const json_t *object, struct reply *reply)
-{
-    const char *word_of_status = json_string_value(json_object_get(object, "status"));
-    const char *text = json_string_value(json_object_get(object, "text"));
-    int status = words_find(status_words, word_of_status ? word_of_status : "");
-    reply->status = status > 0 ? (enum status)status : STATUS_SYSTEM;
-    error_set(&reply->error, reply->status, "%s", text && *text ? text : "no reason given");
-    return STATUS_OK;
-}
-
 static enum status decode_body(const json_t *object, struct reply *reply, struct error *error)
 {
+    const json_t *count = json_object_get(object, "count");
+    const char *configuration = json_string_value(json_object_get(object, "configuration"));
+    const char *status_word = json_string_value(json_object_get(object, "status"));
+    const char *text = json_string_value(json_object_get(object, "text"));
+    json_t *record = json_object_get(object, "record");
+    int status;
     switch (reply->kind) {
     case REPLY_DEVICES:
-        return decode_count(object, reply, error);
+        reply->count = json_integer_value(count);
+        return json_is_integer(count)
+                   ? STATUS_OK
+                   : error_set(error, STATUS_SYSTEM, "a reply with devices, but no count of them");
     case REPLY_DEVICE:
-        return decode_device(object, reply, error);
+        TRY(device_decode(json_object_get(object, "device"), &reply->device, error));
+        return fields_check(device_fields, &reply->device, error);
     case REPLY_ROOFS:
         return decode_found(object, reply, error);
     case REPLY_ROOF:
-        return decode_roof(object, reply, error);
+        TRY(fields_decode(roof_fields, json_object_get(object, "roof"), &reply->roof, error));
+        return fields_check(roof_fields, &reply->roof, error);
     case REPLY_RECORD:
-        return decode_record(object, reply, error);
+        TRY(record_decode(record, &reply->record, error));
+        TRY(record_check(&reply->record, error));
+        reply->record_json = json_incref(record);
+        return STATUS_OK;
     case REPLY_TIMED:
-        return decode_timed(object, reply, error);
+        if (!configuration || strlen(configuration) >= sizeof reply->configuration)
+            return error_set(error, STATUS_SYSTEM, "a timed row without its configuration");
+        strcpy(reply->configuration, configuration);
+        return STATUS_OK;
     default:
-        return decode_error(object, reply);
+        status = words_find(status_words, status_word ? status_word : "");
+        reply->status = status > 0 ? (enum status)status : STATUS_SYSTEM;
+        error_set(&reply->error, reply->status, "%s", text && *text ? text : "no reason given");
+        return STATUS_OK;
     }
 }
 

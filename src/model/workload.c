@@ -247,9 +247,7 @@ enum status config_parse_as(const struct workload *workload, const char *text,
                          workload->name);
     struct config parsed = config_default(workload);
     while (rest) {
-        enum status status = item_parse(item_next(&rest), &parsed, error);
-        if (status)
-            return status;
+        TRY(item_parse(item_next(&rest), &parsed, error));
     }
     *config = parsed;
     return STATUS_OK;
@@ -278,9 +276,7 @@ void config_hash(const struct config *config, char hash[CONFIG_HASH_TEXT])
 enum status config_check(const struct config *config, struct error *error)
 {
     const struct workload *workload = config->workload;
-    enum status status = workload->check ? workload->check(config, error) : STATUS_OK;
-    if (status)
-        return status;
+    TRY(workload->check ? workload->check(config, error) : STATUS_OK);
     /* Beyond this, sizes in elements could leave the range of int64_t. */
     const double largest = 1e17;
     double memory = config_cost(config).memory;

@@ -87,9 +87,7 @@ enum status program_model_config(const struct config *program, const struct work
         struct value value;
         if (!program_axis(program, model->parameters[i].name, text))
             continue;
-        enum status status = parameter_parse(&model->parameters[i], text, &value, error);
-        if (status)
-            return status;
+        TRY(parameter_parse(&model->parameters[i], text, &value, error));
         config_set(&made, i, &value);
     }
     *config = made;
