@@ -1,8 +1,9 @@
 #!/bin/sh
 # Everything that a whole node is asked, one after the other, the most important first: all roofs, and the same 40
-# configurations on each GPU; how sweeps scale over the GPUs; the self-test on all of them at once; a storm of kills;
-# whether any GPU stands out. Each step is bounded, and the next one follows whatever comes out. Prints a line
-# for each step; files and logs are kept in FOLDER. Exit status 1: a step failed, or there was no time for it.
+# configurations on each GPU; how sweeps scale over the GPUs; the self-test on all of them at once; programs, which are
+# killed at random with their workers; whether any GPU stands out. Each step is bounded, and the next one follows
+# whatever comes out. Prints a line for each step; files and logs are kept in FOLDER. Exit status 1: a step failed, or
+# there was no time for it.
 # Usage: tests/bench/node.sh FOLDER [BUILD [GPUS]]
 # In the environment: WORKER, cuda (default) or cpu, with as many ranks as GPUS, which share the cores; STEPS, those
 # that run: "sweep scaling self-test storm compare" if nothing is said; NODE_SECONDS, for all of them: 540, of which
@@ -92,7 +93,8 @@ export ROUNDS=1 SINGLE=no TOGETHER=default BATCHES="${BATCHES:-16 32}"
 WORKER=$worker SECONDS_IN_ALL=$((limit - 7)) KEEP=$folder ALGORITHMS=$folder/algorithms.json \
     step "$limit" scaling "$root/tests/bench/scaling.sh" "$build" $(counts)
 [ "$worker" != cuda ] || step 90 self-test sh self-test.sh
-step 60 storm "$python" "$root/tests/bench/kills.py" --kills 4 --jobs 1 --worker "$worker" --ranks "$gpus" \
-    --build "$build"
+limit=$(room 60)
+step "$limit" storm "$python" "$root/tests/bench/kills.py" --programs "$((20 * gpus))" --kills 10 \
+    --limit "$((limit - 15))" --worker "$worker" --ranks "$gpus" --build "$build"
 step 30 compare "$python" "$root/postproc/roofsweep-post" compare node.nc
 [ "$failures" = 0 ]

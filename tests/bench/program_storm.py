@@ -77,13 +77,13 @@ class Storm:
         self.hits, self.over = collections.Counter(), threading.Event()
 
     def kill(self, chance):
-        """One victim at random, of a kind at random, once rows are measured."""
+        """One victim at random, of each kind in turn, once rows are measured."""
         while not self.over.wait(PAUSE[self.kind] * 2 * chance.random()):
             if not self.journal.look()["record"]:
                 continue
             if sum(self.hits.values()) >= self.tool.options.kills:
                 return
-            kind = chance.choice(VICTIMS)
+            kind = VICTIMS[sum(self.hits.values()) % len(VICTIMS)]
             victims = [pid for pid, program in those_in(self.folder) if role(program) == kind]
             if victims:
                 with contextlib.suppress(ProcessLookupError):
