@@ -52,7 +52,7 @@ def part(source, path, rows, devices, change=None):
         if variable.dims[0] in blank:
             words = variable.attrs.get("flag_meanings", "").split()
             none = len(words) - (words[-1] == "unknown") if words and "flag_values" in variable.attrs else -1
-            variable.values[:] = "" if variable.dtype.kind == "O" else variable.attrs.get("_FillValue", none)
+            variable.values[:] = "" if variable.dtype.kind in "OU" else variable.attrs.get("_FillValue", none)
     data = data.drop_vars("device_roof_node_spread", errors="ignore")
     if change:
         change(data)
