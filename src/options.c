@@ -19,14 +19,14 @@ static const char help_text[] =
     "       srun -n 8 roofsweep SWEEP.ini\n"
     "       mpirun -n 8 roofsweep SWEEP.ini\n"
     "\n"
-    "Measures every configuration of a manifest, one rank per GPU (or per set of CPU cores), against the\n"
-    "measured roofs of its device, into one NetCDF file.\n"
+    "Measures every configuration of a manifest, one rank per GPU (or per set of CPU cores),\n"
+    "against the measured roofs of its device, into one NetCDF file.\n"
     "\n"
     "  -o, --output FILE     where to write, instead of the manifest's output\n"
     "  -d, --device KIND     %s, instead of the manifest's device\n"
     "      --dry-run         print the plan and stop; needs no MPI, no GPU, writes nothing\n"
     "      --program COMMAND measure a program as a whole instead of a manifest, into program.nc\n"
-    "      --set KEY=VALUE   replace a key of the manifest: batch=16,32; LABEL.batch=16; iterations=5\n"
+    "      --set KEY=VALUE   replace a key of the manifest: batch=16,32; LABEL.batch=16\n"
     "      --only LABEL      leave out all other workload sections; may be given several times\n"
     "      --list [NAME]     print workloads, their parameters, defaults and implementations\n"
     "      --list chips      print the theoretical rates of known GPUs for each clock\n"
@@ -37,7 +37,7 @@ static const char help_text[] =
     "      --skip-damaged    with --gather: leave damaged lines out, and name them\n"
     "      --time-limit T    begin nothing that cannot end within T (45min; none) of the start;\n"
     "                        SLURM_JOB_END_TIME, where it is set, is a limit as well\n"
-    "      --self-test       count known work on the first GPU: what do its hardware counters say?\n"
+    "      --self-test       count known work on the first GPU: are its counters right?\n"
     "      --advice          say how to ask what limits each row, and what to try\n"
     "      --csv, --json     print the final table for programs: all rows, SI units\n"
     "      --markdown        print the final table in Markdown\n"
@@ -49,10 +49,11 @@ static const char help_text[] =
     "Read the file with roofsweep-post: tables, figures, a report, several files as one\n"
     "(merge), and which GPU is slower than the others (compare); roofsweep-post --help.\n"
     "\n"
-    "Exit status: 0 all configurations measured (or skipped with a reason); 1 a file, a library or MPI\n"
-    "failed; 2 command line or manifest wrong, nothing ran; 3 some configurations failed, or need more\n"
-    "than the time limit; 4 no usable device, or no hardware counters where they are required, or\n"
-    "(replicate) a device was lost before its end; 5 interrupted, or out of time: go on with --resume.\n";
+    "Exit status: 0 all configurations measured (or skipped with a reason); 1 a file, a library\n"
+    "or MPI failed; 2 command line or manifest wrong, nothing ran; 3 some configurations failed,\n"
+    "or need more than the time limit; 4 no usable device, or no hardware counters where they\n"
+    "are required, or (replicate) a device was lost before its end; 5 interrupted, or out of\n"
+    "time: go on with --resume.\n";
 
 enum exit_code exit_code_of(enum status status)
 {

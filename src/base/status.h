@@ -44,7 +44,7 @@ enum status error_append(struct error *error, enum status status, const char *fo
             return try_status;                                                                     \
     } while (0)
 
-#ifdef __clang_analyzer__ /* sees one file at a time, and so not that error_set returns its argument */
+#ifdef __clang_analyzer__ /* sees one file at a time: not that error_set returns its argument */
 #define error_set(error, status, ...)    (error_set(error, status, __VA_ARGS__), (status))
 #define error_append(error, status, ...) (error_append(error, status, __VA_ARGS__), (status))
 #endif

@@ -90,8 +90,8 @@ enum status program_section_take(struct section *section, const struct ini_line 
     if (!is_name(line->key + prefix))
         return error_set(
             error, STATUS_USAGE,
-            "'%s' is no name of an axis or of a variable, env.NAME, ungraphed.AXIS; allowed: letters, "
-            "digits and _, no digit first",
+            "'%s' is no name of an axis or of a variable, env.NAME, ungraphed.AXIS; allowed: "
+            "letters, digits and _, no digit first",
             line->key);
     line_find(program, line->key, &noted);
     TRY(ini_line_first(line, &noted, error));

@@ -1,5 +1,5 @@
-/* One piece of work to trace or to count. Whoever owns it repeats it as often as it is told, so that
- * a profiler saves and restores no memory. Plain data. */
+/* One piece of work to trace or to count. Whoever owns it repeats it as often as it is told, so
+ * that a profiler saves and restores no memory. Plain data. */
 #ifndef ROOFSWEEP_PROFILED_WORK_H
 #define ROOFSWEEP_PROFILED_WORK_H
 
@@ -11,8 +11,8 @@ struct profiled_work {
     enum status (*prepare)(void *argument, struct error *error); /* not counted, not traced */
     enum status (*run)(void *argument, struct error *error);
     void *argument;
-    /* Right before a run that is traced: launches one kernel, which is no part of the trace and keeps
-     * the device waiting while `run` enqueues. NULL: the device does not wait. */
+    /* Right before a run that is traced: launches one kernel, which is no part of the trace and
+     * keeps the device waiting while `run` enqueues. NULL: the device does not wait. */
     enum status (*hold)(void *argument, struct error *error);
 };
 

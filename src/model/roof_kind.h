@@ -1,7 +1,7 @@
 /* The kinds of roofs: one const table, which ranks and workers share.
  *
- * To add a kind: its row in ROOF_LIST, and a way to do it in the roofs.c of each device folder that has
- * it. Nothing else knows the kinds one by one. Plain C and C++, for kernels/. */
+ * To add a kind: its row in ROOF_LIST, and a way to do it in the roofs.c of each device folder that
+ * has it. Nothing else knows the kinds one by one. Plain C and C++, for kernels/. */
 #ifndef ROOFSWEEP_ROOF_KIND_H
 #define ROOFSWEEP_ROOF_KIND_H
 
@@ -12,7 +12,7 @@
 #include "model/workload.h"
 
 /* clang-format off */
-/* Rows that differ in one word. MEMORY and the others of the third arguments stand in roof_kind.c. */
+/* Rows that differ in one word. MEMORY and the other third arguments stand in roof_kind.c. */
 #define ROOFS_OF_LEVEL(X, LEVEL, text) \
     X(LEVEL##_READ, text " read", MEMORY(LEVEL, READ), "loads") \
     X(LEVEL##_WRITE, text " write", MEMORY(LEVEL, WRITE), "stores") \

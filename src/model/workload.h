@@ -52,8 +52,7 @@ struct expectation;
  * NaN where there is no model. */
 struct cost {
     double flops; /* floating-point operations; a multiply-add is 2 */
-    double
-        bytes; /* compulsory traffic: of each input what is needed, once; each output written once */
+    double bytes; /* compulsory traffic: what is needed of each input once, each output once */
     /* bytes that must be allocated for the tensors, without the library's workspace */
     double memory;
 };

@@ -505,11 +505,9 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
               record_status_name[record->status], record->error[0] ? ": " : "", record->error);
     /* What a reader of its time should know at once. */
     if (record->host_paced == 1)
-        log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration,
-                  time_mark_text('h'));
+        log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration, time_mark_text('h'));
     if (record->bimodal == 1)
-        log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration,
-                  time_mark_text('b'));
+        log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration, time_mark_text('b'));
     queue_done(dispatcher->queue, rank, item);
     dispatcher->failures += record->status == RECORD_FAILED;
     *stored = *record;

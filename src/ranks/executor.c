@@ -43,10 +43,9 @@ struct executor {
     bool worker_lost;   /* over the last request of executor_ask: it gave no answer */
     bool worker_hung;   /* that is, it took too long */
     /* what it measures */
-    struct request request; /* of STAGE_MEASURING */
-    int attempts;           /* of it, so far */
-    char (*waiting)
-        [WORKLOAD_TEXT]; /* owned: configurations that wait in the worker, in their order */
+    struct request request;         /* of STAGE_MEASURING */
+    int attempts;                   /* of it, so far */
+    char (*waiting)[WORKLOAD_TEXT]; /* owned: configurations that wait in the worker, in order */
     size_t waiting_count;
 };
 

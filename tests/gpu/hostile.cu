@@ -1,5 +1,6 @@
-/* Programs that do what a profiler does not expect: hostile MODE. Each launches LAUNCHES kernels of FLOPS floating-point
- * operations in its region, unless its mode says otherwise; tests/gpu/programs.sh says what comes out. */
+/* Programs that do what a profiler does not expect: hostile MODE. Each launches LAUNCHES kernels of
+ * FLOPS floating-point operations in its region, unless its mode says otherwise;
+ * tests/gpu/programs.sh says what comes out. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

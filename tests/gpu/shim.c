@@ -1,7 +1,7 @@
 /* Preloaded before CUPTI: makes it refuse. ROOFSWEEP_SHIM_CODE is the CUptiResult of
  * cuptiProfilerDeviceSupported; or, if ROOFSWEEP_SHIM_AFTER=N is set as well, of the N+1st and all
- * later calls of cuptiRangeProfilerSetConfig, one a collection, while the device counts as supported.
- * ROOFSWEEP_SHIM_CALLS names a file that gets a byte for each of these calls. */
+ * later calls of cuptiRangeProfilerSetConfig, one a collection, while the device counts as
+ * supported. ROOFSWEEP_SHIM_CALLS names a file that gets a byte for each of these calls. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Kernels whose modules come and go have the FLOPs that they have: nothing of what CUPTI knows of an unloaded
- * one passes for the next. Skipped (77) without a GPU, or where its counters are refused. */
+/* Kernels whose modules come and go have the FLOPs that they have: nothing of what CUPTI knows of
+ * an unloaded one passes for the next. Skipped (77) without a GPU, or where its counters are
+ * refused. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

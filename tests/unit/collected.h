@@ -34,7 +34,8 @@ static inline struct sender collected_sender(struct collected *collected)
     return (struct sender){.context = collected, .send = collect};
 }
 
-/* Takes the first message of this kind to this rank out; the caller frees it. NULL: there is none. */
+/* Takes the first message of this kind to this rank out; the caller frees it. NULL: there is none.
+ */
 static inline char *collected_take(struct collected *collected, int to, enum message_kind kind)
 {
     for (size_t i = 0; i < collected->count; ++i)

@@ -126,7 +126,8 @@ static void test_hostile_texts(void **state)
     results_destroy(results);
 }
 
-/* For programs: all rows, in SI units, what is missing empty or null, hostile text within its cell. */
+/* For programs: all rows, in SI units, what is missing empty or null, hostile text within its cell.
+ */
 static void test_formats(void **state)
 {
     (void)state;

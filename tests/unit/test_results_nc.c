@@ -179,8 +179,8 @@ static void test_unwritable(void **state)
     results_destroy(results);
 }
 
-/* A full disk, played by a limit to a file's size: an error, no crash of HDF5, and an older file stays
- * as it is. */
+/* A full disk, played by a limit to a file's size: an error, no crash of HDF5, and an older file
+ * stays as it is. */
 static void test_full_disk(void **state)
 {
     const struct folder *folder = *state;

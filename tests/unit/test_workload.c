@@ -81,7 +81,8 @@ static void texts_and_hashes_stay(void **state)
          "inputs=1024 outputs=4096 pass=forward precision=fp32",
          NULL},
         {true,
-         "elementwise cache=hot elements=16777216 implementation=auto operation=relu precision=fp32",
+         "elementwise cache=hot elements=16777216 implementation=auto operation=relu "
+         "precision=fp32",
          NULL},
         {true,
          "pool batch=16 cache=hot channels=64 height=112 implementation=auto layout=nhwc "
@@ -95,7 +96,8 @@ static void texts_and_hashes_stay(void **state)
          "softmax cache=hot columns=4096 implementation=auto pass=forward precision=fp32 rows=4096",
          NULL},
         {false,
-         "conv2d algorithm=fft batch=1 cache=cold channels=3 dilation=2 filters=8 groups=1 height=9 "
+         "conv2d algorithm=fft batch=1 cache=cold channels=3 dilation=2 filters=8 groups=1 "
+         "height=9 "
          "implementation=cudnn kernel=3x5 layout=nchw padding=7 pass=backward-filter "
          "precision=bf16 stride=1 width=1",
          "5be7864fbb661bf0d5a4ac74327c479f"},

@@ -24,10 +24,10 @@ enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct wor
 /* Frees what profile_trace keeps with the work. */
 void profile_release(struct work *work);
 
-/* How many blocks of a kernel a multiprocessor holds at a time: the least by its threads, registers,
- * shared memory and places for blocks, by the vendor's own formula. The formula supposes all of the
- * shared memory that the driver could give; what it gave before the launch may be less (shared_room).
- * FIELD_MISSING where the toolkit does not know the chip. */
+/* How many blocks of a kernel a multiprocessor holds at a time: the least by its threads,
+ * registers, shared memory and places for blocks, by the vendor's own formula. The formula supposes
+ * all of the shared memory that the driver could give; what it gave before the launch may be less
+ * (shared_room). FIELD_MISSING where the toolkit does not know the chip. */
 int64_t profile_blocks(const cudaOccDeviceProp *limits, const struct traced_kernel *traced);
 
 /* As device_ops.count_hardware: all rows in one collection. Those that profile_trace has traced. */

@@ -182,7 +182,7 @@ static void flops_list(struct selftest *test, const struct known_kernel *kernels
                           .blocks = blocks,
                           .launch = flops_launch,
                           /* What the vector units do is checked against the tensor pipe's
-                                  * moves as well. */
+                           * moves as well. */
                           .tensor =
                               is_tensor(kernel->quantity) ? kernel->quantity : QUANTITY_TENSOR_FP16,
                           .expected = {{kernel->quantity, kernel->flops * iterations * blocks,

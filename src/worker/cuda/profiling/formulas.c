@@ -46,8 +46,8 @@ static const struct formula_term tensor_fp8[] = {
     TERM(TENSOR("src_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp8_dst_fp32"), 1), END};
 static const struct formula_term tensor_fp8_and_below[] = { /* one counter for 4, 6 and 8 bits */
     TERM(TENSOR("src_fp4_fp6_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp4_fp6_fp8_dst_fp32"), 1), END};
-/* Of instructions for 4 bits alone. Those for 8 bits take fp4, too: at the rate of fp8, and counted with it
- * or with fp6. */
+/* Of instructions for 4 bits alone. Those for 8 bits take fp4, too: at the rate of fp8, and counted
+ * with it or with fp6. */
 static const struct formula_term tensor_fp4[] = {TERM(TENSOR("src_fp4_dst_fp32"), 1), END};
 static const struct formula_term tensor_int8[] = {TERM(TENSOR("src_int8"), 1), END};
 
