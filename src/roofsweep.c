@@ -108,7 +108,7 @@ static enum status print_whole(const struct options *options, struct error *erro
 }
 
 static enum status gather_several(const struct options *options, const struct log *log,
-                                  struct publication *publication, struct summary *summary,
+                                  struct publication publication, struct summary *summary,
                                   struct error *error)
 {
     size_t count = options->more_count + 1;
@@ -116,6 +116,7 @@ static enum status gather_several(const struct options *options, const struct lo
     for (size_t i = 0; i + 1 < count; ++i)
         TRY(outputs_check_gathered(options->more_journals[i], options->output, options->overwrite,
                                    error));
+    /* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): at least 1 */
     const char **paths = malloc(count * sizeof *paths);
     if (!paths)
         return error_set(error, STATUS_SYSTEM, "no memory for the names of %zu files", count);
@@ -129,9 +130,9 @@ static enum status gather_several(const struct options *options, const struct lo
         log_print(log, LOG_WARNING,
                   "%zu rows are in several journals, of the same device: the last one holds",
                   journals.replaced);
-    publication->journal = journals.path;
-    publication->joined = "the journals";
-    status = publication_gather(publication, log, summary, error);
+    publication.journal = journals.path;
+    publication.joined = "the journals";
+    status = publication_gather(&publication, log, summary, error);
     journals_close(&journals);
     return status;
 }
@@ -144,7 +145,7 @@ static enum status gather(const struct options *options, const struct log *log,
                                       .format = options->format,
                                       .overwrite = options->overwrite,
                                       .skip_damaged = options->skip_damaged};
-    return options->more_count > 0 ? gather_several(options, log, &publication, summary, error)
+    return options->more_count > 0 ? gather_several(options, log, publication, summary, error)
                                    : publication_gather(&publication, log, summary, error);
 }
 

@@ -131,7 +131,7 @@ static void column_read(struct reader *r, const struct field *field, const char 
     /* no element is wider than a double */
     void *column = calloc(rows->count, (width + 1) * sizeof(double));
     check(r, name, column ? NC_NOERR : NC_ENOMEM);
-    if (r->code != NC_NOERR) {
+    if (!column || r->code != NC_NOERR) {
         /* nothing is read */
     } else if (field->type == FIELD_TEXT || field->type == FIELD_WORD) {
         if (check(r, name, nc_get_vara_string(r->id, variable, start, counts, column)))

@@ -288,6 +288,7 @@ struct network {
 
 static double *fill_create(struct fill fill, int64_t rows, int64_t columns, int64_t stride)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): at least 1 */
     double *data = malloc((size_t)(rows * columns) * sizeof *data);
     for (int64_t i = 0; data && i < rows; ++i)
         for (int64_t j = 0; j < columns; ++j)
@@ -514,7 +515,7 @@ static void backward_task(void *context, int64_t i)
     const double *matrix = at->w[p.direction][LSTM_PROJECTION] + p.u;
     double d = s->projection ? column_dot(dout, matrix, s->hidden, s->output) : dout[p.u];
     double *carried = net->carried + (p.direction * net->samples + p.n) * s->hidden + p.u;
-    double dsums[LSTM_SUMS];
+    double dsums[LSTM_SUMS] = {0};
     if (!row_exists(net, p.after))
         *carried = 0.0;
     unit_backward(s->kind, &at->units[p.cell * s->hidden + p.u], state_before(at, p), d, carried,

@@ -191,7 +191,7 @@ static void NAME(recur)(const struct work *work, struct step step, const struct 
     const struct lstm_plan *plan = work->plan;
     const int64_t hidden = s->hidden;
     struct product product = {
-        .wide = sizeof(REAL) == sizeof(double),
+        .wide = REAL_WIDE,
         .adds = block->adds,
         .m = s->batch,
         .n = block->count * hidden,
@@ -242,7 +242,7 @@ static void NAME(step_project)(const struct work *work, struct step step)
     const struct lstm *s = work->shape;
     const struct lstm_plan *plan = work->plan;
     struct product product = {
-        .wide = sizeof(REAL) == sizeof(double),
+        .wide = REAL_WIDE,
         .m = s->batch,
         .n = s->projection,
         .k = s->hidden,
@@ -280,7 +280,7 @@ static void NAME(lstm_forward)(const struct work *work, struct trace *trace)
         for (int64_t direction = 0; direction < s->directions; ++direction) {
             const struct step all = {.layer = layer, .direction = direction};
             struct product product = {
-                .wide = sizeof(REAL) == sizeof(double),
+                .wide = REAL_WIDE,
                 .m = s->sequence * s->batch,
                 .n = s->cell->gates * s->hidden,
                 .k = lstm_input_width(s, layer),
@@ -322,7 +322,7 @@ static void NAME(outputs_backward)(const struct work *work, struct step step)
         const struct block *block = &blocks->blocks[i];
         const REAL *later = NAME(at)(work, &plan->dgates, step, step.after);
         const struct product product = {
-            .wide = sizeof(REAL) == sizeof(double),
+            .wide = REAL_WIDE,
             .adds = true,
             .m = s->batch,
             .n = s->output,
@@ -379,7 +379,7 @@ static void NAME(step_backward_wide)(const struct work *work, struct step step)
     const struct lstm *s = work->shape;
     const struct lstm_plan *plan = work->plan;
     const struct product product = {
-        .wide = sizeof(REAL) == sizeof(double),
+        .wide = REAL_WIDE,
         .m = s->batch,
         .n = s->hidden,
         .k = s->projection,
@@ -399,7 +399,7 @@ static void NAME(weights_backward)(const struct work *work, struct step all, enu
     const struct lstm *s = work->shape;
     const int64_t columns = part_columns(s, all.layer, part);
     const struct product product = {
-        .wide = sizeof(REAL) == sizeof(double),
+        .wide = REAL_WIDE,
         .m = rows,
         .n = columns,
         .k = s->sequence * s->batch,
@@ -444,7 +444,7 @@ static void NAME(direction_backward)(const struct work *work, struct step all)
     const int64_t width = lstm_input_width(s, all.layer);
     const struct step own = {.layer = all.layer % 2};
     const struct product product = {
-        .wide = sizeof(REAL) == sizeof(double),
+        .wide = REAL_WIDE,
         .adds = all.direction > 0,
         .m = s->sequence * s->batch,
         .n = width,

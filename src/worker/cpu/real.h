@@ -2,6 +2,7 @@
  * defines REAL_TEMPLATE as its own name and includes this, which includes the file once for each
  * precision. NAME(x) is x_fp32 or x_fp64. No include guard: it serves one file after the other. */
 #define REAL          float
+#define REAL_WIDE     false
 #define REAL_INTEGER  uint32_t
 #define REAL_MANTISSA 23 /* bits stored */
 #define REAL_ABSOLUTE fabsf
@@ -11,6 +12,7 @@
 #define NAME(name)    name##_fp32
 #include REAL_TEMPLATE /* NOLINT(bugprone-suspicious-include): the file itself */
 #undef REAL
+#undef REAL_WIDE
 #undef REAL_INTEGER
 #undef REAL_MANTISSA
 #undef REAL_ABSOLUTE
@@ -20,6 +22,7 @@
 #undef NAME
 
 #define REAL          double
+#define REAL_WIDE     true
 #define REAL_INTEGER  uint64_t
 #define REAL_MANTISSA 52
 #define REAL_ABSOLUTE fabs
@@ -29,5 +32,6 @@
 #define NAME(name)    name##_fp64
 #include REAL_TEMPLATE /* NOLINT(bugprone-suspicious-include): the file itself */
 #undef REAL
+#undef REAL_WIDE
 #undef NAME
 #undef REAL_TEMPLATE
