@@ -38,10 +38,12 @@ explained = 0
 for path in sorted((ROOT / "tests/data").glob("*.nc")):
     table = post.rows(post.load(path), measured=False)
     with xarray.open_dataset(path) as data:
-        notes = data.count_note.values if "count_note" in data else [""] * len(table)
+        notes = data.count_note.values if "count_note" in data else [None] * len(table)
     for note, own, flops, bytes_ in zip(notes, table.count_note, table.flops_ratio, table.bytes_ratio):
         assert "not explained" not in own, (path.name, own)
         assert ("FLOPs" in own) == (abs(flops - 1) > 0.1) and ("dram" in own) == (abs(bytes_ - 1) > 0.1), own
+        if note is None:  # a file of a later version
+            continue
         parts = [text.split("; dram bytes: ") for text in (note, own)]
         assert len(parts[0]) == len(parts[1]), (note, own)
         for said, reason in zip(*parts):

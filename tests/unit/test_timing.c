@@ -466,8 +466,9 @@ static void a_replay_that_fails_leaves_nothing(void **state)
         script.fail_at = 0;
         assert_int_equal(work != NULL, status == STATUS_OK);
         assert_true(number < 20);
+        if (work)
+            work->ops->release(work);
     }
-    work->ops->release(work);
 }
 
 /* ---- energy ---- */
