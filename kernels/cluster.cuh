@@ -33,7 +33,7 @@ __device__ static inline void cluster_store(uint32_t *here, int rank, uint32_t v
 }
 
 /* A barrier of all threads of the cluster in two parts: what was stored before `arrive` is seen
- * behind `wait`. */
+ * after `wait`. */
 __device__ static inline void cluster_arrive()
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");

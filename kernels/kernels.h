@@ -234,7 +234,7 @@ cudaError_t kernel_empty(cudaStream_t stream);
  * one x of y, one fp32 number a thread: each needs what the one before has written. */
 cudaError_t kernel_link(int number, float *x, float *y, int count, cudaStream_t stream);
 
-/* One thread that keeps the stream waiting, so that what is enqueued behind it is all
+/* One thread that keeps the stream waiting, so that what is enqueued after it is all
  * there when it begins. */
 cudaError_t kernel_delay(double seconds, cudaStream_t stream);
 /* One thread that holds the stream until *released is at least `ticket`, or until `limit` s are

@@ -69,7 +69,7 @@ __device__ static inline void gates_add(gates &g, const weights &w, uint2 input)
     multiply_add(g.sums[1], w.of[2], w.of[3], input, T());
 }
 
-/* Elements k to k + 3 of a row; behind its end the last ones. Nothing is asked before it is loaded,
+/* Elements k to k + 3 of a row; after its end the last ones. Nothing is asked before it is loaded,
  * so that many loads are under way together. */
 template <typename T> __device__ static inline uint2 four(const T *row, int k, int width)
 {
@@ -88,7 +88,7 @@ __device__ static inline void gates_start(gates &g, const T *biases, const layer
     }
 }
 
-/* Of a matrix [4][hidden][width]; zeros behind the end of its rows. */
+/* Of a matrix [4][hidden][width]; zeros after the end of its rows. */
 template <typename T>
 __device__ static inline weights weights_load(const T *matrix, const layer &s, const place &at,
                                               int k, int width)
@@ -139,7 +139,7 @@ __device__ static inline void input_add(gates (&g)[steps], const T *x, const T *
     }
 }
 
-/* Asks for the inputs of the steps behind these. */
+/* Asks for the inputs of the steps after these. */
 template <typename T, int steps>
 __device__ static inline void input_prefetch(const T *x, const layer &s, const place &at, int first)
 {

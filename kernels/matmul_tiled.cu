@@ -321,7 +321,7 @@ template <typename T> static __device__ uint32_t groups_prune(T *kept, const T *
     return places;
 }
 
-/* A thread for each word of places: 16 columns of a row, and of the eighth row behind it. */
+/* A thread for each word of places: 16 columns of a row, and of the eighth row after it. */
 template <typename T>
 __global__ void prune(T *kept, uint32_t *places, const T *x, int64_t k, int64_t words)
 {

@@ -103,7 +103,7 @@ static cudaError_t walk_make(int64_t chunks, int repeat, int blocks, int threads
         return cudaErrorInvalidValue;
     int64_t part = blocks > 0 ? (chunks + blocks - 1) / blocks : warps;
     int64_t grid = (chunks + part - 1) / part;
-    int passes = blocks > 0 ? 1 : repeat; /* each with blocks of its own, one behind the other */
+    int passes = blocks > 0 ? 1 : repeat; /* each with blocks of its own, one after the other */
     if (grid > INT_MAX || passes > most_passes)
         return cudaErrorInvalidValue;
     *walk = {chunks, part, dim3((unsigned)grid, (unsigned)passes), blocks > 0 ? repeat : 1};

@@ -53,7 +53,7 @@ TCGEN05(block_fp8, packed_fp8, float, 32, "f8f6f4", 1, 0, true)
 TCGEN05(block_int8, packed_int8, int32_t, 32, "i8", 2, 1, false)
 
 /* Each 32 neighbours along k have a scale of 8 bits, a power of 2. Those of A lie in 4 columns
- * behind the sums, those of B in 8. All are 1: so it does not matter which belongs where. */
+ * after the sums, those of B in 8. All are 1: so it does not matter which belongs where. */
 struct block_fp4 {
     typedef packed_fp4 operand;
     typedef float sum;

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* Eight rows of 16 bytes are a core matrix, 128 bytes in one piece.
- * Plain: the two of an instruction lie one behind the other, then those of the next eight rows.
- * Swizzled: eight rows of 128 bytes lie one behind the other, the 16-byte columns of each permuted
+ * Plain: the two of an instruction lie one after the other, then those of the next eight rows.
+ * Swizzled: eight rows of 128 bytes lie one after the other, the 16-byte columns of each permuted
  * by the row's number, so that a core matrix falls on all banks; an operand must be aligned to 1024
  * bytes, and its next 32 bytes along k begin 32 bytes farther. */
 enum tiling { PLAIN, SWIZZLED };

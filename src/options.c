@@ -260,7 +260,7 @@ static enum status check_operands(const struct options *options, char **operands
     return STATUS_OK;
 }
 
-/* Options that need or exclude each other. `more`: files behind the options. */
+/* Options that need or exclude each other. `more`: files after the options. */
 static enum status check_together(const struct options *options, int more, struct error *error)
 {
     const enum action action = options->action;
@@ -284,7 +284,7 @@ static enum status check_together(const struct options *options, int more, struc
     return STATUS_OK;
 }
 
-/* What stands behind the options. */
+/* What stands after the options. */
 static enum status take_operands(char **operands, int count, struct options *options,
                                  struct error *error)
 {

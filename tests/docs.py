@@ -85,8 +85,8 @@ def parameter_tables(listing):
 
 def replace_block(page, name, wanted, where, write):
     """The page with a generated block renewed; a fault where it differs and is not to be written."""
-    block = re.search(rf"<!-- {re.escape(name)} -->\n(.*?)\n<!-- end -->", page, re.S)
-    expect(block, f"{where}: no '<!-- {name} -->'")
+    block = re.search(rf"<!-- {re.escape(name)} -->\n((?:(?!<!-- ).)*)\n<!-- end -->", page, re.S)
+    expect(block, f"{where}: no '<!-- {name} -->', an empty line and '<!-- end -->'")
     if not block:
         return page
     expect(

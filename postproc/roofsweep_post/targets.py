@@ -90,7 +90,7 @@ class Kinds:
         self.words = {word for name in names for word in name.split()}
 
     def possible(self, name):
-        """A kind that was not measured has words that the file knows; a slip of the pen has not."""
+        """A kind that was not measured has words that the file knows; a typo has not."""
         return set(name.split()) <= self.words
 
     def order(self, others=()):
@@ -170,7 +170,7 @@ class Targets:
         return "; ".join(texts)
 
     def print_missing(self, model):
-        """A model without a section: another device than was expected, or a slip of the pen."""
+        """A model without a section: another device than was expected, or a typo."""
         if self.path and model not in self.by_model:
             self.counts["not known"] += 1
             print(f"No targets for {model}; {plain(self.path)} has: {', '.join(self.by_model) or 'none'}\n")

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Makes room for one item behind the `count` that are there. Returns the array, which may have
+/* Makes room for one item after the `count` that are there. Returns the array, which may have
  * moved. NULL without memory: `items` is then as it was. */
 static inline void *array_grow(void *items, size_t count, size_t size)
 {

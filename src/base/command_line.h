@@ -1,5 +1,5 @@
 /* The words of a command as one writes it: blanks separate them, '...' and "..." keep them
- * together, a backslash takes the meaning of the character behind it (within "..." of \" and \\
+ * together, a backslash takes the meaning of the character after it (within "..." of \" and \\
  * alone). No shell is there: $, *, > and | are characters like others. */
 #ifndef ROOFSWEEP_COMMAND_LINE_H
 #define ROOFSWEEP_COMMAND_LINE_H
@@ -14,7 +14,7 @@ struct command_line {
     size_t count;
 };
 
-/* STATUS_USAGE: a quote is not closed, or nothing is behind the last backslash. Sets *line, owned
+/* STATUS_USAGE: a quote is not closed, or nothing is after the last backslash. Sets *line, owned
  * by the caller, on success only. */
 enum status command_line_split(const char *text, struct command_line *line, struct error *error);
 void command_line_clear(struct command_line *line);

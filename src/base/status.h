@@ -3,7 +3,7 @@
  * A function that can fail returns enum status. On anything but STATUS_OK it has written one line
  * of text, without a newline, into the caller's struct error, and has changed none of its outputs.
  * Whoever first knows that it is an error words it, once, with the place and the way out; a caller
- * may only put its own place in front (error_prefix), or a way out behind (error_append). struct
+ * may only put its own place in front (error_prefix), or a way out after (error_append). struct
  * error is plain storage: nothing to free. */
 #ifndef ROOFSWEEP_STATUS_H
 #define ROOFSWEEP_STATUS_H
@@ -30,7 +30,7 @@ enum status error_set(struct error *error, enum status status, const char *forma
 void error_prefix(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Puts more behind the text that is there, and returns `status`: what a caller knows of the way
+/* Puts more after the text that is there, and returns `status`: what a caller knows of the way
  * out. */
 enum status error_append(struct error *error, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

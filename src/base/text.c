@@ -85,7 +85,7 @@ const char *words_quote_end(const char *text)
     return NULL;
 }
 
-/* The item from `start` to `end`, without the blanks behind it. */
+/* The item from `start` to `end`, without the blanks after it. */
 static enum status item_copy(const char *start, const char *end, char *item, size_t size,
                              struct error *error)
 {

@@ -21,7 +21,7 @@ enum status words_parse(const char *const *words, const char *text, int *index,
                         struct error *error);
 
 /* Copies the item of a list that starts at *text, without the blanks around it, and moves *text to
- * the separator behind it or to the final NUL. STATUS_USAGE: the item is empty, or too long. */
+ * the separator after it or to the final NUL. STATUS_USAGE: the item is empty, or too long. */
 enum { WORDS_ITEM = 80 };
 enum status words_next(const char **text, const char *separators, char item[WORDS_ITEM],
                        struct error *error);

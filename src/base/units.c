@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DURATION_MAX 1e9 /* s; longer is a slip of the pen, and would overflow clocks */
+#define DURATION_MAX 1e9 /* s; longer is a typo, and would overflow clocks */
 
 static const char *blanks_skip(const char *text)
 {
@@ -16,7 +16,7 @@ static const char *blanks_skip(const char *text)
 }
 
 /* Reads a plain decimal number; NULL if there is none. strtod alone would also take "inf", "nan"
- * and hexadecimal. *rest is behind the number and the blanks that follow it. */
+ * and hexadecimal. *rest is after the number and the blanks that follow it. */
 static const char *number_scan(const char *text, double *number)
 {
     char *rest;

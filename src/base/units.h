@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-/* A whole decimal number within [minimum, maximum]; nothing before or behind it but blanks. */
+/* A whole decimal number within [minimum, maximum]; nothing before or after it but blanks. */
 enum status units_integer(const char *text, int64_t minimum, int64_t maximum, int64_t *value,
                           struct error *error);
 /* "120 s", "500 ms", "20 us", "2 min", "1.5 h" to seconds, positive, at most 1e9. A bare number is

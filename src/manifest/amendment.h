@@ -2,7 +2,7 @@
  * amended manifest is what is parsed, shared among the ranks, and kept in the file.
  *
  * Lines of sections that --only leaves out become comments, so that lines keep their numbers; so do
- * the lines whose values --set replaces. A key that a section lacks is added behind the section's
+ * the lines whose values --set replaces. A key that a section lacks is added after the section's
  * name. */
 #ifndef ROOFSWEEP_AMENDMENT_H
 #define ROOFSWEEP_AMENDMENT_H

@@ -89,7 +89,7 @@ static enum status term_append(struct exclusion *exclusion, struct term term, st
     return STATUS_OK;
 }
 
-/* Sets *text to the comma behind the rule, or to the final NUL. */
+/* Sets *text to the comma after the rule, or to the final NUL. */
 static enum status rule_parse(const struct workload *workload, const char **text, size_t *room,
                               struct exclusion *exclusion, struct error *error)
 {

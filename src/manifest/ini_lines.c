@@ -74,7 +74,7 @@ static enum status key_check(const char *line, struct error *error)
     return STATUS_OK;
 }
 
-/* Whether a line can be cut here: behind a blank or a comma, and so not within a word or an
+/* Whether a line can be cut here: after a blank or a comma, and so not within a word or an
  * item. */
 static bool cut_is_possible(const char *line, size_t place)
 {

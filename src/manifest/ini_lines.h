@@ -1,6 +1,6 @@
-/* An INI text, line by line: `[section]`, `key = value`, comments behind `;` or in lines that begin
+/* An INI text, line by line: `[section]`, `key = value`, comments after `;` or in lines that begin
  * with `#`. What other readers of INI files take in silence is refused here: continuation lines,
- * `key: value`, text behind a section, control characters, long lines. */
+ * `key: value`, text after a section, control characters, long lines. */
 #ifndef ROOFSWEEP_INI_LINES_H
 #define ROOFSWEEP_INI_LINES_H
 

@@ -61,7 +61,7 @@ static enum status axis_put(const struct template *t, const char *name, struct o
     return STATUS_OK;
 }
 
-/* From the opening brace on; *word moves behind the closing one. */
+/* From the opening brace on; *word moves after the closing one. */
 static enum status brace_fill(const struct template *t, const char **word, struct output *out,
                               struct error *error)
 {

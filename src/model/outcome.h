@@ -30,7 +30,7 @@ extern const char *const counted_word[]; /* ends with NULL */
 void outcome_set(struct outcome *outcome, int64_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Without what stands behind the first ';' of the reason, the advice: it is the same for all
+/* Without what stands after the first ';' of the reason, the advice: it is the same for all
  * rows. */
 void outcome_set_brief(struct outcome *outcome, const struct outcome *whole);
 

@@ -40,7 +40,7 @@ struct slice {
     int64_t count;
     int64_t *offsets; /* in the layout that workloads/ defines, in elements */
     double *expected;
-    /* Parts whose elements have sizes of their own, one behind the other: each is held to the
+    /* Parts whose elements have sizes of their own, one after the other: each is held to the
      * tolerances by itself. Where each ends, in elements of the slice; NULL: the slice is one
      * part. */
     int64_t *ends;

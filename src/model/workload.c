@@ -97,7 +97,7 @@ int workload_parameter(const struct workload *workload, const char *name)
     return -1;
 }
 
-/* Where a free text lies in `strings`: behind those of the parameters before it. */
+/* Where a free text lies in `strings`: after those of the parameters before it. */
 static size_t string_at(const struct workload *workload, size_t parameter)
 {
     size_t at = 0;
@@ -121,7 +121,7 @@ void config_set(struct config *config, size_t parameter, const struct value *val
     config->values[parameter].first = value->first;
     config->values[parameter].second = value->second;
     if (described->kind == PARAMETER_TEXT)
-        /* Zeros behind it, so that equal configurations are equal bytes. */
+        /* Zeros after it, so that equal configurations are equal bytes. */
         strncpy(config->strings + string_at(config->workload, parameter), value->text,
                 (size_t)described->maximum + 1);
 }

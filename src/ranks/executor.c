@@ -213,7 +213,7 @@ enum status executor_ask(struct executor *executor, const struct request *reques
 /* ---- opening ---- */
 
 /* One visible device is this rank's whatever its number; of several it takes the one of its number
- * on the node. Anything else would put two ranks on one device without a word. */
+ * on the node. Anything else would silently put two ranks on one device. */
 static enum status choose_index(const struct executor *executor, int64_t count, int64_t *index,
                                 struct error *error)
 {

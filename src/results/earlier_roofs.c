@@ -47,7 +47,7 @@ static bool variable_find(struct reader *r, const char *name, int rank, int *var
            check(r, name, found == rank ? NC_NOERR : NC_EBADDIM);
 }
 
-/* Where the rows of a table go: structs one behind the other. */
+/* Where the rows of a table go: structs one after the other. */
 struct rows {
     void *first;
     size_t size, count;

@@ -71,9 +71,9 @@ bool journal_line_holds(const char *line, size_t length)
 struct journal {
     int fd;
     char *path;
-    off_t synced; /* byte; what lies behind it was never acknowledged */
+    off_t synced; /* byte; what lies after it was never acknowledged */
     off_t end;    /* byte, of the last whole line */
-    bool torn;    /* something may lie behind `end`, and is to be cut off */
+    bool torn;    /* something may lie after `end`, and is to be cut off */
 };
 
 static enum status system_error(struct error *error, const char *path, const char *what)
@@ -109,7 +109,7 @@ static enum status file_lock(int fd, const char *path, enum journal_mode mode, s
     return system_error(error, path, "lock");
 }
 
-/* Sets *end to the offset behind the last newline. */
+/* Sets *end to the offset after the last newline. */
 static enum status find_end(int fd, const char *path, off_t *end, struct error *error)
 {
     char block[4096];
@@ -586,7 +586,7 @@ static enum status check(struct joining *joining, const char *path, struct error
     return status;
 }
 
-/* Whole lines: what lies behind the last newline was never acknowledged. */
+/* Whole lines: what lies after the last newline was never acknowledged. */
 static enum status append(const struct joining *joining, const char *path, struct error *error)
 {
     FILE *from = fopen(path, "re");

@@ -4,11 +4,11 @@
  *
  *   {"xxh3":"<16 hex digits>","kind":"record","entry":{...}}
  *
- * The checksum (XXH3, 64 bit) is of the line's bytes behind `"kind":` up to the end without the
+ * The checksum (XXH3, 64 bit) is of the line's bytes after `"kind":` up to the end without the
  * final brace. journal_sync makes all that were appended durable, with one fdatasync. A torn last
  * line is what a kill leaves: it is dropped with a warning, and cut off before appending.
  *
- * The first line also has "format":1 behind its kind; without, as older versions wrote it, the
+ * The first line also has "format":1 after its kind; without, as older versions wrote it, the
  * format is 1. Every later format keeps that line's frame, so that each version can say that a
  * journal is too new for it. */
 #ifndef ROOFSWEEP_JOURNAL_H
@@ -70,7 +70,7 @@ enum status journal_salvage(const char *path, struct results **results,
  * and the lines are named by their numbers. The caller owns *results. */
 enum status journal_read(const char *path, struct results **results, bool *torn,
                          struct error *error);
-/* The same, but a record behind a right checksum is not decoded before it is fetched: of many
+/* The same, but a record after a right checksum is not decoded before it is fetched: of many
  * records each is parsed once. */
 enum status journal_index(const char *path, struct results **results, bool *torn,
                           struct error *error);

@@ -48,7 +48,7 @@ static bool closes(char c)
     return c == '}' || c == ']';
 }
 
-/* From an opening bracket behind the one that closes it. */
+/* From an opening bracket after the one that closes it. */
 static bool skip_nested(struct cursor *cursor)
 {
     size_t depth = 0;

@@ -480,7 +480,7 @@ static void counts_print(const struct results *results, FILE *stream)
     fputc('\n', stream);
 }
 
-/* What the marks behind the times mean, how many rows have each, and the first of them. */
+/* What the marks after the times mean, how many rows have each, and the first of them. */
 static void marks_print(const struct results *results, const struct table *table, FILE *stream)
 {
     size_t counts[128] = {0}, first[128] = {0};

@@ -580,7 +580,7 @@ static bool rows_load(struct writer *w, size_t first)
     return rows_grow(w, w->count);
 }
 
-/* Structs that lie one behind the other, `size` bytes each. */
+/* Structs that lie one after the other, `size` bytes each. */
 static void structs_put(struct writer *w, enum group group, size_t first, size_t count,
                         const void *structs, size_t size)
 {

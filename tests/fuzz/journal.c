@@ -1,4 +1,4 @@
-/* Any bytes as a journal: as they are, and with each line behind the checksum that it needs to be
+/* Any bytes as a journal: as they are, and with each line after the checksum that it needs to be
  * looked at. What can be read goes on into results and table. */
 #include <inttypes.h>
 #include <stdio.h>

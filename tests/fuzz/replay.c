@@ -1,4 +1,4 @@
-/* Instead of a fuzzer: each file of the command line, cut off behind each of its bytes. */
+/* Instead of a fuzzer: each file of the command line, cut off after each of its bytes. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

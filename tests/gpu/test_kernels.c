@@ -158,7 +158,7 @@ static void check_onchip(int multiprocessors)
     cudaFree(data);
 }
 
-/* An event behind it is pending as long as it holds. It must be released while it holds, or never:
+/* An event after it is pending as long as it holds. It must be released while it holds, or never:
  * s, from its launch to its end. */
 static double hold_time(const char *what, volatile uint64_t *word, uint64_t ticket, double limit,
                         bool release)

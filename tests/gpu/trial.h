@@ -1,9 +1,9 @@
 /* Trials of kernels on the device: a configuration's arrays are filled, its kernels launched, and
  * every element of every result (where one takes many products, some) compared with the workload's
- * reference in fp64. The arrays begin 16 bytes behind a multiple of 256, and nothing may be written
- * behind their ends.
+ * reference in fp64. The arrays begin 16 bytes after a multiple of 256, and nothing may be written
+ * after their ends.
  *
- * With the argument "exact" no guard lies behind the arrays, so that compute-sanitizer sees the
+ * With the argument "exact" no guard lies after the arrays, so that compute-sanitizer sees the
  * first byte too far. A second argument: only configurations with it in their text. A third one: so
  * many seconds; a configuration that has not begun by then is left out, and told. The first ones
  * are then of all kinds. */
@@ -41,7 +41,7 @@ struct trials {
 
 enum { TRIAL_SEED = 5 };
 
-/* The text with a word of each list behind it, in all ways: each is a configuration of one of the
+/* The text with a word of each list after it, in all ways: each is a configuration of one of the
  * kinds. The lists and what is in them end with NULL. */
 void trial_cross(struct trials *trials, const char *text, const char *const *const *lists);
 /* A program's main: all that `check` tries. Returns its exit status. */

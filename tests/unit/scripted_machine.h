@@ -31,7 +31,7 @@ extern struct machine {
     double host, device; /* s: now, and when all that is enqueued will be done */
     double ends[QUEUE];  /* when each of what was enqueued last will be */
     size_t enqueued;
-    bool held; /* the stream: what is enqueued behind it is as if the host never released it, and */
+    bool held; /* the stream: what is enqueued after it is as if the host never released it, and */
     double hold_begin, hold_end; /* comes earlier when that does. s: end by its limit */
     double events[EVENTS];       /* s; NaN: not recorded */
     double stamps[2];            /* s, of a span's begin and end */

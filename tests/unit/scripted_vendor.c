@@ -134,7 +134,7 @@ void assert_near(double value, double expected)
 
 /* ---- time ---- */
 
-/* All that was enqueued behind the hold comes earlier, by so much. */
+/* All that was enqueued after the hold comes earlier, by so much. */
 static void shift(double seconds)
 {
     machine.device -= seconds;

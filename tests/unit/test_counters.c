@@ -106,7 +106,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* CUPTI never stays behind. */
+/* CUPTI never stays after. */
 static int tear_down(void **state)
 {
     (void)state;

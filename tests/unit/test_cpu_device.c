@@ -292,7 +292,7 @@ static void onednn_agrees(void **state)
 #endif
 }
 
-/* Passes of several parts, as a sweep verifies them: every result, and gradients behind an
+/* Passes of several parts, as a sweep verifies them: every result, and gradients after an
  * activation from the y that was computed. */
 static bool check_step(struct device_state *state, const char *text)
 {

@@ -27,7 +27,7 @@ static size_t newlines(const char *text, size_t length)
 }
 
 /* A kill can leave any part of the file. Every line that is complete counts; a resumed journal goes
- * on behind them. */
+ * on after them. */
 static void test_every_truncation(void **state)
 {
     const char *path = path_of(state);
@@ -302,7 +302,7 @@ static void test_failed_write(void **state)
     results_destroy(results);
 }
 
-/* Appends until it is killed, and writes a byte to `acknowledge` behind each. */
+/* Appends until it is killed, and writes a byte to `acknowledge` after each. */
 static void append_forever(const char *path, int acknowledge)
 {
     struct journal *journal;

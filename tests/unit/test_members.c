@@ -49,7 +49,7 @@ static void what_is_no_object(void **state)
                                         "{\"a\":1,\"a\":2}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         struct member member = {.name = "a"};
-        /* without the zero behind it, so that a sanitizer sees what is read beyond */
+        /* without the zero after it, so that a sanitizer sees what is read beyond */
         size_t length = strlen(texts[i]);
         char *text = malloc(length + 1);
         assert_non_null(text);

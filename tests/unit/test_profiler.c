@@ -87,7 +87,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* The counters never stay behind. */
+/* The counters never stay after. */
 static int tear_down(void **state)
 {
     (void)state;

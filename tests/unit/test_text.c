@@ -50,7 +50,7 @@ static const struct {
     {"\x80\xbf", "??"},
 };
 
-/* The bytes end where their memory ends: a sanitizer sees what is read behind them. */
+/* The bytes end where their memory ends: a sanitizer sees what is read after them. */
 static void hostile_texts_are_cleaned(void **state)
 {
     (void)state;
@@ -174,7 +174,7 @@ static void the_last_bytes_stay(void **state)
 
 /* ---- the words of a command ---- */
 
-/* The words with a | behind each. */
+/* The words with a | after each. */
 static void words_join(const struct command_line *line, char text[256])
 {
     size_t used = 0;

@@ -434,7 +434,7 @@ static enum status slopes_read(const struct reference_request *request, const st
     return status;
 }
 
-/* Gradients behind an activation follow from y. They are computed from the device's own y, which is
+/* Gradients after an activation follow from y. They are computed from the device's own y, which is
  * compared by itself: where y is close to 0, its rounding alone would decide whether a ReLU lets a
  * gradient through. So a request for such a pass must be able to read. */
 static enum status conv2d_reference(const struct reference_request *request,

@@ -29,7 +29,7 @@ double activation_value(enum activation activation, double x);
 /* The derivative where the function's value is `y`. */
 double activation_slope(enum activation activation, double y);
 
-/* Who adds the bias and applies the activation: the convolution's own kernel, or one behind it.
+/* Who adds the bias and applies the activation: the convolution's own kernel, or one after it.
  * AUTO: the device decides, and the names of its kernels say how. */
 enum fusion { FUSION_AUTO, FUSION_FUSED, FUSION_SEPARATE };
 
@@ -48,7 +48,7 @@ enum fusion { FUSION_AUTO, FUSION_FUSED, FUSION_SEPARATE };
  *   forward
  *             pass before, which is not timed
  *   training  forward, backward, and the update w' = w - CONV2D_LEARNING_RATE dw, b' likewise.
- *             dy is given, as if by the layer behind. w' lies beside w, so that each iteration does
+ *             dy is given, as if by the layer after. w' lies beside w, so that each iteration does
  *             the same work
  * FLOPs: 2 for each multiply-add of a product and for each element updated; 1 for each element of y
  * for adding the bias, for f, for f', and for db. */

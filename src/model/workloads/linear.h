@@ -11,7 +11,7 @@ extern const struct workload linear_workload;
 /* Each in the order of its parameter's words. */
 enum linear_pass { LINEAR_FORWARD, LINEAR_BACKWARD_DATA, LINEAR_BACKWARD_WEIGHTS };
 enum linear_activation { LINEAR_NONE, LINEAR_RELU, LINEAR_GELU, LINEAR_ACTIVATIONS };
-/* Bias and activation in the product's kernel, or in a kernel behind it. */
+/* Bias and activation in the product's kernel, or in a kernel after it. */
 enum linear_fusion { LINEAR_AUTO, LINEAR_FUSED, LINEAR_SEPARATE };
 
 /* A layer in numbers. All matrices are row-major, as frameworks keep them: x [batch][inputs],

@@ -41,7 +41,7 @@ bool config_is_program(const struct config *config)
     return config->workload == &program_workload;
 }
 
-/* The value behind "NAME=" if the word begins so, else NULL. */
+/* The value after "NAME=" if the word begins so, else NULL. */
 static const char *value_of(const char *word, const char *name)
 {
     size_t length = strlen(name);

@@ -78,7 +78,7 @@ enum step { SCORES, SOFTMAX, VALUES, STEPS };
 struct steps_plan {
     int64_t heads; /* at a time; a divisor of all */
     struct onednn *steps[STEPS];
-    size_t memory[STEPS]; /* offsets in the scratch memory, behind the scores; bytes */
+    size_t memory[STEPS]; /* offsets in the scratch memory, after the scores; bytes */
     char name[128];
 };
 

@@ -539,7 +539,7 @@ static size_t convolution_plan(struct convolution *c, const struct work *work,
     return (size_t)threads * c->column + sums;
 }
 
-/* The convolutions run one after the other, in the same scratch memory; dz lies behind it. */
+/* The convolutions run one after the other, in the same scratch memory; dz lies after it. */
 static enum status step_plan(struct work *work, struct error *error)
 {
     (void)error;

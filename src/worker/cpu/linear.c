@@ -1,5 +1,5 @@
 /* A fully connected layer on the CPU: by oneDNN, with bias and activation within the product; by
- * CBLAS, and as three nested loops, with both behind it. */
+ * CBLAS, and as three nested loops, with both after it. */
 #include <math.h>
 #include <string.h>
 

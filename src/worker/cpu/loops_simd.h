@@ -45,7 +45,7 @@ LOOP_TARGET static void LOOP_NAME(compute)(const struct part *part)
     }
 }
 
-/* The first value once more behind the last, so that each has a neighbour. */
+/* The first value once more after the last, so that each has a neighbour. */
 LOOP_TARGET static void LOOP_NAME(shared_step)(int64_t tile, LOOP_REAL factor,
                                                const LOOP_REAL *restrict x,
                                                const LOOP_REAL *restrict from,

@@ -47,7 +47,7 @@ struct slot {
 /* What an operation is called, in names of kernels and in messages. */
 static const struct {
     const char *name, *text;
-    bool activated; /* its function comes behind a product */
+    bool activated; /* its function comes after a product */
     bool recurrent; /* gradients of its weights are added to what is there */
 } kinds[ONEDNN_KINDS] = {
     [ONEDNN_CONVOLUTION] = {"convolution", "convolution", true, false},

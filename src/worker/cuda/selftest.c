@@ -34,7 +34,7 @@ struct item {
     const struct memory_kernel *memory;
     size_t bytes;
     int repeat;   /* iterations of `kernel`, passes of `memory` */
-    int blocks;   /* of `memory`, each with a part of its own; 0: one behind the other */
+    int blocks;   /* of `memory`, each with a part of its own; 0: one after the other */
     bool in_dram; /* nothing of it may lie in L2 before, nor after */
     cudaError_t (*launch)(const struct item *item, cudaStream_t stream);
     enum quantity tensor; /* what is counted of the tensor units */
@@ -290,7 +290,7 @@ static void pattern_add(struct items *items, struct selftest *test, const struct
 }
 
 /* Each by itself; then as ranges of one collection, as rows are counted, and last a kernel that
- * does nothing. What turns up there is nobody's. */
+ * does nothing. What turns up there is unattributed. */
 static enum status check_bytes(struct selftest *test, size_t largest, struct error *error)
 {
     const int passes = 100, rounds = 2000;

@@ -79,7 +79,7 @@ static enum status tick_wait(struct load *load, double duration, struct tick *ti
     return STATUS_OK;
 }
 
-/* Between two steps of the counter, behind a time in which the load settles. All by the host's
+/* Between two steps of the counter, after a time in which the load settles. All by the host's
  * clock: a GPU's own may run slow by some per cent. */
 struct measured {
     double power;     /* W */

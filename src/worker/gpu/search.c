@@ -392,7 +392,7 @@ static enum status offered_try(struct field_of_entries *field, const struct choi
     return same ? STATUS_OK : error_set(error, STATUS_UNSUPPORTED, "other kernels");
 }
 
-/* A name may say behind a colon what it runs, which is known once it is bound. */
+/* A name may say after a colon what it runs, which is known once it is bound. */
 static bool is_named(const char *name, const char *offered)
 {
     size_t length = strlen(name);

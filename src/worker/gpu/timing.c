@@ -96,7 +96,7 @@ static enum status sample_enqueue(const struct series *s, int first, struct erro
     return vendor.record(s->gpu, first + 1, error);
 }
 
-/* The device's clock is read before the first sample and behind the last one. If the first sample's
+/* The device's clock is read before the first sample and after the last one. If the first sample's
  * begin is still pending then, none of them has begun. */
 static enum status samples_enqueue(const struct series *s, int samples, struct seen *seen,
                                    struct error *error)

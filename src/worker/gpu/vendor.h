@@ -84,8 +84,8 @@ struct gpu_vendor {
                            struct error *error);
 
     /* Holds the device: what is enqueued from here on begins when the host calls release, or after
-     * `limit` s. As long as an event that was recorded behind it is pending, the device has begun
-     * nothing behind that event. The host must not wait for the device before it has released it:
+     * `limit` s. As long as an event that was recorded after it is pending, the device has begun
+     * nothing after that event. The host must not wait for the device before it has released it:
      * nor does it launch a kernel for the first time, whose code may be loaded only when the device
      * has nothing to do. */
     enum status (*hold)(struct gpu *gpu, double limit, struct error *error);

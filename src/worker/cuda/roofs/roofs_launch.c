@@ -105,9 +105,13 @@ static const struct launch_method launch_methods[] = {
     {ROOF_LAUNCH_GAP_GRAPH, LAUNCHED_EMPTY, LAUNCHES, "empty kernels, a chain in a graph", true,
      gap_time},
     {ROOF_LAUNCH_GAP_DEPENDENT, LAUNCHED_LINK, LAUNCHES,
-     "kernels of 16 blocks, two by turns, each on the other's result, all queued", false, gap_time},
+     "kernels of 16 blocks, two alternating, each on the other's result, "
+     "all queued",
+     false, gap_time},
     {ROOF_LAUNCH_GAP_DEPENDENT_GRAPH, LAUNCHED_LINK, LAUNCHES,
-     "kernels of 16 blocks, two by turns, each on the other's result, in a graph", true, gap_time},
+     "kernels of 16 blocks, two alternating, each on the other's result, "
+     "in a graph",
+     true, gap_time},
 };
 
 static const void *launch_row(struct roofs *roofs, int kind, int n)

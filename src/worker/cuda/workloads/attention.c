@@ -242,7 +242,7 @@ static enum status reduction(struct description *d, cudnnReduceTensorOp_t mode, 
                                error);
 }
 
-/* A key is seen where its column is not behind the query's row. */
+/* A key is seen where its column is not after the query's row. */
 static enum status mask_describe(struct description *d, struct error *error)
 {
     const struct pointwise steps[] = {

@@ -108,7 +108,7 @@ static enum status tiled_check(const struct gpu *gpu, const struct config *confi
     return STATUS_OK;
 }
 
-/* Bias and activation are the convolution's own kernel's, or have one behind it. */
+/* Bias and activation are the convolution's own kernel's, or have one after it. */
 static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct tiled_work *t = (const struct tiled_work *)work;

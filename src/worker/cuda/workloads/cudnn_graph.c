@@ -354,7 +354,7 @@ static enum status config_add(struct cudnn_graph *graph, const struct cudnn_engi
     return plan_add(graph, engines, config, error);
 }
 
-/* The knob at *text, " k13=1", which then is behind it. */
+/* The knob at *text, " k13=1", which then is after it. */
 static enum status knob_add(struct cudnn_graph *graph, const char **text, struct knobs *knobs,
                             struct error *error)
 {
