@@ -165,14 +165,12 @@ __global__ void __launch_bounds__(element_threads)
 {
     typedef typename computed<T>::type C;
     __shared__ C sums[element_threads];
-    int64_t pixels = (int64_t)g.batch * g.out_height * g.out_width;
+    int64_t image = (int64_t)g.out_height * g.out_width; /* pixels: more than an int holds */
     C sum = 0;
-    for (int64_t i = threadIdx.x; i < pixels; i += element_threads) {
-        int pixel = (int)(i % ((int64_t)g.out_height * g.out_width));
-        int64_t n = i / ((int64_t)g.out_height * g.out_width);
-        sum += (C)to_computed(
-            dz[at(y_extents(g), n, pixel / g.out_width, pixel % g.out_width, (int)blockIdx.x)]);
-    }
+    for (int64_t i = threadIdx.x; i < g.batch * image; i += element_threads)
+        sum +=
+            (C)to_computed(dz[g.nhwc ? i * g.filters + blockIdx.x
+                                     : (i / image * g.filters + blockIdx.x) * image + i % image]);
     sums[threadIdx.x] = sum;
     for (int half = element_threads / 2; half > 0; half /= 2) {
         __syncthreads();

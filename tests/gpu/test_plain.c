@@ -323,8 +323,44 @@ static const struct {
       LIST("pass=forward", "pass=backward"), PRECISIONS}},
 };
 
+/* An image of more pixels than an int counts: all are 0 but the last one, in both layouts. */
+static void large_image_check(struct trials *trials)
+{
+    struct conv2d s = {.batch = 1,
+                       .out_height = 46341,
+                       .out_width = 46342,
+                       .filters = 1,
+                       .groups = 1,
+                       .precision = PRECISION_FP16};
+    const size_t bytes = 2 * (size_t)conv2d_y_size(&s);
+    const uint16_t one = 0x3c00;
+    char *dz = NULL;
+    if (cudaMalloc((void **)&dz, bytes + sizeof one) != cudaSuccess) {
+        puts("bias gradient of a large image left out: no memory");
+        ++trials->left;
+        return;
+    }
+    cudaMemset(dz, 0, bytes);
+    cudaMemcpy(dz + bytes - sizeof one, &one, sizeof one, cudaMemcpyHostToDevice);
+    for (int i = 0; i < 2; ++i) {
+        uint16_t sum = 0;
+        s.layout = i ? LAYOUT_NCHW : LAYOUT_NHWC;
+        cudaError_t code = kernel_conv2d_bias_gradient(&s, dz + bytes, dz, NULL);
+        cudaMemcpy(&sum, dz + bytes, sizeof sum, cudaMemcpyDeviceToHost);
+        ++trials->checked;
+        if (code == cudaSuccess && sum == one)
+            continue;
+        fprintf(stderr, "FAIL: bias gradient of a large image: %s, 0x%x\n",
+                cudaGetErrorString(code), (unsigned)sum);
+        ++trials->failures;
+    }
+    cudaFree(dz);
+}
+
 static void all_check(struct trials *trials)
 {
+    if (!trials->only && trials->turn == 0)
+        large_image_check(trials);
     for (size_t i = 0; i < sizeof crossed / sizeof *crossed; ++i)
         trial_cross(trials, crossed[i].workload, crossed[i].lists);
 }

@@ -50,6 +50,14 @@ enum status work_create(struct gpu *gpu, const struct implementation *rows, cons
     return STATUS_OK;
 }
 
+enum status count_check(const char *counter, const char *what, double count, double most,
+                        const char *instead, struct error *error)
+{
+    return count <= most ? STATUS_OK
+                         : error_set(error, STATUS_UNSUPPORTED, "%.4g %s: %s to %.0f; %s", count,
+                                     what, counter, most, instead);
+}
+
 /* What waits must not change what the next one finds. A search gives its workspaces up to a quarter
  * of what is free, and never more than 4 GiB; inputs are made on the way. */
 bool work_has_room(struct gpu *gpu, const struct config *config)

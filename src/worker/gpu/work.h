@@ -72,6 +72,12 @@ enum status work_create(struct gpu *gpu, const struct implementation *rows, cons
                         const struct config *config, uint64_t seed, struct work **work,
                         struct record *record, struct error *error);
 
+/* STATUS_UNSUPPORTED, with `instead`, where `count`, which who "counter" says keeps in a type that
+ * holds `most`, is more than that. Before anything is allocated: whoever computes a size of a
+ * configuration in less than 64 bits asks here. */
+enum status count_check(const char *counter, const char *what, double count, double most,
+                        const char *instead, struct error *error);
+
 /* As device_ops.has_room. */
 bool work_has_room(struct gpu *gpu, const struct config *config);
 

@@ -414,6 +414,13 @@ static enum status steps_iterate(struct gpu *gpu, struct work *work, struct erro
                        error);
 }
 
+static enum status steps_check(const struct gpu *gpu, const struct config *config,
+                               struct error *error)
+{
+    const struct attention s = attention_from(config);
+    return product_offered(gpu, s.precision, (double)s.batch * (double)s.heads, error);
+}
+
 static void steps_close(struct work *work)
 {
     struct attention_work *a = (struct attention_work *)work;
@@ -424,6 +431,7 @@ static void steps_close(struct work *work)
 static const struct tensor_way plain = {
     .bytes = sizeof(struct attention_work),
     .describe = attention_describe,
+    .check = steps_check,
     .open = steps_open,
     .iterate = steps_iterate,
     .close = steps_close,

@@ -214,6 +214,8 @@ static enum status descriptors_create(struct conv2d_work *c, struct error *error
     const struct conv2d *s = &c->shape;
     cudnnTensorFormat_t layout = s->layout == LAYOUT_NHWC ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
     cudnnDataType_t data = cudnn_data_type(s->precision);
+    TRY(cudnn_count_check(fmax((double)conv2d_x_size(s), (double)conv2d_y_size(s)),
+                          "implementation = plain has no such bound", error));
     TRY(CUDNN(cudnnCreateTensorDescriptor(&c->x)));
     TRY(CUDNN(cudnnCreateTensorDescriptor(&c->y)));
     TRY(CUDNN(cudnnCreateFilterDescriptor(&c->w)));

@@ -19,21 +19,18 @@ struct tiled_work {
 
 static enum status sizes_check(const struct conv2d *s, struct error *error)
 {
-    const double most = 1 << 30, limit = (double)INT32_MAX;
+    static const char counter[] = "implementation tiled counts",
+                      instead[] = "implementation = plain has no such bound";
+    const double most = (1 << 30) - 1;
     double taps = (double)s->kernel_height * (double)s->kernel_width;
     double x = (double)s->batch * (double)s->height * (double)s->width;
     double y = (double)s->batch * (double)s->out_height * (double)s->out_width;
     double depth = taps * ((double)s->channels / (double)s->groups);
-    double largest = x > y ? x : y;
-    if (largest >= most || depth >= most)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation tiled counts pixels and a filter's weights in 30 bits");
     /* The smallest tile has 64 x 64. */
     double tiles = (y / 64.0 + 1.0) * ((double)s->filters / 64.0 + (double)s->groups);
-    if (tiles >= limit)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "%.3g tiles are more than one launch has blocks", tiles);
-    return STATUS_OK;
+    TRY(count_check(counter, "pixels", x > y ? x : y, most, instead, error));
+    TRY(count_check(counter, "weights of a filter", depth, most, instead, error));
+    return count_check(counter, "tiles, blocks of one launch", tiles, INT32_MAX, instead, error);
 }
 
 static enum status shape_check(const struct conv2d *s, struct error *error)

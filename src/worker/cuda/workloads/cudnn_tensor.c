@@ -3,6 +3,7 @@
 #include <limits.h>
 
 #include "worker/cuda/gpu/gpu.h"
+#include "worker/gpu/work.h"
 
 static const cudnnDataType_t data_types[PRECISION_COUNT] = {
     [PRECISION_FP64] = CUDNN_DATA_DOUBLE,   [PRECISION_FP32] = CUDNN_DATA_FLOAT,
@@ -25,6 +26,12 @@ struct cudnn_extents cudnn_extents_nhwc(int64_t n, int64_t c, int64_t h, int64_t
     return (struct cudnn_extents){{n, c, h, w}, {c * h * w, 1, w * c, c}};
 }
 
+enum status cudnn_count_check(double elements, const char *instead, struct error *error)
+{
+    return count_check("cuDNN's calls count", "elements of a tensor", elements, INT_MAX, instead,
+                       error);
+}
+
 enum status cudnn_tensor_create(enum precision precision, const struct cudnn_extents *extents,
                                 cudnnTensorDescriptor_t *descriptor, struct error *error)
 {
@@ -32,11 +39,7 @@ enum status cudnn_tensor_create(enum precision precision, const struct cudnn_ext
     int extent[4], stride[4];
     for (int i = 0; i < 4; ++i)
         elements *= (double)extents->extent[i];
-    if (elements > (double)INT_MAX)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "a tensor of %.4g elements: cuDNN's calls count to 2147483647; "
-                         "implementation = plain has no such bound",
-                         elements);
+    TRY(cudnn_count_check(elements, "implementation = plain has no such bound", error));
     for (int i = 0; i < 4; ++i) {
         extent[i] = (int)extents->extent[i];
         stride[i] = (int)extents->stride[i];

@@ -13,6 +13,9 @@ struct cudnn_extents {
 struct cudnn_extents cudnn_extents_nchw(int64_t n, int64_t c, int64_t h, int64_t w);
 struct cudnn_extents cudnn_extents_nhwc(int64_t n, int64_t c, int64_t h, int64_t w);
 
+/* As count_check: cuDNN's calls keep all sizes and strides of a tensor in an int. */
+enum status cudnn_count_check(double elements, const char *instead, struct error *error);
+
 /* Owned by the caller. STATUS_UNSUPPORTED if it has more elements than cuDNN's calls can count. */
 enum status cudnn_tensor_create(enum precision precision, const struct cudnn_extents *extents,
                                 cudnnTensorDescriptor_t *descriptor, struct error *error);

@@ -192,7 +192,7 @@ static enum status layer_describe(struct gpu *gpu, struct linear_work *l, struct
 static enum status cublaslt_check(const struct gpu *gpu, const struct config *config,
                                   struct error *error)
 {
-    return product_offered(gpu, config_precision(config), error);
+    return product_offered(gpu, config_precision(config), 1.0, error);
 }
 
 static enum status cublaslt_open(struct gpu *gpu, const struct config *config, struct work *work,

@@ -499,12 +499,15 @@ static enum status lstm_check(const struct gpu *gpu, const struct config *config
                               struct error *error)
 {
     const enum precision precision = config_precision(config);
+    const struct lstm s = lstm_from(config);
+    const double state = (double)(s.layers * s.directions) * (double)s.batch;
     (void)gpu;
+    TRY(cudnn_count_check(state * (double)s.hidden, "choose a smaller batch", error));
     if (precision == PRECISION_FP64 || precision == PRECISION_FP32 || is_tensor(precision))
         return STATUS_OK;
     return error_set(error, STATUS_UNSUPPORTED,
-                     "cuDNN's %s is measured in fp64, fp32, fp16 and bf16, not in %s",
-                     lstm_from(config).cell->name, precision_info[precision].name);
+                     "cuDNN's %s is measured in fp64, fp32, fp16 and bf16, not in %s", s.cell->name,
+                     precision_info[precision].name);
 }
 
 static struct tensor_sizes lstm_describe(const struct config *config, struct work *work)

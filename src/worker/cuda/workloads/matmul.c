@@ -141,7 +141,7 @@ static enum status cublaslt_check(const struct gpu *gpu, const struct config *co
                                   struct error *error)
 {
     TRY(dense_check(config, error));
-    return product_offered(gpu, config_precision(config), error);
+    return product_offered(gpu, config_precision(config), 1.0, error);
 }
 
 /* The library's matrices are column by column: for it, these are the transposed ones, and y

@@ -141,7 +141,8 @@ static enum status candidates_find(struct product *p, const char *suffix, struct
     return status;
 }
 
-enum status product_offered(const struct gpu *gpu, enum precision precision, struct error *error)
+enum status product_offered(const struct gpu *gpu, enum precision precision, double batches,
+                            struct error *error)
 {
     const int least = formats[precision].least;
     if (gpu->capability < least)
@@ -149,7 +150,8 @@ enum status product_offered(const struct gpu *gpu, enum precision precision, str
                          "%s needs compute capability %d.%d; this GPU has %d.%d",
                          precision_info[precision].name, least / 10, least % 10,
                          gpu->capability / 10, gpu->capability % 10);
-    return STATUS_OK;
+    return count_check("cuBLASLt counts", "products at once", batches, INT32_MAX,
+                       "choose a smaller batch", error);
 }
 
 enum status product_plain_offered(enum precision precision, struct error *error)
@@ -164,7 +166,7 @@ enum status product_plain_offered(enum precision precision, struct error *error)
 enum status product_open(const struct gpu *gpu, const struct product_form *form,
                          struct product *product, struct error *error)
 {
-    TRY(product_offered(gpu, form->precision, error));
+    TRY(product_offered(gpu, form->precision, (double)form->batches, error));
     product->handle = gpu->cublas;
     product->arena = gpu->arena;
     product->format = form->format ? form->format : &formats[form->precision];

@@ -57,8 +57,10 @@ struct product {
     int count, bound;                             /* of candidates; the one that runs */
 };
 
-/* STATUS_UNSUPPORTED where the chip does not multiply this precision. Nothing is opened. */
-enum status product_offered(const struct gpu *gpu, enum precision precision, struct error *error);
+/* STATUS_UNSUPPORTED where the chip does not multiply this precision, or the library does not count
+ * so many products at once. Nothing is opened. */
+enum status product_offered(const struct gpu *gpu, enum precision precision, double batches,
+                            struct error *error);
 /* The same of products by vector units. */
 enum status product_plain_offered(enum precision precision, struct error *error);
 /* Describes it and finds its algorithms; the first, the library's own choice, is bound. *product is
