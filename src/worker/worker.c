@@ -1,11 +1,14 @@
 /* The measuring process: reads requests on standard input, answers on standard output, owns one
  * device. src/model/protocol.h has the messages; device_ops.h what a device must be able to do. */
 #include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <math.h>
-#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,7 +17,6 @@
 #include "version.h"
 #include "worker/batch.h"
 #include "worker/device_ops.h"
-#include "worker/lifeline.h"
 #include "worker/measure.h"
 #include "worker/program_row.h"
 
@@ -264,6 +266,20 @@ static int self_test(struct worker *worker)
     return status == STATUS_OK ? 0 : status == STATUS_FAILED ? 3 : 4;
 }
 
+/* From then on the kernel kills the worker, stopped or not, when the thread that started it ends.
+ * That is the rank's, or a wrapper's between the two: who made standard input's socket pair is the
+ * rank, and may be dead by now. */
+static void tie_to_rank(void)
+{
+    struct ucred rank = {0};
+    socklen_t size = sizeof rank;
+    pid_t parent = getppid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    bool paired = getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &rank, &size) == 0;
+    if (getppid() != parent || (paired && rank.pid > 0 && kill(rank.pid, 0) != 0 && errno == ESRCH))
+        raise(SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
     struct worker worker = {
@@ -282,7 +298,7 @@ int main(int argc, char **argv)
                version ? ROOFSWEEP_VERSION : worker.ops->description);
         return version || strcmp(argv[1], "--help") == 0 ? 0 : 2;
     }
-    lifeline_tie(argv[0]);
+    tie_to_rank();
     FILE *replies = take_standard_output();
     if (!replies || !worker.batch) {
         perror("standard output");

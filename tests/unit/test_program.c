@@ -1,5 +1,6 @@
 /* Programs: what runs, what it hands back, what it leaves. The keeper is the real one. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -63,6 +64,25 @@ static void a_program_that_takes_too_long_is_ended(void **state)
     assert_int_equal(run("echo here; trap '' TERM; sleep 300", 0.3, &end, &error), STATUS_FAILED);
     assert_true(end.timed_out);
     assert_non_null(strstr(error.text, "it last printed: here"));
+    /* The keeper is stopped by its program. */
+    assert_int_equal(run("kill -STOP $PPID; echo here; exit 0", 0.3, &end, &error), STATUS_FAILED);
+    assert_true(end.timed_out);
+}
+
+/* A rank hands down descriptors of MPI. */
+static void a_program_has_three_descriptors(void **state)
+{
+    (void)state;
+    int pipes[2], high;
+    struct process_end end;
+    struct error error;
+    assert_int_equal(pipe(pipes), 0);
+    high = fcntl(pipes[0], F_DUPFD, 700);
+    assert_int_equal(run("ls /proc/$$/fd; true", 60, &end, &error), STATUS_OK);
+    assert_string_equal(end.tail.text, "0|1|2");
+    close(pipes[0]);
+    close(pipes[1]);
+    close(high);
 }
 
 static void output_without_end_does_no_harm(void **state)
@@ -421,6 +441,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_end_of_a_program_is_told),
         cmocka_unit_test(a_program_that_takes_too_long_is_ended),
+        cmocka_unit_test(a_program_has_three_descriptors),
         cmocka_unit_test(output_without_end_does_no_harm),
         cmocka_unit_test(nothing_is_left_running),
         cmocka_unit_test(lines_are_taken_from_all_processes),

@@ -213,48 +213,66 @@ static void missing_program_is_named(void **state)
 
 /* ---- nothing outlives a killed rank ---- */
 
-/* What a rank of this test has started. */
+/* What a rank of this test has started: its worker measures a program. */
+enum { KEEPER, COMMAND, CHILD, DAEMON, OTHERS };
 struct family {
-    int rank, worker, grandchild;
+    int rank, worker, others[OTHERS];
 };
 
 /* It leads a session of its own, so that the kernel does not wake a stopped group when its parent
  * dies, as it does not for a stop that comes at the same moment. */
-static _Noreturn void be_rank(const char *path, int report)
+static _Noreturn void be_rank(const char *path, const char *program, int report)
 {
-    char *line;
+    char *line, request[256];
     struct error why;
-    struct family family = {.rank = getpid()};
+    int worker;
     struct worker_process *process = start(path);
-    if (wait_for(process, &line, &why) != WORKER_LINE ||
-        sscanf(line, "%d %d", &family.worker, &family.grandchild) != 2)
+    if (wait_for(process, &line, &why) != WORKER_LINE || sscanf(line, "%d", &worker) != 1)
         _exit(1);
-    worker_process_send(process, "{\"op\":\"devices\"}", 60);
-    if (wait_for(process, &line, &why) !=
-        WORKER_LINE) /* it is the worker by now, and tied to its rank */
-        _exit(1);
+    snprintf(request, sizeof request,
+             "{\"op\":\"measure\",\"configuration\":\"program command=%s\"}", program);
+    worker_process_send(process, request, 60);
     setsid();
-    if (write(report, &family, sizeof family) != (ssize_t)sizeof family)
+    if (write(report, &worker, sizeof worker) != (ssize_t)sizeof worker)
         _exit(1);
     for (;;)
         pause();
 }
 
-static struct family family_start(void)
+/* The program goes on with `last`, once all that it starts is there. */
+static struct family family_start(const char *last)
 {
     struct family family = {0};
-    int report[2];
-    char path[64];
-    script(path,
-           "sleep 1000 >&- <&- 2>&- & echo $$ $!; exec " TEST_BIN_DIR "/roofsweep-worker-cpu");
+    int report[2], *others = family.others;
+    char worker[64], program[64], pids[80], body[512];
+    script(worker, "echo $$; exec " TEST_BIN_DIR "/roofsweep-worker-cpu");
+    script(program, "");
+    snprintf(pids, sizeof pids, "%s.pids", program);
+    snprintf(body, sizeof body,
+             "#!/bin/sh\nsleep 300 &\necho $PPID $$ $! >%s\n"
+             "setsid sh -c 'echo $$ >>%s; sleep 300' &\n%s\nwait\n",
+             pids, pids, last);
+    FILE *file = fopen(program, "w");
+    fputs(body, file);
+    fclose(file);
     assert_int_equal(pipe(report), 0);
-    if (fork() == 0)
-        be_rank(path, report[1]);
+    if ((family.rank = fork()) == 0)
+        be_rank(worker, program, report[1]);
     close(report[1]);
-    assert_int_equal(read(report[0], &family, sizeof family), sizeof family);
+    assert_int_equal(read(report[0], &family.worker, sizeof family.worker), sizeof family.worker);
     close(report[0]);
-    unlink(path);
-    assert_true(is_running(family.worker) && is_running(family.grandchild));
+    for (int i = 0, count = 0; i < 10000 && count != OTHERS; ++i) {
+        usleep(1000);
+        if ((file = fopen(pids, "r"))) {
+            count = fscanf(file, "%d%d%d%d", &others[KEEPER], &others[COMMAND], &others[CHILD],
+                           &others[DAEMON]);
+            fclose(file);
+        }
+    }
+    unlink(worker);
+    unlink(program);
+    unlink(pids);
+    assert_true(is_running(family.worker) && is_running(others[DAEMON]));
     return family;
 }
 
@@ -269,23 +287,27 @@ static void rank_dies(const struct family *family)
     kill(family->rank, SIGKILL);
     waitpid(family->rank, NULL, 0);
     assert_gone(family->worker);
-    assert_gone(family->grandchild);
+    for (int i = 0; i < OTHERS; ++i)
+        assert_gone(family->others[i]);
 }
 
-/* The worker, or its whole group, may be stopped when the rank dies. */
+/* The worker, or the whole job, may be stopped when the rank dies. */
 static void all_end_with_the_rank(void **state)
 {
     (void)state;
-    struct family family = family_start();
+    struct family family = family_start("");
     rank_dies(&family);
-    family = family_start();
+    family = family_start("");
     kill(family.worker, SIGSTOP);
     wait_for_state(family.worker, 'T');
     rank_dies(&family);
-    family = family_start();
-    kill(-family.worker, SIGSTOP);
-    wait_for_state(family.worker, 'T');
-    wait_for_state(family.grandchild, 'T');
+    family = family_start("");
+    kill(family.rank, SIGSTOP);
+    kill(family.worker, SIGSTOP);
+    for (int i = 0; i < OTHERS; ++i)
+        kill(family.others[i], SIGSTOP);
+    for (int i = 0; i < OTHERS; ++i)
+        wait_for_state(family.others[i], 'T');
     rank_dies(&family);
 }
 
@@ -293,40 +315,39 @@ static void all_end_with_the_rank(void **state)
 static void a_stop_at_the_same_moment(void **state)
 {
     (void)state;
-    for (useconds_t apart = 0; apart < 2000; apart += 100) {
-        const struct family family = family_start();
-        kill(apart % 200 ? family.worker : family.rank, apart % 200 ? SIGSTOP : SIGKILL);
+    for (useconds_t apart = 0; apart < 2000; apart += 200) {
+        const struct family family = family_start("");
+        kill(apart % 400 ? family.worker : family.rank, apart % 400 ? SIGSTOP : SIGKILL);
         usleep(apart);
         kill(family.worker, SIGSTOP);
         rank_dies(&family);
     }
 }
 
-/* What the worker has started does not outlive it, though the rank lives on. */
-static void the_group_ends_with_the_worker(void **state)
+/* A program may stop its keeper, and again when the worker's death lets it go on. */
+static void a_program_that_stops_its_keeper(void **state)
 {
     (void)state;
-    const struct family family = family_start();
+    const struct family family = family_start("while kill -STOP $PPID; do :; done");
+    wait_for_state(family.others[KEEPER], 'T');
     kill(family.worker, SIGKILL);
-    assert_gone(family.grandchild);
+    for (int i = 0; i < OTHERS; ++i)
+        assert_gone(family.others[i]);
     rank_dies(&family);
 }
 
-/* Some batch systems send their signal to every process of a job. */
+/* Some batch systems send their signal to every process of a job: the rank decides. */
 static void signals_to_all_end_nothing(void **state)
 {
     (void)state;
-    static const int numbers[] = {SIGUSR1, SIGTERM, SIGHUP};
-    const struct family family = family_start();
-    char command[256];
+    static const int numbers[] = {SIGUSR1, SIGTERM, SIGINT};
+    const struct family family = family_start("");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
-        snprintf(command, sizeof command,
-                 "kill -%d $(ps -o pid= -o comm= --ppid %d | awk '/rs-lifeline/ { print $1 }')",
-                 numbers[i], family.worker);
-        assert_int_equal(system(command), 0); /* there is such a process */
+        kill(family.worker, numbers[i]);
+        kill(family.others[KEEPER], numbers[i]);
     }
     usleep(100000);
-    assert_true(is_running(family.worker));
+    assert_true(is_running(family.worker) && is_running(family.others[COMMAND]));
     rank_dies(&family);
 }
 
@@ -341,7 +362,7 @@ int main(void)
         cmocka_unit_test(missing_program_is_named),
         cmocka_unit_test(all_end_with_the_rank),
         cmocka_unit_test(a_stop_at_the_same_moment),
-        cmocka_unit_test(the_group_ends_with_the_worker),
+        cmocka_unit_test(a_program_that_stops_its_keeper),
         cmocka_unit_test(signals_to_all_end_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,14 @@
 /* roofsweep-keeper: runs one command and leaves nothing of it behind; keeper.h has its contract. */
 #include "worker/program/keeper.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -18,15 +20,20 @@
 
 static const double patience = 5; /* s, for a process that hangs in a driver */
 
-/* In the child. A keeper that is killed takes the command with it. */
+/* In the child. The kernel kills the command if the keeper is killed. It kills the command's group
+ * when the worker dies and closes KEEPER_LIFE, also where the keeper is stopped. */
 static _Noreturn void become(const char *folder, char **words, pid_t keeper)
 {
+    struct pollfd life = {.fd = KEEPER_LIFE, .events = POLLIN};
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != keeper)
+    fcntl(KEEPER_LIFE, F_SETOWN, -getpid());
+    fcntl(KEEPER_LIFE, F_SETSIG, SIGKILL);
+    fcntl(KEEPER_LIFE, F_SETFL, O_ASYNC);
+    if (getppid() != keeper || poll(&life, 1, 0) > 0) /* dead before these calls */
         _exit(127);
     if (chdir(folder) != 0) {
         fprintf(stderr, "%s: %s\n", folder, strerror(errno));
@@ -37,21 +44,18 @@ static _Noreturn void become(const char *folder, char **words, pid_t keeper)
     _exit(127);
 }
 
-/* Waits for the command's end or for the end of its time. True: it ended, with *status. */
-static bool wait_for(pid_t command, int signals, int *status)
+/* True: the command ended, with *status. False: the worker is dead. */
+static bool wait_for(pid_t command, int children, int *status)
 {
     struct pollfd events[2] = {{.fd = KEEPER_LIFE, .events = POLLIN},
-                               {.fd = signals, .events = POLLIN}};
+                               {.fd = children, .events = POLLIN}};
     for (;;) {
         struct signalfd_siginfo info;
         if (waitpid(command, status, WNOHANG) == command)
             return true;
-        if (poll(events, 2, -1) < 0 && errno != EINTR)
+        if (poll(events, 2, -1) < 0 || events[0].revents)
             return false;
-        if (events[0].revents)
-            return false;
-        if (events[1].revents && read(signals, &info, sizeof info) == sizeof info &&
-            info.ssi_signo == SIGTERM)
+        if (read(children, &info, sizeof info) != sizeof info)
             return false;
         /* An orphan of the command's. */
         siginfo_t ended = {0};
@@ -63,10 +67,23 @@ static bool wait_for(pid_t command, int signals, int *status)
     }
 }
 
+/* The worker has descriptors of its rank, as MPI's, which it hands down. */
+static void close_inherited(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+        int descriptor = atoi(entry->d_name); /* 0: "." and ".." */
+        if (descriptor > KEEPER_NEWS && descriptor != dirfd(folder))
+            close(descriptor);
+    }
+    if (folder)
+        closedir(folder);
+}
+
 int main(int argc, char **argv)
 {
-    struct keeper_news news = {-1, 0, 0.0};
-    sigset_t set;
+    struct keeper_news news = {0};
+    sigset_t all, child;
     if (argc < 3) {
         fprintf(stderr, "usage: %s FOLDER COMMAND [ARGUMENT...]; roofsweep's workers start it\n",
                 KEEPER_PROGRAM);
@@ -74,23 +91,26 @@ int main(int argc, char **argv)
     }
     fcntl(KEEPER_LIFE, F_SETFD, FD_CLOEXEC);
     fcntl(KEEPER_NEWS, F_SETFD, FD_CLOEXEC);
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    int signals = signalfd(-1, &set, SFD_CLOEXEC);
+    close_inherited();
+    /* Some batch systems send their signals to all processes of a job: only the worker decides. */
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    int children = signalfd(-1, &child, SFD_CLOEXEC);
+    /* A keeper that is stopped goes on when the worker dies. */
+    prctl(PR_SET_PDEATHSIG, SIGCONT);
     descendants_adopt();
     double start = clock_monotonic();
     pid_t own = getpid(), command = fork();
     if (command == 0)
         become(argv[1], argv + 2, own);
-    if (command < 0 || signals < 0) {
+    if (command < 0 || children < 0) {
         perror(KEEPER_PROGRAM);
         return 1;
     }
-    if (!wait_for(command, signals, &news.status))
-        kill(-command, SIGKILL);
+    bool ended = wait_for(command, children, &news.status);
     news.seconds = clock_monotonic() - start;
-    news.left = !descendants_end(patience);
-    return write(KEEPER_NEWS, &news, sizeof news) == sizeof news ? 0 : 1;
+    descendants_end(patience);
+    return ended && write(KEEPER_NEWS, &news, sizeof news) == sizeof news ? 0 : 1;
 }

@@ -3,9 +3,8 @@
  *   roofsweep-keeper FOLDER COMMAND [ARGUMENT...]
  *
  * The keeper runs the command in the folder, in a process group of its own, and ends all that it
- * has started: when the command ends, when KEEPER_LIFE is closed (the worker wants it, or is dead),
- * and when it is told by SIGTERM. It is no child of the worker's group, so that it outlives a
- * worker that is killed with its group. */
+ * has started when the command ends, or when the worker is dead: KEEPER_LIFE is closed then. It is
+ * of a session of its own, so that it outlives a worker that is killed with its group. */
 #ifndef ROOFSWEEP_WORKER_PROGRAM_KEEPER_H
 #define ROOFSWEEP_WORKER_PROGRAM_KEEPER_H
 
@@ -13,10 +12,9 @@ enum { KEEPER_LIFE = 3, KEEPER_NEWS = 4 }; /* descriptors: it reads the one and 
 
 #define KEEPER_PROGRAM "roofsweep-keeper"
 
-/* Written once, when all are dead. */
+/* Written once, when all are dead or hang in the system. */
 struct keeper_news {
-    int status;     /* of the command, as of waitpid; -1: it was ended before it ended */
-    int left;       /* 1: some of its processes could not be ended */
+    int status;     /* of the command, as of waitpid */
     double seconds; /* from its start to its end */
 };
 

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "worker/program/keeper.h"
 
-static const double end_patience = 10; /* s, more than the keeper's own */
+static const double end_patience = 10; /* s, for a process that hangs in a driver */
 
 /* One that runs. Descriptors are ours; -1: closed. */
 struct running {
@@ -178,28 +178,21 @@ static bool run_until(struct running *running, double deadline)
     return true;
 }
 
-/* All that the keeper left, if it did: it has been killed itself, or hangs. */
-static enum status finish(struct running *running, bool over, struct error *error)
+/* Ends the keeper, if it does not end itself, and all that it left. */
+static enum status finish(struct running *running, bool timed_out, struct error *error)
 {
-    bool told = running->told_bytes == sizeof running->told;
-    while (running->output >= 0 && told) { /* all who write are dead */
-        int before = running->output;
-        struct pollfd event = {.fd = before, .events = POLLIN};
-        if (poll(&event, 1, 0) <= 0)
-            break;
-        output_read(running);
-    }
+    bool gone = descendants_end(end_patience);
+    struct pollfd event = {.fd = running->output, .events = POLLIN};
+    while (running->output >= 0 && gone && poll(&event, 1, 0) > 0)
+        output_read(running); /* all who write are dead */
     tail_join(running->tail);
     close_once(&running->life);
     close_once(&running->news);
     close_once(&running->output);
-    if (!told)
-        kill(running->keeper, SIGKILL);
-    bool gone = descendants_end(end_patience) && !running->told.left;
-    if (!gone || !over)
+    if (!gone)
         return error_set(error, STATUS_DEVICE, "the program cannot be ended; it last printed: %s",
                          running->tail->text);
-    if (!told)
+    if (!timed_out && running->told_bytes < sizeof running->told)
         return error_set(error, STATUS_FAILED, "%s was killed over the program", KEEPER_PROGRAM);
     return STATUS_OK;
 }
@@ -233,13 +226,8 @@ enum status process_run(const struct process *process, struct process_end *end, 
     if (status)
         return status;
     double deadline = process->timeout > 0 ? begin + process->timeout : INFINITY;
-    bool over = run_until(&running, deadline);
-    ended.timed_out = !over;
-    if (!over) {
-        close_once(&running.life);
-        over = run_until(&running, clock_monotonic() + end_patience);
-    }
-    status = finish(&running, over, error);
+    ended.timed_out = !run_until(&running, deadline);
+    status = finish(&running, ended.timed_out, error);
     ended.status = running.told.status;
     ended.seconds = running.told.seconds;
     if (status)
