@@ -567,7 +567,11 @@ static void take_record(struct dispatcher *dispatcher, const struct message *mes
             estimator_learn(dispatcher->estimator, &dispatcher->settings.plan->items[item],
                             seconds);
         remove_in_flight(rank, in_flight);
-        if (queue_is_done(dispatcher->queue, message->from, item))
+        if (dispatcher->status == STATUS_INTERRUPTED && record.status == RECORD_FAILED)
+            log_print(dispatcher->log, LOG_DEBUG,
+                      "%s failed while the job ends, no row is kept: %s", record.configuration,
+                      record.error);
+        else if (queue_is_done(dispatcher->queue, message->from, item))
             log_print(dispatcher->log, LOG_DEBUG, "rank %d is late, there is a row already: %s",
                       message->from, record.configuration);
         else

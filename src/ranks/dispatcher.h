@@ -83,7 +83,8 @@ void dispatcher_message(struct dispatcher *dispatcher, const struct message *mes
 /* All messages of this moment are in: they are made durable by one sync, and only then those who
  * wrote get more work, or hear of the end. */
 void dispatcher_settle(struct dispatcher *dispatcher);
-/* A signal arrived: nothing more is handed out, and all workers are stopped. */
+/* A signal arrived: nothing more is handed out, and all workers are stopped. What fails from now on
+ * may have failed of the same signal: it gets no row. */
 void dispatcher_interrupt(struct dispatcher *dispatcher);
 /* An action failed: those that are left are dropped, but for MESSAGE_STOP, and all stop. */
 void dispatcher_failed(struct dispatcher *dispatcher, const struct error *error);

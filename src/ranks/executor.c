@@ -20,7 +20,7 @@ enum stage {
     STAGE_IDLE,      /* waits for a message; rows may wait in the worker */
     STAGE_MEASURING, /* the worker measures a configuration */
     STAGE_COUNTING,  /* the worker counts the rows that wait */
-    STAGE_LOST,      /* no device any more; waits for the end */
+    STAGE_LOST,      /* no device any more, or a signal ended its worker; waits for the end */
     STAGE_STOPPED
 };
 
@@ -203,7 +203,7 @@ enum status executor_ask(struct executor *executor, const struct request *reques
     else
         error_prefix(error, "%s", executor->kind->worker);
     free(line);
-    executor->worker_lost = event == WORKER_LOST;
+    executor->worker_lost = event == WORKER_LOST || event == WORKER_SIGNALLED;
     executor->worker_hung = event == WORKER_LOST && clock_monotonic() - start >= timeout;
     if (status == STATUS_DEVICE || status == STATUS_INTERRUPTED)
         stop_worker(executor);
@@ -471,6 +471,16 @@ static void report_loss(struct executor *executor, const char *why)
     send_message(executor, MESSAGE_DEVICE_LOST, text);
 }
 
+/* A signal to all processes of a job may end the worker, or the program of its row, before rank 0
+ * has seen its own. No record is sent, so that --resume measures what was under way. */
+static void report_signal(struct executor *executor, const char *why)
+{
+    log_print(executor->log, LOG_WARNING, "the job is being ended: %s", why);
+    stop_worker(executor);
+    executor->stage = STAGE_LOST;
+    send_message(executor, MESSAGE_SIGNAL, "");
+}
+
 void executor_start(struct executor *executor)
 {
     struct device *device = &executor->device;
@@ -572,6 +582,8 @@ static void take_measured(struct executor *executor, const char *line)
     } else if (reply.kind == REPLY_TIMED && executor->request.count_later &&
                is_requested(executor, reply.configuration)) {
         take_timed(executor, reply.configuration);
+    } else if (reply.kind == REPLY_ERROR && reply.status == STATUS_INTERRUPTED) {
+        report_signal(executor, reply.error.text);
     } else if (reply.kind == REPLY_ERROR && reply.status != STATUS_DEVICE) {
         deliver_failure(executor, reply.error.text);
     } else {
@@ -655,7 +667,9 @@ void executor_step(struct executor *executor)
         struct error why;
         char *line = NULL;
         enum worker_event event = worker_process_step(executor->worker, &line, &why);
-        if (event != WORKER_QUIET)
+        if (event == WORKER_SIGNALLED && executor_works(executor))
+            report_signal(executor, why.text);
+        else if (event != WORKER_QUIET)
             take_event(executor, event == WORKER_LINE ? line : NULL, why.text);
         free(line);
     }

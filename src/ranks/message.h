@@ -13,7 +13,7 @@ enum message_kind {
     MESSAGE_COUNT,       /* from rank 0: count what waits; no text */
     MESSAGE_RETURNED,    /* to rank 0: configuration that was timed, and lost with its worker */
     MESSAGE_DEVICE_LOST, /* to rank 0: why the sender has no usable device any more */
-    MESSAGE_SIGNAL,      /* to rank 0: a signal arrived */
+    MESSAGE_SIGNAL,      /* to rank 0: a signal arrived, or has ended what the sender measured */
     MESSAGE_STOP,        /* from rank 0: stop, whatever you do */
     MESSAGE_FINISHED     /* to rank 0: the sender's last message */
 };

@@ -12,12 +12,23 @@ static void note(int number)
         signals_seen = number;
 }
 
+static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM};
+
+void signals_of_end(sigset_t *set)
+{
+    sigemptyset(set);
+    for (size_t i = 0; numbers[i] != SIGALRM; ++i)
+        sigaddset(set, numbers[i]);
+}
+
 void signals_catch(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGALRM};
-    struct sigaction action = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
-        sigaction(numbers[i], &action, NULL);
+    struct sigaction action = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND}, before;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
+        sigaction(numbers[i], &action, &before);
+        if (numbers[i] == SIGHUP && before.sa_handler == SIG_IGN)
+            sigaction(SIGHUP, &before, NULL);
+    }
 }
 
 void signals_alarm(double seconds)

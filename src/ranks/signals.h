@@ -1,9 +1,12 @@
-/* The signals that end a sweep in order: SIGINT, SIGTERM, SIGUSR1; and SIGALRM, which the time
- * limit sends. */
+/* The signals that end a sweep in order: SIGINT, SIGTERM, SIGUSR1, and SIGHUP unless the program
+ * was started without it (nohup); and SIGALRM, which the time limit sends. */
 #ifndef ROOFSWEEP_SIGNALS_H
 #define ROOFSWEEP_SIGNALS_H
 
 #include <signal.h>
+
+/* All but SIGALRM, which is sent to one process alone. */
+void signals_of_end(sigset_t *set);
 
 /* From now on they are noted. A second signal of the same kind ends the process at once. */
 void signals_catch(void);

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "ranks/signals.h"
 
 enum { LINE_BYTES_MAX = 16 << 20 };
 
@@ -52,10 +53,7 @@ static int spawn(const char *path, const cpu_set_t *cpus, int requests, int erro
     posix_spawn_file_actions_adddup2(&actions, requests, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, requests, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-    sigemptyset(&ignored);
-    sigaddset(&ignored, SIGINT);
-    sigaddset(&ignored, SIGTERM);
-    sigaddset(&ignored, SIGUSR1);
+    signals_of_end(&ignored);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigmask(&attributes, &ignored);
     posix_spawnattr_setpgroup(&attributes, 0);
@@ -204,21 +202,26 @@ static void explain(struct worker_process *process, const char *reason, struct e
               process->tail.length ? "; it last printed: " : "", process->tail.text);
 }
 
-/* It has ended, or closed its end of the socket: then it gets a moment to say how it ends. */
-static void explain_end(struct worker_process *process, struct error *why)
+/* It has ended, or closed its end of the socket: then it gets a moment to say how it ends. A shell
+ * around the worker ends with 128 and the worker's signal. */
+static enum worker_event explain_end(struct worker_process *process, struct error *why)
 {
     char reason[128];
+    sigset_t of_end;
     bool ended = wait_for_end(process, end_patience);
     read_errors(process);
-    int status = kill_group(process);
+    int status = kill_group(process), code = ended && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    signals_of_end(&of_end);
     if (!ended)
         strcpy(reason, "worker closed its standard output without ending");
     else if (WIFSIGNALED(status))
         snprintf(reason, sizeof reason, "worker was killed by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
     else
-        snprintf(reason, sizeof reason, "worker ended with status %d", WEXITSTATUS(status));
+        snprintf(reason, sizeof reason, "worker ended with status %d", code);
     explain(process, reason, why);
+    int number = ended && WIFSIGNALED(status) ? WTERMSIG(status) : code - 128;
+    return number > 0 && sigismember(&of_end, number) == 1 ? WORKER_SIGNALLED : WORKER_LOST;
 }
 
 static enum worker_event give_up(struct worker_process *process, const char *reason,
@@ -249,10 +252,8 @@ enum worker_event worker_process_step(struct worker_process *process, char **lin
         process->deadline = 0;
         return WORKER_LINE;
     }
-    if (stream == STREAM_END || (ended && stream == STREAM_EMPTY)) {
-        explain_end(process, why);
-        return WORKER_LOST;
-    }
+    if (stream == STREAM_END || (ended && stream == STREAM_EMPTY))
+        return explain_end(process, why);
     if (process->deadline > 0 && clock_monotonic() > process->deadline) {
         char reason[64];
         snprintf(reason, sizeof reason, "timed out after %g s", process->timeout);

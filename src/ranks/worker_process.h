@@ -11,9 +11,10 @@
 struct worker_process;
 
 enum worker_event {
-    WORKER_QUIET, /* nothing new */
-    WORKER_LINE,  /* a reply */
-    WORKER_LOST   /* it has ended, or was killed because it took too long; its group is gone */
+    WORKER_QUIET,    /* nothing new */
+    WORKER_LINE,     /* a reply */
+    WORKER_LOST,     /* it has ended, or was killed because it took too long; its group is gone */
+    WORKER_SIGNALLED /* the same, by a signal that ends a sweep (signals.h) */
 };
 
 /* `cpus`: where it may run; NULL: where the caller may. `echo`: descriptor that a copy of its

@@ -1,6 +1,7 @@
 #include "worker/program_row.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,9 @@
 #include "worker/program/handback.h"
 #include "worker/program/injected.h"
 #include "worker/program/process.h"
+
+/* s, between the moments at which a program and its worker get a signal that goes to both. */
+static const double signal_patience = 0.5;
 
 /* A row's program: the command of all its runs. */
 struct program {
@@ -143,6 +147,20 @@ void program_hash(char *const *words, const char *folder, char hash[PROGRAM_HASH
 
 /* ---- one run ---- */
 
+/* Whether a signal that the worker blocks has come, now or within so many seconds. Its rank has it
+ * block those that end a job. They go to all processes of the job: the program ends of it. */
+static bool job_ends(double seconds)
+{
+    double end = clock_monotonic() + seconds;
+    sigset_t come;
+    while (sigpending(&come) == 0 && sigisemptyset(&come)) {
+        if (clock_monotonic() >= end)
+            return false;
+        clock_sleep(0.005);
+    }
+    return true;
+}
+
 /* Either of `handback` and `injected` may be NULL: nobody asks. */
 static enum status program_run(struct program *program, struct process_end *end,
                                struct handback *handback, struct injected *injected,
@@ -164,6 +182,8 @@ static enum status program_run(struct program *program, struct process_end *end,
     };
     status = program->environment.complete ? process_run(&process, end, error)
                                            : error_set(error, STATUS_FAILED, "out of memory");
+    if (status) /* the program may get a signal before its worker does */
+        job_ends(signal_patience);
     if (status == STATUS_OK && handback)
         status = handback_read(report, handback, error);
     if (status == STATUS_OK && injected)
@@ -583,6 +603,8 @@ enum status program_row_measure(const struct device_ops *device, struct device_s
     if (status == STATUS_OK)
         status = row_measure(&program, record, error);
     program_clear(&program);
+    if (job_ends(0)) /* whatever the program made of it: --resume measures the row */
+        return error_set(error, STATUS_INTERRUPTED, "a signal came while the program ran");
     if (status == STATUS_DEVICE)
         return status;
     if (status) { /* a row that failed keeps what was asked for, and why */

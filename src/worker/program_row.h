@@ -7,8 +7,9 @@
 #include "worker/device_ops.h"
 
 /* Everything that is done for a configuration of program_workload: *record, which was initialised,
- * is measured, skipped or failed. All runs together may take request->timeout. Only a lost device
- * is an error: STATUS_DEVICE. */
+ * is measured, skipped or failed. All runs together may take request->timeout. Errors are
+ * STATUS_DEVICE: the device is lost; and STATUS_INTERRUPTED: a signal came that the worker blocks,
+ * and the row is worth nothing. */
 enum status program_row_measure(const struct device_ops *device, struct device_state *state,
                                 const struct request *request, struct record *record,
                                 struct error *error);

@@ -1,5 +1,6 @@
 #!/bin/sh
-# SIGTERM ends the sweep in an orderly way: what is there is published, exit status 5, --resume goes on.
+# SIGTERM ends the sweep in an orderly way: what is there is published, exit status 5, --resume goes on. So it is if all
+# processes of a job get a signal, programs before their ranks: what ends with the job has no row.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini "retries = 0"
 sed -i 's/^iterations = .*/iterations = 20000/' sweep.ini
@@ -27,3 +28,48 @@ says "interrupted"
 some sweep.nc 10 99
 expect 0 run 2 --resume sweep.ini
 complete sweep.nc 100
+
+# all_of PROCESS: what it has started, and itself at last.
+all_of() {
+    for process in $(ranks_of "$1"); do
+        all_of "$process"
+    done
+    echo "$1"
+}
+# sleeping: writes the programs of $job that run to the file `programs`.
+sleeping() {
+    all_of "$job" | grep -xF "$(pgrep -x sleep)" >programs
+}
+cat >programs.ini <<'INI'
+[sweep]
+device = cpu
+retries = 0
+[peaks]
+memory = dram
+compute = fp32
+condition = together
+launch = no
+[program patient]
+command = sleep {n}
+n = 0.1, 3.1, 3.2, 3.3
+region = all
+INI
+ranks=$(($(nproc) > 1 ? 2 : 1)) # two ranks on one core are one device
+for signal in TERM INT; do
+    rm -f sweep.nc*
+    "$ROOFSWEEP_MPIRUN" -n "$ranks" --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" -o sweep.nc \
+        programs.ini >log 2>&1 &
+    job=$!
+    wait_until "$job" log records 1
+    wait_until "$job" log sleeping
+    # shellcheck disable=SC2046 # a word each
+    kill "-$signal" $(cat programs)
+    sleep 0.1
+    # shellcheck disable=SC2046
+    kill "-$signal" $(all_of "$job") 2>/dev/null || true
+    wait "$job" && fail "it ended well after SIG$signal"
+    ! grep -q '"status":"failed"' sweep.nc.journal || { cat log; fail "a row failed of SIG$signal"; }
+    none_left
+done
+expect 0 run "$ranks" -o sweep.nc --resume programs.ini
+some sweep.nc 4 4

@@ -78,6 +78,9 @@ static const struct play plays[] = {
      "end failed"},
     {"a signal stops everyone, and what was measured meanwhile is kept", RANKS(2, FOUR),
      "devices; signal; works 1 a; record 1 a; idle 1; end interrupted; rows 1"},
+    {"what fails of the signal has no row, and is measured by the next run", RANKS(2, TWO),
+     "devices; works 0 a; works 1 b; signalled 1; failed 0 a; end interrupted; rows 0; again;"
+     "devices; all 0 2; end ok; rows 2"},
     {"a signal of another rank does the same", RANKS(2, FOUR),
      "devices; signalled 1; works 1 a; record 1 a; idle 1; end interrupted; rows 1"},
     {"roofs alone end with the last device", RANKS(2, ROOFS), "device 1; runs 0; device 0; end ok"},

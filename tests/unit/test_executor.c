@@ -236,6 +236,29 @@ static void a_row_is_measured_or_says_why_not(void **state)
     }
 }
 
+/* A worker blocks the signal; this one, or what stands around it, does not. Retries or none: a row
+ * that ends with its job has no record. */
+static void a_signal_to_all_leaves_no_record(void **state)
+{
+    (void)state;
+    static const struct worker_script scripts[] = {
+        {.measure =
+             "exec python3 -c 'import os, signal; signal.pthread_sigmask(signal.SIG_SETMASK, "
+             "[]); os.kill(os.getpid(), signal.SIGTERM)'"},
+        {.measure = "exit 130"},
+        {.measure = "fail interrupted the-program-ended-of-it"},
+    };
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; ++i) {
+        struct bench bench;
+        bench_begin(&bench, scripts[i]);
+        give_work(&bench, "conv2d batch=3", false);
+        assert_message(&bench, MESSAGE_SIGNAL, "");
+        assert_int_equal(starts(&bench), 1);
+        assert_false(executor_works(bench.executor));
+        bench_end(&bench);
+    }
+}
+
 static void a_record_is_passed_on_as_it_came(void **state)
 {
     (void)state;
@@ -375,6 +398,7 @@ int main(void)
         cmocka_unit_test(a_device_is_lost_after_three_workers),
         cmocka_unit_test(a_worker_is_replaced_before_the_sweep),
         cmocka_unit_test(a_row_is_measured_or_says_why_not),
+        cmocka_unit_test(a_signal_to_all_leaves_no_record),
         cmocka_unit_test(a_record_is_passed_on_as_it_came),
         cmocka_unit_test(what_comes_late_is_nobodys),
         cmocka_unit_test(rows_that_wait_are_counted),
