@@ -130,7 +130,8 @@ static enum status open_choices(struct sweep *sweep, struct error *error)
     if (status == STATUS_OK)
         status = choices_open(path, settings->replicate, &sweep->choices, &file, error);
     if (status)
-        error_prefix(error, "%s: [sweep] algorithms", sweep->manifest->path);
+        error_prefix(error, "%s:%d: [sweep] algorithms", sweep->manifest->path,
+                     sweep->manifest->algorithms_line);
     else if (file.damaged > 0)
         log_print(sweep->log, LOG_WARNING, "%s: %zu lines are damaged and left out", path,
                   file.damaged);
@@ -162,7 +163,8 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
     enum status status = earlier_roofs_read(sweep->manifest->reuse, &sweep->earlier_devices,
                                             &sweep->earlier_device_count, error);
     if (status)
-        error_prefix(error, "%s: [peaks] reuse", sweep->manifest->path);
+        error_prefix(error, "%s:%d: [peaks] reuse", sweep->manifest->path,
+                     sweep->manifest->reuse_line);
     return status;
 }
 

@@ -36,6 +36,36 @@ enum status folder_of_program(char *folder, size_t size, struct error *error)
     return STATUS_OK;
 }
 
+enum status file_open(const char *path, FILE **stream, struct error *error)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    bool opened = fd >= 0 && fstat(fd, &info) == 0, regular = opened && S_ISREG(info.st_mode);
+    FILE *made = regular ? fdopen(fd, "r") : NULL;
+    int cause = errno;
+    if (made) {
+        *stream = made;
+        return STATUS_OK;
+    }
+    if (fd >= 0)
+        close(fd);
+    return opened && !regular
+               ? error_set(error, STATUS_USAGE, "%s: it is no regular file", path)
+               : error_set(error, STATUS_SYSTEM, "%s: cannot open: %s", path, strerror(cause));
+}
+
+bool file_begins(const char *path, const char *bytes, size_t length)
+{
+    enum { MOST = 64 };
+    char start[MOST];
+    FILE *stream = NULL;
+    if (file_open(path, &stream, &(struct error){""}))
+        return false;
+    size_t got = fread(start, 1, length < MOST ? length : MOST, stream);
+    fclose(stream);
+    return got > 0 && memcmp(start, bytes, got) == 0;
+}
+
 bool file_same(const char *a, const char *b)
 {
     struct stat of_a, of_b;

@@ -17,6 +17,14 @@ enum status folder_sync(const char *path, struct error *error);
 /* Where the running program lies, and its workers with it. */
 enum status folder_of_program(char *folder, size_t size, struct error *error);
 
+/* A regular file to read; the caller closes it. STATUS_USAGE: it is something else, such as a pipe,
+ * which nobody waits for; STATUS_SYSTEM: it cannot be opened. Both name the path. */
+enum status file_open(const char *path, FILE **stream, struct error *error);
+
+/* A regular file begins with these bytes, as far as it goes; false of an empty one, and of what
+ * cannot be read. */
+bool file_begins(const char *path, const char *bytes, size_t length);
+
 /* Both paths name the same file, by links or not; false also where one of them is not there. */
 bool file_same(const char *a, const char *b);
 

@@ -67,7 +67,7 @@ static bool is_left_out(struct writer *writer)
 {
     const struct amendment *amendment = writer->amendment;
     bool left_out = amendment->only_count > 0 && workload_find(writer->name);
-    for (size_t i = 0; i < amendment->only_count && left_out; ++i)
+    for (size_t i = 0; i < amendment->only_count; ++i)
         if (strcmp(amendment->onlys[i], writer->label) == 0) {
             writer->kept[i] = true;
             left_out = false;

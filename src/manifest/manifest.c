@@ -183,6 +183,8 @@ enum status manifest_parse(const char *path, const char *text, size_t length,
     parsed->measure = reader.settings.measure;
     parsed->peaks = reader.settings.peaks;
     parsed->reuse = reader.settings.reuse;
+    parsed->reuse_line = settings_line(&reader.settings, "reuse");
+    parsed->algorithms_line = settings_line(&reader.settings, "algorithms");
     if (status == STATUS_OK)
         status = text_defaults(parsed, error);
     if (status)

@@ -76,6 +76,7 @@ struct manifest {
     struct measure_settings measure;
     struct roof_request peaks;
     char *reuse; /* result file whose roofs are taken instead of measured; NULL: measured */
+    int reuse_line, algorithms_line; /* where the two files are named */
     struct section *sections;
     size_t section_count; /* 0: a manifest of [peaks] alone measures the roofs */
 };

@@ -204,8 +204,7 @@ const char *settings_group_of(const char *key)
     return found < 0 ? NULL : settings_groups[table[found].group];
 }
 
-/* Line of a key, 0 if the manifest does not have it. */
-static int line_of(const struct settings *settings, const char *key)
+int settings_line(const struct settings *settings, const char *key)
 {
     return settings->lines[setting_find(key)];
 }
@@ -213,8 +212,9 @@ static int line_of(const struct settings *settings, const char *key)
 enum status settings_finish(struct settings *settings, const char *path, struct error *error)
 {
     struct measure_settings *measure = &settings->measure;
-    int stop = line_of(settings, "stop"), iterations = line_of(settings, "iterations");
-    int min_time = line_of(settings, "min_time"), max_time = line_of(settings, "max_time");
+    int stop = settings_line(settings, "stop"), iterations = settings_line(settings, "iterations");
+    int min_time = settings_line(settings, "min_time"),
+        max_time = settings_line(settings, "max_time");
     if (stop && iterations)
         return error_set(
             error, STATUS_USAGE,
@@ -231,7 +231,7 @@ enum status settings_finish(struct settings *settings, const char *path, struct 
     if (measure->kernels && measure->counters == COUNTERS_OFF)
         return error_set(error, STATUS_USAGE,
                          "%s:%d: kernels = yes has no effect with counters = off", path,
-                         line_of(settings, "kernels"));
+                         settings_line(settings, "kernels"));
     if (stop)
         measure->iterations = 0;
     else

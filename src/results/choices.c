@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,35 +96,19 @@ static enum status lines_read(struct choices *choices, FILE *stream, struct choi
                      enough ? strerror(errno) : "no memory");
 }
 
-/* Something is there. A file of somebody else must not be appended to. */
-static enum status file_check(const char *path, bool *empty, struct error *error)
-{
-    struct stat info;
-    *empty = stat(path, &info) != 0;
-    if (*empty)
-        return errno == ENOENT
-                   ? STATUS_OK
-                   : error_set(error, STATUS_SYSTEM, "%s: cannot read: %s", path, strerror(errno));
-    *empty = S_ISREG(info.st_mode) && info.st_size == 0;
-    if (!*empty && !journal_recognised(path))
-        return error_set(error, STATUS_USAGE, "%s is there and no file of algorithms", path);
-    return STATUS_OK;
-}
-
+/* A file of somebody else must not be appended to. */
 static enum status file_read(struct choices *choices, struct choices_file *file,
                              struct error *error)
 {
-    bool empty;
-    enum status status = file_check(choices->path, &empty, error);
-    if (status || empty)
-        return status;
-    FILE *stream = fopen(choices->path, "re");
-    if (!stream)
-        return error_set(error, STATUS_SYSTEM, "%s: cannot open: %s", choices->path,
-                         strerror(errno));
-    status = lines_read(choices, stream, file, error);
+    FILE *stream;
+    if (access(choices->path, F_OK) != 0 && errno == ENOENT)
+        return STATUS_OK;
+    TRY(file_open(choices->path, &stream, error));
+    enum status status = lines_read(choices, stream, file, error);
+    bool empty = ftello(stream) == 0;
     fclose(stream);
-    if (status == STATUS_OK && file->entries == 0 && file->damaged > 0)
+    if (status == STATUS_OK && !empty && file->entries == 0 &&
+        (file->damaged > 0 || !journal_recognised(choices->path)))
         status =
             error_set(error, STATUS_USAGE, "%s is there and no file of algorithms", choices->path);
     return status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "results/results_nc.h"
 
 /* ---- columns of variables into the structs that field tables describe ---- */
@@ -239,9 +240,11 @@ static enum status devices_read(struct reader *r, const char *path, struct devic
 
 static enum status check_version(int file, const char *path, struct error *error)
 {
-    int version = 1;
+    int version = 1, unused;
     if (nc_get_att_int(file, NC_GLOBAL, "format_version", &version) != NC_NOERR)
         version = 1;
+    if (version == 1 && nc_inq_varid(file, "device_uuid", &unused) != NC_NOERR)
+        return error_set(error, STATUS_USAGE, "%s: roofsweep did not write it", path);
     if (version < RESULTS_NC_VERSION)
         return error_set(error, STATUS_USAGE,
                          "%s: an older version of roofsweep wrote it; its roofs were measured in "
@@ -258,6 +261,10 @@ enum status earlier_roofs_read(const char *path, struct device **devices, size_t
                                struct error *error)
 {
     struct reader r = {.code = NC_NOERR};
+    FILE *stream; /* that it can be read, and no pipe: netCDF would wait for one */
+    if (file_open(path, &stream, error))
+        return STATUS_USAGE;
+    fclose(stream);
     int code = nc_open(path, NC_NOWRITE, &r.id);
     if (code != NC_NOERR)
         return error_set(error, STATUS_USAGE, "%s: %s", path, nc_strerror(code));

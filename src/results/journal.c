@@ -132,15 +132,19 @@ static enum status find_end(int fd, const char *path, off_t *end, struct error *
     return STATUS_OK;
 }
 
-static enum status file_open(const char *path, enum journal_mode mode, int *fd, struct error *error)
+static enum status begin(const char *path, enum journal_mode mode, int *fd, struct error *error)
 {
-    int flags = O_RDWR | O_APPEND | O_CLOEXEC | (mode == JOURNAL_CREATE ? O_CREAT | O_EXCL : 0);
-    *fd = open(path, flags, 0666);
+    int flags = O_RDWR | O_APPEND | O_NONBLOCK | O_CLOEXEC;
+    struct stat info;
+    *fd = open(path, flags | (mode == JOURNAL_CREATE ? O_CREAT | O_EXCL : 0), 0666);
+    if (*fd >= 0 && fstat(*fd, &info) == 0 && !S_ISREG(info.st_mode))
+        return error_set(error, STATUS_USAGE, "%s: it is no regular file", path);
     if (*fd >= 0)
         return STATUS_OK;
     if (errno == EEXIST)
         return error_set(error, STATUS_USAGE,
-                         "%s exists; continue it with --resume, or start anew with --overwrite",
+                         "%s: another job has begun it at the same time; wait for its end, or "
+                         "choose another output",
                          path);
     if (errno == ENOENT && (mode == JOURNAL_RESUME || mode == JOURNAL_SHARE))
         return error_set(error, STATUS_USAGE,
@@ -157,7 +161,7 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
         free(opened);
         return error_set(error, STATUS_SYSTEM, "%s: no memory", path);
     }
-    enum status status = file_open(path, mode, &opened->fd, error);
+    enum status status = begin(path, mode, &opened->fd, error);
     if (status == STATUS_OK)
         status = file_lock(opened->fd, path, mode, error);
     opened->torn = true;
@@ -247,15 +251,7 @@ enum status journal_sync(struct journal *journal, struct error *error)
 
 bool journal_recognised(const char *path)
 {
-    char start[CHECKSUM_AT];
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    ssize_t got = 0;
-    if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
-        got = read(fd, start, sizeof start);
-    if (fd >= 0)
-        close(fd);
-    return got > 0 && line_begins(start, (size_t)got);
+    return file_begins(path, FRAME_START, CHECKSUM_AT);
 }
 
 /* ---- read ---- */
@@ -267,7 +263,6 @@ struct reading {
     struct error first; /* why the first damaged line is one, or why the file is useless */
     size_t good;        /* lines */
     struct place place; /* of the line; its length is without the newline */
-    int copy;           /* a file without a name, of one that cannot be read twice; -1: none */
     bool begins_as_journal;
     bool useless;  /* a newer version wrote it, or a line does not end */
     bool checking; /* records are decoded, too, to see whether they can be */
@@ -413,16 +408,12 @@ static enum status lines_read(struct reading *reading, FILE *stream, const char 
     char *line = NULL;
     size_t size = 0;
     ssize_t length;
-    bool copied = true;
     while (!reading->useless &&
            (length = line_read(stream, JOURNAL_LINE_BYTES, &line, &size)) > 0) {
         line_take(reading, line, (size_t)length);
         reading->place.start += length;
-        copied = copied && (reading->copy < 0 || write_whole(reading->copy, line, (size_t)length));
     }
     free(line);
-    if (!copied)
-        return system_error(error, path, "keep a copy of");
     if (!reading->useless && !feof(stream))
         return system_error(error, path, "read");
     return verdict(reading, path, error);
@@ -450,17 +441,13 @@ static int nameless_open(struct error *error)
 
 static enum status file_read(const char *path, struct reading *reading, struct error *error)
 {
-    FILE *stream = fopen(path, "re");
-    if (!stream)
-        return system_error(error, path, "open");
-    struct stat info;
-    bool twice = fstat(fileno(stream), &info) == 0 && S_ISREG(info.st_mode);
-    int fd = twice ? fcntl(fileno(stream), F_DUPFD_CLOEXEC, 0) : nameless_open(error);
+    FILE *stream;
+    TRY(file_open(path, &stream, error));
+    int fd = fcntl(fileno(stream), F_DUPFD_CLOEXEC, 0);
     enum status status = STATUS_OK;
-    reading->copy = twice ? -1 : fd;
     reading->results = results_create();
     if (fd < 0)
-        status = twice ? system_error(error, path, "open") : STATUS_SYSTEM;
+        status = system_error(error, path, "open");
     else if (!reading->results)
         status = error_set(error, STATUS_SYSTEM, "%s: no memory", path);
     else
@@ -589,10 +576,11 @@ static enum status check(struct joining *joining, const char *path, struct error
 /* Whole lines: what lies after the last newline was never acknowledged. */
 static enum status append(const struct joining *joining, const char *path, struct error *error)
 {
-    FILE *from = fopen(path, "re");
+    FILE *from;
+    TRY(file_open(path, &from, error));
     char *line = NULL;
     size_t room = 0;
-    bool written = from != NULL;
+    bool written = true;
     ssize_t length;
     while (written && (length = getline(&line, &room, from)) > 0 && line[length - 1] == '\n')
         written = write_whole(joining->fd, line, (size_t)length);
@@ -600,8 +588,7 @@ static enum status append(const struct joining *joining, const char *path, struc
         written ? STATUS_OK
                 : error_set(error, STATUS_SYSTEM, "cannot join %.800s: %s", path, strerror(errno));
     free(line);
-    if (from)
-        fclose(from);
+    fclose(from);
     return status;
 }
 

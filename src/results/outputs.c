@@ -88,22 +88,10 @@ enum status outputs_check_input(const struct outputs *outputs, const char *input
     return STATUS_OK;
 }
 
-/* A file that cannot be read is refused by who reads it, and a pipe can be read only once. */
-static bool is_netcdf(const char *path)
-{
-    static const char hdf5[] = {'\x89', 'H', 'D', 'F'}; /* how a netCDF-4 file begins */
-    char begin[sizeof hdf5];
-    struct stat info;
-    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
-    bool read = file && fread(begin, sizeof begin, 1, file) == 1;
-    if (file)
-        fclose(file);
-    return read && memcmp(begin, hdf5, sizeof hdf5) == 0;
-}
-
 enum status outputs_check_journal(const char *journal, struct error *error)
 {
-    if (is_netcdf(journal))
+    static const char hdf5[] = {'\x89', 'H', 'D', 'F'}; /* how a netCDF-4 file begins */
+    if (file_begins(journal, hdf5, sizeof hdf5))
         return error_set(error, STATUS_USAGE,
                          "%.400s is a result file; its journal is %.400s.journal", journal,
                          journal);
@@ -113,6 +101,10 @@ enum status outputs_check_journal(const char *journal, struct error *error)
 enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
                                    struct error *error)
 {
+    if (access(journal, F_OK) != 0)
+        return error_set(error, STATUS_USAGE,
+                         "%s: %s; --gather reads the file OUTPUT.journal that a sweep wrote",
+                         journal, strerror(errno));
     if (file_same(journal, path))
         return error_set(error, STATUS_USAGE,
                          "cannot write %s: it is the journal; --output names another", path);

@@ -16,6 +16,8 @@ says "did you mean 'filters'"
 [ "$(grep -c 'did you mean' output)" = 1 ] || fail "more than one rank reports the error"
 expect 2 "$roofsweep" --gather sweep.nc
 says "name OUTPUT.journal, or say --output"
+expect 2 "$roofsweep" --gather none.nc.journal
+says "none.nc.journal: No such file or directory; --gather reads the file OUTPUT.journal that a sweep wrote"
 expect 2 "$roofsweep" --program ' '
 says "program: the command is empty"
 
@@ -34,6 +36,8 @@ says "Not a directory"
 mkfifo pipe.nc.journal
 expect 2 timeout 20 "$roofsweep" --resume --output pipe.nc sweep.ini
 says "pipe.nc.journal: it is no regular file"
+expect 2 timeout 20 "$roofsweep" --gather pipe.nc.journal
+says "pipe.nc.journal: it is no regular file"
 # 248 bytes and ".nc" are a name, but with ".journal" they are none.
 expect 2 "$roofsweep" --output "$(printf '%0248d' 0).nc" sweep.ini
 says "name too long"
@@ -47,7 +51,7 @@ says "journal"
 # Roofs can be reused from a result only; which is found out before anything is measured.
 sed 's/^condition = .*/reuse = taken.nc/' sweep.ini >reuse.ini
 expect 2 run 2 reuse.ini
-says "taken.nc"
+says "reuse.ini:11: [peaks] reuse: taken.nc: "
 
 # A journal with a damaged line in the middle is refused by its number.
 batch=1 height=8 width=8 write_sweep sweep.ini

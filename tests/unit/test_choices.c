@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -176,13 +177,13 @@ static void a_file_outlives_the_run(void **state)
     unlink(path);
 }
 
-static void assert_refused(const char *path)
+static void assert_refused(const char *path, const char *says)
 {
     struct choices *choices = NULL;
     struct choices_file file;
     struct error error;
     assert_int_equal(choices_open(path, false, &choices, &file, &error), STATUS_USAGE);
-    if (!strstr(error.text, "no file of algorithms"))
+    if (!strstr(error.text, says))
         fail_msg("%s", error.text);
 }
 
@@ -191,18 +192,24 @@ static void another_file_is_refused(void **state)
 {
     (void)state;
     char path[64];
+    static const char foreign[] = "no file of algorithms";
     struct journal *journal;
     struct error error;
     path_make(path);
-    append(path, "[conv2d]\nbatch = 1\n");
-    assert_refused(path);
+    append(path, "[conv2d]"); /* torn lines alone would be cut off */
+    assert_refused(path, foreign);
+    append(path, "\nbatch = 1\n");
+    assert_refused(path, foreign);
     unlink(path);
     assert_int_equal(journal_open(path, JOURNAL_CREATE, &journal, &error), STATUS_OK);
     assert_int_equal(journal_append(journal, "session", json_object(), &error), STATUS_OK);
     journal_close(journal);
-    assert_refused(path);
+    assert_refused(path, foreign);
     unlink(path);
-    assert_refused("/tmp");
+    assert_int_equal(mkfifo(path, 0600), 0); /* nobody waits for who writes to it */
+    assert_refused(path, "no regular file");
+    unlink(path);
+    assert_refused("/tmp", "no regular file");
 }
 
 /* Another run writes to the file: nobody waits, and nothing is lost. */

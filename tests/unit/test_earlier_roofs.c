@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <netcdf.h>
@@ -122,14 +123,24 @@ static void most_roofs_then_the_latest_are_found(void **state)
 static void what_is_no_result_is_refused(void **state)
 {
     (void)state;
-    static const char *const files[] = {TEST_DATA_DIR "/golden.cdl", "no such file.nc"};
+    static const char fifo[] = "earlier_roofs_fifo.nc", foreign[] = "earlier_roofs_foreign.nc";
+    static const char *const files[][2] = {{TEST_DATA_DIR "/golden.cdl", "NetCDF"},
+                                           {"no such file.nc", "No such file"},
+                                           {fifo, "no regular file"}, /* which nobody writes to */
+                                           {foreign, "roofsweep did not write it"}};
+    int file;
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(nc_create(foreign, NC_NETCDF4 | NC_CLOBBER, &file), NC_NOERR);
+    assert_int_equal(nc_close(file), NC_NOERR);
     for (size_t i = 0; i < sizeof files / sizeof *files; ++i) {
         struct device *devices;
         size_t count;
         struct error error = {""};
-        assert_int_equal(earlier_roofs_read(files[i], &devices, &count, &error), STATUS_USAGE);
-        assert_non_null(strstr(error.text, files[i]));
+        assert_int_equal(earlier_roofs_read(files[i][0], &devices, &count, &error), STATUS_USAGE);
+        assert_non_null(strstr(error.text, files[i][0]));
+        assert_non_null(strstr(error.text, files[i][1]));
     }
+    assert_int_equal(unlink(fifo) | unlink(foreign), 0);
 }
 
 /* Roofs of another version may have been measured in another way. */

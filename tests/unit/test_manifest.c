@@ -696,7 +696,7 @@ static void the_amended_one_is_what_runs(void **state)
     (void)state;
     struct manifest *manifest = parsed(manifest_text);
     struct amendment amendment = {
-        .sets = {"batch=1,2,3"}, .set_count = 1, .onlys = {"first"}, .only_count = 1};
+        .sets = {"batch=1,2,3"}, .set_count = 1, .onlys = {"first", "first"}, .only_count = 2};
     struct plan *plan;
     struct error error;
     assert_int_equal(amendment_read(&amendment, &manifest, &error), STATUS_OK);
