@@ -9,8 +9,11 @@ from .texts import Refused
 # Options that name a file to write, and arguments that name files to read.
 OUTPUTS = ("output", "json", "junit")
 INPUTS = ("file", "files", "targets")
-# How NetCDF files begin: netCDF-4, which is HDF5, and the older formats.
-SIGNATURES = (b"\x89HDF", b"CDF\x01", b"CDF\x02", b"CDF\x05")
+# How files begin that nothing may overwrite: NetCDF, which is HDF5 or one of the older formats, and journals.
+SIGNATURES = {
+    **dict.fromkeys((b"\x89HDF", b"CDF\x01", b"CDF\x02", b"CDF\x05"), "a NetCDF file"),
+    b'{"xxh3":': "a journal of roofsweep",
+}
 # Options that take every word behind them.
 GREEDY = ("--where", "--labels", "--series")
 
@@ -52,21 +55,21 @@ def same(one, other):
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def is_netcdf(path):
-    """By its first bytes. What is no regular file is not opened: a pipe would wait for its writer."""
-    if not os.path.isfile(path):
-        return False
+def valuable(path):
+    """What a file is that must not be overwritten, by its first bytes; "" of any other. What is no regular file is not
+    opened: a pipe would wait for its writer."""
     try:
-        with open(path, "rb") as stream:
-            return stream.read(4).startswith(SIGNATURES)
+        with open(path if os.path.isfile(path) else os.devnull, "rb") as stream:
+            head = stream.read(8)
     except OSError:
-        return False
+        return ""
+    return next((what for signature, what in SIGNATURES.items() if head.startswith(signature)), "")
 
 
 def check_outputs(options, writes_netcdf=False):
-    """Refuses to write over what is read or over a result file. Before anything is read or written.
+    """Refuses to write over what is read, a result file or a journal. Before anything is read or written.
 
-    writes_netcdf: the output is a result file itself, and --overwrite decides."""
+    writes_netcdf: the output is a result file itself, and --overwrite decides; not of a journal."""
     outputs = [(path, name) for name in OUTPUTS for path in named(options, [name])]
     outputs = [(path, name) for path, name in outputs if os.path.isfile(path) or not os.path.exists(path)]  # /dev/null
     for place, (path, name) in enumerate(outputs):
@@ -75,8 +78,9 @@ def check_outputs(options, writes_netcdf=False):
             raise Refused(f"cannot write {path}: it is a file that is read{other}")
         if any(same(path, earlier) for earlier, _ in outputs[:place]):
             raise Refused(f"cannot write {path}: another option names it, too{other}")
-        if not writes_netcdf and is_netcdf(path):
-            raise Refused(f"cannot write {path}: it exists and is a NetCDF file{other}, or remove it first")
+        what = valuable(path)
+        if what and not (writes_netcdf and "NetCDF" in what):
+            raise Refused(f"cannot write {path}: it exists and is {what}{other}, or remove it first")
 
 
 @contextlib.contextmanager

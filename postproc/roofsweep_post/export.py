@@ -1,6 +1,7 @@
 """The command `export`: tables for spreadsheets and scripts."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -13,7 +14,9 @@ from .frames import flat, kernels, roofs, rows
 
 HELP = "rows, roofs, kernels or devices as CSV, JSON or Markdown"
 DESCRIPTION = """Writes one table of a result file, or of several below each other: rows (configurations), roofs,
-kernels or devices. Flags are words, units are SI, what was not measured is empty (null in JSON)."""
+kernels or devices. Flags are words, units are SI, what was not measured is empty (null in JSON).
+
+In CSV, a text that begins with = + - or @ has a ' in front, so that no spreadsheet takes it for a formula."""
 
 
 def all_rows(files):
@@ -49,8 +52,18 @@ def as_json(table):
     return json.dumps(lines, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def as_csv(table):
+    """A table of CSV without formulas: a program's command or a host's name could be one."""
+
+    def safe(cell):
+        return re.sub(r"^(?=[=+@\t-])", "'", str(cell))
+
+    texts = table.select_dtypes(exclude=["number", "datetime"])
+    return table.assign(**{name: texts[name].map(safe, na_action="ignore") for name in texts}).to_csv(index=False)
+
+
 FORMATS = {
-    "csv": lambda table: table.to_csv(index=False),
+    "csv": as_csv,
     "json": as_json,
     "markdown": markdown,
 }

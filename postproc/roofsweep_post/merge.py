@@ -611,9 +611,6 @@ def merge(sources, path, newest):
 
 
 def check_output(path, overwrite):
-    with contextlib.suppress(OSError), open(path, "rb") as stream:
-        if stream.read(8) == b'{"xxh3":':
-            raise Refused(f"cannot write {path}: it is a journal; --output names another")
     if os.path.isdir(path):
         raise Refused(f"cannot write {path}: it is a folder")
     if os.path.lexists(path) and not overwrite:

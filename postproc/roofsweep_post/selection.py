@@ -48,7 +48,7 @@ def equal(values, words):
     found = values.astype(str).isin(words).to_numpy()
     if values.dtype.kind in "fiu":
         numbers = [number(word) for word in words if re.fullmatch(r"[-+.\deE]+", word)]
-        found |= values.isin([value for value in numbers if value is not None]).to_numpy()
+        found = found | values.isin([value for value in numbers if value is not None]).to_numpy()
     return found
 
 

@@ -9,6 +9,12 @@ import numpy as np
 from .frames import kind_order
 from .texts import PREFIXES, Refused, percent, plain
 
+# Words of roofs that [peaks] can leave out, see src/model/roof_kind.h.
+ROOF_WORDS = {
+    *("dram", "l3", "l2", "l1", "shared", "read", "write", "copy", "triad", "atomic"),
+    *("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "vector", "tensor"),
+    *("mma", "wgmma", "tcgen05", "library", "launch", "latency", "host", "gap", "dependent", "graph", "device", "to"),
+}
 FIGURE = re.compile(r"(\d+(?:\.\d+)?) *(?:(%)|([numkMGTP]?)(B/s|FLOP/s|OP/s|s))")
 
 
@@ -82,15 +88,11 @@ class Kinds:
     """The kinds of roofs that a file has, and which others there may be."""
 
     def __init__(self, data, rows):
-        self.rows = rows
-        self.models = set(rows["model"])
-        names = [*rows["name"], *data.indexes["memory_level"], *data.indexes["precision"]]
-        if "unit" in data:
-            names += data["unit"].attrs["words"]
-        self.words = {word for name in names for word in name.split()}
+        self.rows, self.models = rows, set(data["device_model"].values)
+        self.words = ROOF_WORDS.union(*rows["name"].str.split())
 
     def possible(self, name):
-        """A kind that was not measured has words that the file knows; a typo has not."""
+        """A kind that was not measured has words of roofs; a typo has not."""
         return set(name.split()) <= self.words
 
     def order(self, others=()):
@@ -134,7 +136,9 @@ class Target:
         if missed:
             some = f" by {missed} of {len(reached)}" * (len(reached) > 1)
             return f"{self.text} MISSED{some}: {percent(known.min())}", "missed", short
-        if unknown or not len(reached):
+        if not len(reached):
+            return f"{self.text} NOT MEASURED", "not known", short
+        if unknown:
             some = f" for {unknown} of {len(reached)}" * (len(reached) > 1)
             return f"{self.text} NOT KNOWN{some}", "not known", short
         return f"{self.text} reached: {percent(known.min())}", "reached", short

@@ -71,6 +71,7 @@ refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 
 refused_option "FILE stands before --where: every word behind these is theirs" rows --where precision=fp32 "$h200"
 refused_option "FILE stands before --where: every word" export --where precision=fp32 "$h200"
 
+for term in batch=32 "batch=32.0,16" "batch>=32"; do expect 0 script export "$h200" --columns batch --where "$term"; done
 refused "no variable 'label'; " export golden.nc --table roofs --where label=lstm
 # Times are compared as times, of UTC.
 expect 0 script export golden.nc --columns start_time --where "start_time>2025-01-01T00:00:10" "start_time<=2025-01-01T00:00:11Z"
@@ -81,8 +82,23 @@ refused "'start_time>soon': 'soon' is no time, as 2025-01-31 or 2025-01-31T12:00
 # A table overwrites no result file.
 kept golden.nc "cannot write golden.nc: it is a file that is read; --output must name another" export golden.nc -o golden.nc
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" export golden.nc -o node.nc
+printf '{"xxh3":"0","program":"roofsweep"}\n' >a.journal
+kept a.journal "cannot write a.journal: it exists and is a journal of roofsweep" export golden.nc -o a.journal
 expect 0 script export golden.nc --output rows.csv
 expect 0 script export golden.nc --output rows.csv
+# No text of CSV is a formula; a negative number stays one.
+python '
+import numpy, shutil, netCDF4
+shutil.copy("golden.nc", "formula.nc")
+with netCDF4.Dataset("formula.nc", "a") as data:
+    data["job_id"][:] = numpy.array(["=1+1", "@a", "-2", "1-2"], dtype=object)
+    data["workspace"][0] = -1
+'
+expect 0 script export formula.nc --columns job_id,workspace,start_time
+row "^'=1+1,-1.0,2025-"
+row "^'@a,"
+row "^'-2,"
+row "^1-2,"
 # JSON has all digits of a number, each column once, and null for what is missing or infinite.
 python '
 import shutil, netCDF4

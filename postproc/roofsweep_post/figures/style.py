@@ -65,6 +65,7 @@ SETTINGS = {
     "pdf.fonttype": 42,  # TrueType, which journals ask for
     "ps.fonttype": 42,
     "svg.fonttype": "none",
+    "text.parse_math": False,  # a $ in a name is a $
     "svg.hashsalt": "roofsweep",
     "figure.dpi": DPI,
 }
