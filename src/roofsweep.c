@@ -216,15 +216,15 @@ static void end_mpi(MPI_Comm comm, const struct log *log, enum status status, st
 }
 
 static enum status run_sweep(MPI_Comm comm, const struct options *options, double start,
-                             const struct log *log, int argc, char **argv, struct error *error)
+                             const struct log *log, char **argv, struct error *error)
 {
     struct sweep *sweep;
-    enum status status = sweep_load(comm, options, start, log, &sweep, error);
+    enum status status = sweep_load(comm, options, argv, start, log, &sweep, error);
     if (status == STATUS_OK && !sweep_complete(sweep))
         status = sweep_open_devices(sweep, error);
     bool opened = status == STATUS_OK;
     if (opened && !sweep_complete(sweep))
-        status = sweep_measure(sweep, argc, argv, error);
+        status = sweep_measure(sweep, error);
     /* What was measured is published, whatever ended the sweep; the first trouble is what is
      * reported. */
     struct error publishing;
@@ -283,7 +283,7 @@ int main(int argc, char **argv)
     if (status == STATUS_OK && options.action == ACTION_SWEEP) {
         begin_mpi(&argc, &argv, &log);
         MPI_Comm_rank(MPI_COMM_WORLD, &log.rank);
-        status = run_sweep(MPI_COMM_WORLD, &options, start, &log, argc, argv, &error);
+        status = run_sweep(MPI_COMM_WORLD, &options, start, &log, argv, &error);
         leave(status);
     }
     struct summary summary = {.file = ""};

@@ -32,6 +32,8 @@ struct sweep {
     MPI_Comm comm;
     int rank, ranks;
     const struct log *log;
+    char *command; /* line */
+    size_t name;   /* byte, of the program's name at its beginning */
     struct manifest *manifest;
     bool complete;
     struct transport *transport;
@@ -168,6 +170,22 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
     return status;
 }
 
+/* A launcher can start ranks with different words (mpirun ... : ...). All take those of rank 0, or
+ * none. */
+static enum status compare_commands(const struct sweep *sweep, struct error *error)
+{
+    const char *own = sweep->command + sweep->name;
+    char *first = liveness_share_text(sweep->comm, own);
+    enum status status = STATUS_OK;
+    if (strcmp(own, first) != 0)
+        status = error_set(error, STATUS_USAGE,
+                           "started with '%.300s', but rank 0 with '%.300s'; all ranks of a job "
+                           "take the same manifest and options",
+                           own + (*own != '\0'), first + (*first != '\0'));
+    free(first);
+    return liveness_agree(sweep->comm, status, error);
+}
+
 /* The other ranks parse what rank 0 has read: their working folder may be another one. */
 static enum status share_manifest(struct sweep *sweep, const struct options *options,
                                   struct error *error)
@@ -184,7 +202,7 @@ static enum status share_manifest(struct sweep *sweep, const struct options *opt
     return liveness_agree(sweep->comm, status, error);
 }
 
-enum status sweep_load(MPI_Comm comm, const struct options *options, double start,
+enum status sweep_load(MPI_Comm comm, const struct options *options, char **argv, double start,
                        const struct log *log, struct sweep **sweep, struct error *error)
 {
     struct sweep *created = calloc(1, sizeof *created);
@@ -194,6 +212,13 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, double star
     }
     created->comm = comm;
     created->log = log;
+    size_t length;
+    FILE *command = open_memstream(&created->command, &length);
+    for (char **word = argv; command && *word; ++word)
+        fprintf(command, "%s%s", word > argv ? " " : "", *word);
+    if (!command || fclose(command) != 0)
+        MPI_Abort(comm, 1);
+    created->name = strlen(argv[0]);
     MPI_Comm_rank(comm, &created->rank);
     MPI_Comm_size(comm, &created->ranks);
     *sweep = created;
@@ -211,6 +236,8 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, double star
     wait_or_abort(created, long_patience, STATUS_SYSTEM, "reading manifest and journal");
     guard = guard_all(created, short_patience, "sharing the manifest");
     status = liveness_agree(comm, status, error);
+    if (status == STATUS_OK)
+        status = compare_commands(created, error);
     if (status == STATUS_OK)
         status = share_manifest(created, options, error);
     guard_end(guard);
@@ -275,9 +302,9 @@ static void wait_for_opening(struct sweep *sweep)
 enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 {
     signals_catch();
-    share_time_limit(sweep);
     sweep->devices = (struct devices){sweep->comm, sweep->manifest, sweep->log, 0, 0, NULL};
     struct guard *guard = guard_all(sweep, short_patience, "dividing the cores");
+    share_time_limit(sweep);
     struct binding binding = binding_create(sweep->comm);
     guard_end(guard);
     enum status status = open_executor(sweep, &binding, error);
@@ -298,14 +325,13 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 }
 
 /* The entry of this job in the journal; session_clear frees it. */
-static enum status make_session(const struct sweep *sweep, int argc, char **argv,
-                                struct session *session, struct error *error)
+static enum status make_session(const struct sweep *sweep, struct session *session,
+                                struct error *error)
 {
     const struct manifest *manifest = sweep->manifest;
     char version[MPI_MAX_LIBRARY_VERSION_STRING], stamp[32];
     struct timespec now;
     struct tm utc;
-    size_t used = 0;
     int length;
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
@@ -320,9 +346,7 @@ static enum status make_session(const struct sweep *sweep, int argc, char **argv
     snprintf(session->manifest_path, sizeof session->manifest_path, "%s", manifest->path);
     snprintf(session->job_id, sizeof session->job_id, "%s", job_id());
     manifest_settings_text(manifest, session->settings);
-    for (int i = 0; i < argc && used < sizeof session->command; ++i)
-        used += (size_t)snprintf(session->command + used, sizeof session->command - used, "%s%s",
-                                 i ? " " : "", argv[i]);
+    snprintf(session->command, sizeof session->command, "%s", sweep->command);
     MPI_Get_library_version(version, &length);
     snprintf(session->mpi, sizeof session->mpi, "%.*s", (int)strcspn(version, "\n"), version);
     session->manifest_text = strdup(manifest->text);
@@ -332,7 +356,7 @@ static enum status make_session(const struct sweep *sweep, int argc, char **argv
 
 /* Rank 0 begins or goes on with the journal and writes who works on it; every rank learns its
  * device's key. */
-static enum status begin_session(struct sweep *sweep, int argc, char **argv, struct error *error)
+static enum status begin_session(struct sweep *sweep, struct error *error)
 {
     struct session session = {0};
     enum status status = STATUS_OK;
@@ -340,7 +364,7 @@ static enum status begin_session(struct sweep *sweep, int argc, char **argv, str
     if (sweep->rank == 0) {
         status = outputs_begin(&sweep->outputs, &sweep->journal, error);
         if (status == STATUS_OK)
-            status = make_session(sweep, argc, argv, &session, error);
+            status = make_session(sweep, &session, error);
         if (status == STATUS_OK)
             status = journal_append(sweep->journal, "session", session_encode(&session), error);
         if (status == STATUS_OK)
@@ -478,10 +502,12 @@ static void take_signal(struct sweep *sweep)
     struct error error;
     signals_seen = 0;
     sweep->told = clock_monotonic();
-    if (sweep->dispatcher)
+    if (sweep->dispatcher) {
+        dispatcher_time(sweep->dispatcher, sweep->told); /* the end has its time from now on */
         dispatcher_interrupt(sweep->dispatcher);
-    else if (transport_send(sweep->transport, 0, MESSAGE_SIGNAL, "", &error))
+    } else if (transport_send(sweep->transport, 0, MESSAGE_SIGNAL, "", &error)) {
         log_print(sweep->log, LOG_WARNING, "%s", error.text);
+    }
 }
 
 /* Rank 0 publishes and says the last word. If it does not answer, there is nobody to do that; the
@@ -597,9 +623,9 @@ static enum status end_loop(struct sweep *sweep, struct error *error)
     return status;
 }
 
-enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct error *error)
+enum status sweep_measure(struct sweep *sweep, struct error *error)
 {
-    TRY(begin_session(sweep, argc, argv, error));
+    TRY(begin_session(sweep, error));
     if (sweep->rank == 0)
         create_dispatcher(sweep);
     measure_roofs(sweep);
@@ -649,6 +675,7 @@ void sweep_destroy(struct sweep *sweep)
     results_destroy(sweep->earlier);
     plan_destroy(sweep->plan);
     free(sweep->earlier_devices);
+    free(sweep->command);
     manifest_destroy(sweep->manifest);
     devices_clear(&sweep->devices);
     free(sweep);

@@ -12,10 +12,11 @@
 
 struct sweep;
 
-/* start: s, CLOCK_MONOTONIC, of the program; the time limit counts from there.
+/* start: s, CLOCK_MONOTONIC, of the program; the time limit counts from there. argv: what *options
+ * was parsed from; it must be the same on all ranks.
  * Rank 0 reads the manifest, makes the plan and looks at the outputs; every rank then knows the
  * manifest. *sweep is set, and to be destroyed, whatever the status. */
-enum status sweep_load(MPI_Comm comm, const struct options *options, double start,
+enum status sweep_load(MPI_Comm comm, const struct options *options, char **argv, double start,
                        const struct log *log, struct sweep **sweep, struct error *error);
 
 /* Nothing is left to measure: a resumed sweep that was complete. */
@@ -25,8 +26,8 @@ bool sweep_complete(const struct sweep *sweep);
 enum status sweep_open_devices(struct sweep *sweep, struct error *error);
 
 /* Roofs, then configurations, until all is journaled, or until the ranks that still answer have
- * stopped (sweep_part). argv is for the record. */
-enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct error *error);
+ * stopped (sweep_part). */
+enum status sweep_measure(struct sweep *sweep, struct error *error);
 
 /* Rank 0 writes the NetCDF file from the journal and prints the table; the others do nothing.
  * *summary is set if the file is there. STATUS_FAILED if configurations have failed. */

@@ -14,6 +14,9 @@ expect 2 run 2 typo.ini
 says "typo.ini:18: "
 says "did you mean 'filters'"
 [ "$(grep -c 'did you mean' output)" = 1 ] || fail "more than one rank reports the error"
+# A launcher may start each rank with words of its own. The second manifest is not even there.
+expect 2 run 1 sweep.ini : -n 1 "$roofsweep" other.ini
+says "rank 1: started with 'other.ini', but rank 0 with 'sweep.ini'; all ranks of a job take the same"
 expect 2 "$roofsweep" --gather sweep.nc
 says "name OUTPUT.journal, or say --output"
 expect 2 "$roofsweep" --gather none.nc.journal
