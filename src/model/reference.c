@@ -24,6 +24,7 @@ void expectation_clear(struct expectation *expectation)
     for (size_t i = 0; i < expectation->count; ++i) {
         free(expectation->slices[i].offsets);
         free(expectation->slices[i].expected);
+        free(expectation->slices[i].terms);
         free(expectation->slices[i].ends);
     }
     *expectation = (struct expectation){.count = 0};
@@ -44,6 +45,79 @@ enum status expectation_add(struct expectation *expectation, enum tensor tensor,
     *slice = &expectation->slices[expectation->count++];
     **slice = added;
     return STATUS_OK;
+}
+
+/* A NaN is the worst: it never passes. */
+static bool is_worse(double error, double than)
+{
+    return isnan(error) || error > than;
+}
+
+/* What an error of this element is relative to. */
+static double element_size(const struct slice *slice, int64_t i)
+{
+    return fmax(fabs(slice->expected[i]), slice->terms ? fabs(slice->terms[i]) : 0.0);
+}
+
+/* Of the elements [begin, end), whose root mean square counts as `least` at least. */
+static struct slice_errors part_errors(const struct slice *slice, const double *values,
+                                       int64_t begin, int64_t end, double least)
+{
+    struct slice_errors errors = {
+        .tensor = slice->tensor, .count = end - begin, .element_tensor = slice->tensor};
+    double difference = 0.0, norm = 0.0;
+    for (int64_t i = begin; i < end; ++i) {
+        double d = values[i] - slice->expected[i];
+        difference += d * d;
+        norm += element_size(slice, i) * element_size(slice, i);
+    }
+    norm = fmax(norm, least * least * (double)(end - begin));
+    const double mean = sqrt((norm > 0.0 ? norm : 1.0) / (double)(end - begin));
+    for (int64_t i = begin; i < end; ++i) {
+        const double expected = slice->expected[i];
+        const double element = fabs(values[i] - expected) / fmax(mean, element_size(slice, i));
+        if (!is_worse(element, errors.element))
+            continue;
+        errors.element = element;
+        errors.offset = slice->offsets[i];
+        errors.value = values[i];
+        errors.expected = expected;
+    }
+    errors.norm = sqrt(difference / (norm > 0.0 ? norm : 1.0));
+    return errors;
+}
+
+/* The larger norm, and the worse element. */
+static void errors_join(struct slice_errors *errors, const struct slice_errors *found)
+{
+    struct slice_errors joined = is_worse(found->element, errors->element) ? *found : *errors;
+    const struct slice_errors *norm = is_worse(found->norm, errors->norm) ? found : errors;
+    joined.norm = norm->norm;
+    joined.tensor = norm->tensor;
+    joined.count = norm->count;
+    *errors = joined;
+}
+
+/* fp16 has fewer digits below 6e-5, where the gradients of a deep network's first layers soon are.
+ * There a part counts as at least so large, of its tensor's root mean square. */
+static const double least_of_fp16 = 0.01;
+
+void slice_compare(const struct slice *slice, const double *values, enum precision precision,
+                   struct slice_errors *errors)
+{
+    const size_t parts = slice->ends ? slice->parts : 1;
+    double squares = 0.0;
+    int64_t begin = 0;
+    for (int64_t i = 0; i < slice->count; ++i)
+        squares += element_size(slice, i) * element_size(slice, i);
+    const double least =
+        precision == PRECISION_FP16 ? least_of_fp16 * sqrt(squares / (double)slice->count) : 0.0;
+    for (size_t i = 0; i < parts; ++i) {
+        const int64_t end = slice->ends ? slice->ends[i] : slice->count;
+        const struct slice_errors found = part_errors(slice, values, begin, end, least);
+        errors_join(errors, &found);
+        begin = end;
+    }
 }
 
 static void spread(int64_t size, uint64_t seed, struct slice *slice)
@@ -75,7 +149,10 @@ struct element_task {
 static void element_compute(void *context, int64_t i)
 {
     const struct element_task *task = context;
-    task->slice->expected[i] = task->elements->element(&task->inputs, task->slice->offsets[i]);
+    const int64_t offset = task->slice->offsets[i];
+    task->slice->expected[i] = task->elements->element(&task->inputs, offset);
+    if (task->slice->terms)
+        task->slice->terms[i] = task->elements->terms(&task->inputs, offset);
 }
 
 enum status reference_elements(const struct reference_request *request, const void *shape,
@@ -86,6 +163,9 @@ enum status reference_elements(const struct reference_request *request, const vo
     double count = fmin(fmin(affordable, (double)request->most), (double)elements->size);
     struct slice *slice = NULL;
     TRY(expectation_add(expectation, elements->tensor, (int64_t)count, &slice, error));
+    if (elements->terms && !(slice->terms = malloc((size_t)slice->count * sizeof *slice->terms)))
+        return error_set(error, STATUS_FAILED, "no memory to verify %lld elements",
+                         (long long)slice->count);
     struct element_task task = {elements, reference_inputs(request, shape), slice};
     spread(elements->size, request->seed, slice);
     request->loop(slice->count, element_compute, &task);

@@ -40,12 +40,32 @@ struct slice {
     int64_t count;
     int64_t *offsets; /* in the layout that workloads/ defines, in elements */
     double *expected;
+    /* The largest of the terms that add up to each element, where they may cancel: what rounding
+     * leaves of them is relative to that. NULL: errors are relative to the elements. */
+    double *terms;
     /* Parts whose elements have sizes of their own, one after the other: each is held to the
      * tolerances by itself. Where each ends, in elements of the slice; NULL: the slice is one
      * part. */
     int64_t *ends;
     size_t parts;
 };
+
+/* How far results are off: 2-norm of the difference over that of the reference, and the worst
+ * element, whose error is relative to the larger of itself and the root mean square of its part.
+ * A NaN is the worst. All zero: nothing was compared. */
+struct slice_errors {
+    double norm;
+    enum tensor tensor; /* of these elements */
+    int64_t count;
+    double element;
+    enum tensor element_tensor;
+    int64_t offset;
+    double value, expected;
+};
+/* Of `values`, read at the slice's offsets: the larger norm of *errors and of the slice, and the
+ * worse element; each part by itself. */
+void slice_compare(const struct slice *slice, const double *values, enum precision precision,
+                   struct slice_errors *errors);
 
 /* All that is compared of one configuration. */
 struct expectation {
@@ -80,6 +100,7 @@ struct elements {
     int64_t size;
     double products; /* multiply-adds behind one element */
     double (*element)(const struct reference_inputs *in, int64_t offset);
+    double (*terms)(const struct reference_inputs *in, int64_t offset); /* struct slice; NULL */
 };
 
 /* A whole reference for such a result: as many elements as the request affords, one at a random

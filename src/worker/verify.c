@@ -29,88 +29,10 @@ static void threads_loop(int64_t count, reference_task *task, void *context)
         task(context, i);
 }
 
-/* A NaN is the worst: it never passes. */
-static bool is_worse(double error, double than)
-{
-    return isnan(error) || error > than;
-}
-
-/* 2-norm of the difference over that of the reference, and the worst element. */
-struct errors {
-    double norm;
-    enum tensor tensor; /* of these elements */
-    int64_t count;
-    double element;
-    enum tensor element_tensor;
-    int64_t offset;
-    double value, expected;
-};
-
-/* Of the elements [begin, end), whose root mean square counts as `least` at least. */
-static struct errors part_errors(const struct slice *slice, const double *values, int64_t begin,
-                                 int64_t end, double least)
-{
-    struct errors errors = {
-        .tensor = slice->tensor, .count = end - begin, .element_tensor = slice->tensor};
-    double difference = 0.0, norm = 0.0;
-    for (int64_t i = begin; i < end; ++i) {
-        double d = values[i] - slice->expected[i];
-        difference += d * d;
-        norm += slice->expected[i] * slice->expected[i];
-    }
-    norm = fmax(norm, least * least * (double)(end - begin));
-    const double mean = sqrt((norm > 0.0 ? norm : 1.0) / (double)(end - begin));
-    for (int64_t i = begin; i < end; ++i) {
-        const double expected = slice->expected[i];
-        const double element = fabs(values[i] - expected) / fmax(mean, fabs(expected));
-        if (!is_worse(element, errors.element))
-            continue;
-        errors.element = element;
-        errors.offset = slice->offsets[i];
-        errors.value = values[i];
-        errors.expected = expected;
-    }
-    errors.norm = sqrt(difference / (norm > 0.0 ? norm : 1.0));
-    return errors;
-}
-
-/* The larger norm, and the worse element. */
-static void errors_join(struct errors *errors, const struct errors *found)
-{
-    struct errors joined = is_worse(found->element, errors->element) ? *found : *errors;
-    const struct errors *norm = is_worse(found->norm, errors->norm) ? found : errors;
-    joined.norm = norm->norm;
-    joined.tensor = norm->tensor;
-    joined.count = norm->count;
-    *errors = joined;
-}
-
-/* fp16 has fewer digits below 6e-5, where the gradients of a deep network's first layers soon are.
- * There a part counts as at least so large, of its tensor's root mean square. */
-static const double least_of_fp16 = 0.01;
-
-static void slice_errors(const struct slice *slice, const double *values, enum precision precision,
-                         struct errors *errors)
-{
-    const size_t parts = slice->ends ? slice->parts : 1;
-    double squares = 0.0;
-    int64_t begin = 0;
-    for (int64_t i = 0; i < slice->count; ++i)
-        squares += slice->expected[i] * slice->expected[i];
-    const double least =
-        precision == PRECISION_FP16 ? least_of_fp16 * sqrt(squares / (double)slice->count) : 0.0;
-    for (size_t i = 0; i < parts; ++i) {
-        const int64_t end = slice->ends ? slice->ends[i] : slice->count;
-        const struct errors found = part_errors(slice, values, begin, end, least);
-        errors_join(errors, &found);
-        begin = end;
-    }
-}
-
-static enum status slice_compare(const struct device_ops *device, struct device_state *state,
-                                 struct work *work, const struct slice *slice,
-                                 enum precision precision, struct errors *errors,
-                                 struct error *error)
+static enum status slice_read(const struct device_ops *device, struct device_state *state,
+                              struct work *work, const struct slice *slice,
+                              enum precision precision, struct slice_errors *errors,
+                              struct error *error)
 {
     double *values = malloc((size_t)slice->count * sizeof *values);
     if (!values)
@@ -119,7 +41,7 @@ static enum status slice_compare(const struct device_ops *device, struct device_
     enum status status =
         device->read(state, work, slice->tensor, slice->offsets, slice->count, values, error);
     if (status == STATUS_OK)
-        slice_errors(slice, values, precision, errors);
+        slice_compare(slice, values, precision, errors);
     free(values);
     return status;
 }
@@ -130,11 +52,11 @@ static enum status compare(const struct device_ops *device, struct device_state 
                            struct work *work, const struct expectation *expectation,
                            const struct config *config, struct record *record, struct error *error)
 {
-    struct errors errors = {0};
+    struct slice_errors errors = {0};
     int64_t elements = 0;
     for (size_t i = 0; i < expectation->count; ++i) {
-        enum status status = slice_compare(device, state, work, &expectation->slices[i],
-                                           config_precision(config), &errors, error);
+        enum status status = slice_read(device, state, work, &expectation->slices[i],
+                                        config_precision(config), &errors, error);
         if (status)
             return status;
         elements += expectation->slices[i].count;

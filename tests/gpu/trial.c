@@ -123,19 +123,15 @@ static double *values_read(enum precision precision, const void *data, const int
 static void slice_check(struct trials *trials, const char *text, const struct config *config,
                         const struct slice *slice, const struct trial_arrays *arrays)
 {
-    double difference = 0.0, norm = 0.0;
     double *values = values_read(stored(config, arrays, slice->tensor),
                                  arrays->result[slice->tensor], slice->offsets, slice->count);
-    for (int64_t i = 0; values && i < slice->count; ++i) {
-        double d = values[i] - slice->expected[i];
-        difference += d * d;
-        norm += slice->expected[i] * slice->expected[i];
-    }
-    double error = sqrt(difference / (norm > 0.0 ? norm : 1.0));
-    if (!values || !(error <= config_tolerance(config))) {
+    struct slice_errors errors = {0};
+    if (values)
+        slice_compare(slice, values, config_precision(config), &errors);
+    if (!values || !(errors.norm <= config_tolerance(config))) {
         char problem[128];
         snprintf(problem, sizeof problem, "tensor %d: relative error %g over %lld elements",
-                 (int)slice->tensor, error, (long long)slice->count);
+                 (int)slice->tensor, errors.norm, (long long)slice->count);
         fail(trials, text, problem);
     }
     free(values);

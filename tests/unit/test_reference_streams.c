@@ -311,6 +311,32 @@ static void norm_gradients(void **state)
     }
 }
 
+/* Of two values of a mean next to nothing is left of the terms: their rounding passes, a lost one
+ * does not. */
+static void norm_terms_that_cancel(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"norm rows=64 columns=2 pass=backward operation=layer",
+                                        "norm rows=2 columns=64 pass=backward operation=batch"};
+    for (int i = 0; i < 2; ++i) {
+        struct config config = parse(texts[i]);
+        struct expectation expectation = expect(&config, INFINITY);
+        const struct slice *dx = &expectation.slices[0];
+        struct slice_errors rounding = {0}, lost = {0};
+        double values[128];
+        assert_int_equal(dx->count, 128);
+        for (int j = 0; j < 128; ++j)
+            values[j] = dx->expected[j] + 6e-8 * dx->terms[j];
+        slice_compare(dx, values, PRECISION_FP32, &rounding);
+        assert_true(rounding.norm > 5e-8 && rounding.norm < 7e-8 && rounding.element < 7e-8);
+        for (int j = 0; j < 128; ++j)
+            values[j] = dx->expected[j] - dx->terms[j];
+        slice_compare(dx, values, PRECISION_FP32, &lost);
+        assert_true(lost.norm > 0.9);
+        expectation_clear(&expectation);
+    }
+}
+
 /* Two rows and columns: half of a difference is the standard deviation. */
 static void norms_by_hand(void **state)
 {
@@ -345,10 +371,15 @@ static void norms_by_hand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elementwise_by_hand), cmocka_unit_test(pools_by_hand),
-        cmocka_unit_test(pool_gradients),      cmocka_unit_test(equal_values_are_passed_over),
-        cmocka_unit_test(norm_gradients),      cmocka_unit_test(norms_by_hand),
-        cmocka_unit_test(softmax_by_hand),     cmocka_unit_test(softmax_gradient_by_hand),
+        cmocka_unit_test(elementwise_by_hand),
+        cmocka_unit_test(pools_by_hand),
+        cmocka_unit_test(pool_gradients),
+        cmocka_unit_test(equal_values_are_passed_over),
+        cmocka_unit_test(norm_gradients),
+        cmocka_unit_test(norm_terms_that_cancel),
+        cmocka_unit_test(norms_by_hand),
+        cmocka_unit_test(softmax_by_hand),
+        cmocka_unit_test(softmax_gradient_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -457,12 +457,12 @@ static enum status conv2d_reference(const struct reference_request *request,
         struct elements elements;
     } results[] = {
         {parts.forward || conv2d_needs_y(&s),
-         {TENSOR_OUTPUT, conv2d_y_size(&s), taps * channels, y_element}},
-        {parts.data, {TENSOR_INPUT, conv2d_x_size(&s), taps * filters, dx_element}},
-        {parts.filter, {TENSOR_WEIGHT, w_size, pixels, dw_element}},
-        {s.bias && parts.data && parts.filter, {TENSOR_BIAS, s.filters, pixels, db_element}},
-        {parts.update, {TENSOR_WEIGHT_UPDATED, w_size, pixels, updated_w}},
-        {parts.update && s.bias, {TENSOR_BIAS_UPDATED, s.filters, pixels, updated_b}},
+         {TENSOR_OUTPUT, conv2d_y_size(&s), taps * channels, y_element, NULL}},
+        {parts.data, {TENSOR_INPUT, conv2d_x_size(&s), taps * filters, dx_element, NULL}},
+        {parts.filter, {TENSOR_WEIGHT, w_size, pixels, dw_element, NULL}},
+        {s.bias && parts.data && parts.filter, {TENSOR_BIAS, s.filters, pixels, db_element, NULL}},
+        {parts.update, {TENSOR_WEIGHT_UPDATED, w_size, pixels, updated_w, NULL}},
+        {parts.update && s.bias, {TENSOR_BIAS_UPDATED, s.filters, pixels, updated_b, NULL}},
     };
     enum status status =
         conv2d_needs_y(&s) ? slopes_read(request, &s, &compared.slopes, error) : STATUS_OK;

@@ -200,13 +200,13 @@ static enum status linear_reference(const struct reference_request *request,
     const struct linear s = linear_from(request->config);
     const struct elements results[] = {
         [LINEAR_FORWARD] = {TENSOR_OUTPUT, linear_size(&s, TENSOR_OUTPUT), (double)s.inputs,
-                            output_element},
+                            output_element, NULL},
         [LINEAR_BACKWARD_DATA] = {TENSOR_INPUT, linear_size(&s, TENSOR_INPUT), (double)s.outputs,
-                                  data_element},
+                                  data_element, NULL},
         [LINEAR_BACKWARD_WEIGHTS] = {TENSOR_WEIGHT, linear_size(&s, TENSOR_WEIGHT), (double)s.batch,
-                                     weight_element},
+                                     weight_element, NULL},
     };
-    const struct elements bias = {TENSOR_BIAS, s.outputs, (double)s.batch, bias_element};
+    const struct elements bias = {TENSOR_BIAS, s.outputs, (double)s.batch, bias_element, NULL};
     TRY(reference_elements(request, &s, &results[s.pass], expectation, error));
     return s.bias && s.pass == LINEAR_BACKWARD_WEIGHTS
                ? reference_elements(request, &s, &bias, expectation, error)

@@ -94,7 +94,7 @@ static enum status loop_reference(const struct reference_request *request,
                                   struct expectation *expectation, struct error *error)
 {
     const struct loop s = loop_from(request->config);
-    const struct elements y = {TENSOR_OUTPUT, s.tiles * s.tile, (double)s.steps, element};
+    const struct elements y = {TENSOR_OUTPUT, s.tiles * s.tile, (double)s.steps, element, NULL};
     return reference_elements(request, &s, &y, expectation, error);
 }
 

@@ -120,7 +120,7 @@ static enum status matmul_reference(const struct reference_request *request,
 {
     const struct matmul s = matmul_from(request->config);
     const struct elements y = {TENSOR_OUTPUT, s.m * s.n, (double)s.k,
-                               s.sparse ? sparse_element : element};
+                               s.sparse ? sparse_element : element, NULL};
     return reference_elements(request, &s, &y, expectation, error);
 }
 
