@@ -318,14 +318,16 @@ const char *sweep_algorithms_file(const struct sweep_settings *sweep)
 void manifest_settings_text(const struct manifest *manifest, char text[256])
 {
     const struct measure_settings *measure = &manifest->measure;
-    char rule[128];
+    char rule[128], repeat[32] = "";
     if (measure->iterations)
         snprintf(rule, sizeof rule, "iterations=%d", measure->iterations);
     else
         snprintf(rule, sizeof rule, "stop=%.12g min_time=%.12g max_time=%.12g", measure->stop,
                  measure->min_time, measure->max_time);
-    snprintf(text, 256, "warmup=%d %s counters=%s kernels=%s verify=%s%s seed=%llu",
-             measure->warmup, rule, counters_words[measure->counters],
+    if (measure->repeat > 1)
+        snprintf(repeat, sizeof repeat, " repeat=%d", measure->repeat);
+    snprintf(text, 256, "warmup=%d %s%s counters=%s kernels=%s verify=%s%s seed=%llu",
+             measure->warmup, rule, repeat, counters_words[measure->counters],
              measure->kernels ? "yes" : "no", measure->verify ? "yes" : "no",
              measure->energy ? " energy=yes" : "", (unsigned long long)manifest->sweep.seed);
 }

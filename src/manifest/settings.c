@@ -128,6 +128,7 @@ static const struct setting table[] = {
     {MEASURE, "stop", FRACTION, AT(measure.stop)},
     {MEASURE, "min_time", DURATION, AT(measure.min_time)},
     {MEASURE, "max_time", DURATION, AT(measure.max_time)},
+    {MEASURE, "repeat", INTEGER, AT(measure.repeat), .minimum = 1, .maximum = REPEAT_MAX},
     {MEASURE, "cache", WORD, AT(cache), .words = cache_words},
     {MEASURE, "counters", WORD, AT(measure.counters), .words = counters_words},
     {MEASURE, "count_together", INTEGER, AT(measure.count_together), .minimum = 1,

@@ -63,9 +63,10 @@ enum field_need {
     NEEDS_LAYOUT_AUTO = 1 << 7, /* and a choice of it */
     NEEDS_ADAPTIVE = 1 << 8,    /* samples until their median stands */
     NEEDS_VERIFIED = 1 << 9,
-    NEEDS_JOB = 1 << 10,       /* a job of a batch system */
-    NEEDS_REUSED = 1 << 11,    /* roofs out of an earlier file */
-    NEEDS_NEIGHBOURS = 1 << 12 /* two devices of a host in one session */
+    NEEDS_JOB = 1 << 10,        /* a job of a batch system */
+    NEEDS_REUSED = 1 << 11,     /* roofs out of an earlier file */
+    NEEDS_NEIGHBOURS = 1 << 12, /* two devices of a host in one session */
+    NEEDS_REPEAT = 1 << 13
 };
 #define ON_ACCELERATOR .needs = NEEDS_ACCELERATOR /* the most frequent one, in a row */
 

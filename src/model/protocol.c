@@ -18,6 +18,7 @@ const struct measure_settings measure_default = {
     .iterations = 20,
     .min_time = 0.5,
     .max_time = 15,
+    .repeat = 1,
     .counters = COUNTERS_AUTO,
     .verify = true,
 };
@@ -304,6 +305,7 @@ static const struct key keys[] = {
     {"stop", MEASURE, NUMBER, AT(measure.stop)},
     {"min_time", MEASURE, NUMBER, AT(measure.min_time)},
     {"max_time", MEASURE, NUMBER, AT(measure.max_time)},
+    {"repeat", MEASURE, INTEGER, AT(measure.repeat), .maximum = REPEAT_MAX},
     {"counters", DESCRIBE | MEASURE, WORD, AT(measure.counters),
      TEXTS(counters_words, COUNTERS_OFF + 1)},
     {"kernels", MEASURE, FLAG, AT(measure.kernels)},

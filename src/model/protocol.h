@@ -65,7 +65,7 @@
 enum counters_choice { COUNTERS_AUTO, COUNTERS_REQUIRE, COUNTERS_OFF };
 extern const char *const counters_words[]; /* by enum counters_choice, NULL-terminated */
 
-enum { WARMUP_MAX = 1000000, ITERATIONS_MAX = 1000000, COUNT_TOGETHER_MAX = 1000 };
+enum { WARMUP_MAX = 1000000, ITERATIONS_MAX = 1000000, REPEAT_MAX = 50, COUNT_TOGETHER_MAX = 1000 };
 
 struct measure_settings {
     int warmup;
@@ -73,6 +73,7 @@ struct measure_settings {
     double stop;    /* fraction: half the width of the 95 % confidence interval of the median, over
                           the median; 0 with a fixed number of samples */
     double min_time, max_time; /* s, of the adaptive rule; 0 without it */
+    int repeat;                /* placements of the buffers that a row is timed in, at least 1 */
     enum counters_choice counters;
     bool kernels;       /* count each kernel by itself as well */
     int count_together; /* rows whose counters are read together, at most; 0: as its device says */

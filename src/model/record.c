@@ -67,15 +67,18 @@ const struct field record_fields[] = {
       .needs = NEEDS_PROGRAM),
     T(time_median, "time of one iteration, median",
       .comment = "nothing is traced or counted meanwhile; performance and what follows from it "
-                 "use this time"),
+                 "use this time; of several placements that of the one in the middle, as clocks, "
+                 "trace and counts are"),
     T(time_mean, "time of one iteration, mean"),
     T(time_stdev, "time of one iteration, sample standard deviation"),
     T(time_min, "time of one iteration, minimum"),
     T(time_max, "time of one iteration, maximum"),
     T(time_median_low, "lower end of the 95 % confidence interval of time_median",
       .comment = "two of the samples by their rank, whatever the distribution; missing for fewer "
-                 "than 6 samples; samples are taken as independent"),
-    T(time_median_high, "upper end of the 95 % confidence interval of time_median"),
+                 "than 6 samples; samples are taken as independent; of several placements the "
+                 "median of the fastest one"),
+    T(time_median_high, "upper end of the 95 % confidence interval of time_median",
+      .comment = "of several placements the median of the slowest one"),
     F(bimodal, no_yes, "the samples have two modes",
       .comment = "a tenth of the variance at most is left within the two parts that the samples "
                  "fall into, and the medians of the parts differ by more than 2 %; unknown for "
@@ -93,6 +96,10 @@ const struct field record_fields[] = {
       .comment = "missing: no profiler was in the process while the row was timed. With one, "
                  "idle, host_time may be longer, the device's times are not: beyond 5 % it would "
                  "not have stayed"),
+    R(placements, FIELD_INTEGER, "1", "placements of the buffers that were timed",
+      .needs = NEEDS_REPEAT,
+      .comment = "time_sample has as many samples of each, one placement after the other; fewer "
+                 "than repeat where the device had no room, or the library ran other kernels"),
     R(samples, FIELD_INTEGER, "1", "timed samples"),
     R(sample_iterations, FIELD_INTEGER, "1", "iterations that one sample is the mean of"),
     T(timer_overhead, "time that the timer adds to a sample"),
@@ -165,6 +172,10 @@ const struct field record_fields[] = {
       .comment = "sm_clock_counted is more than 2 % below sm_clock_free"),
     R(sm_clock_free, FIELD_DOUBLE, "s-1",
       "multiprocessor clock of the device awake with next to nothing to do", ON_ACCELERATOR),
+    R(other_processes, FIELD_TEXT, "1", "other processes that computed on the device",
+      ON_ACCELERATOR,
+      .comment = "none, or their names, numbers and shares of the multiprocessors' time, as the "
+                 "driver tells once the row is timed; empty where it does not"),
     R(energy, FIELD_DOUBLE, "J", "energy of one iteration, in the energy run",
       .needs = NEEDS_ENERGY,
       .comment = "power times energy_time, the idle device's share included"),

@@ -68,6 +68,7 @@ struct record {
     /* 1, up to noise: how much longer known kernels took with the profiler in the process, idle,
      * as it was while this was timed; missing: it was not there. */
     double profiler_ratio;
+    int64_t placements;        /* of the buffers, that the samples are of */
     int64_t samples;           /* that the statistics are of */
     int64_t sample_iterations; /* that each sample is the mean of */
     double timer_overhead; /* s, what the timer shows where there is nothing to time; it is in every
@@ -101,6 +102,7 @@ struct record {
     int64_t throttle_reasons;      /* NVML's bit mask */
     int64_t throttled;             /* 1: sm_clock_counted is more than 2 % below sm_clock_free */
     double sm_clock_free;          /* s-1, of the device awake with next to nothing to do */
+    char other_processes[256];     /* that computed on the device; "none"; "": not known */
     /* energy run: the work back to back, over and over */
     double energy, energy_time; /* J and s, of one iteration */
     double energy_clock;        /* s-1, as sm_clock_counted */

@@ -75,8 +75,8 @@ static double assumed(const struct estimator *estimator, struct cost cost)
     const struct measure_settings *measure = &estimator->measure;
     double once = cost.flops / assumed_flops + cost.bytes / assumed_bytes;
     double adaptive = measure->iterations > 0 ? 0 : measure->max_time;
-    double seconds =
-        assumed_start + assumed_work * ((measure->warmup + measure->iterations) * once + adaptive);
+    double timed = (measure->warmup + measure->iterations) * once + adaptive;
+    double seconds = assumed_start + assumed_work * measure->repeat * timed;
     return isnan(seconds) ? INFINITY : seconds;
 }
 

@@ -176,7 +176,7 @@ static unsigned of_sessions(const struct results *results)
     } rules[] = {
         {"counters=off", false, NEEDS_COUNTERS}, {"kernels=yes", true, NEEDS_BY_KERNEL},
         {"energy=yes", true, NEEDS_ENERGY},      {"stop=", true, NEEDS_ADAPTIVE},
-        {"verify=no", false, NEEDS_VERIFIED},
+        {"verify=no", false, NEEDS_VERIFIED},    {" repeat=", true, NEEDS_REPEAT | NEEDS_ENERGY},
     };
     unsigned met = 0;
     for (size_t i = 0; i < results->session_count; ++i) {

@@ -105,39 +105,126 @@ enum status measure_keep_samples(const double *samples, size_t count, struct rec
     return STATUS_OK;
 }
 
-static enum status keep_samples(const struct samples *samples, struct record *record,
-                                struct error *error)
+/* One placement of the row's buffers. The first one's work is the row's, and verified. */
+struct placement {
+    struct work *work;
+    struct record seen; /* while it was timed; it owns nothing */
+    struct samples samples;
+    struct stats stats;
+};
+
+static enum status placement_time(struct run run, struct placement *placement, struct error *error)
 {
+    const struct measure_settings *measure = &run.request->measure;
+    struct samples warmup = {0}, *samples = &placement->samples;
+    run.work = placement->work;
+    enum status status = samples_reserve(&warmup, (size_t)measure->warmup, error);
+    if (status == STATUS_OK && measure->warmup > 0)
+        status = run.device->time(run.state, run.work, run.cold, measure->warmup, warmup.values,
+                                  NULL, error);
+    if (status == STATUS_OK)
+        status = measure->iterations > 0
+                     ? time_batch(&run, measure->iterations, samples, &placement->seen, error)
+                     : time_adaptively(&run, samples, &placement->seen, error);
+    if (status == STATUS_OK)
+        status = stats_compute(samples->values, samples->count, &placement->stats, error);
+    free(warmup.values);
+    return status;
+}
+
+/* Prepares the row once more, with the kernels that it has. The works before it keep their
+ * buffers, so that these lie at other addresses. STATUS_UNSUPPORTED: no room, or other kernels. */
+static enum status placement_make(const struct run *run, const struct placement *first,
+                                  struct placement *placement, struct error *error)
+{
+    struct choice choice = run->request->choice;
+    struct record *seen = &placement->seen;
+    *seen = first->seen;
+    seen->status = RECORD_MEASURED;
+    if (choice_is_made(&choice) || choice_of_record(seen, &choice))
+        seen->offer = &choice;
+    if (!run->device->has_room || !run->device->has_room(run->state, &run->config))
+        return error_set(error, STATUS_UNSUPPORTED, "no room");
+    enum status status = run->device->prepare(run->state, &run->config, run->request->seed,
+                                              &placement->work, seen, error);
+    seen->offer = NULL;
+    if (status == STATUS_OK && (strcmp(seen->algorithm, first->seen.algorithm) != 0 ||
+                                strcmp(seen->algorithm_id, first->seen.algorithm_id) != 0 ||
+                                strcmp(seen->layout_chosen, first->seen.layout_chosen) != 0))
+        return error_set(error, STATUS_UNSUPPORTED, "other kernels");
+    return status;
+}
+
+static int by_median(const void *left, const void *right)
+{
+    double a = ((const struct placement *)left)->stats.median;
+    double b = ((const struct placement *)right)->stats.median;
+    return (a > b) - (a < b);
+}
+
+/* All samples in the order in which they were taken; the rest is what was seen of the placement in
+ * the middle, whose work goes on as the row's. Sorts the placements. */
+static enum status placements_keep(struct placement *placements, size_t count, struct run *run,
+                                   struct record *record, struct error *error)
+{
+    struct samples all = {0};
     struct stats stats;
     bool two = false;
-    enum status status =
-        measure_keep_samples(samples->values, samples->count, record, &stats, error);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; ++i) {
+        const struct samples *own = &placements[i].samples;
+        status = samples_reserve(&all, own->count, error);
+        if (status == STATUS_OK)
+            memcpy(all.values + all.count, own->values, own->count * sizeof *own->values);
+        all.count += status == STATUS_OK ? own->count : 0;
+    }
+    qsort(placements, count, sizeof *placements, by_median);
+    const struct placement *middle = &placements[(count - 1) / 2];
     if (status == STATUS_OK)
-        status = stats_two_modes(samples->values, samples->count, &two, error);
+        status = stats_two_modes(middle->samples.values, middle->samples.count, &two, error);
+    if (status == STATUS_OK) {
+        *record = middle->seen;
+        status = measure_keep_samples(all.values, all.count, record, &stats, error);
+    }
+    free(all.values);
     if (status)
         return status;
-    record->bimodal = samples->count < STATS_MODES_LEAST ? FIELD_MISSING : two;
-    record->time_median_low = stats.median_low;
-    record->time_median_high = stats.median_high;
+    run->work = middle->work;
+    record->placements = (int64_t)count;
+    record->bimodal = middle->samples.count < STATS_MODES_LEAST ? FIELD_MISSING : two;
+    record->time_median = middle->stats.median;
+    record->time_median_low = count > 1 ? placements[0].stats.median : stats.median_low;
+    record->time_median_high = count > 1 ? placements[count - 1].stats.median : stats.median_high;
     return STATUS_OK;
 }
 
-static enum status time_work(const struct run *run, struct record *record, struct error *error)
+/* In as many placements as are asked for, if there is room. run->work becomes the one that the
+ * record tells of. */
+static enum status time_work(struct run *run, struct record *record, struct error *error)
 {
-    const struct measure_settings *measure = &run->request->measure;
-    struct samples warmup = {0}, samples = {0};
-    enum status status = samples_reserve(&warmup, (size_t)measure->warmup, error);
-    if (status == STATUS_OK && measure->warmup > 0)
-        status = run->device->time(run->state, run->work, run->cold, measure->warmup, warmup.values,
-                                   NULL, error);
+    const size_t wanted = (size_t)fmax(run->request->measure.repeat, 1);
+    struct placement *placements = calloc(wanted, sizeof *placements);
+    if (!placements)
+        return error_set(error, STATUS_FAILED, "no memory for %zu placements", wanted);
+    placements[0].work = run->work;
+    placements[0].seen = *record;
+    enum status status = placement_time(*run, &placements[0], error);
+    size_t count = 1, made = 1;
+    while (status == STATUS_OK && made < wanted) {
+        status = placement_make(run, &placements[0], &placements[made++], error);
+        if (status == STATUS_OK)
+            status = placement_time(*run, &placements[count++], error);
+    }
+    if (status == STATUS_UNSUPPORTED && made > count)
+        status = STATUS_OK;
     if (status == STATUS_OK)
-        status = measure->iterations > 0
-                     ? time_batch(run, measure->iterations, &samples, record, error)
-                     : time_adaptively(run, &samples, record, error);
-    if (status == STATUS_OK)
-        status = keep_samples(&samples, record, error);
-    free(warmup.values);
-    free(samples.values);
+        status = placements_keep(placements, count, run, record, error);
+    for (size_t i = 0; i < made; ++i) {
+        if (placements[i].work != run->work && status != STATUS_DEVICE)
+            run->device->release(run->state, placements[i].work);
+        free(placements[i].samples.values);
+    }
+    free(placements);
     return status;
 }
 
@@ -162,15 +249,18 @@ static enum status verify_prepared(const struct run *run, struct record *record,
     return status;
 }
 
-static enum status measure_prepared(const struct run *run, struct record *record,
-                                    struct error *error)
+/* What a load that holds the clock down sustains is told by the run for its energy, which begins
+ * with a warm-up. */
+static enum status measure_prepared(struct run *run, struct record *record, struct error *error)
 {
+    const struct measure_settings *measure = &run->request->measure;
     enum status status = STATUS_OK;
-    if (run->request->measure.verify)
+    if (measure->verify)
         status = verify_prepared(run, record, error);
     if (status == STATUS_OK)
         status = time_work(run, record, error);
-    if (status == STATUS_OK && run->request->measure.energy && run->device->energy)
+    bool sustained = measure->energy || (measure->repeat > 1 && record->throttled == 1);
+    if (status == STATUS_OK && sustained && run->device->energy)
         status = run->device->energy(run->state, run->work, run->cold, record, error);
     if (status == STATUS_OK)
         status = run->device->trace(run->state, run->work, run->cold, record, error);

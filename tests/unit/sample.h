@@ -23,8 +23,8 @@ static struct session sample_session(void)
         .id = "s1",
         .version = "0.1.0",
         .settings =
-            "warmup=5 stop=0.01 min_time=0.5 max_time=15 counters=auto kernels=yes verify=yes "
-            "energy=yes seed=1",
+            "warmup=5 stop=0.01 min_time=0.5 max_time=15 repeat=5 counters=auto kernels=yes "
+            "verify=yes energy=yes seed=1",
         .title = "Golden sample",
         .manifest_path = "golden.ini",
         .manifest_text = strdup("[sweep]\ntitle = Golden sample\n\n[conv2d]\nbatch = 2, 16\n"),
@@ -154,6 +154,7 @@ static void set_times(struct record *r, double time)
     r->status = RECORD_MEASURED;
     r->wall_time = 2;
     r->samples = 3;
+    r->placements = 3;
     r->sample_count = 3;
     r->sample = calloc(3, sizeof *r->sample);
     assert_non_null(r->sample);
@@ -205,6 +206,7 @@ static struct record conv2d_record(void)
     r.host_paced = 0;
     r.bimodal = 1;
     r.sm_clock_free = 1.98e9;
+    strcpy(r.other_processes, "none");
     r.power = 512.5;
     r.temperature = 330.15;
     r.energy_time = 32e-6;

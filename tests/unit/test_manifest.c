@@ -248,8 +248,8 @@ static void test_settings(void **state)
     char text[256];
     manifest_settings_text(manifest, text);
     assert_string_equal(text,
-                        "warmup=2 iterations=9 counters=require kernels=yes verify=no energy=yes "
-                        "seed=42");
+                        "warmup=2 iterations=9 repeat=5 counters=require kernels=yes verify=no "
+                        "energy=yes seed=42");
     manifest_destroy(manifest);
 }
 

@@ -15,6 +15,7 @@
 
 struct work {
     double value;
+    int number; /* of the works of the device, from 0 */
 };
 
 struct device_state {
@@ -25,14 +26,17 @@ struct device_state {
     int taken;                 /* samples */
     bool energy, time_at_last; /* what was called; whether the last of both was `time` */
 
-    int works, most;     /* prepared now; the most at a time */
-    int room;            /* works that another one may be prepared beside */
-    int collections;     /* calls of count_hardware */
-    size_t counted[64];  /* rows of each */
-    double never;        /* this value cannot be counted, nor any beside it */
-    enum status failure; /* of a collection with it; STATUS_OK: it is labelled */
-    double crowded;      /* this value cannot be prepared beside others */
-    bool lost;           /* the next collection loses the device */
+    double other_placement; /* of the time: each further work is slower by it */
+    double held_down;       /* this value's load holds the clock down */
+    int prepared;           /* works so far */
+    int works, most;        /* prepared now; the most at a time */
+    int room;               /* works that another one may be prepared beside */
+    int collections;        /* calls of count_hardware */
+    size_t counted[64];     /* rows of each */
+    double never;           /* this value cannot be counted, nor any beside it */
+    enum status failure;    /* of a collection with it; STATUS_OK: it is labelled */
+    double crowded;         /* this value cannot be prepared beside others */
+    bool lost;              /* the next collection loses the device */
 };
 
 static enum status made_up_prepare(struct device_state *state, const struct config *config,
@@ -47,6 +51,7 @@ static enum status made_up_prepare(struct device_state *state, const struct conf
         return error_set(error, STATUS_UNSUPPORTED, "no room");
     *work = malloc(sizeof **work);
     (*work)->value = value;
+    (*work)->number = state->prepared++;
     state->most = ++state->works > state->most ? state->works : state->most;
     return STATUS_OK;
 }
@@ -55,14 +60,16 @@ static enum status made_up_time(struct device_state *state, struct work *work, b
                                 int samples, double *seconds, struct record *record,
                                 struct error *error)
 {
-    (void)work, (void)cold, (void)error;
+    (void)cold, (void)error;
+    const double time = state->time * (1 + state->other_placement * work->number);
     if (!record)
         return STATUS_OK;
     record->sample_iterations = state->iterations;
+    record->sm_clock_counted = work->number;
+    record->throttled = work->value == state->held_down;
     for (int i = 0; i < samples; ++i) {
         bool straggles = state->every > 0 && state->taken % state->every == 0;
-        seconds[i] =
-            state->time * (straggles ? state->straggler : 1 + state->noise * (2 * drand48() - 1));
+        seconds[i] = time * (straggles ? state->straggler : 1 + state->noise * (2 * drand48() - 1));
         ++state->taken;
     }
     state->time_at_last = true;
@@ -233,6 +240,43 @@ static void energy_is_taken_when_asked_for(void **state)
     assert_true(device.energy && !device.time_at_last);
     assert_true(record.energy == 1);
     record_clear(&record);
+}
+
+/* The time of the placement in the middle, with its clock, and the spread between them, which the
+ * samples of a single one do not show. What holds the clock down is also sustained. */
+static void a_row_is_measured_in_placements(void **state)
+{
+    (void)state;
+    static const struct {
+        int repeat, room, placements; /* asked for; there is room beside so many; measured */
+    } cases[] = {{1, 9, 1}, {5, 9, 5}, {4, 9, 4}, {5, 2, 3}, {5, 0, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct device_state device = {.time = 1e-3,
+                                      .noise = 1e-3,
+                                      .iterations = 1,
+                                      .other_placement = 0.1,
+                                      .room = cases[i].room};
+        struct request request = measure_request();
+        request.measure.repeat = cases[i].repeat;
+        struct record record = measured(&device, &request);
+        const int last = cases[i].placements - 1, middle = last / 2;
+        assert_int_equal(record.placements, last + 1);
+        assert_int_equal(record.samples, 20 * (last + 1));
+        assert_int_equal(record.sample_count, record.samples);
+        assert_true(record.sm_clock_counted == middle);
+        assert_true(fabs(record.time_median / 1e-3 - (1 + 0.1 * middle)) < 1e-3);
+        assert_true(fabs(record.time_median_low / 1e-3 - 1) < 1e-3);
+        assert_true(fabs(record.time_median_high / 1e-3 - (1 + 0.1 * last)) < 1.5e-3);
+        assert_true(fabs(record.sample[record.samples - 1] / 1e-3 - (1 + 0.1 * last)) < 2e-3);
+        assert_int_equal(record.bimodal, 0);
+        assert_false(device.energy);
+        assert_int_equal(device.works, 0);
+        record_clear(&record);
+        device.held_down = 1;
+        record = measured(&device, &request);
+        assert_int_equal(device.energy, cases[i].repeat > 1);
+        record_clear(&record);
+    }
 }
 
 /* ---- rows that wait for their counters ---- */
@@ -441,6 +485,7 @@ int main(void)
         cmocka_unit_test(the_adaptive_rule_stops_on_the_median_s_interval),
         cmocka_unit_test(samples_of_many_iterations_take_as_long),
         cmocka_unit_test(energy_is_taken_when_asked_for),
+        cmocka_unit_test(a_row_is_measured_in_placements),
         cmocka_unit_test(rows_are_counted_together),
         cmocka_unit_test(a_row_need_not_wait),
         cmocka_unit_test(without_room_nothing_waits),

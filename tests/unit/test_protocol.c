@@ -58,7 +58,8 @@ static void request_round_trips(void **state)
                                                 .counters = COUNTERS_OFF,
                                                 .kernels = true,
                                                 .verify = false,
-                                                .energy = true};
+                                                .energy = true,
+                                                .repeat = 7};
     request.seed = UINT64_MAX - 1;
     request.count_later = true;
     copy = passed(&request);
@@ -70,6 +71,7 @@ static void request_round_trips(void **state)
     assert_true(copy.measure.kernels);
     assert_false(copy.measure.verify);
     assert_true(copy.measure.energy);
+    assert_int_equal(copy.measure.repeat, 7);
     assert_true(copy.seed == UINT64_MAX - 1);
     assert_true(copy.count_later);
 }

@@ -253,6 +253,8 @@ static void test_absent_variables(void **state)
                                          "kernel_grid_x",
                                          "device_mig",
                                          "converged",
+                                         "placements",
+                                         "other_processes",
                                          "job_id",
                                          "search_time",
                                          "axes",

@@ -354,6 +354,13 @@ static enum status cpu_prepare(struct device_state *state, const struct config *
                      : work_prepare(state, config, seed, work, record, error);
 }
 
+/* Twice what the tensors take: a work has its workspace as well. */
+static bool cpu_has_room(struct device_state *state, const struct config *config)
+{
+    (void)state;
+    return !(2 * config_cost(config).memory > memory_available());
+}
+
 static enum status cpu_run(struct device_state *state, struct work *work, int64_t samples,
                            struct error *error)
 {
@@ -416,6 +423,7 @@ const struct device_ops device_ops = {
     .prepare = cpu_prepare,
     .time = team_time,
     .trace = team_trace,
+    .has_room = cpu_has_room,
     .run = cpu_run,
     .read = cpu_read,
     .release = cpu_release,

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/gpu.h"
+#include "worker/cuda/gpu/nvml.h"
 #include "worker/gpu/energy.h"
 #include "worker/gpu/graph.h"
 #include "worker/gpu/timing.h"
@@ -159,6 +160,7 @@ static enum status device_trace(struct device_state *state, struct work *work, b
                                 struct record *record, struct error *error)
 {
     struct work *repeated = work->stream ? work->stream : work;
+    nvml_others(state->gpu.nvml, record->other_processes, sizeof record->other_processes);
     TRY(graph_time(&state->gpu, repeated, cold, &record->graph_time, error));
     return profile_trace(state->profiler, &state->gpu, work, cold, record, error);
 }

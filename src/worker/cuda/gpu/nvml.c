@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
 
 /* The part of NVML's stable interface that is used here; nvml.h is often not installed, and the
  * library belongs to the driver, so both are met at run time only. All functions return 0 on
@@ -24,6 +27,17 @@ struct nvml_power_sample {   /* nvmlSample_t */
     } value;
 };
 
+struct nvml_process { /* nvmlProcessInfo_t */
+    unsigned pid;
+    unsigned long long memory;
+    unsigned instance, part;
+};
+struct nvml_utilization { /* nvmlProcessUtilizationSample_t */
+    unsigned pid;
+    unsigned long long time;             /* us since 1970-01-01T00:00:00Z */
+    unsigned sm, memory, encode, decode; /* per cent */
+};
+
 struct nvml {
     void *library;
     nvml_device device;
@@ -39,7 +53,9 @@ struct nvml {
     int (*energy)(nvml_device device, unsigned long long *millijoule);
     int (*ecc)(nvml_device device, int *current, int *pending);
     int (*mig)(nvml_device device, unsigned *current, unsigned *pending);
-    int (*processes)(nvml_device device, unsigned *count, void *none);
+    int (*processes)(nvml_device device, unsigned *count, struct nvml_process *processes);
+    int (*utilization)(nvml_device device, struct nvml_utilization *samples, unsigned *count,
+                       unsigned long long after);
     int (*samples)(nvml_device device, int kind, unsigned long long after, int *type,
                    unsigned *count, struct nvml_power_sample *samples);
 };
@@ -63,6 +79,7 @@ static const struct {
     {"nvmlDeviceGetEccMode", offsetof(struct nvml, ecc), true},
     {"nvmlDeviceGetMigMode", offsetof(struct nvml, mig), false},
     {"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct nvml, processes), false},
+    {"nvmlDeviceGetProcessUtilization", offsetof(struct nvml, utilization), false},
     {"nvmlDeviceGetSamples", offsetof(struct nvml, samples), false},
 };
 
@@ -182,13 +199,74 @@ double nvml_energy(struct nvml *nvml)
     return known ? 1e-3 * (double)millijoule : NAN;
 }
 
+enum { LISTED = 64 }; /* processes, and samples of their work */
+
+/* -1: not known. `processes` are the first LISTED. */
+static int processes_list(const struct nvml *nvml, struct nvml_process processes[LISTED])
+{
+    enum { INSUFFICIENT_SIZE = 7 }; /* the number of processes is then set */
+    unsigned count = LISTED;
+    int status = nvml && nvml->processes ? nvml->processes(nvml->device, &count, processes) : -1;
+    return status == 0 || status == INSUFFICIENT_SIZE ? (int)count : -1;
+}
+
 int nvml_processes(struct nvml *nvml)
 {
-    /* Returned where the list has no room. The number of processes is then set. */
-    enum { INSUFFICIENT_SIZE = 7 };
-    unsigned count = 0;
-    if (!nvml || !nvml->processes ||
-        nvml->processes(nvml->device, &count, NULL) != INSUFFICIENT_SIZE)
-        return -1;
-    return (int)count;
+    struct nvml_process processes[LISTED];
+    return processes_list(nvml, processes);
+}
+
+/* Per cent: the most that a process was seen to use of the multiprocessors within two seconds. */
+static unsigned busy_most(const struct nvml *nvml, unsigned pid)
+{
+    const double window = 2.0;
+    struct nvml_utilization samples[LISTED];
+    unsigned count = LISTED, most = 0;
+    unsigned long long after = (unsigned long long)(1e6 * (clock_epoch() - window));
+    if (!nvml->utilization || nvml->utilization(nvml->device, samples, &count, after) != 0)
+        return 0;
+    for (unsigned i = 0; i < count && i < LISTED; ++i)
+        if (samples[i].pid == pid && samples[i].sm > most)
+            most = samples[i].sm;
+    return most;
+}
+
+static void name_read(unsigned pid, char name[32])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/comm", pid);
+    FILE *file = fopen(path, "r");
+    if (!file || !fgets(name, 32, file))
+        snprintf(name, 32, "unnamed");
+    name[strcspn(name, "\n")] = '\0';
+    if (file)
+        fclose(file);
+}
+
+/* The workers of the other ranks keep contexts here from the roofs of transfers: they count only if
+ * they are seen to work. */
+void nvml_others(struct nvml *nvml, char *text, size_t size)
+{
+    struct nvml_process processes[LISTED];
+    char own[32], name[32], one[96];
+    const unsigned self = (unsigned)getpid();
+    int count = processes_list(nvml, processes), others = 0;
+    bool listed = false;
+    name_read(self, own);
+    for (int i = 0; i < count && i < LISTED; ++i)
+        listed |= processes[i].pid == self;
+    text[0] = '\0';
+    if (!listed)
+        return;
+    for (int i = 0; i < count && i < LISTED; ++i) {
+        const unsigned pid = processes[i].pid, busy = pid == self ? 0 : busy_most(nvml, pid);
+        name_read(pid, name);
+        if (pid == self || (strcmp(name, own) == 0 && busy == 0))
+            continue;
+        snprintf(one, sizeof one, "%s (process %u, %u %% busy)", name, pid, busy);
+        snprintf(text + strlen(text), size - strlen(text), "%s%s", others ? ", " : "", one);
+        ++others;
+    }
+    if (others == 0)
+        snprintf(text, size, "none");
 }

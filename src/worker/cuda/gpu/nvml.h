@@ -18,6 +18,10 @@ void nvml_close(struct nvml *nvml);
 /* How many processes compute on the GPU, this one included; -1 where that is not known. */
 int nvml_processes(struct nvml *nvml);
 
+/* Those of others that compute on it, "python3 (process 4242, 35 % busy), ..."; "none"; "" where
+ * that is not known, as in a container with process numbers of its own. */
+void nvml_others(struct nvml *nvml, char *text, size_t size);
+
 /* Driver version, clocks, power limit, ECC, MIG. */
 void nvml_describe(struct nvml *nvml, struct device *device);
 
