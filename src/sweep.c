@@ -655,8 +655,11 @@ enum status sweep_publish(const struct sweep *sweep, enum table_format format,
 {
     if (!sweep->journal)
         return STATUS_OK;
-    const struct publication publication = {
-        .journal = sweep->outputs.journal, .netcdf = sweep->outputs.netcdf, .format = format};
+    const struct outputs *outputs = &sweep->outputs;
+    const struct publication publication = {.journal = outputs->journal,
+                                            .netcdf = outputs->netcdf,
+                                            .format = format,
+                                            .overwrite = outputs->overwrite || outputs->resume};
     enum status status = publication_make(&publication, sweep->log, summary, error);
     if (*summary->file)
         summary->left = sweep->left;

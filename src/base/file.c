@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -73,6 +74,48 @@ bool file_same(const char *a, const char *b)
            of_a.st_ino == of_b.st_ino;
 }
 
+bool owner_is_trusted(uid_t owner)
+{
+    return owner == geteuid() || owner == 0;
+}
+
+void owner_format(uid_t owner, char text[OWNER_TEXT])
+{
+    const struct passwd *user = getpwuid(owner);
+    if (user)
+        snprintf(text, OWNER_TEXT, "%.48s", user->pw_name);
+    else
+        snprintf(text, OWNER_TEXT, "%ld", (long)owner);
+}
+
+void spare_name(const char *path, const char *suffix, int index, char name[LINK_TARGET])
+{
+    const char *temporary = getenv("TMPDIR"), *slash = strrchr(path, '/');
+    const char *file = slash ? slash + 1 : path;
+    const char *const folders[] = {"", "./", temporary && *temporary ? temporary : "/tmp"};
+    int place = index / SPARE_NUMBERS, bare = (int)(strlen(file) - strlen(suffix));
+    snprintf(name, LINK_TARGET, "%.*s%.2000s%s%.*s.spare-%d%s", place ? 0 : (int)(file - path),
+             path, folders[place], place == 2 ? "/" : "", bare, file, index % SPARE_NUMBERS + 1,
+             suffix);
+}
+
+/* As the kernel does it with fs.protected_symlinks, and in every folder. */
+static enum status link_check(const char *link, const char *text, struct error *error)
+{
+    char folder[LINK_TARGET], owner[OWNER_TEXT];
+    struct stat own, around;
+    snprintf(folder, sizeof folder, "%s", link);
+    if (lstat(link, &own) != 0 || owner_is_trusted(own.st_uid) ||
+        (stat(dirname(folder), &around) == 0 && owner_is_trusted(around.st_uid) &&
+         !(around.st_mode & (S_IWGRP | S_IWOTH))))
+        return STATUS_OK;
+    owner_format(own.st_uid, owner);
+    return error_set(error, STATUS_SYSTEM,
+                     "%.300s is a link of user %s to %.300s: links of others are not followed; "
+                     "name the file itself",
+                     link, owner, text);
+}
+
 /* A link's text is meant from the folder of the link. */
 static bool step(const char *link, const char *text, char next[LINK_TARGET])
 {
@@ -94,6 +137,7 @@ enum status link_follow(const char *path, char target[LINK_TARGET], struct error
             return STATUS_OK;
         }
         text[length] = '\0';
+        TRY(link_check(at, text, error));
         if (!step(at, text, next))
             return error_set(error, STATUS_SYSTEM, "%s: the name that it links to is too long",
                              path);

@@ -31,8 +31,20 @@ bool file_same(const char *a, const char *b);
 enum { LINK_TARGET = 4096 }; /* bytes of a path */
 
 /* `path`, or if that is a link the file that it names, through links to links; the file need not
- * exist. STATUS_SYSTEM: the links lead in a circle, or a name is too long. */
+ * exist. STATUS_SYSTEM: the links lead in a circle, a name is too long, or another user could have
+ * made a link: it belongs neither to this user nor to root, and others may write to its folder. */
 enum status link_follow(const char *path, char target[LINK_TARGET], struct error *error);
+
+/* The user or root, whom nothing is kept from. */
+bool owner_is_trusted(uid_t owner);
+/* For people. */
+enum { OWNER_TEXT = 64 };
+void owner_format(uid_t owner, char text[OWNER_TEXT]);
+
+/* Other names for `path`, for what must not replace what has that name now: a number from 1 on is
+ * put before the suffix, in its folder, then in the working folder, then in TMPDIR or /tmp. */
+enum { SPARE_NUMBERS = 9, SPARE_NAMES = 3 * SPARE_NUMBERS };
+void spare_name(const char *path, const char *suffix, int index, char name[LINK_TARGET]);
 
 /* As getline: the next line with its newline into *line, which has *size bytes and is the caller's
  * to free. Returns its bytes; 0 at the end of the file, -1 where reading fails or memory is

@@ -13,30 +13,21 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/file.h"
-
-static void folder_of(const char *path, char folder[STAGED_PLACE])
+static void folder_of(const char *path, char folder[LINK_TARGET])
 {
-    char copy[STAGED_PLACE];
+    char copy[LINK_TARGET];
     snprintf(copy, sizeof copy, "%s", path);
-    snprintf(folder, STAGED_PLACE, "%s", dirname(copy));
+    snprintf(folder, LINK_TARGET, "%s", dirname(copy));
 }
 
-/* The folder as the kernel knows it, and the name in it: FNV-1a, 32 bit. */
-static unsigned target_hash(const char *target)
+/* FNV-1a, 32 bit. */
+static unsigned name_hash(const char *target)
 {
-    char folder[STAGED_PLACE], whole[PATH_MAX];
     const char *name = strrchr(target, '/');
     unsigned hash = 2166136261u;
-    folder_of(target, folder);
-    if (!realpath(folder, whole))
-        snprintf(whole, sizeof whole, "%s", folder);
-    for (const char *c = whole; *c; ++c)
-        hash = (hash ^ (unsigned char)*c) * 16777619u;
-    for (const char *c = name ? name : target; *c; ++c)
+    for (const char *c = name ? name + 1 : target; *c; ++c)
         hash = (hash ^ (unsigned char)*c) * 16777619u;
     return hash;
 }
@@ -51,7 +42,7 @@ static bool name_make(const char *folder, const char *target, char name[STAGED_P
     unsigned number;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         return false;
-    snprintf(name, STAGED_PATH, "%s/" NAME_PREFIX "%08x%08x", folder, target_hash(target), number);
+    snprintf(name, STAGED_PATH, "%s/" NAME_PREFIX "%08x%08x", folder, name_hash(target), number);
     return true;
 }
 
@@ -90,31 +81,6 @@ static void block_signals(sigset_t *before)
     pthread_sigmask(SIG_BLOCK, &all, before);
 }
 
-static const double memory_most = 64 << 20; /* bytes */
-
-static double room_of(const char *folder)
-{
-    struct statvfs info;
-    return statvfs(folder, &info) == 0 ? (double)info.f_bavail * (double)info.f_frsize : -1;
-}
-
-size_t staged_file_places(const char *output, double size, char places[STAGED_PLACES][STAGED_PLACE])
-{
-    char own[STAGED_PLACE], target[LINK_TARGET];
-    struct error unused;
-    const char *chosen = getenv("TMPDIR");
-    bool large = size > memory_most;
-    folder_of(link_follow(output, target, &unused) == STATUS_OK ? target : output, own);
-    const char *const all[] = {chosen && *chosen ? chosen : NULL, large ? own : "/dev/shm",
-                               large ? "/dev/shm" : own};
-    size_t count = 0;
-    for (int roomy = 1; roomy >= 0; --roomy)
-        for (size_t i = 0; i < STAGED_PLACES; ++i)
-            if (all[i] && (room_of(all[i]) >= size) == roomy)
-                snprintf(places[count++], STAGED_PLACE, "%s", all[i]);
-    return count;
-}
-
 static bool is_name(const char *name, const char *start)
 {
     return strlen(name) == NAME_LENGTH && strncmp(name, start, strlen(start)) == 0 &&
@@ -135,8 +101,13 @@ static void sweep_file(int folder, const char *name)
     close(fd);
 }
 
-static void sweep_folder(const char *path, const char *start)
+void staged_file_sweep(const char *output)
 {
+    char target[LINK_TARGET], path[LINK_TARGET], start[sizeof NAME_PREFIX + HASH_LENGTH];
+    if (link_follow(output, target, &(struct error){""}))
+        return;
+    snprintf(start, sizeof start, NAME_PREFIX "%08x", name_hash(target));
+    folder_of(target, path);
     DIR *folder = opendir(path);
     const struct dirent *entry;
     while (folder && (entry = readdir(folder)))
@@ -146,30 +117,19 @@ static void sweep_folder(const char *path, const char *start)
         closedir(folder);
 }
 
-void staged_file_sweep(const char *output)
+enum status staged_file_open(struct staged_file *file, const char *output, struct error *error)
 {
-    char places[STAGED_PLACES][STAGED_PLACE], target[LINK_TARGET];
-    char start[sizeof NAME_PREFIX + HASH_LENGTH];
-    struct error unused;
-    if (link_follow(output, target, &unused))
-        return;
-    snprintf(start, sizeof start, NAME_PREFIX "%08x", target_hash(target));
-    for (size_t i = 0, count = staged_file_places(output, 0, places); i < count; ++i)
-        sweep_folder(places[i], start);
-}
-
-enum status staged_file_open(struct staged_file *file, const char *place, const char *output,
-                             struct error *error)
-{
-    char target[LINK_TARGET];
-    TRY(link_follow(output, target, error));
+    char target[LINK_TARGET], folder[LINK_TARGET];
+    if (link_follow(output, target, error)) /* told when it is published, if that follows it */
+        snprintf(target, sizeof target, "%s", output);
+    folder_of(target, folder);
     block_signals(&file->signals);
-    file->fd = open_aside(place, target, 0600, true, file->path);
+    file->fd = open_aside(folder, target, 0600, true, file->path);
     file->named = file->fd < 0;
     if (file->named)
-        file->fd = open_aside(place, target, 0600, false, file->path);
+        file->fd = open_aside(folder, target, 0600, false, file->path);
     if (file->fd < 0)
-        error_set(error, STATUS_SYSTEM, "folder '%s': %s", place, strerror(errno));
+        error_set(error, STATUS_SYSTEM, "folder '%s': %s", folder, strerror(errno));
     if (!file->named || file->fd < 0)
         pthread_sigmask(SIG_SETMASK, &file->signals, NULL);
     return file->fd < 0 ? STATUS_SYSTEM : STATUS_OK;
@@ -227,21 +187,44 @@ static bool file_copy(int from, int to)
     return got == 0 && fsync(to) == 0;
 }
 
+/* Its temporary name becomes the target, where there is nothing. */
+static bool rename_new(const char *name, const char *target)
+{
+    if (renameat2(AT_FDCWD, name, AT_FDCWD, target, RENAME_NOREPLACE) == 0)
+        return true;
+    /* EINVAL: this file system has no such renames, though perhaps links. */
+    return errno == EINVAL && link(name, target) == 0 && unlink(name) == 0;
+}
+
 /* A nameless copy gets the target's name at once where nothing is replaced. */
-static bool copy_to(int from, const char *folder, const char *target, bool nameless)
+static bool place(int fd, const char *name, bool *named, const char *target, bool replace)
+{
+    if (!*named && name_link(fd, target))
+        return true;
+    if (!*named && replace && errno == EEXIST)
+        *named = name_link(fd, name);
+    if (!*named || (replace ? rename(name, target) != 0 : !rename_new(name, target)))
+        return false;
+    *named = false;
+    return true;
+}
+
+/* `published`, where it is not NULL, is the target, and becomes another one if that is there. */
+static bool copy_to(int from, const char *folder, const char *target, char *published,
+                    bool nameless)
 {
     char name[STAGED_PATH];
     int fd = open_aside(folder, target, 0666, nameless, name);
     bool named = fd >= 0 && !nameless, done = false;
     if (fd >= 0 && file_copy(from, fd)) {
-        done = nameless && name_link(fd, target);
-        if (nameless && !done && errno == EEXIST)
-            named = name_link(fd, name);
-        if (named)
-            done = rename(name, target) == 0;
+        done = place(fd, name, &named, target, !published);
+        for (int i = 0; published && !done && errno == EEXIST && i < SPARE_NUMBERS; ++i) {
+            spare_name(target, "", i, published);
+            done = place(fd, name, &named, published, false);
+        }
     }
     int cause = errno;
-    if (named && !done)
+    if (named)
         unlink(name);
     if (fd >= 0 && close(fd) != 0 && done) {
         done = false;
@@ -251,28 +234,26 @@ static bool copy_to(int from, const char *folder, const char *target, bool namel
     return done;
 }
 
-static enum status replace(int from, const char *target, struct error *error)
-{
-    char folder[STAGED_PLACE];
-    folder_of(target, folder);
-    if (copy_to(from, folder, target, true) || copy_to(from, folder, target, false))
-        return folder_sync(target, error);
-    return error_set(error, STATUS_SYSTEM, "cannot write into the folder '%s': %s", folder,
-                     strerror(errno));
-}
-
 /* Signals that end the process wait until the temporary name is gone again. */
 enum status staged_file_publish(const struct staged_file *file, const char *path,
-                                struct error *error)
+                                char published[LINK_TARGET], struct error *error)
 {
-    char target[LINK_TARGET];
+    char target[LINK_TARGET], folder[LINK_TARGET];
     sigset_t before;
-    TRY(link_follow(path, target, error));
+    snprintf(target, sizeof target, "%s", path);
+    if (!published)
+        TRY(link_follow(path, target, error));
+    else
+        strcpy(published, target);
+    folder_of(target, folder);
     block_signals(&before);
-    enum status status = replace(file->fd, target, error);
+    enum status status =
+        copy_to(file->fd, folder, target, published, true) ||
+                copy_to(file->fd, folder, target, published, false)
+            ? folder_sync(target, error)
+            : error_set(error, STATUS_SYSTEM, "%s: cannot write into the folder '%s': %s", path,
+                        folder, strerror(errno));
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (status)
-        error_prefix(error, "%s", path);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* A file that is made aside and published whole: under its final name it is complete and durable,
- * or absent.
+ * or absent. It is made in the folder where it shall be.
  *
  * Until then it has a name only as long as a library needs one to open it, and from a link to a
  * rename where a file is replaced. Nobody can guess the name, and nobody else's file of that name
@@ -12,9 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/file.h"
 #include "base/status.h"
 
-enum { STAGED_PLACES = 3, STAGED_PLACE = 4096, STAGED_PATH = STAGED_PLACE + 32 };
+enum { STAGED_PATH = LINK_TARGET + 32 };
 
 struct staged_file {
     int fd;
@@ -23,20 +24,13 @@ struct staged_file {
     sigset_t signals;       /* blocked before */
 };
 
-/* The folders in which a file for `output` can be made: TMPDIR if it is set, /dev/shm, the folder
- * of `output`. Those with room for `size` bytes come first; /dev/shm, which is memory, comes last
- * where the file is large. Returns how many there are. */
-size_t staged_file_places(const char *output, double size,
-                          char places[STAGED_PLACES][STAGED_PLACE]);
-
-/* Removes what a killed process has left in these folders of files for `output`: those with its
- * names, of this user, that no process has locked. */
+/* Removes what a killed process has left of files for `output`: those with its names, of this user,
+ * that no process has locked. */
 void staged_file_sweep(const char *output);
 
-/* A new, empty file for `output` in the folder `place`, without a name where the file system has
- * such files. It is locked (flock) as long as it is open. */
-enum status staged_file_open(struct staged_file *file, const char *place, const char *output,
-                             struct error *error);
+/* A new, empty file for `output`, without a name where the file system has such files. It is locked
+ * (flock) as long as it is open. */
+enum status staged_file_open(struct staged_file *file, const char *output, struct error *error);
 
 /* Once: it has a name, which a library can open. Signals wait until staged_file_hide. */
 enum status staged_file_show(struct staged_file *file, struct error *error);
@@ -47,10 +41,11 @@ void staged_file_hide(struct staged_file *file);
 /* Why no more can be written to it, as an errno; 0 if more can. Changes its content. */
 int staged_file_obstacle(const struct staged_file *file);
 
-/* Copies it into the folder of `path`, synced, and renames that to `path`. If `path` is a link, the
- * file that it names is replaced. */
+/* Copies it, synced, and renames that to `path`. `published` NULL: a file that is there is
+ * replaced, and of a link the file that it names. Otherwise a file that is there stays: this one
+ * gets another name (spare_name), and *published is the name that it has. */
 enum status staged_file_publish(const struct staged_file *file, const char *path,
-                                struct error *error);
+                                char published[LINK_TARGET], struct error *error);
 
 /* Gives its room back, even where a library still holds it open. */
 void staged_file_close(struct staged_file *file);

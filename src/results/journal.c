@@ -134,9 +134,11 @@ static enum status find_end(int fd, const char *path, off_t *end, struct error *
 
 static enum status begin(const char *path, enum journal_mode mode, int *fd, struct error *error)
 {
-    int flags = O_RDWR | O_APPEND | O_NONBLOCK | O_CLOEXEC;
+    int flags = O_RDWR | O_APPEND | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
+    char target[LINK_TARGET];
     struct stat info;
-    *fd = open(path, flags | (mode == JOURNAL_CREATE ? O_CREAT | O_EXCL : 0), 0666);
+    TRY(link_follow(path, target, error));
+    *fd = open(target, flags | (mode == JOURNAL_CREATE ? O_CREAT | O_EXCL : 0), 0666);
     if (*fd >= 0 && fstat(*fd, &info) == 0 && !S_ISREG(info.st_mode))
         return error_set(error, STATUS_USAGE, "%s: it is no regular file", path);
     if (*fd >= 0)

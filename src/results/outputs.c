@@ -32,12 +32,10 @@ static enum status check_file(const char *path, struct error *error)
 static enum status check_folder(const char *path, struct error *error)
 {
     char target[LINK_TARGET];
-    enum status status = link_follow(path, target, error);
-    if (status)
-        return error_set(error, STATUS_USAGE,
-                         "cannot write %s: its name is too long, or its links "
-                         "lead in a circle; --output names another",
-                         path);
+    if (link_follow(path, target, error)) {
+        error_prefix(error, "cannot write");
+        return error_append(error, STATUS_USAGE, "; --output names another");
+    }
     const char *folder = dirname(target);
     if (access(folder, W_OK | X_OK) != 0)
         return error_set(error, STATUS_USAGE, "cannot write %s: folder '%s': %s", path, folder,

@@ -59,12 +59,14 @@ static enum status print_table(const struct results *results, enum table_format 
 }
 
 static enum status write_file(const struct results *results, const struct publication *publication,
-                              const char *netcdf, struct error *error)
+                              const char *netcdf, char written[LINK_TARGET], struct error *error)
 {
     const char *journal = publication->joined ? publication->joined : publication->journal;
     if (results->row_count == 0 && results->device_count == 0)
         return error_set(error, STATUS_SYSTEM, "%s: nothing in there yet", journal);
-    enum status status = results_nc_write(results, netcdf, error);
+    snprintf(written, LINK_TARGET, "%s", netcdf);
+    enum status status =
+        results_nc_write(results, netcdf, publication->overwrite ? NULL : written, error);
     if (status)
         error_prefix(error, "%s keep%s every row, for --gather%s", journal,
                      publication->joined ? "" : "s",
@@ -91,15 +93,18 @@ static enum status publish(struct results *results, const struct publication *pu
                            const char *netcdf, const struct log *log, struct summary *summary,
                            struct error *error)
 {
+    char written[LINK_TARGET];
     results_order_devices(results);
-    enum status status = write_file(results, publication, netcdf, error);
-    if (status)
-        return status;
-    *summary = summary_of(results, netcdf);
-    status = print_table(results, publication->format, log, error);
+    TRY(write_file(results, publication, netcdf, written, error));
+    *summary = summary_of(results, written);
+    enum status status = print_table(results, publication->format, log, error);
     log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->row_count, summary->roofs,
-              netcdf);
-    return status == STATUS_OK ? judge(summary, netcdf, error) : status;
+              written);
+    if (status == STATUS_OK && strcmp(written, netcdf) != 0)
+        return error_set(error, STATUS_SYSTEM,
+                         "%s has appeared meanwhile and is not replaced: the results are in %s",
+                         netcdf, written);
+    return status == STATUS_OK ? judge(summary, written, error) : status;
 }
 
 static enum status publish_journal(const struct publication *publication, const char *netcdf,

@@ -30,14 +30,14 @@ struct publication {
         joined; /* it has no name for people, and was made of these: "the journals"; NULL: it has */
     const char *netcdf; /* NULL: the journal's name without its ".journal" */
     enum table_format format;
-    /* of publication_gather */
     bool overwrite;    /* a NetCDF file that is there */
     bool skip_damaged; /* leave damaged lines of the journal out, and name them */
 };
 
 /* *summary is set as soon as the file is there, and only then. STATUS_FAILED if configurations have
  * failed; the file is there then. STATUS_SYSTEM if the journal cannot be read, or the file or the
- * table cannot be written. Whether the file may be replaced is not asked. */
+ * table cannot be written, or if the file has another name because one has appeared that may not be
+ * replaced. */
 enum status publication_make(const struct publication *publication, const struct log *log,
                              struct summary *summary, struct error *error);
 

@@ -685,11 +685,11 @@ static enum status fill(struct staged_file *draft, const struct content *content
 /* Anew where a value turned up that the file had no variable for, now that this is known. HDF5 says
  * "HDF error" where a disk is full: the file itself knows why. */
 static enum status build(struct staged_file *draft, const struct content *content,
-                         const char *place, const char *output, struct error *error)
+                         const char *output, struct error *error)
 {
     for (;;) {
         size_t found = json_object_size(content->found);
-        enum status status = staged_file_open(draft, place, output, error);
+        enum status status = staged_file_open(draft, output, error);
         if (status)
             return status;
         status = fill(draft, content, error);
@@ -698,46 +698,12 @@ static enum status build(struct staged_file *draft, const struct content *conten
         int obstacle = status ? staged_file_obstacle(draft) : 0;
         staged_file_close(draft); /* it can have its name only once */
         if (obstacle)
-            error_set(error, status, "folder '%s': %s", place, strerror(obstacle));
+            error_set(error, status, "cannot write into the folder '%.*s': %s",
+                      (int)(strrchr(draft->path, '/') - draft->path), draft->path,
+                      strerror(obstacle));
         if (status)
             return status;
     }
-}
-
-/* Bytes, rather too many. Measured files need half of that. */
-static double size_estimate(const struct results *results)
-{
-    enum { FILE_BYTES = 1 << 19, ROW = 1 << 13, KERNEL = 1 << 9, ROOF = 1 << 9, DEVICE = 1 << 12 };
-    double size = FILE_BYTES;
-    for (size_t i = 0; i < results->row_count; ++i)
-        size += ROW + KERNEL * (double)results->rows[i].kernels +
-                (double)sizeof(double) * (double)results->rows[i].samples;
-    for (size_t i = 0; i < results->device_count; ++i)
-        size += DEVICE + ROOF * (double)results->devices[i].roof_count;
-    return size;
-}
-
-/* In a folder for temporary files, in /dev/shm or beside the output: in the first place that takes
- * it. HDF5 does not write to where the file shall be: it calls a missing folder "Permission denied"
- * and a full disk "HDF error". */
-static enum status build_somewhere(struct staged_file *draft, const struct content *content,
-                                   const char *output, struct error *error)
-{
-    char places[STAGED_PLACES][STAGED_PLACE];
-    double size = size_estimate(content->results);
-    size_t count = staged_file_places(output, size, places);
-    struct error tried[STAGED_PLACES];
-    for (size_t i = 0; i < count; ++i)
-        if (build(draft, content, places[i], output, &tried[i]) == STATUS_OK)
-            return STATUS_OK;
-    char causes[1024] = "";
-    for (size_t i = 0, used = 0; i < count && used < sizeof causes; ++i)
-        used += (size_t)snprintf(causes + used, sizeof causes - used, "%s%.300s", i ? "; " : "",
-                                 tried[i].text);
-    return error_set(error, STATUS_SYSTEM,
-                     "no place to build it in, of about %.0f MB: %.800s; let TMPDIR name a folder "
-                     "with room",
-                     ceil(size / 1e6), causes);
 }
 
 void results_nc_prepare(void)
@@ -756,7 +722,8 @@ static void keep_buffers(void)
 #endif
 }
 
-enum status results_nc_write(const struct results *results, const char *path, struct error *error)
+enum status results_nc_write(const struct results *results, const char *path,
+                             char published[LINK_TARGET], struct error *error)
 {
     struct staged_file draft;
     struct content content = {.results = results,
@@ -769,14 +736,14 @@ enum status results_nc_write(const struct results *results, const char *path, st
     if (!content.order || !content.found)
         status = error_set(error, STATUS_SYSTEM, "no memory for the netCDF file");
     else
-        status = build_somewhere(&draft, &content, path, error);
+        status = build(&draft, &content, path, error);
     free(content.order);
     json_decref(content.found);
     if (status) {
         error_prefix(error, "%s", path);
         return status;
     }
-    status = staged_file_publish(&draft, path, error);
+    status = staged_file_publish(&draft, path, published, error);
     staged_file_close(&draft);
     return status;
 }

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "results/results.h"
 
@@ -20,15 +21,16 @@ enum { RESULTS_NC_VERSION = 2 };
  * is locked by us, under a name that nobody else knows. */
 void results_nc_prepare(void);
 
-/* Replaces PATH if it exists: whether it may is decided before anything is measured. If PATH is a
- * link, the file that it names is replaced. A variable is left out if no row, device or roof of the
- * file can have a value for it: nobody asked for it (energy = no), none of its workloads has it, or
- * none of its devices can measure it. Where a value turns up all the same, as in a journal of
- * another version, the file has the variable.
+/* With `published` NULL a file PATH is replaced, or if that is a link the file that it names; else
+ * it stays, and *published is the name that the new one has got (staged_file.h). A variable is left
+ * out if no row, device or roof of the file can have a value for it: nobody asked for it (energy =
+ * no), none of its workloads has it, or none of its devices can measure it. Where a value turns up
+ * all the same, as in a journal of another version, the file has the variable.
  *
  * HDF5's own handler at the end of the process crashes once it could not write, which this function
  * may have survived: a program that calls it ends with _exit. */
-enum status results_nc_write(const struct results *results, const char *path, struct error *error);
+enum status results_nc_write(const struct results *results, const char *path,
+                             char published[LINK_TARGET], struct error *error);
 
 /* Prints all variables that there are, but those of parameters and axes. */
 void results_nc_list(FILE *stream);

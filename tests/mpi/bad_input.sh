@@ -54,7 +54,7 @@ says "journal"
 # Roofs can be reused from a result only; which is found out before anything is measured.
 sed 's/^condition = .*/reuse = taken.nc/' sweep.ini >reuse.ini
 expect 2 run 2 reuse.ini
-says "reuse.ini:11: [peaks] reuse: taken.nc: "
+says "reuse.ini:12: [peaks] reuse: taken.nc: "
 
 # A journal with a damaged line in the middle is refused by its number.
 batch=1 height=8 width=8 write_sweep sweep.ini

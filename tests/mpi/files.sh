@@ -76,19 +76,19 @@ mkfifo trap.nc.tmp
 expect 0 timeout 20 "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite
 
 # A signal that ends the process in the middle leaves nothing; and whatever ends it, the output is whole.
-mkdir temporary
 for signal in TERM HUP KILL; do
     for part in 05 15 25 35; do
-        TMPDIR=$work/temporary "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite >/dev/null 2>&1 &
+        "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite >/dev/null 2>&1 &
         sleep "0.$part"
         kill -s $signal $! 2>/dev/null || true
         wait $! || true
-        [ $signal = KILL ] || [ -z "$(ls -A temporary; find . -name '.roofsweep-*')" ] ||
-            fail "SIG$signal leaves $(ls -A . temporary)"
+        [ $signal = KILL ] || [ -z "$(find . -name '.roofsweep-*')" ] || fail "SIG$signal leaves $(ls -A)"
     done
     complete trap.nc 4
-    find . -name '.roofsweep-*' -delete
 done
+# What SIGKILL has left the next one takes away.
+expect 0 "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite
+[ -z "$(find . -name '.roofsweep-*')" ] || fail "the next one leaves $(ls -A)"
 
 # A link stays one, and what it names is replaced; also by a sweep that begins anew.
 mkdir store
@@ -159,3 +159,13 @@ status=0
 says "cannot write to standard output"
 complete sweep.nc 4
 [ -z "$(find . -name '.roofsweep-*')" ] || fail "temporary files are left: $(ls -A)"
+
+# A file that appears at the output's place during the sweep stays, unless --overwrite says otherwise.
+wrap_workers
+worker 'echo precious >appeared.nc; exec "$REAL"'
+expect 1 bin/roofsweep -o appeared.nc sweep.ini
+says "appeared.nc has appeared meanwhile and is not replaced: the results are in appeared.nc.spare-1"
+[ "$(cat appeared.nc)" = precious ] || fail "a file that appears is replaced"
+complete appeared.nc.spare-1 4
+expect 0 bin/roofsweep --overwrite -o appeared.nc sweep.ini
+complete appeared.nc 4

@@ -22,7 +22,7 @@ static int write_sample(void **state)
     (void)state;
     struct results *results = sample_results(journal);
     struct error error;
-    assert_int_equal(results_nc_write(results, path, &error), STATUS_OK);
+    assert_int_equal(results_nc_write(results, path, NULL, &error), STATUS_OK);
     results_destroy(results);
     return 0;
 }
@@ -71,7 +71,7 @@ static void an_unknown_kind_keeps_its_name(void **state)
     assert_non_null(results);
     word_set(&gpu.roofs[0].kind, roof_kind_name, "l9 read");
     assert_int_equal(results_add_device(results, &gpu, &error), STATUS_OK);
-    assert_int_equal(results_nc_write(results, odd, &error), STATUS_OK);
+    assert_int_equal(results_nc_write(results, odd, NULL, &error), STATUS_OK);
     results_destroy(results);
     assert_int_equal(earlier_roofs_read(odd, &devices, &count, &error), STATUS_OK);
     assert_int_equal(count, 1);
@@ -158,7 +158,7 @@ static void another_version_is_refused(void **state)
         struct results *results = results_create();
         assert_non_null(results);
         assert_int_equal(results_add_device(results, &gpu, &error), STATUS_OK);
-        assert_int_equal(results_nc_write(results, odd, &error), STATUS_OK);
+        assert_int_equal(results_nc_write(results, odd, NULL, &error), STATUS_OK);
         results_destroy(results);
         assert_int_equal(nc_open(odd, NC_WRITE, &file), NC_NOERR);
         assert_int_equal(nc_put_att_int(file, NC_GLOBAL, "format_version", NC_INT, 1, &versions[i]),

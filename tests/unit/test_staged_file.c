@@ -27,7 +27,8 @@ static void assert_ok(enum status status, const struct error *error)
 
 /* Every test works in a folder of its own, and leaves only files that are named here. */
 static char folder[] = "/tmp/roofsweep-staged-XXXXXX";
-static const char *const files[] = {"file", "victim", "link", "second", "file.tmp"};
+static const char *const files[] = {"file",     "victim",       "link",         "second",
+                                    "file.tmp", "file.spare-1", "file.spare-2", "link.spare-1"};
 
 static int folder_create(void **state)
 {
@@ -62,16 +63,22 @@ static void assert_holds(const char *path, const char *text)
     assert_string_equal(content, text);
 }
 
-static enum status publish(const char *path, struct error *error)
+/* `published`: as of staged_file_publish */
+static enum status publish_as(const char *path, char *published, struct error *error)
 {
     struct staged_file file;
-    assert_ok(staged_file_open(&file, ".", path, error), error);
+    TRY(staged_file_open(&file, path, error));
     assert_ok(staged_file_show(&file, error), error);
     staged_file_hide(&file);
     assert_int_equal(write(file.fd, "new", 3), 3);
-    enum status status = staged_file_publish(&file, path, error);
+    enum status status = staged_file_publish(&file, path, published, error);
     staged_file_close(&file);
     return status;
+}
+
+static enum status publish(const char *path, struct error *error)
+{
+    return publish_as(path, NULL, error);
 }
 
 static void test_publishes(void **state)
@@ -118,6 +125,48 @@ static void test_follows_links(void **state)
     assert_holds("victim", "new");
 }
 
+static void test_keeps_what_has_appeared(void **state)
+{
+    (void)state;
+    char published[LINK_TARGET];
+    struct error error;
+    assert_ok(publish_as("file", published, &error), &error);
+    assert_string_equal(published, "file");
+    store("file", "precious");
+    store("file.spare-1", "precious");
+    assert_ok(publish_as("file", published, &error), &error);
+    assert_string_equal(published, "file.spare-2");
+    assert_holds("file.spare-2", "new");
+    assert_int_equal(symlink("second", "link"), 0); /* which leads nowhere */
+    assert_ok(publish_as("link", published, &error), &error);
+    assert_string_equal(published, "link.spare-1");
+    assert_holds("file", "precious");
+    assert_holds("file.spare-1", "precious");
+    assert_int_not_equal(access("second", F_OK), 0);
+}
+
+static void test_links_of_others(void **state)
+{
+    (void)state;
+    enum { OTHER = 65534 };
+    char target[LINK_TARGET];
+    struct error error;
+    store("victim", "precious");
+    assert_int_equal(symlink("victim", "link"), 0);
+    if (lchown("link", OTHER, (gid_t)-1) != 0)
+        skip();                                             /* for root alone */
+    assert_ok(link_follow("link", target, &error), &error); /* nobody else writes here */
+    assert_int_equal(chmod(folder, 01777), 0);
+    assert_int_equal(publish("link", &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, "is a link of user nobody to victim"));
+    assert_holds("victim", "precious");
+    assert_int_equal(chmod(folder, 0700) | chown(folder, OTHER, (gid_t)-1), 0);
+    assert_int_equal(publish("link", &error), STATUS_SYSTEM);
+    assert_int_equal(lchown("link", 0, (gid_t)-1), 0);
+    assert_ok(publish("link", &error), &error); /* one's own, wherever it is */
+    assert_holds("victim", "new");
+}
+
 static void test_links_are_read_from_their_folder(void **state)
 {
     (void)state;
@@ -144,13 +193,13 @@ static void test_failures_leave_nothing(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     const struct rlimit limit = {3, before.rlim_max};
     struct staged_file file;
-    assert_ok(staged_file_open(&file, ".", "file", &error), &error);
+    assert_ok(staged_file_open(&file, "file", &error), &error);
     staged_file_hide(&file);
     assert_int_equal(write(file.fd, "longer", 6), 6);
     assert_int_equal(staged_file_obstacle(&file), 0);
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    enum status status = staged_file_publish(&file, "file", &error);
+    enum status status = staged_file_publish(&file, "file", NULL, &error);
     int obstacle = staged_file_obstacle(&file);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     staged_file_close(&file);
@@ -185,7 +234,7 @@ static pid_t killed_with_a_name(const char *output)
     if (pid == 0) {
         struct staged_file file;
         struct error error;
-        if (staged_file_open(&file, ".", output, &error) || staged_file_show(&file, &error) ||
+        if (staged_file_open(&file, output, &error) || staged_file_show(&file, &error) ||
             write(ready[1], "", 1) != 1)
             _exit(1);
         for (;;)
@@ -229,7 +278,7 @@ static void test_name_is_short_lived(void **state)
     (void)state;
     struct staged_file file;
     struct error error;
-    assert_ok(staged_file_open(&file, ".", "file", &error), &error);
+    assert_ok(staged_file_open(&file, "file", &error), &error);
     assert_int_equal(temporary_files(), 0);
     assert_ok(staged_file_show(&file, &error), &error);
     assert_int_equal(temporary_files(), 1);
@@ -237,30 +286,10 @@ static void test_name_is_short_lived(void **state)
     staged_file_hide(&file);
     assert_int_equal(temporary_files(), 0);
     staged_file_close(&file);
-    assert_ok(staged_file_open(&file, ".", "file", &error), &error);
+    assert_ok(staged_file_open(&file, "file", &error), &error);
     assert_ok(staged_file_show(&file, &error), &error);
     staged_file_close(&file);
     assert_int_equal(temporary_files(), 0);
-}
-
-static void test_places(void **state)
-{
-    (void)state;
-    static char places[STAGED_PLACES][STAGED_PLACE];
-    char output[64];
-    snprintf(output, sizeof output, "%s/file", folder);
-    setenv("TMPDIR", "/no/such/folder", 1);
-    assert_int_equal(staged_file_places(output, 1, places), 3);
-    assert_string_equal(places[0], "/dev/shm");
-    assert_string_equal(places[1], folder);
-    assert_string_equal(places[2], "/no/such/folder"); /* no room: the last one */
-    setenv("TMPDIR", "/", 1);
-    assert_int_equal(staged_file_places(output, 1, places), 3);
-    assert_string_equal(places[0], "/");
-    unsetenv("TMPDIR");
-    assert_int_equal(staged_file_places(output, 1e300, places), 2);
-    assert_string_equal(places[0], folder); /* a large one is not built in memory */
-    assert_string_equal(places[1], "/dev/shm");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_create, folder_remove)
@@ -275,7 +304,8 @@ int main(void)
         TEST(test_failures_leave_nothing),
         TEST(test_leftovers_are_swept),
         TEST(test_name_is_short_lived),
-        TEST(test_places),
+        TEST(test_keeps_what_has_appeared),
+        TEST(test_links_of_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
