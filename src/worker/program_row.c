@@ -5,17 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include "base/clock.h"
 #include "base/command_line.h"
+#include "base/file.h"
 #include "worker/measure.h"
 #include "worker/program/environment.h"
 #include "worker/program/handback.h"
 #include "worker/program/injected.h"
 #include "worker/program/process.h"
+#include "worker/program/scratch.h"
 
 /* s, between the moments at which a program and its worker get a signal that goes to both. */
 static const double signal_patience = 0.5;
@@ -110,11 +111,11 @@ static enum status program_ungraph(struct program *program, struct error *error)
 
 static bool file_hash(XXH3_state_t *state, const char *path)
 {
-    struct stat about;
+    struct error unheard;
     char chunk[65536];
     size_t got;
-    FILE *file = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "re") : NULL;
-    if (!file)
+    FILE *file;
+    if (file_open(path, &file, &unheard))
         return false;
     while ((got = fread(chunk, 1, sizeof chunk, file)) > 0)
         XXH3_128bits_update(state, chunk, got);
@@ -166,11 +167,11 @@ static enum status program_run(struct program *program, struct process_end *end,
                                struct handback *handback, struct injected *injected,
                                struct error *error)
 {
-    char report[4096];
-    enum status status = handback_folder(report, error);
+    struct scratch report;
+    enum status status = scratch_create(&report, error);
     if (status)
         return status;
-    environment_put(&program->environment, HANDBACK_VARIABLE, report);
+    environment_put(&program->environment, HANDBACK_VARIABLE, report.path);
     const struct process process = {
         .words = program->command.words,
         .environment = program->environment.variables,
@@ -185,10 +186,10 @@ static enum status program_run(struct program *program, struct process_end *end,
     if (status) /* the program may get a signal before its worker does */
         job_ends(signal_patience);
     if (status == STATUS_OK && handback)
-        status = handback_read(report, handback, error);
+        status = handback_read(&report, handback, error);
     if (status == STATUS_OK && injected)
-        status = injected_read(report, injected, error);
-    handback_remove(report);
+        status = injected_read(&report, injected, error);
+    scratch_remove(&report);
     return status;
 }
 
@@ -317,12 +318,11 @@ static enum status trace(struct program *program, const char *task, struct injec
 }
 
 /* What the run leaves is what the next one goes on from. */
-static enum status image_pass_on(const struct injected *counted, const char *image,
+static enum status image_pass_on(const struct injected *counted, const struct scratch *images,
                                  struct error *error)
 {
-    char next[4300];
-    snprintf(next, sizeof next, "%s.next", image);
-    return counted->last || rename(next, image) == 0
+    const int folder = images->descriptor;
+    return counted->last || renameat(folder, "image.next", folder, "image") == 0
                ? STATUS_OK
                : error_set(error, STATUS_FAILED, "the counter data cannot be passed on");
 }
@@ -331,8 +331,8 @@ static enum status image_pass_on(const struct injected *counted, const char *ima
  * traced is repeated. The outcome is COUNTED_YES, and may have a reason all the same, or says why
  * not. */
 static enum status count_run(struct program *program, const struct injected *traced,
-                             const char *image, struct injected *counted, struct outcome *outcome,
-                             struct error *error)
+                             const struct scratch *images, struct injected *counted,
+                             struct outcome *outcome, struct error *error)
 {
     for (int tries = 3;; --tries) {
         enum status status = program_run_injected(program, "count", counted, error);
@@ -349,7 +349,7 @@ static enum status count_run(struct program *program, const struct injected *tra
         }
         if (strcmp(counted->sequence, traced->sequence) == 0) {
             outcome_set(outcome, COUNTED_YES, NULL);
-            status = image_pass_on(counted, image, error);
+            status = image_pass_on(counted, images, error);
             if (status)
                 injected_clear(counted);
             return status;
@@ -367,14 +367,14 @@ static enum status count_run(struct program *program, const struct injected *tra
 }
 
 /* Runs until no pass is left; the file of the counter data goes from one to the next. */
-static enum status count_runs(struct program *program, struct found *found, const char *image,
-                              struct error *error)
+static enum status count_runs(struct program *program, struct found *found,
+                              const struct scratch *images, struct error *error)
 {
     const size_t most = 64; /* runs: more than any chip has passes */
     for (size_t i = 0; i < most; ++i) {
         struct injected counted;
         enum status status =
-            count_run(program, &found->traced, image, &counted, &found->outcome, error);
+            count_run(program, &found->traced, images, &counted, &found->outcome, error);
         if (status)
             return status;
         found->traced.unloaded |= counted.unloaded;
@@ -391,8 +391,8 @@ static enum status count_runs(struct program *program, struct found *found, cons
 
 /* The first run of several regions. What it could not count is for runs of their own, which begin
  * anew, or go on. *over: there are none. */
-static enum status profile_first(struct program *program, struct found *found, const char *image,
-                                 bool *over, struct error *error)
+static enum status profile_first(struct program *program, struct found *found,
+                                 const struct scratch *images, bool *over, struct error *error)
 {
     struct injected *traced = &found->traced;
     enum status status = trace(program, "profile", traced, error);
@@ -405,22 +405,24 @@ static enum status profile_first(struct program *program, struct found *found, c
     } else if (traced->refusal.code == COUNTED_REFUSED) {
         outcome_set_brief(&found->outcome, &traced->refusal);
     } else if (traced->refusal.code == OUTCOME_MISSING && traced->passes > 0) {
-        status = image_pass_on(traced, image, error);
+        status = image_pass_on(traced, images, error);
     }
     return status;
 }
 
 /* Three regions are the fewest in which one pass can follow the trace. */
 static enum status profile_runs(struct program *program, size_t regions, struct found *found,
-                                const char *image, struct error *error)
+                                const struct scratch *images, struct error *error)
 {
     bool over = false;
+    char image[4200];
     const char *alone = is_replayed(program) ? "replay" : "region";
     bool launches = program->request->measure.kernels && !is_replayed(program);
+    snprintf(image, sizeof image, "%s/image", images->path);
     environment_put(&program->environment, "ROOFSWEEP_IMAGE", image);
     environment_put(&program->environment, "ROOFSWEEP_RANGES", launches ? "launches" : alone);
     number_put(program, "ROOFSWEEP_REGIONS", regions);
-    enum status status = regions >= 3 ? profile_first(program, found, image, &over, error)
+    enum status status = regions >= 3 ? profile_first(program, found, images, &over, error)
                                       : trace(program, "trace", &found->traced, error);
     if (status || over)
         return status;
@@ -428,7 +430,7 @@ static enum status profile_runs(struct program *program, size_t regions, struct 
         number_put(program, "ROOFSWEEP_REGIONS", 1);
     environment_put(&program->environment, "ROOFSWEEP_RANGES", alone);
     number_put(program, "ROOFSWEEP_LAUNCHES", found->traced.launch_count);
-    status = count_runs(program, found, image, error);
+    status = count_runs(program, found, images, error);
     if (status && status != STATUS_DEVICE) { /* the trace stays */
         outcome_set(&found->outcome, COUNTED_INCOMPLETE, "%s", error->text);
         status = STATUS_OK;
@@ -440,18 +442,17 @@ static enum status profile_runs(struct program *program, size_t regions, struct 
 static enum status profile_command(struct program *program, size_t regions, bool counted,
                                    struct found *found, struct error *error)
 {
-    char folder[4096], image[4200];
+    struct scratch images;
     injected_init(&found->traced);
     injected_init(&found->counted);
     outcome_set(&found->outcome, COUNTED_YES, NULL);
     if (!counted)
         return trace(program, "trace", &found->traced, error);
-    enum status status = handback_folder(folder, error);
+    enum status status = scratch_create(&images, error);
     if (status)
         return status;
-    snprintf(image, sizeof image, "%s/image", folder);
-    status = profile_runs(program, regions, found, image, error);
-    handback_remove(folder);
+    status = profile_runs(program, regions, found, &images, error);
+    scratch_remove(&images);
     if (status)
         found_clear(found);
     return status;

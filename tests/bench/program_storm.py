@@ -136,6 +136,8 @@ class Storm:
             time.sleep(0.05)
         if left:
             yield f"left running: {left}"
+        if left := os.listdir(self.folder / "tmp"):
+            yield f"left in TMPDIR: {left}"
 
     def clear(self):
         for pid, _ in those_in(self.folder):
@@ -153,13 +155,12 @@ def main(tool):
         seconds = time.monotonic() - begin
         faults = list(storm.faults(status))
         rows = storm.journal.rows()
-        left = sum(1 for _ in (storm.folder / "tmp").glob("roofsweep-program-*"))
     finally:
         storm.clear()
     hits = ", ".join(f"{storm.hits[kind]} {kind}s" for kind in VICTIMS)
     failed = sum(not row[2] for row in rows)
     print(f"{len(rows)} rows of programs on {tool.ranks} {tool.options.worker} workers, {seconds:.0f} s, exit {status}")
-    print(f"killed: {hits}; {failed} rows say that their program was; {left} folders of killed workers left in TMPDIR")
+    print(f"killed: {hits}; {failed} rows say that their program was")
     for fault in faults:
         print(f"FAIL: {fault}")
     return 1 if faults else 0

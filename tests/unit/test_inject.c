@@ -238,17 +238,17 @@ static int set_up(void **state)
 static struct injected run(void (*behaviour)(void), const char *task, const char *region,
                            const char *regions_told, const char *ranges)
 {
-    char folder[4096];
+    struct scratch folder;
     struct injected found;
     struct error error;
     int status;
-    assert_int_equal(handback_folder(folder, &error), STATUS_OK);
+    assert_int_equal(scratch_create(&folder, &error), STATUS_OK);
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         setenv("ROOFSWEEP_INJECT", task, 1);
         setenv("ROOFSWEEP_REGION", region, 1);
-        setenv("ROOFSWEEP_REPORT", folder, 1);
+        setenv("ROOFSWEEP_REPORT", folder.path, 1);
         setenv("ROOFSWEEP_IMAGE", image, 1);
         setenv("ROOFSWEEP_TENSORS", "4", 1);
         setenv("ROOFSWEEP_REGIONS", regions_told, 1);
@@ -260,8 +260,8 @@ static struct injected run(void (*behaviour)(void), const char *task, const char
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(injected_read(folder, &found, &error), STATUS_OK);
-    handback_remove(folder);
+    assert_int_equal(injected_read(&folder, &found, &error), STATUS_OK);
+    scratch_remove(&folder);
     return found;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -134,10 +135,10 @@ static void nothing_is_left_running(void **state)
 
 /* ---- what is handed back ---- */
 
-static void file_write(const char *folder, const char *name, const char *text)
+static void file_write(const struct scratch *folder, const char *name, const char *text)
 {
     char path[4200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", folder->path, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(text, file);
@@ -147,21 +148,21 @@ static void file_write(const char *folder, const char *name, const char *text)
 static void lines_are_taken_from_all_processes(void **state)
 {
     (void)state;
-    char folder[4096];
+    struct scratch folder;
     struct error error;
     struct handback handback;
-    assert_int_equal(handback_folder(folder, &error), STATUS_OK);
-    assert_int_equal(handback_read(folder, &handback, &error), STATUS_OK);
+    assert_int_equal(scratch_create(&folder, &error), STATUS_OK);
+    assert_int_equal(handback_read(&folder, &handback, &error), STATUS_OK);
     assert_int_equal(handback.region_count, 0);
     assert_true(isnan(handback.verify_error));
-    file_write(folder, "12", "region 0.5\nregion 1.5e-3\nverify 1e-9 1e-6\nverify 3e-6 1e-6\n");
-    file_write(folder, "13", "region 2");
-    assert_int_equal(handback_read(folder, &handback, &error), STATUS_OK);
+    file_write(&folder, "12", "region 0.5\nregion 1.5e-3\nverify 1e-9 1e-6\nverify 3e-6 1e-6\n");
+    file_write(&folder, "13", "region 2");
+    assert_int_equal(handback_read(&folder, &handback, &error), STATUS_OK);
     assert_int_equal(handback.region_count, 3);
     assert_true(handback.verify_error == 3e-6 && handback.verify_tolerance == 1e-6);
     handback_clear(&handback);
-    handback_remove(folder);
-    assert_int_not_equal(access(folder, F_OK), 0);
+    scratch_remove(&folder);
+    assert_int_not_equal(access(folder.path, F_OK), 0);
 }
 
 static void lines_that_mean_nothing_are_refused(void **state)
@@ -170,16 +171,101 @@ static void lines_that_mean_nothing_are_refused(void **state)
     static const char *const texts[] = {
         "region\n",   "region x\n", "region -1\n", "region nan\n", "region inf\n", "region 1e30\n",
         "verify 1\n", "hello\n",    "\n",          "region 1x\n",  "region 0\n"};
-    char folder[4096];
+    struct scratch folder;
     struct error error;
     struct handback handback;
-    assert_int_equal(handback_folder(folder, &error), STATUS_OK);
+    assert_int_equal(scratch_create(&folder, &error), STATUS_OK);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
-        file_write(folder, "1", texts[i]);
-        if (handback_read(folder, &handback, &error) != STATUS_FAILED)
+        file_write(&folder, "1", texts[i]);
+        if (handback_read(&folder, &handback, &error) != STATUS_FAILED)
             fail_msg("accepted: %s", texts[i]);
     }
-    handback_remove(folder);
+    scratch_remove(&folder);
+}
+
+/* What a program may leave where files are read: `text` in the error; NULL: it is not read. */
+static void files_alone_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *command, *text;
+    } rows[] = {
+        {"mkfifo one", "one must be a regular file"},
+        {"ln -s /dev/null one", "one must be a regular file"},
+        {"ln -s . one", "one must be a regular file"},
+        {"mkdir -p one/two; echo x >one/three; echo x >.hidden; chmod 500 one", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char command[4300];
+        struct scratch folder;
+        struct handback handback;
+        struct injected injected;
+        struct error error = {""};
+        assert_int_equal(scratch_create(&folder, &error), STATUS_OK);
+        snprintf(command, sizeof command, "cd %s; %s", folder.path, rows[i].command);
+        assert_int_equal(system(command), 0);
+        enum status status = rows[i].text ? STATUS_FAILED : STATUS_OK;
+        assert_int_equal(handback_read(&folder, &handback, &error), status);
+        assert_int_equal(injected_read(&folder, &injected, &error), status);
+        if (rows[i].text)
+            assert_non_null(strstr(error.text, rows[i].text));
+        scratch_remove(&folder);
+        assert_int_not_equal(access(folder.path, F_OK), 0);
+    }
+}
+
+/* The program reports, and then puts a link to a folder of the user's at the folder's place. */
+static void a_link_is_not_followed(void **state)
+{
+    (void)state;
+    char command[16400];
+    struct scratch folder, users;
+    struct handback handback;
+    struct error error;
+    assert_int_equal(scratch_create(&folder, &error), STATUS_OK);
+    assert_int_equal(scratch_create(&users, &error), STATUS_OK);
+    file_write(&folder, "1", "region 1\n");
+    file_write(&users, "mine", "region 1\nregion 1\n");
+    snprintf(command, sizeof command, "mv %s %s/moved; ln -s %s %s", folder.path, users.path,
+             users.path, folder.path);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(handback_read(&folder, &handback, &error), STATUS_OK);
+    assert_int_equal(handback.region_count, 1);
+    handback_clear(&handback);
+    scratch_remove(&folder);
+    assert_int_equal(readlink(folder.path, command, sizeof command), -1);
+    assert_int_equal(handback_read(&users, &handback, &error), STATUS_OK);
+    assert_int_equal(handback.region_count, 2);
+    handback_clear(&handback);
+    scratch_remove(&users);
+}
+
+/* A worker that is killed leaves its folder: the next one removes it, and none of a living one. */
+static void a_dead_workers_folder_is_swept(void **state)
+{
+    (void)state;
+    int report[2];
+    struct scratch living, dead, next;
+    struct error error;
+    assert_int_equal(pipe(report), 0);
+    assert_int_equal(scratch_create(&living, &error), STATUS_OK);
+    pid_t worker = fork();
+    if (worker == 0) {
+        close(living.descriptor);
+        enum status status = scratch_create(&dead, &error);
+        file_write(&dead, "1", "region 1\n");
+        _exit(status || write(report[1], &dead, sizeof dead) != sizeof dead);
+    }
+    assert_int_equal(read(report[0], &dead, sizeof dead), sizeof dead);
+    waitpid(worker, NULL, 0);
+    close(report[0]);
+    close(report[1]);
+    assert_int_equal(access(dead.path, F_OK), 0);
+    assert_int_equal(scratch_create(&next, &error), STATUS_OK);
+    assert_int_not_equal(access(dead.path, F_OK), 0);
+    assert_int_equal(access(living.path, F_OK), 0);
+    scratch_remove(&next);
+    scratch_remove(&living);
 }
 
 /* ---- what the injection library's lines say ---- */
@@ -247,15 +333,15 @@ static void graphs_take_flops_from_the_same_kernels_without(void **state)
 static void copies_and_fills_are_told(void **state)
 {
     (void)state;
-    char folder[4096];
+    struct scratch folder;
     struct injected injected;
     struct record record;
     struct error error;
-    assert_int_equal(handback_folder(folder, &error), STATUS_OK);
-    file_write(folder, "1.injected",
+    assert_int_equal(scratch_create(&folder, &error), STATUS_OK);
+    file_write(&folder, "1.injected",
                "opened\ncopy 10 30 4000\ncopy 40 60 4000\nfill 5 10 256\nclosed 1\n");
-    assert_int_equal(injected_read(folder, &injected, &error), STATUS_OK);
-    handback_remove(folder);
+    assert_int_equal(injected_read(&folder, &injected, &error), STATUS_OK);
+    scratch_remove(&folder);
     record_init(&record);
     assert_int_equal(injected_record_trace(&injected, 2, &record, &error), STATUS_OK);
     assert_true(record.memcpy_count == 1 && record.memcpy_bytes == 4000);
@@ -341,20 +427,20 @@ static void lines_of_several_processes(void **state)
         {"hello\n", "", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        char folder[4096];
+        struct scratch folder;
         struct error error;
         struct injected injected;
-        assert_int_equal(handback_folder(folder, &error), STATUS_OK);
-        file_write(folder, "0.injected", rows[i].first);
-        file_write(folder, "1.injected", rows[i].second);
-        enum status status = injected_read(folder, &injected, &error);
+        assert_int_equal(scratch_create(&folder, &error), STATUS_OK);
+        file_write(&folder, "0.injected", rows[i].first);
+        file_write(&folder, "1.injected", rows[i].second);
+        enum status status = injected_read(&folder, &injected, &error);
         assert_int_equal(status, rows[i].good ? STATUS_OK : STATUS_FAILED);
         if (rows[i].good) {
             assert_int_equal(injected.region_count, 1);
             assert_int_equal(injected.refusal.code, OUTCOME_MISSING);
             injected_clear(&injected);
         }
-        handback_remove(folder);
+        scratch_remove(&folder);
     }
 }
 
@@ -389,19 +475,20 @@ static void the_environment_is_named(void **state)
 static void the_text_of_a_program_is_hashed(void **state)
 {
     (void)state;
-    char folder[4096], first[PROGRAM_HASH], second[PROGRAM_HASH];
+    struct scratch folder;
+    char first[PROGRAM_HASH], second[PROGRAM_HASH];
     struct error error;
     char *const words[] = {"python3", "a.py", "--batch", "3", NULL};
-    assert_int_equal(handback_folder(folder, &error), STATUS_OK);
-    program_hash(words, folder, first);
+    assert_int_equal(scratch_create(&folder, &error), STATUS_OK);
+    program_hash(words, folder.path, first);
     assert_string_equal(first, "");
-    file_write(folder, "a.py", "print(1)\n");
-    program_hash(words, folder, first);
+    file_write(&folder, "a.py", "print(1)\n");
+    program_hash(words, folder.path, first);
     assert_int_equal(strlen(first), PROGRAM_HASH - 1);
-    file_write(folder, "a.py", "print(2)\n");
-    program_hash(words, folder, second);
+    file_write(&folder, "a.py", "print(2)\n");
+    program_hash(words, folder.path, second);
     assert_string_not_equal(first, second);
-    handback_remove(folder);
+    scratch_remove(&folder);
 }
 
 static struct config config_of(const char *text)
@@ -446,6 +533,9 @@ int main(void)
         cmocka_unit_test(nothing_is_left_running),
         cmocka_unit_test(lines_are_taken_from_all_processes),
         cmocka_unit_test(lines_that_mean_nothing_are_refused),
+        cmocka_unit_test(files_alone_are_read),
+        cmocka_unit_test(a_link_is_not_followed),
+        cmocka_unit_test(a_dead_workers_folder_is_swept),
         cmocka_unit_test(graphs_take_flops_from_the_same_kernels_without),
         cmocka_unit_test(copies_and_fills_are_told),
         cmocka_unit_test(flops_in_graphs_are_missing_and_never_0),

@@ -244,7 +244,9 @@ static struct family family_start(const char *last)
 {
     struct family family = {0};
     int report[2], *others = family.others;
-    char worker[64], program[64], pids[80], body[512];
+    char worker[64], program[64], pids[80], body[512], folder[] = "/tmp/roofsweep-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    setenv("TMPDIR", folder, 1);
     script(worker, "echo $$; exec " TEST_BIN_DIR "/roofsweep-worker-cpu");
     script(program, "");
     snprintf(pids, sizeof pids, "%s.pids", program);
@@ -289,6 +291,7 @@ static void rank_dies(const struct family *family)
     assert_gone(family->worker);
     for (int i = 0; i < OTHERS; ++i)
         assert_gone(family->others[i]);
+    assert_int_equal(rmdir(getenv("TMPDIR")), 0); /* the folder of its report is gone as well */
 }
 
 /* The worker, or the whole job, may be stopped when the rank dies. */

@@ -1,13 +1,10 @@
 #include "worker/program/handback.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "model/field.h"
@@ -66,50 +63,26 @@ static enum status line_take(char *line, struct handback *handback, struct error
     return STATUS_OK;
 }
 
-static enum status file_take(const char *path, struct handback *handback, struct error *error)
+static enum status file_take(const char *name, FILE *file, void *argument, struct error *error)
 {
     char line[LINE_BYTES];
     enum status status = STATUS_OK;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return error_set(error, STATUS_FAILED, "%s: %s", path, strerror(errno));
-    while (status == STATUS_OK && fgets(line, sizeof line, file))
-        status = line_take(line, handback, error);
-    fclose(file);
-    if (status)
-        error_prefix(error, "the program handed back");
+    while (!injected_is(name) && status == STATUS_OK && fgets(line, sizeof line, file))
+        status = line_take(line, argument, error);
     return status;
 }
 
-/* Reads all files of the folder but the injection library's, or, where nobody asks, removes all. */
-static enum status folder_visit(const char *folder, struct handback *handback, struct error *error)
-{
-    enum status status = STATUS_OK;
-    DIR *opened = opendir(folder);
-    if (!opened)
-        return error_set(error, STATUS_FAILED, "%s: %s", folder, strerror(errno));
-    for (const struct dirent *entry; status == STATUS_OK && (entry = readdir(opened));) {
-        char path[4096 + 256];
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (!handback)
-            unlink(path);
-        else if (!injected_is(path))
-            status = file_take(path, handback, error);
-    }
-    closedir(opened);
-    return status;
-}
-
-enum status handback_read(const char *folder, struct handback *handback, struct error *error)
+enum status handback_read(const struct scratch *folder, struct handback *handback,
+                          struct error *error)
 {
     struct handback read = {.verify_error = NAN, .verify_tolerance = NAN};
-    enum status status = folder_visit(folder, &read, error);
-    if (status)
+    enum status status = scratch_each(folder, file_take, &read, error);
+    if (status) {
         handback_clear(&read);
-    else
+        error_prefix(error, "the program handed back");
+    } else {
         *handback = read;
+    }
     return status;
 }
 
@@ -117,22 +90,4 @@ void handback_clear(struct handback *handback)
 {
     free(handback->regions);
     *handback = (struct handback){.verify_error = NAN, .verify_tolerance = NAN};
-}
-
-enum status handback_folder(char folder[4096], struct error *error)
-{
-    const char *temporary = getenv("TMPDIR");
-    snprintf(folder, 4096, "%.4000s/roofsweep-program-XXXXXX",
-             temporary && *temporary ? temporary : "/tmp");
-    if (mkdtemp(folder))
-        return STATUS_OK;
-    return error_set(error, STATUS_FAILED, "%s: %s; TMPDIR names another place", folder,
-                     strerror(errno));
-}
-
-void handback_remove(const char *folder)
-{
-    struct error unused;
-    folder_visit(folder, NULL, &unused);
-    rmdir(folder);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "worker/program/scratch.h"
 
 #define HANDBACK_VARIABLE "ROOFSWEEP_REPORT" /* of the environment: the folder */
 enum { HANDBACK_REGIONS_MAX = 100000 };
@@ -19,13 +20,9 @@ struct handback {
     double verify_error, verify_tolerance; /* NaN where none was handed back; else the worst */
 };
 
-/* STATUS_FAILED, with the line: it means nothing. */
-enum status handback_read(const char *folder, struct handback *handback, struct error *error);
+/* STATUS_FAILED: a line means nothing, or a file is no regular one. */
+enum status handback_read(const struct scratch *folder, struct handback *handback,
+                          struct error *error);
 void handback_clear(struct handback *handback);
-
-/* A new, empty folder for it, of which the name is in `folder`. */
-enum status handback_folder(char folder[4096], struct error *error);
-/* Removes the folder with its files. */
-void handback_remove(const char *folder);
 
 #endif

@@ -1,7 +1,5 @@
 #include "worker/program/injected.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,19 +161,6 @@ void injected_init(struct injected *in)
         in->values[i] = NAN;
 }
 
-static enum status file_take(const char *path, struct injected *in, struct error *error)
-{
-    char line[LINE_BYTES];
-    enum status status = STATUS_OK;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return error_set(error, STATUS_FAILED, "%s: %s", path, strerror(errno));
-    while (status == STATUS_OK && fgets(line, sizeof line, file))
-        status = line_take(line, in, error);
-    fclose(file);
-    return status;
-}
-
 bool injected_is(const char *name)
 {
     size_t length = strlen(name), suffix = strlen(INJECTED_SUFFIX);
@@ -183,11 +168,16 @@ bool injected_is(const char *name)
 }
 
 /* One that opened no region tells why there was none to count; that of the program counts. */
-static enum status process_take(const char *path, struct injected *all, struct error *error)
+static enum status process_take(const char *name, FILE *file, void *argument, struct error *error)
 {
-    struct injected one;
+    struct injected one, *all = argument;
+    char line[LINE_BYTES];
+    enum status status = STATUS_OK;
+    if (!injected_is(name))
+        return STATUS_OK;
     injected_init(&one);
-    enum status status = file_take(path, &one, error);
+    while (status == STATUS_OK && fgets(line, sizeof line, file))
+        status = line_take(line, &one, error);
     if (status == STATUS_OK && one.processes && all->processes)
         status = error_set(error, STATUS_FAILED,
                            "several processes of the program open the region; only one may");
@@ -200,21 +190,12 @@ static enum status process_take(const char *path, struct injected *all, struct e
     return status;
 }
 
-enum status injected_read(const char *folder, struct injected *injected, struct error *error)
+enum status injected_read(const struct scratch *folder, struct injected *injected,
+                          struct error *error)
 {
     struct injected all;
-    enum status status = STATUS_OK;
-    DIR *opened = opendir(folder);
-    if (!opened)
-        return error_set(error, STATUS_FAILED, "%s: %s", folder, strerror(errno));
     injected_init(&all);
-    for (const struct dirent *entry; status == STATUS_OK && (entry = readdir(opened));) {
-        char path[4096 + 256];
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (injected_is(entry->d_name))
-            status = process_take(path, &all, error);
-    }
-    closedir(opened);
+    enum status status = scratch_each(folder, process_take, &all, error);
     if (status)
         injected_clear(&all);
     else

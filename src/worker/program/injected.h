@@ -23,6 +23,7 @@
 #include "model/outcome.h"
 #include "model/quantity.h"
 #include "model/record.h"
+#include "worker/program/scratch.h"
 
 #define INJECTED_SUFFIX ".injected"
 
@@ -56,7 +57,8 @@ struct injected {
 /* Whether the file is one of the library's, by its name. */
 bool injected_is(const char *name);
 /* STATUS_FAILED: a line means nothing, or several processes opened the region. */
-enum status injected_read(const char *folder, struct injected *injected, struct error *error);
+enum status injected_read(const struct scratch *folder, struct injected *injected,
+                          struct error *error);
 void injected_init(struct injected *injected); /* nothing was found */
 void injected_clear(struct injected *injected);
 

@@ -17,6 +17,8 @@
 
 #include "base/clock.h"
 #include "worker/program/descendants.h"
+#include "worker/program/handback.h"
+#include "worker/program/scratch.h"
 
 static const double patience = 5; /* s, for a process that hangs in a driver */
 
@@ -112,5 +114,7 @@ int main(int argc, char **argv)
     bool ended = wait_for(command, children, &news.status);
     news.seconds = clock_monotonic() - start;
     descendants_end(patience);
+    if (!ended && getenv(HANDBACK_VARIABLE))
+        scratch_sweep(getenv(HANDBACK_VARIABLE)); /* the worker's lock has ended with it */
     return ended && write(KEEPER_NEWS, &news, sizeof news) == sizeof news ? 0 : 1;
 }

@@ -3,8 +3,9 @@
  *   roofsweep-keeper FOLDER COMMAND [ARGUMENT...]
  *
  * The keeper runs the command in the folder, in a process group of its own, and ends all that it
- * has started when the command ends, or when the worker is dead: KEEPER_LIFE is closed then. It is
- * of a session of its own, so that it outlives a worker that is killed with its group. */
+ * has started when the command ends, or when the worker is dead: KEEPER_LIFE is closed then, and
+ * scratch folders are swept. It is of a session of its own, so that it outlives a worker that is
+ * killed with its group. */
 #ifndef ROOFSWEEP_WORKER_PROGRAM_KEEPER_H
 #define ROOFSWEEP_WORKER_PROGRAM_KEEPER_H
 
