@@ -351,6 +351,39 @@ static void copies_and_fills_are_told(void **state)
     injected_clear(&injected);
 }
 
+/* More different kernels than a record has. */
+static void a_row_of_too_many_kernels_keeps_the_rest(void **state)
+{
+    (void)state;
+    enum { KERNELS = RECORD_KERNELS_MAX + 1 };
+    char path[4200];
+    struct scratch folder;
+    struct injected injected;
+    struct record record;
+    struct error error;
+    assert_int_equal(scratch_create(&folder, &error), STATUS_OK);
+    snprintf(path, sizeof path, "%s/1.injected", folder.path);
+    FILE *file = fopen(path, "w");
+    fputs("opened\n", file);
+    for (int i = 0; i < KERNELS; ++i)
+        fprintf(file, "kernel %d %d %d 0 %d 1 1 32 1 1 8 0 0 k\neach %d %d 3\n", 10 * i, 10 * i + 5,
+                i, i + 1, i, (int)QUANTITY_VECTOR_FP32);
+    fprintf(file, "value %d %d\nclosed 1\n", (int)QUANTITY_VECTOR_FP32, 3 * KERNELS);
+    fclose(file);
+    assert_int_equal(injected_read(&folder, &injected, &error), STATUS_OK);
+    scratch_remove(&folder);
+    record_init(&record);
+    strcpy(record.error, "not verified");
+    assert_int_equal(injected_record_trace(&injected, 1, &record, &error), STATUS_OK);
+    injected_record_counts(&injected, &injected, 1, &record);
+    assert_string_equal(record.error, "not verified; no kernels: the region runs 4097 different "
+                                      "ones, and a row has 4096 at most");
+    assert_true(record.kernel_count == 0 && record.launches == KERNELS);
+    assert_true(record.flops_counted == 3 * KERNELS);
+    record_clear(&record);
+    injected_clear(&injected);
+}
+
 static struct injected injected_of(double vector, double tensor, size_t in_graphs)
 {
     struct injected injected = {.launch_count = 4, .in_graphs = in_graphs};
@@ -538,6 +571,7 @@ int main(void)
         cmocka_unit_test(a_dead_workers_folder_is_swept),
         cmocka_unit_test(graphs_take_flops_from_the_same_kernels_without),
         cmocka_unit_test(copies_and_fills_are_told),
+        cmocka_unit_test(a_row_of_too_many_kernels_keeps_the_rest),
         cmocka_unit_test(flops_in_graphs_are_missing_and_never_0),
         cmocka_unit_test(flops_of_unloaded_code_are_missing),
         cmocka_unit_test(tensors_follow_from_the_precision),

@@ -48,10 +48,8 @@ static enum status kernel_take(const char *text, struct injected *in, struct err
     kernel.time = 0.0;
     snprintf(kernel.name, sizeof kernel.name, "%s", text + name);
     size_t row = kernel_find(in, &kernel);
-    bool known = row < in->kernel_count; /* if not, it is added, up to what a record has */
-    void *kernels = known || row < RECORD_KERNELS_MAX
-                        ? array_grow(in->kernels, in->kernel_count, sizeof kernel)
-                        : NULL;
+    bool known = row < in->kernel_count;
+    void *kernels = known ? in->kernels : array_grow(in->kernels, in->kernel_count, sizeof kernel);
     void *launches = array_grow(in->launches, in->launch_count, sizeof *in->launches);
     in->kernels = kernels ? kernels : in->kernels;
     in->launches = launches ? launches : in->launches;
@@ -253,7 +251,14 @@ static void moves_record(const struct injected_moves *moves, int64_t iterations,
 enum status injected_record_trace(struct injected *traced, int64_t iterations,
                                   struct record *record, struct error *error)
 {
-    enum status status = record_set_kernels(record, traced->kernels, traced->kernel_count, error);
+    enum status status = STATUS_OK;
+    size_t told = strlen(record->error);
+    if (traced->kernel_count <= RECORD_KERNELS_MAX)
+        status = record_set_kernels(record, traced->kernels, traced->kernel_count, error);
+    else /* launches and counts are those of all */
+        snprintf(record->error + told, sizeof record->error - told,
+                 "%sno kernels: the region runs %zu different ones, and a row has %d at most",
+                 told ? "; " : "", traced->kernel_count, RECORD_KERNELS_MAX);
     for (size_t i = 0; i < record->kernel_count; ++i) {
         record->kernels[i].count = each(record->kernels[i].count, iterations);
         record->kernels[i].time /= (double)iterations;
@@ -327,7 +332,8 @@ static void kernel_add(double *sum, double value)
 static void kernels_record(const struct injected *counted, struct injected *traced,
                            double iterations, bool graphs, struct record *record)
 {
-    if (counted->each_count == 0 || counted->each_count != traced->launch_count)
+    if (counted->each_count == 0 || counted->each_count != traced->launch_count ||
+        record->kernel_count != traced->kernel_count) /* more than a record has */
         return;
     launches_sort(traced->launches, traced->launch_count);
     for (size_t i = 0; i < traced->launch_count; ++i) {
