@@ -44,8 +44,10 @@ struct sweep {
     struct devices devices;
     struct liveness *liveness;
     struct time_limit limit;
-    bool abandoned; /* some rank does not answer: no collective call may follow */
-    double told;    /* s, CLOCK_MONOTONIC: when rank 0 was told of a signal; 0: it was not */
+    bool abandoned;          /* some rank does not answer: no collective call may follow */
+    bool signalled;          /* rank 0 was told of a signal */
+    struct countdown rank_0; /* of the other ranks: until it must have said something */
+    bool asked;              /* whether it is there; it has not answered yet */
     /* rank 0 alone */
     struct plan *plan;
     struct outputs outputs;
@@ -69,7 +71,8 @@ static const double stop_patience = 10;
 /* The longest that a rank's work should take, times this, before the rank counts as silent. */
 static const double margin = 1.25;
 
-/* s. Rank 0 reads or writes a journal and a file of any size, perhaps through a slow network. */
+/* s. Rank 0 reads or writes a journal and a file of any size, perhaps through a slow network. It
+ * does nothing else for so long. */
 static const int long_patience = 600;
 /* s. From one agreement to the next no rank has anything to do. */
 static const int short_patience = 60;
@@ -501,25 +504,32 @@ static void take_signal(struct sweep *sweep)
 {
     struct error error;
     signals_seen = 0;
-    sweep->told = clock_monotonic();
+    sweep->signalled = true;
+    sweep->rank_0 = countdown_start(3 * stop_patience);
     if (sweep->dispatcher) {
-        dispatcher_time(sweep->dispatcher, sweep->told); /* the end has its time from now on */
+        dispatcher_time(sweep->dispatcher, clock_monotonic()); /* the end has its time from now */
         dispatcher_interrupt(sweep->dispatcher);
     } else if (transport_send(sweep->transport, 0, MESSAGE_SIGNAL, "", &error)) {
         log_print(sweep->log, LOG_WARNING, "%s", error.text);
     }
 }
 
-/* Rank 0 publishes and says the last word. If it does not answer, there is nobody to do that; the
- * journal has what was measured. */
-static void leave_silent_rank_0(const struct sweep *sweep)
+/* Rank 0 hands out, keeps and publishes. If it does not answer there is nobody to do that; the
+ * journal has what was measured. It may have nothing to say for hours, so it is asked. */
+static void watch_rank_0(struct sweep *sweep)
 {
-    if (sweep->rank == 0 || sweep->told == 0.0 ||
-        clock_monotonic() - sweep->told < 3 * stop_patience)
+    struct error error;
+    if (sweep->rank == 0)
         return;
-    log_print(sweep->log, LOG_WARNING,
-              "rank 0 does not answer to the signal; go on with --resume, or see --gather");
-    MPI_Abort(sweep->comm, exit_code_of(STATUS_INTERRUPTED));
+    if (countdown_over(&sweep->rank_0)) {
+        log_print(sweep->log, LOG_WARNING,
+                  "rank 0 on %s has said nothing for %d s; go on with --resume, or see --gather",
+                  liveness_host_of_rank_0(sweep->liveness),
+                  sweep->signalled ? (int)(3 * stop_patience) : long_patience);
+        MPI_Abort(sweep->comm, exit_code_of(sweep->signalled ? STATUS_INTERRUPTED : STATUS_SYSTEM));
+    }
+    if (!sweep->asked && sweep->rank_0.left < long_patience - short_patience)
+        sweep->asked = transport_send(sweep->transport, 0, MESSAGE_ECHO, "", &error) == STATUS_OK;
 }
 
 /* What comes from the worker ends the wait. True: something has. */
@@ -536,15 +546,21 @@ static bool wait_for_worker(const struct sweep *sweep, double seconds)
 static bool receive_all(struct sweep *sweep)
 {
     struct message message;
+    struct error error;
     bool any = false;
     while (transport_receive(sweep->transport, &message)) {
         if (message.kind == MESSAGE_MEASURE || message.kind == MESSAGE_COUNT ||
             message.kind == MESSAGE_STOP) {
             executor_handle(sweep->executor, &message);
-        } else {
+        } else if (message.kind == MESSAGE_ECHO && sweep->rank == 0) {
+            transport_send(sweep->transport, message.from, MESSAGE_ECHO, "", &error);
+        } else if (sweep->dispatcher) {
             dispatcher_message(sweep->dispatcher, &message);
             carry_out_all(sweep);
         }
+        if (sweep->rank != 0 && !sweep->signalled)
+            sweep->rank_0 = countdown_start(long_patience);
+        sweep->asked = false;
         free(message.text);
         any = true;
     }
@@ -563,17 +579,23 @@ static double longest_wait(const struct sweep *sweep)
 }
 
 /* The worker is heard, and messages come and go, until this rank is told to stop and, on rank 0,
- * until all others have said their last word. Ends the job if rank 0 does not answer to a
- * signal. */
+ * until all others have said their last word. Ends the job if rank 0 does not answer. */
 static void run_loop(struct sweep *sweep)
 {
     struct poll_interval interval = poll_interval_start();
+    struct countdown looks = countdown_start(INFINITY);
+    if (!sweep->signalled)
+        sweep->rank_0 = countdown_start(long_patience);
     while (!executor_stopped(sweep->executor) ||
            (sweep->dispatcher && !dispatcher_finished(sweep->dispatcher))) {
         bool moved = wait_for_worker(sweep, interval.seconds);
         if (signals_seen)
             take_signal(sweep);
-        leave_silent_rank_0(sweep);
+        watch_rank_0(sweep);
+        countdown_over(&looks);
+        if (sweep->dispatcher && looks.missed > 0)
+            dispatcher_suspended(sweep->dispatcher, looks.missed);
+        looks.missed = 0;
         if (sweep->dispatcher)
             dispatcher_time(sweep->dispatcher, clock_monotonic());
         executor_step(sweep->executor);
@@ -592,15 +614,15 @@ static void run_loop(struct sweep *sweep)
  * the file. */
 static bool wait_for_ranks(struct sweep *sweep)
 {
-    const struct patience patience = {.seconds = sweep->rank == 0 ? stop_patience : 0,
-                                      .after_signal = sweep->rank == 0 ? 0 : long_patience,
-                                      .signal = &signals_seen};
+    const struct patience patience = {.seconds = sweep->rank == 0 ? stop_patience : long_patience};
     char absent[LIVENESS_TEXT];
     if (sweep->abandoned)
         return false;
     sweep->abandoned = !liveness_meet(sweep->liveness, &patience, absent);
     if (sweep->abandoned)
         log_print(sweep->log, LOG_WARNING, "no answer at the end from: %s", absent);
+    if (sweep->abandoned && sweep->rank != 0) /* nobody publishes */
+        MPI_Abort(sweep->comm, exit_code_of(STATUS_SYSTEM));
     return !sweep->abandoned;
 }
 

@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <math.h>
 #include <time.h>
 
 static double seconds(clockid_t clock)
@@ -17,6 +18,21 @@ double clock_monotonic(void)
 double clock_epoch(void)
 {
     return seconds(CLOCK_REALTIME);
+}
+
+struct countdown countdown_start(double seconds)
+{
+    return (struct countdown){.left = seconds, .last = clock_monotonic()};
+}
+
+bool countdown_over(struct countdown *countdown)
+{
+    const double most = 2; /* s between two looks, even on a loaded machine */
+    double now = clock_monotonic(), passed = now - countdown->last;
+    countdown->left -= fmin(passed, most);
+    countdown->missed += fmax(passed - most, 0);
+    countdown->last = now;
+    return countdown->left <= 0;
 }
 
 void clock_sleep(double seconds)

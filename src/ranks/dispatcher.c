@@ -734,6 +734,15 @@ void dispatcher_time(struct dispatcher *dispatcher, double now)
         stop_for_time(dispatcher); /* with rows, or roofs, under way */
 }
 
+void dispatcher_suspended(struct dispatcher *dispatcher, double seconds)
+{
+    dispatcher->stopped_at += seconds;
+    for (int rank = 0; rank < dispatcher->settings.ranks; ++rank) {
+        dispatcher->ranks[rank].since += seconds;
+        dispatcher->ranks[rank].count_began += seconds;
+    }
+}
+
 void dispatcher_message(struct dispatcher *dispatcher, const struct message *message)
 {
     switch (message->kind) {
@@ -761,6 +770,7 @@ void dispatcher_message(struct dispatcher *dispatcher, const struct message *mes
     case MESSAGE_MEASURE:
     case MESSAGE_COUNT:
     case MESSAGE_STOP:
+    case MESSAGE_ECHO:
         return;
     }
     dispatcher->changed = true;

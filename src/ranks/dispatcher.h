@@ -77,6 +77,9 @@ void dispatcher_destroy(struct dispatcher *dispatcher); /* takes NULL */
 
 /* `now`: s, never less than before. Before the messages of that moment. */
 void dispatcher_time(struct dispatcher *dispatcher, double now);
+/* Rank 0, and most likely the job, did not run for so long: no rank was silent, and no row took
+ * that long. Before the dispatcher_time that follows. */
+void dispatcher_suspended(struct dispatcher *dispatcher, double seconds);
 /* From a rank. What it brings is stored by the actions that follow, which are to be carried out at
  * once. */
 void dispatcher_message(struct dispatcher *dispatcher, const struct message *message);

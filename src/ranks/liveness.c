@@ -1,10 +1,13 @@
 #include "ranks/liveness.h"
 
-#include <errno.h>
+#include <dirent.h>
+#include <math.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,16 +17,16 @@ bool liveness_wait(MPI_Request *requests, int count, const struct patience *pati
 {
     const long longest = 500000; /* ns */
     struct timespec nap = {.tv_nsec = 100000};
-    double start = clock_monotonic(), signalled = 0;
+    struct countdown time = countdown_start(patience->seconds > 0 ? patience->seconds : INFINITY);
+    bool signalled = false;
     int done = 0;
     for (MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE); !done;
          MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE)) {
-        double now = clock_monotonic();
-        if (patience->signal && *patience->signal && signalled <= 0)
-            signalled = now;
-        if ((patience->seconds > 0 && now - start >= patience->seconds) ||
-            (patience->after_signal > 0 && signalled > 0 &&
-             now - signalled >= patience->after_signal))
+        if (!signalled && patience->signal && *patience->signal && patience->after_signal > 0) {
+            signalled = true;
+            time.left = fmin(time.left, patience->after_signal);
+        }
+        if (countdown_over(&time))
             return false;
         nanosleep(&nap, NULL);
         nap.tv_nsec = nap.tv_nsec < longest / 2 ? 2 * nap.tv_nsec : longest;
@@ -142,19 +145,65 @@ bool liveness_meet(struct liveness *liveness, const struct patience *patience,
     return meet(liveness, &first, absent) && meet(liveness, &second, absent);
 }
 
+const char *liveness_host_of_rank_0(const struct liveness *liveness)
+{
+    return liveness->hosts[0];
+}
+
 /* ---- a bound on a call of MPI ---- */
 
 /* MPI_Abort asks the launcher, which may be what hangs. */
 enum { ABORT_SECONDS = 5 };
 
+/* s. A rank of this host that is stopped for so long is not waited for any longer. */
+static const double stopped_patience = 60, stopped_look = 10;
+
 struct guard {
     struct guard_settings settings;
-    struct timespec deadline; /* CLOCK_MONOTONIC */
     pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t condition;
-    bool ended; /* under the mutex */
+    int ended; /* eventfd */
 };
+
+/* What a launcher tells a process of its rank. */
+static const char *const rank_names[] = {
+    "OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
+
+/* ": rank 1, process 4711" for a process that the launcher of this one has started as well, and
+ * that is stopped. Within a call of MPI nobody else can say who it is. False: there is none here.
+ */
+static bool find_stopped(char text[64])
+{
+    DIR *folder = opendir("/proc");
+    struct dirent *entry;
+    char *line = NULL;
+    size_t size = 0;
+    text[0] = '\0';
+    while (folder && !*text && (entry = readdir(folder))) {
+        char path[64], state = ' ';
+        int parent = 0;
+        snprintf(path, sizeof path, "/proc/%.20s/stat", entry->d_name);
+        FILE *file = fopen(path, "re");
+        int found = file ? fscanf(file, "%*d (roofsweep) %c %d", &state, &parent) : 0;
+        if (file)
+            fclose(file);
+        if (found != 2 || state != 'T' || parent != getppid())
+            continue;
+        snprintf(text, 64, ": process %.20s", entry->d_name);
+        snprintf(path, sizeof path, "/proc/%.20s/environ", entry->d_name);
+        file = fopen(path, "re");
+        while (file && getdelim(&line, &size, '\0', file) > 0)
+            for (size_t i = 0; i < sizeof rank_names / sizeof *rank_names; ++i)
+                if (strncmp(line, rank_names[i], strlen(rank_names[i])) == 0)
+                    snprintf(text, 64, ": rank %.10s, process %.20s", strchr(line, '=') + 1,
+                             entry->d_name);
+        if (file)
+            fclose(file);
+    }
+    free(line);
+    if (folder)
+        closedir(folder);
+    return *text;
+}
 
 static void *abort_job(void *context)
 {
@@ -167,18 +216,22 @@ static void *watch(void *context)
 {
     struct guard *guard = context;
     struct guard_settings *settings = &guard->settings;
+    struct countdown time = countdown_start(settings->seconds);
+    struct countdown look = countdown_start(stopped_patience);
+    struct pollfd ended = {.fd = guard->ended, .events = POLLIN};
+    char stopped[64] = "";
     pthread_t aborting;
-    int waited = 0;
-    pthread_mutex_lock(&guard->mutex);
-    while (!guard->ended && waited != ETIMEDOUT)
-        waited = pthread_cond_timedwait(&guard->condition, &guard->mutex, &guard->deadline);
-    bool ended = guard->ended;
-    pthread_mutex_unlock(&guard->mutex);
-    if (ended)
-        return NULL;
+    while (!*stopped && !countdown_over(&time)) {
+        if (poll(&ended, 1, 100) > 0)
+            return NULL;
+        if (countdown_over(&look) && !find_stopped(stopped))
+            look = countdown_start(stopped_look);
+    }
+    if (!*stopped)
+        find_stopped(stopped);
     log_print(settings->log, LOG_WARNING,
-              "%s: MPI does not come back within %d s, a rank has stopped; the job ends",
-              settings->what, settings->seconds);
+              "%s: MPI does not come back within %.0f s, a rank has stopped%s; the job ends",
+              settings->what, settings->seconds - fmax(time.left, 0), stopped);
     if (settings->comm != MPI_COMM_NULL &&
         pthread_create(&aborting, NULL, abort_job, settings) == 0)
         sleep(ABORT_SECONDS);
@@ -188,24 +241,19 @@ static void *watch(void *context)
 struct guard *guard_begin(const struct guard_settings *settings)
 {
     struct guard *guard = calloc(1, sizeof *guard);
-    pthread_condattr_t attributes;
     sigset_t all, before;
     if (!guard)
         return NULL;
     guard->settings = *settings;
-    clock_gettime(CLOCK_MONOTONIC, &guard->deadline);
-    guard->deadline.tv_sec += settings->seconds;
-    pthread_mutex_init(&guard->mutex, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&guard->condition, &attributes);
-    pthread_condattr_destroy(&attributes);
+    guard->ended = eventfd(0, EFD_CLOEXEC);
     /* The signals that end a sweep must interrupt the thread that waits, not this one. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failure = pthread_create(&guard->thread, NULL, watch, guard);
+    bool begun = guard->ended >= 0 && pthread_create(&guard->thread, NULL, watch, guard) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failure) {
+    if (!begun) {
+        if (guard->ended >= 0)
+            close(guard->ended);
         free(guard);
         return NULL;
     }
@@ -216,13 +264,9 @@ void guard_end(struct guard *guard)
 {
     if (!guard)
         return;
-    pthread_mutex_lock(&guard->mutex);
-    guard->ended = true;
-    pthread_cond_signal(&guard->condition);
-    pthread_mutex_unlock(&guard->mutex);
+    eventfd_write(guard->ended, 1);
     pthread_join(guard->thread, NULL);
-    pthread_cond_destroy(&guard->condition);
-    pthread_mutex_destroy(&guard->mutex);
+    close(guard->ended);
     free(guard);
 }
 

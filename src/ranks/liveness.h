@@ -37,6 +37,9 @@ enum { LIVENESS_TEXT = 800 };
 bool liveness_meet(struct liveness *liveness, const struct patience *patience,
                    char absent[LIVENESS_TEXT]);
 
+/* On all ranks but rank 0: where that is, once it was met. */
+const char *liveness_host_of_rank_0(const struct liveness *liveness);
+
 /* ---- a bound on a call of MPI ---- */
 
 struct guard;
@@ -50,8 +53,9 @@ struct guard_settings {
 };
 
 /* A thread of its own. Unless guard_end comes in time, it says so and ends the job by MPI_Abort;
- * and the process, if that does not either. The settings are copied, what they point to is not.
- * NULL if there can be no thread: then there is no bound. */
+ * and the process, if that does not either. A rank of this host that is seen stopped is named, and
+ * is waited for no longer than a minute. The settings are copied, what they point to is not.
+ * NULL without memory, descriptor or thread: then there is no bound. */
 struct guard *guard_begin(const struct guard_settings *settings);
 void guard_end(struct guard *guard); /* takes NULL */
 

@@ -15,6 +15,7 @@ enum message_kind {
     MESSAGE_DEVICE_LOST, /* to rank 0: why the sender has no usable device any more */
     MESSAGE_SIGNAL,      /* to rank 0: a signal arrived, or has ended what the sender measured */
     MESSAGE_STOP,        /* from rank 0: stop, whatever you do */
+    MESSAGE_ECHO,        /* to rank 0, which sends it back: is it there? */
     MESSAGE_FINISHED     /* to rank 0: the sender's last message */
 };
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -29,8 +30,9 @@ struct worker_process {
     int echo;
     char *buffer; /* what of the replies is not yet a line */
     size_t length, capacity;
-    struct tail tail;         /* of its standard error */
-    double timeout, deadline; /* s; deadline on CLOCK_MONOTONIC, 0: none */
+    struct tail tail; /* of its standard error */
+    double timeout;   /* s, of the last request */
+    struct countdown time;
 };
 
 static void close_if_open(int descriptor)
@@ -92,6 +94,7 @@ enum status worker_process_start(const char *path, const cpu_set_t *cpus, int ec
     created->requests = sockets[0];
     created->errors = pipes[0];
     created->echo = echo;
+    created->time = countdown_start(INFINITY);
     fcntl(created->requests, F_SETFL, O_NONBLOCK);
     fcntl(created->errors, F_SETFL, O_NONBLOCK);
     *process = created;
@@ -110,9 +113,9 @@ static bool has_ended(const struct worker_process *process)
 /* False if it is still there after so many seconds. */
 static bool wait_for_end(const struct worker_process *process, double seconds)
 {
-    double deadline = clock_monotonic() + seconds;
+    struct countdown time = countdown_start(seconds);
     while (!has_ended(process)) {
-        if (clock_monotonic() > deadline)
+        if (countdown_over(&time))
             return false;
         nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
@@ -147,7 +150,7 @@ void worker_process_destroy(struct worker_process *process)
 void worker_process_send(struct worker_process *process, const char *line, double timeout)
 {
     process->timeout = timeout;
-    process->deadline = clock_monotonic() + timeout;
+    process->time = countdown_start(timeout);
     /* Requests are shorter than a socket's buffer, so this is one write; a peer that is gone gives
      * EPIPE, which the next step reports as the loss that it is. */
     struct iovec parts[2] = {{(void *)line, strlen(line)}, {"\n", 1}};
@@ -249,12 +252,12 @@ enum worker_event worker_process_step(struct worker_process *process, char **lin
         *line = copy;
         process->length -= length + 1;
         memmove(process->buffer, newline + 1, process->length);
-        process->deadline = 0;
+        process->time = countdown_start(INFINITY);
         return WORKER_LINE;
     }
     if (stream == STREAM_END || (ended && stream == STREAM_EMPTY))
         return explain_end(process, why);
-    if (process->deadline > 0 && clock_monotonic() > process->deadline) {
+    if (countdown_over(&process->time)) {
         char reason[64];
         snprintf(reason, sizeof reason, "timed out after %g s", process->timeout);
         return give_up(process, reason, why);

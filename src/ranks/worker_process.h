@@ -27,7 +27,8 @@ enum status worker_process_start(const char *path, const cpu_set_t *cpus, int ec
  * Takes NULL. */
 void worker_process_destroy(struct worker_process *process);
 
-/* Adds the newline. The reply must come within `timeout` seconds. A worker that is gone is no error
+/* Adds the newline. The reply must come within `timeout` seconds, if worker_process_step is
+ * called at least once a second. A worker that is gone is no error
  * here: the next step says WORKER_LOST. */
 void worker_process_send(struct worker_process *process, const char *line, double timeout);
 

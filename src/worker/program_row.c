@@ -29,7 +29,7 @@ struct program {
     struct environment environment; /* owned; all but what a run adds */
     char folder[4096];              /* that it runs in, absolute */
     int64_t iterations;
-    double deadline; /* s, CLOCK_MONOTONIC; INFINITY: none */
+    struct countdown *time; /* that is left for all runs */
 };
 
 /* Lives until the end of the expression that it is in. */
@@ -54,7 +54,6 @@ static enum status program_prepare(struct program *program, struct error *error)
     const char *folder = request->folder[0] ? request->folder : ".";
     struct command_line variables;
     program->iterations = config_value(&request->config, "iterations").first;
-    program->deadline = request->timeout > 0 ? clock_monotonic() + request->timeout : INFINITY;
     char *found = realpath(folder, NULL);
     bool fits = found && strlen(found) < sizeof program->folder;
     if (fits)
@@ -167,6 +166,7 @@ static enum status program_run(struct program *program, struct process_end *end,
                                struct handback *handback, struct injected *injected,
                                struct error *error)
 {
+    const double missed = program->time->missed;
     struct scratch report;
     enum status status = scratch_create(&report, error);
     if (status)
@@ -178,13 +178,16 @@ static enum status program_run(struct program *program, struct process_end *end,
         .folder = program->folder,
         .cpus = program->device.cpus,
         .cpus_size = program->device.cpus_size,
-        .timeout =
-            isfinite(program->deadline) ? fmax(program->deadline - clock_monotonic(), 0.1) : 0.0,
+        .time = program->time,
     };
     status = program->environment.complete ? process_run(&process, end, error)
                                            : error_set(error, STATUS_FAILED, "out of memory");
     if (status) /* the program may get a signal before its worker does */
         job_ends(signal_patience);
+    if (program->time->missed > missed && status != STATUS_DEVICE) {
+        scratch_remove(&report); /* it ran while its job was suspended: its times say nothing */
+        return program_run(program, end, handback, injected, error);
+    }
     if (status == STATUS_OK && handback)
         status = handback_read(&report, handback, error);
     if (status == STATUS_OK && injected)
@@ -481,10 +484,10 @@ static enum status ungraph(const struct program *program, size_t regions, struct
 {
     bool same = false;
     for (int tries = 3; tries > 0 && !same; --tries) {
-        struct program plain = {.request = program->request, .device = program->device};
+        struct program plain = {
+            .request = program->request, .device = program->device, .time = program->time};
         struct found ungraphed;
         enum status status = program_prepare(&plain, error);
-        plain.deadline = program->deadline;
         if (status == STATUS_OK)
             status = program_ungraph(&plain, error);
         if (status == STATUS_OK)
@@ -593,7 +596,8 @@ enum status program_row_measure(const struct device_ops *device, struct device_s
                                 const struct request *request, struct record *record,
                                 struct error *error)
 {
-    struct program program = {.request = request};
+    struct countdown time = countdown_start(request->timeout > 0 ? request->timeout : INFINITY);
+    struct program program = {.request = request, .time = &time};
     double start = clock_monotonic(), start_time = clock_epoch();
     record_set_config(record, &request->config);
     enum status status = config_check(&request->config, error);

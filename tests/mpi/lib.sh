@@ -115,6 +115,14 @@ rank_of() {
     return 0
 }
 
+# all_of PROCESS: what it has started, and itself at last.
+all_of() {
+    for process in $(ranks_of "$1"); do
+        all_of "$process"
+    done
+    echo "$1"
+}
+
 # wait_until JOB LOG COMMAND...: the job must not end before the command succeeds.
 wait_until() {
     until (shift 2; "$@"); do

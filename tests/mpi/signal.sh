@@ -29,13 +29,6 @@ some sweep.nc 10 99
 expect 0 run 2 --resume sweep.ini
 complete sweep.nc 100
 
-# all_of PROCESS: what it has started, and itself at last.
-all_of() {
-    for process in $(ranks_of "$1"); do
-        all_of "$process"
-    done
-    echo "$1"
-}
 # sleeping: writes the programs of $job that run to the file `programs`.
 sleeping() {
     all_of "$job" | grep -xF "$(pgrep -x sleep)" >programs

@@ -35,7 +35,9 @@ stopped() {
     [ -n "$one" ] && grep -q '^State:.T' "/proc/$one/status"
 }
 
-# In the middle of a call of MPI, where nobody can say who it is.
+# In the middle of a call of MPI, where its neighbours see that it is stopped.
+begin start sweep.ini
+start=$job
 begin binding sweep.ini
 binding=$job
 # At the very end: the file is there, and the status is the sweep's.
@@ -54,8 +56,9 @@ wait_until "$job" opening.log stopped "$job"
 kill -USR1 "$job"
 ended "$job" opening 5 25 "opening the devices: no answer from rank 1 on $host; the sweep ends"
 ended "$nowhere" nowhere 1 40 "reading manifest and journal: no answer from rank 1 on $host; the sweep ends"
-ended "$end" end 0 90 "ending MPI: MPI does not come back within 30 s, a rank has stopped"
+ended "$end" end 0 90 "ending MPI: MPI does not come back within 30 s, a rank has stopped: rank 1, process"
 complete end.nc 4
-ended "$binding" binding 1 90 "dividing the cores: MPI does not come back within 60 s, a rank has stopped"
+ended "$binding" binding 1 90 "dividing the cores: MPI does not come back within 60 s, a rank has stopped: rank 1, process"
+ended "$start" start 1 90 "starting MPI: MPI does not come back within 60 s, a rank has stopped: rank 1, process"
 jobs=
 none_left

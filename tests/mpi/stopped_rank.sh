@@ -1,6 +1,7 @@
 #!/bin/sh
 # A rank that stops answering is waited for no longer than 10 s after the signal: what is there is published,
-# it is named, the status is 5, no process is left, and --resume completes the sweep.
+# it is named, the status is 5, no process is left, and --resume completes the sweep. Rank 0, too, is not waited for
+# without end; and the time in which a whole job is suspended counts for nothing.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini
 sed -i 's/^iterations = .*/iterations = 2000/' sweep.ini
@@ -13,7 +14,9 @@ trap '[ -z "$job" ] || kill -TERM "$job" 2>/dev/null; rm -rf "$work"' EXIT
 begin() {
     count=$1
     shift
-    "$ROOFSWEEP_MPIRUN" -n 3 --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" "$@" sweep.ini >output 2>&1 &
+    # shellcheck disable=SC2086 # words
+    "$ROOFSWEEP_MPIRUN" -n 3 --oversubscribe --bind-to none ${preload:-} "$ROOFSWEEP_BIN/roofsweep" "$@" sweep.ini \
+        >output 2>&1 &
     job=$!
     wait_until "$job" output records "$count"
     one=$(rank_of "$job" 1)
@@ -49,3 +52,48 @@ wait "$job" || { cat output; fail "the sweep ended with $?"; }
 job=
 complete sweep.nc 100
 [ "$(grep -c '"kind":"record"' sweep.nc.journal)" = 100 ] || fail "a row is there twice"
+
+# Rank 0 stops while rows run. From then on 600 s take the others 6: $ROOFSWEEP_BUILD/tests/libstop_in.so has their clock.
+rm -f sweep.nc*
+preload="-x LD_PRELOAD=$ROOFSWEEP_BUILD/tests/libstop_in.so -x FAST_FROM=$work/fast"
+begin 2
+kill -STOP "$(rank_of "$job" 0)"
+touch fast
+status=0
+wait "$job" || status=$?
+job=
+[ "$status" = 1 ] || { cat output; fail "exit status $status instead of 1"; }
+says "rank 0 on $(hostname) has said nothing for 600 s; go on with --resume"
+none_left
+
+# The whole job is suspended for longer than its timeout. The run of the program that knew it is repeated.
+cat >programs.ini <<'INI'
+[sweep]
+device = cpu
+timeout = 8 s
+retries = 0
+[peaks]
+memory = dram
+compute = fp32
+condition = together
+launch = no
+[program patient]
+command = sleep 2
+region = all
+INI
+"$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" -o programs.nc programs.ini >output 2>&1 &
+job=$!
+sleeping() {
+    all_of "$job" | grep -qxF "$(pgrep -x sleep)"
+}
+wait_until "$job" output sleeping
+# shellcheck disable=SC2046 # a word each
+all=$(all_of "$job")
+kill -STOP $all
+sleep 10
+kill -CONT $all
+wait "$job" || { cat output; fail "the suspended job ended with $?"; }
+job=
+some programs.nc 1 1
+python 'import netCDF4; time = netCDF4.Dataset("programs.nc")["time_median"][0]; assert 2 <= time < 4, time' ||
+    fail "a suspended run counts"

@@ -28,6 +28,7 @@
  *   all R N                 all from R on measure what they are given: N rows in all
  *   together R A; settle    R sends a record, as others do at the same moment; these were all
  *   time S, signal          S seconds after the beginning; a signal
+ *   suspended S             nobody ran for S seconds
  *   uuid R TEXT, again      of R's device; another run goes on
  *   runs R                  R was not told to stop
  *   end STATUS TEXT         all were told to stop, say their last word, and the error has this text
@@ -138,6 +139,9 @@ static const struct play plays[] = {
      "devices; works 0 a; time 10; works 1 b; record 1 b; time 51; record 0 a; works 0"},
     {"a rank that is silent over its roofs joins late", RANKS(2, FOUR),
      "device 1; time 99; idle 1; time 101; works 1; device 0; works 0"},
+    {"time that the job did not run is nobody's silence", RANKS(2, TWO),
+     "devices; works 0 a; works 1 b; suspended 100; time 149; idle 1; record 0 a; record 1 b;"
+     "end ok; rows 2"},
     {"all silent is the end", RANKS(2, FOUR), "devices; time 51; goes-on; time 62; over device"},
     {"a signal does not wait for the silent", RANKS(3, FOUR),
      "devices; time 5; signal; gone 1; time 14; goes-on; time 16; over interrupted;"
@@ -389,6 +393,8 @@ static void play_sweep(struct scene *scene, const char *verb, const char *text)
         dispatcher_interrupt(bench->dispatcher);
     else if (strcmp(verb, "again") == 0)
         bench_start_again(bench);
+    else if (strcmp(verb, "suspended") == 0)
+        dispatcher_suspended(bench->dispatcher, strtod(text, NULL));
     else if (strcmp(verb, "time") == 0)
         bench_time(bench, BENCH_BEGIN + strtod(text, NULL));
     else if (strcmp(verb, "all") == 0 && sscanf(text, "%*d %d", &number) == 1)

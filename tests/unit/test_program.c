@@ -27,8 +27,9 @@ static enum status run(const char *script, double timeout, struct process_end *e
 {
     char *const words[] = {"sh", "-c", (char *)script, NULL};
     char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "A=b", NULL};
+    struct countdown time = countdown_start(timeout);
     const struct process process = {
-        .words = words, .environment = environment, .folder = "/", .timeout = timeout};
+        .words = words, .environment = environment, .folder = "/", .time = &time};
     return process_run(&process, end, error);
 }
 

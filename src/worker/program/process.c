@@ -153,12 +153,12 @@ static void news_read(struct running *running)
         close_once(&running->news);
 }
 
+/* A second at most. */
 static void step(struct running *running, double seconds)
 {
     struct pollfd events[2] = {{.fd = running->news, .events = POLLIN},
                                {.fd = running->output, .events = POLLIN}};
-    int wait = isfinite(seconds) ? (int)(1e3 * fmin(fmax(seconds, 0.0), 1e3)) + 1 : -1;
-    if (poll(events, 2, wait) <= 0)
+    if (poll(events, 2, (int)(1e3 * fmin(seconds, 1)) + 1) <= 0)
         return;
     if (events[1].revents)
         output_read(running);
@@ -167,13 +167,12 @@ static void step(struct running *running, double seconds)
 }
 
 /* False: it is not over then. */
-static bool run_until(struct running *running, double deadline)
+static bool run_within(struct running *running, struct countdown *time)
 {
     while (running->news >= 0 && running->told_bytes < sizeof running->told) {
-        double left = deadline - clock_monotonic();
-        if (left < 0)
+        if (countdown_over(time))
             return false;
-        step(running, left);
+        step(running, time->left);
     }
     return true;
 }
@@ -197,13 +196,12 @@ static enum status finish(struct running *running, bool timed_out, struct error 
     return STATUS_OK;
 }
 
-static enum status judge(const struct process *process, const struct process_end *end,
-                         struct error *error)
+static enum status judge(const struct process_end *end, double allowed, struct error *error)
 {
     char what[128];
     if (end->timed_out)
         snprintf(what, sizeof what, "took longer than the %.3g s that were left of its timeout",
-                 process->timeout);
+                 allowed);
     else if (WIFSIGNALED(end->status))
         snprintf(what, sizeof what, "was ended by signal %d (%s)", WTERMSIG(end->status),
                  strsignal(WTERMSIG(end->status)));
@@ -220,18 +218,17 @@ enum status process_run(const struct process *process, struct process_end *end, 
 {
     struct process_end ended = {.timed_out = false};
     struct running running = {.life = -1, .news = -1, .output = -1, .tail = &ended.tail};
-    double begin = clock_monotonic();
+    double allowed = fmax(process->time->left, 0);
     descendants_adopt();
     enum status status = start(process, &running, error);
     if (status)
         return status;
-    double deadline = process->timeout > 0 ? begin + process->timeout : INFINITY;
-    ended.timed_out = !run_until(&running, deadline);
+    ended.timed_out = !run_within(&running, process->time);
     status = finish(&running, ended.timed_out, error);
     ended.status = running.told.status;
     ended.seconds = running.told.seconds;
     if (status)
         return status;
     *end = ended;
-    return judge(process, end, error);
+    return judge(end, allowed, error);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -16,7 +17,7 @@ struct process {
     const char *folder;       /* that it runs in */
     const cpu_set_t *cpus;    /* that it may use; NULL: the caller's */
     size_t cpus_size;         /* byte */
-    double timeout;           /* s; 0: none */
+    struct countdown *time;   /* that is left for it */
 };
 
 struct process_end {
