@@ -160,9 +160,9 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
     manifest_settings_text(sweep->manifest, line);
     TRY(outputs_earlier(&sweep->outputs, line, sweep->log, &sweep->journal, &sweep->earlier,
                         error));
-    /* With replicate, which devices there are is not known yet. */
+    /* With replicate, which devices there are is not known before they are opened. */
     sweep->complete = !settings->replicate && sweep->earlier->row_count > 0 &&
-                      resume_missing(sweep->plan, sweep->earlier) == 0;
+                      resume_missing(sweep->plan, sweep->earlier, NULL, 0) == 0;
     if (!sweep->manifest->reuse || sweep->complete)
         return STATUS_OK;
     enum status status = earlier_roofs_read(sweep->manifest->reuse, &sweep->earlier_devices,
@@ -302,6 +302,16 @@ static void wait_for_opening(struct sweep *sweep)
                   "opening the devices");
 }
 
+/* With replicate: every device has its rows, so that there is nothing to do. */
+static void share_completeness(struct sweep *sweep)
+{
+    int complete =
+        sweep->rank == 0 && sweep->earlier->row_count > 0 &&
+        resume_missing(sweep->plan, sweep->earlier, sweep->devices.list, (size_t)sweep->ranks) == 0;
+    MPI_Bcast(&complete, 1, MPI_INT, 0, sweep->comm);
+    sweep->complete = complete;
+}
+
 enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 {
     signals_catch();
@@ -320,6 +330,8 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
                   sweep->limit.text);
     if (status == STATUS_OK)
         status = devices_collect(&sweep->devices, sweep->executor, error);
+    if (status == STATUS_OK && sweep->manifest->sweep.replicate)
+        share_completeness(sweep);
     if (status == STATUS_OK && sweep->manifest->reuse)
         sweep->roofs_reused = devices_reuse_roofs(&sweep->devices, sweep->earlier_devices,
                                                   sweep->earlier_device_count, sweep->executor);

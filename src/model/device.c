@@ -162,6 +162,12 @@ bool device_is_open(const struct device *device)
     return device->uuid[0] != '\0';
 }
 
+bool device_same(const struct device *a, const struct device *b)
+{
+    return device_is_open(a) && strcmp(a->uuid, b->uuid) == 0 &&
+           strcmp(a->hostname, b->hostname) == 0 && strcmp(a->kind, b->kind) == 0;
+}
+
 static void peaks_clear(struct device *device)
 {
     for (int i = 0; i < LEVEL_COUNT; ++i)
@@ -231,6 +237,20 @@ enum status device_decode(const json_t *object, struct device *device, struct er
     for (size_t i = 0; i < json_array_size(roofs) && i < ROOFS_MAX && status == STATUS_OK; ++i) {
         status = fields_decode(roof_fields, json_array_get(roofs, i), &device->roofs[i], error);
         device->roof_count += status == STATUS_OK;
+    }
+    return status;
+}
+
+enum status device_check(const struct device *device, struct error *error)
+{
+    enum status status = fields_check(device_fields, device, error);
+    if (status == STATUS_OK && !device_is_open(device))
+        status = error_set(error, STATUS_SYSTEM, "a device without 'uuid'");
+    for (int64_t i = 0; i < device->roof_count && status == STATUS_OK; ++i) {
+        status = roof_check(&device->roofs[i], error);
+        if (status)
+            error_prefix(error, "roof %lld of %lld", (long long)i + 1,
+                         (long long)device->roof_count);
     }
     return status;
 }

@@ -62,6 +62,8 @@ extern const struct field device_fields[];
 void device_init(struct device *device);
 /* False of a device that its rank could not open: it has no UUID. */
 bool device_is_open(const struct device *device);
+/* One device, perhaps as two jobs saw it: by kind, host and UUID. False of those without one. */
+bool device_same(const struct device *a, const struct device *b);
 /* The device's roof of the same kind and condition as this one; NULL if there is none. */
 const struct roof *device_same_roof(const struct device *device, const struct roof *roof);
 /* Replaces that roof, if there is one. */
@@ -83,5 +85,8 @@ double device_launch_gap(const struct device *device, bool graph);
 /* JSON: the fields, and "roofs": [{...}, ...]. The caller owns the result. */
 json_t *device_encode(const struct device *device);
 enum status device_decode(const json_t *object, struct device *device, struct error *error);
+/* STATUS_SYSTEM, with the field's name: it has no UUID, or holds what nobody measured. As
+ * record_check. */
+enum status device_check(const struct device *device, struct error *error);
 
 #endif

@@ -214,7 +214,7 @@ static bool decode_value(const struct field *field, const json_t *value, void *a
         return decode_text(field, value, at);
     case FIELD_INTEGER:
         *(int64_t *)at = (int64_t)json_integer_value(value);
-        return json_is_integer(value);
+        return json_is_integer(value) && *(int64_t *)at != FIELD_MISSING;
     case FIELD_FLAG:
         return decode_flag(field, value, at);
     case FIELD_WORD:

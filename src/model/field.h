@@ -88,8 +88,9 @@ struct field {
     word_of *words;   /* FIELD_WORD */
 };
 
-/* Thirty years: nobody has waited for it. */
+/* Thirty years: nobody has waited for it. And the year 10000, in seconds since 1970. */
 #define FIELD_SECONDS_MAX 1e9
+#define FIELD_DATE_MAX    253402300800.0
 
 /* Rows of a table. Behind the long name may follow .comment, .origin, .needs. */
 #define FIELD_AT(structure, member, ...)                                                           \
@@ -104,6 +105,11 @@ struct field {
     {                                                                                              \
         .name = #member, .type = FIELD_DOUBLE, .maximum = FIELD_SECONDS_MAX, .units = "s",         \
         FIELD_AT(structure, member, __VA_ARGS__)                                                   \
+    }
+#define FIELD_OF_DATE(structure, member, ...)                                                      \
+    {                                                                                              \
+        .name = #member, .type = FIELD_DOUBLE, .maximum = FIELD_DATE_MAX,                          \
+        .units = "seconds since 1970-01-01T00:00:00Z", FIELD_AT(structure, member, __VA_ARGS__)    \
     }
 #define FIELD_OF_FLAGS(structure, member, of_flags, ...)                                           \
     {                                                                                              \
@@ -148,8 +154,7 @@ enum status fields_decode(const struct field *table, const json_t *object, void 
                           struct error *error);
 
 /* STATUS_SYSTEM, with the field's name: a number is below 0 or above its maximum, and so was not
- * measured. What a worker reports is checked; what a journal holds is taken as an older version
- * wrote it. */
+ * measured. */
 enum status fields_check(const struct field *table, const void *structure, struct error *error);
 /* The same of one number that is in no table. */
 enum status field_check_number(const char *name, double value, double maximum, struct error *error);

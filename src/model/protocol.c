@@ -511,12 +511,12 @@ static enum status decode_body(const json_t *object, struct reply *reply, struct
                    : error_set(error, STATUS_SYSTEM, "a reply with devices, but no count of them");
     case REPLY_DEVICE:
         TRY(device_decode(json_object_get(object, "device"), &reply->device, error));
-        return fields_check(device_fields, &reply->device, error);
+        return device_check(&reply->device, error);
     case REPLY_ROOFS:
         return decode_found(object, reply, error);
     case REPLY_ROOF:
         TRY(fields_decode(roof_fields, json_object_get(object, "roof"), &reply->roof, error));
-        return fields_check(roof_fields, &reply->roof, error);
+        return roof_check(&reply->roof, error);
     case REPLY_RECORD:
         TRY(record_decode(record, &reply->record, error));
         TRY(record_check(&reply->record, error));

@@ -20,7 +20,7 @@ const struct field record_fields[] = {
       .comment = "only a measured row has times; error says why another one has none"),
     R(error, FIELD_TEXT, "1", "reason why it was skipped or failed, or not verified"),
     R(attempts, FIELD_INTEGER, "1", "attempts made"),
-    R(start_time, FIELD_DOUBLE, "seconds since 1970-01-01T00:00:00Z", "start of the last attempt"),
+    FIELD_OF_DATE(struct record, start_time, "start of the last attempt"),
     T(wall_time, "wall time of everything done for this configuration"),
     R(job_id, FIELD_TEXT, "1", "job identifier of the batch system", .needs = NEEDS_JOB),
     R(implementation, FIELD_TEXT, "1", "implementation that ran"),
@@ -362,9 +362,70 @@ enum status record_decode(const json_t *object, struct record *record, struct er
     return status;
 }
 
+/* A figure and what it must not exceed. */
+static enum status check_limit(const char *name, double value, const char *limit, double most,
+                               struct error *error)
+{
+    return value > most ? error_set(error, STATUS_SYSTEM, "'%s' is %g, but '%s' is %g", name, value,
+                                    limit, most)
+                        : STATUS_OK;
+}
+
+static enum status check_measured(const struct record *record, struct error *error)
+{
+    const struct {
+        const char *name;
+        double value;
+    } times[] = {{"time_min", record->time_min},
+                 {"time_median_low", record->time_median_low},
+                 {"time_median", record->time_median},
+                 {"time_median_high", record->time_median_high},
+                 {"time_max", record->time_max}},
+      *below = NULL; /* times[i] in the order of their values */
+    const double rounding = 1e-9;
+    if (isnan(record->time_median))
+        return error_set(error, STATUS_SYSTEM, "a measured record without 'time_median'");
+    for (size_t i = 0; i < sizeof times / sizeof *times; ++i) {
+        if (isnan(times[i].value))
+            continue;
+        if (times[i].value == 0)
+            return error_set(error, STATUS_SYSTEM, "'%s' is 0, which nobody can have measured",
+                             times[i].name);
+        if (below)
+            TRY(check_limit(below->name, below->value, times[i].name, times[i].value, error));
+        below = &times[i];
+    }
+    TRY(check_limit("time_mean", record->time_mean * (1 - rounding), "time_max", record->time_max,
+                    error));
+    TRY(check_limit("time_min", record->time_min * (1 - rounding), "time_mean", record->time_mean,
+                    error));
+    TRY(check_limit("verify_error", record->verify_error, "verify_tolerance",
+                    record->verify_tolerance, error));
+    return check_limit("verify_element_error", record->verify_element_error,
+                       "verify_element_tolerance", record->verify_element_tolerance, error);
+}
+
+/* A configuration that this version does not know is no error, as a newer one may know it. */
+static enum status check_identity(const struct record *record, struct error *error)
+{
+    char hash[CONFIG_HASH_TEXT];
+    config_text_hash(record->configuration, hash);
+    if (!record->configuration[0] || !record->config_hash[0] ||
+        strcmp(hash, record->config_hash) == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_SYSTEM, "'config_hash' is %s, but that of '%.200s' is %s",
+                     record->config_hash, record->configuration, hash);
+}
+
 enum status record_check(const struct record *record, struct error *error)
 {
     enum status status = fields_check(record_fields, record, error);
+    if (status == STATUS_OK)
+        status = check_identity(record, error);
+    if (status == STATUS_OK && record->status == RECORD_MEASURED)
+        status = check_measured(record, error);
+    if (status == STATUS_OK && record->status == RECORD_SKIPPED && !isnan(record->time_median))
+        status = error_set(error, STATUS_SYSTEM, "a skipped record with 'time_median'");
     for (size_t i = 0; i < record->sample_count && status == STATUS_OK; ++i)
         status = field_check_number("sample", record->sample[i], FIELD_SECONDS_MAX, error);
     for (size_t i = 0; i < record->kernel_count && status == STATUS_OK; ++i) {

@@ -149,7 +149,9 @@ json_t *record_encode(const struct record *record);
  * NULL: the member is missing. */
 void record_patch(json_t *record, const char *member, json_t *value);
 enum status record_decode(const json_t *object, struct record *record, struct error *error);
-/* STATUS_SYSTEM, with the field's name: no device measured these numbers, see fields_check. */
+/* STATUS_SYSTEM, with the field's name: no device measured these numbers (fields_check), they
+ * contradict one another or the outcome, or the hash is of another configuration. The one check of
+ * what a worker answers and of what a line of a journal holds. */
 enum status record_check(const struct record *record, struct error *error);
 
 #endif

@@ -31,7 +31,7 @@ const struct field roof_fields[] = {
     R(mean, FIELD_DOUBLE, "1", "all samples together, over the roof's value"),
     R(spread, FIELD_DOUBLE, "1", "slowest minus fastest sample, over the median of their times"),
     R(samples, FIELD_INTEGER, "1", "samples"),
-    R(start_time, FIELD_DOUBLE, "seconds since 1970-01-01T00:00:00Z", "start of the samples"),
+    FIELD_OF_DATE(struct roof, start_time, "start of the samples"),
     R(nominal_fraction, FIELD_DOUBLE, "1", "roof's value over theory at the nominal clock",
       ON_ACCELERATOR),
     R(clock_fraction, FIELD_DOUBLE, "1",
@@ -208,6 +208,14 @@ void roof_judge(struct roof *roof)
         roof->verdict = ROOF_ABOVE_THEORY;
     else if (evidence != 0)
         roof->verdict = evidence > 0 ? ROOF_PROVEN : ROOF_CONTRADICTED;
+}
+
+enum status roof_check(const struct roof *roof, struct error *error)
+{
+    if (roof->kind.index == FIELD_MISSING || roof->condition == FIELD_MISSING)
+        return error_set(error, STATUS_SYSTEM, "a roof without '%s'",
+                         roof->condition == FIELD_MISSING ? "condition" : "name");
+    return fields_check(roof_fields, roof, error);
 }
 
 bool roof_usable(const struct roof *roof)

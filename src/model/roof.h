@@ -99,6 +99,9 @@ void roof_set_theory(struct roof *roof, double theory, double nominal_clock, dou
  * away; shared memory's, at most 5 % in any level; of FLOPs 1 % may be missing, or 5 % too many. */
 void roof_judge(struct roof *roof);
 
+/* STATUS_SYSTEM, with the field's name: it has no kind or condition, or what nobody measured. */
+enum status roof_check(const struct roof *roof, struct error *error);
+
 /* Not missing, and neither above theory nor contradicted. */
 bool roof_usable(const struct roof *roof);
 

@@ -268,6 +268,11 @@ void config_hash(const struct config *config, char hash[CONFIG_HASH_TEXT])
 {
     char text[WORKLOAD_TEXT];
     config_format(config, text);
+    config_text_hash(text, hash);
+}
+
+void config_text_hash(const char *text, char hash[CONFIG_HASH_TEXT])
+{
     XXH128_hash_t h = XXH3_128bits(text, strlen(text));
     snprintf(hash, CONFIG_HASH_TEXT, "%016llx%016llx", (unsigned long long)h.high64,
              (unsigned long long)h.low64);

@@ -131,6 +131,7 @@ enum status config_parse_as(const struct workload *workload, const char *text,
 /* 128-bit xxHash (XXH3) of the canonical text, as 32 lower-case hexadecimal digits. */
 enum { CONFIG_HASH_TEXT = 33 };
 void config_hash(const struct config *config, char hash[CONFIG_HASH_TEXT]);
+void config_text_hash(const char *text, char hash[CONFIG_HASH_TEXT]);
 
 /* STATUS_UNSUPPORTED with the reason if the configuration cannot exist (an output of no pixels,
  * groups that do not divide the channels, ...). */

@@ -8,18 +8,12 @@
 #include "ranks/liveness.h"
 #include "results/earlier_roofs.h"
 
-static bool same_device(const struct device *a, const struct device *b)
-{
-    return device_is_open(a) && strcmp(a->kind, b->kind) == 0 &&
-           strcmp(a->hostname, b->hostname) == 0 && strcmp(a->uuid, b->uuid) == 0;
-}
-
 enum status devices_check_distinct(const struct device *devices, int count, struct error *error)
 {
     for (int i = 0; i < count; ++i) {
         const struct device_kind *kind = device_kind_find(devices[i].kind);
         for (int j = 0; j < i && kind && kind->exclusive; ++j)
-            if (same_device(&devices[i], &devices[j]))
+            if (device_same(&devices[i], &devices[j]))
                 return error_set(error, STATUS_DEVICE,
                                  "ranks %d and %d would both measure %s %s (PCI %s) of host %s; "
                                  "start one rank per %s, e.g. srun --ntasks-per-node=GPUS "
@@ -37,7 +31,7 @@ void devices_number_shared(struct device *devices, int count)
         int place = 1;
         char name[sizeof devices->uuid];
         for (int j = 0; j < i; ++j)
-            place += same_device(&devices[i], &devices[j]);
+            place += device_same(&devices[i], &devices[j]);
         if (place == 1)
             continue;
         snprintf(name, sizeof name, "%.80s#%d", devices[i].uuid, place);

@@ -98,10 +98,8 @@ static bool resume(struct dispatcher *dispatcher, const struct results *earlier)
         if (items[i] == RESUME_NONE)
             continue;
         for (int rank = 0; rank < dispatcher->settings.ranks; ++rank) {
-            const struct device *own = &dispatcher->settings.devices[rank];
             if (!dispatcher->settings.manifest->sweep.replicate ||
-                (device && strcmp(device->uuid, own->uuid) == 0 &&
-                 strcmp(device->hostname, own->hostname) == 0))
+                (device && device_same(device, &dispatcher->settings.devices[rank])))
                 queue_done(dispatcher->queue, rank, items[i]);
         }
         if (device)

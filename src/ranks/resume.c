@@ -36,16 +36,23 @@ size_t *resume_items(const struct plan *plan, const struct results *results)
     return items;
 }
 
-size_t resume_missing(const struct plan *plan, const struct results *results)
+size_t resume_missing(const struct plan *plan, const struct results *results,
+                      const struct device *devices, size_t count)
 {
+    size_t lists = devices ? count : 1, missing = lists * plan->count;
     size_t *items = resume_items(plan, results);
-    bool *there = calloc(plan->count + 1, sizeof *there);
-    size_t missing = plan->count;
-    for (size_t i = 0; items && there && i < results->row_count; ++i)
-        if (items[i] != RESUME_NONE && !there[items[i]]) {
-            there[items[i]] = true;
+    bool *there = calloc(missing + 1, sizeof *there);
+    for (size_t i = 0; items && there && i < results->row_count; ++i) {
+        int64_t at = results_device(results, results->rows[i].device_key);
+        for (size_t list = 0; items[i] != RESUME_NONE && list < lists; ++list) {
+            bool *item = &there[list * plan->count + items[i]];
+            if (*item ||
+                (devices && (at < 0 || !device_same(&results->devices[at], &devices[list]))))
+                continue;
+            *item = true;
             --missing;
         }
+    }
     free(items);
     free(there);
     return missing;

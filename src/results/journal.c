@@ -286,6 +286,10 @@ static enum status add_device(struct reading *reading, const struct member *entr
     json_t *object = json_loadb(entry->value, entry->length, 0, NULL);
     enum status status = device_decode(object, &device, error);
     json_decref(object);
+    if (status == STATUS_OK)
+        status = device_check(&device, error);
+    if (status == STATUS_OK && !device.key[0])
+        status = error_set(error, STATUS_SYSTEM, "a device without 'key'");
     return status == STATUS_OK ? results_add_device(reading->results, &device, error) : status;
 }
 
@@ -298,6 +302,8 @@ static enum status add_record(struct reading *reading, const struct member *entr
         json_t *object = json_loadb(entry->value, entry->length, 0, NULL);
         record_init(&record);
         status = record_decode(object, &record, error);
+        if (status == STATUS_OK)
+            status = record_check(&record, error);
         json_decref(object);
         record_clear(&record);
     }
@@ -418,6 +424,7 @@ static enum status lines_read(struct reading *reading, FILE *stream, const char 
     free(line);
     if (!reading->useless && !feof(stream))
         return system_error(error, path, "read");
+    results_settle(reading->results);
     return verdict(reading, path, error);
 }
 
@@ -522,6 +529,18 @@ enum status journal_index(const char *path, struct results **results, bool *torn
     return read_whole(path, false, results, torn, error);
 }
 
+void journal_tell_left_out(const char *path, bool torn, const struct results *results,
+                           const struct log *log)
+{
+    if (torn)
+        log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", path);
+    if (results->without_device > 0)
+        log_print(log, LOG_WARNING,
+                  "%s: %zu rows are left out, because no line describes their device '%s'; "
+                  "--resume measures again what is then missing",
+                  path, results->without_device, results->missing_key);
+}
+
 /* ---- several as one ---- */
 
 /* While they are joined. */
@@ -570,7 +589,7 @@ static enum status check(struct joining *joining, const char *path, struct error
     if (status)
         return status;
     status = check_settings(joining, results, path, error);
-    joining->rows += results->row_count;
+    joining->rows += results->row_count + results->without_device;
     results_destroy(results);
     return status;
 }
@@ -603,7 +622,7 @@ static enum status count_replaced(const struct joining *joining, struct journals
     enum status status = journal_index(journals->path, &results, &torn, error);
     if (status)
         return status;
-    journals->replaced = joining->rows - results->row_count;
+    journals->replaced = joining->rows - results->row_count - results->without_device;
     results_destroy(results);
     return STATUS_OK;
 }

@@ -16,8 +16,9 @@
 
 #include <stdbool.h>
 
-#include "results/results.h"
+#include "base/log.h"
 #include "base/status.h"
+#include "results/results.h"
 
 enum { JOURNAL_FORMAT = 1 };
 
@@ -74,6 +75,10 @@ enum status journal_read(const char *path, struct results **results, bool *torn,
  * records each is parsed once. */
 enum status journal_index(const char *path, struct results **results, bool *torn,
                           struct error *error);
+
+/* Warns of a torn last line, and of records that were left out with their device. */
+void journal_tell_left_out(const char *path, bool torn, const struct results *results,
+                           const struct log *log);
 
 enum { JOURNALS_PATH = 64 };
 

@@ -169,9 +169,7 @@ static enum status read_earlier(const struct outputs *outputs, const char *setti
     enum status status = journal_read(outputs->journal, &earlier, &torn, error);
     if (status)
         return status;
-    if (torn)
-        log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out",
-                  outputs->journal);
+    journal_tell_left_out(outputs->journal, torn, earlier, log);
     status = check_settings(outputs, earlier, settings, error);
     if (status)
         results_destroy(earlier);

@@ -120,8 +120,7 @@ static enum status publish_journal(const struct publication *publication, const 
                              : journal_index(journal, &results, &damage.torn, error);
     if (status)
         return status;
-    if (damage.torn)
-        log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
+    journal_tell_left_out(journal, damage.torn, results, log);
     status = publish(results, publication, netcdf, log, summary, error);
     results_destroy(results);
     if ((status && status != STATUS_FAILED) || damage.count == 0)

@@ -40,7 +40,7 @@ static const struct field session_fields[] = {
     S(hostname, FIELD_TEXT, "1", "host of rank 0"),
     S(mpi, FIELD_TEXT, "1", "MPI library"),
     S(ranks, FIELD_INTEGER, "1", "MPI ranks"),
-    S(start_time, FIELD_DOUBLE, "seconds since 1970-01-01T00:00:00Z", "start"),
+    FIELD_OF_DATE(struct session, start_time, "start"),
     {0},
 };
 
@@ -337,7 +337,9 @@ static bool slots_grow(struct indexed_results *owner)
     enum { FIRST = 64 };
     if (2 * (owner->results.row_count + 1) <= owner->slot_count)
         return true;
-    size_t count = owner->slot_count ? 2 * owner->slot_count : FIRST;
+    size_t count = owner->slot_count ? owner->slot_count : FIRST;
+    while (count < 2 * (owner->results.row_count + 1))
+        count *= 2;
     size_t *slots = calloc(count, sizeof *slots);
     if (!slots)
         return false;
@@ -373,6 +375,28 @@ enum status results_add_record(struct results *results, const char *text, size_t
     return STATUS_OK;
 }
 
+/* A row that failed with its device, on any rank, has no key. */
+void results_settle(struct results *results)
+{
+    struct indexed_results *owner = (struct indexed_results *)results;
+    size_t kept = 0;
+    for (size_t i = 0; i < results->row_count; ++i) {
+        struct row *row = &results->rows[i];
+        if (results_device(results, row->device_key) >= 0 ||
+            (!row->device_key[0] && row->status != RECORD_MEASURED)) {
+            results->rows[kept++] = *row;
+            continue;
+        }
+        ++results->without_device;
+        snprintf(results->missing_key, sizeof results->missing_key, "%s", row->device_key);
+        row_clear(row);
+    }
+    results->row_count = kept;
+    free(owner->slots); /* their rows have moved */
+    owner->slots = NULL;
+    owner->slot_count = 0;
+}
+
 enum status results_attach(struct results *results, const char *journal, int fd,
                            struct error *error)
 {
@@ -390,7 +414,11 @@ static enum status line_decode(const char *line, size_t length, struct record *r
     if (members_find(line, length, &entry, 1) && entry.value)
         object = json_loadb(entry.value, entry.length, 0, NULL);
     enum status status = record_decode(object, record, error);
+    if (status == STATUS_OK)
+        status = record_check(record, error);
     json_decref(object);
+    if (status)
+        record_clear(record);
     return status;
 }
 
@@ -421,13 +449,40 @@ static int compare_devices(const void *a, const void *b)
     return strverscmp(x->key, y->key);
 }
 
+/* Each session describes all its devices, also those for which it had nothing to measure. Without
+ * memory all stay. */
+static void leave_out_repeated(struct results *results)
+{
+    size_t count = results->device_count, kept = 0;
+    bool *has_rows = calloc(2 * count + 1, sizeof *has_rows);
+    if (!has_rows)
+        return;
+    bool *repeated = has_rows + count;
+    for (size_t i = 0; i < results->row_count; ++i) {
+        int64_t at = results_device(results, results->rows[i].device_key);
+        if (at >= 0)
+            has_rows[at] = true;
+    }
+    for (size_t i = 0; i < count; ++i)
+        for (size_t j = 0; !has_rows[i] && j < count; ++j)
+            repeated[i] |=
+                (has_rows[j] || j > i) && device_same(&results->devices[i], &results->devices[j]);
+    for (size_t i = 0; i < count; ++i)
+        if (!repeated[i])
+            results->devices[kept++] = results->devices[i];
+    results->device_count = kept;
+    free(has_rows);
+}
+
 void results_order_devices(struct results *results)
 {
     const struct indexed_results *owner = (const struct indexed_results *)results;
+    leave_out_repeated(results);
     if (results->device_count > 1)
         qsort(results->devices, results->device_count, sizeof *results->devices, compare_devices);
+    json_object_clear(owner->devices);
     for (size_t i = 0; i < results->device_count; ++i)
-        json_integer_set(json_object_get(owner->devices, results->devices[i].key), (json_int_t)i);
+        index_row(owner->devices, results->devices[i].key, i);
 }
 
 int64_t results_device(const struct results *results, const char *key)

@@ -63,6 +63,9 @@ struct results {
     size_t device_count;
     struct row *rows; /* one per configuration (and device, with distribute = replicate) */
     size_t row_count;
+    /* What results_settle has left out: how many records, and the key of one. */
+    size_t without_device;
+    char missing_key[sizeof((struct device *)0)->key];
 };
 
 struct results *results_create(void);          /* NULL without memory */
@@ -78,6 +81,10 @@ enum status results_add_device(struct results *results, const struct device *dev
 enum status results_add_record(struct results *results, const char *text, size_t length,
                                struct place place, struct error *error);
 
+/* After the last record: leaves out those of a device that nothing describes. They have neither
+ * identity nor roofs, so that a resumed sweep measures them again. */
+void results_settle(struct results *results);
+
 /* The file in which the rows' places are, and its name for errors. It takes over the descriptor. */
 enum status results_attach(struct results *results, const char *journal, int fd,
                            struct error *error);
@@ -87,7 +94,8 @@ enum status results_attach(struct results *results, const char *journal, int fd,
 enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
 
-/* Puts the devices, which were added as they arrived, in the order of sessions and ranks. */
+/* Puts the devices, which were added as they arrived, in the order of sessions and ranks. Of the
+ * entries of one device those without rows are left out; if none has rows, all but the last. */
 void results_order_devices(struct results *results);
 
 /* Index into devices, or -1. */

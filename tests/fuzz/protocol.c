@@ -36,6 +36,10 @@ static void report_check(struct reply *reply)
     bool torn;
     int fd = mkstemp(path);
     FILE *stream = fopen("/dev/null", "w");
+    strcpy(reply->device.uuid, "u");
+    memcpy(reply->device.key, reply->record.device_key, sizeof reply->device.key);
+    if (!*reply->device.key)
+        strcpy(reply->device.key, "k");
     if (fd < 0 || !stream || journal_open(path, JOURNAL_REPLACE, &journal, &error) ||
         journal_append(journal, "device", device_encode(&reply->device), &error) ||
         (reply->kind == REPLY_RECORD &&

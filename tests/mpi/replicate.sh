@@ -15,6 +15,7 @@ uuids = data["device_uuid"][:][data["config_device"][:]]
 pairs = set(zip(data["config_hash"][:], uuids))
 assert len(uuids) == len(pairs) == 4 * ranks, (len(uuids), len(pairs))
 assert len(set(uuids)) == ranks, uuids
+assert len(data["device_uuid"]) == ranks, data["device_uuid"][:]
 ' "$1"
 }
 each $ranks
@@ -25,3 +26,12 @@ mv fewer shared.nc.journal
 expect 0 run $ranks --resume sweep.ini -o shared.nc
 each $ranks
 [ "$(grep -c '"kind":"record"' shared.nc.journal)" = $((4 * ranks)) ] || fail "a row is there twice"
+# Nothing to do is nothing done: no roofs, no session.
+cp shared.nc.journal before
+expect 0 run $ranks --resume sweep.ini -o shared.nc
+cmp before shared.nc.journal || fail "a complete journal has grown"
+# The line of a device is gone, perhaps because it was damaged: its rows are measured again.
+grep -v "\"kind\":\"device\".*/$((ranks - 1))\"" before >shared.nc.journal
+expect 0 run $ranks --resume sweep.ini -o shared.nc
+says "4 rows are left out, because no line describes their device"
+each $ranks

@@ -213,6 +213,7 @@ char *record_text(const char *configuration, int rank, enum record_status status
     strcpy(record.config_hash, "what a worker says");
     snprintf(record.device_key, sizeof record.device_key, "session/%d", rank);
     record.status = status;
+    record.time_median = status == RECORD_MEASURED ? 0.1 : NAN;
     json_t *object = record_encode(&record);
     record_patch(object, "mood", json_integer(7));
     char *text = json_dumps(object, JSON_COMPACT);

@@ -77,15 +77,14 @@ const struct record *record_of(const struct results *results, size_t row)
     return &record;
 }
 
-/* A measured record that `number` and `device_key` identify. */
 json_t *record_entry(int number, const char *device_key, double time)
 {
     struct record record;
     record_init(&record);
-    snprintf(record.config_hash, sizeof record.config_hash, "%032d", number);
     snprintf(record.configuration, sizeof record.configuration, "lstm batch=%d", number);
+    config_text_hash(record.configuration, record.config_hash);
     snprintf(record.device_key, sizeof record.device_key, "%s", device_key);
-    record.status = RECORD_MEASURED;
+    record.status = *device_key ? RECORD_MEASURED : RECORD_FAILED;
     record.time_median = time;
     return record_encode(&record);
 }
@@ -124,6 +123,6 @@ void write_records(const char *path, int count)
 {
     struct journal *journal = open_journal(path, JOURNAL_CREATE);
     for (int i = 1; i <= count; ++i)
-        append(journal, "record", record_entry(i, "s1-0", i));
+        append(journal, "record", record_entry(i, "", i));
     journal_close(journal);
 }

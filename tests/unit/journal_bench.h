@@ -18,7 +18,7 @@ struct results *read_journal(const char *path, bool *torn);
 /* Fetched from where it is; until the next call. */
 const struct record *record_of(const struct results *results, size_t row);
 
-/* A measured record that `number` and `device_key` identify. */
+/* A measured record that `number` and `device_key` identify; without a device, one that failed. */
 json_t *record_entry(int number, const char *device_key, double time);
 json_t *device_entry(const char *key, const char *uuid);
 

@@ -340,6 +340,22 @@ static inline struct results *sample_read(const char *path)
     return results;
 }
 
+/* A line for the device of each. */
+static inline void sample_describe(const char *path, const struct record *records, size_t count)
+{
+    struct journal *journal;
+    struct error error;
+    assert_ok(journal_open(path, JOURNAL_RESUME, &journal, &error), &error);
+    for (size_t i = 0; i < count; ++i) {
+        struct device device;
+        device_init(&device);
+        memcpy(device.key, records[i].device_key, sizeof device.key);
+        snprintf(device.uuid, sizeof device.uuid, "GPU of %.80s", device.key);
+        sample_append(journal, "device", device_encode(&device));
+    }
+    journal_close(journal);
+}
+
 /* Results of these records, through a journal that is gone by then. */
 static inline struct results *results_of(struct record *records, size_t count)
 {
@@ -347,6 +363,7 @@ static inline struct results *results_of(struct record *records, size_t count)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
+    sample_describe(path, records, count);
     sample_add(path, records, count);
     struct results *results = sample_read(path);
     unlink(path);

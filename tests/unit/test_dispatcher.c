@@ -362,7 +362,7 @@ static void expect_rows(struct scene *scene, size_t count)
     const struct bench *bench = &scene->bench;
     struct results *rows = bench_rows(&scene->bench);
     EXPECT(rows->row_count == count);
-    EXPECT(resume_missing(bench->plan, rows) == bench->plan->count - count);
+    EXPECT(resume_missing(bench->plan, rows, NULL, 0) == bench->plan->count - count);
     results_destroy(rows);
 }
 

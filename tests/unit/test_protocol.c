@@ -295,7 +295,12 @@ static void wrong_replies_are_refused(void **state)
                                         "{\"reply\":\"record\",\"record\":{}}",
                                         "{\"reply\":\"roof\",\"roof\":{\"bandwidth\":\"much\"}}",
                                         "{\"reply\":\"roof\",\"roof\":{\"bandwidth\":-1e308}}",
-                                        "{\"reply\":\"device\",\"device\":{\"memory\":-1}}",
+                                        "{\"reply\":\"roof\",\"roof\":{\"name\":\"dram read\"}}",
+                                        "{\"reply\":\"device\",\"device\":{}}",
+                                        "{\"reply\":\"device\",\"device\":{\"uuid\":\"u\","
+                                        "\"memory\":-1}}",
+                                        "{\"reply\":\"device\",\"device\":{\"uuid\":\"u\","
+                                        "\"roofs\":[{\"name\":\"dram read\"}]}}",
                                         "{\"reply\":\"record\",\"record\":{\"status\":\"measured\","
                                         "\"time_median\":-1e308}}",
                                         "{\"reply\":\"record\",\"record\":{\"status\":\"measured\","
@@ -320,10 +325,10 @@ static void a_record_is_kept_as_it_came(void **state)
     struct error error;
     reply_init(&reply);
     assert_int_equal(
-        reply_decode("{\"reply\":\"record\",\"record\":{\"status\":\"measured\",\"mood\":7}}",
-                     &reply, &error),
+        reply_decode("{\"reply\":\"record\",\"record\":{\"status\":\"failed\",\"mood\":7}}", &reply,
+                     &error),
         STATUS_OK);
-    assert_int_equal(reply.record.status, RECORD_MEASURED);
+    assert_int_equal(reply.record.status, RECORD_FAILED);
     assert_int_equal(json_integer_value(json_object_get(reply.record_json, "mood")), 7);
     reply_clear(&reply);
     assert_null(reply.record_json);

@@ -150,9 +150,9 @@ static void test_formats(void **state)
         lines += *c == '\n';
     assert_int_equal(lines, 301);
     assert_int_equal(strncmp(csv, "name,device,time_s,", 19), 0);
-    assert_non_null(strstr(csv, "\n\"lstm batch=1\",,,,"));
+    assert_non_null(strstr(csv, "\n\"lstm batch=1\",0,,,"));
     assert_non_null(strstr(csv, ",\"failed\",\"a \"\"quoted\"\", | and?broken\","));
-    assert_non_null(strstr(csv, "\n\"lstm batch=2\",,1.25e-05,"));
+    assert_non_null(strstr(csv, "\n\"lstm batch=2\",0,1.25e-05,"));
 
     json_t *rows = json_loads(json, 0, NULL);
     assert_int_equal(json_array_size(rows), 300);
@@ -166,7 +166,7 @@ static void test_formats(void **state)
 
     assert_int_equal(strncmp(markdown, "| configuration | device | time | +-, % |", 40), 0);
     assert_non_null(strstr(markdown, "\n|---|---:|"));
-    assert_non_null(strstr(markdown, "\n| lstm batch=300 | - | 12.5 us |"));
+    assert_non_null(strstr(markdown, "\n| lstm batch=300 | #0 | 12.5 us |"));
     free(csv);
     free(json);
     free(markdown);

@@ -104,11 +104,52 @@ static void test_order_of_devices(void **state)
     results_destroy(results);
 }
 
+/* Of the entries of a device those without rows go, but for one. */
+static void test_device_is_one_entry(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *uuid;
+        bool has_row, stays;
+    } entries[] = {
+        {"s1/0", "GPU-0", true, true},   {"s1/1", "GPU-1", false, false}, {"s1/2", "", false, true},
+        {"s2/0", "GPU-0", false, false}, {"s2/1", "GPU-1", false, true},  {"s2/2", "", false, true},
+        {"s3/0", "GPU-0", true, true},
+    };
+    const size_t count = sizeof entries / sizeof *entries;
+    struct results *results = results_create();
+    struct error error;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; ++i) {
+        struct device device;
+        char text[200];
+        device_init(&device);
+        strcpy(device.key, entries[i].key);
+        strcpy(device.uuid, entries[i].uuid);
+        assert_ok(results_add_device(results, &device, &error), &error);
+        snprintf(text, sizeof text,
+                 "{\"status\":\"failed\",\"config_hash\":\"%zu\",\"device_key\":\"%s\"}", i,
+                 entries[i].key);
+        if (entries[i].has_row)
+            assert_ok(results_add_record(results, text, strlen(text), (struct place){0}, &error),
+                      &error);
+    }
+    results_order_devices(results);
+    for (size_t i = 0; i < count; ++i) {
+        assert_int_equal(results_device(results, entries[i].key),
+                         entries[i].stays ? (int64_t)kept : -1);
+        kept += entries[i].stays;
+    }
+    assert_int_equal(results->device_count, kept);
+    results_destroy(results);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_order_of_devices),
+        cmocka_unit_test(test_device_is_one_entry),
         cmocka_unit_test(test_node_spreads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
