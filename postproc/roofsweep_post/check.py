@@ -5,12 +5,12 @@ import re
 import numpy as np
 
 from . import verdicts
-from .dataset import load
+from .dataset import load, opened, read
 from .devices import Devices
-from .frames import head_line, roofs, rows, short_texts
+from .frames import ROOFS, ROWS, head_line, roofs, rows, short_texts
 from .selection import choose, column, hint, number
 from .targets import FIGURE, Ini, Kinds, Targets
-from .texts import PREFIXES, Refused, percent, plain, scaled
+from .texts import PREFIXES, Refused, listed, percent, plain, scaled
 
 HELP = "does every device reach its targets: PASS or FAIL for each"
 DESCRIPTION = """Holds the devices of a result file against targets, an INI file. Only slower fails.
@@ -31,7 +31,7 @@ each row must reach each variable: a time at most, all else at least:
     roof_fraction = 40 % +- 10 %
 
 Every model in the file needs a section, if an empty one. A row that failed is a failure of its device.
-Exit status: 0 all pass, 1 a device fails, 2 the file or the targets cannot be read."""
+Exit status: 0 all pass, 1 a device fails, 2 the file or the targets cannot be read, or the file is damaged."""
 
 REFERENCE = re.compile(FIGURE.pattern + r"(?: *\+- *(\d+(?:\.\d+)?) *%)?")
 UNITS = {"s": "s", "byte s-1": "B/s", "s-1": "FLOP/s", "1": "%"}
@@ -40,7 +40,9 @@ EXAMPLES = {"s": "16.2 us", "B/s": "2.5 TB/s", "FLOP/s": "500 TFLOP/s", "%": "40
 
 def add_options(parser):
     parser.add_argument("file", help="result file of roofsweep")
-    parser.add_argument("-t", "--targets", metavar="FILE", required=True, help="what shall be reached")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("-t", "--targets", metavar="FILE", help="what shall be reached")
+    what.add_argument("--integrity", action="store_true", help="read every variable, and verify its checksums, instead")
     verdicts.add_options(parser)
 
 
@@ -146,7 +148,7 @@ def judged(data, targets, references):
         judge_roofs(all_roofs[all_roofs["place"] == place], all_roofs, targets, model, verdict)
         own = table[table["place"] == place]
         references.judge(own[own["status"] == "measured"], model, verdict)
-        failed = own[own["status"] == "failed"]
+        failed = own[~own["status"].isin(["measured", "skipped"])]
         if len(failed):
             verdict.reasons.append(f"{len(failed)} rows failed, the first: {failed['error'].iloc[0]}")
         if model not in targets.by_model:
@@ -158,8 +160,22 @@ def judged(data, targets, references):
     return found
 
 
+def print_integrity(path):
+    """Reads all variables whole, which verifies their checksums; Refused if one cannot be read."""
+    with opened(path) as raw:
+        sums = sum(bool(variable.encoding.get("fletcher32")) for variable in raw.variables.values())
+        found, faults = read(raw)
+    if faults:
+        raise Refused(f"{path}: damaged: {listed(f'{name} ({why})' for name, why in faults.items())}")
+    none = "the file has no checksums, so that a changed value is not noticed"
+    print(f"{plain(path)}: {len(found)} variables can be read; " + (f"the checksums of {sums} hold" if sums else none))
+    return 0
+
+
 def run(options):
-    data = load(options.file)
+    if options.integrity:
+        return print_integrity(options.file)
+    data = load(options.file, ROWS + ROOFS)
     targets = Targets(options.targets, Kinds(data, roofs(data)))
     found = judged(data, targets, References(options.targets, data))
     if not options.quiet:

@@ -9,7 +9,7 @@ from . import verdicts
 from .arguments import whole
 from .dataset import load
 from .deviations import THRESHOLD, judged
-from .frames import kind_order, roofs, rows, short_texts
+from .frames import ROOFS, ROWS, kind_order, roofs, rows, short_texts
 from .texts import Refused, listed, percent, plain, scaled, share, table
 
 HELP = "which device is slower than its neighbours, or than last time"
@@ -253,7 +253,7 @@ def run(options):
     if len({os.path.realpath(path) for path in options.files}) < len(options.files):
         raise Refused("a file is named twice")
     threshold, across = options.threshold / 100, options.across_models
-    files = [load(path) for path in options.files]
+    files = [load(path, ROWS + ROOFS) for path in options.files]
     devices, all_roofs, all_times = all_devices(files), roof_table(files), time_table(files)
     usable = all_roofs[all_roofs["usable"]]
     roofs_found = judged(medians(usable, "key"), threshold, across).dropna(subset="deviation")

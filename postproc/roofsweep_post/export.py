@@ -28,7 +28,13 @@ def devices(files):
     return pandas.concat(tables, ignore_index=True)
 
 
-TABLES = {"rows": all_rows, "roofs": roofs, "kernels": kernels, "devices": devices}
+# {word: (table, what it needs)}
+TABLES = {
+    "rows": (all_rows, ()),
+    "roofs": (roofs, ["device_roof_device"]),
+    "kernels": (kernels, ["kernel_config"]),
+    "devices": (devices, ()),
+}
 
 
 def markdown(table):
@@ -79,7 +85,8 @@ def add_options(parser):
 
 
 def run(options):
-    table = TABLES[options.table]([load(path) for path in options.files])
+    build, needs = TABLES[options.table]
+    table = build([load(path, needs) for path in options.files])
     table = selection.choose(table, options.where)
     if options.columns:
         names = [selection.column(table, name) for name in options.columns.split(",")]

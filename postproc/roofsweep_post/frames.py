@@ -9,13 +9,17 @@ import numpy as np
 import pandas
 
 from .columns import MEANINGS
-from .dataset import parameters
+from .dataset import INVALID, parameters
 from .texts import plain
 
 # The variables of a roof's value, of which it has one, and how their units are shown.
-VALUES = ["bandwidth", "performance", "time"]
-UNITS = {"byte s-1": "B/s", "s-1": "FLOP/s", "s": "s"}
-DOUBTFUL = ["above-theory", "contradicted"]  # verdicts of roofs that are kept and not used
+VALUES = {"bandwidth": "B/s", "performance": "FLOP/s", "time": "s"}
+DOUBTFUL = ["above-theory", "contradicted", INVALID]  # verdicts of roofs that are kept and not used
+# What commands need of a file, see load().
+DEVICES = ("device_hostname", "device_uuid", "device_model")
+ROWS = ("configuration", "config_hash", "label", "status", "time_median", "config_device", *DEVICES)
+ROOFS = ("device_roof_name", "device_roof_device", "device_roof_condition", "device_roof_verdict", *DEVICES)
+KERNELS = ("kernel_config", "kernel_name", "kernel_time")
 
 
 def several(data):
@@ -82,8 +86,6 @@ def kernel_names(data):
 def rows_of(data):
     table = flat(data, "config").assign(time_notch=notch(data))
     table["config"] = range(len(table))
-    if "config_precision" not in table:  # a file of roofs alone
-        table["config_precision"] = ""
     device = data["config_device"].fillna(-1).values.astype(int)
     ceilings = flat(data, "device").reindex(device).reset_index(drop=True)
     levels = data.indexes["memory_level"]
@@ -96,7 +98,7 @@ def rows_of(data):
             own = (table["unit"] == unit) & (table["config_precision"] == precision)
             table.loc[own, "peak"] = ceilings.loc[own, f"device_peak_{unit}_{precision}"]
     for name, own in [("bandwidth", "bandwidth_roof"), ("peak", "compute_roof")]:  # of the row's directions and clock
-        table[name] = table[own].fillna(table[name]) if own in table else table[name]
+        table[name] = table[own].fillna(table[name])
     table["model"], table["device_kind"] = ceilings["device_model"].fillna(""), ceilings["device_kind"].fillna("")
     first = places(data)
     table["place"] = [first[number] if number >= 0 else -1 for number in device]
@@ -130,12 +132,12 @@ def roofs_of(data):
         for line in table[ratios].to_numpy()
     ]
     table["value"], table["unit"] = np.nan, ""
-    for name in VALUES:
+    for name, unit in VALUES.items():
         measured = table[name].notna()
         table.loc[measured, "value"] = table[name]
-        table.loc[measured, "unit"] = UNITS[data[f"device_roof_{name}"].attrs["units"]]
+        table.loc[measured, "unit"] = unit
     # Of some precisions the file says "(int8: operations)": those are no FLOPs.
-    operations = re.findall(r"(\w+): operations", data["device_roof_performance"].attrs["long_name"])
+    operations = re.findall(r"(\w+): operations", data["device_roof_performance"].attrs.get("long_name", ""))
     precision = table["name"].str.split().str[0]
     table.loc[table["performance"].notna() & precision.isin(operations), "unit"] = "OP/s"
     table["usable"] = table["value"].notna() & ~table["verdict"].isin(DOUBTFUL)

@@ -18,7 +18,7 @@ import numpy as np
 
 from .arguments import same
 from .dataset import COORDINATES, FORMAT_VERSION
-from .texts import Refused, plain
+from .texts import Refused, say
 
 HELP = "several result files as one"
 DESCRIPTION = """Writes the file that one sweep over all devices of these files would have written.
@@ -63,10 +63,6 @@ def add_options(parser):
     parser.add_argument("-o", "--output", metavar="FILE", required=True)
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     parser.add_argument("--newest", action="store_true", help="of a row in several files, take that measured last")
-
-
-def say(text):
-    print(f"roofsweep-post: {plain(text)}", file=sys.stderr)
 
 
 def natural(text):

@@ -55,11 +55,12 @@ def default_output(options):
 
 def run(options):
     from . import figures
+    from .figures.scene import NEEDS
 
     output = options.output
     if os.path.splitext(output)[1][1:] not in FORMATS:
         raise Refused(f"--output {output}: its name ends in none of {', '.join(FORMATS)}")
-    files = [load(path) for path in options.files]
+    files = [load(path, getattr(figures.KINDS[options.kind], "NEEDS", NEEDS)) for path in options.files]
     names = ("where", "series", "by", "level", "width", "annotate", "labels")
     axes = figures.draw(files, options.kind, **{name: getattr(options, name) for name in names})
     save(axes[0].figure, output)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .dataset import load
 from .devices import Devices
-from .frames import DOUBTFUL, head_line, roofs
+from .frames import DOUBTFUL, ROOFS, head_line, roofs
 from .targets import Kinds, Targets, middle, of_theory
 from .texts import Refused, percent, scaled, share, table
 
@@ -250,7 +250,7 @@ def print_device(number, rows, devices, targets, kinds):
 
 
 def run(options):
-    data = load(options.file)
+    data = load(options.file, ROOFS)
     rows, devices = roofs(data), Devices(data)
     kinds = Kinds(data, rows)
     targets = Targets(options.targets, kinds)

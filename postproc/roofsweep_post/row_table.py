@@ -4,7 +4,7 @@ from . import selection
 from .advice import advise
 from .arguments import whole
 from .dataset import load
-from .frames import rows, short_texts
+from .frames import ROWS, rows, short_texts
 from .texts import scaled, share, table
 
 HELP = "configurations: time, noise, what limits them, what to try"
@@ -43,7 +43,7 @@ def add_options(parser):
 
 
 def run(options):
-    found = selection.choose(rows([load(path) for path in options.files]), options.where)
+    found = selection.choose(rows([load(path, ROWS) for path in options.files]), options.where)
     column, ascending = SORTS[options.sort]
     found = found.sort_values(column, ascending=ascending, kind="stable") if column else found
     found = found.assign(text=short_texts(found)).head(options.most)

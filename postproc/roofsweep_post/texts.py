@@ -1,6 +1,7 @@
 """Words and figures for people: plain texts, scaled values, tables of text."""
 
 import re
+import sys
 
 import numpy as np
 
@@ -19,6 +20,11 @@ class Refused(Exception):
 def plain(text):
     """A text as a terminal or a figure may show it. Texts of a file are so once it is loaded; paths are not."""
     return UNSEEN.sub("?", str(text))
+
+
+def say(text):
+    """A line of this program on standard error."""
+    print(f"roofsweep-post: {plain(text)}", file=sys.stderr)
 
 
 def scaled(value, unit):

@@ -23,7 +23,7 @@ def main():
     plot.save = lambda figure, path: drawn.append(figure)
     wrong = []
     for name, _, arguments in gallery():
-        assert cli.main(["plot", *arguments.split(), "--output", f"{name}.png"]) == 0, name
+        assert cli.run(["plot", *arguments.split(), "--output", f"{name}.png"]) == 0, name
         try:
             with style.settings():
                 readable.check(drawn[-1])

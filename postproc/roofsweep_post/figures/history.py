@@ -8,13 +8,14 @@ import pandas
 
 from ..compare import medians, roof_table
 from ..deviations import judged
-from ..frames import several
+from ..frames import ROOFS, several
 from ..selection import choose
 from ..texts import Refused, listed, percent
 from . import frame, marks, nodes, style
 
 HELP = "roofs of one device over its sessions, in per cent of the first (--where uuid=... chooses the device)"
 PANELS, HEIGHT = 1, {"column": 2.2, "page": 2.8}
+NEEDS = ROOFS
 MOST_NAMED = 12
 MOST_LEVEL = 4  # dates that stand beside each other; more are slanted
 
@@ -47,7 +48,6 @@ def build(data, where=(), **_):
     files = several(data)
     table = choose(roof_table(files), where)
     table = table[table["usable"]]
-    table = table if "start_time" in table else table.assign(start_time=pandas.NaT)
     starts = session_starts(table, files)
     table = table.assign(session=[*zip(table["file"], table["device"])])
     table = only_device(table, ", ".join(data.attrs["path"] for data in files))

@@ -2,12 +2,15 @@
 
 import numpy as np
 
+from ..frames import KERNELS
 from ..texts import Refused
 from . import classic, frame, marks, style
 from .kernel_rows import MOST, kernel_rows, key_text, left_out, letters, row_names
+from .scene import NEEDS as SCENE
 
 HELP = "kernels of the chosen rows on the Roofline, area by share of time (needs kernels = yes)"
 PANELS, HEIGHT = 1, {"column": 2.6, "page": 3.6}
+NEEDS = (*SCENE, *KERNELS)
 AREA = 160  # square points, of a kernel that takes all of the time
 CORNERS = 1.4  # how far a symbol reaches, a diamond the farthest, in sides of a square of its area
 

@@ -3,11 +3,13 @@
 import numpy as np
 from matplotlib.patches import Patch, Rectangle
 
+from ..frames import ROOFS
 from . import frame, nodes, style
 
 HELP = "devices x roofs, in per cent of the median of the model; the slow ones are framed and named"
 build = nodes.roof_nodes
 PANELS, HEIGHT = 1, {"column": 2.0, "page": 2.0}
+NEEDS = ROOFS
 LINE = 0.095  # inches, of one roof
 CELL = 0.5  # inches, of a device's name that is not turned
 PALE = 0.3  # of what is within the noise

@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 
 from ..dataset import parameters
-from ..frames import ceilings, rows, several
+from ..frames import ROWS, ceilings, rows, several
 from ..levels import at_levels, with_bandwidths
 from ..selection import choose, column
 from ..texts import Refused
@@ -18,6 +18,7 @@ from . import style
 CROSSED = ["config_precision", "pass", "config_implementation", "config_algorithm", "layout", "cache"]
 # What else distinguishes rows, if it differs.
 SOURCES = ["model", "file"]
+NEEDS = (*ROWS, "performance", "unit", "config_precision")  # of a file, see load()
 DEVICE_FILLS = ["closed", "open", "left", "bottom"]  # of devices that are told apart
 
 

@@ -3,12 +3,14 @@
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from ..frames import ROWS
 from ..texts import percent
 from . import frame, marks, nodes, style
 
 HELP = "configurations of a `replicate` sweep, or of several files: each device's speed against its reference"
 build = nodes.time_nodes
 PANELS, HEIGHT = 1, {"column": 2.0, "page": 2.4}
+NEEDS = ROWS
 MOST_EXPLAINED = 5  # slow configurations in the caption
 MOST_SERIES = 12  # devices with a symbol of their own; of more, only the slow ones have one
 

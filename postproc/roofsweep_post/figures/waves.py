@@ -3,12 +3,15 @@
 import numpy as np
 from matplotlib.patches import Patch
 
+from ..frames import KERNELS
 from ..texts import Refused
 from . import frame, style
 from .kernel_rows import MOST, kernel_rows, key_text, left_out, letters, row_names
+from .scene import NEEDS as SCENE
 
 HELP = "waves of blocks of each kernel, and the share of the last one that stays empty"
 PANELS, HEIGHT = 1, {"column": 2.6, "page": 2.8}
+NEEDS = (*SCENE, *KERNELS)
 LETTER, RIGHT = 0.048, 0.55  # inches: of a letter at a tick, and of what stands beside the bars
 LOST = "Lost is what the last wave leaves empty, as a share of all waves"
 

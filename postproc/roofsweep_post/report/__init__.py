@@ -9,6 +9,7 @@ import re
 
 from ..arguments import write
 from ..dataset import load
+from ..frames import ROOFS, ROWS
 from ..texts import Refused, plain
 from .content import content
 
@@ -62,6 +63,6 @@ def default_output(options):
 
 
 def run(options):
-    write(options.output, page([load(name) for name in options.files]))
+    write(options.output, page([load(name, ROWS + ROOFS) for name in options.files]))
     print(plain(options.output))
     return 0

@@ -1,0 +1,213 @@
+"""Damaged result files must end in a table or in one line of text, never in a traceback.
+
+Usage: fuzz.py SECONDS [SEED] [CASE]. A case is a file, and some commands that read it. Its variables or attributes are
+removed, of another type or dimension, or absurd; every eighth has flipped bits, and is read by processes that may die.
+The same seed makes the same cases, as many as time allows. CASE runs that one alone, and shows what it prints."""
+
+import contextlib
+import io
+import itertools
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+
+try:
+    import netCDF4  # noqa: F401
+    import numpy as np
+    from matplotlib import pyplot as plt
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "postproc"))
+from roofsweep_post import cli, dataset, export  # noqa: E402
+from roofsweep_post.figures import KINDS  # noqa: E402
+
+TARGETS = """[NVIDIA H200]
+dram triad = 4.28 TB/s
+fp16 tensor wgmma = 90 %
+[NVIDIA H200 | one]
+where = cache=cold
+time_median = 1 s
+"""
+QUICK = [
+    *("rows A", "rows A --advice --sort roof", "rows A B --where cache=hot", "rows A --where batch>=16 --sort noise"),
+    *("roofs A", "roofs A --device 0", "roofs A --targets targets.ini", "roofs A --device 1 --targets targets.ini"),
+    *("compare A", "compare A B", "compare A B --quiet --json v.json --junit v.xml", "compare B A --across-models"),
+    *("check A --targets targets.ini --quiet", "check A --targets targets.ini --junit v.xml", "check A --integrity"),
+    *(f"export A --table {table} --format {form}" for table in export.TABLES for form in export.FORMATS),
+]
+SLOW = [
+    *(f"plot {kind} A --output f.svg" for kind in KINDS),
+    *("plot history A B --output f.svg", "plot classic A --level all --output f.svg", "plot strip A B --output f.svg"),
+    *("report A --output r.html", "merge A golden.nc --output m.nc --overwrite --newest"),
+]
+TEXTS = ["", " ", "a" * 100_000, "$x_{", "$\\frac{a}{b}$", "=1", "a 'b", "\x1b[31m", "0", "nan", "measured", "a\tb|c=d"]
+NUMBERS = [0, -1, 1, 5, 99, 2**31, 2**62, -(2**62), 1e-308, 1e308, -1e308, np.inf, -np.inf, np.nan]
+OPENED, READ = dataset.opened, dataset.read
+ENDED = "ended"  # inside of HDF5
+
+
+def base_files():
+    """Small files in memory: the golden sample, and a node of four GPUs with some of its rows."""
+    subprocess.run(["ncgen", "-4", "-o", "golden.nc", ROOT / "tests/data/golden.cdl"], check=True)
+    pathlib.Path("targets.ini").write_text(TARGETS)
+    golden, node = (dataset.opened(path).load() for path in ("golden.nc", ROOT / "tests/data/node_4xh200.nc"))
+    rows = slice(0, 12)
+    own = np.flatnonzero(node["kernel_config"].values < rows.stop)
+    return [golden, node.isel(config=rows, kernel=own, device_roof=slice(None, None, 4))]
+
+
+def as_other_type(choose, values):
+    if values.dtype.kind in "OU":
+        return choose.choice([np.full(values.shape, 0.5), np.full(values.shape, 3, "i1")])
+    return choose.choice([values.astype(str).astype(object), values.astype("f4"), np.nan_to_num(values).astype("i2")])
+
+
+def change_attribute(choose, attributes):
+    if not attributes:
+        return
+    name = choose.choice(sorted(attributes))
+    others = [choose.choice(TEXTS), choose.choice(NUMBERS), np.array([1.5, 2.5]), np.array([3], "i1")]
+    attributes[name] = choose.choice(others)
+    if choose.random() < 0.3:
+        del attributes[name]
+
+
+def change_variable(choose, data, name):
+    """The dataset with another variable."""
+    how = choose.choice(["gone", "type", "dims", "value", "values", "attribute"])
+    values, dims, attributes = data[name].values.copy(), data[name].dims, data[name].attrs
+    if how == "gone":
+        return data.drop_vars(name)
+    if how == "attribute":
+        change_attribute(choose, attributes)
+    elif how == "type":
+        values = as_other_type(choose, values)
+    elif how == "dims":
+        dims = choose.choice([(), *((dim,) for dim in data.sizes), ("config", "device"), ("device", "sample")])
+        shape = [data.sizes.get(dim, 2) for dim in dims]
+        values = np.resize(values, shape) if values.size else np.zeros(shape)
+    elif values.size:
+        text = values.dtype.kind in "OU"
+        value = choose.choice(TEXTS if text else NUMBERS)
+        values = values.astype(object if text else np.result_type(values.dtype, np.array(value).dtype))
+        values.flat[choose.randrange(values.size) if how == "value" else slice(None)] = value
+    return data.assign({name: (dims, values, attributes)})
+
+
+def changed(choose, base):
+    """A copy with some changes, most of them of what readers ask for."""
+    data = base.copy()
+    for name in data.variables:
+        data[name].attrs = dict(data[name].attrs)
+    for _ in range(choose.choice([1, 1, 1, 2, 5, 40])):
+        known, every = [name for name in data.variables if name in dataset.SHAPES], list(data.variables)
+        if choose.random() < 0.1:
+            change_attribute(choose, data.attrs)
+        elif known:
+            data = change_variable(choose, data, choose.choice(known if choose.random() < 0.8 else every))
+    return data
+
+
+def flipped(choose, source, target):
+    """A copy of a file with some bits the other way around."""
+    data = bytearray(pathlib.Path(source).read_bytes())
+    for _ in range(choose.choice([1, 2, 8, 64])):
+        data[choose.randrange(len(data))] ^= 1 << choose.randrange(8)
+    pathlib.Path(target).write_bytes(data)
+
+
+def feed(own):
+    """Commands read these datasets as if they were files; each is decoded once."""
+    found = {id(data): READ(data) for data in own.values()}
+    dataset.opened = own.__getitem__
+    dataset.read = lambda raw: tuple(map(dict, found[id(raw)]))
+
+
+def in_process(words, shown):
+    """Runs a command in this process: the traceback, or what is wrong with its end; "" if nothing is."""
+    out, err, status = io.StringIO(), io.StringIO(), None
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = cli.run(words)
+    except BaseException:
+        return traceback.format_exc()
+    finally:
+        if shown:
+            print(f"{words}\n{out.getvalue()[-3000:]}{err.getvalue()[-3000:]}exit status {status}")
+    said = err.getvalue().splitlines()
+    right = status in (0, 1, 2, 3) and all(line.startswith("roofsweep-post: ") for line in said)
+    return "" if right and (said or status != 2) else f"exit status {status}: {said}"
+
+
+def by_itself(words, shown):
+    """The same as it is started from a shell, in a fork."""
+    child = os.fork()
+    if child == 0:
+        for number, name in (1, "out"), (2, "err"):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666), number)
+        status = cli.main(words)
+        sys.stdout.flush()
+        os._exit(status)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    said = pathlib.Path("err").read_text(errors="replace")
+    if shown:
+        print(f"{words}\n{said[-3000:]}exit status {status}")
+    wrong = status not in (0, 1, 2, 3) or "Traceback" in said or "`python3 -X dev`" in said
+    return f"{said[-2000:]}\nexit status {status}" if wrong else ENDED * ("ended the process" in said)
+
+
+def run_case(number, seed, bases, figures, shown):
+    """Runs one case; prints what is wrong with it."""
+    choose = random.Random(f"{seed}/{number}")
+    base, bits = choose.choice(bases), number % 8 == 7
+    dataset.opened, dataset.read = OPENED, READ
+    if bits:
+        flipped(choose, "golden.nc", "A")
+        shutil.copy("golden.nc", "B")
+    else:
+        own = {"A": changed(choose, base), "B": base}
+        feed(own)
+    figures["files"] += 1
+    for command in [*choose.sample(QUICK, 3), choose.choice(QUICK + SLOW)]:
+        if command.startswith("merge") and not bits:
+            with contextlib.suppress(Exception):  # xarray cannot write all of them
+                own["A"].to_netcdf("A", engine="netcdf4")
+        wrong = (by_itself if bits else in_process)(command.split(), shown)
+        figures["commands"] += 1
+        if wrong == ENDED:
+            figures["processes that HDF5 ended"] += 1
+        elif wrong:
+            figures["tracebacks"] += 1
+            print(f"case {number} of seed {seed}: {command}\n{wrong}", flush=True)
+        plt.close("all")
+
+
+def main(seconds, seed=1, case=None):
+    warnings.simplefilter("ignore")
+    end, figures = time.monotonic() + float(seconds), Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        bases = base_files()
+        for number in [int(case)] if case else itertools.count():
+            if time.monotonic() > end:
+                break
+            run_case(number, seed, bases, figures, bool(case))
+        os.chdir("/")
+    names = ["files", "commands", "processes that HDF5 ended", "tracebacks"]
+    print(", ".join(f"{figures[name]} {name}" for name in names))
+    return 1 if figures["tracebacks"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
