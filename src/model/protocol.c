@@ -495,8 +495,12 @@ static enum status decode_found(const json_t *object, struct reply *reply, struc
                                                                             : STATUS_OK;
 }
 
-static enum status decode_body(const json_t *object, struct reply *reply, struct error *error)
+/* `length` of the whole line, in bytes. */
+static enum status decode_body(const json_t *object, size_t length, struct reply *reply,
+                               struct error *error)
 {
+    const size_t growth =
+        8; /* at most, of a number written again: 7e-5 is 6.9999999999999994e-05 */
     const json_t *count = json_object_get(object, "count");
     const char *configuration = json_string_value(json_object_get(object, "configuration"));
     const char *status_word = json_string_value(json_object_get(object, "status"));
@@ -520,6 +524,11 @@ static enum status decode_body(const json_t *object, struct reply *reply, struct
     case REPLY_RECORD:
         TRY(record_decode(record, &reply->record, error));
         TRY(record_check(&reply->record, error));
+        if (length > RECORD_BYTES_MAX / growth &&
+            json_dumpb(record, NULL, 0, JSON_COMPACT) > RECORD_BYTES_MAX)
+            return error_set(error, STATUS_SYSTEM,
+                             "a record of %zu bytes, which become more than %d when written again",
+                             length, RECORD_BYTES_MAX);
         reply->record_json = json_incref(record);
         return STATUS_OK;
     case REPLY_TIMED:
@@ -548,7 +557,7 @@ enum status reply_decode(const char *line, struct reply *reply, struct error *er
         status = error_set(error, STATUS_SYSTEM, "unknown reply '%.200s'", line);
     } else {
         reply->kind = (enum reply_kind)kind;
-        status = decode_body(object, reply, error);
+        status = decode_body(object, strlen(line), reply, error);
     }
     json_decref(object);
     return status;

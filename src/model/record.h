@@ -18,6 +18,8 @@ enum record_status { RECORD_MEASURED, RECORD_SKIPPED, RECORD_FAILED };
 
 /* A decoded record has no more: no iteration of a workload has nearly so many distinct kernels. */
 enum { RECORD_SAMPLES_MAX = 1000, RECORD_KERNELS_MAX = 4096 };
+/* Of its JSON. A line of a journal holds that with its frame and what ranks add. */
+enum { RECORD_BYTES_MAX = 32 << 20 };
 
 struct record {
     /* identity */

@@ -21,12 +21,12 @@ struct choices {
 
 static const char kind_text[] = "choice";
 
-/* Whose choice it is. */
+/* Whose choice it is. False: no record and device have so long texts. */
 enum { KEY_TEXT = 512 };
-static void key_format(const char *config_hash, const char *model, const char *library,
+static bool key_format(const char *config_hash, const char *model, const char *library,
                        char key[KEY_TEXT])
 {
-    snprintf(key, KEY_TEXT, "%s\n%s\n%s", config_hash, model, library);
+    return snprintf(key, KEY_TEXT, "%s\n%s\n%s", config_hash, model, library) < KEY_TEXT;
 }
 
 /* False: there is no memory. */
@@ -55,16 +55,18 @@ static bool entry_take(struct choices *choices, const json_t *line, bool *good)
     const json_t *entry = json_object_get(line, "entry");
     json_t *made = json_object_get(entry, "choice");
     char key[KEY_TEXT];
+    double time = json_number_value(json_object_get(entry, "time"));
     struct choice choice;
     struct error unused;
     choice_init(&choice);
     *good = json_is_object(made) && strcmp(member_of(line, "kind"), kind_text) == 0 &&
             fields_decode(choice_fields, made, &choice, &unused) == STATUS_OK &&
-            choice_is_made(&choice);
-    key_format(member_of(entry, "config_hash"), member_of(entry, "model"),
-               member_of(entry, "library"), key);
-    return !*good ||
-           entry_put(choices, key, made, json_number_value(json_object_get(entry, "time")));
+            fields_check(choice_fields, &choice, &unused) == STATUS_OK &&
+            field_check_number("time", time, FIELD_DATE_MAX, &unused) == STATUS_OK &&
+            choice_is_made(&choice) &&
+            key_format(member_of(entry, "config_hash"), member_of(entry, "model"),
+                       member_of(entry, "library"), key);
+    return !*good || entry_put(choices, key, made, time);
 }
 
 static bool line_take(struct choices *choices, const char *text, size_t length,

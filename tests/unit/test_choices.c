@@ -186,6 +186,43 @@ static void assert_refused(const char *path, const char *says)
         fail_msg("%s", error.text);
 }
 
+/* Lines with right checksums that no run wrote: a hash of 100,000 bytes, a time below zero, a date
+ * that is none. The worker would refuse such a choice, and the device count as lost. */
+static void absurd_entries_are_left_out(void **state)
+{
+    (void)state;
+    const struct device device = device_of("H200", "cuDNN 9.14.0");
+    char path[64], *hash = malloc(100001);
+    struct journal *journal;
+    struct choices_file file;
+    struct choice choice;
+    struct error error;
+    const struct {
+        double search_time, time;
+    } entries[] = {{1e-5, 1763.5e6}, {-1e-5, 1763.5e6}, {1e-5, 1e300}, {1e-5, 1763.5e6}};
+    memset(hash, '0', 100000);
+    hash[100000] = '\0';
+    path_make(path);
+    assert_int_equal(journal_open(path, JOURNAL_CREATE, &journal, &error), STATUS_OK);
+    for (int i = 0; i < 4; ++i) {
+        char number[] = {(char)('0' + i), '\0'};
+        json_t *entry =
+            json_pack("{s:s,s:s,s:s,s:f,s:{s:s,s:f}}", "config_hash", i < 3 ? number : hash,
+                      "model", "H200", "library", "cuDNN 9.14.0", "time", entries[i].time, "choice",
+                      "algorithm", "engine-1", "search_time", entries[i].search_time);
+        assert_int_equal(journal_append(journal, "choice", entry, &error), STATUS_OK);
+    }
+    journal_close(journal);
+    struct choices *choices = open_at(path, false, &file);
+    assert_int_equal(file.entries, 1);
+    assert_int_equal(file.damaged, 3);
+    assert_true(choices_find(choices, "0", &device, &choice));
+    assert_false(choices_find(choices, "1", &device, &choice));
+    choices_close(choices);
+    free(hash);
+    unlink(path);
+}
+
 /* Nothing is added to a file of somebody else. */
 static void another_file_is_refused(void **state)
 {
@@ -242,6 +279,7 @@ int main(void)
         cmocka_unit_test(the_run_remembers),
         cmocka_unit_test(only_searches_of_measured_rows_count),
         cmocka_unit_test(a_file_outlives_the_run),
+        cmocka_unit_test(absurd_entries_are_left_out),
         cmocka_unit_test(another_file_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -334,6 +334,31 @@ static void a_record_is_kept_as_it_came(void **state)
     assert_null(reply.record_json);
 }
 
+/* A line of 16 MB is all that a worker may send. Written again its numbers take more. */
+static void a_record_that_grows_is_refused(void **state)
+{
+    (void)state;
+    enum { NUMBERS = 1700000 };
+    static const char start[] = "{\"reply\":\"record\",\"record\":{\"status\":\"failed\",\"x\":[0",
+                      number[] = ",7e-5", end[] = "]}}";
+    const size_t width = sizeof number - 1;
+    char *line = malloc(sizeof start + NUMBERS * width + sizeof end);
+    assert_non_null(line);
+    strcpy(line, start);
+    for (size_t i = 0; i < NUMBERS; ++i)
+        memcpy(line + sizeof start - 1 + i * width, number, width);
+    strcpy(line + sizeof start - 1 + NUMBERS * width, end);
+    struct reply reply;
+    struct error error;
+    reply_init(&reply);
+    assert_int_equal(reply_decode(line, &reply, &error), STATUS_SYSTEM);
+    assert_string_equal(
+        error.text,
+        "a record of 8500055 bytes, which become more than 33554432 when written again");
+    reply_clear(&reply);
+    free(line);
+}
+
 static void replies_round_trip(void **state)
 {
     (void)state;
@@ -386,6 +411,7 @@ int main(void)
         cmocka_unit_test(every_request_is_read_again),
         cmocka_unit_test(wrong_replies_are_refused),
         cmocka_unit_test(a_record_is_kept_as_it_came),
+        cmocka_unit_test(a_record_that_grows_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
