@@ -234,6 +234,8 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     if (status == STATUS_OK && published) {
         status = published;
         *error = publishing;
+    } else if (published && published != STATUS_FAILED) {
+        log_print(log, LOG_WARNING, "%s", publishing.text);
     }
     if (!sweep_part(sweep))
         abandon(comm, options, log, status, error, &summary, start);

@@ -690,11 +690,20 @@ enum status sweep_publish(const struct sweep *sweep, enum table_format format,
     if (!sweep->journal)
         return STATUS_OK;
     const struct outputs *outputs = &sweep->outputs;
-    const struct publication publication = {.journal = outputs->journal,
-                                            .netcdf = outputs->netcdf,
+    struct error moved;
+    enum status held = journal_check(sweep->journal, &moved);
+    const struct publication publication = {.journal = journal_path(sweep->journal),
+                                            .netcdf = held ? NULL : outputs->netcdf,
                                             .format = format,
-                                            .overwrite = outputs->overwrite || outputs->resume};
+                                            .overwrite =
+                                                !held && (outputs->overwrite || outputs->resume)};
     enum status status = publication_make(&publication, sweep->log, summary, error);
+    if (held) { /* then `left` is not known: rows may be lost */
+        if (status)
+            log_print(sweep->log, LOG_WARNING, "%s", error->text);
+        *error = moved;
+        return held;
+    }
     if (*summary->file)
         summary->left = sweep->left;
     return status;

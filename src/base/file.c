@@ -67,6 +67,33 @@ bool file_begins(const char *path, const char *bytes, size_t length)
     return got > 0 && memcmp(start, bytes, got) == 0;
 }
 
+bool file_write(int fd, const char *data, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(fd, data, length);
+        if (written < 0 && errno != EINTR)
+            return false;
+        if (written > 0) {
+            data += written;
+            length -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+bool file_copy(int from, int to, off_t length)
+{
+    char block[1 << 16];
+    ssize_t got;
+    for (off_t at = 0; at < length; at += got) {
+        size_t rest = (size_t)(length - at);
+        got = pread(from, block, rest < sizeof block ? rest : sizeof block, at);
+        if (got <= 0 || !file_write(to, block, (size_t)got))
+            return false;
+    }
+    return true;
+}
+
 bool file_same(const char *a, const char *b)
 {
     struct stat of_a, of_b;
@@ -93,10 +120,13 @@ void spare_name(const char *path, const char *suffix, int index, char name[LINK_
     const char *temporary = getenv("TMPDIR"), *slash = strrchr(path, '/');
     const char *file = slash ? slash + 1 : path;
     const char *const folders[] = {"", "./", temporary && *temporary ? temporary : "/tmp"};
-    int place = index / SPARE_NUMBERS, bare = (int)(strlen(file) - strlen(suffix));
+    size_t length = strlen(file), tail = strlen(suffix);
+    int place = index / SPARE_NUMBERS;
+    if (tail > length || strcmp(file + length - tail, suffix) != 0)
+        tail = 0;
     snprintf(name, LINK_TARGET, "%.*s%.2000s%s%.*s.spare-%d%s", place ? 0 : (int)(file - path),
-             path, folders[place], place == 2 ? "/" : "", bare, file, index % SPARE_NUMBERS + 1,
-             suffix);
+             path, folders[place], place == 2 ? "/" : "", (int)(length - tail), file,
+             index % SPARE_NUMBERS + 1, file + length - tail);
 }
 
 /* As the kernel does it with fs.protected_symlinks, and in every folder. */

@@ -25,6 +25,11 @@ enum status file_open(const char *path, FILE **stream, struct error *error);
  * cannot be read. */
 bool file_begins(const char *path, const char *bytes, size_t length);
 
+/* Writes all of it; false as of write. */
+bool file_write(int fd, const char *data, size_t length);
+/* Appends the first `length` bytes of a file to another one; false as of write. */
+bool file_copy(int from, int to, off_t length);
+
 /* Both paths name the same file, by links or not; false also where one of them is not there. */
 bool file_same(const char *a, const char *b);
 

@@ -173,20 +173,6 @@ int staged_file_obstacle(const struct staged_file *file)
     return 0;
 }
 
-static bool file_copy(int from, int to)
-{
-    char block[1 << 16];
-    off_t at = 0;
-    ssize_t got;
-    while ((got = pread(from, block, sizeof block, at)) > 0) {
-        ssize_t written = pwrite(to, block, (size_t)got, at);
-        if (written < 0 && errno != EINTR)
-            return false;
-        at += written > 0 ? written : 0;
-    }
-    return got == 0 && fsync(to) == 0;
-}
-
 /* Its temporary name becomes the target, where there is nothing. */
 static bool rename_new(const char *name, const char *target)
 {
@@ -216,7 +202,8 @@ static bool copy_to(int from, const char *folder, const char *target, char *publ
     char name[STAGED_PATH];
     int fd = open_aside(folder, target, 0666, nameless, name);
     bool named = fd >= 0 && !nameless, done = false;
-    if (fd >= 0 && file_copy(from, fd)) {
+    struct stat info;
+    if (fd >= 0 && fstat(from, &info) == 0 && file_copy(from, fd, info.st_size) && fsync(fd) == 0) {
         done = place(fd, name, &named, target, !published);
         for (int i = 0; published && !done && errno == EEXIST && i < SPARE_NUMBERS; ++i) {
             spare_name(target, "", i, published);

@@ -68,13 +68,21 @@ bool journal_line_holds(const char *line, size_t length)
 
 /* ---- written ---- */
 
+static const char journal_suffix[] = ".journal";
+
 struct journal {
     int fd;
-    char *path;
+    int copy; /* of what it holds, a file without a name; -1: none, it would be too large */
+    char path[LINK_TARGET];
+    struct error moved; /* why it has another name than at first; "": it has not */
+    bool shared;
     off_t synced; /* byte; what lies after it was never acknowledged */
     off_t end;    /* byte, of the last whole line */
     bool torn;    /* something may lie after `end`, and is to be cut off */
 };
+
+/* Others may cut or overwrite a file that is open here: the copy has what they destroy. */
+enum { COPY_BYTES = 256 << 20 };
 
 static enum status system_error(struct error *error, const char *path, const char *what)
 {
@@ -155,14 +163,44 @@ static enum status begin(const char *path, enum journal_mode mode, int *fd, stru
     return system_error(error, path, mode == JOURNAL_CREATE ? "create" : "open");
 }
 
+/* A file in TMPDIR or /tmp, which nobody else sees; it is gone when it is closed. */
+static int nameless_open(struct error *error)
+{
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !*folder)
+        folder = "/tmp";
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
+        char path[4096];
+        snprintf(path, sizeof path, "%.4000s/.roofsweep-XXXXXX", folder);
+        fd = mkostemp(path, O_CLOEXEC);
+        if (fd >= 0)
+            unlink(path);
+    }
+    if (fd < 0)
+        error_set(error, STATUS_SYSTEM, "no place in '%.800s' to keep what was measured: %s",
+                  folder, strerror(errno));
+    return fd;
+}
+
+/* Without it the journal goes on. */
+static void copy_check(struct journal *journal, bool good)
+{
+    if (good || journal->copy < 0)
+        return;
+    close(journal->copy);
+    journal->copy = -1;
+}
+
 enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
                          struct error *error)
 {
     struct journal *opened = calloc(1, sizeof *opened);
-    if (!opened || !(opened->path = strdup(path))) {
-        free(opened);
+    if (!opened)
         return error_set(error, STATUS_SYSTEM, "%s: no memory", path);
-    }
+    snprintf(opened->path, sizeof opened->path, "%s", path);
+    opened->copy = -1;
+    opened->shared = mode == JOURNAL_SHARE;
     enum status status = begin(path, mode, &opened->fd, error);
     if (status == STATUS_OK)
         status = file_lock(opened->fd, path, mode, error);
@@ -172,6 +210,10 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
     if (status == STATUS_OK && mode == JOURNAL_CREATE)
         status = folder_sync(path, error);
     opened->synced = opened->end;
+    if (status == STATUS_OK && !opened->shared && opened->end < COPY_BYTES) {
+        opened->copy = nameless_open(&(struct error){""});
+        copy_check(opened, file_copy(opened->fd, opened->copy, opened->end));
+    }
     if (status == STATUS_OK)
         *journal = opened;
     else
@@ -185,22 +227,8 @@ void journal_close(struct journal *journal)
         return;
     if (journal->fd >= 0)
         close(journal->fd);
-    free(journal->path);
+    copy_check(journal, false);
     free(journal);
-}
-
-static bool write_whole(int fd, const char *data, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = write(fd, data, length);
-        if (written < 0 && errno != EINTR)
-            return false;
-        if (written > 0) {
-            data += written;
-            length -= (size_t)written;
-        }
-    }
-    return true;
 }
 
 /* A part of a line must not stay: the next one would be appended to it, and lost with it. */
@@ -208,6 +236,72 @@ static void cut_off(struct journal *journal, off_t end)
 {
     journal->end = end;
     journal->torn = ftruncate(journal->fd, end) != 0;
+    copy_check(journal, journal->copy < 0 || ftruncate(journal->copy, end) == 0);
+}
+
+/* Its content, which others have taken the name of or changed, goes on in a new file. `whole`: the
+ * open file still has it all. */
+static enum status move(struct journal *journal, bool whole, const char *what, struct error *error)
+{
+    char name[LINK_TARGET];
+    int fd = -1, from = whole ? journal->fd : journal->copy;
+    for (int i = 0; fd < 0 && i < SPARE_NAMES; ++i) {
+        spare_name(journal->path, journal_suffix, i, name);
+        fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    }
+    off_t length = from < 0 ? 0 : journal->end;
+    if (fd < 0 || !file_copy(from, fd, length) || fcntl(fd, F_SETFL, O_APPEND) != 0 ||
+        fdatasync(fd) != 0 || folder_sync(name, error)) {
+        error_set(error, STATUS_SYSTEM, "%.800s %s, and another file cannot be written: %s",
+                  journal->path, what, strerror(errno));
+        if (fd >= 0) {
+            unlink(name);
+            close(fd);
+        }
+        return STATUS_SYSTEM;
+    }
+    flock(fd, LOCK_EX | LOCK_NB);
+    close(journal->fd);
+    error_set(&journal->moved, STATUS_SYSTEM,
+              "%.300s %s while it was written: %s are in %.300s; --resume --output %.*s goes on",
+              journal->path, what, from < 0 ? "rows from then on" : "its rows", name,
+              (int)(strlen(name) - strlen(journal_suffix)), name);
+    journal->fd = fd;
+    strcpy(journal->path, name);
+    journal->synced = journal->end = length;
+    journal->torn = false;
+    return STATUS_OK;
+}
+
+/* STATUS_SYSTEM: others have changed the file or taken its name away, and it cannot be moved. */
+static enum status stay(struct journal *journal, struct error *error)
+{
+    struct stat own, named;
+    bool whole = fstat(journal->fd, &own) == 0 && own.st_size >= journal->end &&
+                 (journal->torn || own.st_size == journal->end);
+    if (journal->shared)
+        return STATUS_OK;
+    if (!whole)
+        return move(journal, whole, "was changed by others", error);
+    if (stat(journal->path, &named) != 0)
+        return move(journal, whole, "was removed", error);
+    return own.st_dev == named.st_dev && own.st_ino == named.st_ino
+               ? STATUS_OK
+               : move(journal, whole, "was replaced", error);
+}
+
+enum status journal_check(struct journal *journal, struct error *error)
+{
+    TRY(stay(journal, error));
+    if (!*journal->moved.text)
+        return STATUS_OK;
+    *error = journal->moved;
+    return STATUS_SYSTEM;
+}
+
+const char *journal_path(const struct journal *journal)
+{
+    return journal->path;
 }
 
 static enum status write_error(const struct journal *journal, struct error *error)
@@ -225,9 +319,17 @@ enum status journal_append(struct journal *journal, const char *kind, json_t *en
     json_decref(entry);
     if (!line)
         return error_set(error, STATUS_SYSTEM, "%s: no memory for a line", journal->path);
+    enum status status = stay(journal, error);
+    if (status) {
+        free(line);
+        return status;
+    }
     bool written = (!journal->torn || ftruncate(journal->fd, journal->end) == 0) &&
-                   write_whole(journal->fd, line, length);
-    enum status status = written ? STATUS_OK : write_error(journal, error);
+                   file_write(journal->fd, line, length);
+    status = written ? STATUS_OK : write_error(journal, error);
+    copy_check(journal,
+               journal->copy < 0 || (journal->end < COPY_BYTES &&
+                                     (!written || file_write(journal->copy, line, length))));
     free(line);
     if (written) {
         journal->end += (off_t)length;
@@ -428,26 +530,6 @@ static enum status lines_read(struct reading *reading, FILE *stream, const char 
     return verdict(reading, path, error);
 }
 
-/* A file in TMPDIR or /tmp, which nobody else sees; it is gone when it is closed. */
-static int nameless_open(struct error *error)
-{
-    const char *folder = getenv("TMPDIR");
-    if (!folder || !*folder)
-        folder = "/tmp";
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
-        char path[4096];
-        snprintf(path, sizeof path, "%.4000s/.roofsweep-XXXXXX", folder);
-        fd = mkostemp(path, O_CLOEXEC);
-        if (fd >= 0)
-            unlink(path);
-    }
-    if (fd < 0)
-        error_set(error, STATUS_SYSTEM, "no place in '%.800s' to keep what was measured: %s",
-                  folder, strerror(errno));
-    return fd;
-}
-
 static enum status file_read(const char *path, struct reading *reading, struct error *error)
 {
     FILE *stream;
@@ -604,7 +686,7 @@ static enum status append(const struct joining *joining, const char *path, struc
     bool written = true;
     ssize_t length;
     while (written && (length = getline(&line, &room, from)) > 0 && line[length - 1] == '\n')
-        written = write_whole(joining->fd, line, (size_t)length);
+        written = file_write(joining->fd, line, (size_t)length);
     enum status status =
         written ? STATUS_OK
                 : error_set(error, STATUS_SYSTEM, "cannot join %.800s: %s", path, strerror(errno));

@@ -39,7 +39,13 @@ enum status journal_append(struct journal *journal, const char *kind, json_t *en
                            struct error *error);
 /* All that was appended is on disk. If that fails, what was not there yet is cut off again. */
 enum status journal_sync(struct journal *journal, struct error *error);
-void journal_close(struct journal *journal); /* takes NULL */
+/* Looks whether it is still the file of its name, as every append does, and before publishing.
+ * Where it was cut, overwritten, replaced or removed meanwhile, what it held goes on under another
+ * name (spare_name). STATUS_SYSTEM, from then on: it did, and *error says where; or it could not.
+ */
+enum status journal_check(struct journal *journal, struct error *error);
+const char *journal_path(const struct journal *journal); /* its name now, as long as it is open */
+void journal_close(struct journal *journal);             /* takes NULL */
 
 /* Of a line without its newline: it is whole, and its checksum right. */
 bool journal_line_holds(const char *line, size_t length);

@@ -164,5 +164,7 @@ enum status publication_gather(const struct publication *publication, const stru
 enum status publication_make(const struct publication *publication, const struct log *log,
                              struct summary *summary, struct error *error)
 {
-    return publish_journal(publication, publication->netcdf, log, summary, error);
+    char netcdf[4096];
+    TRY(gathered_name(publication, netcdf, sizeof netcdf, error));
+    return publish_journal(publication, netcdf, log, summary, error);
 }

@@ -169,3 +169,23 @@ says "appeared.nc has appeared meanwhile and is not replaced: the results are in
 complete appeared.nc.spare-1 4
 expect 0 bin/roofsweep --overwrite -o appeared.nc sweep.ini
 complete appeared.nc 4
+
+# The journal is removed with its folder, replaced by another sweep's, or cut: its rows go on under another name.
+worker 'while read -r line; do
+    case $line in *\"op\":\"measure\"*) echo >>seen; [ "$(wc -l <seen)" != 3 ] || eval "$HARM" ;; esac
+    printf "%s\n" "$line"
+done | "$REAL"'
+for HARM in "rm -r out" "rm out/x.nc.journal" "cp kept copy; mv copy out/x.nc.journal" ": >out/x.nc.journal" \
+    "cat kept >out/x.nc.journal"; do
+    export HARM
+    spare=out/x.nc.spare-1
+    [ "$HARM" != "rm -r out" ] || spare=./x.nc.spare-1
+    rm -rf out seen
+    mkdir out
+    expect 1 bin/roofsweep -o out/x.nc sweep.ini
+    says "while it was written: its rows are in $spare.journal; --resume --output $spare goes on"
+    complete $spare 4
+    [ ! -e out/x.nc ] || fail "rows that are not in out/x.nc.journal are in out/x.nc"
+    expect 0 bin/roofsweep --resume -o $spare sweep.ini
+    complete $spare 4
+done

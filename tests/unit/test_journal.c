@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <libgen.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,14 +218,95 @@ static void test_lock_is_waited_for(void **state)
     close(ready[1]);
 }
 
+static void others_remove(const char *path)
+{
+    assert_int_equal(unlink(path), 0);
+}
+
+static void others_remove_its_folder(const char *path)
+{
+    unlink(path);
+    assert_int_equal(rmdir("sub"), 0);
+}
+
+static void others_replace(const char *path)
+{
+    file_store("other", "diary\n", 6);
+    assert_int_equal(rename("other", path), 0);
+}
+
+static void others_cut(const char *path)
+{
+    assert_int_equal(truncate(path, 0), 0);
+}
+
+static void others_overwrite(const char *path)
+{
+    char other[3000];
+    memset(other, '\n', sizeof other);
+    file_store(path, other, sizeof other);
+}
+
+/* What others do to the file while it is written loses nothing: it goes on under another name. */
+static void test_goes_on_elsewhere(void **state)
+{
+    static const struct {
+        void (*harm)(const char *path);
+        const char *says, *moved;
+    } rows[] = {{others_remove, "was removed", "sub/x.nc.spare-1.journal"},
+                {others_remove_its_folder, "was removed", "./x.nc.spare-1.journal"},
+                {others_replace, "was replaced", "sub/x.nc.spare-1.journal"},
+                {others_cut, "was changed by others", "sub/x.nc.spare-1.journal"},
+                {others_overwrite, "was changed by others", "sub/x.nc.spare-1.journal"}};
+    static const char path[] = "sub/x.nc.journal";
+    char *folder = strdup(path_of(state)), *back = getcwd(NULL, 0);
+    assert_int_equal(chdir(dirname(folder)), 0);
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; ++i) {
+        const size_t row = i / 2;
+        struct error error;
+        bool torn;
+        assert_int_equal(mkdir("sub", 0700), 0);
+        struct journal *journal = open_journal(path, JOURNAL_CREATE);
+        append(journal, "record", record_entry(1, "s1-0", 1));
+        if (i % 2 == 1) { /* of an earlier run */
+            journal_close(journal);
+            journal = open_journal(path, JOURNAL_RESUME);
+        }
+        append(journal, "record", record_entry(2, "s1-0", 2));
+        assert_ok(journal_check(journal, &error), &error);
+        rows[row].harm(path);
+        append(journal, "record", record_entry(3, "s1-0", 3));
+        assert_ok(journal_sync(journal, &error), &error);
+        assert_int_equal(journal_check(journal, &error), STATUS_SYSTEM);
+        assert_non_null(strstr(error.text, rows[row].says));
+        assert_string_equal(journal_path(journal), rows[row].moved);
+        assert_non_null(strstr(error.text, journal_path(journal)));
+        struct results *results = read_journal(journal_path(journal), &torn);
+        assert_int_equal(results->row_count, 3);
+        results_destroy(results);
+        unlink(journal_path(journal));
+        journal_close(journal);
+        unlink(path);
+        rmdir("sub");
+    }
+    assert_int_equal(chdir(back), 0);
+    free(folder);
+    free(back);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_create, folder_remove)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_round_trip),         TEST(test_large_record), TEST(test_replaces),
-        TEST(test_without_device),     TEST(test_modes),        TEST(test_locked),
+        TEST(test_round_trip),
+        TEST(test_large_record),
+        TEST(test_replaces),
+        TEST(test_without_device),
+        TEST(test_modes),
+        TEST(test_locked),
         TEST(test_lock_is_waited_for),
+        TEST(test_goes_on_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
