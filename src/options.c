@@ -32,6 +32,7 @@ static const char help_text[] =
     "      --list chips      print the theoretical rates of known GPUs for each clock\n"
     "      --list variables  print what a result file can hold\n"
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
+    "      --any-owner       with --resume: a journal of another user, too\n"
     "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
     "      --gather JOURNAL  rebuild the NetCDF file from a journal, or several, on any machine\n"
     "      --skip-damaged    with --gather: leave damaged lines out, and name them\n"
@@ -166,6 +167,7 @@ static const struct known_option {
     enum status (*take)(const char *text, struct options *options, struct error *error);
 } known_options[] = {
     {"advice", 0, FLAG(advice)},
+    {"any-owner", 0, FLAG(any_owner)},
     {"csv", 0, SETS_FORMAT, TABLE_CSV, 0, NULL},
     {"device", 'd', VALUE(take_device)},
     {"dry-run", 0, SETS_ACTION, ACTION_DRY_RUN, 0, NULL},
@@ -275,6 +277,7 @@ static enum status check_together(const struct options *options, int more, struc
          "--gather of several journals needs --output, and no --skip-damaged"},
         {options->skip_damaged && action != ACTION_GATHER,
          "--skip-damaged goes with --gather only"},
+        {options->any_owner && !options->resume, "--any-owner goes with --resume only"},
         {options->program && !needs_manifest(action),
          "--program goes with a sweep or --dry-run only"},
     };

@@ -48,7 +48,7 @@ struct options {
     const char *workload; /* ACTION_LIST: this one alone; NULL: all */
     bool has_device;
     int device; /* if has_device: see device_kind_chosen */
-    bool resume, overwrite, skip_damaged;
+    bool resume, overwrite, skip_damaged, any_owner;
     bool advice;              /* the last lines say how to ask for it */
     enum table_format format; /* of the final table, and of --list chips */
     double time_limit;        /* s, from the start of the program; 0: not given; INFINITY: none */

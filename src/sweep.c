@@ -154,6 +154,7 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
     TRY(outputs_name(options->output ? options->output : settings->output, options->resume,
                      options->overwrite || (settings->overwrite && !options->resume),
                      &sweep->outputs, error));
+    sweep->outputs.any_owner = options->any_owner;
     TRY(outputs_check_input(&sweep->outputs, options->manifest, "the manifest", error));
     TRY(outputs_check(&sweep->outputs, error));
     TRY(open_choices(sweep, error));
@@ -690,14 +691,16 @@ enum status sweep_publish(const struct sweep *sweep, enum table_format format,
     if (!sweep->journal)
         return STATUS_OK;
     const struct outputs *outputs = &sweep->outputs;
+    struct publication publication = {.format = format};
     struct error moved;
-    enum status held = journal_check(sweep->journal, &moved);
-    const struct publication publication = {.journal = journal_path(sweep->journal),
-                                            .netcdf = held ? NULL : outputs->netcdf,
-                                            .format = format,
-                                            .overwrite =
-                                                !held && (outputs->overwrite || outputs->resume)};
-    enum status status = publication_make(&publication, sweep->log, summary, error);
+    enum status held, status;
+    do { /* again if others took the journal away before it was read */
+        held = journal_settle(sweep->journal, &moved);
+        publication.journal = journal_path(sweep->journal);
+        publication.netcdf = held ? NULL : outputs->netcdf;
+        publication.overwrite = !held && (outputs->overwrite || outputs->resume);
+        status = publication_make(&publication, sweep->log, summary, error);
+    } while (status == STATUS_SYSTEM && !held && journal_settle(sweep->journal, &moved));
     if (held) { /* then `left` is not known: rows may be lost */
         if (status)
             log_print(sweep->log, LOG_WARNING, "%s", error->text);

@@ -105,7 +105,7 @@ static bool lock_within(int fd, double seconds)
 
 static enum status file_lock(int fd, const char *path, enum journal_mode mode, struct error *error)
 {
-    if (lock_within(fd, mode == JOURNAL_RESUME ? holder_patience : 0))
+    if (lock_within(fd, mode == JOURNAL_RESUME || mode == JOURNAL_ADOPT ? holder_patience : 0))
         return STATUS_OK;
     if (errno == EWOULDBLOCK)
         return error_set(error, STATUS_USAGE,
@@ -140,6 +140,12 @@ static enum status find_end(int fd, const char *path, off_t *end, struct error *
     return STATUS_OK;
 }
 
+/* After what the file holds. */
+static bool goes_on(enum journal_mode mode)
+{
+    return mode != JOURNAL_CREATE && mode != JOURNAL_REPLACE;
+}
+
 static enum status begin(const char *path, enum journal_mode mode, int *fd, struct error *error)
 {
     int flags = O_RDWR | O_APPEND | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
@@ -149,6 +155,13 @@ static enum status begin(const char *path, enum journal_mode mode, int *fd, stru
     *fd = open(target, flags | (mode == JOURNAL_CREATE ? O_CREAT | O_EXCL : 0), 0666);
     if (*fd >= 0 && fstat(*fd, &info) == 0 && !S_ISREG(info.st_mode))
         return error_set(error, STATUS_USAGE, "%s: it is no regular file", path);
+    if (*fd >= 0 && mode == JOURNAL_RESUME && !owner_is_trusted(info.st_uid)) {
+        char owner[OWNER_TEXT];
+        owner_format(info.st_uid, owner);
+        return error_set(error, STATUS_USAGE,
+                         "%s belongs to user %s: --resume --any-owner trusts its rows", path,
+                         owner);
+    }
     if (*fd >= 0)
         return STATUS_OK;
     if (errno == EEXIST)
@@ -156,7 +169,7 @@ static enum status begin(const char *path, enum journal_mode mode, int *fd, stru
                          "%s: another job has begun it at the same time; wait for its end, or "
                          "choose another output",
                          path);
-    if (errno == ENOENT && (mode == JOURNAL_RESUME || mode == JOURNAL_SHARE))
+    if (errno == ENOENT && goes_on(mode))
         return error_set(error, STATUS_USAGE,
                          "%s does not exist: there is nothing to resume; run without --resume",
                          path);
@@ -205,7 +218,7 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
     if (status == STATUS_OK)
         status = file_lock(opened->fd, path, mode, error);
     opened->torn = true;
-    if (status == STATUS_OK && (mode == JOURNAL_RESUME || mode == JOURNAL_SHARE))
+    if (status == STATUS_OK && goes_on(mode))
         status = find_end(opened->fd, path, &opened->end, error);
     if (status == STATUS_OK && mode == JOURNAL_CREATE)
         status = folder_sync(path, error);
@@ -290,7 +303,7 @@ static enum status stay(struct journal *journal, struct error *error)
                : move(journal, whole, "was replaced", error);
 }
 
-enum status journal_check(struct journal *journal, struct error *error)
+enum status journal_settle(struct journal *journal, struct error *error)
 {
     TRY(stay(journal, error));
     if (!*journal->moved.text)

@@ -28,8 +28,9 @@ struct journal;
 /* JOURNAL_CREATE refuses a file that exists; the others refuse one that does not. The first append
  * cuts off a torn last line, and with JOURNAL_REPLACE all that the file holds. STATUS_USAGE: exists
  * / does not exist / is in use by another job; JOURNAL_RESUME waits 10 s for the end of that,
- * JOURNAL_SHARE, which does the same, does not. */
-enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_SHARE, JOURNAL_REPLACE };
+ * and is STATUS_USAGE too where another user owns the file. JOURNAL_ADOPT takes that, and
+ * JOURNAL_SHARE does not wait either. */
+enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_ADOPT, JOURNAL_SHARE, JOURNAL_REPLACE };
 enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
                          struct error *error);
 
@@ -43,7 +44,7 @@ enum status journal_sync(struct journal *journal, struct error *error);
  * Where it was cut, overwritten, replaced or removed meanwhile, what it held goes on under another
  * name (spare_name). STATUS_SYSTEM, from then on: it did, and *error says where; or it could not.
  */
-enum status journal_check(struct journal *journal, struct error *error);
+enum status journal_settle(struct journal *journal, struct error *error);
 const char *journal_path(const struct journal *journal); /* its name now, as long as it is open */
 void journal_close(struct journal *journal);             /* takes NULL */
 

@@ -185,7 +185,10 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
     struct journal *older = NULL;
     enum status status = STATUS_OK;
     if (exists(outputs->journal))
-        status = journal_open(outputs->journal, outputs->resume ? JOURNAL_RESUME : JOURNAL_REPLACE,
+        status = journal_open(outputs->journal,
+                              !outputs->resume     ? JOURNAL_REPLACE
+                              : outputs->any_owner ? JOURNAL_ADOPT
+                                                   : JOURNAL_RESUME,
                               &older, error);
     if (status)
         return status;

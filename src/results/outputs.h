@@ -13,6 +13,7 @@
 struct outputs {
     char netcdf[4096], journal[4096 + 8]; /* paths */
     bool resume, overwrite;
+    bool any_owner; /* of a journal that is resumed */
 };
 
 /* Names the files. STATUS_USAGE if a name is too long. */

@@ -102,6 +102,7 @@ static void wrong_lines_are_explained(void **state)
         {"--device abacus a.ini", "allowed: auto, cuda, cpu"},
         {"--resume --overwrite a.ini", "exclude each other"},
         {"--skip-damaged a.ini", "goes with --gather"},
+        {"--any-owner a.ini", "goes with --resume"},
         {"--gather a.journal b.journal", "needs --output"},
         {"--gather a.journal b.journal -o c.nc --skip-damaged", "needs --output, and no"},
         {"--nonsense a.ini", "--nonsense"},
