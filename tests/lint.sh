@@ -23,31 +23,30 @@ skip() {
     return 77
 }
 
-# Formats differ between versions: the one of Debian 12 counts, others are not asked.
-check_format() {
-    for program in clang-format-14 clang-format; do
+# version_14 PROGRAM: sets `program` to the one of Debian 12. Other versions format differently and warn of more.
+version_14() {
+    for program in "$1-14" "$1"; do
         case $($program --version 2>/dev/null || true) in
-        *"version 14."*)
-            status=0
-            files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' | xargs "$program" --dry-run -Werror || status=1
-            # It breaks neither texts nor the comments in macros.
-            files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' | xargs awk 'length > 100 {
-                print FILENAME ":" FNR ": " length " columns; at most 100"; long = 1 } END { exit long }' || status=1
-            return "$status"
-            ;;
+        *"version 14."*) return ;;
         esac
     done
-    if command -v clang-format >/dev/null; then
-        echo "skipped: $(clang-format --version) formats differently; the 14 of Debian 12 counts"
-        return 77
-    fi
-    skip "clang-format 14 (package clang-format of Debian 12)"
+    skip "$1 of version 14 (package $1 of Debian 12)"
+}
+
+check_format() {
+    version_14 clang-format || return
+    status=0
+    files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' | xargs "$program" --dry-run -Werror || status=1
+    # It breaks neither texts nor the comments in macros.
+    files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' | xargs awk 'length > 100 {
+        print FILENAME ":" FNR ": " length " columns; at most 100"; long = 1 } END { exit long }' || status=1
+    return "$status"
 }
 
 check_tidy() {
-    command -v clang-tidy >/dev/null || { skip "clang-tidy (package clang-tidy)"; return; }
+    version_14 clang-tidy || return
     [ -f "$build/compile_commands.json" ] || { skip "$build/compile_commands.json; cmake --preset release"; return; }
-    python3 tests/lint_tidy.py clang-tidy "$build"
+    python3 tests/lint_tidy.py "$program" "$build"
 }
 
 check_shell() {

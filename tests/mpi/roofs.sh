@@ -43,7 +43,8 @@ assert all(max(one) < min(then) for one, then in zip(rounds, rounds[1:])), round
 spans = [[row.device_roof_start_time for row in of(device, 0).values()] for device in (0, 1)]
 assert max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0]), spans
 spread = data.device_roof_node_spread
-assert (spread >= 0).all() and spread.sizes["device_roof"] == 4 * len(wanted)
+assert (spread >= 0).all(), list(zip(data.device_roof_name.values, data.device_roof_condition.values, spread.values))
+assert spread.sizes["device_roof"] == 4 * len(wanted)
 '
 
 # Used again: the same figures, their origin, and nothing measured.
