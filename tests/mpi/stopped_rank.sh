@@ -37,7 +37,7 @@ wait "$job" || status=$?
 job=
 [ "$status" = 5 ] || { cat output; fail "exit status $status instead of 5"; }
 took=$(($(date +%s) - began))
-[ "$took" -ge 9 ] && [ "$took" -le 30 ] || fail "it took $took s"
+if [ "$took" -lt 9 ] || [ "$took" -gt 30 ]; then fail "it took $took s"; fi
 says "no answer within 10 s, the file is written without: rank 1 on $(hostname)"
 says "interrupted by a signal"
 none_left
@@ -89,8 +89,10 @@ sleeping() {
 wait_until "$job" output sleeping
 # shellcheck disable=SC2046 # a word each
 all=$(all_of "$job")
+# shellcheck disable=SC2086 # one word for each process
 kill -STOP $all
 sleep 10
+# shellcheck disable=SC2086
 kill -CONT $all
 wait "$job" || { cat output; fail "the suspended job ended with $?"; }
 job=
