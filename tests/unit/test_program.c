@@ -194,7 +194,8 @@ static void files_alone_are_read(void **state)
         {"mkfifo one", "one must be a regular file"},
         {"ln -s /dev/null one", "one must be a regular file"},
         {"ln -s . one", "one must be a regular file"},
-        {"mkdir -p one/two; echo x >one/three; echo x >.hidden; chmod 500 one", NULL},
+        {"mkdir -p one/two; echo x >one/three; echo x >.hidden; chmod 500 one; chmod 0 one/two",
+         NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         char command[4300];

@@ -12,7 +12,7 @@
 /* At the end of a name, for mkdtemp. The host is before it: a lock may hold on one host only. */
 static const char unique[] = "XXXXXX";
 
-enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, DEPTH = 200 };
 
 enum status scratch_create(struct scratch *scratch, struct error *error)
 {
@@ -37,15 +37,18 @@ enum status scratch_create(struct scratch *scratch, struct error *error)
     return STATUS_OK;
 }
 
-static void tree_remove(int parent, const char *name)
+/* Folders in more than `depth` others stay: each level takes a descriptor and stack. */
+static void tree_remove(int parent, const char *name, int depth)
 {
-    int descriptor = openat(parent, name, FOLDER_FLAGS);
+    int descriptor = depth > 0 ? openat(parent, name, FOLDER_FLAGS) : -1;
+    if (depth > 0 && descriptor < 0 && errno == EACCES && fchmodat(parent, name, S_IRWXU, 0) == 0)
+        descriptor = openat(parent, name, FOLDER_FLAGS);
     DIR *folder = descriptor >= 0 ? fdopendir(descriptor) : NULL;
     if (folder) {
-        fchmod(descriptor, S_IRWXU); /* a folder may be read-only */
+        fchmod(descriptor, S_IRWXU); /* it may be read-only */
         for (const struct dirent *entry; (entry = readdir(folder));)
             if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                tree_remove(descriptor, entry->d_name);
+                tree_remove(descriptor, entry->d_name, depth - 1);
         closedir(folder);
     }
     unlinkat(parent, name, folder ? AT_REMOVEDIR : 0);
@@ -53,7 +56,7 @@ static void tree_remove(int parent, const char *name)
 
 void scratch_remove(struct scratch *scratch)
 {
-    tree_remove(AT_FDCWD, scratch->path);
+    tree_remove(AT_FDCWD, scratch->path, DEPTH);
     close(scratch->descriptor);
 }
 
@@ -71,7 +74,7 @@ void scratch_sweep(const char *path)
             continue;
         if (fstat(descriptor, &about) == 0 && about.st_uid == geteuid() &&
             flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-            tree_remove(dirfd(folder), entry->d_name);
+            tree_remove(dirfd(folder), entry->d_name, DEPTH);
         close(descriptor);
     }
     if (folder)
