@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -176,24 +177,12 @@ static enum status begin(const char *path, enum journal_mode mode, int *fd, stru
     return system_error(error, path, mode == JOURNAL_CREATE ? "create" : "open");
 }
 
-/* A file in TMPDIR or /tmp, which nobody else sees; it is gone when it is closed. */
-static int nameless_open(struct error *error)
+/* A file in TMPDIR or /tmp, which nobody else sees, or in memory; it is gone when it is closed. */
+static int nameless_open(void)
 {
     const char *folder = getenv("TMPDIR");
-    if (!folder || !*folder)
-        folder = "/tmp";
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
-        char path[4096];
-        snprintf(path, sizeof path, "%.4000s/.roofsweep-XXXXXX", folder);
-        fd = mkostemp(path, O_CLOEXEC);
-        if (fd >= 0)
-            unlink(path);
-    }
-    if (fd < 0)
-        error_set(error, STATUS_SYSTEM, "no place in '%.800s' to keep what was measured: %s",
-                  folder, strerror(errno));
-    return fd;
+    int fd = open(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    return fd < 0 ? memfd_create("journal", MFD_CLOEXEC) : fd;
 }
 
 /* Without it the journal goes on. */
@@ -224,7 +213,7 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
         status = folder_sync(path, error);
     opened->synced = opened->end;
     if (status == STATUS_OK && !opened->shared && opened->end < COPY_BYTES) {
-        opened->copy = nameless_open(&(struct error){""});
+        opened->copy = nameless_open();
         copy_check(opened, file_copy(opened->fd, opened->copy, opened->end));
     }
     if (status == STATUS_OK)
@@ -732,9 +721,9 @@ enum status journals_join(const char *const *paths, size_t count, struct journal
         status = check(&joining, paths[i], error);
     if (status)
         return status;
-    joined.fd = joining.fd = nameless_open(error);
+    joined.fd = joining.fd = nameless_open();
     if (joined.fd < 0)
-        return STATUS_SYSTEM;
+        return error_set(error, STATUS_SYSTEM, "no place to join journals in: %s", strerror(errno));
     snprintf(joined.path, sizeof joined.path, "/proc/self/fd/%d", joined.fd);
     for (size_t i = 0; i < count && status == STATUS_OK; ++i)
         status = append(&joining, paths[i], error);

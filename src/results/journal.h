@@ -97,7 +97,7 @@ struct journals {
     size_t replaced;          /* rows */
 };
 
-/* STATUS_SYSTEM: one cannot be read, or there is no room in TMPDIR or /tmp. STATUS_USAGE: one is
+/* STATUS_SYSTEM: one cannot be read, or there is no room for all. STATUS_USAGE: one is
  * there twice, or they were measured with different settings. */
 enum status journals_join(const char *const *paths, size_t count, struct journals *journals,
                           struct error *error);

@@ -161,12 +161,14 @@ static enum status check_settings(const struct outputs *outputs, const struct re
 }
 
 static enum status read_earlier(const struct outputs *outputs, const char *settings,
-                                const struct log *log, struct results **results,
-                                struct error *error)
+                                const struct log *log, struct journal *journal,
+                                struct results **results, struct error *error)
 {
     struct results *earlier;
     bool torn;
-    enum status status = journal_read(outputs->journal, &earlier, &torn, error);
+    enum status status = journal_read(journal_path(journal), &earlier, &torn, error);
+    if (status && journal_settle(journal, &(struct error){""})) /* others took it away meanwhile */
+        status = journal_read(journal_path(journal), &earlier, &torn, error);
     if (status)
         return status;
     journal_tell_left_out(outputs->journal, torn, earlier, log);
@@ -193,7 +195,7 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
     if (status)
         return status;
     if (older && outputs->resume)
-        status = read_earlier(outputs, settings, log, results, error);
+        status = read_earlier(outputs, settings, log, older, results, error);
     else if (!(*results = results_create()))
         status = error_set(error, STATUS_SYSTEM, "no memory for results");
     if (status)

@@ -2,7 +2,7 @@
 """Storms of SIGKILL over whole sweeps, and proof that nothing is lost.
 
 One storm is one sweep under mpirun. It is killed in each phase (opening, roofs, measuring, publishing), each time
-another victim (a worker, a rank other than 0, rank 0, the launcher), and restarted with --resume until it ends with
+another victim (a worker, a rank other than 0, rank 0, the launcher; or the output's folder is removed), and restarted with --resume until it ends with
 status 0. Then its rows must be those of an undisturbed run, in the journal, in the NetCDF file and in a file that
 --gather makes. No process and no temporary file may be left, and no wait may go beyond the bounds of storm.py.
 
@@ -30,7 +30,7 @@ import program_storm
 from storm import CONFIGURATIONS, END_BOUND, PHASES, Fault, Storm, end_all
 from storm_rows import netCDF4
 
-VICTIMS = ("worker", "rank", "rank 0", "launcher")
+VICTIMS = ("worker", "rank", "rank 0", "launcher", "folder")  # folder: the output's, which is removed
 # `verify`: a scripted device has no results.
 WORKERS = {
     "scripted": {"device": "cuda", "iterations": 3, "verify": "no", "counters": "auto"},
@@ -91,7 +91,7 @@ class Tool:
         fault = None
         try:
             victims = [victim for victim in VICTIMS if victim != "rank" or self.ranks > 1]
-            plan = [(victims[(number // 2 + i) % len(victims)], phase) for i, phase in enumerate(PHASES)]
+            plan = [(victims[(number + i) % len(victims)], phase) for i, phase in enumerate(PHASES)]
             while plan:
                 storm.blow(plan)
             storm.finish()

@@ -187,7 +187,7 @@ class Run:
         return "\n".join("  | " + line for line in lines[-12:])
 
     def victims(self):
-        found = {"launcher": [self.process.pid], "worker": [], "rank": [], "rank 0": []}
+        found = {"launcher": [self.process.pid], "worker": [], "rank": [], "rank 0": [], "folder": [self.process.pid]}
         for pid, program, rank in processes(self.mark):
             if program.startswith("roofsweep-worker"):
                 found["worker"].append(pid)
@@ -207,6 +207,12 @@ class Run:
         if not found[victim] or self.process.poll() is not None:
             return None
         phase = self.phase()
+        if victim == "folder":  # rank 0 has opened the journal, and not yet read it
+            if phase not in PHASES[1:3]:
+                return None
+            self.storm.file.parent.rename(self.storm.folder / "gone")
+            shutil.rmtree(self.storm.folder / "gone")
+            return victim, phase
         try:
             os.kill(chance.choice(found[victim]), signal.SIGKILL)
         except ProcessLookupError:
@@ -271,6 +277,8 @@ class Storm:
 
     def aim(self, run, victim, phase):
         """Kills at a random moment of a phase. Returns what was hit, or None if the run ended before."""
+        if victim == "folder":
+            phase = {"opening": "roofs", "publishing": "measuring"}.get(phase, phase)
         share = 1 - run.rows / self.expected_rows if phase == "measuring" else 1
         if not run.wait_until(lambda: PHASES.index(run.phase()) >= PHASES.index(phase)):
             return None
@@ -281,6 +289,8 @@ class Storm:
 
     def blow(self, plan):
         """One run. Takes from `plan` what it aims at: a job outlives its workers, and is then aimed at again."""
+        if plan[0][0] == "folder":  # only what this run writes may tell its phase
+            self.check_ends()
         run = self.start()
         hits = []
         try:
@@ -295,11 +305,22 @@ class Storm:
             self.hits += hits
             self.log.append(f"run {self.runs}: {hits or 'no kill'}, status {run.process.poll()}")
         self.swept += len(self.leftovers())
+        if ("folder", "roofs") in hits or ("folder", "measuring") in hits:
+            self.restore_folder(run, status)
         self.check_finished()
         if status != 0 and all(hit[0] == "worker" for hit in hits):
             raise Fault(f"ends with {status} after {hits or 'no kill'}\n{run.tail()}")
         if status != 0 and not self.tool.at_once(self.chance):
             self.check_ends()
+
+    def restore_folder(self, run, status):
+        """The journal has gone on in the working folder."""
+        spare = self.folder / "sweep.nc.spare-1"
+        if status == 0 or not Path(f"{spare}.journal").exists():
+            raise Fault(f"ends with {status} after its folder was removed\n{run.tail()}")
+        self.file.parent.mkdir()
+        os.replace(f"{spare}.journal", self.journal.path)
+        spare.unlink(missing_ok=True)
 
     def finish(self):
         run = self.start()
