@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import os
+import pwd
 
 from .texts import Refused
 
@@ -66,6 +67,22 @@ def valuable(path):
     return next((what for signature, what in SIGNATURES.items() if head.startswith(signature)), "")
 
 
+def stranger(path):
+    """Who owns a link on the way to this file, where others may write to the link's folder; "" of the user and root."""
+    trusted = 0, os.geteuid()
+    for _ in range(40):  # links that Linux follows
+        if not os.path.islink(path):
+            break
+        folder = os.path.dirname(path) or "."
+        owner, around = os.lstat(path).st_uid, os.stat(folder)
+        if owner not in trusted and (around.st_uid not in trusted or around.st_mode & 0o022):
+            with contextlib.suppress(KeyError):
+                return pwd.getpwuid(owner).pw_name
+            return str(owner)
+        path = os.path.join(folder, os.readlink(path))
+    return ""
+
+
 def check_outputs(options, writes_netcdf=False):
     """Refuses to write over what is read, a result file or a journal. Before anything is read or written.
 
@@ -78,6 +95,8 @@ def check_outputs(options, writes_netcdf=False):
             raise Refused(f"cannot write {path}: it is a file that is read{other}")
         if any(same(path, earlier) for earlier, _ in outputs[:place]):
             raise Refused(f"cannot write {path}: another option names it, too{other}")
+        if owner := stranger(path):
+            raise Refused(f"cannot write {path}: it is a link of user {owner}, which is not followed{other}")
         what = valuable(path)
         if what and not (writes_netcdf and "NetCDF" in what):
             raise Refused(f"cannot write {path}: it exists and is {what}{other}, or remove it first")

@@ -86,6 +86,12 @@ printf '{"xxh3":"0","program":"roofsweep"}\n' >a.journal
 kept a.journal "cannot write a.journal: it exists and is a journal of roofsweep" export golden.nc -o a.journal
 expect 0 script export golden.nc --output rows.csv
 expect 0 script export golden.nc --output rows.csv
+# Nor what another user's link names, where both may write.
+mkdir -m 777 shared
+ln -s ../rows.csv shared/link.csv
+expect 0 script export golden.nc -o shared/link.csv
+chown -h 65534 shared/link.csv 2>/dev/null &&
+    kept rows.csv "cannot write shared/link.csv: it is a link of user " export golden.nc -o shared/link.csv
 # No text of CSV is a formula; a negative number stays one.
 python '
 import numpy, shutil, netCDF4
