@@ -115,13 +115,21 @@ class References:
             try:
                 found = choose(table, where)
             except Refused as refused:
-                verdict.reasons.append(f"{name}: {refused}")
+                verdict.add(name, f"{name}: {refused}")
                 continue
             for (_, row), text in zip(found.iterrows(), short_texts(found)):
                 for reference in references:
-                    verdict.checks += 1
-                    if why := reference.reason(row[column(found, reference.name)]):
-                        verdict.reasons.append(f"{name}: {why}" + f": {text}" * (len(found) > 1))
+                    value = row[column(found, reference.name)]
+                    where = f": {text}" * (len(found) > 1)
+                    why = reference.reason(value)
+                    verdict.add(
+                        f"{name}: {reference.name}{where}",
+                        f"{name}: {why}{where}" if why else "",
+                        value=float(value),
+                        reference=reference.wanted,
+                        limit=reference.tolerance,
+                        unit="1" if reference.unit == "%" else reference.unit,
+                    )
 
 
 def judge_roofs(own, rows_of_all, targets, model, verdict):
@@ -131,10 +139,10 @@ def judge_roofs(own, rows_of_all, targets, model, verdict):
         alone = found[found["condition"] == "alone"]
         main = alone if len(alone) else found
         for target in wanted:
-            verdict.checks += 1
             text, count, _ = target.verdict(main, rows_of_all)
-            if count != "reached":
-                verdict.reasons.append(f"{kind}: {text}")
+            verdict.add(
+                f"{kind}: {target.text}", f"{kind}: {text}" * (count != "reached"), **target.values(main, rows_of_all)
+            )
 
 
 def judged(data, targets, references):
@@ -150,12 +158,14 @@ def judged(data, targets, references):
         references.judge(own[own["status"] == "measured"], model, verdict)
         failed = own[~own["status"].isin(["measured", "skipped"])]
         if len(failed):
-            verdict.reasons.append(f"{len(failed)} rows failed, the first: {failed['error'].iloc[0]}")
+            verdict.add(
+                "rows", f"{len(failed)} rows failed, the first: {failed['error'].iloc[0]}", value=float(len(failed))
+            )
         if model not in targets.by_model:
             known = ", ".join(targets.by_model) or "none"
-            verdict.reasons.append(f"no targets for {model}; {plain(targets.path)} has: {known}")
+            verdict.add("targets", f"no targets for {model}; {plain(targets.path)} has: {known}")
         elif not verdict.checks:
-            verdict.checks = 1  # an empty section says that nothing is asked
+            verdict.add("targets")  # an empty section says that nothing is asked
         found.append(verdict)
     return found
 

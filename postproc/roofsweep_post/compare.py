@@ -8,8 +8,8 @@ import pandas
 from . import verdicts
 from .arguments import whole
 from .dataset import load
-from .deviations import THRESHOLD, judged
-from .frames import ROOFS, ROWS, kind_order, roofs, rows, short_texts
+from .deviations import THRESHOLD, WIDEST, judged, limited
+from .frames import ROOFS, ROWS, kind_order, places, roofs, rows, short_texts
 from .texts import Refused, listed, percent, plain, scaled, share, table
 
 HELP = "which device is slower than its neighbours, or than last time"
@@ -17,32 +17,51 @@ DESCRIPTION = """Compares the devices of one or more result files: roofs, and ti
 
 Devices of one file are compared with the median of their model, of two with the faster one. With several files the
 first is the reference (last quarter's, say): each device of the others is compared with itself there, failing that
-with the median of its model there. Only slower counts. What is slower by more than the limit is marked *.
-Spread is how much faster the fastest device is than the slowest.
+with the median of its model there. Only slower counts. What is slower by more than the limit is marked *, what is
+beyond the threshold and cannot be judged ?. Spread is how much faster the fastest device is than the slowest.
 
-The limit is the threshold, or more where figures are noisy: three times the scatter of the devices, three times the
-spread of the samples (median of the devices), the spread of the device's own samples up to 10 %; at most 50 %.
-Work of tensor units counts in a clock cycle: their clock is that of the moment. What they sustain is a line by itself.
-Gaps between launches have a limit of 15 %, as healthy chips of one model differ by that much.
+The limit is the threshold, or more: the spread between placements of the buffers in the reference (repeat = N of the
+manifest; 10 % where there was one placement), three times the scatter of the devices, 9 % for what is sustained. It
+is at most 10 %: where it would have to be wider, a check is inconclusive. Noise of the samples widens no limit. It is
+a check of its own: the median over the roofs, and over the configurations, may be 5 %.
+Work of tensor units counts in a clock cycle. A configuration whose load held the clock down, here and in the
+reference, is slow if it is so in seconds and in clock cycles; what it sustains is a check of its own.
+Gaps between launches are judged against the same device's alone: healthy chips of one model differ by 11 %. The host's
+time to launch, and copies of all devices at once to and from the host, are told and not judged.
 A roof that is above-theory or contradicted, or could not be measured, is compared with nothing; that counts as a
-failure where another device of the model has it.
+failure where another device of the model has it, as do configurations that failed.
 Times compare where a configuration was measured on several devices: `distribute = replicate`, or several files.
 A device whose roofs were measured by several runs of one file is one line, their median.
 
-Below the tables: a line for each device, PASS or FAIL with its reasons. 1#5 node7 is device 5 of the first file, on
-host node7; the first lines say which GPU that is.
-Exit status: 0 all pass, 1 a device fails, 2 the comparison was not possible."""
+Below the tables: a line for each device, PASS, FAIL or INCONCLUSIVE with its reasons. 1#5 node7 is device 5 of the
+first file, on host node7; the first lines say which GPU that is. Inconclusive is also a device without a reference,
+or beside which another process computed.
+Exit status: 0 all pass, 1 a device fails, 2 the comparison was not possible, 6 none fails and one is inconclusive."""
 
 # What devices are compared with: those of one file, and of several.
 REFERENCES = (
     "reference: the median of the devices of a model, of two the faster one",
     "reference: file 1, each device itself there, failing that the median of its model there",
 )
-# How well what is sustained repeats on one device, see docs/measurements.md, Burst and sustained.
-SUSTAINED_REPEATS = 0.03
-# A third of what waits of healthy chips of one model differ by: which parts of a chip are in use decides how far it is
-# from a block to L2. See docs/measurements.md, GPUs beside each other.
-WAITS_DIFFER = 0.05
+# Three times how well what is sustained repeats on one device, see docs/measurements.md, Burst and sustained.
+SUSTAINED = 0.09
+# How far rows may differ by where their buffers lay, if nobody measured that (docs/measurements.md).
+ONE_PLACEMENT = 0.10
+# Roofs that devices differ in by their nature: {start of a key: (limit, limit where devices are held against each
+# other)}. Infinite: it is told, and not judged. See docs/measurements.md, GPUs beside each other.
+APART = {
+    "launch host": (np.inf, np.inf),  # the host's own time
+    "launch latency": (np.inf, np.inf),
+    "launch gap": (0.0, np.inf),  # which parts of a chip are in use decides how far a launch is from its block
+    "host to device, together": (np.inf, np.inf),  # all devices share the host's memory
+    "device to host, together": (np.inf, np.inf),
+    "host to device": (0.0, WIDEST),
+    "device to host": (0.0, WIDEST),
+}
+# Of the samples: slowest over fastest of a roof, 95th percentile over the median of a row; the median over all.
+NOISY = 0.05
+SAMPLES_LEAST = 10  # of a row, to know its noise
+SUSTAINS = ", sustained"  # of a row's key
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
 
 
@@ -72,23 +91,19 @@ def add_options(parser):
 
 def medians(found, key):
     """One line for each device and key: medians of what several runs have measured."""
-    columns = {"value": "median", "spread": "median"}
-    return found.groupby([*DEVICE, key, "unit"], sort=False, as_index=False).agg(columns).rename(columns={key: "key"})
+    numbers = [name for name in ("value", "spread", "placed", "cycles", "least", "between") if name in found]
+    return (
+        found.groupby([*DEVICE, key, "unit"], sort=False, as_index=False)[numbers].median().rename(columns={key: "key"})
+    )
 
 
 def at_equal_clock(found):
     """Tensor units draw all the power that there is: the clock of a burst is that of the moment, and says nothing of
-    the device. So their work in a clock cycle is compared."""
+    the device. So their work in a clock cycle is compared: all work of the samples, in all their cycles."""
     clocked = found["name"].str.contains(" tensor ") & found["performance"].notna() & (found["sm_clock"] > 0)
-    work = found["value"] / found["sm_clock"]
+    work = found["value"] * found["mean"] / found["sm_clock"]
     unit = found["unit"].str.replace("/s", "/cycle")
     return found.assign(value=found["value"].mask(clocked, work), unit=found["unit"].mask(clocked, unit))
-
-
-def with_waits(found):
-    """Gaps between launches are spread at least as far as those of healthy chips."""
-    waits = found["name"].str.startswith("launch gap")
-    return found.assign(spread=found["spread"].mask(waits, found["spread"].fillna(0).clip(lower=WAITS_DIFFER)))
 
 
 def sustained(found):
@@ -96,22 +111,68 @@ def sustained(found):
     if "sustained" not in found:
         return found[:0]
     own = found[found["sustained"].notna() & (found["settled"] == "yes")]
-    return own.assign(key=own["key"] + ", sustained", value=own["sustained"], spread=SUSTAINED_REPEATS)
+    return own.assign(key=own["key"] + SUSTAINS, value=own["sustained"], spread=np.nan, least=SUSTAINED)
+
+
+def apart(key):
+    return next((limits for start, limits in APART.items() if key.startswith(start)), (0.0, 0.0))
 
 
 def roof_table(files):
     """Roofs with a value to compare, in the order of kinds."""
     found = roofs(files)
     found["key"] = found["name"] + ", " + found["condition"]
-    found = pandas.concat([at_equal_clock(with_waits(found)), sustained(found)], ignore_index=True)
+    found["least"], found["between"] = np.transpose([apart(key) for key in found["key"]]) if len(found) else (0.0, 0.0)
+    found = pandas.concat([at_equal_clock(found), sustained(found)], ignore_index=True)
     return found.iloc[np.lexsort([found["key"], found["condition"], found["name"].map(kind_order(found))])]
 
 
+def sample_noise(data, table):
+    """Of each row: the 95th percentile of its samples over their median; of several placements the middle one."""
+    samples, found = data["time_sample"].values, []
+    for line, count in zip(table["config"], table.get("placements", pandas.Series(1, table.index))):
+        own = samples[line][np.isfinite(samples[line])]
+        parts = own.reshape(int(count), -1) if count > 1 and len(own) and len(own) % count == 0 else own[None, :]
+        enough = parts.shape[1] >= SAMPLES_LEAST
+        found.append(np.median(np.percentile(parts, 95, axis=1) / np.median(parts, axis=1)) - 1 if enough else np.nan)
+    return np.array(found, float)
+
+
 def time_table(files):
-    """Times of configurations, as values in seconds; the spread is that of the median."""
+    """Times of configurations, as values in seconds, and what those that hold the clock down sustain: further lines.
+    placed: the spread between placements; cycles: of the time, where the load held the clock down; spread: of the
+    samples."""
     found = [rows(one).assign(file=number) for number, one in enumerate(files)]
+    found = [own.assign(spread=sample_noise(one, own)) for one, own in zip(files, found)]
     found = pandas.concat(found, ignore_index=True)
-    return found.rename(columns={"time_median": "value", "noise": "spread"}).assign(unit="s")
+    several = found["placements"] > 1 if "placements" in found else np.zeros(len(found), bool)
+    placed = (found["time_median_high"] - found["time_median_low"]) / found["time_median"] if any(several) else np.nan
+    held = found["throttled"] == "yes" if "throttled" in found else np.zeros(len(found), bool)
+    cycles = (found["time_median"] * found["sm_clock_counted"]).where(held) if any(held) else np.nan
+    found = found.assign(
+        value=found["time_median"],
+        unit="s",
+        key=found["config_hash"],
+        placed=np.where(several, placed, ONE_PLACEMENT),
+        cycles=cycles,
+        least=0.0,
+    )
+    if "energy_time" not in found:
+        return found
+    more = found[held & found["energy_time"].notna()].assign(placed=0.0, cycles=np.nan, spread=np.nan, least=SUSTAINED)
+    more = more.assign(value=more["energy_time"], key=more["key"] + SUSTAINS)
+    return pandas.concat([found, more], ignore_index=True)
+
+
+def judged_times(found, *how):
+    """As judged(). A load that holds the clock down, here and in the reference, is slow if it is so by the cycles of
+    its own clock, too: what memory delivers does not follow the clock, what the units compute does."""
+    times = judged(found, *how)
+    cycles = judged(found.assign(value=found["cycles"], unit="cycles").dropna(subset="value"), *how)
+    known = cycles.set_index(["file", "place", "key"])["deviation"].dropna()
+    own = times.set_index(["file", "place", "key"]).index.map(known.to_dict())
+    times["deviation"] = np.fmax(times["deviation"], np.asarray(own, float))
+    return limited(times, how[0])
 
 
 def doubts(found):
@@ -125,6 +186,17 @@ def doubts(found):
     return reasons
 
 
+def failures(files):
+    """{(file, place): {key: reason}} of rows that failed."""
+    found = {}
+    for number, data in enumerate(files):
+        first, device = places(data), data["config_device"].fillna(-1).values.astype(int)
+        for row in np.flatnonzero((data["status"].values == "failed") & (device >= 0)):
+            own = found.setdefault((number, first[device[row]]), {})
+            own[data["config_hash"].values[row]] = f"failed: {data['error'].values[row]}"
+    return found
+
+
 def named(line):
     """1#0 node1: the file, the device's row in it, its host."""
     return f"{line['file'] + 1}{line['device_name']}"
@@ -134,7 +206,7 @@ def ends(found):
     """Cells of the slowest and the fastest of some lines of one key."""
     cells = []
     for line in (found.loc[found["deviation"].idxmin()], found.loc[found["deviation"].idxmax()]):
-        cells += [percent(line["deviation"]) + ("*" if line["slow"] else " "), named(line)]
+        cells += [percent(line["deviation"]) + ("*" if line["slow"] else "?" if line["unsure"] else " "), named(line)]
     return cells
 
 
@@ -142,14 +214,14 @@ def print_roofs(found, troubled):
     """A line per roof and model. Device by device is what is beyond its limit."""
     if found.empty:
         return
-    print("Roofs against the reference, as speeds: - is slower, * by more than the limit")
+    print("Roofs against the reference, as speeds: - is slower, * by more than the limit, ? cannot be judged")
     for model, own in found.groupby("model", sort=False):
         lines = []
         for key, same in own.groupby("key", sort=False):
             count = f"{len(same)}" + ("!" if key in troubled else " ")
             spread = same["deviation"].max() / same["deviation"].min() - 1
             reference = scaled(same["reference"].median(), same["unit"].iloc[0])
-            lines.append([key, count, reference, share(spread), share(same["limit"].median()), *ends(same)])
+            lines.append([key, count, reference, share(spread), share(same["limit"].max()), *ends(same)])
         print(model)
         head = ["roof", "devices ", "reference", "spread", "limit", "slowest ", "on", "fastest ", "on"]
         print(table(head, lines, left=["on"]))
@@ -190,50 +262,116 @@ def print_times(found):
     print(table(["device", "configurations", "geometric mean", "least", "most", "slow"], lines))
 
 
+def time_texts(table):
+    """{key: text} of time_table(): configurations without what all of them share."""
+    texts = zip(table["key"], short_texts(table))
+    return {key: text + SUSTAINS * key.endswith(SUSTAINS) for key, text in texts}
+
+
 def print_configurations(found, all_times, count):
     """The configurations that are slowest against their reference."""
-    texts = dict(zip(all_times["config_hash"], short_texts(all_times)))
-    algorithms = all_times.groupby("config_hash")["algorithm"].nunique()
+    texts = time_texts(all_times)
+    algorithms = all_times.groupby("key")["algorithm"].nunique()
     groups = found.groupby("key", sort=False)
     worst = groups["deviation"].min().sort_values(kind="stable").index[:count]
     lines = []
     for key in worst:
         own = groups.get_group(key)
         same = "same" if algorithms[key] == 1 else "differs"
-        lines.append([texts[key], str(len(own)), share(own["limit"].median()), *ends(own), same])
+        lines.append([texts[key], str(len(own)), share(own["limit"].max()), *ends(own), same])
     print(f"Configurations, the {len(lines)} of {groups.ngroups} that are slowest")
     print(table(["configuration", "devices", "limit", "slowest ", "on", "fastest ", "on", "algorithm"], lines, ["on"]))
 
 
-def verdict_of(device, roofs_found, times, reasons, wanted, threshold):
-    """The verdict of one device. wanted: keys of roofs that another device of the model has."""
+def add_compared(verdict, lines, reason, names):
+    """A check for each line that has a limit. reason(slow or unsure lines): the text of all of them, or of each."""
+    for _, line in lines[lines["limit"].notna()].iterrows():
+        slow, values = line["slow"], {name: line[name] for name in ("value", "reference", "limit", "unit")}
+        values["excess"] = (1 - line["deviation"]) / line["limit"]
+        word = "fail" if slow else "inconclusive" if line["unsure"] else "pass"
+        verdict.add(names.get(line["key"], line["key"]), reason(line) if word != "pass" else "", word, **values)
+
+
+def add_noise(verdict, lines, what):
+    """Noise of the samples: as a finding, since it excuses nothing."""
+    spread = lines["spread"].dropna()
+    if len(spread):
+        noise = float(spread.median())
+        why = f"noisy: samples of {what} differ by {share(noise)} (limit {share(NOISY)})" if noise > NOISY else ""
+        verdict.add(f"noise of {what}", why, value=noise, limit=NOISY, excess=noise / NOISY)
+
+
+def add_others(verdict, times):
+    """Nobody knows how fast a device is beside others."""
+    if "other_processes" not in times or not (told := times["other_processes"][times["other_processes"] != ""]).size:
+        return
+    beside = told[told != "none"]
+    why = f"other processes beside {len(beside)} configurations: {beside.iloc[0]}" if len(beside) else ""
+    verdict.add("other processes", why, "inconclusive" if why else "pass", value=float(len(beside)), limit=0.0)
+
+
+def verdict_of(device, roofs_found, times, reasons, wanted, threshold, names):
+    """The verdict of one device. reasons: {what could not be measured: why}; wanted: keys of roofs and rows that
+    another device of the model has; names: {key: text} of rows."""
     verdict = verdicts.Verdict(named(device), device["uuid"], device["model"], device["hostname"])
-    verdict.checks = len(roofs_found) + len(times)
-    for _, line in roofs_found[roofs_found["slow"]].sort_values("deviation").iterrows():
-        verdict.reasons.append(f"{line['key']} {percent(line['deviation'])} (limit {share(line['limit'])})")
-    verdict.reasons += [f"{key}: {why}" for key, why in reasons.items() if key in wanted]
-    if len(times) and mean_of(times) < 1 - threshold:
-        verdict.reasons.append(f"times of {len(times)} configurations: geometric mean {percent(mean_of(times))}")
-    slow = times[times["slow"]]
-    if len(slow):
-        worst = percent(slow["deviation"].min())
-        verdict.reasons.append(f"{len(slow)} of {len(times)} configurations are slower, at most {worst}")
+    own = times[~times["key"].str.endswith(SUSTAINS)]
+    slow = {word: own[own[word]] for word in ("slow", "unsure")}
+
+    def of_roof(line):
+        unsure = ", such figures differ by more" * line["unsure"]
+        return f"{line['key']} {percent(line['deviation'])} (limit {share(line['limit'])}{unsure})"
+
+    def of_row(line):
+        if line["key"].endswith(SUSTAINS):
+            return f"{names[line['key']]} {percent(line['deviation'])} (limit {share(line['limit'])})"
+        word = "slow" if line["slow"] else "unsure"
+        worst = f"are slower, at most {percent(slow[word]['deviation'].min())}"
+        unsure = ", but where their buffers lie decides more than 10 %" * line["unsure"]
+        return f"{len(slow[word])} of {len(own)} configurations {worst}{unsure}"
+
+    add_compared(verdict, roofs_found, of_roof, {})
+    add_compared(verdict, times, of_row, names)
+    for key, why in reasons.items():
+        if key in wanted:
+            verdict.add(names.get(key, key), f"{names.get(key, key)}: {why}")
+    if len(own):
+        mean = mean_of(own)
+        why = f"times of {len(own)} configurations: geometric mean {percent(mean)}" if mean < 1 - threshold else ""
+        excess = (1 - mean) / threshold
+        verdict.add("geometric mean of speeds", why, value=mean, reference=1.0, limit=threshold, excess=excess)
     return verdict
 
 
-def verdicts_of(devices, roofs_found, times, reasons, threshold, across):
-    """One for each device that was compared; those of a first file that is a reference were not."""
-    found = []
-    gated = devices if devices["file"].nunique() == 1 else devices[devices["file"] > 0]
-    for _, device in gated.iterrows():
+def verdicts_of(files, devices, all_roofs, all_times, threshold, across):
+    """(verdicts, roofs, times): one verdict for each device that was compared; those of a first file that is a
+    reference were not."""
+    several = devices["file"].nunique() > 1
+    first = 0 if several else None
+    usable = all_roofs[all_roofs["usable"]]
+    roofs_found = judged(medians(usable, "key"), threshold, across, first).dropna(subset="deviation")
+    times = judged_times(medians(all_times, "key"), threshold, across, first).dropna(subset="deviation")
+    names, found, reasons = time_texts(all_times), [], doubts(all_roofs)
+    for place, failed in failures(files).items():
+        reasons.setdefault(place, {}).update(failed)
+    for _, device in (devices[devices["file"] > 0] if several else devices).iterrows():
 
         def own(lines, device=device):
             return lines[(lines["file"] == device["file"]) & (lines["place"] == device["place"])]
 
-        peers = roofs_found if across else roofs_found[roofs_found["model"] == device["model"]]
+        def peers(lines, device=device):
+            return lines if across else lines[lines["model"] == device["model"]]
+
+        wanted = {*peers(usable)["key"], *peers(all_times)["key"]}
         troubles = reasons.get((device["file"], device["place"]), {})
-        found.append(verdict_of(device, own(roofs_found), own(times), troubles, set(peers["key"]), threshold))
-    return found
+        verdict = verdict_of(device, own(roofs_found), own(times), troubles, wanted, threshold, names)
+        if several and not across and device["model"] not in set(devices.loc[devices["file"] == 0, "model"]):
+            verdict.add("reference", f"the reference has no {device['model']}", "inconclusive")
+        elif verdict.checks:
+            add_noise(verdict, own(all_roofs[all_roofs["usable"]]), "roofs")
+            add_noise(verdict, own(all_times), "configurations")
+            add_others(verdict, own(all_times))
+        found.append(verdict)
+    return found, roofs_found, times
 
 
 def all_devices(files):
@@ -255,14 +393,12 @@ def run(options):
     threshold, across = options.threshold / 100, options.across_models
     files = [load(path, ROWS + ROOFS) for path in options.files]
     devices, all_roofs, all_times = all_devices(files), roof_table(files), time_table(files)
-    usable = all_roofs[all_roofs["usable"]]
-    roofs_found = judged(medians(usable, "key"), threshold, across).dropna(subset="deviation")
-    times = judged(medians(all_times, "config_hash"), threshold, across).dropna(subset="deviation")
-    if roofs_found.empty and times.empty:
-        if len(devices) < 2:
-            raise Refused("only one device: name a second file, or a file of several devices")
+    if len(files) == 1 and len(devices) < 2:
+        raise Refused("only one device: name a second file, or a file of several devices")
+    found, roofs_found, times = verdicts_of(files, devices, all_roofs, all_times, threshold, across)
+    if len(files) == 1 and roofs_found.empty and times.empty:
         raise Refused("no two devices are of the same model; --across-models compares them")
-    reasons = doubts(all_roofs)
+    usable, reasons = all_roofs[all_roofs["usable"]], doubts(all_roofs)
     if not options.quiet:
         names = {(line["file"], line["place"]): named(line) for _, line in devices.iterrows()}
         for number, data in enumerate(files, 1):
@@ -281,5 +417,4 @@ def run(options):
             print_configurations(times, all_times, options.configurations)
         else:
             print("No configuration was measured on two devices: use distribute = replicate, or one manifest twice.\n")
-    found = verdicts_of(devices, roofs_found, times, reasons, threshold, across)
     return verdicts.publish(found, "compare", options)

@@ -1,26 +1,28 @@
-"""How far each device is from the others of its model, or from itself in an earlier file, and what of that is noise.
+"""How far each device is from the others of its model, or from itself in an earlier file, and from when on that says
+something.
 
-Statistics that hold with two devices as with five hundred. The reference is the median of the model's devices; of two
-devices the faster one. A device is slow beyond a limit that is the largest of
+The reference is the median of the model's devices; of two devices the faster one. A device is slow beyond a limit that
+follows from the reference alone, never from the noise of the device that is judged. It is the largest of
 
 - the threshold,
-- three times the scatter of the devices (median absolute deviation, as a standard deviation; not of two devices),
-- three times the spread of the samples on one device (median of the devices),
-- the spread of the device's own samples, at most 10 %: what one device does not repeat says nothing of another, but
-  a device that is unsteady by itself is not excused by that,
+- what is stated for this kind of figure (`least`; `between`: where devices are held against each other),
+- the spread between placements of the buffers (`placed`: median of the reference's devices),
+- three times the scatter of the devices (median absolute deviation, as a standard deviation; not of two devices).
 
-and at most 50 %, unless the threshold is above that. Only slower counts: faster is told and harms nobody."""
+No limit is wider than 10 %, unless the threshold is. Where it would be, what is slower than the threshold is unsure,
+and slow only beyond what such figures differ by. Only slower counts: faster is told and harms nobody."""
 
 import numpy as np
 
 THRESHOLD = 0.04
-SCATTER, SPREADS, OWN_SPREAD_MOST, MOST = 3.0, 3.0, 0.10, 0.5
+WIDEST = 0.10
+SCATTER = 3.0
 TO_STDEV = 1.4826  # of a normal distribution's median absolute deviation
 
 
 def speed(table):
     """Values of which more is better: a time is inverted."""
-    return np.where(table["unit"] == "s", 1 / table["value"], table["value"])
+    return np.where(table["unit"].isin(["s", "cycles"]), 1 / table["value"], table["value"])
 
 
 def centre_of(values):
@@ -33,32 +35,29 @@ def scatter(values, centre):
     return TO_STDEV * float(np.median(np.abs(values - centre))) if len(values) > 2 else 0.0
 
 
-def finite(values, least=0.0):
-    return np.nan_to_num(np.asarray(values, float), nan=least)
+def most_of(found, name, how=np.max):
+    """The largest, or the median, of a column that a table may lack; 0 without any value."""
+    known = found[name].dropna() if name in found else []
+    return float(how(known)) if len(known) else 0.0
 
 
-def limits(scattered, spreads, threshold):
-    """The largest deviation of each device that says nothing. scattered: how far such devices are from each other."""
-    spreads = finite(spreads)
-    common = max(threshold, SCATTER * scattered, SPREADS * float(np.median(spreads)))
-    return np.minimum(np.maximum(common, np.minimum(spreads, OWN_SPREAD_MOST)), max(MOST, threshold))
+def judged(table, threshold=THRESHOLD, across=False, first=None):
+    """Adds to a table with value, unit, key, file, model and uuid, and maybe least, between and placed:
 
-
-def judged(table, threshold=THRESHOLD, across=False):
-    """Adds to a table with value, unit, spread, key, file, model and uuid:
-
-    reference; deviation: speed over that of the reference; limit; slow, fast; against: what the reference is. Devices
-    of one file are compared with each other. With several files those of the first are the reference: the same device
-    there, failing that the median of its model there. What has nothing to compare with has no deviation."""
+    reference; deviation: speed over that of the reference; limit; slow, unsure, fast; against: what the reference is.
+    Devices of one file are compared with each other. With several files those of the first are the reference: the
+    same device there, failing that the median of its model there. first: that file's number; None: of each key the
+    first that has it. What has nothing to compare with has no deviation; what is not judged has no limit."""
     table = table.reset_index(drop=True)
-    table = table.assign(reference=np.nan, deviation=np.nan, limit=np.nan, against="", speed=speed(table))
-    several = table["file"].nunique() > 1
+    table = table.assign(reference=np.nan, deviation=np.nan, spread_of=np.nan, against="", speed=speed(table))
+    several = table["file"].nunique() > 1 or first is not None
     for _, found in table.groupby("key" if across else ["model", "key"], sort=False):
-        first = found["file"].min()
-        earlier = found[found["file"] == first]
+        earlier = found[found["file"] == (found["file"].min() if first is None else first)]
+        if earlier.empty:
+            continue
         middle, same = centre_of(earlier["speed"].to_numpy()), earlier.groupby("uuid")["speed"].median()
         for number, own in found.groupby("file"):
-            itself = number == first
+            itself = number == earlier["file"].iloc[0]
             if itself and (len(own) < 2 or (several and number == table["file"].min())):
                 continue
             matched = own["uuid"].isin(same.index).to_numpy() & (not itself)
@@ -67,11 +66,20 @@ def judged(table, threshold=THRESHOLD, across=False):
             scattered = scatter(deviation, centre_of(deviation))
             if not matched.all():  # held against others: as far as those are from each other
                 scattered = max(scattered, scatter(earlier["speed"].to_numpy() / middle, 1.0))
-            table.loc[own.index, "reference"] = np.where(own["unit"] == "s", 1 / reference, reference)
+            spread = max(most_of(earlier, "least"), most_of(earlier, "placed", np.median), SCATTER * scattered)
+            table.loc[own.index, "reference"] = np.where(own["unit"].isin(["s", "cycles"]), 1 / reference, reference)
             table.loc[own.index, "deviation"] = deviation
-            table.loc[own.index, "limit"] = limits(scattered, own["spread"], threshold)
+            table.loc[own.index, "spread_of"] = np.where(matched, spread, max(spread, most_of(earlier, "between")))
             table.loc[own.index, "against"] = np.where(matched, "itself before", "its model")
-    known = table["deviation"].notna()
-    table["slow"] = known & (table["deviation"] < 1 - table["limit"])
-    table["fast"] = known & (table["deviation"] > 1 + table["limit"])
-    return table.drop(columns="speed")
+    return limited(table.drop(columns="speed"), threshold)
+
+
+def limited(table, threshold=THRESHOLD):
+    """Sets limit, slow, unsure and fast from deviation and spread_of, what such figures differ by."""
+    spread = table["spread_of"].clip(lower=threshold)
+    table["limit"] = spread.clip(upper=max(WIDEST, threshold)).where(np.isfinite(spread))
+    known, slower = table["deviation"].notna() & table["limit"].notna(), 1 - table["deviation"]
+    table["slow"] = known & (slower > spread)
+    table["unsure"] = known & (slower > threshold) & (spread > table["limit"]) & ~table["slow"]
+    table["fast"] = known & (-slower > spread)
+    return table

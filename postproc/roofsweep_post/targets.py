@@ -112,19 +112,31 @@ class Target:
         elif not kinds.possible(text):
             raise Refused(f"{place} '{text}' is neither a figure, as in 4.28 TB/s or 97 %, nor a roof")
 
-    def reached(self, roof, others):
-        """How far `roof` gets: 1 or more is enough; NaN if that is not known. others: of its device."""
-        if not roof["usable"]:
-            return np.nan
+    def held(self, roof, others):
+        """(value, what it shall reach, unit) of a usable roof. others: of its device."""
         if self.unit == "%":
-            return of_theory(roof) / self.least
+            return of_theory(roof), self.least, "1"
         least, unit = self.least, self.unit
         if unit is None:
             same = others[(others["name"] == self.text) & (others["condition"] == roof["condition"]) & others["usable"]]
             least, unit = middle(same["value"]), same["unit"].max() if len(same) else roof["unit"]
         if unit != roof["unit"]:
             raise Refused(f"{self.place} {roof['name']} is in {roof['unit']}, its target '{self.text}' is not")
-        return least / roof["value"] if roof["unit"] == "s" else roof["value"] / least
+        return roof["value"], least, unit
+
+    def reached(self, roof, others):
+        """How far `roof` gets: 1 or more is enough; NaN if that is not known."""
+        if not roof["usable"]:
+            return np.nan
+        value, wanted, unit = self.held(roof, others)
+        return wanted / value if unit == "s" else value / wanted
+
+    def values(self, found, rows):
+        """What a check of these roofs of one device holds."""
+        for _, roof in found[found["usable"]].iterrows():
+            value, wanted, unit = self.held(roof, rows[rows["place"] == roof["place"]])
+            return {"value": float(value), "reference": float(wanted), "limit": 0.0, "unit": unit}
+        return {}
 
     def verdict(self, found, rows):
         """(text, what it counts as, {place: how far} of those that do not reach it), of the rows of one kind and

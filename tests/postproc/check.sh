@@ -26,8 +26,11 @@ python '
 import json, xml.etree.ElementTree as xml
 found = json.load(open("found.json"))
 assert not found["passed"] and [line["verdict"] for line in found["devices"]].index("FAIL") == 5, found
-suite = xml.parse("found.xml").getroot()
-assert (suite.get("tests"), suite.get("failures")) == ("8", "1"), suite.attrib
+suites = xml.parse("found.xml").getroot()
+assert [suite.get("failures") for suite in suites] == ["0"] * 5 + ["1", "0", "0"]
+[check] = [check for check in found["devices"][5]["checks"] if check["verdict"] == "fail"]
+assert check["name"] == "dram triad: 4.28 TB/s" and check["value"] < check["reference"] == float(4.28 * 1e12), check
+assert (check["limit"], check["unit"]) == (0, "B/s"), check
 ' || fail "JSON or JUnit"
 
 # So it is with the targets that the page shows.
@@ -47,7 +50,7 @@ done
 # Devices one by one; what is not measured or doubtful is not reached.
 printf '[Sample GPU]\ndram read = 3.55 TB/s\nl2 read = 8 TB/s\nfp32 vector = 98 %%\n' >node.ini
 expect 1 script check node.nc --targets node.ini
-row "^FAIL #0 node1 GPU-0 (3 checks): dram read: 3.55 TB/s MISSED: -1.4 %, 1 rows failed"
+row "^FAIL #0 node1 GPU-0 (4 checks): dram read: 3.55 TB/s MISSED: -1.4 %, 1 rows failed"
 row "^FAIL #1 node1 GPU-1 (3 checks): dram read: 3.55 TB/s NOT KNOWN$"
 row "^FAIL #2 node1 GPU-2 (3 checks): l2 read: 8 TB/s NOT KNOWN$"
 row "^PASS #3 node1 GPU-3 (3 checks)$"
@@ -128,8 +131,8 @@ expect 1 script check control.nc --targets rows.ini --junit found.xml
 row "^FAIL #0" "a?\[31mb: no row has batch=77?"
 python '
 import xml.etree.ElementTree as xml
-(failure,) = xml.parse("found.xml").getroot().iter("failure")
-assert "ended ?, \"quoted\" <here> & there" in failure.text and "a?[31mb" in failure.get("message"), failure.text
+one, other = xml.parse("found.xml").getroot().iter("failure")
+assert "ended ?, \"quoted\" <here> & there" in other.text and "a?[31mb" in one.get("message"), (one.text, other.text)
 ' || fail "JUnit of texts that are no XML"
 # A row that failed is a failure of its device.
 python '

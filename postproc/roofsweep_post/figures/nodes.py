@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..compare import REFERENCES, medians, named, roof_table, time_table
-from ..deviations import judged
-from ..frames import several, short_texts
+from ..compare import REFERENCES, judged_times, medians, named, roof_table, time_table, time_texts
+from ..deviations import THRESHOLD, judged
+from ..frames import several
 from ..selection import choose
 from ..texts import Refused, listed
 from . import frame
@@ -41,11 +41,10 @@ def time_nodes(data, where=(), labels=(), **_):
     """Times of configurations that several devices measured."""
     files = several(data)
     table = choose(time_table(files), [*where, *([f"label={','.join(labels)}"] if labels else [])])
-    found = judged(medians(table, "config_hash")).dropna(subset="deviation")
+    found = judged_times(medians(table, "key"), THRESHOLD).dropna(subset="deviation")
     if found.empty:
         raise Refused("no configuration was measured on two devices (distribute = replicate does that)")
-    texts = dict(zip(table["config_hash"], short_texts(table)))
-    found["text"] = found["key"].map(texts)
+    found["text"] = found["key"].map(time_texts(table))
     return Nodes(files, named_devices(found, files))
 
 
