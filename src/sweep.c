@@ -353,7 +353,7 @@ static enum status make_session(const struct sweep *sweep, struct session *sessi
     gmtime_r(&now.tv_sec, &utc);
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%S", &utc);
     session->ranks = sweep->ranks;
-    session->start_time = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    session->start_time = clock_date();
     gethostname(session->hostname, sizeof session->hostname - 1);
     snprintf(session->id, sizeof session->id, "%s.%03ldZ-%ld", stamp, now.tv_nsec / 1000000,
              (long)getpid());

@@ -20,6 +20,12 @@ double clock_epoch(void)
     return seconds(CLOCK_REALTIME);
 }
 
+double clock_date(void)
+{
+    double now = clock_epoch();
+    return now < 0 ? NAN : now;
+}
+
 struct countdown countdown_start(double seconds)
 {
     return (struct countdown){.left = seconds, .last = clock_monotonic()};

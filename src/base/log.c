@@ -1,17 +1,84 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/text.h"
 
+/* A pipe or a terminal whose reader may never come. */
+struct outlet {
+    int descriptor;
+    size_t lost; /* messages, since the last one that was taken */
+};
+
+static bool outlet_takes(const struct outlet *outlet, int milliseconds)
+{
+    struct pollfd out = {.fd = outlet->descriptor, .events = POLLOUT};
+    int found;
+    while ((found = poll(&out, 1, milliseconds)) < 0 && errno == EINTR)
+        ;
+    return found > 0;
+}
+
+/* A slow reader gets a second. After that nothing waits, until it reads again. */
+static ssize_t outlet_write(void *cookie, const char *text, size_t length)
+{
+    const int patience = 1000; /* ms */
+    struct outlet *outlet = cookie;
+    bool takes = outlet_takes(outlet, outlet->lost ? 0 : patience);
+    if (takes && outlet->lost) {
+        dprintf(outlet->descriptor, "roofsweep: %zu messages are missing here, nobody read them\n",
+                outlet->lost);
+        outlet->lost = 0;
+        takes = outlet_takes(outlet, 0);
+    }
+    for (size_t at = 0; at < length && takes;) {
+        size_t part = length - at < PIPE_BUF ? length - at : PIPE_BUF; /* does not wait */
+        ssize_t written = write(outlet->descriptor, text + at, part);
+        if (written < 0)
+            return (ssize_t)length; /* nobody will ever read */
+        at += (size_t)written;
+        takes = at == length || outlet_takes(outlet, patience);
+    }
+    outlet->lost += !takes;
+    return (ssize_t)length;
+}
+
+static int outlet_close(void *cookie)
+{
+    free(cookie);
+    return 0;
+}
+
+/* A stream that never waits for a reader; the same where it is a file, which needs none. */
+static FILE *never_waiting(FILE *stream)
+{
+    struct stat about;
+    struct outlet *outlet;
+    if (fileno(stream) < 0 || fstat(fileno(stream), &about) != 0 || S_ISREG(about.st_mode) ||
+        !(outlet = calloc(1, sizeof *outlet)))
+        return stream;
+    outlet->descriptor = fileno(stream);
+    const cookie_io_functions_t functions = {.write = outlet_write, .close = outlet_close};
+    FILE *opened = fopencookie(outlet, "w", functions);
+    if (!opened) {
+        free(outlet);
+        return stream;
+    }
+    setvbuf(opened, NULL, _IONBF, 0);
+    return opened;
+}
+
 struct log log_create(FILE *stream, enum log_level level, int rank)
 {
-    struct log log = {stream, level, isatty(fileno(stream)) == 1, rank, ""};
+    struct log log = {never_waiting(stream), level, isatty(fileno(stream)) == 1, rank, ""};
     if (gethostname(log.hostname, sizeof log.hostname - 1) != 0)
         log.hostname[0] = '\0';
     return log;

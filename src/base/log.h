@@ -18,6 +18,8 @@ struct log {
     char hostname[64];
 };
 
+/* Where nobody reads a pipe or terminal, messages are left out, counted, and the process goes on.
+ * log.stream may be closed, and then `stream`. */
 struct log log_create(FILE *stream, enum log_level level, int rank);
 
 /* One line "roofsweep: 2026-11-22T01:50:03Z node7 rank 3: TEXT"; rank 0 is not named; the newline

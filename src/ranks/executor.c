@@ -129,7 +129,7 @@ static enum status start_worker(struct executor *executor, struct error *error)
     /* A GPU's worker, too, keeps to its share of the cores: its reference runs on all of them, and
      * those of several ranks would spin against each other. */
     return worker_process_start(path, &executor->settings.binding.cpus,
-                                executor->log->level >= LOG_DEBUG ? STDERR_FILENO : -1,
+                                executor->log->level >= LOG_DEBUG ? executor->log->stream : NULL,
                                 &executor->worker, error);
 }
 
@@ -508,7 +508,7 @@ static void deliver_failure(struct executor *executor, const char *why)
     record_init(&record);
     record_set_config(&record, &executor->request.config);
     record.status = RECORD_FAILED;
-    record.start_time = clock_epoch();
+    record.start_time = clock_date();
     snprintf(record.error, sizeof record.error, "%s", why);
     executor->stage = STAGE_IDLE;
     deliver(executor, record_encode(&record), executor->attempts);

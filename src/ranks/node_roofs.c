@@ -228,7 +228,7 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
         device_sustain_roof(&node->device, &reply.roof);
     } else if (!only_sustained) {
         if (!answered)
-            roof_set_unmeasured(&reply.roof, kind, condition, clock_epoch(), error.text);
+            roof_set_unmeasured(&reply.roof, kind, condition, clock_date(), error.text);
         device_add_roof(&node->device, &reply.roof);
     }
     reply_clear(&reply);

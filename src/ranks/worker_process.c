@@ -27,7 +27,7 @@ struct worker_process {
     pid_t pid;
     int requests; /* our end of the socket pair; also the replies */
     int errors;   /* read end of its standard error; -1: it has closed it */
-    int echo;
+    FILE *echo;   /* NULL: none */
     char *buffer; /* what of the replies is not yet a line */
     size_t length, capacity;
     struct tail tail; /* of its standard error */
@@ -70,7 +70,7 @@ static int spawn(const char *path, const cpu_set_t *cpus, int requests, int erro
     return failure;
 }
 
-enum status worker_process_start(const char *path, const cpu_set_t *cpus, int echo,
+enum status worker_process_start(const char *path, const cpu_set_t *cpus, FILE *echo,
                                  struct worker_process **process, struct error *error)
 {
     int sockets[2] = {-1, -1}, pipes[2] = {-1, -1};
@@ -169,8 +169,8 @@ static void read_errors(struct worker_process *process)
     if (got > 0) {
         tail_append(&process->tail, chunk, (size_t)got);
         size_t shown = utf8_clean_lines(chunk, (size_t)got);
-        if (process->echo >= 0 && write(process->echo, chunk, shown) < 0)
-            process->echo = -1;
+        if (process->echo)
+            fwrite(chunk, 1, shown, process->echo);
     } else if (got == 0) { /* its end would wake every poll */
         close(process->errors);
         process->errors = -1;

@@ -221,10 +221,10 @@ static unsigned conditions_met(const struct results *results)
 static void time_format(double time, char text[32])
 {
     const double year_10000 = 253402300800.0;
-    time_t seconds = time >= 0 && time < year_10000 ? (time_t)time : 0; /* so also for a NaN */
+    time_t seconds = (time_t)(time >= 0 && time < year_10000 ? time : 0);
     struct tm utc;
     gmtime_r(&seconds, &utc);
-    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    strftime(text, 32, isnan(time) ? "unknown" : "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
 /* One line a session, the latest at the end. */

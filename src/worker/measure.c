@@ -335,7 +335,7 @@ enum status measure_begin(const struct device_ops *device, struct device_state *
     struct record *record = &row->record;
     double start = clock_monotonic();
     record_init(record);
-    record->start_time = clock_epoch();
+    record->start_time = clock_date();
     record_set_config(record, &run.config);
     enum status status = config_check(&run.config, error);
     if (status == STATUS_OK) {

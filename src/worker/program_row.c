@@ -598,7 +598,7 @@ enum status program_row_measure(const struct device_ops *device, struct device_s
 {
     struct countdown time = countdown_start(request->timeout > 0 ? request->timeout : INFINITY);
     struct program program = {.request = request, .time = &time};
-    double start = clock_monotonic(), start_time = clock_epoch();
+    double start = clock_monotonic(), start_time = clock_date();
     record_set_config(record, &request->config);
     enum status status = config_check(&request->config, error);
     if (status == STATUS_OK)

@@ -70,7 +70,7 @@ static enum status measure_roof(struct worker *worker, int kind, enum roof_condi
     enum status status = worker->ops->measure_roof(worker->state, kind, order, roof, error);
     if (status == STATUS_OK || status == STATUS_DEVICE)
         return status;
-    roof_set_unmeasured(roof, kind, condition, clock_epoch(), error->text);
+    roof_set_unmeasured(roof, kind, condition, clock_date(), error->text);
     return STATUS_OK;
 }
 

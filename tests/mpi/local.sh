@@ -1,5 +1,5 @@
 #!/bin/sh
-# What needs no launcher, no device and no output file; and --gather.
+# What needs no launcher, no device and no output file; --gather; and one rank with a wrong clock, or that nobody listens to.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 expect 0 "$roofsweep" --help
@@ -18,7 +18,7 @@ expect 0 run 3 --dry-run sweep.ini
 for variable in SLURM_PROCID PMI_RANK PMIX_RANK OMPI_COMM_WORLD_RANK; do
     expect 0 env $variable=3 "$roofsweep" --version
     says "roofsweep 0."
-    expect 1 env $variable=3 "$roofsweep" --gather nowhere.nc.journal
+    expect 2 env $variable=3 "$roofsweep" --gather nowhere.nc.journal
     says "nowhere.nc.journal"
     expect 2 env $variable=3 "$roofsweep" --frobnicate
     says "unknown option"
@@ -105,3 +105,47 @@ expect 2 "$roofsweep" --gather one.nc.journal other.nc.journal -o all.nc
 says "their rows cannot be compared"
 expect 1 "$roofsweep" --gather one.nc.journal sweep.ini -o all.nc
 says "sweep.ini:1: no line of a roofsweep journal"
+
+# A clock that was never set stands before 1970: there are no start times, but rows.
+cat >undated.ini <<'INI'
+[sweep]
+device = cpu
+[peaks]
+memory = dram
+compute = fp32
+condition = together
+launch = no
+[matmul]
+m = 64
+n = 64
+k = 64
+precision = fp32
+[program]
+command = true
+region = all
+INI
+LD_PRELOAD=$ROOFSWEEP_BUILD/tests/libstop_in.so EPOCH_SHIFT=-2500000000 \
+    expect 0 "$ROOFSWEEP_BIN/roofsweep" -o undated.nc undated.ini
+complete undated.nc 2
+python 'import netCDF4; data = netCDF4.Dataset("undated.nc"); assert data["start_time"][:].mask.all()' ||
+    fail "a date before 1970"
+
+# Nobody reads standard error, which is full: messages are left out, rows and signals are not.
+cat >unread.py <<'END'
+import fcntl, os, signal, subprocess, sys, time
+read, write = os.pipe()
+fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+os.write(write, b"x" * 4096)
+run = subprocess.Popen(sys.argv[2:], stderr=write, stdout=subprocess.DEVNULL)
+while run.poll() is None and sys.argv[1] == "TERM" and not (os.path.exists("unread.nc.journal")
+      and b'"kind":"record"' in open("unread.nc.journal", "rb").read()):
+    time.sleep(0.05)
+if sys.argv[1] == "TERM":
+    run.terminate()
+sys.exit(run.wait(timeout=60))
+END
+batch=1 height=8 width=8 write_sweep unread.ini
+sed 's/^iterations = .*/iterations = 20000/' unread.ini >slow.ini
+expect 5 "$ROOFSWEEP_PYTHON" unread.py TERM "$ROOFSWEEP_BIN/roofsweep" -v -o unread.nc slow.ini
+expect 0 "$ROOFSWEEP_PYTHON" unread.py - "$ROOFSWEEP_BIN/roofsweep" -v -o unread.nc --overwrite unread.ini
+complete unread.nc 4

@@ -174,6 +174,11 @@ double clock_epoch(void)
     return epoch + clock_monotonic();
 }
 
+double clock_date(void)
+{
+    return clock_epoch();
+}
+
 double script_device_time(void)
 {
     hold_over(false);

@@ -5,9 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -106,6 +108,30 @@ static void a_print_keeps_only_its_own_newlines(void **state)
     fclose(stream);
     assert_string_equal(text, "\n?false?[1m?: 5\n\n?");
     free(text);
+}
+
+/* A reader that comes back later hears how much it has missed. */
+static void a_log_does_not_wait_for_its_reader(void **state)
+{
+    (void)state;
+    enum { ROOM = 4096 };
+    char text[ROOM] = {0};
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(fcntl(ends[1], F_SETPIPE_SZ, ROOM), ROOM);
+    assert_int_equal(write(ends[1], text, ROOM), ROOM);
+    FILE *stream = fdopen(ends[1], "w");
+    struct log log = log_create(stream, LOG_INFO, 0);
+    log_print(&log, LOG_INFO, "unread");
+    log_print(&log, LOG_INFO, "unread");
+    assert_int_equal(read(ends[0], text, ROOM), ROOM);
+    log_print(&log, LOG_INFO, "read");
+    fclose(log.stream);
+    fclose(stream);
+    text[read(ends[0], text, ROOM - 1)] = '\0';
+    assert_non_null(strstr(text, "2 messages are missing here"));
+    assert_null(strstr(text, "unread"));
+    close(ends[0]);
 }
 
 static void log_lines_are_clean(void **state)
@@ -255,6 +281,7 @@ int main(void)
         cmocka_unit_test(every_pair_of_bytes_becomes_text),
         cmocka_unit_test(a_print_keeps_only_its_own_newlines),
         cmocka_unit_test(log_lines_are_clean),
+        cmocka_unit_test(a_log_does_not_wait_for_its_reader),
         cmocka_unit_test(it_has_what_was_printed),
         cmocka_unit_test(its_lines_are_put_on_one),
         cmocka_unit_test(the_last_bytes_stay),

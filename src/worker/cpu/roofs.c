@@ -336,7 +336,7 @@ enum status roofs_measure(struct device_state *state, int kind, const struct roo
                              : "this roof was not tuned");
     if (order->start > 0.0 && !wait_for(order->start))
         return error_set(error, STATUS_FAILED, "the common start had passed");
-    roof->start_time = clock_epoch();
+    roof->start_time = clock_date();
     int64_t samples = samples_take(roofs, method);
     roof->sm_clock = topology_clock(&state->topology);
     roof_set_samples(roof, method->work * (double)method->repeat, roofs->seconds, samples);

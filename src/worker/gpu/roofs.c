@@ -418,7 +418,7 @@ static enum status samples_take(struct roofs *roofs, const struct winner *winner
         .throttled = &roof->throttled,
     };
     TRY(vendor.stamp(roofs->gpu, SPAN_BEGIN, error));
-    roof->start_time = clock_epoch();
+    roof->start_time = clock_date();
     for (int i = 0; i < count; ++i)
         if (winner->family->time)
             TRY(winner->family->time(roofs, &winner->method, &seconds[i], error));
@@ -574,7 +574,7 @@ static enum status samples_sustain(struct roofs *roofs, const struct winner *win
     struct window windows[WINDOWS_MOST];
     int count = 0, settled = 0;
     if (isnan(roof->start_time)) /* there was no burst */
-        roof->start_time = clock_epoch();
+        roof->start_time = clock_date();
     while (count < WINDOWS_MOST && settled == 0) {
         TRY(window_run(roofs, winner, each, &windows[count++], error));
         settled = windows_settled(roofs, winner, windows, count);

@@ -222,7 +222,7 @@ static unsigned busy_most(const struct nvml *nvml, unsigned pid)
     const double window = 2.0;
     struct nvml_utilization samples[LISTED];
     unsigned count = LISTED, most = 0;
-    unsigned long long after = (unsigned long long)(1e6 * (clock_epoch() - window));
+    unsigned long long after = (unsigned long long)(1e6 * fmax(clock_epoch() - window, 0.0));
     if (!nvml->utilization || nvml->utilization(nvml->device, samples, &count, after) != 0)
         return 0;
     for (unsigned i = 0; i < count && i < LISTED; ++i)
