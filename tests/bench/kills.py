@@ -2,8 +2,8 @@
 """Storms of SIGKILL over whole sweeps, and proof that nothing is lost.
 
 One storm is one sweep under mpirun. It is killed in each phase (opening, roofs, measuring, publishing), each time
-another victim (a worker, a rank other than 0, rank 0, the launcher; or the output's folder is removed), and restarted
-with --resume until it ends with status 0. Then its rows must be those of an undisturbed run, in the journal, in the
+another victim (a worker, a rank other than 0, rank 0, the launcher; a rank of a job that is stopped; all processes of the
+job, by SIGTERM or SIGINT; or the output's folder is removed), and restarted with --resume until it ends with status 0. Then its rows must be those of an undisturbed run, in the journal, in the
 NetCDF file and in a file that --gather makes. No process and no temporary file may be left, and no wait may go beyond
 the bounds of storm.py.
 
@@ -28,10 +28,11 @@ import threading
 from pathlib import Path
 
 import program_storm
-from storm import CONFIGURATIONS, END_BOUND, PHASES, Fault, Storm, end_all
+from storm import ALL, CONFIGURATIONS, END_BOUND, PHASES, Fault, Storm, end_all
 from storm_rows import netCDF4
 
-VICTIMS = ("worker", "rank", "rank 0", "launcher", "folder")  # folder: the output's, which is removed
+# folder: the output's, which is removed
+VICTIMS = ("worker", "rank", "rank 0", "launcher", "folder", "stopped", *ALL)
 # `verify`: a scripted device has no results.
 WORKERS = {
     "scripted": {"device": "cuda", "iterations": 3, "verify": "no", "counters": "auto"},
@@ -186,6 +187,7 @@ def parse_options():
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--publishing", type=int, default=0, help="kills of --gather, before the storms")
     parser.add_argument("--programs", type=int, default=0, help="rows of programs, on cpu or cuda workers")
+    parser.add_argument("--signals", type=int, default=0, help="to all processes of a job, of --programs")
     parser.add_argument("--limit", type=float, default=600, help="s, of --programs")
     parser.add_argument("--worker", choices=list(WORKERS), default="scripted")
     parser.add_argument("--ranks", type=int, default=3)

@@ -1,6 +1,7 @@
 """A sweep of programs whose workers, keepers and programs are killed at random: kills.py --programs.
 
-Every row must be there once, in the journal and in the file. A program that was killed is a row that says so; a killed
+First all processes of the job get a signal, --signals times, and --resume goes on. Every row must be there once, in the
+journal and in the file. A program that was killed is a row that says so, one that ended with its job is none; a killed
 worker costs a try. Nothing that a program started may be left running, and no folder of what it handed back."""
 
 import collections
@@ -15,6 +16,7 @@ import threading
 import time
 from pathlib import Path
 
+from storm import ALL, signal_all
 from storm_rows import Journal, netCDF4, rows_of_file
 
 VICTIMS = ("worker", "keeper", "program")
@@ -75,6 +77,7 @@ class Storm:
         (self.folder / "storm.sh").write_text(SCRIPTS[kind].replace("{hostile}", str(hostile)))
         self.journal = Journal(str(self.folder / "sweep.nc.journal"))
         self.hits, self.over = collections.Counter(), threading.Event()
+        self.signals, self.early = 0, []
 
     def kill(self, chance):
         """One victim at random, of each kind in turn, once rows are measured."""
@@ -90,17 +93,42 @@ class Storm:
                     os.kill(chance.choice(victims), signal.SIGKILL)
                     self.hits[kind] += 1
 
-    def run(self):
+    def start(self, stream):
         command = [self.tool.mpirun, "-n", str(self.tool.ranks), "--oversubscribe", "--bind-to", "none"]
-        command += [str(self.tool.bin / "roofsweep"), "--verbose", "-o", "sweep.nc", "sweep.ini"]
+        command += [str(self.tool.bin / "roofsweep"), "--verbose", "-o", "sweep.nc", "--resume", "sweep.ini"]
         environment = dict(os.environ, OMP_WAIT_POLICY="passive", TMPDIR=str(self.folder / "tmp"))
         environment["OMPI_ALLOW_RUN_AS_ROOT"] = environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
-        killer = threading.Thread(target=self.kill, args=(random.Random(self.tool.options.seed),))
+        return subprocess.Popen(command, cwd=self.folder, env=environment, stdout=stream, stderr=stream)
+
+    def signal(self, chance):
+        """One run: while programs run, all of the job get a signal, in no order. Its fault as a text, or None."""
+        with open(self.folder / "output", "wb") as stream:
+            run = self.start(stream)
+        before, end = self.journal.look()["record"], time.monotonic() + self.tool.options.limit
+        while self.journal.look()["record"] == before and run.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(PAUSE[self.kind] * chance.random())
+        number = list(ALL.values())[self.signals % len(ALL)]
+        everyone = [pid for pid, _ in those_in(self.folder)]
+        signal_all(chance.sample(everyone, len(everyone)), number)
+        self.signals += 1
+        end = time.monotonic() + 2 * END_BOUND
+        while (left := those_in(self.folder)) and time.monotonic() < end:
+            run.poll()
+            time.sleep(0.02)
+        return f"{END_BOUND} s after {number.name} to all there are {left}" if left else None
+
+    def run(self):
+        chance = random.Random(self.tool.options.seed)
+        while self.signals < self.tool.options.signals:
+            if fault := self.signal(chance):
+                self.early.append(fault)
+                self.clear_processes()
+        killer = threading.Thread(target=self.kill, args=(chance,))
         killer.start()
         try:
             with open(self.folder / "output", "wb") as stream:
-                done = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=stream, stderr=stream)
-                return self.wait(done)
+                return self.wait(self.start(stream))
         finally:
             self.over.set()
             killer.join()
@@ -120,6 +148,7 @@ class Storm:
 
     def faults(self, status):
         """What is wrong, as texts."""
+        yield from self.early
         rows = self.journal.rows()
         hashes = collections.Counter(row[0] for row in rows)
         if status not in (0, 3):  # 3: rows failed
@@ -139,10 +168,11 @@ class Storm:
         if left := os.listdir(self.folder / "tmp"):
             yield f"left in TMPDIR: {left}"
 
+    def clear_processes(self):
+        signal_all([pid for pid, _ in those_in(self.folder)], signal.SIGKILL)
+
     def clear(self):
-        for pid, _ in those_in(self.folder):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        self.clear_processes()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -160,7 +190,7 @@ def main(tool):
     hits = ", ".join(f"{storm.hits[kind]} {kind}s" for kind in VICTIMS)
     failed = sum(not row[2] for row in rows)
     print(f"{len(rows)} rows of programs on {tool.ranks} {tool.options.worker} workers, {seconds:.0f} s, exit {status}")
-    print(f"killed: {hits}; {failed} rows say that their program was")
+    print(f"{storm.signals} signals to all; killed: {hits}; {failed} rows say that their program was")
     for fault in faults:
         print(f"FAIL: {fault}")
     return 1 if faults else 0

@@ -23,6 +23,8 @@ LOCK_WAIT = 10  # s, for a holder of the journal on the same host
 END_BOUND = 10  # s, until the last process of a job is gone
 START_SPAN = 0.2  # s, a victim that has just been started lives for so long at most
 TICK = 0.002  # s
+ALL = {"all TERM": signal.SIGTERM, "all INT": signal.SIGINT}  # victims: all processes of a job
+STOPPED_SPAN = 0.5  # s
 TABLE_ROWS = 200  # that --gather prints at most
 CONFIGURATIONS = {"split": 36, "replicate": 20}
 
@@ -81,6 +83,12 @@ def processes(mark):
     return found
 
 
+def signal_all(pids, number):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 def describe_process(pid):
     lines = [f"pid {pid}: {program_of(pid)}"]
     for name in "wchan", "stack", "syscall":
@@ -99,9 +107,7 @@ def describe_process(pid):
 
 
 def end_all(mark):
-    for pid, _, _ in processes(mark):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    signal_all([pid for pid, _, _ in processes(mark)], signal.SIGKILL)
 
 
 # ---- runs ----
@@ -188,12 +194,14 @@ class Run:
 
     def victims(self):
         found = {"launcher": [self.process.pid], "worker": [], "rank": [], "rank 0": [], "folder": [self.process.pid]}
-        for pid, program, rank in processes(self.mark):
+        all_of_it = processes(self.mark)
+        for pid, program, rank in all_of_it:
             if program.startswith("roofsweep-worker"):
                 found["worker"].append(pid)
             elif program == "roofsweep" and rank is not None:
                 found["rank 0" if rank == 0 else "rank"].append(pid)
-        return found
+        found["stopped"] = found["rank"] + found["rank 0"]
+        return found | dict.fromkeys(ALL, [pid for pid, _, _ in all_of_it])
 
     def kill(self, victim, chance):
         """(victim, phase) that was hit, or None. Where there is no worker any more, a rank dies instead."""
@@ -213,10 +221,19 @@ class Run:
             self.storm.file.parent.rename(self.storm.folder / "gone")
             shutil.rmtree(self.storm.folder / "gone")
             return victim, phase
-        try:
-            os.kill(chance.choice(found[victim]), signal.SIGKILL)
-        except ProcessLookupError:
-            return None
+        if victim in ALL:  # in no order
+            signal_all(chance.sample(found[victim], len(found[victim])), ALL[victim])
+        elif victim == "stopped":  # the whole job; one of its ranks is killed before it goes on
+            stopped = [pid for pid, _, _ in processes(self.mark)]
+            signal_all(stopped, signal.SIGSTOP)
+            time.sleep(STOPPED_SPAN)
+            signal_all([chance.choice(found[victim])], signal.SIGKILL)
+            signal_all(stopped, signal.SIGCONT)
+        else:
+            try:
+                os.kill(chance.choice(found[victim]), signal.SIGKILL)
+            except ProcessLookupError:
+                return None
         self.killed = time.monotonic()
         return victim, phase
 

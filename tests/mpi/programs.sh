@@ -64,4 +64,4 @@ says "program "
 
 # Workers, keepers and programs are killed at random; the programs have children that hide.
 "$ROOFSWEEP_PYTHON" "$root/tests/bench/kills.py" --build "$ROOFSWEEP_BUILD" --worker cpu \
-    --ranks $(($(nproc) > 1 ? 2 : 1)) --programs 40 --kills 12 --limit 120
+    --ranks $(($(nproc) > 1 ? 2 : 1)) --programs 40 --signals 2 --kills 12 --limit 120
