@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -62,12 +63,15 @@ void scratch_remove(struct scratch *scratch)
 
 void scratch_sweep(const char *path)
 {
-    const char *name = strrchr(path, '/');
-    char *parent = name ? strndup(path, (size_t)(name - path)) : NULL;
-    DIR *folder = parent ? opendir(*parent ? parent : "/") : NULL;
+    char *parent = strdup(path), *name = parent ? strrchr(parent, '/') : NULL;
+    if (name) { /* the parent's path ends here, and what mkdtemp has made may be anything */
+        *name++ = '\0';
+        memset(name + strlen(name) - strlen(unique), '?', strlen(unique));
+    }
+    DIR *folder = name ? opendir(parent) : NULL;
     for (const struct dirent *entry; folder && (entry = readdir(folder));) {
         struct stat about;
-        if (strncmp(entry->d_name, name + 1, strlen(name + 1) - strlen(unique)) != 0)
+        if (fnmatch(name, entry->d_name, 0) != 0)
             continue;
         int descriptor = openat(dirfd(folder), entry->d_name, FOLDER_FLAGS);
         if (descriptor < 0)
