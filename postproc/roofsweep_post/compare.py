@@ -171,8 +171,7 @@ def judged_times(found, *how):
     cycles = judged(found.assign(value=found["cycles"], unit="cycles").dropna(subset="value"), *how)
     known = cycles.set_index(["file", "place", "key"])["deviation"].dropna()
     own = times.set_index(["file", "place", "key"]).index.map(known.to_dict())
-    times["deviation"] = np.fmax(times["deviation"], np.asarray(own, float))
-    return limited(times, how[0])
+    return limited(times.assign(fair=np.fmax(times["deviation"], np.asarray(own, float))), how[0])
 
 
 def doubts(found):
@@ -240,9 +239,9 @@ def print_doubts(reasons, names):
         print()
 
 
-def mean_of(found):
-    """The geometric mean of some deviations."""
-    return float(np.exp(np.log(found["deviation"]).mean()))
+def mean_of(deviations):
+    """The geometric mean."""
+    return float(np.exp(np.log(deviations).mean()))
 
 
 def print_times(found):
@@ -251,7 +250,7 @@ def print_times(found):
         [
             named(own.iloc[0]),
             str(len(own)),
-            percent(mean_of(own)),
+            percent(mean_of(own["deviation"])),
             percent(own["deviation"].min()),
             percent(own["deviation"].max()),
             str(int(own["slow"].sum())),
@@ -287,7 +286,7 @@ def add_compared(verdict, lines, reason, names):
     """A check for each line that has a limit. reason(slow or unsure lines): the text of all of them, or of each."""
     for _, line in lines[lines["limit"].notna()].iterrows():
         slow, values = line["slow"], {name: line[name] for name in ("value", "reference", "limit", "unit")}
-        values["excess"] = (1 - line["deviation"]) / line["limit"]
+        values["excess"] = (1 - line["fair"]) / line["limit"]
         word = "fail" if slow else "inconclusive" if line["unsure"] else "pass"
         verdict.add(names.get(line["key"], line["key"]), reason(line) if word != "pass" else "", word, **values)
 
@@ -335,7 +334,7 @@ def verdict_of(device, roofs_found, times, reasons, wanted, threshold, names):
         if key in wanted:
             verdict.add(names.get(key, key), f"{names.get(key, key)}: {why}")
     if len(own):
-        mean = mean_of(own)
+        mean = mean_of(own["fair"])
         why = f"times of {len(own)} configurations: geometric mean {percent(mean)}" if mean < 1 - threshold else ""
         excess = (1 - mean) / threshold
         verdict.add("geometric mean of speeds", why, value=mean, reference=1.0, limit=threshold, excess=excess)

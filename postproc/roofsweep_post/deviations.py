@@ -71,14 +71,15 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
             table.loc[own.index, "deviation"] = deviation
             table.loc[own.index, "spread_of"] = np.where(matched, spread, max(spread, most_of(earlier, "between")))
             table.loc[own.index, "against"] = np.where(matched, "itself before", "its model")
-    return limited(table.drop(columns="speed"), threshold)
+    return limited(table.drop(columns="speed").assign(fair=table["deviation"]), threshold)
 
 
 def limited(table, threshold=THRESHOLD):
-    """Sets limit, slow, unsure and fast from deviation and spread_of, what such figures differ by."""
+    """Sets limit, slow, unsure and fast from fair, the deviation that is judged, and spread_of, what such figures
+    differ by."""
     spread = table["spread_of"].clip(lower=threshold)
     table["limit"] = spread.clip(upper=max(WIDEST, threshold)).where(np.isfinite(spread))
-    known, slower = table["deviation"].notna() & table["limit"].notna(), 1 - table["deviation"]
+    known, slower = table["fair"].notna() & table["limit"].notna(), 1 - table["fair"]
     table["slow"] = known & (slower > spread)
     table["unsure"] = known & (slower > threshold) & (spread > table["limit"]) & ~table["slow"]
     table["fast"] = known & (-slower > spread)

@@ -4,6 +4,7 @@ A file has several sessions when its sweep was resumed or when files were merged
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas
 
 from ..compare import medians, roof_table
@@ -24,6 +25,7 @@ MOST_LEVEL = 4  # dates that stand beside each other; more are slanted
 class History(nodes.Nodes):
     starts: list  # of each session: its first roof's
     undated: list  # files without starts of roofs, which have the date of the file
+    left_out: list  # files in which the device has no roof that was chosen
 
 
 def session_starts(table, files):
@@ -57,7 +59,8 @@ def build(data, where=(), **_):
     # Each session is held against the first, as `compare` holds files.
     numbered = table.assign(file=[order.index(session) for session in table["session"]])
     found = judged(medians(numbered, "key")).sort_values("file", kind="stable")
-    return History([files[file] for file in used], found, [starts[session] for session in order], undated)
+    left_out = [data.attrs["path"] for number, data in enumerate(files) if number not in used]
+    return History([files[file] for file in used], found, [starts[session] for session in order], undated, left_out)
 
 
 def moments(starts):
@@ -67,14 +70,17 @@ def moments(starts):
     return [f"{day}\n{start:%H:%M:%S}" if day in twice else day for day, start in zip(days, starts)]
 
 
-def dips(slow, ticks):
-    """What was slower than the noise, and when."""
-    if slow.empty:
-        return "No roof is slower than the noise."
-    return "Slower than the noise: " + listed(
-        f"{line['key']} {percent(line['deviation'])} ({' '.join(ticks[line['file']].split())})"
-        for _, line in slow.iterrows()
-    )
+def outliers(found, ticks):
+    """What was slower or faster than the limit, and when."""
+    texts = []
+    for word, own in [("Slower", found[found["slow"]]), ("Faster", found[found["fast"]])]:
+        far = own.iloc[np.argsort(-abs(np.log(own["deviation"].to_numpy(float))), kind="stable")]
+        names = [
+            f"{line['key']} {percent(line['deviation'])} ({' '.join(ticks[line['file']].split())})"
+            for _, line in far.iterrows()
+        ]
+        texts += [f"{word} than the limit: {listed(names)}."] * bool(names)
+    return " ".join(texts) or "No roof is slower or faster than the limit."
 
 
 def look_of(number):
@@ -90,8 +96,10 @@ def look_of(number):
     }
 
 
-def explained(scene, slow, ticks):
-    device = f"{scene.found['uuid'].iloc[0]}. {dips(slow, ticks)}"
+def explained(scene, ticks):
+    device = f"{scene.found['uuid'].iloc[0]}. {outliers(scene.found, ticks)}"
+    if scene.left_out:
+        device += f" Left out, without a roof of it: {listed(scene.left_out, 3)}."
     if scene.undated:
         device += f" Without starts of their roofs, dated by the file: {listed(scene.undated, 3)}."
     return device
@@ -115,6 +123,6 @@ def draw(figure, axes, scene, annotate, height):
     handles = [marks.Line2D([], [], label=key, **look) for key, look in looks.items()]
     rest = found["key"].nunique() - len(shown)
     handles.append(marks.Line2D([], [], label=f"{rest} {'other ' * bool(shown)}roofs", **look_of(None)))
-    text = nodes.caption(scene, explained(scene, slow, ticks))
+    text = nodes.caption(scene, explained(scene, ticks))
     frame.settle(figure, [axes], height, handles, text, bottom=0.72 if slanted else 0.52)
     return [axes]
