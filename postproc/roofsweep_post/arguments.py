@@ -84,9 +84,13 @@ def stranger(path):
 
 
 def check_outputs(options, writes_netcdf=False):
-    """Refuses to write over what is read, a result file or a journal. Before anything is read or written.
+    """Refuses to write over what is read, a result file or a journal, and to read a pipe, which may never end. Before
+    anything is read or written.
 
     writes_netcdf: the output is a result file itself, and --overwrite decides; not of a journal."""
+    for path in named(options, ("file", "files")):
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise Refused(f"{path}: it is no regular file")
     outputs = [(path, name) for name in OUTPUTS for path in named(options, [name])]
     outputs = [(path, name) for path, name in outputs if os.path.isfile(path) or not os.path.exists(path)]  # /dev/null
     for place, (path, name) in enumerate(outputs):

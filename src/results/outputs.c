@@ -15,7 +15,7 @@ static bool exists(const char *path)
     return lstat(path, &unused) == 0;
 }
 
-/* ENOENT: there is none yet, or its folder is missing, for which see check_folder. */
+/* ENOENT: there is none yet, or its folder is missing, for which see check_output. */
 static enum status check_file(const char *path, struct error *error)
 {
     struct stat file;
@@ -28,21 +28,6 @@ static enum status check_file(const char *path, struct error *error)
     return STATUS_OK;
 }
 
-/* Of a link, the folder of what it names. */
-static enum status check_folder(const char *path, struct error *error)
-{
-    char target[LINK_TARGET];
-    if (link_follow(path, target, error)) {
-        error_prefix(error, "cannot write");
-        return error_append(error, STATUS_USAGE, "; --output names another");
-    }
-    const char *folder = dirname(target);
-    if (access(folder, W_OK | X_OK) != 0)
-        return error_set(error, STATUS_USAGE, "cannot write %s: folder '%s': %s", path, folder,
-                         strerror(errno));
-    return STATUS_OK;
-}
-
 /* The rows of a sweep are in its journal alone: no option replaces it by something else. */
 static enum status check_no_journal(const char *path, struct error *error)
 {
@@ -52,12 +37,20 @@ static enum status check_no_journal(const char *path, struct error *error)
     return STATUS_OK;
 }
 
+/* Of a link, the folder of what it names. */
 static enum status check_output(const char *path, struct error *error)
 {
-    enum status status = check_file(path, error);
-    if (status == STATUS_OK)
-        status = check_folder(path, error);
-    return status == STATUS_OK ? check_no_journal(path, error) : status;
+    char target[LINK_TARGET];
+    if (link_follow(path, target, error)) {
+        error_prefix(error, "cannot write");
+        return error_append(error, STATUS_USAGE, "; --output names another");
+    }
+    TRY(check_file(path, error));
+    const char *folder = dirname(target);
+    if (access(folder, W_OK | X_OK) != 0)
+        return error_set(error, STATUS_USAGE, "cannot write %s: folder '%s': %s", path, folder,
+                         strerror(errno));
+    return check_no_journal(path, error);
 }
 
 /* Nobody means a file of another kind when they say --overwrite. With --resume, reading it

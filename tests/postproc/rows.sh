@@ -79,6 +79,8 @@ expect 0 script export golden.nc --columns start_time --where "start_time>2025-0
 refused "no row has start_time>2026" rows golden.nc --where "start_time>2026"
 refused "'start_time>soon': 'soon' is no time, as 2025-01-31 or 2025-01-31T12:00" rows golden.nc --where "start_time>soon"
 
+mkfifo pipe
+refused "pipe: it is no regular file" rows pipe
 # A table overwrites no result file.
 kept golden.nc "cannot write golden.nc: it is a file that is read; --output must name another" export golden.nc -o golden.nc
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" export golden.nc -o node.nc
