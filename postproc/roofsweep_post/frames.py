@@ -214,7 +214,11 @@ def kind_order(table, others=()):
 
 def program_text(label, text):
     """A program's row: its label and the point of its axes, from which all else of it follows."""
-    axes = next((word.removeprefix("axes=") for word in shlex.split(text) if word.startswith("axes=")), "")
+    try:
+        words = shlex.split(text)
+    except ValueError:  # a quotation mark too many: the text is damaged
+        words = text.split()
+    axes = next((word.removeprefix("axes=") for word in words if word.startswith("axes=")), "")
     return f"{label} {axes}".strip()
 
 
@@ -224,7 +228,7 @@ def short_texts(table):
         program_text(label, text) if text.startswith("program ") else text
         for label, text in zip(table["label"], table["configuration"])
     ]
-    split = [text.split() for text in texts]
+    split = [text.split() or [""] for text in texts]
     shared = {}
     for words in split:
         shared[words[0]] = shared.get(words[0], set(words)) & set(words)

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from .arguments import same
-from .dataset import COORDINATES, FORMAT_VERSION
+from .dataset import COORDINATES, FORMAT_VERSION, INDICES, INVALID, SHAPES
 from .texts import Refused, say
 
 HELP = "several result files as one"
@@ -55,6 +55,7 @@ SPREAD = {
     "comment": "same kind, condition and session",
     "source": "derived from other variables of this file",
 }
+YEAR_10000 = 253402300800  # no time that Python can write
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -120,7 +121,7 @@ class Variable:
     """words: meanings of a flag's values, which count from 0. missing: how the file writes that there is no value."""
 
     def __init__(self, dims, dtype, attributes):
-        self.dims, self.type, self.attributes = dims, dtype, attributes
+        self.dims, self.type, self.attributes, self.kind = dims, dtype, attributes, np.dtype(dtype).kind
         self.words = str(attributes.get("flag_meanings", "")).split() if "flag_values" in attributes else []
         none = self.words.index("unknown") if "unknown" in self.words else len(self.words) or -1
         self.missing = "" if dtype is str else attributes.get("_FillValue", none)
@@ -147,7 +148,8 @@ class Source:
         self.sessions = self.read_sessions()
         self.names = {dim: list(self.column(name)) for dim, name in COORDINATES.items()}
         self.rows = {name: self.column(name) for name in ROW_COLUMNS if name in self.variables}
-        self.status = [self.variables["status"].words[value] for value in self.rows["status"]]
+        words = dict(enumerate(self.variables["status"].words))
+        self.status = [words.get(value, INVALID) for value in self.rows["status"]]
         self.kernel_config = self.column("kernel_config")
         self.roof_device = self.column("device_roof_device")
         self.check_rows()
@@ -155,8 +157,15 @@ class Source:
     def check_kind(self):
         lacking = [name for name in NEEDED if name not in self.variables]
         if lacking:
-            raise Refused(f"{self.path}: no result file of roofsweep, it has no {lacking[0]}")
+            raise Refused(f"{self.path}: no result file of roofsweep, or a damaged one: it has no {lacking[0]}")
+        for name, own in self.variables.items():
+            dims, kind = SHAPES.get(name, (own.dims, None))
+            integers = name in INDICES or kind == "flag"
+            if own.dims != dims or (kind and (own.type is str) != (kind == "text")) or integers > (own.kind in "iu"):
+                raise Refused(f"{self.path}: damaged: {name} has a type or dimensions that roofsweep does not write")
         version = self.attributes.get("format_version", 1)
+        if not isinstance(version, (int, np.integer)):
+            raise Refused(f"{self.path}: damaged: its format_version is no whole number")
         if version < FORMAT_VERSION:
             how = "write it anew from its journal, with roofsweep --gather"
             raise Refused(f"{self.path}: an older version of roofsweep wrote it; {how}")
@@ -167,7 +176,7 @@ class Source:
     def read_sessions(self):
         """[(start, id, line, version, command)]; lines that another tool wrote are left out."""
         found = []
-        for line in self.attributes.get("history", "").split("\n"):
+        for line in str(self.attributes.get("history", "")).split("\n"):
             parts = SESSION.fullmatch(line)
             with contextlib.suppress(ValueError):
                 if parts:
@@ -463,7 +472,7 @@ def attributes(sources, chosen, rows):
     for number, source in enumerate(sources):
         own = rows[rows[:, 0] == number, 1]
         ends = (source.rows["start_time"] + source.rows["wall_time"])[own]
-        end = max([end, *ends[np.isfinite(ends) & (ends < source.variables["start_time"].missing)]])
+        end = max([end, *ends[ends < YEAR_10000]])  # what is missing is later
     names = {
         name: ", ".join(dict.fromkeys(filter(None, (device.text(f"device_{of}") for device in chosen))))
         for name, of in [("instrument", "model"), ("platform", "hostname")]
@@ -601,8 +610,8 @@ def merge(sources, path, newest):
         for dim, (places, new) in parts.items():
             places = np.array(places, dtype=np.int64).reshape(-1, 2)
             write_rows(output, layout, lengths, dim, places, {name: np.array(new[name]) for name in new})
-    words = layout.variables["status"].words
     status = [sources[number].status[row] for number, row in rows]
+    words = dict.fromkeys([*layout.variables["status"].words, *status])
     return {word: status.count(word) for word in words}, len(chosen), len(roofs)
 
 

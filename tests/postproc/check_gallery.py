@@ -23,7 +23,8 @@ def main():
     plot.save = lambda figure, path: drawn.append(figure)
     wrong = []
     for name, _, arguments in gallery():
-        assert cli.run(["plot", *arguments.split(), "--output", f"{name}.png"]) == 0, name
+        words = ["plot", *arguments.split(), "--output", f"{name}.png"]
+        assert cli.run(cli.arguments(words)) == 0, name
         try:
             with style.settings():
                 readable.check(drawn[-1])

@@ -63,7 +63,7 @@ def post(*words, status=0, says=()):
     """Runs roofsweep-post; it must end with this status, and say these texts on stderr."""
     output = io.StringIO()
     with contextlib.redirect_stderr(output):
-        got = cli.run(["merge", *map(str, words)])
+        got = cli.run(cli.arguments(["merge", *map(str, words)]))
     text = output.getvalue()
     assert got == status and "Traceback" not in text, f"status {got}, {text}"
     for expected in says:

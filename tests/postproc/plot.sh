@@ -39,7 +39,7 @@ for words in [
     f"history {h200} {h200} --output history.svg",
     f"map {eight} --output map.svg",
 ]:
-    assert cli.run(["plot", *shlex.split(words)]) == 0, words
+    assert cli.run(cli.arguments(["plot", *shlex.split(words)])) == 0, words
 PY
 expect 0 file kinds.py "$h200" "$eight"
 for format in pdf svg png; do says "figure.$format"; done
@@ -157,7 +157,7 @@ for command in ("plot four", "compare", "roofs", "export", "rows", "report", "ch
 for text, words in lines:
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
-            status = cli.run(shlex.split(words))
+            status = cli.run(cli.arguments(shlex.split(words)))
     assert status == 2 and said.getvalue().startswith("roofsweep-post: ") and text in said.getvalue(), (words, said.getvalue())
 PY
 file refused.py || fail "a wrong file or word"

@@ -81,6 +81,41 @@ refused "'start_time>soon': 'soon' is no time, as 2025-01-31 or 2025-01-31T12:00
 
 mkfifo pipe
 refused "pipe: it is no regular file" rows pipe
+
+# What is damaged is left out and named; what needs it is refused, all else works.
+python '
+import pathlib, shutil, struct, netCDF4
+shutil.copy("golden.nc", "damaged.nc")
+with netCDF4.Dataset("damaged.nc", "a") as data:
+    data.renameVariable("time_median", "another")
+    data.createVariable("time_median", str, ("config",))
+    data["status"][0] = 99
+    data.createVariable("sums", "f8", ("config",), fletcher32=True)[:] = [1.25, 2.5, 3.75, 5.0]
+bits = bytearray(pathlib.Path("damaged.nc").read_bytes())
+bits[bits.index(struct.pack("<4d", 1.25, 2.5, 3.75, 5.0))] ^= 1
+pathlib.Path("flipped.nc").write_bytes(bits)
+'
+expect 0 script roofs damaged.nc
+says "damaged.nc: damaged, left out: time_median (its values are no number)"
+says "damaged.nc: status: 1 of its values are none of its flag_values, and shown as 'invalid'"
+refused "damaged.nc: it has no time_median, which this needs" rows damaged.nc
+expect 0 script export damaged.nc --columns status
+row "^invalid$"
+expect 0 script check golden.nc --integrity
+says "the file has no checksums"
+expect 0 script check damaged.nc --integrity
+says "the checksums of 1 hold"
+refused "flipped.nc: damaged: sums (it cannot be read" check flipped.nc --integrity
+for death in "os.kill(os.getpid(), signal.SIGSEGV)" "print({}[1])"; do
+    expect 2 python '
+import os, signal, sys
+from roofsweep_post import cli
+cli.run = lambda *_: exec(sys.argv[1])
+sys.exit(cli.main(["rows", "golden.nc"]))' "$death"
+    says "roofsweep-post: "
+    says "damaged"
+done
+
 # A table overwrites no result file.
 kept golden.nc "cannot write golden.nc: it is a file that is read; --output must name another" export golden.nc -o golden.nc
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" export golden.nc -o node.nc

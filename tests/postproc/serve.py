@@ -35,7 +35,7 @@ def words_of(stream):
 def run(kind, words):
     if kind in ("script", "plot"):
         warnings.filterwarnings("error", category=FutureWarning if kind == "plot" else Warning)
-        return cli.run(words)  # without main(), which makes a line of a traceback
+        return cli.run(cli.arguments(words))  # without main(), which makes a line of a traceback
     sys.path.insert(0, "" if kind == "code" else os.path.dirname(os.path.abspath(words[0])))
     sys.argv = ["-c", *words[1:]] if kind == "code" else words
     if kind == "code":

@@ -5,12 +5,13 @@ import textwrap
 import numpy as np
 from matplotlib.ticker import EngFormatter
 
-from ..texts import listed
+from ..texts import Refused, listed
 from . import style
 
 GAP = 0.04  # inches between the parts of a page
 MARGIN = 0.06  # inches beside the caption
 DATES = ["time_coverage_start", "time_coverage_end"]
+LEAST = 1e-60  # a quantity that is smaller, or larger than 1 / LEAST, is a damaged one
 LEAST_DECADES = 3  # of a logarithmic axis with fewer in view, powers of ten are too few numbers
 
 
@@ -171,6 +172,9 @@ def decades(low, high, before=1.6, after=1.6):
 
 
 def finite(*columns):
-    """All finite positive values of some columns."""
+    """All positive values of some columns that a figure can show; Refused without any."""
     values = np.concatenate([np.ravel(column).astype(float) for column in columns])
-    return values[np.isfinite(values) & (values > 0)]
+    values = values[(values > LEAST) & (values < 1 / LEAST)]
+    if not len(values):
+        raise Refused("nothing that was chosen has a value above 0, so there is nothing to draw")
+    return values

@@ -30,7 +30,8 @@ class History(nodes.Nodes):
 
 def session_starts(table, files):
     """{(file, device): start of its first roof}; of older files, which have none, the date of the file."""
-    written = [pandas.Timestamp(data.attrs.get("date_created", "NaT")).tz_localize(None) for data in files]
+    dates = [data.attrs.get("date_created", "") for data in files]
+    written = pandas.to_datetime(pandas.Series(dates), errors="coerce", utc=True).dt.tz_localize(None)
     first = table.groupby(["file", "device"])["start_time"].min()
     return {key: written[key[0]] if pandas.isna(start) else start for key, start in first.items()}
 
