@@ -148,7 +148,7 @@ def understood(name, variable):
     dims, kind = SHAPES.get(name, (variable.dims, None))
     if variable.dims != dims:
         raise ValueError(f"its dimensions are ({', '.join(variable.dims)}), not ({', '.join(dims)})")
-    if variable.dtype.kind not in DTYPES.get(kind, "biufMOUS"):
+    if variable.size and variable.dtype.kind not in DTYPES.get(kind, "biufMOUS"):
         raise ValueError(f"its values are no {kind or 'number or text'}")
     attributes = {key: plain(value) for key, value in variable.attrs.items() if not key.startswith("flag_")}
     values = variable.values
@@ -195,7 +195,8 @@ def with_coordinates(data, faults):
     """The dataset with its levels and precisions as coordinates; without their names, without all that is by them."""
     for dim, name in COORDINATES.items():
         names = list(data[name].values) if name in data else []
-        if len(set(names) - {""}) < len(names) or not set(LEAST[dim]) <= set(names):
+        different = len(set(names) - {""}) == data.sizes.get(dim, 0)
+        if not different or not set(LEAST[dim]) <= set(names):
             faults.setdefault(name, f"its names are missing, equal or without dram; so is what is by {dim}")
             data, names = data.drop_dims(dim, errors="ignore"), LEAST[dim]
         data = data.drop_vars(name, errors="ignore").assign_coords({dim: (dim, np.array(names, dtype=object))})

@@ -143,7 +143,7 @@ class Source:
         self.path, self.files, data = path, files, files.get(path)
         self.variables = variables(data)
         self.attributes = {name: data.getncattr(name) for name in data.ncattrs()}
-        self.check_kind()
+        self.check_kind(data)
         self.lengths = {name: len(found) for name, found in data.dimensions.items()}
         self.sessions = self.read_sessions()
         self.names = {dim: list(self.column(name)) for dim, name in COORDINATES.items()}
@@ -154,14 +154,15 @@ class Source:
         self.roof_device = self.column("device_roof_device")
         self.check_rows()
 
-    def check_kind(self):
+    def check_kind(self, data):
         lacking = [name for name in NEEDED if name not in self.variables]
         if lacking:
             raise Refused(f"{self.path}: no result file of roofsweep, or a damaged one: it has no {lacking[0]}")
         for name, own in self.variables.items():
             dims, kind = SHAPES.get(name, (own.dims, None))
-            integers = name in INDICES or kind == "flag"
-            if own.dims != dims or (kind and (own.type is str) != (kind == "text")) or integers > (own.kind in "iu"):
+            whole = kind == "flag" or name in INDICES
+            other = (own.type is str) != (kind == "text") or (whole and own.kind not in "iu")
+            if own.dims != dims or (kind and other and len(data.dimensions[dims[0]])):  # of no values any type will do
                 raise Refused(f"{self.path}: damaged: {name} has a type or dimensions that roofsweep does not write")
         version = self.attributes.get("format_version", 1)
         if not isinstance(version, (int, np.integer)):

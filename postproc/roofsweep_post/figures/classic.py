@@ -135,6 +135,7 @@ def draw(figure, axes, scene, annotate, height):
     roofs = used_roofs(scene)
     limits(axes, scene, roofs, intensities, LABELS_RIGHT if every and scene.swept else 3.0)
     axes.set(xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
+    frame.engineering(axes.xaxis, text=frame.power)
     frame.engineering(axes.yaxis)
     handles = handles_of(scene, every)
     scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, OVERHEAD))

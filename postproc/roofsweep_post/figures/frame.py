@@ -9,6 +9,7 @@ from ..texts import Refused, listed
 from . import style
 
 GAP = 0.04  # inches between the parts of a page
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MARGIN = 0.06  # inches beside the caption
 DATES = ["time_coverage_start", "time_coverage_end"]
 LEAST = 1e-60  # a quantity that is smaller, or larger than 1 / LEAST, is a damaged one
@@ -77,9 +78,15 @@ def caption(scene, *notes, work=True):
     return sentences([*facts, level_text(scene) if work else "", *notes])
 
 
-def engineering(axis, unit=""):
-    """Ticks with SI prefixes. A logarithmic axis of few decades has numbers at 2 and 5 as well."""
-    text = EngFormatter(unit, sep=" ")
+def power(value, place=None):
+    """10 000 as "10⁴", which needs no TeX."""
+    exponent = f"{np.log10(value):g}"
+    return f"{value:g}" if "." in exponent else "10" + exponent.translate(RAISED)
+
+
+def engineering(axis, unit="", text=None):
+    """Ticks with SI prefixes, or as `text` says. A logarithmic axis of few decades has numbers at 2 and 5 as well."""
+    text = text or EngFormatter(unit, sep=" ")
     axis.set_major_formatter(text)
     low, high = axis.get_view_interval()
     if axis.get_scale() == "log" and np.floor(np.log10(high)) - np.ceil(np.log10(low)) < LEAST_DECADES - 1:

@@ -75,6 +75,7 @@ def draw(figure, axes, scene, annotate, height):
     scene.rows = whole
     low = min(axes.get_ylim()[0], table["speed"].min() / 3)
     axes.set(ylim=(low, axes.get_ylim()[1]), xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
+    frame.engineering(axes.xaxis, text=frame.power)
     frame.engineering(axes.yaxis)
     names, rows = row_names(scene, table)
     colours = {name: style.COLOURS[number % len(style.COLOURS)] for number, name in enumerate(dict.fromkeys(names))}
