@@ -59,13 +59,14 @@ ENDED = "ended"  # inside of HDF5
 
 
 def base_files():
-    """Small files in memory: the golden sample, and a node of four GPUs with some of its rows."""
+    """Small files in memory, see feed(): the golden sample, and a node of four GPUs with some of its rows."""
     subprocess.run(["ncgen", "-4", "-o", "golden.nc", ROOT / "tests/data/golden.cdl"], check=True)
     pathlib.Path("targets.ini").write_text(TARGETS)
     golden, node = (dataset.opened(path).load() for path in ("golden.nc", ROOT / "tests/data/node_4xh200.nc"))
     rows = slice(0, 12)
     own = np.flatnonzero(node["kernel_config"].values < rows.stop)
-    return [golden, node.isel(config=rows, kernel=own, device_roof=slice(None, None, 4))]
+    node = node.isel(config=rows, kernel=own, device_roof=slice(None, None, 4))
+    return [(data, READ(data)) for data in (golden, node)]
 
 
 def as_other_type(choose, values):
@@ -129,10 +130,9 @@ def flipped(choose, source, target):
 
 
 def feed(own):
-    """Commands read these datasets as if they were files; each is decoded once."""
-    found = {id(data): READ(data) for data in own.values()}
-    dataset.opened = own.__getitem__
-    dataset.read = lambda raw: tuple(map(dict, found[id(raw)]))
+    """Commands read these datasets as if they were files. own: {path: (dataset, what read() makes of it)}"""
+    dataset.opened = lambda path: own[path][0]
+    dataset.read = lambda raw: next(tuple(map(dict, found)) for data, found in own.values() if data is raw)
 
 
 def in_process(words, shown):
@@ -177,14 +177,14 @@ def run_case(number, seed, bases, figures, shown):
         flipped(choose, "golden.nc", "A")
         shutil.copy("golden.nc", "B")
     else:
-        own = {"A": changed(choose, base), "B": base}
-        feed(own)
+        data = changed(choose, base[0])
+        feed({"A": (data, READ(data)), "B": base})
     figures["files"] += 1
     for command in [*choose.sample(QUICK, 3), choose.choice(QUICK + SLOW)]:
         from_file = command in FROM_FILES
         if from_file and not bits:
             with contextlib.suppress(Exception):  # xarray cannot write all of them
-                own["A"].to_netcdf("A", engine="netcdf4")
+                data.to_netcdf("A", engine="netcdf4")
         wrong = (by_itself if bits or from_file else in_process)(command.split(), shown)
         figures["commands"] += 1
         if wrong == ENDED:

@@ -1,5 +1,8 @@
 """Figures of result files. draw() gives matplotlib axes; the kinds are in KINDS, a module each."""
 
+import numpy as np
+
+from ..frames import several
 from . import bars, classic, complexity, counted, four, frame, history, kernels, map, strip, style, time, waves
 from .scene import scene
 
@@ -19,6 +22,17 @@ KINDS = {
 }
 
 
+LONGEST = 100  # letters of a text that a page has room for
+WHOLE = {"configuration", "config_hash", "kernel_name", "uuid", "device_uuid"}  # are shortened otherwise, or not shown
+
+
+def short(data):
+    """The dataset with texts that a page has room for."""
+    texts = {name: found for name, found in data.variables.items() if found.dtype == object and name not in WHOLE}
+    cut = np.vectorize(lambda text: text[:LONGEST], otypes=[object])
+    return data.assign({name: (found.dims, cut(found.values), found.attrs) for name, found in texts.items()})
+
+
 def draw(data, kind="classic", where=(), series=None, by=None, level=None, width="column", annotate="auto", labels=()):
     """The axes of one figure, a list. data: a dataset of load(), or several; where, series, by, level, labels: see
     scene.scene(), without a level that of the kind; width: column or page; annotate: points that are labelled: all,
@@ -26,7 +40,7 @@ def draw(data, kind="classic", where=(), series=None, by=None, level=None, width
     module = KINDS[kind]
     build = getattr(module, "build", scene)
     level = level or getattr(module, "LEVEL", "dram")
-    found = build(data, where=where, series=series, by=by, level=level, labels=labels)
+    found = build([short(one) for one in several(data)], where=where, series=series, by=by, level=level, labels=labels)
     with style.settings():
         height = module.HEIGHT[width]
         figure, axes = frame.page(width, height, module.PANELS)

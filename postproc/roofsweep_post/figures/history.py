@@ -51,6 +51,7 @@ def build(data, where=(), **_):
     files = several(data)
     table = choose(roof_table(files), where)
     table = table[table["usable"]]
+    table = table if "start_time" in table else table.assign(start_time=pandas.NaT)
     starts = session_starts(table, files)
     table = table.assign(session=[*zip(table["file"], table["device"])])
     table = only_device(table, ", ".join(data.attrs["path"] for data in files))

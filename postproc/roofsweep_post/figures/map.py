@@ -49,7 +49,7 @@ def draw(figure, axes, scene, annotate, height):
     axes.set_yticks(range(len(kinds)), kinds, fontsize=style.SMALL)
     slow = set(found.loc[found["slow"], "device"])
     shown = [number for number, name in enumerate(devices) if len(devices) <= MOST_NAMED or name in slow]
-    left = BESIDE + LETTER * max(map(len, kinds))
+    left = min(BESIDE + LETTER * max(map(len, kinds)), 0.6 * figure.get_size_inches()[0])
     turned = len(shown) * CELL > figure.get_size_inches()[0] - left
     names = [devices[number] for number in shown]
     axes.set_xticks(shown, names, fontsize=style.SMALL, rotation=90 if turned else 0)
