@@ -190,7 +190,7 @@ def failures(files):
     found = {}
     for number, data in enumerate(files):
         first, device = places(data), data["config_device"].fillna(-1).values.astype(int)
-        for row in np.flatnonzero((data["status"].values == "failed") & (device >= 0)):
+        for row in np.flatnonzero(~np.isin(data["status"].values, ["measured", "skipped"]) & (device >= 0)):
             own = found.setdefault((number, first[device[row]]), {})
             own[data["config_hash"].values[row]] = f"failed: {data['error'].values[row]}"
     return found

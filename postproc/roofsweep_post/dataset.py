@@ -23,13 +23,14 @@ KNOWN = {
     ("config",): {
         "text": "configuration config_hash label error workload implementation algorithm math layout_chosen axes cache "
         "config_algorithm config_implementation config_precision pass layout launch replay command roof_memory_level "
-        "limiter_evidence hostname uuid pci_id count_note unit_note",
+        "limiter_evidence hostname uuid pci_id count_note unit_note other_processes",
         "flag": "status unit bimodal host_paced throttled flops_source bytes_source bound limiter",
         "time": "start_time",
         "number": "config_device attempts wall_time time_median time_median_low time_median_high host_time busy_time "
         "gap_time overhead_time launches samples performance roof roof_fraction compute_roof bandwidth_roof "
         "flops_model flops_counted flops_ratio bytes_model bytes_ratio workspace footprint sm_clock memory_clock power "
-        "temperature compute_share bandwidth_share gap_share few_blocks_share verify_error",
+        "temperature compute_share bandwidth_share gap_share few_blocks_share verify_error "
+        "energy_time placements sm_clock_counted",
     },
     ("config", "memory_level"): {
         "number": "arithmetic_intensity bytes_counted bytes_read bytes_written level_time",
@@ -54,7 +55,7 @@ KNOWN = {
         "flag": "device_roof_condition device_roof_verdict device_roof_throttled device_roof_settled",
         "time": "device_roof_start_time",
         "number": "device_roof_device device_roof_bandwidth device_roof_performance device_roof_time "
-        "device_roof_median device_roof_spread device_roof_samples device_roof_node_spread "
+        "device_roof_median device_roof_mean device_roof_spread device_roof_samples device_roof_node_spread "
         "device_roof_nominal_fraction device_roof_clock_fraction device_roof_sm_clock device_roof_memory_clock "
         "device_roof_power device_roof_temperature device_roof_sustained device_roof_sustained_clock "
         "device_roof_flops_ratio",
