@@ -1,6 +1,7 @@
 #include "ranks/signals.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/time.h>
 
@@ -14,21 +15,27 @@ static void note(int number)
 
 static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM};
 
+/* Under nohup SIGHUP ends nothing. */
+static bool ends(int number)
+{
+    struct sigaction now;
+    return number != SIGHUP || sigaction(SIGHUP, NULL, &now) != 0 || now.sa_handler != SIG_IGN;
+}
+
 void signals_of_end(sigset_t *set)
 {
     sigemptyset(set);
     for (size_t i = 0; numbers[i] != SIGALRM; ++i)
-        sigaddset(set, numbers[i]);
+        if (ends(numbers[i]))
+            sigaddset(set, numbers[i]);
 }
 
 void signals_catch(void)
 {
-    struct sigaction action = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND}, before;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
-        sigaction(numbers[i], &action, &before);
-        if (numbers[i] == SIGHUP && before.sa_handler == SIG_IGN)
-            sigaction(SIGHUP, &before, NULL);
-    }
+    struct sigaction action = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
+        if (ends(numbers[i]))
+            sigaction(numbers[i], &action, NULL);
 }
 
 void signals_alarm(double seconds)

@@ -183,7 +183,7 @@ static enum status program_run(struct program *program, struct process_end *end,
     status = program->environment.complete ? process_run(&process, end, error)
                                            : error_set(error, STATUS_FAILED, "out of memory");
     if (status) /* the program may get a signal before its worker does */
-        job_ends(signal_patience);
+        job_ends(fmin(signal_patience, program->time->left));
     if (program->time->missed > missed && status != STATUS_DEVICE) {
         scratch_remove(&report); /* it ran while its job was suspended: its times say nothing */
         return program_run(program, end, handback, injected, error);

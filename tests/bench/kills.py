@@ -2,10 +2,10 @@
 """Storms of SIGKILL over whole sweeps, and proof that nothing is lost.
 
 One storm is one sweep under mpirun. It is killed in each phase (opening, roofs, measuring, publishing), each time
-another victim (a worker, a rank other than 0, rank 0, the launcher; a rank of a job that is stopped; all processes of the
-job, by SIGTERM or SIGINT; or the output's folder is removed), and restarted with --resume until it ends with status 0. Then its rows must be those of an undisturbed run, in the journal, in the
-NetCDF file and in a file that --gather makes. No process and no temporary file may be left, and no wait may go beyond
-the bounds of storm.py.
+another victim (a worker, a rank other than 0, rank 0, the launcher; a rank of a job that is stopped; all processes of
+the job, by SIGTERM or SIGINT; or the output's folder is removed), and restarted with --resume until it ends with status
+0. Then its rows must be those of an undisturbed run, in the journal, in the NetCDF file and in a file that --gather
+makes. No process and no temporary file may be left, and no wait may go beyond the bounds of storm.py.
 
 Publishing takes milliseconds, so it is killed in a storm of its own as well (--publishing): --gather over and over,
 each time killed at a random moment. The file must be whole after each, and the next run takes away what was left.

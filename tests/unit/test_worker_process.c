@@ -343,7 +343,7 @@ static void a_program_that_stops_its_keeper(void **state)
 static void signals_to_all_end_nothing(void **state)
 {
     (void)state;
-    static const int numbers[] = {SIGUSR1, SIGTERM, SIGINT};
+    static const int numbers[] = {SIGUSR1, SIGTERM, SIGINT, SIGHUP};
     const struct family family = family_start("");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
         kill(family.worker, numbers[i]);
