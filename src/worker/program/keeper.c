@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,19 +45,17 @@ static _Noreturn void become(const char *folder, char **words, pid_t keeper)
     _exit(127);
 }
 
-/* True: the command ended, with *status. False: the worker is dead. */
-static bool wait_for(pid_t command, int children, int *status)
+/* Until the command has ended, with *status, or the worker is dead. */
+static void wait_for(pid_t command, int children, int *status)
 {
     struct pollfd events[2] = {{.fd = KEEPER_LIFE, .events = POLLIN},
                                {.fd = children, .events = POLLIN}};
-    for (;;) {
+    while (waitpid(command, status, WNOHANG) != command) {
         struct signalfd_siginfo info;
-        if (waitpid(command, status, WNOHANG) == command)
-            return true;
-        if (poll(events, 2, -1) < 0 || events[0].revents)
-            return false;
-        if (read(children, &info, sizeof info) != sizeof info)
-            return false;
+        if (poll(events, 2, -1) < 0) /* it was stopped meanwhile */
+            continue;
+        if (events[0].revents || read(children, &info, sizeof info) != sizeof info)
+            return;
         /* An orphan of the command's. */
         siginfo_t ended = {0};
         while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0 &&
@@ -111,15 +108,18 @@ int main(int argc, char **argv)
         perror(KEEPER_PROGRAM);
         return 1;
     }
-    bool ended = wait_for(command, children, &news.status);
+    wait_for(command, children, &news.status);
     news.seconds = clock_monotonic() - start;
     descendants_end(patience);
-    if (!ended && getenv(HANDBACK_VARIABLE)) {
+    struct pollfd life = {.fd = KEEPER_LIFE, .events = POLLIN};
+    if (poll(&life, 1, 0) == 0)
+        return write(KEEPER_NEWS, &news, sizeof news) == sizeof news ? 0 : 1;
+    if (getenv(HANDBACK_VARIABLE)) {
         /* The worker's locks may outlast its pipe: its end takes seconds where a driver cleans up.
          * If it was dead from the start, the parent stays the same. */
         for (int i = 0; getppid() == worker && i < 1000; ++i)
             clock_sleep(0.01);
         scratch_sweep(getenv(HANDBACK_VARIABLE));
     }
-    return ended && write(KEEPER_NEWS, &news, sizeof news) == sizeof news ? 0 : 1;
+    return 1;
 }
