@@ -1,15 +1,22 @@
 #include "results/earlier_roofs.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <netcdf.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "results/results_nc.h"
 
 /* ---- columns of variables into the structs that field tables describe ---- */
+
+enum { DEVICES_MOST = 1 << 14, DEVICE_ROOFS_MOST = 1 << 20, LEVELS_MOST = 64 };
 
 /* The first failure is kept, and after it every call does nothing: a reader asks once, at the
  * end. */
@@ -29,12 +36,14 @@ static bool check(struct reader *r, const char *place, int code)
     return r->code == NC_NOERR;
 }
 
-static size_t length_of(struct reader *r, const char *dimension)
+/* A file may claim any length: beyond `most` nothing is read, and no memory taken. */
+static size_t length_of(struct reader *r, const char *dimension, size_t most)
 {
     int id;
     size_t length = 0;
-    if (check(r, dimension, nc_inq_dimid(r->id, dimension, &id)))
-        check(r, dimension, nc_inq_dimlen(r->id, id, &length));
+    if (check(r, dimension, nc_inq_dimid(r->id, dimension, &id)) &&
+        check(r, dimension, nc_inq_dimlen(r->id, id, &length)))
+        check(r, dimension, length <= most ? NC_NOERR : NC_EDIMSIZE);
     return r->code == NC_NOERR ? length : 0;
 }
 
@@ -93,7 +102,7 @@ static char **levels_read(struct reader *r, size_t *count)
     static const char of[] = "memory_level_name";
     const size_t first = 0;
     int variable;
-    *count = length_of(r, "memory_level");
+    *count = length_of(r, "memory_level", LEVELS_MOST);
     char **names = calloc(*count + 1, sizeof *names);
     check(r, of, names ? NC_NOERR : NC_ENOMEM);
     if (variable_find(r, of, 1, &variable))
@@ -184,7 +193,8 @@ static void roofs_read(struct reader *r, struct device *devices, size_t count)
 {
     static const struct field device_field[] = {
         FIELD(struct roof_row, device, FIELD_INTEGER, "", ""), {0}};
-    struct rows rows = {.size = sizeof(struct roof_row), .count = length_of(r, "device_roof")};
+    struct rows rows = {.size = sizeof(struct roof_row),
+                        .count = length_of(r, "device_roof", DEVICE_ROOFS_MOST)};
     struct roof_row *read = calloc(rows.count ? rows.count : 1, sizeof *read);
     if (!read) {
         check(r, "device_roof", NC_ENOMEM);
@@ -213,7 +223,7 @@ static size_t devices_with_roofs(struct device *devices, size_t count)
 static enum status devices_read(struct reader *r, const char *path, struct device **devices,
                                 size_t *count, struct error *error)
 {
-    size_t rows = length_of(r, "device");
+    size_t rows = length_of(r, "device", DEVICES_MOST);
     struct device *read = calloc(rows ? rows : 1, sizeof *read);
     if (!read)
         return error_set(error, STATUS_SYSTEM, "no memory for %zu devices", rows);
@@ -225,12 +235,19 @@ static enum status devices_read(struct reader *r, const char *path, struct devic
     columns_read(r, identity_fields, "device_", &identities);
     roofs_read(r, read, rows);
     rows = devices_with_roofs(read, rows);
-    if (r->code == NC_NOERR && rows > 0) {
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < rows && r->code == NC_NOERR && status == STATUS_OK; ++i)
+        status = device_check(&read[i], error);
+    if (status == STATUS_OK && r->code == NC_NOERR && rows > 0) {
         *devices = read;
         *count = rows;
         return STATUS_OK;
     }
     free(read);
+    if (status) {
+        error_prefix(error, "%s", path);
+        return STATUS_USAGE;
+    }
     if (r->code != NC_NOERR)
         return error_set(error, STATUS_USAGE,
                          "%s: %s: %s; roofs can be taken from a result of this roofsweep only",
@@ -241,7 +258,9 @@ static enum status devices_read(struct reader *r, const char *path, struct devic
 static enum status check_version(int file, const char *path, struct error *error)
 {
     int version = 1, unused;
-    if (nc_get_att_int(file, NC_GLOBAL, "format_version", &version) != NC_NOERR)
+    size_t count;
+    if (nc_inq_attlen(file, NC_GLOBAL, "format_version", &count) != NC_NOERR || count != 1 ||
+        nc_get_att_int(file, NC_GLOBAL, "format_version", &version) != NC_NOERR)
         version = 1;
     if (version == 1 && nc_inq_varid(file, "device_uuid", &unused) != NC_NOERR)
         return error_set(error, STATUS_USAGE, "%s: roofsweep did not write it", path);
@@ -257,14 +276,10 @@ static enum status check_version(int file, const char *path, struct error *error
     return STATUS_OK;
 }
 
-enum status earlier_roofs_read(const char *path, struct device **devices, size_t *count,
-                               struct error *error)
+static enum status file_read(const char *path, struct device **devices, size_t *count,
+                             struct error *error)
 {
     struct reader r = {.code = NC_NOERR};
-    FILE *stream; /* that it can be read, and no pipe: netCDF would wait for one */
-    if (file_open(path, &stream, error))
-        return STATUS_USAGE;
-    fclose(stream);
     int code = nc_open(path, NC_NOWRITE, &r.id);
     if (code != NC_NOERR)
         return error_set(error, STATUS_USAGE, "%s: %s", path, nc_strerror(code));
@@ -273,6 +288,65 @@ enum status earlier_roofs_read(const char *path, struct device **devices, size_t
         status = devices_read(&r, path, devices, count, error);
     nc_close(r.id);
     return status;
+}
+
+/* What the process that reads tells before the devices. */
+struct answer {
+    enum status status;
+    size_t count;
+    struct error error;
+};
+
+static _Noreturn void answer_write(int to, const char *path)
+{
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE};
+    struct answer answer = {.status = STATUS_OK};
+    struct device *devices = NULL;
+    FILE *stream = fdopen(to, "w");
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; ++i)
+        signal(crashes[i], SIG_DFL); /* MPI's handlers would tell of them */
+    answer.status = file_read(path, &devices, &answer.count, &answer.error);
+    if (!stream || fwrite(&answer, sizeof answer, 1, stream) != 1 ||
+        fwrite(devices, sizeof *devices, answer.count, stream) != answer.count || fclose(stream))
+        _exit(EXIT_FAILURE);
+    _exit(EXIT_SUCCESS);
+}
+
+/* HDF5 crashes over many damaged files, so that the file is read in a process of its own. */
+enum status earlier_roofs_read(const char *path, struct device **devices, size_t *count,
+                               struct error *error)
+{
+    struct answer answer;
+    struct device *read = NULL;
+    FILE *stream; /* that it can be read, and no pipe: netCDF would wait for one */
+    int ends[2];
+    pid_t reader = -1;
+    if (file_open(path, &stream, error))
+        return STATUS_USAGE;
+    fclose(stream);
+    if (pipe2(ends, O_CLOEXEC) != 0 || !(stream = fdopen(ends[0], "r")) || (reader = fork()) < 0)
+        return error_set(error, STATUS_SYSTEM, "%s: cannot start a process that reads it: %s", path,
+                         strerror(errno));
+    if (reader == 0)
+        answer_write(ends[1], path);
+    close(ends[1]);
+    bool whole = fread(&answer, sizeof answer, 1, stream) == 1 &&
+                 (read = calloc(answer.count + 1, sizeof *read)) &&
+                 fread(read, sizeof *read, answer.count, stream) == answer.count;
+    fclose(stream);
+    waitpid(reader, NULL, 0);
+    if (whole && answer.status == STATUS_OK) {
+        *devices = read;
+        *count = answer.count;
+        return STATUS_OK;
+    }
+    free(read);
+    if (!whole)
+        return error_set(error, STATUS_USAGE,
+                         "%s: the file is damaged, HDF5 crashed over it; measure the roofs anew",
+                         path);
+    *error = answer.error;
+    return answer.status;
 }
 
 static bool same_number(double a, double b)

@@ -35,6 +35,14 @@ static void results_check(struct results *results)
     FILE *stream = fopen("/dev/null", "w");
     if (!results || !stream)
         abort();
+    for (size_t i = 0; i < results->row_count; ++i) {
+        struct record record;
+        struct error error;
+        record_init(&record);
+        if (results_fetch(results, &results->rows[i], &record, &error))
+            abort();
+        record_clear(&record);
+    }
     report_print(results, TABLE_TEXT, stream);
     fclose(stream);
     results_destroy(results);

@@ -143,17 +143,20 @@ static void what_is_no_result_is_refused(void **state)
     assert_int_equal(unlink(fifo) | unlink(foreign), 0);
 }
 
-/* Roofs of another version may have been measured in another way. */
-static void another_version_is_refused(void **state)
+/* Roofs of another version may have been measured in another way; no device has one below zero. */
+static void what_was_not_measured_so_is_refused(void **state)
 {
     (void)state;
     static const char odd[] = "earlier_roofs_version.nc";
-    static const int versions[] = {1, 99};
-    static const char *const says[] = {"measure them anew", "use a newer one"};
-    for (size_t i = 0; i < 2; ++i) {
+    static const int versions[][1000] = {{1}, {99}, {RESULTS_NC_VERSION}, {RESULTS_NC_VERSION}};
+    static const size_t counts[] = {1, 1, 1000, 1}, first = 0;
+    static const double below = -1;
+    static const char *const says[] = {"measure them anew", "use a newer one", "an older version",
+                                       "roof 1 of 9: 'bandwidth' is -1, which nobody"};
+    for (size_t i = 0; i < 4; ++i) {
         struct device *devices, gpu = gpu_device();
         size_t count;
-        int file;
+        int file, variable;
         struct error error = {""};
         struct results *results = results_create();
         assert_non_null(results);
@@ -161,8 +164,12 @@ static void another_version_is_refused(void **state)
         assert_int_equal(results_nc_write(results, odd, NULL, &error), STATUS_OK);
         results_destroy(results);
         assert_int_equal(nc_open(odd, NC_WRITE, &file), NC_NOERR);
-        assert_int_equal(nc_put_att_int(file, NC_GLOBAL, "format_version", NC_INT, 1, &versions[i]),
-                         NC_NOERR);
+        assert_int_equal(
+            nc_put_att_int(file, NC_GLOBAL, "format_version", NC_INT, counts[i], versions[i]),
+            NC_NOERR);
+        assert_int_equal(nc_inq_varid(file, "device_roof_bandwidth", &variable), NC_NOERR);
+        if (i == 3)
+            assert_int_equal(nc_put_var1_double(file, variable, &first, &below), NC_NOERR);
         assert_int_equal(nc_close(file), NC_NOERR);
         assert_int_equal(earlier_roofs_read(odd, &devices, &count, &error), STATUS_USAGE);
         assert_non_null(strstr(error.text, says[i]));
@@ -204,7 +211,7 @@ int main(void)
         cmocka_unit_test(most_roofs_then_the_latest_are_found),
         cmocka_unit_test(what_is_no_result_is_refused),
         cmocka_unit_test(other_dimensions_are_refused),
-        cmocka_unit_test(another_version_is_refused),
+        cmocka_unit_test(what_was_not_measured_so_is_refused),
     };
     return cmocka_run_group_tests(tests, write_sample, remove_sample);
 }
