@@ -112,9 +112,12 @@ struct record {
     double idle_power;          /* W, mean of the device awake without work */
     /* verification */
     double verify_error;     /* ||out - ref|| / ||ref|| over the compared elements */
-    double verify_tolerance; /* largest error taken as right */
+    double verify_tolerance; /* largest error that is not taken as wrong */
     /* the same of the worst element, over the larger of itself and the root mean square of all */
     double verify_element_error, verify_element_tolerance;
+    /* Of an inaccurate result: the error beside that of one rounding, and the fastest accurate
+     * algorithm, if others were tried; "": the result is accurate, or was not compared. */
+    char accuracy[512];
     int64_t verify_elements; /* compared; missing where nothing was compared */
 
     /* Ragged and per-sample parts; owned, freed by record_clear. */

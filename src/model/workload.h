@@ -28,14 +28,23 @@ enum precision {
     PRECISION_COUNT
 };
 
+/* Relative errors of results. Up to `accurate` they are what the precision makes of sums in fp32 or
+ * wider, rounded once, or as often as the workload says. Up to `right` other roundings explain
+ * them, as those of a sum's pieces: the result is inaccurate. Beyond it is wrong: a term is lost, a
+ * part left out, a narrower format was used. */
+struct tolerance {
+    double accurate, right;
+};
+/* An element that is rounded once is off by half a unit in its last place at most, which is 2.4
+ * times what all elements together are off. The rest is room for sums. */
+#define ELEMENT_TOLERANCES 10.0
+
 struct precision_info {
     const char *name;
     enum precision result; /* of what is stored at the end: that of an fp8 product is fp16 */
     size_t bytes;          /* of one stored element; 0: two of them share a byte */
     int significand; /* bits, the leading one included; inputs are drawn so that they fit exactly */
-    /* Largest relative error of a right result, ||out - ref|| / ||ref||: sums are of fp32 or wider,
-     * and the result is rounded once. */
-    double tolerance;
+    struct tolerance tolerance; /* of ||out - ref|| / ||ref|| of a result that is rounded once */
 };
 extern const struct precision_info precision_info[PRECISION_COUNT];
 const struct precision_info *precision_result(enum precision precision); /* of what is stored */
@@ -74,7 +83,7 @@ struct workload {
     enum status (*reference)(const struct reference_request *request,
                              struct expectation *expectation, struct error *error);
     /* As precision_info's, where results are rounded more than once. NULL: they are not. */
-    double (*tolerance)(enum precision precision);
+    struct tolerance (*tolerance)(const struct config *config);
 };
 
 /* A workload with one value for each parameter. Plain data; copy it freely: numbers and texts lie
@@ -136,10 +145,9 @@ void config_text_hash(const char *text, char hash[CONFIG_HASH_TEXT]);
 /* STATUS_UNSUPPORTED with the reason if the configuration cannot exist (an output of no pixels,
  * groups that do not divide the channels, ...). */
 enum status config_check(const struct config *config, struct error *error);
-/* The largest error of a right result: in the 2-norm over all compared elements of a tensor, and of
- * any one element over the larger of itself and the tensor's root mean square. */
-double config_tolerance(const struct config *config);
-double config_element_tolerance(const struct config *config);
+/* Of the 2-norm over all compared elements of a tensor; of any one element over the larger of
+ * itself and the tensor's root mean square ELEMENT_TOLERANCES times as much. */
+struct tolerance config_tolerance(const struct config *config);
 struct cost config_cost(const struct config *config); /* all NaN if the workload has no model */
 
 /* Of a parameter that the workload has: for its own file, which knows that. */

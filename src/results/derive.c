@@ -553,13 +553,14 @@ static const struct {
     {'h', "the device waited for the host"},
     {'b', "the samples have two modes"},
     {'t', "more than 2 % of a sample is the timer's own time"},
+    {'i', "the result is inaccurate, see accuracy"},
 };
 
 void time_marks(const struct record *record, char marks[TIME_MARKS])
 {
     const double noisy = 0.05;
     const int64_t set[] = {time_uncertainty(record) > noisy, record->host_paced, record->bimodal,
-                           timer_visible(record)};
+                           timer_visible(record), record->accuracy[0] != '\0'};
     size_t used = 0;
     for (size_t i = 0; i < sizeof set / sizeof *set; ++i)
         if (set[i] == 1)

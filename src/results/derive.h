@@ -89,9 +89,9 @@ struct derived_kernel derive_kernel(const struct kernel *kernel, const struct de
 /* Half the width of the median's confidence interval, over the median. */
 double time_uncertainty(const struct record *record);
 
-enum { TIME_MARKS = 5 };
+enum { TIME_MARKS = 6 };
 /* Behind a time in the table: 'n' noisy, an uncertainty above 5 %, 'h' host_paced, 'b' bimodal, 't'
- * timer_visible, in this order; "" for a time that is as it should be. */
+ * timer_visible, 'i' an inaccurate result, in this order; "" for a time that is as it should be. */
 void time_marks(const struct record *record, char marks[TIME_MARKS]);
 /* What a mark means; NULL for another letter. */
 const char *time_mark_text(char mark);

@@ -98,6 +98,7 @@ enum {
     SAMPLES,
     HOST_PACED,
     BIMODAL,
+    ACCURACY,
     TIME_MEDIAN,
     TIME_MEDIAN_LOW,
     TIME_MEDIAN_HIGH,
@@ -163,6 +164,7 @@ static void marks_find(const struct member *members, char marks[TIME_MARKS])
     record_init(&record);
     record.host_paced = is_yes(&members[HOST_PACED]);
     record.bimodal = is_yes(&members[BIMODAL]);
+    record.accuracy[0] = members[ACCURACY].value ? '?' : '\0';
     record.time_median = member_number(&members[TIME_MEDIAN]);
     record.time_median_low = member_number(&members[TIME_MEDIAN_LOW]);
     record.time_median_high = member_number(&members[TIME_MEDIAN_HIGH]);
@@ -185,6 +187,7 @@ static const struct member wanted[MEMBERS] = {
     [SAMPLES] = {.name = "sample"},
     [HOST_PACED] = {.name = "host_paced"},
     [BIMODAL] = {.name = "bimodal"},
+    [ACCURACY] = {.name = "accuracy"},
     [TIME_MEDIAN] = {.name = "time_median"},
     [TIME_MEDIAN_LOW] = {.name = "time_median_low"},
     [TIME_MEDIAN_HIGH] = {.name = "time_median_high"},

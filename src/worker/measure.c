@@ -228,8 +228,8 @@ static enum status time_work(struct run *run, struct record *record, struct erro
     return status;
 }
 
-/* A library's fastest algorithm may be a wrong one. Then another one is measured. */
-static enum status verify_prepared(const struct run *run, struct record *record,
+/* Rejects algorithms until the result of one is not wrong, or is accurate. */
+static enum status verify_prepared(const struct run *run, bool accurate, struct record *record,
                                    struct error *error)
 {
     enum { ATTEMPTS = 6 };
@@ -238,6 +238,8 @@ static enum status verify_prepared(const struct run *run, struct record *record,
         struct error none;
         status = verify_work(run->device, run->state, run->work, &run->config, run->request->seed,
                              record, error);
+        if (status == STATUS_OK && accurate && record->accuracy[0])
+            status = error_set(error, STATUS_FAILED, "%s", record->accuracy);
         if (status != STATUS_FAILED || !run->device->reject)
             return status;
         enum status other = run->device->reject(run->state, run->work, record, &none);
@@ -249,6 +251,36 @@ static enum status verify_prepared(const struct run *run, struct record *record,
     return status;
 }
 
+/* Says which algorithm is the fastest accurate one beside the record's, which frameworks take
+ * though it is inaccurate. Rejecting binds another: that happens to a second work. */
+static enum status accurate_tell(struct run *run, struct record *record, struct error *error)
+{
+    const struct placement own = {.work = run->work, .seen = *record};
+    struct placement other = {.work = NULL};
+    struct error none;
+    char *text = record->accuracy + strlen(record->accuracy);
+    const size_t room = (size_t)(record->accuracy + sizeof record->accuracy - text);
+    enum status status = placement_make(run, &own, &other, &none);
+    if (status == STATUS_OK) {
+        struct run beside = *run;
+        beside.work = other.work;
+        status = verify_prepared(&beside, true, &other.seen, &none);
+    }
+    if (status == STATUS_DEVICE) {
+        *error = none;
+        return status;
+    }
+    run->device->release(run->state, other.work);
+    if (status == STATUS_OK)
+        snprintf(text, room, "; the fastest accurate algorithm is %s, at %.3g times the time",
+                 other.seen.algorithm, other.seen.search_time / record->search_time);
+    else
+        snprintf(text, room, "; no other algorithm is accurate%s%.200s",
+                 status == STATUS_FAILED ? "" : ", as far as can be tried: ",
+                 status == STATUS_FAILED ? "" : none.text);
+    return STATUS_OK;
+}
+
 /* What a load that holds the clock down sustains is told by the run for its energy, which begins
  * with a warm-up. */
 static enum status measure_prepared(struct run *run, struct record *record, struct error *error)
@@ -256,7 +288,9 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
     const struct measure_settings *measure = &run->request->measure;
     enum status status = STATUS_OK;
     if (measure->verify)
-        status = verify_prepared(run, record, error);
+        status = verify_prepared(run, false, record, error);
+    if (status == STATUS_OK && record->accuracy[0] && run->device->reject)
+        status = accurate_tell(run, record, error);
     if (status == STATUS_OK)
         status = time_work(run, record, error);
     bool sustained = measure->energy || (measure->repeat > 1 && record->throttled == 1);

@@ -46,6 +46,22 @@ static enum status slice_read(const struct device_ops *device, struct device_sta
     return status;
 }
 
+/* Whether they are larger than the tolerance, and the text of what is. */
+static bool errors_exceed(const struct slice_errors *errors, double tolerance, char *text,
+                          size_t size)
+{
+    if (!(errors->norm <= tolerance))
+        snprintf(text, size, "relative error %.3g over %lld elements of '%s'", errors->norm,
+                 (long long)errors->count, tensor_name[errors->tensor]);
+    else if (!(errors->element <= ELEMENT_TOLERANCES * tolerance))
+        snprintf(text, size, "element %lld of '%s' is %.6g instead of %.6g: relative error %.3g",
+                 (long long)errors->offset, tensor_name[errors->element_tensor], errors->value,
+                 errors->expected, errors->element);
+    else
+        return false;
+    return true;
+}
+
 /* The largest errors over the slices; each part of a tensor is held to the tolerances on its
  * own. */
 static enum status compare(const struct device_ops *device, struct device_state *state,
@@ -61,23 +77,24 @@ static enum status compare(const struct device_ops *device, struct device_state 
             return status;
         elements += expectation->slices[i].count;
     }
+    const struct tolerance tolerance = config_tolerance(config);
+    char text[256];
     record->verify_error = errors.norm;
-    record->verify_tolerance = config_tolerance(config);
+    record->verify_tolerance = tolerance.right;
     record->verify_element_error = errors.element;
-    record->verify_element_tolerance = config_element_tolerance(config);
+    record->verify_element_tolerance = ELEMENT_TOLERANCES * tolerance.right;
     record->verify_elements = elements;
-    if (!(errors.norm <= record->verify_tolerance))
-        return error_set(
-            error, STATUS_FAILED,
-            "wrong result: relative error %.3g over %lld elements of '%s', allowed %.3g",
-            errors.norm, (long long)errors.count, tensor_name[errors.tensor],
-            record->verify_tolerance);
-    if (!(errors.element <= record->verify_element_tolerance))
-        return error_set(error, STATUS_FAILED,
-                         "wrong result: element %lld of '%s' is %.6g instead of %.6g: relative "
-                         "error %.3g, allowed %.3g",
-                         (long long)errors.offset, tensor_name[errors.element_tensor], errors.value,
-                         errors.expected, errors.element, record->verify_element_tolerance);
+    record->accuracy[0] = '\0';
+    if (errors_exceed(&errors, tolerance.right, text, sizeof text))
+        return error_set(error, STATUS_FAILED, "wrong result: %s, allowed %.3g", text,
+                         errors.norm <= tolerance.right ? record->verify_element_tolerance
+                                                        : record->verify_tolerance);
+    /* The root mean square of what is normally distributed. */
+    const struct precision_info *stored = precision_result(config_precision(config));
+    if (errors_exceed(&errors, tolerance.accurate, text, sizeof text))
+        snprintf(record->accuracy, sizeof record->accuracy,
+                 "inaccurate: %s; one rounding to %s makes %.2g over all elements", text,
+                 stored->name, 0.43 * ldexp(1.0, -stored->significand));
     return STATUS_OK;
 }
 

@@ -5,10 +5,10 @@
 #include "model/record.h"
 #include "worker/device_ops.h"
 
-/* Runs the work once and sets verify_* of *record, whose layout_chosen tells where the result lies.
- * STATUS_FAILED "wrong result: ..." beyond the tolerance, or where the output holds a NaN. A
- * workload without a reference leaves them missing, and `error` of *record says so: that is
- * STATUS_OK. */
+/* Runs the work once and sets verify_* and accuracy of *record, whose layout_chosen tells where the
+ * result lies. STATUS_FAILED "wrong result: ..." beyond the second tolerance, or where the output
+ * holds a NaN. A workload without a reference leaves them missing, and `error` of *record says so:
+ * that is STATUS_OK. */
 enum status verify_work(const struct device_ops *device, struct device_state *state,
                         struct work *work, const struct config *config, uint64_t seed,
                         struct record *record, struct error *error);

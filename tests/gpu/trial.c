@@ -128,7 +128,7 @@ static void slice_check(struct trials *trials, const char *text, const struct co
     struct slice_errors errors = {0};
     if (values)
         slice_compare(slice, values, config_precision(config), &errors);
-    if (!values || !(errors.norm <= config_tolerance(config))) {
+    if (!values || !(errors.norm <= config_tolerance(config).accurate)) {
         char problem[128];
         snprintf(problem, sizeof problem, "tensor %d: relative error %g over %lld elements",
                  (int)slice->tensor, errors.norm, (long long)slice->count);

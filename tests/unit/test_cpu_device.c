@@ -67,7 +67,7 @@ static void check_slice(struct prepared *from, const char *text, const struct co
     for (int64_t i = 0; i < slice->count; ++i)
         squares += slice->expected[i] * slice->expected[i];
     slice_compare(slice, values, config_precision(config), &errors);
-    if (!(errors.norm <= config_tolerance(config)) || squares == 0.0)
+    if (!(errors.norm <= config_tolerance(config).accurate) || squares == 0.0)
         fail_msg("%s: relative error %g over %lld elements", text, errors.norm,
                  (long long)slice->count);
     free(values);

@@ -381,9 +381,10 @@ static void each_mark_of_a_time_has_a_meaning(void **state)
     time_marks(&record, marks);
     assert_string_equal(marks, "t");
     record.host_paced = record.bimodal = 1;
+    strcpy(record.accuracy, "inaccurate: ...");
     record.time_median_high = 1.2 * record.time_median;
     time_marks(&record, marks);
-    assert_string_equal(marks, "nhbt");
+    assert_string_equal(marks, "nhbti");
     for (const char *mark = marks; *mark; ++mark)
         assert_non_null(time_mark_text(*mark));
     assert_null(time_mark_text('x'));

@@ -102,10 +102,10 @@ static enum status loop_reference(const struct reference_request *request,
  * step before: it has 3.6 roundings of its own size from these two, and earlier ones fade to 0.52
  * in every two steps. That is 7.5 at most, of half a unit in the last place, which is up to 1.2
  * times the tolerance of a precision. */
-static double loop_tolerance(enum precision precision)
+static struct tolerance loop_tolerance(const struct config *config)
 {
-    const double roundings = 9.0;
-    return roundings * precision_info[precision].tolerance;
+    const double most = 9.0 * precision_info[config_precision(config)].tolerance.accurate;
+    return (struct tolerance){most, most};
 }
 
 const struct workload compute_loop_workload = {
