@@ -39,6 +39,8 @@ def marks(table):
     """What is noteworthy about a row's samples, as words."""
     names = {"host_paced": "host-paced", "bimodal": "two modes", "throttled": "throttled"}
     found = [table[name].eq("yes").map({True: word, False: ""}) for name, word in names.items() if name in table]
+    if "accuracy" in table:
+        found.append(table["accuracy"].ne("").map({True: "inaccurate", False: ""}))
     return [", ".join(word for word in words if word) for words in zip(*found)]
 
 

@@ -23,7 +23,7 @@ KNOWN = {
     ("config",): {
         "text": "configuration config_hash label error workload implementation algorithm math layout_chosen axes cache "
         "config_algorithm config_implementation config_precision pass layout launch replay command roof_memory_level "
-        "limiter_evidence hostname uuid pci_id count_note unit_note other_processes",
+        "limiter_evidence accuracy hostname uuid pci_id count_note unit_note other_processes",
         "flag": "status unit bimodal host_paced throttled flops_source bytes_source bound limiter",
         "time": "start_time",
         "number": "config_device attempts wall_time time_median time_median_low time_median_high host_time busy_time "

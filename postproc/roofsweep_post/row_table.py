@@ -16,7 +16,7 @@ of roof      performance over the lowest roof at the row's arithmetic intensity,
 limiter      what limits the time, by measured shares of it; the file's limiter_evidence has the shares. A file
              without `limiter` shows the paper's `bound`
 samples      what is noteworthy about them: two modes; host-paced, the device waited for the host; throttled, the
-             load held the clock down
+             load held the clock down; inaccurate, the result, see the file's accuracy
 
 --advice adds a sentence: the cause, and what to try."""
 

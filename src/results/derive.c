@@ -553,7 +553,7 @@ static const struct {
     {'h', "the device waited for the host"},
     {'b', "the samples have two modes"},
     {'t', "more than 2 % of a sample is the timer's own time"},
-    {'i', "the result is inaccurate, see accuracy"},
+    {'i', "the result is inaccurate, see the variable accuracy"},
 };
 
 void time_marks(const struct record *record, char marks[TIME_MARKS])

@@ -63,7 +63,7 @@ expect 0 script rows "$h200" --sort time --most 3
 expect 0 script rows "$h200" --advice --where precision=fp32 label=conv2d-kernel kernel=9
 says "tf32, fp16 or bf16, which have tensor units"
 expect 0 script rows golden.nc
-row "^conv2d *#0 node1" "25 us" "3.0 %" latency "two modes, throttled"
+row "^conv2d *#0 node1" "25 us" "3.0 %" latency "two modes, throttled, inaccurate"
 refused "no row has batch=77" rows "$h200" --where batch=77
 refused_option "argument -n/--most: '-1' is no whole number from 1 on" rows "$h200" --most -1
 refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 0

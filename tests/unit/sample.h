@@ -167,6 +167,7 @@ static void set_times(struct record *r, double time)
     r->verify_error = 1e-7;
     r->verify_tolerance = 1e-5;
     r->verify_elements = 4096;
+    strcpy(r->accuracy, "inaccurate: more than one rounding");
     struct kernel kernel;
     fields_clear(kernel_fields, &kernel);
     strcpy(kernel.name, "sample_kernel<float, 128>");
