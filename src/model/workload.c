@@ -7,13 +7,14 @@
 #include <xxhash.h>
 
 /* clang-format off */
-/* Significand: the leading bit counts. Tolerances: inputs are exact and products are accumulated in
- * fp32 or wider, so a right result is off by the rounding of what is stored, by the summation
+/* Significand: the leading bit counts. Tolerances: inputs are exact and products are accumulated
+ * in fp32 or wider, so a right result is off by the rounding of what is stored, by the summation
  * order, and by what Winograd, FFT and recurrent algorithms lose; a wrong element is off by far
  * more. The second limit is below what the next narrower format makes: sums of fp16 in fp16
- * 1.5e-3, factors of fp32 in tf32 2.5e-4 (tests/unit/test_verify.c). Products of fp8 inputs are whole multiples of 2^-6 of the largest one: sums of 14 bits, as
- * tensor units of compute capability 9.0 keep them, are exact below 256 times that, and libraries
- * add them up in fp32 before. What is left is the rounding of a result to fp16. */
+ * 1.5e-3, factors of fp32 in tf32 2.5e-4 (tests/unit/test_verify.c). Products of fp8 inputs are
+ * whole multiples of 2^-6 of the largest one: sums of 14 bits, as tensor units of compute
+ * capability 9.0 keep them, are exact below 256 times that, and libraries add them up in fp32
+ * before. What is left is the rounding of a result to fp16. */
 const struct precision_info precision_info[PRECISION_COUNT] = {
     [PRECISION_FP64] = {"fp64", PRECISION_FP64, 8, 53, {1e-12, 1e-10}},
     [PRECISION_FP32] = {"fp32", PRECISION_FP32, 4, 24, {1e-4, 2e-4}},

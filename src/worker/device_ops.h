@@ -145,8 +145,9 @@ struct device_ops {
     enum status (*read)(struct device_state *state, struct work *work, enum tensor tensor,
                         const int64_t *offsets, int64_t count, double *values, struct error *error);
 
-    /* The results of what `work` runs are wrong: makes it run another algorithm, and sets *record
-     * as `prepare` does. STATUS_UNSUPPORTED: there is no other. NULL: there never is. */
+    /* The results of what `work` runs are wrong, or inaccurate: makes it run another algorithm, and
+     * sets *record as `prepare` does. STATUS_UNSUPPORTED: there is no other. NULL: there never is.
+     */
     enum status (*reject)(struct device_state *state, struct work *work, struct record *record,
                           struct error *error);
 

@@ -275,9 +275,8 @@ static enum status accurate_tell(struct run *run, struct record *record, struct 
         snprintf(text, room, "; the fastest accurate algorithm is %s, at %.3g times the time",
                  other.seen.algorithm, other.seen.search_time / record->search_time);
     else
-        snprintf(text, room, "; no other algorithm is accurate%s%.200s",
-                 status == STATUS_FAILED ? "" : ", as far as can be tried: ",
-                 status == STATUS_FAILED ? "" : none.text);
+        snprintf(text, room, "; no accurate algorithm was found%s%.200s",
+                 status == STATUS_FAILED ? "" : ": ", status == STATUS_FAILED ? "" : none.text);
     return STATUS_OK;
 }
 
