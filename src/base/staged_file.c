@@ -195,7 +195,7 @@ static bool place(int fd, const char *name, bool *named, const char *target, boo
     return true;
 }
 
-/* `published`, where it is not NULL, is the target, and becomes another one if that is there. */
+/* `published`, where it is not NULL, becomes the target, or another name if that is there. */
 static bool copy_to(int from, const char *folder, const char *target, char *published,
                     bool nameless)
 {
@@ -203,6 +203,8 @@ static bool copy_to(int from, const char *folder, const char *target, char *publ
     int fd = open_aside(folder, target, 0666, nameless, name);
     bool named = fd >= 0 && !nameless, done = false;
     struct stat info;
+    if (published)
+        strcpy(published, target);
     if (fd >= 0 && fstat(from, &info) == 0 && file_copy(from, fd, info.st_size) && fsync(fd) == 0) {
         done = place(fd, name, &named, target, !published);
         for (int i = 0; published && !done && errno == EEXIST && i < SPARE_NUMBERS; ++i) {
@@ -230,8 +232,6 @@ enum status staged_file_publish(const struct staged_file *file, const char *path
     snprintf(target, sizeof target, "%s", path);
     if (!published)
         TRY(link_follow(path, target, error));
-    else
-        strcpy(published, target);
     folder_of(target, folder);
     block_signals(&before);
     enum status status =

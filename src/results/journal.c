@@ -201,7 +201,7 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
     if (!opened)
         return error_set(error, STATUS_SYSTEM, "%s: no memory", path);
     snprintf(opened->path, sizeof opened->path, "%s", path);
-    opened->copy = -1;
+    opened->fd = opened->copy = -1;
     opened->shared = mode == JOURNAL_SHARE;
     enum status status = begin(path, mode, &opened->fd, error);
     if (status == STATUS_OK)
@@ -238,7 +238,8 @@ static void cut_off(struct journal *journal, off_t end)
 {
     journal->end = end;
     journal->torn = ftruncate(journal->fd, end) != 0;
-    copy_check(journal, journal->copy < 0 || ftruncate(journal->copy, end) == 0);
+    copy_check(journal, journal->copy < 0 || (ftruncate(journal->copy, end) == 0 &&
+                                              lseek(journal->copy, end, SEEK_SET) == end));
 }
 
 /* Its content, which others have taken the name of or changed, goes on in a new file. `whole`: the
@@ -279,10 +280,10 @@ static enum status move(struct journal *journal, bool whole, const char *what, s
 static enum status stay(struct journal *journal, struct error *error)
 {
     struct stat own, named;
-    bool whole = fstat(journal->fd, &own) == 0 && own.st_size >= journal->end &&
-                 (journal->torn || own.st_size == journal->end);
     if (journal->shared)
         return STATUS_OK;
+    bool whole = fstat(journal->fd, &own) == 0 && own.st_size >= journal->end &&
+                 (journal->torn || own.st_size == journal->end);
     if (!whole)
         return move(journal, whole, "was changed by others", error);
     if (stat(journal->path, &named) != 0)

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <math.h>
 #include <stdlib.h>
@@ -174,6 +175,14 @@ static void test_modes(void **state)
                      STATUS_SYSTEM);
     assert_non_null(strstr(error.text, "/no/such/folder/j"));
     assert_null(journal);
+    int input = fcntl(STDIN_FILENO, F_GETFD); /* a journal that was not opened closes nothing */
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink(path, path), 0);
+    assert_int_equal(journal_open(path, JOURNAL_RESUME, &journal, &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, "circle"));
+    assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), input);
+    assert_int_equal(unlink(path), 0);
+    journal_close(open_journal(path, JOURNAL_CREATE));
     if (chown(path, 65534, (gid_t)-1) == 0) { /* for root alone */
         assert_int_equal(journal_open(path, JOURNAL_RESUME, &journal, &error), STATUS_USAGE);
         assert_non_null(strstr(error.text, "belongs to user nobody: --resume --any-owner"));
