@@ -160,6 +160,18 @@ says "cannot write to standard output"
 complete sweep.nc 4
 [ -z "$(find . -name '.roofsweep-*')" ] || fail "temporary files are left: $(ls -A)"
 
+# What another user has laid there is neither followed nor taken for one's own rows.
+mkdir -m 777 shared
+ln -s ../victim shared/x.nc
+if chown -h 65534 shared/x.nc sweep.nc.journal 2>/dev/null; then
+    expect 2 "$roofsweep" --overwrite -o shared/x.nc sweep.ini
+    says "shared/x.nc is a link of user "
+    [ "$(cat victim)" = precious ] || fail "a link of another user is followed"
+    expect 2 "$roofsweep" --resume sweep.ini
+    says "sweep.nc.journal belongs to user "
+    expect 0 "$roofsweep" --resume --any-owner sweep.ini
+fi
+
 # A file that appears at the output's place during the sweep stays, unless --overwrite says otherwise.
 wrap_workers
 worker 'echo precious >appeared.nc; exec "$REAL"'
