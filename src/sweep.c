@@ -218,11 +218,12 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, char **argv
     created->log = log;
     size_t length;
     FILE *command = open_memstream(&created->command, &length);
-    for (char **word = argv; command && *word; ++word)
+    for (char **word = argv; command && *word; ++word) {
         fprintf(command, "%s%s", word > argv ? " " : "", *word);
+        created->name = word > argv ? created->name : strlen(*word);
+    }
     if (!command || fclose(command) != 0)
         MPI_Abort(comm, 1);
-    created->name = strlen(argv[0]);
     MPI_Comm_rank(comm, &created->rank);
     MPI_Comm_size(comm, &created->ranks);
     *sweep = created;
