@@ -120,7 +120,8 @@ static enum status publish_journal(const struct publication *publication, const 
                              : journal_index(journal, &results, &damage.torn, error);
     if (status)
         return status;
-    journal_tell_left_out(journal, damage.torn, results, log);
+    journal_tell_left_out(publication->joined ? publication->joined : journal, damage.torn, results,
+                          log);
     status = publish(results, publication, netcdf, log, summary, error);
     results_destroy(results);
     if ((status && status != STATUS_FAILED) || damage.count == 0)
