@@ -381,7 +381,7 @@ def all_devices(files):
             texts = {name: data[f"device_{name}"].values[place] for name in ("model", "uuid", "hostname")}
             name = f"#{place} {texts['hostname']}"
             found.append({"file": number, "place": place, "device_name": name} | texts)
-    return pandas.DataFrame(found).drop_duplicates(["file", "hostname", "uuid", "model"])
+    return pandas.DataFrame(found, columns=DEVICE).drop_duplicates(["file", "hostname", "uuid", "model"])
 
 
 def run(options):

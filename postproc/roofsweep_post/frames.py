@@ -186,7 +186,8 @@ def ceilings(data, device):
         for what in data.indexes[place]:
             found[kind, what, unit] = chosen[f"device_peak_{kind}"].sel({place: what}).values
     found["launch", "", "s"] = chosen["device_launch_overhead"].values
-    return {key: float(np.nanmedian(values)) for key, values in found.items() if np.isfinite(values).any()}
+    known = {key: values[np.isfinite(values)] for key, values in found.items()}
+    return {key: float(np.median(values)) for key, values in known.items() if len(values)}
 
 
 def merged(sequences):

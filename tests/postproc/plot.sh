@@ -42,6 +42,7 @@ for words in [
     assert cli.run(cli.arguments(["plot", *shlex.split(words)])) == 0, words
 PY
 expect 0 file kinds.py "$h200" "$eight"
+for format in pdf svg png; do says "figure.$format"; done
 # Names that are TeX, or longer than a page.
 python '
 import shutil, netCDF4, numpy
@@ -51,7 +52,6 @@ with netCDF4.Dataset("names.nc", "a") as data:
     data["device_hostname"][:] = numpy.full(4, "a" * 100000, dtype=object)
 '
 for kind in classic map; do expect 0 script plot "$kind" names.nc --output names.png; done
-for format in pdf svg png; do says "figure.$format"; done
 # Widths of a journal's column and page, 72 points an inch; every font of a PDF is TrueType and in it.
 if command -v pdffonts >/dev/null; then
     for page in figure:252 page:518.4; do
