@@ -76,8 +76,9 @@ def draw(figure, axes, scene, annotate, height):
     if len(own) < len(devices):
         handles.append(marks.Line2D([], [], linestyle="none", label="other devices", color=style.GREY, marker="."))
     handles.append(marks.box("within the noise"))
-    low = min(100 * found["deviation"].min(), 95) - 1
-    axes.set(xlim=(0.4, len(places) + 0.6), ylim=(low, max(100 * found["deviation"].max(), 102) + 1))
+    speeds = 100 * frame.finite(found["deviation"])
+    low = min(speeds.min(), 95) - 1
+    axes.set(xlim=(0.4, len(places) + 0.6), ylim=(low, max(speeds.max(), 102) + 1))
     axes.set(xlabel="number of the configuration, the slowest first", ylabel="speed (% of the reference)")
     axes.grid(False, axis="x")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
