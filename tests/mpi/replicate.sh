@@ -35,3 +35,14 @@ grep -v "\"kind\":\"device\".*/$((ranks - 1))\"" before >shared.nc.journal
 expect 0 run $ranks --resume sweep.ini -o shared.nc
 says "4 rows are left out, because no line describes their device"
 each $ranks
+# Each row in three placements of its buffers, one after the other.
+expect 0 run 1 --set repeat=3 sweep.ini -o placed.nc
+python '
+import netCDF4, numpy
+data = netCDF4.Dataset("placed.nc")
+low, middle, high = (data[f"time_median{end}"][:] for end in ("_low", "", "_high"))
+for row, count in enumerate(data["samples"][:]):
+    parts = numpy.median(data["time_sample"][row, :count].filled().reshape(3, -1), axis=1)
+    assert numpy.allclose(sorted(parts), [low[row], middle[row], high[row]]), (row, parts)
+assert (data["placements"][:] == 3).all() and " repeat=3 " in data.settings
+'

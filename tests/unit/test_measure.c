@@ -26,17 +26,17 @@ struct device_state {
     int taken;                 /* samples */
     bool energy, time_at_last; /* what was called; whether the last of both was `time` */
 
-    double other_placement; /* of the time: each further work is slower by it */
-    double held_down;       /* this value's load holds the clock down */
-    int prepared;           /* works so far */
-    int works, most;        /* prepared now; the most at a time */
-    int room;               /* works that another one may be prepared beside */
-    int collections;        /* calls of count_hardware */
-    size_t counted[64];     /* rows of each */
-    double never;           /* this value cannot be counted, nor any beside it */
-    enum status failure;    /* of a collection with it; STATUS_OK: it is labelled */
-    double crowded;         /* this value cannot be prepared beside others */
-    bool lost;              /* the next collection loses the device */
+    double other_placement;   /* of the time: each further work is slower by it */
+    double held_down, capped; /* this value's load holds the clock down; by the power cap */
+    int prepared;             /* works so far */
+    int works, most;          /* prepared now; the most at a time */
+    int room;                 /* works that another one may be prepared beside */
+    int collections;          /* calls of count_hardware */
+    size_t counted[64];       /* rows of each */
+    double never;             /* this value cannot be counted, nor any beside it */
+    enum status failure;      /* of a collection with it; STATUS_OK: it is labelled */
+    double crowded;           /* this value cannot be prepared beside others */
+    bool lost;                /* the next collection loses the device */
 };
 
 static enum status made_up_prepare(struct device_state *state, const struct config *config,
@@ -67,6 +67,7 @@ static enum status made_up_time(struct device_state *state, struct work *work, b
     record->sample_iterations = state->iterations;
     record->sm_clock_counted = work->number;
     record->throttled = work->value == state->held_down;
+    record->throttle_reasons = work->value == state->capped ? THROTTLED_BY_POWER : 0;
     for (int i = 0; i < samples; ++i) {
         bool straggles = state->every > 0 && state->taken % state->every == 0;
         seconds[i] = time * (straggles ? state->straggler : 1 + state->noise * (2 * drand48() - 1));
@@ -273,6 +274,10 @@ static void a_row_is_measured_in_placements(void **state)
         assert_int_equal(device.works, 0);
         record_clear(&record);
         device.held_down = 1;
+        record = measured(&device, &request);
+        assert_false(device.energy);
+        record_clear(&record);
+        device.capped = 1;
         record = measured(&device, &request);
         assert_int_equal(device.energy, cases[i].repeat > 1);
         record_clear(&record);

@@ -41,7 +41,9 @@ def time_nodes(data, where=(), labels=(), **_):
     """Times of configurations that several devices measured."""
     files = several(data)
     table = choose(time_table(files), [*where, *([f"label={','.join(labels)}"] if labels else [])])
-    found = judged_times(medians(table, "key"), THRESHOLD).dropna(subset="deviation")
+    roofs_found = roof_table(files)
+    roofs_found = judged(medians(roofs_found[roofs_found["usable"]], "key"))
+    found = judged_times(medians(table, "key"), roofs_found, THRESHOLD).dropna(subset="deviation")
     if found.empty:
         raise Refused("no configuration was measured on two devices (distribute = replicate does that)")
     found["text"] = found["key"].map(time_texts(table))
