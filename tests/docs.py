@@ -16,11 +16,11 @@ HEADINGS = {
     "implementation": "What ran",
     "time_median": "Time",
     "flops_model": "FLOPs and bytes",
-    "sm_clock": "Conditions during the timing run",
+    "throttle_reasons": "Conditions during the timing run",
     "verify_error": "Verification and samples",
     "workload": "Workload",
     "config_device": "Device",
-    "arithmetic_intensity": "Derived values",
+    "sm_clock": "Derived values",
 }
 failures = []
 

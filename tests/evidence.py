@@ -9,11 +9,12 @@ import xarray
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "postproc"))
-from roofsweep_post.dataset import completed  # noqa: E402
+from roofsweep_post.dataset import completed, renamed  # noqa: E402
+from roofsweep_post.frames import kernel_parts  # noqa: E402
 
 HOLDS, PART, NOT, UNKNOWN = "holds", "holds in part", "does not hold", "cannot be told from this file"
-SHAPE = ["batch", "filters", "kernel_height", "stride", "sequence", "features", "hidden"]
-OF_RESULT = ["height", "width", "channels", "kernel_width", "groups", "padding"]
+SHAPE = ["batch", "filters", "filter_height", "stride", "sequence", "features", "hidden"]
+OF_RESULT = ["height", "width", "channels", "filter_width", "groups", "padding"]
 PRESERVED = 1.15  # of an arithmetic intensity: largest over smallest
 FASTER = 0.02  # of a program's kernels: what two runs differ by without a cause
 
@@ -24,13 +25,15 @@ class File:
     def __init__(self, path):
         self.path = path
         data = xarray.open_dataset(path).load()
-        data = self.data = completed(data) if "format_version" in data.attrs else data
-        self.levels = [str(level) for level in data.memory_level_name.values]
-        self.precisions = [str(precision) for precision in data.precision_name.values]
+        data = xarray.Dataset(renamed(data.variables), attrs=data.attrs)
+        data = self.data = completed(data)
+        self.levels = [str(level) for level in data.memory_level.values]
+        self.precisions = [str(precision) for precision in data.number_format.values]
         names = [name for name in data.data_vars if data[name].dims == ("config",)]
         table = pandas.DataFrame({name: data[name].values for name in names})
         table = table.assign(**{name: np.nan for name in SHAPE + OF_RESULT if name not in table})  # of no row
         table["row"] = np.arange(len(table))
+        table["zero_flop_launches"] = kernel_parts(data)[0]
         self.cold = bool((table.cache == "cold").any())
         self.level = "dram" if self.cold else "l2"
         counted = data.bytes_counted.values[:, self.levels.index(self.level)]
@@ -84,7 +87,7 @@ class File:
     def sweep(self, table, label, axis):
         """For each series of a labelled sweep: its name, and its rows in the order of what varies."""
         table = table[np.array([label in str(text).split() for text in table.label], bool)]
-        columns = ["config_precision", "pass"] + (["layout"] if label.startswith("conv2d") else [])
+        columns = ["precision", "pass"] + (["layout"] if label.startswith("conv2d") else [])
         for names, rows in table.groupby(columns, sort=True):
             yield " ".join(str(name) for name in names), rows.sort_values(axis)
 
@@ -95,10 +98,10 @@ def conv2d_result(table):
     numbers = {
         "forward": table.batch * table.filters * rows * columns,
         "backward-data": table.batch * table.channels * table.height * table.width,
-        "backward-filter": table.filters * table.channels / table.groups * table.kernel_height * table.kernel_width,
+        "backward-filter": table.filters * table.channels / table.groups * table.filter_height * table.filter_width,
     }
     known = (table.workload == "conv2d") & (table.padding == "same")
-    element = table.config_precision.map({"fp16": 2, "bf16": 2, "tf32": 4, "fp32": 4, "fp64": 8})
+    element = table.precision.map({"fp16": 2, "bf16": 2, "tf32": 4, "fp32": 4, "fp64": 8})
     return element * np.select([known & (table["pass"] == name) for name in numbers], list(numbers.values()), np.nan)
 
 

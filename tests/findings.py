@@ -30,7 +30,7 @@ def series(f, label, axis, **chosen):
     """The rows of each series of a labelled sweep, in the order of what varies. chosen: precision and passes."""
     table = f.lstm if label.startswith("lstm") else f.conv2d
     for name, values in chosen.items():
-        table = table[table[{"precision": "config_precision", "passes": "pass"}[name]].isin(values)]
+        table = table[table[{"passes": "pass"}.get(name, name)].isin(values)]
     return [rows for _, rows in f.sweep(table, label, axis)]
 
 
@@ -61,7 +61,7 @@ def batch_backward(f):
 def bytes_by_precision(f):
     """From fp16 to fp32 twice the data is moved."""
     keys = [*SHAPE[:4], "pass", "layout"]
-    pair = f.conv2d.pivot_table(index=keys, columns="config_precision", values="bytes").dropna()
+    pair = f.conv2d.pivot_table(index=keys, columns="precision", values="bytes").dropna()
     grown = pair.fp32 / pair.fp16
     medians = grown.groupby("layout").median()
     parts = [part.between(1.6, 2.4).all() for _, part in grown.groupby(["pass", "layout"])]
@@ -70,7 +70,7 @@ def bytes_by_precision(f):
 
 def data_movers(f):
     """Kernels without FLOPs (padding, shuffling, other layouts) cost time: who has fewer is faster."""
-    keys = ["config_precision", *SHAPE[:4], "pass"]
+    keys = ["precision", *SHAPE[:4], "pass"]
     idle, time = (f.conv2d.pivot_table(index=keys, columns="layout", values=v) for v in ("idle_part", "time_median"))
     more = np.sign(idle.nchw - idle.nhwc) * (np.abs(idle.nchw - idle.nhwc) > 0.01)
     told = (more == np.sign(time.nchw - time.nhwc))[more != 0]
@@ -97,7 +97,7 @@ def filters_forward(f):
 def fp32_saturates(f):
     """In fp32 the FLOP/s stay the same as filters or the kernel grow: some unit is saturated."""
     peak = f.data.device_peak_vector.values[0, f.precisions.index("fp32")]
-    axes = {"conv2d-filters": "filters", "conv2d-kernel": "kernel_height"}
+    axes = {"conv2d-filters": "filters", "conv2d-kernel": "filter_height"}
     found = [r for label in axes for r in series(f, label, axes[label], passes=FORWARD, precision=["fp32"])]
     best = span((100 * r.rate.max() / peak for r in found), "{:.0f}")
     return [
@@ -122,7 +122,7 @@ def filters_bound(f):
 
 def kernel_size(f):
     """A larger kernel: the same data movement, so more FLOP/s and a higher arithmetic intensity."""
-    found = series(f, "conv2d-kernel", "kernel_height", passes=FORWARD)
+    found = series(f, "conv2d-kernel", "filter_height", passes=FORWARD)
     same = [ratio(r.bytes) <= ALIKE for r in found]
     more, higher = [rises(r.rate) for r in found], [rises(r.ai) for r in found]
     text = f"bytes within {ALIKE} in {share(same)} series; FLOP/s rise in {share(more)}, AI in {share(higher)}"
@@ -155,7 +155,7 @@ def stride_bound(f):
 
 def single_precision_in_half(f):
     """Sudden drops of the FLOP/s in fp16 come from algorithms that do not use tensor units."""
-    half = f.conv2d[f.conv2d.config_precision == "fp16"]
+    half = f.conv2d[f.conv2d.precision == "fp16"]
     without = half[~(half.tensor_flops > 0)]
     usual = half[half.tensor_flops > 0].rate.median()
     return [not without.empty and without.rate.max() < usual], f"{len(without)} of {len(half)} rows do without"
@@ -163,11 +163,11 @@ def single_precision_in_half(f):
 
 def backward_costs(f):
     """The backward pass is more computationally intensive than the forward pass."""
-    keys, parts, figures = [*SHAPE[:4], "config_precision", "layout"], [], []
+    keys, parts, figures = [*SHAPE[:4], "precision", "layout"], [], []
     for value, name in (("flops", "FLOPs"), ("time_median", "time")):
         t = f.conv2d.pivot_table(index=keys, columns="pass", values=value).dropna()
         grown = t[BACKWARD].sum(axis=1) / t.forward
-        parts += [(part > 1).all() for _, part in grown.groupby(["config_precision", "layout"])]
+        parts += [(part > 1).all() for _, part in grown.groupby(["precision", "layout"])]
         figures.append(f"{name} {grown.median():.2f} ({span(grown)})")
     return parts, f"both backward passes over forward: {', '.join(figures)}"
 
@@ -176,7 +176,7 @@ def half_precision(f):
     """Tensor units are critical for conv2d and matter little for an LSTM."""
     gains = []
     for table, keys in ((f.conv2d, [*SHAPE[:4], "pass"]), (f.lstm, ["batch", *SHAPE[4:], "pass"])):
-        best = table.pivot_table(index=keys, columns="config_precision", values="time_median", aggfunc="min").dropna()
+        best = table.pivot_table(index=keys, columns="precision", values="time_median", aggfunc="min").dropna()
         gains.append(best.fp32 / best.fp16)
     texts = [f"{name} {gain.median():.2f} ({span(gain)})" for name, gain in zip(("conv2d", "LSTM"), gains)]
     return [gains[0].median() > 2.0, gains[1].median() < 1.5], f"time in fp32 over fp16: {', '.join(texts)}"
@@ -223,7 +223,7 @@ def lstm_sequence(f):
 def lstm_default(f):
     """Forward, by default, 36 launches in PyTorch: two per time step, two products before, two without FLOPs."""
     table = f.lstm[(f.lstm["pass"] == "forward") & (f.lstm.label.str.split().map(len) == 4)]
-    launches = " and ".join(f"{r.launches:.0f} in {r.config_precision}" for _, r in table.iterrows())
+    launches = " and ".join(f"{r.launches:.0f} in {r.precision}" for _, r in table.iterrows())
     return table.launches == 36, f"cuDNN has {launches}: one kernel does all steps"
 
 
@@ -232,7 +232,7 @@ def lstm_slow(f):
     faster = [
         conv2d.median() / lstm.median()
         for conv2d, lstm in (
-            [t[t.config_precision == precision].rate for t in (f.conv2d, f.lstm)] for precision in ("fp16", "fp32")
+            [t[t.precision == precision].rate for t in (f.conv2d, f.lstm)] for precision in ("fp16", "fp32")
         )
     ]
     return [own > 10 for own in faster], f"a {faster[0]:.0f}th in fp16, a {faster[1]:.0f}th in fp32 (medians)"
@@ -254,7 +254,7 @@ def auto_tuning(f):
 
 def layouts(f):
     """(Not in the paper.) fp32 is faster in nchw and fp16 in nhwc."""
-    keys = ["config_precision", *SHAPE[:4], "pass", "cache"]
+    keys = ["precision", *SHAPE[:4], "pass", "cache"]
     table = pandas.concat([f.hot, f.rows]).drop_duplicates("row")
     time = table[table.workload == "conv2d"].pivot_table(index=keys, columns="layout", values="time_median").dropna()
     gain = time.nhwc / time.nchw
@@ -275,10 +275,10 @@ def launch_overhead(f):
 def complexity(algorithms):
     """An algorithm with more FLOP/s need not be faster: FFT and Winograd do fewer operations."""
     parts, slower = [], []
-    table = algorithms.conv2d[algorithms.conv2d.config_algorithm != "auto"]
-    for names, r in table.groupby(["config_precision", "height", "kernel_height"]):
+    table = algorithms.conv2d[algorithms.conv2d.requested_algorithm != "auto"]
+    for names, r in table.groupby(["precision", "height", "filter_height"]):
         fast, busy = r.loc[r.time_median.idxmin()], r.loc[r.rate.idxmax()]
-        parts.append(fast.config_algorithm != busy.config_algorithm)
+        parts.append(fast.requested_algorithm != busy.requested_algorithm)
         slower += [(names[0], busy.time_median / fast.time_median)] if parts[-1] else []
     by, times = " and ".join(sorted({name for name, _ in slower})), span(own for _, own in slower)
     return parts, f"in {share(parts)} shapes, all in {by}: the one with most FLOP/s takes {times} times as long"

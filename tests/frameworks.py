@@ -17,8 +17,8 @@ import pandas
 from evidence import FASTER, PRESERVED, ROOT, File, better, listed, markdown, page_hand_over, ratio, share, told
 
 FILE = "tests/data/frameworks_h200.nc"
-CASE = ["batch", "config_precision", "pass"]
-SHAPE_OF_LAUNCH = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"] + ["dynamic_shared", "registers"]
+CASE = ["batch", "precision", "pass"]
+SHAPE_OF_LAUNCH = ["blocks", "threads"]
 GRAPHS_DIFFER = 0.05  # of times in CUDA graphs, of the same kernels
 NAMES = {"cudnn": "cuDNN", "torch": "PyTorch", "jax": "JAX"}
 
@@ -62,8 +62,8 @@ class Frameworks(File):
         )
 
     def launches_of(self, row):
-        """Kernels of a row with their grids, and how often each is launched."""
-        names = ["kernel_name", "kernel_count", "kernel_grid_x", "kernel_grid_y", "kernel_grid_z"]
+        """Kernels of a row with their blocks, and how often each is launched."""
+        names = ["kernel_name", "kernel_count", "kernel_blocks"]
         return sorted(tuple(self.data[name].values[i] for name in names) for i in self.kernels_of(row))
 
     def tuned(self, framework, axis, values):
@@ -82,7 +82,7 @@ class Frameworks(File):
 
 def batch_forward(f):
     """The arithmetic intensity is preserved in each framework, whatever the batch."""
-    part = f.conv2d[(f.conv2d["pass"] == "forward") & (f.conv2d.config_precision == "fp16")]
+    part = f.conv2d[(f.conv2d["pass"] == "forward") & (f.conv2d.precision == "fp16")]
     found = [(name, r.sort_values("batch")) for name, r in part.groupby("series") if r.batch.nunique() > 1]
     texts = [f"{name} {listed(r.ai_l2, '{:.1f}')}" for name, r in found]
     return [ratio(r.ai_l2) <= PRESERVED for _, r in found], f"AI at L2, batch 16 and 64: {'; '.join(texts)}"
@@ -92,7 +92,7 @@ def bytes_by_precision(f):
     """From half to single precision twice the data is moved; in PyTorch it stays the same."""
     parts, texts = [], []
     for names, r in f.conv2d.groupby(["framework", "series", "batch", "pass"]):
-        half, single = (r[r.config_precision == precision].bytes_l2 for precision in ("fp16", "tf32"))
+        half, single = (r[r.precision == precision].bytes_l2 for precision in ("fp16", "tf32"))
         if len(half) == len(single) == 1:
             grown = single.iloc[0] / half.iloc[0]
             parts.append(grown < 1.2 if names[0] == "PyTorch" else 1.6 <= grown <= 2.4)
@@ -134,7 +134,7 @@ def same_kernels(f):
 
 def tensor_units(f):
     """The fast rows use tensor units, by functions of cuDNN."""
-    half = f.conv2d[f.conv2d.config_precision == "fp16"]
+    half = f.conv2d[f.conv2d.precision == "fp16"]
     fast = half.busy_time <= 2 * half.groupby(CASE).busy_time.transform("min")
     slow = half[~fast].tensor_flops > 0
     return half[fast].tensor_flops > 0, f"of those that take more than twice as long as the fastest {share(slow)}"

@@ -39,7 +39,8 @@ def modelled(roofsweep):
 def measured():
     """Label -> (counted FLOP/byte of device memory, limiter), as text, of each row of the committed file."""
     data = xarray.open_dataset(FILE).load()
-    dram = list(data.memory_level_name.values.astype(str)).index("dram")
+    names = data["memory_level" if "memory_level" in data.variables else "memory_level_name"]  # before format 3
+    dram = list(names.values.astype(str)).index("dram")
     intensity = (data.flops_counted / data.bytes_counted[:, dram]).values
     words = dict(zip(data.limiter.attrs["flag_values"], data.limiter.attrs["flag_meanings"].split()))
     return {

@@ -1,6 +1,8 @@
 """What a result file may hold, by what it means here: one table, so that a variable that an older file lacks, or
 that is computed from others there, is known in one place."""
 
+import re
+
 import numpy as np
 
 from . import counts
@@ -24,15 +26,57 @@ def evidence(table):
     return table["limiter_evidence"] if "limiter_evidence" in table else [""] * len(table)
 
 
+def own_time(table):
+    """Time of an iteration without what the timer adds to it."""
+    if "timer_overhead" not in table:
+        return table["time_median"]
+    return table["time_median"] - (table["timer_overhead"] / table["sample_iterations"]).fillna(0)
+
+
 def gap(table):
     """Time of an iteration in which no kernel runs; an older file's busy_time is of the trace run alone."""
-    if "gap_time" in table:
-        return table["gap_time"]
-    return (table["time_median"] - table["busy_time"]).clip(lower=0)
+    return table["gap_time"].fillna((table["time_median"] - table["busy_time"]).clip(lower=0))
 
 
 def busy(table):
     return table["time_median"] - gap(table)
+
+
+def compute_share(table):
+    """Of an iteration's time what its FLOPs would take at their roof."""
+    return (table["flops"] / table["compute_roof"]).where(table["flops"] != 0, 0) / own_time(table)
+
+
+def source(table, counted, modelled):
+    """Where FLOPs or bytes come from."""
+    known = [table[counted].notna(), table[modelled].notna()]
+    return np.select(known, ["counted", "modelled"], "none").astype(object)
+
+
+def unit_note(table):
+    """Whether vector units did what tensor units exist for."""
+    by_vector = table[[name for name in table if re.fullmatch("flops_vector_(?!int8).*", name)]]
+    share = (by_vector.sum(axis=1) / table["flops"]).where(by_vector.notna().any(axis=1))
+    share = share.fillna(table["unit"].map({"vector": 1.0, "tensor": 0.0}).astype(float))
+    faster = table["peak_tensor"] / table["peak_vector"]
+    return [
+        f"vector units did {100 * own:.1f} % of the FLOPs; the roof of the tensor units is {times:.1f} times as high"
+        if own > 0.5 and times > 1
+        else ""
+        for own, times in zip(share, faster)
+    ]
+
+
+# {variable: how it follows from a table of rows, and from those before it}. Files before format 3 have them.
+COMPUTED = {
+    "compute_share": compute_share,
+    "bandwidth_share": lambda table: table["roof_level_time"] / own_time(table),
+    "gap_share": lambda table: table["gap_time"] / (table["gap_time"] + table["busy_time"]),
+    "host_share": lambda table: table["host_time"] / own_time(table),
+    "flops_source": lambda table: source(table, "flops_counted", "flops_model"),
+    "bytes_source": lambda table: source(table, "bytes_counted_dram", "bytes_model"),
+    "unit_note": unit_note,
+}
 
 
 def marks(table):

@@ -157,7 +157,7 @@ def time_table(files):
     held = np.zeros(len(found), bool)
     if {"throttled", "throttle_reasons"} <= set(found):
         held = (found["throttled"] == "yes") & (found["throttle_reasons"].fillna(0).astype(int) & POWER_CAP > 0)
-    cycles = (found["time_median"] * found["sm_clock_counted"]).where(held) if any(held) else np.nan
+    cycles = (found["time_median"] * found["sm_clock"]).where(held) if any(held) else np.nan
     found = found.assign(
         value=found["time_median"],
         unit="s",

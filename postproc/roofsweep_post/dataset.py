@@ -8,61 +8,73 @@ import xarray
 
 from .texts import Refused, listed, plain, say
 
-FORMAT_VERSION = 2  # the newest that is understood; a file without the attribute is of a version before 2
+FORMAT_VERSION = 3  # the newest that is understood; a file without the attribute is of a version before 2
 # Any of them reads netCDF-4 for xarray; scipy reads older files only.
 BACK_ENDS = ["netCDF4", "h5netcdf"]
 # A file that has none of these is none of ours.
 OWN = {"config_hash", "device_roof_name"}
-# Variables whose values name the places of a dimension.
-COORDINATES = {"memory_level": "memory_level_name", "precision": "precision_name"}
-LEAST = {"memory_level": ["dram", "l2"], "precision": []}  # the names that tables ask for
+# Dimensions whose places have names, in the variable of the same name, and the names that tables ask for.
+COORDINATES = {"memory_level": ["dram", "l2"], "number_format": []}
+# Names of files before format 3, of dimensions and of variables.
+OLD_DIMENSIONS = {"precision": "number_format"}
+OLD_NAMES = {
+    "memory_level_name": "memory_level",
+    "precision_name": "number_format",
+    "config_precision": "precision",
+    "config_algorithm": "requested_algorithm",
+    "config_implementation": "requested_implementation",
+    "kernel_height": "filter_height",
+    "kernel_width": "filter_width",
+    "sm_clock_counted": "sm_clock",
+}
+# Attributes of several lines; who shows them makes them plain.
+LINES = ("manifest", "history")
 
 # The variables that this package asks for, by dimensions and kind of values. load() leaves out one that is otherwise.
 # One that a file lacks has no value: a missing text is "", a missing flag "unknown", all else NaN or NaT.
 KNOWN = {
     ("config",): {
-        "text": "configuration config_hash label error workload implementation algorithm math layout_chosen axes cache "
-        "config_algorithm config_implementation config_precision pass layout launch replay command roof_memory_level "
-        "limiter_evidence accuracy hostname uuid pci_id count_note unit_note other_processes",
+        "text": "configuration config_hash label error workload implementation algorithm layout_chosen axes cache "
+        "requested_algorithm requested_implementation precision pass layout launch replay command roof_memory_level "
+        "limiter_evidence accuracy hostname uuid count_note unit_note other_processes",
         "flag": "status unit bimodal host_paced throttled flops_source bytes_source bound limiter",
         "time": "start_time",
-        "number": "config_device attempts wall_time time_median time_median_low time_median_high host_time busy_time "
-        "gap_time overhead_time launches samples performance roof roof_fraction compute_roof bandwidth_roof "
-        "flops_model flops_counted flops_ratio bytes_model bytes_ratio workspace footprint sm_clock memory_clock power "
-        "temperature compute_share bandwidth_share gap_share few_blocks_share verify_error "
-        "energy_time placements sm_clock_counted",
+        "number": "config_device wall_time time_median time_median_low time_median_high host_time busy_time "
+        "gap_time overhead_time launches samples performance roof_fraction compute_roof bandwidth_roof "
+        "flops_model flops_counted flops_ratio bytes_model bytes_ratio workspace footprint sm_clock compute_share "
+        "bandwidth_share gap_share host_share few_blocks_share zero_flop_launches verify_error "
+        "energy_time placements",
     },
     ("config", "memory_level"): {
         "number": "arithmetic_intensity bytes_counted bytes_read bytes_written level_time",
     },
-    ("config", "precision"): {"number": "flops_tensor"},
+    ("config", "number_format"): {"number": "flops_vector flops_tensor"},
     ("config", "sample"): {"number": "time_sample"},
     ("kernel",): {
         "text": "kernel_name",
-        "number": "kernel_config kernel_count kernel_time kernel_flops_counted kernel_waves kernel_grid_x "
-        "kernel_grid_y kernel_grid_z kernel_blocks kernel_occupancy kernel_tail_loss",
+        "number": "kernel_config kernel_count kernel_time kernel_flops_counted kernel_resident "
+        "kernel_blocks kernel_threads",
     },
     ("kernel", "memory_level"): {"number": "kernel_bytes_counted"},
     ("device",): {
         "text": "device_key device_kind device_hostname device_uuid device_model device_pci_id device_driver_version "
         "device_library_version device_counters device_roofs_reused",
-        "number": "device_index device_launch_overhead device_multiprocessors device_power_limit",
+        "number": "device_launch_overhead device_multiprocessors device_multiprocessor_threads device_power_limit",
     },
     ("device", "memory_level"): {"number": "device_cache device_peak_bandwidth"},
-    ("device", "precision"): {"number": "device_peak_vector device_peak_tensor"},
+    ("device", "number_format"): {"number": "device_peak_vector device_peak_tensor"},
     ("device_roof",): {
         "text": "device_roof_name device_roof_setting",
-        "flag": "device_roof_condition device_roof_verdict device_roof_throttled device_roof_settled",
+        "flag": "device_roof_condition device_roof_verdict device_roof_settled",
         "time": "device_roof_start_time",
         "number": "device_roof_device device_roof_bandwidth device_roof_performance device_roof_time "
-        "device_roof_median device_roof_mean device_roof_spread device_roof_samples device_roof_node_spread "
-        "device_roof_nominal_fraction device_roof_clock_fraction device_roof_sm_clock device_roof_memory_clock "
-        "device_roof_power device_roof_temperature device_roof_sustained device_roof_sustained_clock "
-        "device_roof_flops_ratio",
+        "device_roof_median device_roof_mean device_roof_spread device_roof_nominal_fraction "
+        "device_roof_clock_fraction device_roof_sm_clock device_roof_power device_roof_sustained "
+        "device_roof_sustained_clock device_roof_flops_ratio",
     },
     ("device_roof", "memory_level"): {"number": "device_roof_bytes_ratio"},
-    ("memory_level",): {"text": "memory_level_name"},
-    ("precision",): {"text": "precision_name"},
+    ("memory_level",): {"text": "memory_level"},
+    ("number_format",): {"text": "number_format"},
 }
 SHAPES = {
     name: (dims, kind) for dims, kinds in KNOWN.items() for kind, names in kinds.items() for name in names.split()
@@ -70,10 +82,12 @@ SHAPES = {
 DTYPES = {"text": "OUS", "flag": "iuf", "time": "M", "number": "iuf"}
 MISSING = {"text": "", "flag": "unknown", "time": np.datetime64("NaT", "ns"), "number": np.nan}
 INVALID = "invalid"  # the word of a flag whose value has no meaning
-# Those whose absence tables look at: something else stands in for them.
+# Those whose absence tables look at: something else stands in for them, or they are computed.
 REPLACED = {
-    *("time_median_low", "time_median_high", "gap_time", "limiter", "limiter_evidence", "level_time", "kernel_waves"),
-    *COORDINATES.values(),
+    *("time_median_low", "time_median_high", "limiter", "limiter_evidence", "level_time", "hostname", "bytes_read"),
+    *("compute_share", "bandwidth_share", "gap_share", "host_share", "few_blocks_share", "zero_flop_launches"),
+    *("flops_source", "bytes_source", "unit_note"),
+    *COORDINATES,
 }
 # Indices of rows of another dimension; None: its rows may have been cut away, as by `ncks -d config,0,4`.
 INDICES = {"config_device": "device", "device_roof_device": "device", "kernel_config": None}
@@ -89,7 +103,26 @@ def missing(data, name):
 def completed(data):
     """The dataset with all variables that this package asks for."""
     names = [name for name in SHAPES if name not in data.variables and name not in REPLACED]
-    return data.assign({name: missing(data, name) for name in names})
+    data = data.assign({name: missing(data, name) for name in names})
+    for name in ("algorithm", "implementation"):  # what was asked for is in the file where it is not auto
+        requested = data[f"requested_{name}"]
+        auto = [word == "" and f" {name}=auto" in text for word, text in zip(requested.values, data.configuration.values)]
+        data[f"requested_{name}"] = (requested.dims, np.where(auto, "auto", requested).astype(object), requested.attrs)
+    return data
+
+
+def renamed(variables):
+    """{name: variable} of a file, before format 3 under today's names."""
+    if "memory_level" in variables:
+        return dict(variables)
+    found = {}
+    for name, variable in variables.items():
+        dims = [OLD_DIMENSIONS.get(dim, dim) for dim in variable.dims]
+        own = xarray.Variable(dims, variable.values, variable.attrs, variable.encoding)
+        found.setdefault(OLD_NAMES.get(name, name), own)
+        if name == "sm_clock_counted" and "sm_clock" in variables:
+            found["sm_clock"] = own.fillna(variables["sm_clock"].values)
+    return found
 
 
 def back_end():
@@ -194,13 +227,14 @@ def check_indices(data, path, faults):
 
 def with_coordinates(data, faults):
     """The dataset with its levels and precisions as coordinates; without their names, without all that is by them."""
-    for dim, name in COORDINATES.items():
-        names = list(data[name].values) if name in data else []
+    for dim, least in COORDINATES.items():
+        names = list(data[dim].values) if dim in data.variables else []
         different = len(set(names) - {""}) == data.sizes.get(dim, 0)
-        if not different or not set(LEAST[dim]) <= set(names):
-            faults.setdefault(name, f"its names are missing, equal or without dram; so is what is by {dim}")
-            data, names = data.drop_dims(dim, errors="ignore"), LEAST[dim]
-        data = data.drop_vars(name, errors="ignore").assign_coords({dim: (dim, np.array(names, dtype=object))})
+        if not different or not set(least) <= set(names):
+            faults.setdefault(dim, f"its names are missing, equal or without dram; so is what is by {dim}")
+            data, names = data.drop_dims(dim, errors="ignore"), least
+        attributes = data[dim].attrs if dim in data.variables else {}
+        data = data.assign_coords({dim: (dim, np.array(names, dtype=object), attributes)})
     return data
 
 
@@ -208,15 +242,18 @@ def load(path, needs=()):
     """The file, whole, in memory. Raises Refused if it is no result file of roofsweep, or has rows of a dimension
     without variables of it in `needs`.
 
-    memory_level and precision are coordinates, flags are words, texts hold no control characters. What was not
-    measured is NaN, a missing text is empty. A variable that no row could have a value of may be absent. One that is
-    damaged is left out, which is said."""
+    Flags are words, texts of variables hold no control characters. What was not measured is NaN, a missing text is
+    empty. A variable without any value may be absent. One that is damaged is left out, which is said. A file of an
+    older format has today's names."""
     with opened(path) as raw:
         if not OWN & set(raw.variables):
             raise Refused(f"{path}: no result file of roofsweep, it has no {' and no '.join(sorted(OWN))}")
         check_version(raw.attrs, path)
         found, faults = read(raw)
-        attributes = {key: plain(value) for key, value in raw.attrs.items() if key != "format_version"}
+        found = renamed(found)
+        attributes = {
+            key: value if key in LINES else plain(value) for key, value in raw.attrs.items() if key != "format_version"
+        }
     variables = {}
     for name, variable in found.items():
         try:

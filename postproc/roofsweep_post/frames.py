@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas
 
-from .columns import MEANINGS
+from .columns import COMPUTED, MEANINGS
 from .dataset import INVALID, parameters
 from .texts import plain
 
@@ -83,22 +83,57 @@ def kernel_names(data):
     return [" ".join(found) for found in names], [len(found) for found in names]
 
 
+def of_device(data):
+    """Of each row the place of its device; -1: none."""
+    return data["config_device"].fillna(-1).values.astype(int)
+
+
+def kernel_parts(data):
+    """Of each row: launches of kernels that do no FLOPs; share of the kernels' time in kernels without enough
+    parallelism. NaN where that is not known of each kernel. FLOPs are known where each kernel was counted; or of all
+    together, if there is one kernel or they are 0."""
+    table, rows = kernels_of(data), data.sizes["config"]
+    owner = table["kernel_config"].astype(int)
+    whole = data["flops_counted"].values[owner]
+    of_all = (owner.groupby(owner).transform("size") == 1) | (whole == 0)
+    flops = table["kernel_flops_counted"].where(table["kernel_flops_counted"].notna() | ~of_all, whole)
+    idle = table["kernel_count"].where(flops == 0, 0).where(flops.notna())
+    blocks, threads = table["kernel_blocks"], table["kernel_threads"]
+    least = 4 * data["device_multiprocessors"].values[of_device(data)[owner]]
+    few = ~((blocks >= least) & (blocks * threads >= 128 * least))
+    time = table["kernel_time"]
+    few_time = time.where(few, 0).where((blocks * threads * least).notna())
+    found = pandas.DataFrame({"idle": idle, "few": few_time, "time": time}).groupby(owner)
+    found = found.sum(min_count=1).where(found.count().eq(found.size(), axis=0)).reindex(range(rows))
+    return found["idle"].to_numpy(), (found["few"] / found["time"]).to_numpy()
+
+
+def peaks_of(table, ceilings, unit):
+    """The compute roof of each row's precision, of one unit."""
+    found = np.full(len(table), np.nan)
+    for precision in set(table["precision"]):
+        if (name := f"device_peak_{unit}_{precision}") in ceilings:
+            own = (table["precision"] == precision).to_numpy()
+            found[own] = ceilings.loc[own, name]
+    return found
+
+
 def rows_of(data):
     table = flat(data, "config").assign(time_notch=notch(data))
     table["config"] = range(len(table))
-    device = data["config_device"].fillna(-1).values.astype(int)
+    device = of_device(data)
     ceilings = flat(data, "device").reindex(device).reset_index(drop=True)
     levels = data.indexes["memory_level"]
     ceilings["roof_memory_level"] = table["roof_memory_level"]
     table["intensity"] = at_level(table, levels, "arithmetic_intensity")
     table["bandwidth"] = at_level(ceilings, levels, "device_peak_bandwidth")
-    table["peak"] = np.nan
-    for unit, precision in {*zip(table["unit"], table["config_precision"])}:
-        if f"device_peak_{unit}_{precision}" in ceilings:
-            own = (table["unit"] == unit) & (table["config_precision"] == precision)
-            table.loc[own, "peak"] = ceilings.loc[own, f"device_peak_{unit}_{precision}"]
+    for unit in ("vector", "tensor"):
+        table[f"peak_{unit}"] = peaks_of(table, ceilings, unit)
+    table["peak"] = table["peak_vector"].where(table["unit"] == "vector", table["peak_tensor"])
+    table["peak"] = table["peak"].where(table["unit"].isin(["vector", "tensor"]))
     for name, own in [("bandwidth", "bandwidth_roof"), ("peak", "compute_roof")]:  # of the row's directions and clock
         table[name] = table[own].fillna(table[name])
+    table["hostname"] = ceilings["device_hostname"].fillna("")
     table["model"], table["device_kind"] = ceilings["device_model"].fillna(""), ceilings["device_kind"].fillna("")
     first = places(data)
     table["place"] = [first[number] if number >= 0 else -1 for number in device]
@@ -106,6 +141,14 @@ def rows_of(data):
     table["flops"] = table["performance"] * table["time_median"]
     table["l2_capacity"] = ceilings["device_cache_l2"]
     table["kernel_names"], table["kernel_count"] = kernel_names(data)
+    for level in levels if "bytes_read" not in data else ():
+        table[f"bytes_read_{level}"] = table[f"bytes_counted_{level}"] - table[f"bytes_written_{level}"]
+    if f"level_time_{levels[0]}" in table:
+        table["roof_level_time"] = at_level(table, levels, "level_time")
+        for name, values in zip(["zero_flop_launches", "few_blocks_share"], kernel_parts(data)):
+            table[name] = table.get(name, values)
+        for name, how in COMPUTED.items():
+            table[name] = table[name] if name in table else how(table)
     for name, how in MEANINGS.items():
         table[name] = how(table)
     return table
@@ -147,6 +190,11 @@ def roofs_of(data):
     for name in ("model", "uuid", "hostname"):
         table[name] = data[f"device_{name}"].values[device]
     table["device_name"] = [f"#{place} {host}" for place, host in zip(table["place"], table["hostname"])]
+    node = [table[name] for name in ("hostname", "name", "condition")]
+    node += [data["device_kind"].values[device], [key.split("/")[0] for key in data["device_key"].values[device]]]
+    own = table["value"].groupby(node)
+    spread = (own.transform("max") - own.transform("min")) / own.transform("mean")
+    table["node_spread"] = spread.where(own.transform("count") > 1)
     return table
 
 
@@ -154,7 +202,8 @@ def roofs(data):
     """A line for each measured roof: device, kind and condition.
 
     The variables device_roof_* without the prefix; value and unit; usable: has a value, and its verdict is not
-    doubtful; place: the device's first row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_name."""
+    doubtful; place: the device's first row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_name; node_spread: highest
+    minus lowest over the mean, of the devices of the host, kind and session."""
     return of_all(data, roofs_of)
 
 
@@ -163,13 +212,23 @@ def kernels_of(data):
     # -1: a file without kernels has one of no row. Beyond the rows: they were cut away (`ncks -d config,0,4`).
     table = table[table["kernel_config"].between(0, data.sizes["config"] - 1)].copy()
     config = table["kernel_config"].to_numpy(int)
+    device = of_device(data)[config]
+    most = data["device_multiprocessors"].values[device] * data["device_multiprocessor_threads"].values[device]
+    groups = np.ceil(table["kernel_threads"] / 32) * 32
+    waves = table["kernel_blocks"] / table["kernel_resident"]
+    table["kernel_waves"] = waves
+    table["kernel_occupancy"] = table["kernel_resident"] * groups / np.where(device >= 0, most, np.nan)
+    table["kernel_tail_loss"] = 1 - waves / np.ceil(waves)
     for name in ("configuration", "config_hash", "label"):
         table[name] = data[name].values[config]
     return table
 
 
 def kernels(data):
-    """A line for each distinct kernel of a configuration: kernel_*, and configuration, config_hash, label."""
+    """A line for each distinct kernel of a configuration: kernel_*, and configuration, config_hash, label.
+
+    kernel_waves: blocks over those that the device holds at a time; kernel_tail_loss: share of the waves that the last
+    one leaves empty; kernel_occupancy: threads on a full device, in groups of 32, over the most that it holds."""
     return of_all(data, kernels_of)
 
 
@@ -180,8 +239,8 @@ def ceilings(data, device):
     chosen, found = data.isel(device=np.atleast_1d(device)), {}
     for kind, place, unit in [
         ("bandwidth", "memory_level", "B/s"),
-        ("vector", "precision", "FLOP/s"),
-        ("tensor", "precision", "FLOP/s"),
+        ("vector", "number_format", "FLOP/s"),
+        ("tensor", "number_format", "FLOP/s"),
     ]:
         for what in data.indexes[place]:
             found[kind, what, unit] = chosen[f"device_peak_{kind}"].sel({place: what}).values

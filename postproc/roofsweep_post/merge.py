@@ -1,10 +1,9 @@
 """The command `merge`: several result files as one, a few thousand rows at a time.
 
 A value of a row follows from the row, its kernels and its device with its roofs. These stay together, so values are
-copied. Numbers of rows and devices are made anew, and node_spread, which follows from several devices."""
+copied. Numbers of rows and devices are made anew. A file of an older format has today's names."""
 
 import contextlib
-import functools
 import math
 import os
 import re
@@ -17,7 +16,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from .arguments import same
-from .dataset import COORDINATES, FORMAT_VERSION, INDICES, INVALID, SHAPES
+from .dataset import COORDINATES, FORMAT_VERSION, INDICES, INVALID, OLD_DIMENSIONS, OLD_NAMES, SHAPES
 from .texts import Refused, say
 
 HELP = "several result files as one"
@@ -37,24 +36,19 @@ NEEDED = [
     *("config_hash", "configuration", "label", "status", "start_time", "wall_time", "config_device", "kernel_config"),
     *("device_key", "device_kind", "device_hostname", "device_uuid", "device_model", "device_roof_device"),
     *("device_roof_name", "device_roof_condition", "device_roof_bandwidth", "device_roof_performance"),
-    *("device_roof_time", *COORDINATES.values()),
+    *("device_roof_time", *COORDINATES),
 ]
 # Variables that are in memory of all rows, beside those of devices and roofs.
 ROW_COLUMNS = ["config_hash", "configuration", "label", "status", "start_time", "wall_time", "config_device", "uuid"]
 # Of a device, what depends on the job; of a roof, what depends on other devices.
 OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused"}
-OF_OTHERS = {"device_roof_device", "device_roof_node_spread"}
+OF_OTHERS = {"device_roof_device"}
+OLDEST = 2  # format
+OLD_ATTRIBUTES = ("coverage_content_type", "coordinates")
 # A line of history.
 SESSION = re.compile(
     r"(?P<start>\S+) session (?P<id>.*?): roofsweep (?P<version>.*?), \d+ ranks from .*?, job .*?: (?P<command>.*)"
 )
-SPREAD = {
-    "units": "1",
-    "long_name": "highest minus lowest of the node's devices, over their mean",
-    "coverage_content_type": "modelResult",
-    "comment": "same kind, condition and session",
-    "source": "derived from other variables of this file",
-}
 YEAR_10000 = 253402300800  # no time that Python can write
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -127,12 +121,18 @@ class Variable:
         self.missing = "" if dtype is str else attributes.get("_FillValue", none)
 
 
-def variables(data):
-    """{name: Variable} of an open file."""
+def variables(data, names):
+    """{name: Variable} of an open file. names: {what it is called today: what the file calls it}."""
+    today = {old: name for name, old in names.items()}
+    taken = {today.get(name, name): found for name, found in data.variables.items() if name not in names}
     return {
-        name: Variable(found.dimensions, found.dtype, {key: found.getncattr(key) for key in found.ncattrs()})
-        for name, found in data.variables.items()
-        if found.dimensions
+        name: Variable(
+            tuple(OLD_DIMENSIONS.get(dim, dim) for dim in found.dimensions),
+            found.dtype,
+            {key: found.getncattr(key) for key in found.ncattrs() if key not in OLD_ATTRIBUTES},
+        )
+        for name, found in taken.items()
+        if found.dimensions and name != "device_roof_node_spread"  # which follows from several devices
     }
 
 
@@ -141,12 +141,14 @@ class Source:
 
     def __init__(self, path, files):
         self.path, self.files, data = path, files, files.get(path)
-        self.variables = variables(data)
+        older = "memory_level_name" in data.variables
+        self.old = {name: old for old, name in OLD_NAMES.items() if older and old in data.variables}
+        self.variables = variables(data, self.old)
         self.attributes = {name: data.getncattr(name) for name in data.ncattrs()}
         self.check_kind(data)
-        self.lengths = {name: len(found) for name, found in data.dimensions.items()}
+        self.lengths = {OLD_DIMENSIONS.get(name, name): len(found) for name, found in data.dimensions.items()}
         self.sessions = self.read_sessions()
-        self.names = {dim: list(self.column(name)) for dim, name in COORDINATES.items()}
+        self.names = {dim: list(self.column(dim)) for dim in COORDINATES}
         self.rows = {name: self.column(name) for name in ROW_COLUMNS if name in self.variables}
         words = dict(enumerate(self.variables["status"].words))
         self.status = [words.get(value, INVALID) for value in self.rows["status"]]
@@ -162,12 +164,13 @@ class Source:
             dims, kind = SHAPES.get(name, (own.dims, None))
             whole = kind == "flag" or name in INDICES
             other = (own.type is str) != (kind == "text") or (whole and own.kind not in "iu")
-            if own.dims != dims or (kind and other and len(data.dimensions[dims[0]])):  # of no values any type will do
+            some = len(data[self.old.get(name, name)]) > 0  # of no values any type will do
+            if own.dims != dims or (kind and other and some):
                 raise Refused(f"{self.path}: damaged: {name} has a type or dimensions that roofsweep does not write")
         version = self.attributes.get("format_version", 1)
         if not isinstance(version, (int, np.integer)):
             raise Refused(f"{self.path}: damaged: its format_version is no whole number")
-        if version < FORMAT_VERSION:
+        if version < OLDEST:
             how = "write it anew from its journal, with roofsweep --gather"
             raise Refused(f"{self.path}: an older version of roofsweep wrote it; {how}")
         if version > FORMAT_VERSION:
@@ -191,7 +194,7 @@ class Source:
     def column(self, name, low=0, high=None):
         """Values as the file has them, of the rows from `low` to before `high`."""
         try:
-            return self.files.get(self.path).variables[name][low:high]
+            return self.files.get(self.path).variables[self.old.get(name, name)][low:high]
         except (KeyError, OSError, RuntimeError, IndexError) as error:
             whole = "is it whole, and does a result file of roofsweep have this?"
             raise Refused(f"{self.path}: {name}: {error}; {whole}") from error
@@ -257,13 +260,6 @@ class Layout:
                     order.insert(place, name)
                     place += 1
         return order
-
-    def set_spread(self, known):
-        self.variables.pop("device_roof_node_spread", None)
-        if known:
-            like = self.variables["device_roof_time"]
-            fill = {"_FillValue": like.missing}
-            self.variables["device_roof_node_spread"] = Variable(like.dims, like.type, SPREAD | fill)
 
     def keep_known(self, dimensions):
         """Leaves out what another tool has added."""
@@ -361,26 +357,6 @@ def choose_devices(devices, used):
             numbers |= {(one.number, one.place): len(chosen) for one in like}
             chosen.append(device)
     return chosen, numbers
-
-
-def node_spreads(chosen, roofs):
-    """Of each roof: highest minus lowest over the mean, of the devices of a host, kind and session; NaN of one."""
-    groups, members = {}, []
-    for number, row in roofs:
-        device = chosen[number]
-        node = (device.host, device.text("device_kind"), device.key.split("/")[0])
-        roof = tuple(str(device.columns[f"device_roof_{name}"][row]) for name in ("name", "condition"))
-        values = [device.columns[f"device_roof_{name}"][row] for name in ("bandwidth", "performance", "time")]
-        value = next((value for value in values if value != device.fill and not math.isnan(value)), None)
-        members.append(groups.setdefault((node, roof), []))
-        if value is not None:
-            members[-1].append(value)
-    return [
-        (max(group) - min(group)) / (functools.reduce(float.__add__, map(float, group)) / len(group))
-        if len(group) > 1
-        else math.nan
-        for group in members
-    ]
 
 
 # ---- rows ----
@@ -481,6 +457,7 @@ def attributes(sources, chosen, rows):
     text = {time: datetime.fromtimestamp(time, UTC).strftime(TIME) for time in (first, end)}
     found = last.attributes | {
         "id": sessions[0][0][1],
+        "format_version": np.int32(FORMAT_VERSION),
         "product_version": version,
         "source": f"roofsweep {version}",
         "command": command,
@@ -580,10 +557,6 @@ def merge(sources, path, newest):
     chosen, numbers = choose_devices(devices, set(own_devices))
     kernels, kernel_config = kernel_places(sources, rows)
     roofs = [(number, row) for number, device in enumerate(chosen) for row in device.roofs]
-    spreads = np.array(node_spreads(chosen, roofs))
-    known = np.isfinite(spreads)
-    layout.set_spread(known.any())
-    spreads[~known] = layout.variables["device_roof_time"].missing
     lengths = {
         "config": len(rows),
         "kernel": max(len(kernels), 1),
@@ -600,14 +573,14 @@ def merge(sources, path, newest):
         "device": ([(device.number, device.place) for device in chosen], {}),
         "device_roof": (
             [(chosen[number].number, row) for number, row in roofs],
-            {"device_roof_device": [number for number, _ in roofs], "device_roof_node_spread": spreads},
+            {"device_roof_device": [number for number, _ in roofs]},
         ),
     }
     with published(path) as draft, netcdf().Dataset(draft, "w") as output:
         output.setncatts(attributes(sources, chosen, rows))
         define(output, layout, lengths)
-        for dim, name in COORDINATES.items():
-            output.variables[name][:] = np.array(layout.names[dim], dtype=object)
+        for dim in COORDINATES:
+            output.variables[dim][:] = np.array(layout.names[dim], dtype=object)
         for dim, (places, new) in parts.items():
             places = np.array(places, dtype=np.int64).reshape(-1, 2)
             write_rows(output, layout, lengths, dim, places, {name: np.array(new[name]) for name in new})

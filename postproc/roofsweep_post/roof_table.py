@@ -33,15 +33,13 @@ What is right of "together" is of the roofs alone, where there are such. Devices
 file. --device N shows one of them in full, a line for each roof and condition, with more columns:
 
 spread         slowest minus fastest sample, over the median of their times
-samples        how many
-throttled      whether the load held the clock down
 counted        work that counters saw, over what was expected
 
 --targets FILE names what each roof shall reach; `roofsweep-post check --help` says how it is written.
 Exit status: 0, 1 a target is missed or not known, or a model has none, 2 the file or the targets cannot be read."""
 
 SETTING_WIDTH = 60  # of the table of a model; --device shows all of it
-LEFT = ["condition", "throttled", "verdict", "counted", "on", "setting", "target"]
+LEFT = ["condition", "verdict", "counted", "on", "setting", "target"]
 
 
 def add_options(parser):
@@ -121,20 +119,15 @@ def roof_cells(roof):
     cells = {"roof": roof["name"], "condition": roof["condition"], "setting": roof["setting"]}
     if np.isnan(roof["value"]):
         return cells
-    heat = roof["temperature"] - 273.15
     return cells | {
         "value": scaled(roof["value"], roof["unit"]) + "!" * (not roof["usable"]),
         "node\nspread": share(roof["node_spread"]),
         "median\n/best": share(roof["median"]),
         "spread": share(roof["spread"]),
-        "samples": f"{roof['samples']:.0f}",
         "of\ntheory": share(roof["nominal_fraction"]),
         "of\nclock": share(roof["clock_fraction"]),
         "SM clock": scaled(roof["sm_clock"], "Hz"),
-        "memory\nclock": scaled(roof["memory_clock"], "Hz"),
         "power": scaled(roof["power"], "W"),
-        "temper-\nature": f"{heat:.0f} C" if np.isfinite(heat) else "-",
-        "throttled": roof["throttled"],
         "verdict": word(roof["verdict"]),
         "counted": counted_text(roof),
     }
@@ -224,14 +217,10 @@ def print_device(number, rows, devices, targets, kinds):
             "node\nspread",
             "median\n/best",
             "spread",
-            "samples",
             "of\ntheory",
             "of\nclock",
             "SM clock",
-            "memory\nclock",
             "power",
-            "temper-\nature",
-            "throttled",
             "verdict",
             "counted",
         ]

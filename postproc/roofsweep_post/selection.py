@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from .dataset import OLD_NAMES
 from .texts import Refused
 
 TERM = re.compile(r"(\w+)(>=|<=|!=|=|>|<)(.*)", re.S)
@@ -13,8 +14,10 @@ HELP = "only rows that fulfil all of these: NAME=VALUE,VALUE... or != >= <= > <;
 
 
 def column(table, name):
-    """The column that a user means: precision is config_precision, kernel is kernel_height."""
-    for found in (name, f"config_{name}", f"{name}_height"):
+    """The column that a user means, also by the manifest's name or by that of an older file: kernel is
+    filter_height."""
+    name = {"kernel": "filter_height", **OLD_NAMES}.get(name, name)
+    for found in (name, f"requested_{name}", f"{name}_height"):
         if found in table:
             return found
     raise Refused(f"no variable '{name}'; {hint(name, sorted(map(str, table.columns)))}")
@@ -22,7 +25,7 @@ def column(table, name):
 
 def hint(name, names):
     """The nearest of the names, also by what column() takes for them; all of them if none is near."""
-    short = [other.removeprefix("config_").removesuffix("_height") for other in names]
+    short = [other.removeprefix("requested_").removesuffix("_height") for other in names]
     near = difflib.get_close_matches(name, dict.fromkeys([*names, *short]))
     return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
 

@@ -51,24 +51,14 @@ enum field_origin {
     FIELD_MODELLED /* what a model, a specification or a setting says */
 };
 
-/* What a file must have, so that a variable can have a value in it. */
-enum field_need {
-    NEEDS_ACCELERATOR = 1 << 0, /* a device that a host launches grids on */
-    NEEDS_COUNTERS = 1 << 1,    /* a device with hardware counters, which were not switched off */
-    NEEDS_BY_KERNEL = 1 << 2,   /* the same for each kernel */
-    NEEDS_ENERGY = 1 << 3,
-    NEEDS_CLOCK = 1 << 4, /* a device whose clock can be read */
-    NEEDS_PROGRAM = 1 << 5,
-    NEEDS_LAYOUT = 1 << 6,      /* a workload whose tensors have a layout */
-    NEEDS_LAYOUT_AUTO = 1 << 7, /* and a choice of it */
-    NEEDS_ADAPTIVE = 1 << 8,    /* samples until their median stands */
-    NEEDS_VERIFIED = 1 << 9,
-    NEEDS_JOB = 1 << 10,        /* a job of a batch system */
-    NEEDS_REUSED = 1 << 11,     /* roofs out of an earlier file */
-    NEEDS_NEIGHBOURS = 1 << 12, /* two devices of a host in one session */
-    NEEDS_REPEAT = 1 << 13
+/* Whether a result file has the variable. */
+enum field_presence {
+    PRESENT_IF_KNOWN, /* a row has a value */
+    PRESENT_ALWAYS,   /* every reader needs it */
+    PRESENT_NEVER     /* JSON alone has it */
 };
-#define ON_ACCELERATOR .needs = NEEDS_ACCELERATOR /* the most frequent one, in a row */
+#define ALWAYS    .presence = PRESENT_ALWAYS
+#define JSON_ONLY .presence = PRESENT_NEVER
 
 struct field {
     const char *name; /* in JSON; in the file with the prefix of its table */
@@ -79,8 +69,7 @@ struct field {
     const char *long_name; /* read alone: no "its" or "then" */
     const char *comment;   /* what the long name leaves open; NULL: nothing */
     enum field_origin origin;
-    unsigned
-        needs; /* enum field_need, of which a file must have one; 0: every file has the variable */
+    enum field_presence presence;
     /* NULL-terminated, without spaces; FIELD_FLAG: meanings. FIELD_INTEGER: names of its bits from
      * the lowest on; NULL: it is no bit mask */
     const char *const *flags;
@@ -92,7 +81,7 @@ struct field {
 #define FIELD_SECONDS_MAX 1e9
 #define FIELD_DATE_MAX    253402300800.0
 
-/* Rows of a table. Behind the long name may follow .comment, .origin, .needs. */
+/* Rows of a table. Behind the long name may follow .comment, .origin, .presence. */
 #define FIELD_AT(structure, member, ...)                                                           \
     .offset = offsetof(structure, member), .size = sizeof(((structure *)0)->member),               \
     .long_name = __VA_ARGS__

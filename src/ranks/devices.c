@@ -64,7 +64,6 @@ static void log_devices(const struct devices *devices, const char *choices, size
 {
     for (int i = 0; i < devices->ranks; ++i) {
         const struct device *device = &devices->list[i];
-        const struct device_kind *kind = device_kind_find(device->kind);
         const char *choice = choices + (size_t)i * choice_size;
         int count = 0, earlier = 0;
         for (int j = 0; j < devices->ranks; ++j) {
@@ -80,7 +79,7 @@ static void log_devices(const struct devices *devices, const char *choices, size
         if (device_is_open(device))
             log_print(devices->log, LOG_INFO, "%s: %d rank%s on %s (%s)", device->hostname, count,
                       count == 1 ? "" : "s", device->model, choice);
-        if (device->cores_shared == 1 && !(kind && kind->numbered))
+        if (device->cores_shared == 1)
             log_print(devices->log, LOG_WARNING,
                       "%s: more ranks than cores; times and roofs disturb one another (variable "
                       "device_cores_shared)",

@@ -257,7 +257,8 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
         executor->device = reply.device;
         executor->device.index = request.index;
         memcpy(executor->opened, reply.device.uuid, sizeof executor->opened);
-        executor->device.cores_shared = executor->settings.binding.shared;
+        if (!kind->numbered)
+            executor->device.cores_shared = executor->settings.binding.shared;
     } else {
         stop_worker(executor);
     }

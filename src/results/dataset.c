@@ -12,7 +12,7 @@
 enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536, CACHED = 2, SLOTS = 7 };
 
 static const char *const dimension_name[DIM_COUNT] = {
-    "config", "kernel", "device", "device_roof", "precision", "memory_level", "sample"};
+    "config", "kernel", "device", "device_roof", "number_format", "memory_level", "sample"};
 
 bool dataset_failed(const struct dataset *set)
 {
@@ -135,40 +135,22 @@ static nc_type type_of(enum field_type type)
 static enum dimension inner_of(enum field_type type)
 {
     return type == FIELD_LEVELS       ? DIM_LEVEL
-           : type == FIELD_PRECISIONS ? DIM_PRECISION
+           : type == FIELD_PRECISIONS ? DIM_FORMAT
            : type == FIELD_SAMPLES    ? DIM_SAMPLE
                                       : DIM_NONE;
 }
 
-/* Texts, flags and bits are no quantities. */
-static const char *units_of(const struct field *field)
+/* Texts, flags and bits are no quantities. Of counts and fractions CF asks for no unit. */
+static void define_attributes(struct dataset *set, int variable, const struct field *field)
 {
     bool quantity = type_of(field->type) != NC_STRING && !field->flags;
-    return quantity ? field->units : NULL;
-}
-
-static void define_attributes(struct dataset *set, int variable, const struct field *field,
-                              enum dimension inner)
-{
-    /* ACDD's words, after ISO 19115-1. */
-    const char *content = field->origin != FIELD_MEASURED     ? "modelResult"
-                          : type_of(field->type) == NC_DOUBLE ? "physicalMeasurement"
-                                                              : "auxiliaryInformation";
-    const char *units = units_of(field);
-    if (units)
-        dataset_attribute(set, variable, "units", units);
+    if (quantity && field->units && strcmp(field->units, "1") != 0)
+        dataset_attribute(set, variable, "units", field->units);
     dataset_attribute(set, variable, "long_name", field->long_name);
-    dataset_attribute(set, variable, "coverage_content_type", content);
-    if (units && strstr(units, "since"))
-        dataset_attribute(set, variable, "calendar", "standard");
-    if (inner == DIM_LEVEL)
-        dataset_attribute(set, variable, "coordinates", "memory_level_name");
-    if (inner == DIM_PRECISION)
-        dataset_attribute(set, variable, "coordinates", "precision_name");
     if (field->comment)
         dataset_attribute(set, variable, "comment", field->comment);
     if (field->origin == FIELD_DERIVED)
-        dataset_attribute(set, variable, "source", "derived from other variables of this file");
+        dataset_attribute(set, variable, "source", "derived from what was measured");
 }
 
 /* A flag has no fill value, because xarray makes floats of integers that have one. A missing flag
@@ -262,7 +244,7 @@ static int variable_define(struct dataset *set, const char *name, const struct f
     if (dataset_failed(set))
         return -1;
     define_storage(set, name, variable, type, rows, count == 2 ? set->lengths[inner] : 1);
-    define_attributes(set, variable, field, inner);
+    define_attributes(set, variable, field);
     if (type == NC_DOUBLE || (type == NC_INT64 && field->units))
         define_fill(set, name, variable, type);
     if (type == NC_STRING)
@@ -277,7 +259,7 @@ static int variable_define(struct dataset *set, const char *name, const struct f
 void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
                           enum dimension dimension, int group)
 {
-    if (dataset_failed(set))
+    if (dataset_failed(set) || field->presence == PRESENT_NEVER)
         return;
     struct column column = {*field, -1, group};
     struct column *grown = array_grow(set->columns, set->column_count, sizeof *grown);
@@ -288,7 +270,8 @@ void dataset_define_field(struct dataset *set, const struct field *field, const 
         return;
     }
     column.field.name = name;
-    if (!field->needs || (field->needs & set->met) || json_object_get(set->found, name))
+    bool wanted = field->presence == PRESENT_ALWAYS || json_object_get(set->found, name);
+    if (set->open && wanted)
         column.variable = variable_define(set, name, field, dimension);
     set->columns[set->column_count++] = column;
 }

@@ -20,7 +20,7 @@ enum dimension {
     DIM_KERNEL,
     DIM_DEVICE,
     DIM_ROOF,
-    DIM_PRECISION,
+    DIM_FORMAT,
     DIM_LEVEL,
     DIM_SAMPLE,
     DIM_COUNT,
@@ -36,10 +36,7 @@ struct column {
 
 struct dataset {
     size_t lengths[DIM_COUNT]; /* at least 1, but for DIM_CONFIG; the caller sets them */
-    unsigned met;              /* enum field_need: what the file has; the caller sets it */
-    /* Names of variables that have a value although nothing that they need is met: the file has
-     * them, too. The caller's. */
-    json_t *found;
+    json_t *found;             /* the caller's: names of variables that have a value */
     bool open;
     int id;
     int dimensions[DIM_COUNT];
@@ -72,8 +69,9 @@ void *dataset_allocate(struct dataset *set, size_t count, size_t size);
 /* `variable` may be NC_GLOBAL. */
 void dataset_attribute(struct dataset *set, int variable, const char *name, const char *text);
 
-/* Variable PREFIX + name of a field, in a group; none where what it needs is not met. An integer
- * without units is an index: never missing, so without a fill value. */
+/* Variable PREFIX + name of a field, in a group. None if it is not in `found`, unless every file
+ * has it; none at all before dataset_create. An integer without units is an index: never missing,
+ * so without a fill value. */
 void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
                           enum dimension dimension, int group);
 

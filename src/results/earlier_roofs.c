@@ -99,9 +99,10 @@ static void integers_put(const struct field *field, const long long *column,
 /* Names of the file's memory levels; the caller frees them. */
 static char **levels_read(struct reader *r, size_t *count)
 {
-    static const char of[] = "memory_level_name";
     const size_t first = 0;
     int variable;
+    const bool today = nc_inq_varid(r->id, "memory_level", &variable) == NC_NOERR;
+    const char *of = today ? "memory_level" : "memory_level_name"; /* before format 3 */
     *count = length_of(r, "memory_level", LEVELS_MOST);
     char **names = calloc(*count + 1, sizeof *names);
     check(r, of, names ? NC_NOERR : NC_ENOMEM);
@@ -264,7 +265,7 @@ static enum status check_version(int file, const char *path, struct error *error
         version = 1;
     if (version == 1 && nc_inq_varid(file, "device_uuid", &unused) != NC_NOERR)
         return error_set(error, STATUS_USAGE, "%s: roofsweep did not write it", path);
-    if (version < RESULTS_NC_VERSION)
+    if (version < RESULTS_NC_OLDEST)
         return error_set(error, STATUS_USAGE,
                          "%s: an older version of roofsweep wrote it; its roofs were measured in "
                          "another way: measure them anew",

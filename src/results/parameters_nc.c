@@ -21,6 +21,7 @@ struct parameters {
     /* The file's parameters, each of the first workload that has it; their cells come first in a
      * row. */
     const struct parameter **parameters; /* owned */
+    bool *requested; /* owned; by parameter: another variable of its name says what ran */
     size_t count;
     char **axes; /* owned: names of the programs' axes, each a text variable "axis_NAME" */
     size_t axis_count;
@@ -75,11 +76,25 @@ static void axes_list(struct parameters *p, const struct results *results)
                 axis_note(p, name);
 }
 
+/* A later parameter is not in the text of a configuration that leaves it at its default. One that
+ * no row names is none of the file's. */
+static bool is_named(const struct workload *workload, const char *name,
+                     const struct results *results)
+{
+    int place = workload_parameter(workload, name);
+    char word[NC_MAX_NAME];
+    snprintf(word, sizeof word, " %s=", name);
+    bool named = place >= 0 && !workload->parameters[place].later;
+    for (size_t i = 0; place >= 0 && !named && i < results->row_count; ++i)
+        named = strstr(results->rows[i].configuration, word) != NULL;
+    return named;
+}
+
 /* Also of a program whose axis has its name: it lies on that axis. */
-static bool is_wanted(const struct parameters *p, const char *name)
+static bool is_wanted(const struct parameters *p, const char *name, const struct results *results)
 {
     for (size_t i = 0; p->used && workloads[i]; ++i)
-        if (p->used[i] && workload_parameter(workloads[i], name) >= 0)
+        if (p->used[i] && is_named(workloads[i], name, results))
             return true;
     for (size_t i = 0; i < p->axis_count; ++i)
         if (strcmp(p->axes[i], name) == 0)
@@ -112,24 +127,23 @@ static void meaning_print(const struct parameters *p, const char *name, FILE *st
     }
 }
 
-/* A name that a dimension (precision) or a field of the record (algorithm) has already is
- * "config_NAME". */
-static void variable_define(const struct parameters *p, const struct parameter *parameter,
+/* A name that a field of the record has already, which is what ran, is "requested_NAME". */
+static bool variable_define(const struct parameters *p, const struct parameter *parameter,
                             const char *suffix, enum field_type type, size_t offset)
 {
     char name[NC_MAX_NAME + 1], long_name[NC_MAX_NAME + 16], *comment = NULL;
     size_t size = 0;
-    int unused;
     FILE *stream = open_memstream(&comment, &size);
     p->set->no_memory = p->set->no_memory || !stream;
     if (!stream)
-        return;
-    snprintf(name, sizeof name, "%s%s", parameter->name, suffix);
-    snprintf(long_name, sizeof long_name, "parameter %s", name);
+        return false;
+    /* Variables kernel_... are of the kernels that ran. */
+    bool filter = strcmp(parameter->name, "kernel") == 0;
+    snprintf(name, sizeof name, "%s%s", filter ? "filter" : parameter->name, suffix);
+    snprintf(long_name, sizeof long_name, "parameter %s", parameter->name);
     bool ran = dataset_has_column(p->set, name);
-    bool taken = ran || nc_inq_dimid(p->set->id, name, &unused) == NC_NOERR;
     if (ran)
-        fprintf(stream, "as the manifest asks for it; %s is what ran", name);
+        fprintf(stream, "as the manifest asks for it, empty for auto; %s is what ran", name);
     meaning_print(p, parameter->name, stream);
     fclose(stream);
     const struct field field = {.name = name,
@@ -138,8 +152,9 @@ static void variable_define(const struct parameters *p, const struct parameter *
                                 .units = "1",
                                 .long_name = long_name,
                                 .comment = size ? comment : NULL};
-    dataset_define_field(p->set, &field, taken ? "config_" : "", DIM_CONFIG, p->group);
+    dataset_define_field(p->set, &field, ran ? "requested_" : "", DIM_CONFIG, p->group);
     free(comment);
+    return ran;
 }
 
 static void parameter_add(struct parameters *p, const struct parameter *parameter)
@@ -149,18 +164,22 @@ static void parameter_add(struct parameters *p, const struct parameter *paramete
         if (strcmp(p->parameters[i]->name, parameter->name) == 0)
             return;
     void *grown = array_grow(p->parameters, p->count, sizeof *p->parameters);
-    p->set->no_memory = p->set->no_memory || !grown;
-    if (!grown)
+    p->parameters = grown ? grown : p->parameters;
+    void *flags = array_grow(p->requested, p->count, sizeof *p->requested);
+    p->requested = flags ? flags : p->requested;
+    p->set->no_memory = p->set->no_memory || !grown || !flags;
+    if (!grown || !flags)
         return;
+    p->requested[p->count] = false;
     if (parameter->kind == PARAMETER_INTEGER) {
         variable_define(p, parameter, "", FIELD_INTEGER, first);
     } else if (parameter->kind == PARAMETER_EXTENT) {
         variable_define(p, parameter, "_height", FIELD_INTEGER, first);
         variable_define(p, parameter, "_width", FIELD_INTEGER, second);
     } else {
-        variable_define(p, parameter, "", FIELD_TEXT, offsetof(struct cell, text));
+        p->requested[p->count] =
+            variable_define(p, parameter, "", FIELD_TEXT, offsetof(struct cell, text));
     }
-    p->parameters = grown;
     p->parameters[p->count++] = parameter;
 }
 
@@ -192,7 +211,7 @@ struct parameters *parameters_define(struct dataset *set, const struct results *
     axes_list(p, results);
     for (size_t i = 0; workloads[i]; ++i)
         for (size_t j = 0; j < workloads[i]->count && !dataset_failed(set); ++j)
-            if (is_wanted(p, workloads[i]->parameters[j].name))
+            if (is_wanted(p, workloads[i]->parameters[j].name, results))
                 parameter_add(p, &workloads[i]->parameters[j]);
     axes_define(p);
     return p;
@@ -206,6 +225,7 @@ void parameters_destroy(struct parameters *parameters)
         free(parameters->axes[i]);
     free(parameters->axes);
     free(parameters->parameters);
+    free(parameters->requested);
     free(parameters->used);
     free(parameters);
 }
@@ -253,6 +273,8 @@ void parameters_row(const struct parameters *parameters, const struct config *co
         } else if (config_is_program(config)) {
             cell_set_axis(&cells[i], config, wanted);
         }
+        if (parameters->requested[i] && strcmp(cells[i].text, "auto") == 0)
+            cells[i].text[0] = '\0';
     }
     for (size_t i = 0; i < parameters->axis_count; ++i)
         if (!config_is_program(config) || !program_axis(config, parameters->axes[i], axes[i].text))

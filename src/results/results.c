@@ -495,54 +495,6 @@ int64_t results_device(const struct results *results, const char *key)
     return !row ? -1 : (int64_t)json_integer_value(row);
 }
 
-static bool same_session(const char *a, const char *b)
-{
-    size_t length = strcspn(a, "/");
-    return length == strcspn(b, "/") && strncmp(a, b, length) == 0;
-}
-
-static bool neighbours(const struct device *a, const struct device *b)
-{
-    return strcmp(a->hostname, b->hostname) == 0 && strcmp(a->kind, b->kind) == 0 &&
-           same_session(a->key, b->key);
-}
-
-/* Of one roof, over the devices that were seen so far. */
-struct spread {
-    double lowest, highest, sum;
-    int count;
-};
-
-static void spread_add(struct spread *spread, double value)
-{
-    if (isnan(value))
-        return;
-    spread->lowest = spread->count ? fmin(spread->lowest, value) : value;
-    spread->highest = spread->count ? fmax(spread->highest, value) : value;
-    spread->sum += value;
-    ++spread->count;
-}
-
-void results_node_spreads(const struct results *results, size_t device, double spreads[ROOFS_MAX])
-{
-    const struct device *own = &results->devices[device];
-    struct spread seen[ROOFS_MAX] = {{0}};
-    for (size_t i = 0; i < results->device_count; ++i) {
-        const struct device *other = &results->devices[i];
-        if (!neighbours(own, other))
-            continue;
-        for (int64_t j = 0; j < own->roof_count; ++j) {
-            const struct roof *same = device_same_roof(other, &own->roofs[j]);
-            if (same)
-                spread_add(&seen[j], roof_value(same));
-        }
-    }
-    for (int64_t j = 0; j < own->roof_count; ++j)
-        spreads[j] = seen[j].count > 1
-                         ? (seen[j].highest - seen[j].lowest) / (seen[j].sum / seen[j].count)
-                         : NAN;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
     const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;

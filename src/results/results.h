@@ -101,10 +101,6 @@ void results_order_devices(struct results *results);
 /* Index into devices, or -1. */
 int64_t results_device(const struct results *results, const char *key);
 
-/* Spread of each of a device's roofs over the devices of its node: highest minus lowest value, over
- * the mean, among devices of the same host, kind and session; NaN if there are fewer than two. */
-void results_node_spreads(const struct results *results, size_t device, double spreads[ROOFS_MAX]);
-
 /* All rows in the order in which people read them: by label, configuration (numbers in it as
  * numbers), device. The caller frees the array; NULL without memory. */
 const struct row **results_order(const struct results *results);

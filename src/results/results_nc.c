@@ -19,26 +19,26 @@
 
 #define INDEX(of_name, what)                                                                       \
     {                                                                                              \
-        {.name = of_name, .type = FIELD_INTEGER, .long_name = what},                               \
+        {.name = of_name, .type = FIELD_INTEGER, .long_name = what, ALWAYS},                       \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \
     }
 #define TEXT(of_name, what)                                                                        \
     {                                                                                              \
-        {.name = of_name, .type = FIELD_TEXT, .long_name = what},                                  \
+        {.name = of_name, .type = FIELD_TEXT, .long_name = what, ALWAYS},                          \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \
     }
-static const struct field precision_fields[] = TEXT("precision_name", "precision");
-static const struct field level_fields[] =
-    TEXT("memory_level_name", "memory level, from far to near");
+static const struct field format_fields[] = TEXT("number_format", "number format");
+static const struct field level_fields[] = TEXT("memory_level", "memory level, from far to near");
 static const struct field sample_fields[] = {
     {.name = "time_sample",
      .type = FIELD_SAMPLES,
      .units = "s",
      .long_name = "time of one iteration",
+     ALWAYS,
      .comment =
          "of one sample, over its sample_iterations; the first samples in the order of time"},
     {0}};
@@ -50,29 +50,13 @@ static const struct field kernel_config_fields[] =
 static const struct field roof_device_fields[] =
     INDEX("device_roof_device", "roof's device: index, -1 if there is none");
 
-/* The device of a row once more, so that a row can be read, and files can be joined, by itself. */
-#define D(member, ...) FIELD(struct device, member, FIELD_TEXT, "1", __VA_ARGS__)
+/* The device of a row once more: who joins files row by row loses the table of devices. */
 static const struct field row_device_fields[] = {
-    D(hostname, "host of the device"),
-    D(uuid, "UUID of the device"),
-    D(pci_id, "PCI bus id of the device", ON_ACCELERATOR),
-    {0},
-};
-
-/* What the file holds for one roof beyond the roof itself. */
-struct roof_row {
-    double node_spread;
-};
-static const struct field roof_row_fields[] = {
-    FIELD(struct roof_row, node_spread, FIELD_DOUBLE, "1",
-          "highest minus lowest of the node's devices, over their mean", .origin = FIELD_DERIVED,
-          .needs = NEEDS_NEIGHBOURS, .comment = "same kind, condition and session"),
-    {0},
-};
+    FIELD(struct device, uuid, FIELD_TEXT, NULL, "UUID of the device", ALWAYS), {0}};
 
 /* What is written together: a table of fields, and a struct for each of its rows. */
 enum group {
-    PRECISIONS,
+    FORMATS,
     LEVELS,
     RECORDS,
     SAMPLES,
@@ -87,7 +71,6 @@ enum group {
     DEVICES,
     ROOF_DEVICE,
     ROOFS,
-    ROOF_ROWS,
     GROUPS
 };
 
@@ -97,7 +80,7 @@ static const struct {
     const char *prefix;
     enum dimension dimension;
 } groups[GROUPS] = {
-    [PRECISIONS] = {precision_fields, "", DIM_PRECISION},
+    [FORMATS] = {format_fields, "", DIM_FORMAT},
     [LEVELS] = {level_fields, "", DIM_LEVEL},
     [RECORDS] = {record_fields, "", DIM_CONFIG},
     [SAMPLES] = {sample_fields, "", DIM_CONFIG},
@@ -112,108 +95,14 @@ static const struct {
     [DEVICES] = {device_fields, "device_", DIM_DEVICE},
     [ROOF_DEVICE] = {roof_device_fields, "", DIM_ROOF},
     [ROOFS] = {roof_fields, "device_roof_", DIM_ROOF},
-    [ROOF_ROWS] = {roof_row_fields, "device_roof_", DIM_ROOF},
 };
-
-/* All of a record but its device's key, which config_device stands for. */
-static bool has_variable(const struct field *field)
-{
-    return strcmp(field->name, "device_key") != 0;
-}
 
 void results_nc_list(FILE *stream)
 {
     for (int group = 0; group < GROUPS; ++group)
         for (const struct field *field = groups[group].fields; field && field->name; ++field)
-            if (has_variable(field))
+            if (field->presence != PRESENT_NEVER)
                 dataset_list_field(field, groups[group].prefix, groups[group].dimension, stream);
-}
-
-/* ---- what a file has, so that its variables can have values ---- */
-
-static bool has_clock(const struct device *device)
-{
-    bool known = !isnan(device->clock_max);
-    for (int64_t i = 0; i < device->roof_count; ++i)
-        known = known || !isnan(device->roofs[i].sm_clock);
-    return known;
-}
-
-static bool has_neighbour(const struct results *results, size_t device)
-{
-    double spreads[ROOFS_MAX];
-    results_node_spreads(results, device, spreads);
-    for (int64_t i = 0; i < results->devices[device].roof_count; ++i)
-        if (!isnan(spreads[i]))
-            return true;
-    return false;
-}
-
-/* Of a kind that this version does not know, anything may be measured. */
-static unsigned of_devices(const struct results *results)
-{
-    unsigned met = 0;
-    for (size_t i = 0; i < results->device_count; ++i) {
-        const struct device *device = &results->devices[i];
-        const struct device_kind *kind = device_kind_find(device->kind);
-        met |= !kind || kind->accelerator ? NEEDS_ACCELERATOR : 0U;
-        met |= !kind || kind->has_counters ? NEEDS_COUNTERS | NEEDS_BY_KERNEL : 0U;
-        met |= !kind || kind->has_counters ? NEEDS_ENERGY : 0U;
-        met |= has_clock(device) ? NEEDS_CLOCK : 0U;
-        met |= *device->roofs_reused ? NEEDS_REUSED : 0U;
-        met |= !(met & NEEDS_NEIGHBOURS) && has_neighbour(results, i) ? NEEDS_NEIGHBOURS : 0U;
-    }
-    return met;
-}
-
-/* Words of manifest_settings_text. */
-static unsigned of_sessions(const struct results *results)
-{
-    static const struct {
-        const char *word;
-        bool with; /* else without */
-        unsigned conditions;
-    } rules[] = {
-        {"counters=off", false, NEEDS_COUNTERS}, {"kernels=yes", true, NEEDS_BY_KERNEL},
-        {"energy=yes", true, NEEDS_ENERGY},      {"stop=", true, NEEDS_ADAPTIVE},
-        {"verify=no", false, NEEDS_VERIFIED},    {" repeat=", true, NEEDS_REPEAT | NEEDS_ENERGY},
-    };
-    unsigned met = 0;
-    for (size_t i = 0; i < results->session_count; ++i) {
-        for (size_t j = 0; j < sizeof rules / sizeof *rules; ++j)
-            if ((strstr(results->sessions[i].settings, rules[j].word) != NULL) == rules[j].with)
-                met |= rules[j].conditions;
-        met |= *results->sessions[i].job_id ? NEEDS_JOB : 0U;
-    }
-    return met;
-}
-
-static unsigned of_rows(const struct results *results)
-{
-    static const struct {
-        const char *text;
-        unsigned conditions;
-    } rules[] = {{" layout=", NEEDS_LAYOUT}, {" layout=auto", NEEDS_LAYOUT_AUTO}};
-    static const char program[] = "program ";
-    unsigned met = 0;
-    for (size_t i = 0; i < results->row_count; ++i) {
-        const char *text = results->rows[i].configuration;
-        met |= strncmp(text, program, sizeof program - 1) == 0 ? NEEDS_PROGRAM : 0U;
-        for (size_t j = 0; j < sizeof rules / sizeof *rules; ++j)
-            if (!(met & rules[j].conditions) && strstr(text, rules[j].text))
-                met |= rules[j].conditions;
-    }
-    return met;
-}
-
-/* Both a device and a session must allow these. */
-static const unsigned of_both = NEEDS_COUNTERS | NEEDS_BY_KERNEL | NEEDS_ENERGY;
-
-/* From sessions, devices and the texts of the rows; reads no record. */
-static unsigned conditions_met(const struct results *results)
-{
-    unsigned devices = of_devices(results), sessions = of_sessions(results);
-    return (devices & sessions & of_both) | ((devices | sessions) & ~of_both) | of_rows(results);
 }
 
 /* ---- the attributes of the file ---- */
@@ -322,8 +211,7 @@ static void globals_write(struct dataset *set, const struct results *results)
                     "config per configuration and device; config_device points into device, "
                     "kernel_config into config, device_roof_device into device."},
         {"comment",
-         "What was not measured is missing, and never 0. A variable that no row, device or roof "
-         "of the file can have a value of is absent."},
+         "What was not measured is missing, and never 0. A variable without any value is absent."},
         {"references",
          "Wang et al., Time-Based Roofline for Deep Learning Performance Analysis, 2020, "
          "https://doi.org/10.48550/arXiv.2009.04598"},
@@ -360,7 +248,6 @@ enum { BATCH_ROWS = 1024, BATCH_KERNELS = 16384 };
 struct content {
     const struct results *results;
     const struct row **order;
-    unsigned met;  /* enum field_need */
     json_t *found; /* see struct dataset */
 };
 
@@ -384,7 +271,7 @@ struct writer {
 
     /* Their kernels. */
     int64_t *kernel_rows; /* of config */
-    struct derived_kernel *derived_kernels;
+    struct derived_kernel *shapes;
     const void **rows; /* as dataset_put wants them; for as many as there are rows or kernels */
     size_t room;       /* of these three */
     bool unreadable;
@@ -407,7 +294,7 @@ static void lengths_set(struct writer *w)
     w->set.lengths[DIM_DEVICE] = w->results->device_count ? w->results->device_count : 1;
     w->set.lengths[DIM_ROOF] = w->roofs ? w->roofs : 1;
     w->set.lengths[DIM_SAMPLE] = samples ? samples : 1;
-    w->set.lengths[DIM_PRECISION] = PRECISION_COUNT;
+    w->set.lengths[DIM_FORMAT] = PRECISION_COUNT;
     w->set.lengths[DIM_LEVEL] = LEVEL_COUNT;
 }
 
@@ -417,9 +304,8 @@ static void define_all(struct writer *w)
         if (group == PARAMETERS)
             w->parameters = parameters_define(&w->set, w->results, group);
         for (const struct field *field = groups[group].fields; field && field->name; ++field)
-            if (has_variable(field))
-                dataset_define_field(&w->set, field, groups[group].prefix, groups[group].dimension,
-                                     group);
+            dataset_define_field(&w->set, field, groups[group].prefix, groups[group].dimension,
+                                 group);
     }
 }
 
@@ -431,7 +317,7 @@ static void put_one(struct writer *w, enum group group, size_t row, const void *
 static void names_put(struct writer *w)
 {
     for (size_t i = 0; i < PRECISION_COUNT; ++i)
-        put_one(w, PRECISIONS, i, precision_info[i].name);
+        put_one(w, FORMATS, i, precision_info[i].name);
     for (size_t i = 0; i < LEVEL_COUNT; ++i)
         put_one(w, LEVELS, i, memory_level_name[i]);
 }
@@ -441,19 +327,13 @@ static void roofs_put(struct writer *w, size_t row, size_t device)
 {
     const struct device *own = &w->results->devices[device];
     const int64_t index = (int64_t)device;
-    const void *roofs[ROOFS_MAX], *rows[ROOFS_MAX], *devices[ROOFS_MAX];
-    struct roof_row spreads[ROOFS_MAX];
-    double values[ROOFS_MAX];
+    const void *roofs[ROOFS_MAX], *devices[ROOFS_MAX];
     size_t count = (size_t)own->roof_count;
-    results_node_spreads(w->results, device, values);
     for (size_t i = 0; i < count; ++i) {
-        spreads[i].node_spread = values[i];
         roofs[i] = &own->roofs[i];
-        rows[i] = &spreads[i];
         devices[i] = &index;
     }
     dataset_put(&w->set, ROOFS, row, count, roofs);
-    dataset_put(&w->set, ROOF_ROWS, row, count, rows);
     dataset_put(&w->set, ROOF_DEVICE, row, count, devices);
 }
 
@@ -474,7 +354,6 @@ static void devices_put(struct writer *w)
 /* A dimension that cannot have length 0 has a row without values. */
 static void blanks_put(struct writer *w)
 {
-    const struct roof_row spread = {.node_spread = NAN};
     const int64_t none = -1;
     if (w->results->device_count == 0)
         put_one(w, DEVICES, 0, &w->blank_device);
@@ -482,15 +361,14 @@ static void blanks_put(struct writer *w)
         struct roof roof;
         fields_clear(roof_fields, &roof);
         put_one(w, ROOFS, 0, &roof);
-        put_one(w, ROOF_ROWS, 0, &spread);
         put_one(w, ROOF_DEVICE, 0, &none);
     }
     if (w->kernels == 0) {
         struct kernel kernel;
         fields_clear(kernel_fields, &kernel);
-        const struct derived_kernel derived = derive_kernel(&kernel, &w->blank_device);
         put_one(w, KERNELS, 0, &kernel);
-        put_one(w, DERIVED_KERNELS, 0, &derived);
+        const struct derived_kernel shape = derive_kernel(&kernel);
+        put_one(w, DERIVED_KERNELS, 0, &shape);
         put_one(w, KERNEL_CONFIG, 0, &none);
     }
 }
@@ -519,7 +397,7 @@ static void rows_free(struct writer *w)
     free(w->samples);
     free(w->parameter_rows);
     free(w->kernel_rows);
-    free(w->derived_kernels);
+    free(w->shapes);
     free(w->rows);
 }
 
@@ -530,10 +408,10 @@ static bool rows_grow(struct writer *w, size_t count)
         return true;
     free(w->rows);
     free(w->kernel_rows);
-    free(w->derived_kernels);
+    free(w->shapes);
     w->rows = dataset_allocate(&w->set, count, sizeof *w->rows);
+    w->shapes = dataset_allocate(&w->set, count, sizeof *w->shapes);
     w->kernel_rows = dataset_allocate(&w->set, count, sizeof *w->kernel_rows);
-    w->derived_kernels = dataset_allocate(&w->set, count, sizeof *w->derived_kernels);
     w->room = count;
     return !dataset_failed(&w->set);
 }
@@ -556,6 +434,10 @@ static bool row_load(struct writer *w, size_t i)
     if (w->unreadable)
         return false;
     w->devices[i] = results_device(w->results, record->device_key);
+    if (strstr(record->configuration, " layout=auto") == NULL)
+        record->layout_chosen[0] = '\0'; /* layout says it */
+    if (strcmp(record->algorithm_origin, "search") == 0)
+        record->algorithm_origin[0] = '\0'; /* search_time says it */
     w->derived[i] = derive(record, device_of(w, i));
     for (size_t j = 0; j < width; ++j)
         w->samples[i * width + j] = j < record->sample_count ? record->sample[j] : NAN;
@@ -601,12 +483,11 @@ static void kernels_put(struct writer *w)
             const struct kernel *kernel = &w->records[i].kernels[j];
             w->rows[at] = kernel;
             w->kernel_rows[at] = (int64_t)(w->first + i);
-            w->derived_kernels[at] = derive_kernel(kernel, device_of(w, i));
+            w->shapes[at] = derive_kernel(kernel);
         }
     dataset_put(&w->set, KERNELS, w->kernel, count, w->rows);
     structs_put(w, KERNEL_CONFIG, w->kernel, count, w->kernel_rows, sizeof *w->kernel_rows);
-    structs_put(w, DERIVED_KERNELS, w->kernel, count, w->derived_kernels,
-                sizeof *w->derived_kernels);
+    structs_put(w, DERIVED_KERNELS, w->kernel, count, w->shapes, sizeof *w->shapes);
     w->kernel += count;
 }
 
@@ -655,31 +536,54 @@ static void content_write(struct writer *w)
 
 /* ---- the file ---- */
 
+static void writer_init(struct writer *w, const struct content *content)
+{
+    *w = (struct writer){
+        .results = content->results, .order = content->order, .set.found = content->found};
+    device_init(&w->blank_device);
+    lengths_set(w);
+}
+
+static enum status writer_end(struct writer *w, struct error *error)
+{
+    rows_free(w);
+    parameters_destroy(w->parameters);
+    enum status status = dataset_close(&w->set, error);
+    if (!w->unreadable)
+        return status;
+    *error = w->error;
+    return STATUS_SYSTEM;
+}
+
+/* Notes which variables have a value, of all devices and of the first rows: mostly those are all.
+ */
+static enum status look(const struct content *content, struct error *error)
+{
+    struct writer w;
+    writer_init(&w, content);
+    define_all(&w);
+    rows_allocate(&w);
+    if (!dataset_failed(&w.set))
+        devices_put(&w);
+    if (!dataset_failed(&w.set) && w.results->row_count > 0 && rows_load(&w, 0))
+        rows_put(&w);
+    return writer_end(&w, error);
+}
+
 /* The file has a name while netCDF opens it, and no longer. */
 static enum status fill(struct staged_file *draft, const struct content *content,
                         struct error *error)
 {
-    struct writer w = {.results = content->results,
-                       .order = content->order,
-                       .set.met = content->met,
-                       .set.found = content->found};
-    device_init(&w.blank_device);
-    lengths_set(&w);
+    struct writer w;
     dataset_prepare();
     enum status status = staged_file_show(draft, error);
     if (status)
         return status;
+    writer_init(&w, content);
     dataset_create(&w.set, draft->path);
     staged_file_hide(draft);
     content_write(&w);
-    rows_free(&w);
-    parameters_destroy(w.parameters);
-    status = dataset_close(&w.set, error);
-    if (w.unreadable) {
-        *error = w.error;
-        status = STATUS_SYSTEM;
-    }
-    return status;
+    return writer_end(&w, error);
 }
 
 /* Anew where a value turned up that the file had no variable for, now that this is known. HDF5 says
@@ -726,16 +630,14 @@ enum status results_nc_write(const struct results *results, const char *path,
                              char published[LINK_TARGET], struct error *error)
 {
     struct staged_file draft;
-    struct content content = {.results = results,
-                              .order = results_order(results),
-                              .met = conditions_met(results),
-                              .found = json_object()};
+    struct content content = {
+        .results = results, .order = results_order(results), .found = json_object()};
     enum status status = STATUS_OK;
     keep_buffers();
     staged_file_sweep(path);
     if (!content.order || !content.found)
         status = error_set(error, STATUS_SYSTEM, "no memory for the netCDF file");
-    else
+    else if ((status = look(&content, error)) == STATUS_OK)
         status = build(&draft, &content, path, error);
     free(content.order);
     json_decref(content.found);

@@ -15,17 +15,16 @@
 /* The attribute format_version. Rises when a variable gets another name, type or meaning, or one
  * that every file had may be absent. A new variable or attribute alone does not raise it. Files
  * before version 2 have no number. */
-enum { RESULTS_NC_VERSION = 2 };
+enum { RESULTS_NC_VERSION = 3, RESULTS_NC_OLDEST = 2 /* whose roofs can be taken */ };
 
 /* Before anything else in a process, before its first thread: tells HDF5 to lock no file. The draft
  * is locked by us, under a name that nobody else knows. */
 void results_nc_prepare(void);
 
 /* With `published` NULL a file PATH is replaced, or if that is a link the file that it names; else
- * it stays, and *published is the name that the new one has got (staged_file.h). A variable is left
- * out if no row, device or roof of the file can have a value for it: nobody asked for it (energy =
- * no), none of its workloads has it, or none of its devices can measure it. Where a value turns up
- * all the same, as in a journal of another version, the file has the variable.
+ * it stays, and *published is the name that the new one has got (staged_file.h). A variable without
+ * a value in any row, device or roof is left out, but for those that every reader needs (enum
+ * field_presence).
  *
  * HDF5's own handler at the end of the process crashes once it could not write, which this function
  * may have survived: a program that calls it ends with _exit. */

@@ -58,7 +58,7 @@ implementation = auto, cublaslt, plain
 INI
 expect 0 run 1 low.ini
 python '
-import numpy, xarray
+import json, numpy, xarray
 data = xarray.open_dataset("low.nc").load()
 label, status, reason = data.label.values, data.status.values, data.error.values
 for row in numpy.flatnonzero(status == 2):
@@ -66,15 +66,17 @@ for row in numpy.flatnonzero(status == 2):
 assert (status != 2).all()
 refused = numpy.char.startswith(label.astype(str), "not-")
 assert (status[refused] == 1).all() and all("needs" in r or "tiled" in r for r in reason[refused])
-chip = tuple(map(int, str(data.device_compute_capability.values[0]).split(".")))
-eight = data.config_precision.values == "fp8"
+devices = [line["entry"] for line in map(json.loads, open("low.nc.journal")) if line["kind"] == "device"]
+records = [line["entry"] for line in map(json.loads, open("low.nc.journal")) if line["kind"] == "record"]
+chip = tuple(map(int, devices[0]["compute_capability"].split(".")))
+eight = data.precision.values == "fp8"
 if chip >= (9, 0):
     assert (status[~refused] == 0).all(), reason[~refused]
 elif chip < (8, 9):
     assert (status[eight] == 1).all() and all("compute capability" in r for r in reason[eight & ~refused])
 good = data.isel(config=status == 0)
 assert (good.verify_error <= good.verify_tolerance).all()
-assert (good.verify_element_error <= good.verify_element_tolerance).all()
+assert all(one.get("verify_element_error", 0) <= one.get("verify_element_tolerance", 0) for one in records)
 # Tiles that fit: of fp8 the library adds partial sums on vector units, one addition for 128 products.
 fits = numpy.isin(good.label.values, ["tiles", "tiles-of-bf16", "sparse-graph", "eight", "fast"])
 for name in "m", "n", "k":

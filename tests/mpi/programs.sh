@@ -53,7 +53,7 @@ assert (good.time_median >= wanted).all() and (good.time_median < wanted + 0.5).
 assert (good.samples == 4).all() and (good.verify_error == 1e-9).all()
 assert set(good.axis_batch.values) == {"8", "16"} and (good.flops_model == 1e6 * good.axis_batch.astype(float)).all()
 assert (good.program_hash == good.program_hash[0]).all() and len(str(good.program_hash.values[0])) == 32
-assert (good.config_precision == "fp32").all() and (good.counters.str.startswith("refused")).all()
+assert (good.precision == "fp32").all() and (good.counters.str.startswith("refused")).all()
 ' || fail "wrong rows"
 # Nothing is missing.
 expect 3 "$roofsweep" -q -d cpu -o out.nc --resume sweep.ini

@@ -49,28 +49,6 @@ def roof_value(file, row):
     return largest(*(file.values[f"device_roof_{name}"][row] for name in ("bandwidth", "performance", "time")))
 
 
-def node_spread(file, row):
-    """Over the devices of the same node, kind and session."""
-    own = int(file.values["device_roof_device"][row])
-    if own < 0:
-        return NAN
-    found = []
-    for other in range(len(file.values["device_roof_device"])):
-        device = int(file.values["device_roof_device"][other])
-        same_roof = all(
-            file.values[f"device_roof_{n}"][other] == file.values[f"device_roof_{n}"][row]
-            for n in ("name", "condition")
-        )
-        session = [str(file.values["device_key"][d]).rsplit("-", 1)[0] for d in (own, device)]
-        same_node = all(
-            file.values[f"device_{n}"][device] == file.values[f"device_{n}"][own] for n in ("hostname", "kind")
-        )
-        if same_roof and same_node and session[0] == session[1]:
-            found.append(roof_value(file, other))
-    found = [value for value in found if not math.isnan(value)]
-    return (max(found) - min(found)) / (sum(found) / len(found)) if len(found) > 1 else NAN
-
-
 def usable_roofs(file, device):
     for row, of_device in enumerate(file.values["device_roof_device"]):
         if (

@@ -52,7 +52,7 @@ def check_planes(data):
     where = [*CHOSEN, "pass=forward"]
     table = rows_of(data, "conv2d-filters", **{"pass": "forward"})
     for precision in ("fp16", "fp32"):
-        own = table[table["config_precision"] == precision].sort_values("filters")
+        own = table[table["precision"] == precision].sort_values("filters")
         flops, intensity = own["performance"] * own["time_median"], own[f"arithmetic_intensity_{level}"]
         for width in ("column", "page"):
             (axes,) = figures.draw(data, "classic", where, labels=["conv2d-filters"], width=width)
@@ -126,7 +126,7 @@ def check_devices(files):
 def check_bars(data):
     (axes,) = figures.draw(data, "bars", [*CHOSEN, "pass=forward", "precision=fp16"], labels=["conv2d-filters"])
     readable.check(axes.figure)
-    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "config_precision": "fp16"}).sort_values("filters")
+    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "precision": "fp16"}).sort_values("filters")
     heights = {}
     for bar in axes.patches:
         heights.setdefault(round(bar.get_x(), 3), []).append(bar.get_height())
@@ -137,7 +137,7 @@ def check_bars(data):
 
 def check_counted(data):
     axes = figures.draw(data, "counted", [*CHOSEN, "pass=forward", "precision=fp16"], labels=["conv2d-filters"])
-    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "config_precision": "fp16"})
+    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "precision": "fp16"})
     for place, (x, y) in zip(axes, [("flops_model", "flops_counted"), ("bytes_model", "bytes_counted_dram")]):
         readable.check(place.figure)
         (line,) = lines(place, "|closed").values()
@@ -147,7 +147,7 @@ def check_counted(data):
 def check_waves(data):
     (axes,) = figures.draw(data, "waves", [*CHOSEN, "pass=forward", "precision=fp16"], labels=["conv2d-filters"])
     readable.check(axes.figure)
-    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "config_precision": "fp16"})
+    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "precision": "fp16"})
     table = post.kernels(data)
     table = table[table["config_hash"].isin(own["config_hash"])].sort_values("kernel_time", ascending=False)
     blocks = table["kernel_grid_x"] * table["kernel_grid_y"] * table["kernel_grid_z"]
@@ -161,7 +161,7 @@ def check_wave_ticks(data):
     (axes,) = figures.draw(data, "waves", [*CHOSEN, "pass=forward", "precision=fp32"], labels=["conv2d-filters"])
     ticks = [text.get_text() for text in axes.get_yticklabels()]
     assert all(re.fullmatch(r"[A-Z], filters \d+ \(\d+ %\)", text) for text in ticks), ticks
-    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "config_precision": "fp32"})
+    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "precision": "fp32"})
     table = post.kernels(data)
     table = table[table["config_hash"].isin(own["config_hash"])].sort_values("kernel_time", ascending=False)
     letters = dict(zip(dict.fromkeys(table["kernel_name"]), ascii_uppercase))
@@ -205,7 +205,7 @@ def check_kernels(data, paper):
     where = [*CHOSEN, "pass=forward", "precision=fp32"]
     (axes,) = figures.draw(paper, "kernels", where, labels=["conv2d-filters"])
     shown = {letter for text in axes.texts if text.get_gid() == "label" for letter in text.get_text().split(", ")}
-    chosen = rows_of(paper, "conv2d-filters", **{"pass": "forward", "config_precision": "fp32"})["config_hash"]
+    chosen = rows_of(paper, "conv2d-filters", **{"pass": "forward", "precision": "fp32"})["config_hash"]
     table = post.kernels(paper)
     names = list(table[table["config_hash"].isin(chosen)]["kernel_name"].unique())
     assert shown == set(check_letters(axes, names)), shown

@@ -80,10 +80,10 @@ def check_page(chrome, data):
     assert count(chrome) == len(table)
     # Filters: any axis, several values of one, several axes.
     choose(chrome, "precision", ["fp16"])
-    assert count(chrome) == (table["config_precision"] == "fp16").sum()
+    assert count(chrome) == (table["precision"] == "fp16").sum()
     choose(chrome, "label", ["conv2d-filters"])
     own = table[table["label"].map(lambda text: "conv2d-filters" in text.split())]
-    fp16 = own[own["config_precision"] == "fp16"]
+    fp16 = own[own["precision"] == "fp16"]
     assert count(chrome) == len(fp16)
     choose(chrome, "pass", ["forward", "backward-data"])
     fp16 = fp16[fp16["pass"].isin(["forward", "backward-data"])]

@@ -17,11 +17,14 @@ try:
     import numpy as np
     import xarray
     from roofsweep_post import cli, merge
+    from roofsweep_post.dataset import OLD_DIMENSIONS, OLD_NAMES
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-NODE = ROOT / "tests/data/node_4xh200.nc"  # four GPUs, 160 rows
+OLD_NODE = ROOT / "tests/data/node_4xh200.nc"  # four GPUs, 160 rows, of format 2
+HOME = tempfile.TemporaryDirectory()
+NODE = pathlib.Path(HOME.name) / "node.nc"  # the same under today's names
 INDEX = {"config_device": "device", "kernel_config": "config", "device_roof_device": "device"}
 
 
@@ -79,6 +82,17 @@ def same(one, other, but=()):
         assert "date" in name or "coverage" in name or one.attrs[name] == other.attrs[name], name
 
 
+def today(data):
+    """A file of format 2 under today's names."""
+    data = data.drop_vars(["device_roof_node_spread", "sm_clock"]).rename_dims(OLD_DIMENSIONS)
+    data = data.rename_vars({old: new for old, new in OLD_NAMES.items() if old in data})
+    for variable in data.variables.values():
+        for name in merge.OLD_ATTRIBUTES:
+            variable.attrs.pop(name, None)
+            variable.encoding.pop(name, None)
+    return data.assign_attrs(format_version=np.int32(3))
+
+
 def on(device, data):
     return np.flatnonzero(data.config_device == device)
 
@@ -107,6 +121,13 @@ def parts_of_a_list_give_the_whole():
     same(NODE, "merged.nc")
 
 
+def an_older_format_joins_todays():
+    part(read(OLD_NODE), "old.nc", on(0, read(OLD_NODE)), [0])
+    part(read(NODE), "new.nc", np.flatnonzero(read(NODE).config_device > 0), [1, 2, 3])
+    post("old.nc", "new.nc", "-o", "merged.nc", says=["rows=160", "devices=4"])
+    same(NODE, "merged.nc")
+
+
 def what_one_file_lacks_is_missing():
     """A GPU and a CPU: variables that only one file has, one row that failed, a row of no device."""
     subprocess.run(["ncgen", "-4", "-o", "golden.nc", ROOT / "tests/data/golden.cdl"], check=True)
@@ -114,19 +135,19 @@ def what_one_file_lacks_is_missing():
     failed = int((whole.status == 2).sum())
 
     def lacks(data):  # a version that knew fewer precisions and fewer words of a flag
-        del data["device_clock_max"]
+        del data["device_power_limit"]
 
     part(whole, "gpu.nc", on(0, whole), [0])
     part(whole, "rest.nc", np.flatnonzero(whole.config_device != 0), [1], lacks)
     post("rest.nc", "gpu.nc", "-o", "merged.nc", status=3 if failed else 0, says=[f"failed={failed}"])
-    same("golden.nc", "merged.nc", but=["device_clock_max"])
-    assert read("merged.nc").device_clock_max[1] == whole.device_clock_max.attrs["_FillValue"]
-    known = np.flatnonzero(whole.precision_name != "tf32")
-    write(read("rest.nc").isel(precision=known), "few.nc")
+    same("golden.nc", "merged.nc", but=["device_power_limit"])
+    assert read("merged.nc").device_power_limit[1] == whole.device_power_limit.attrs["_FillValue"]
+    known = np.flatnonzero(whole.number_format != "tf32")
+    write(read("rest.nc").isel(number_format=known), "few.nc")
     post("few.nc", "gpu.nc", "-o", "merged.nc", "--overwrite", status=3 if failed else 0)
     merged = read("merged.nc")
-    for index, name in enumerate(merged.precision_name.values):
-        at = list(whole.precision_name.values).index(name)
+    for index, name in enumerate(merged.number_format.values):
+        at = list(whole.number_format.values).index(name)
         assert (merged.device_peak_vector.values[0, index] == whole.device_peak_vector.values[0, at]).all(), name
 
 
@@ -136,7 +157,7 @@ def roofs_alone_are_merged():
         part(whole, f"{device}.nc", [], [device])
     part(whole, "both.nc", [], [0, 1])
     post("0.nc", "1.nc", "-o", "merged.nc", says=["rows=0"])
-    same("both.nc", "merged.nc", but=["device_roof_node_spread"])
+    same("both.nc", "merged.nc")
 
 
 def another_job(data):
@@ -172,13 +193,13 @@ def a_clash_is_named_and_the_newest_may_hold():
     whole = read(NODE)
     part(whole, "a.nc", range(12), range(4), later)
     part(whole, "b.nc", range(12), range(4))
-    uuid, host = whole.uuid.values[0], whole.hostname.values[0]
+    uuid, host = whole.uuid.values[0], whole.device_hostname.values[whole.config_device.values[0]]
     named = f"12 rows are in several files, of the same device; {whole.configuration.values[0]} on {uuid} of {host}"
     post("a.nc", "b.nc", "-o", "m.nc", status=2, says=[named, " in a.nc and b.nc; ", "; ...; --newest takes"])
     assert not os.path.exists("m.nc")
     for pair in ("a.nc", "b.nc"), ("b.nc", "a.nc"):
         post(*pair, "-o", "m.nc", "--newest", "--overwrite", says=["12 rows are in several", "measured last holds"])
-        same("a.nc", "m.nc", but=["device_roof_node_spread"])
+        same("a.nc", "m.nc")
 
 
 def attribute(path, name, value):
@@ -232,13 +253,16 @@ def what_cannot_be_merged_is_refused():
 TESTS = [
     files_of_single_devices_give_the_file_of_all,
     parts_of_a_list_give_the_whole,
+    an_older_format_joins_todays,
     what_one_file_lacks_is_missing,
     roofs_alone_are_merged,
     a_device_is_one_unless_its_roofs_differ,
     a_clash_is_named_and_the_newest_may_hold,
     what_cannot_be_merged_is_refused,
 ]
+write(today(read(OLD_NODE)), NODE)
 for test in TESTS:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         test()
         print(test.__name__)
+HOME.cleanup()

@@ -10,38 +10,22 @@ have no such attribute; they are named and passed over."""
 import math
 import sys
 
-from ceilings import devices, node_spread, verdict
+from ceilings import devices, verdict
 from raw_file import NAN, File, divide, largest, np
 
 # ---- kernels ----
 
 
-def kernels(file):
+def enough_parallelism(file):
+    """Of each kernel: "yes", "no" or "unknown"."""
     result = []
     for row, config in enumerate(file.values["kernel_config"]):
         device = int(file.values["config_device"][config]) if config >= 0 else -1
-        of = {
-            n: float(file.values[f"device_{n}"][device]) if device >= 0 else NAN
-            for n in ("multiprocessors", "multiprocessor_threads")
-        }
-        blocks = math.prod(float(file.values[f"kernel_grid_{axis}"][row]) for axis in "xyz")
-        threads = math.prod(float(file.values[f"kernel_block_{axis}"][row]) for axis in "xyz")
-        resident = float(file.values["kernel_resident"][row])
-        waves = divide(blocks, resident)
-        whole = NAN if math.isnan(threads) else 32 * math.ceil(threads / 32)
-        enough, least = "unknown", 4 * of["multiprocessors"]
-        if not math.isnan(blocks + threads + of["multiprocessors"]):
-            enough = "yes" if blocks >= least and blocks * threads >= 128 * least else "no"
-        result.append(
-            {
-                "blocks": blocks,
-                "threads": threads,
-                "occupancy": divide(resident * whole, of["multiprocessors"] * of["multiprocessor_threads"]),
-                "waves": waves,
-                "tail_loss": NAN if math.isnan(waves) else 1 - waves / math.ceil(waves),
-                "enough_parallelism": enough,
-            }
-        )
+        least = 4 * float(file.values["device_multiprocessors"][device]) if device >= 0 else NAN
+        blocks, threads = (float(file.values[f"kernel_{name}"][row]) for name in ("blocks", "threads"))
+        known = not math.isnan(blocks + threads + least)
+        enough = known and blocks >= least and blocks * threads >= 128 * least
+        result.append(("yes" if enough else "no") if known else "unknown")
     return result
 
 
@@ -51,22 +35,21 @@ def kernels(file):
 class Row:
     """One row of config with its device's ceilings."""
 
-    def __init__(self, file, row, ceilings, kernel_rows):
+    def __init__(self, file, row, ceilings, enough):
         self.file, self.row = file, row
         device = int(file.values["config_device"][row])
         nothing = {name: [NAN] * 8 for name in ceilings[0]} | {
             "launch_overhead": NAN,
             "launch_overhead_graph": NAN,
-            "launch_dependent": NAN,
         }
         self.ceilings = ceilings[device] if device >= 0 else nothing
         self.on_cpu = device >= 0 and file.values["device_kind"][device] == "cpu"
         self.cache = file.values["device_cache"][device] if device >= 0 else [NAN] * 8
-        self.kernels = [
-            (kernel, kernel_rows[kernel]) for kernel, config in enumerate(file.values["kernel_config"]) if config == row
-        ]
+        self.kernels = {
+            kernel: enough[kernel] for kernel, config in enumerate(file.values["kernel_config"]) if config == row
+        }
         self.known = file.values["workload"][row] != ""
-        precision = file.values["config_precision"][row] if self.known else ""
+        precision = file.values["precision"][row] if self.known else ""
         self.precision = file.precisions.index(precision) if precision in file.precisions else None
         self.level = self.find_level()
 
@@ -91,7 +74,8 @@ class Row:
 
     def traffic(self, level):
         if self.bytes_counted():
-            return tuple(self.at(name, level) for name in ("bytes_read", "bytes_written", "bytes_counted"))
+            written, every = (self.at(name, level) for name in ("bytes_written", "bytes_counted"))
+            return every - written, written, every
         return NAN, NAN, self.get("bytes_model") if level == self.level else NAN
 
     def find_level(self):
@@ -120,7 +104,7 @@ class Row:
     def peak(self, unit, precision):
         if unit not in ("vector", "tensor") or precision is None:
             return NAN
-        own = self.ceilings[f"cycle_{unit}"][precision] * self.get("sm_clock_counted")
+        own = NAN if self.on_cpu else self.ceilings[f"cycle_{unit}"][precision] * self.get("sm_clock")
         return self.ceilings[f"peak_{unit}"][precision] if math.isnan(own) else own
 
     def parts(self):
@@ -146,39 +130,13 @@ class Row:
                 total += divide(part, peak)
         return total
 
-    def unit_note(self):
-        unit = self.file.word("unit", self.row)
-        share = {"vector": 1.0, "tensor": 0.0}.get(unit, NAN)
-        if self.parts():
-            share = divide(sum(p[2] for p in self.parts() if p[0] == "vector" and not math.isnan(p[2])), self.flops())
-        vector, tensor = self.peak("vector", self.precision), self.peak("tensor", self.precision)
-        if not (share > 0.5 and tensor > vector):
-            return ""
-        times = f"the roof of the tensor units is {tensor / vector:.1f} times as high"
-        return f"vector units did {100 * share:.1f} % of the FLOPs; {times}"
-
-    def tuned(self):
-        own, first = (str(self.file.values[name][self.row]) for name in ("algorithm_id", "heuristic_id"))
-        return ("yes" if own != first else "no") if own and first else "unknown"
-
     # -- kernels --
 
-    def kernel_shares(self):
-        time = {kernel: float(self.file.values["kernel_time"][kernel]) for kernel, _ in self.kernels}
-        flops = {kernel: float(self.file.values["kernel_flops_counted"][kernel]) for kernel, _ in self.kernels}
-        whole = self.get("flops_counted")
-        if len(flops) == 1 or whole == 0:
-            flops = {kernel: whole if math.isnan(value) else value for kernel, value in flops.items()}
-        result = {"zero_flop_launches": NAN, "zero_flop_share": NAN, "few_blocks_share": NAN}
-        if flops and not any(math.isnan(value) for value in flops.values()):
-            idle = [kernel for kernel, value in flops.items() if value == 0]
-            result["zero_flop_launches"] = sum(float(self.file.values["kernel_count"][kernel]) for kernel in idle)
-            result["zero_flop_share"] = divide(sum(time[kernel] for kernel in idle), sum(time.values()))
-        enough = {kernel: own["enough_parallelism"] for kernel, own in self.kernels}
-        if enough and "unknown" not in enough.values():
-            few = sum(time[kernel] for kernel, word in enough.items() if word == "no")
-            result["few_blocks_share"] = divide(few, sum(time.values()))
-        return result
+    def few_blocks_share(self):
+        if not self.kernels or "unknown" in self.kernels.values():
+            return NAN
+        time = {kernel: float(self.file.values["kernel_time"][kernel]) for kernel in self.kernels}
+        return divide(sum(time[kernel] for kernel, word in self.kernels.items() if word == "no"), sum(time.values()))
 
     # -- the paper's model --
 
@@ -203,11 +161,7 @@ class Row:
         fraction = divide(divide(traffic, time), bandwidth) if flops == 0 else divide(performance, roof)
         return {
             "performance": performance,
-            "machine_balance": balance,
-            "roof": roof,
             "roof_fraction": fraction,
-            "compute_time": compute,
-            "bandwidth_time": moving,
             "overhead_time": overhead,
             "bound": bound,
         }
@@ -258,55 +212,28 @@ class Row:
         bandwidth = NAN
         if self.level is not None:
             bandwidth = divide(moved, moving) if moving > 0 else self.ceilings["peak_bandwidth"][self.level]
-        source = {
-            name: "counted" if counted else "none" if math.isnan(self.get(f"{name}_model")) else "modelled"
-            for name, counted in (("flops", not math.isnan(self.get("flops_counted"))), ("bytes", self.bytes_counted()))
-        }
         timer = divide(self.get("timer_overhead"), self.get("sample_iterations"))
-        traced = self.get("trace_time")
-        lasting = time if math.isnan(timer) else time - timer
-        whole = traced if self.on_cpu and not math.isnan(traced) else lasting
-        gap = whole - self.get("busy_time")
-        timer_share = divide(timer, time)
-        idle_energy = self.get("idle_power") * self.get("energy_time")
-        gap = gap if math.isnan(gap) else max(gap, 0.0)
-        sustained = self.ceilings.get(f"sustained_{self.file.word('unit', self.row)}")
-        fastest = largest(self.peak("vector", self.precision), self.peak("tensor", self.precision))
-        named = self.level is not None and source["bytes"] != "none"
-        result = self.roofline(flops, moved, peak, bandwidth) | self.kernel_shares()
-        result |= {
+        lasting, busy = time if math.isnan(timer) else time - timer, self.get("busy_time")
+        # Of CPUs the gap is measured, within the traced run.
+        gap = self.get("gap_time") if self.on_cpu or math.isnan(lasting - busy) else max(lasting - busy, 0.0)
+        named = self.level is not None and (self.bytes_counted() or not math.isnan(self.get("bytes_model")))
+        shares = {
+            "compute_share": divide(needed, lasting),
+            "bandwidth_share": divide(moving, lasting),
+            "gap_share": divide(gap, busy + gap if self.on_cpu else lasting),
+            "host_share": divide(self.get("host_time"), lasting),
+            "few_blocks_share": self.few_blocks_share(),
+        }
+        return self.roofline(flops, moved, peak, bandwidth) | {
             "arithmetic_intensity": [divide(flops, traffic[level][2]) for level in levels],
             "roof_memory_level": self.file.levels[self.level] if named else "",
-            "search_margin": divide(self.get("runner_up_time"), self.get("search_time")) - 1,
-            "algorithm_tuned": self.tuned(),
-            "useful_performance": divide(self.get("flops_model"), time),
             "compute_roof": peak,
             "bandwidth_roof": bandwidth,
-            "sustained_fraction": divide(result["performance"], sustained[self.precision])
-            if sustained and self.precision is not None
-            else NAN,
-            "configured_fraction": divide(result["performance"], fastest),
-            "unit_note": self.unit_note(),
-            "dependent_time": self.get("launches") * self.ceilings["launch_dependent"],
-            "timer_share": timer_share,
-            "timer_visible": "unknown" if math.isnan(timer_share) else "yes" if timer_share > 0.02 else "no",
-            "energy_idle_share": divide(idle_energy, self.get("energy")),
-            "busy_share": divide(self.get("busy_time"), whole),
             "gap_time": gap,
-            "gap_share": divide(gap, whole),
-            "host_share": divide(self.get("host_time"), lasting),
-            "compute_roof_time": needed,
-            "compute_share": divide(needed, lasting),
             "level_time": times,
-            "bandwidth_share": divide(moving, lasting),
-            "flops_source": source["flops"],
-            "bytes_source": source["bytes"],
-            "flops_ratio": divide(self.get("flops_counted"), self.get("flops_model")),
-            "bytes_ratio": divide(self.at("bytes_counted", self.file.levels.index("dram")), self.get("bytes_model")),
+            "limiter": self.limiter(shares),
+            "limiter_evidence": self.evidence(shares),
         }
-        result["limiter"] = self.limiter(result)
-        result["limiter_evidence"] = self.evidence(result)
-        return result
 
 
 # ---- comparison ----
@@ -314,15 +241,13 @@ class Row:
 
 def expected(file):
     """variable -> its values, row by row."""
-    ceilings, kernel_rows = devices(file), kernels(file)
+    ceilings, enough = devices(file), enough_parallelism(file)
     roofs = range(file.data.sizes.get("device_roof", 0))
-    rows = [Row(file, row, ceilings, kernel_rows).derive() for row in range(file.data.sizes["config"])]
+    rows = [Row(file, row, ceilings, enough).derive() for row in range(file.data.sizes["config"])]
     result = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
-    result |= {f"kernel_{name}": [row[name] for row in kernel_rows] for name in (kernel_rows[0] if kernel_rows else {})}
-    names = [name for name in (ceilings[0] if ceilings else {}) if name != "launch_overhead_graph"]
+    names = ("peak_bandwidth", "peak_vector", "peak_tensor", "launch_overhead")
     result |= {f"device_{name}": [row[name] for row in ceilings] for name in names}
     result["device_roof_verdict"] = [verdict(file, row) for row in roofs]
-    result["device_roof_node_spread"] = [node_spread(file, row) for row in roofs]
     return result
 
 
@@ -340,7 +265,10 @@ def check(path):
         print(f"{path}: of an older version, which does not say what is derived")
         return 0
     wanted, failures = expected(file), 0
-    unknown = [name for name in file.derived() if name not in wanted and file.data[name].size > 0]
+    today = file.data.attrs.get("format_version", 1) >= 3  # older files have more
+    given = {"sm_clock", "kernel_blocks", "kernel_threads"}  # of what is in the journal alone
+    names = set(file.derived()) - set(wanted) - given if today else ()
+    unknown = [name for name in names if file.data[name].size > 0]
     for name in unknown:
         print(f"{path}: {name} is derived, and nobody computes it anew here")
     for name in sorted(set(wanted) & set(file.derived())):
@@ -349,8 +277,7 @@ def check(path):
             if not equal:
                 failures += 1
                 print(f"{path}: {name}[{row}] is {found}, not {value}")
-    since = {"flops_ratio", "bytes_ratio"} if "count_note" in file.data else set()  # files before these two
-    lacking = set(wanted) - set(file.data.variables) - since if "format_version" in file.data.attrs else ()
+    lacking = set(wanted) - set(file.data.variables) if "format_version" in file.data.attrs else ()
     for name in sorted(lacking):
         for row, value in enumerate(wanted[name]):
             known = value not in ("", "unknown") if isinstance(value, str) else not np.all(np.isnan(value))

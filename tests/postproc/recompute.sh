@@ -41,9 +41,9 @@ ncgen -4 -o golden.nc "$root/tests/data/golden.cdl"
 python '
 import netCDF4
 with netCDF4.Dataset("fresh.nc", "a") as data:
-    data["gap_time"][0] = 1.0
+    data["compute_roof"][0] = 1.0
     data["limiter"][1] = 5
 '
 expect 1 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" fresh.nc
-says 'gap_time[0] is 1.0'
+says 'compute_roof[0] is 1.0'
 says 'limiter[1] is host'

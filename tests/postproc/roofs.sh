@@ -58,7 +58,17 @@ row "^fp64 vector" "100 GFLOP/s"
 expect 0 script roofs node.nc
 says "Sample GPU: 4 devices on 1 host"
 row "^dram read " "3.57 TB/s" "3.0 %" "1.755 GHz" "612 W" "-2.0 %" "#0 node1"
-row "^dram triad " "4.06 TB/s" "3.92 TB/s" "3.0 %"
+row "^dram triad " "4.06 TB/s" "3.92 TB/s" "20.3 %"
+# Neighbours are devices of one host and session.
+python '
+import netCDF4, shutil
+shutil.copy("node.nc", "sessions.nc")
+with netCDF4.Dataset("sessions.nc", "a") as data:
+    data["device_key"][3] = "another session/0"
+'
+expect 0 script roofs sessions.nc
+row "^dram triad " "4.06 TB/s" "3.92 TB/s" "2.0 %"
+expect 0 script roofs node.nc
 row "^l2 read " "8.08 TB/s" "3 unproven, 1 CONTRADICTED" "-1.0 %" "#0 node1"
 row "^fp32 vector" "98.5 %"
 row "^launch gap " "2.03 us" "+1.5 %" "#3 node1"
@@ -72,7 +82,7 @@ order=$(sed -n 's/^\(dram\|l2\|fp32\|fp16\|launch\) \([a-z]*\) .*[0-9] %.*/\1 \2
 # One device in full: both conditions, what was counted, and why something is missing.
 expect 0 script roofs node.nc --device 2
 row "^dram triad *alone" "4.08 TB/s" "dram 1.002"
-row "^dram triad *together" "3.978 TB/s" "57 C"
+row "^dram triad *together" "3.978 TB/s" "20.3 %" "612 W"
 row "^l2 read" "1 PB/s!" CONTRADICTED
 ! grep -q "GPU-3" output || { cat output; fail "another device is shown"; }
 expect 0 script roofs node.nc --device 1

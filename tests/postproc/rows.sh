@@ -50,8 +50,8 @@ texts = [re.sub(r"!?=.*", "", term) for text in texts for term in text.split("&"
 used = set(re.findall(r"[a-z]\w*", " ".join(texts))) - {name for kind, name, _ in sections() if kind == "constant"}
 for path in sys.argv[2:]:
     data = post.load(path)
-    used -= set(data.variables)
     table = post.rows(data)
+    used -= {*data.variables, *table}
     assert set(table["limited_by"]) <= limiters, limiters
     for text in advise(table):
         assert text.endswith(".") and "nan" not in text and "(- of" not in text, text
@@ -147,16 +147,16 @@ python '
 import shutil, netCDF4
 shutil.copy("golden.nc", "digits.nc")
 with netCDF4.Dataset("digits.nc", "a") as data:
-    data["verify_error"][2], data["roof"][2] = 2.345678901234567e-13, float("inf")
+    data["verify_error"][2], data["compute_roof"][2] = 2.345678901234567e-13, float("inf")
 '
-expect 0 script export digits.nc --format json --columns verify_error,roof,start_time,verify_error
+expect 0 script export digits.nc --format json --columns verify_error,compute_roof,start_time,verify_error
 python '
 import json, math, sys
 def refuse(word):
     raise ValueError(word)
 rows = json.load(open("output"), parse_constant=refuse)
-assert [list(row) for row in rows] == [["verify_error", "roof", "start_time"]] * len(rows), rows[0]
-assert rows[2]["verify_error"] == 2.345678901234567e-13 and rows[2]["roof"] is None, rows[2]
+assert [list(row) for row in rows] == [["verify_error", "compute_roof", "start_time"]] * len(rows), rows[0]
+assert rows[2]["verify_error"] == 2.345678901234567e-13 and rows[2]["compute_roof"] is None, rows[2]
 assert rows[0]["verify_error"] is None and rows[3]["start_time"].startswith("2025-01-01T00:00:"), rows
 ' || fail "JSON of a table"
 expect 0 script export golden.nc --format json --table roofs

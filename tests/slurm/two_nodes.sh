@@ -127,7 +127,7 @@ start_cluster() {
 ran_on() {
     python '
 import sys, xarray
-hosts = set(xarray.open_dataset(sys.argv[1]).hostname.values)
+hosts = set(xarray.open_dataset(sys.argv[1]).device_hostname.values)
 assert hosts == set(sys.argv[2].split()), hosts
 ' "$1" "$2" || fail "$1: not measured on $2"
 }

@@ -41,45 +41,6 @@ static void test_order(void **state)
     results_destroy(results);
 }
 
-/* Neighbours are devices of the same host, kind and session. */
-static void test_node_spreads(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *key, *host;
-        double bandwidth;
-    } devices[] = {
-        {"s1/0", "a", 3e12}, {"s1/1", "a", 1e12}, {"s1/2", "a", NAN},
-        {"s1/3", "b", 9e12}, {"s2/0", "a", 9e12},
-    };
-    struct results *results = results_create();
-    struct error error;
-    double spreads[ROOFS_MAX];
-    assert_non_null(results);
-    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; ++i) {
-        struct device device;
-        struct roof roof;
-        device_init(&device);
-        snprintf(device.key, sizeof device.key, "%s", devices[i].key);
-        snprintf(device.hostname, sizeof device.hostname, "%s", devices[i].host);
-        roof_init(&roof, ROOF_DRAM_READ, ROOF_TOGETHER);
-        roof.bandwidth = devices[i].bandwidth;
-        device_add_roof(&device, &roof);
-        if (i == 0) { /* a roof that no neighbour has */
-            roof_init(&roof, ROOF_DRAM_READ, ROOF_ALONE);
-            roof.bandwidth = 5e12;
-            device_add_roof(&device, &roof);
-        }
-        assert_ok(results_add_device(results, &device, &error), &error);
-    }
-    results_node_spreads(results, 0, spreads);
-    assert_near(spreads[0], (3e12 - 1e12) / 2e12);
-    assert_true(isnan(spreads[1]));
-    results_node_spreads(results, 3, spreads);
-    assert_true(isnan(spreads[0]));
-    results_destroy(results);
-}
-
 /* Row for rank, whoever opened its device first; a later session follows. */
 static void test_order_of_devices(void **state)
 {
@@ -150,7 +111,6 @@ int main(void)
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_order_of_devices),
         cmocka_unit_test(test_device_is_one_entry),
-        cmocka_unit_test(test_node_spreads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ def used_roofs(scene):
     """{(model, text): (kind, value)}: bandwidths that are drawn, and the peaks of the rows' units and precisions. Of
     several models the peaks name theirs; bandwidths do where there is no peak, as their lines end at it."""
     found = {}
-    units = {*zip(scene.rows["unit"], scene.rows["config_precision"])}
+    units = {*zip(scene.rows["unit"], scene.rows["precision"])}
     for model, roofs in scene.roofs.items():
         name = "" if scene.one_model() else f" ({model})"
         peaks = [key for key in roofs if key[0] != "bandwidth" and key[:2] in units]

@@ -21,8 +21,7 @@ def kernel_rows(scene):
     if table.empty:
         raise Refused("the rows that were chosen have no kernels")
     whole = table.groupby(["config_hash", "file"])["kernel_time"].transform("sum")
-    grid = table["kernel_grid_x"] * table["kernel_grid_y"] * table["kernel_grid_z"]
-    return table.assign(share=table["kernel_time"] / whole, blocks=grid).sort_values("kernel_time", ascending=False)
+    return table.assign(share=table["kernel_time"] / whole, blocks=table["kernel_blocks"]).sort_values("kernel_time", ascending=False)
 
 
 def short_kernel(name):

@@ -15,7 +15,7 @@ from ..texts import Refused
 from . import style
 
 # What is crossed with the shapes: each value is a curve of its own.
-CROSSED = ["config_precision", "pass", "config_implementation", "config_algorithm", "layout", "cache"]
+CROSSED = ["precision", "pass", "requested_implementation", "requested_algorithm", "layout", "cache"]
 # What else distinguishes rows, if it differs.
 SOURCES = ["model", "file"]
 NEEDS = (*ROWS, "performance", "unit", "config_precision")  # of a file, see load()
@@ -75,7 +75,7 @@ def swept(table, files):
 
 
 def short_name(name):
-    return name.replace("config_", "").replace("kernel_height", "kernel").replace("_", " ")
+    return name.replace("requested_", "").replace("filter_height", "kernel").replace("_", " ")
 
 
 def one_per_configuration(table, keys):
@@ -93,7 +93,7 @@ def source_keys(keys, table, level):
     keys = [*keys, *(["model"] if "model" not in keys else [])]
     if table.groupby("model")["file"].nunique().max() == 1:
         keys = [key for key in keys if key != "file"]
-    return keys, keys[0] != "config_precision" and level != "all"  # these have colours or fills of their own
+    return keys, keys[0] != "precision" and level != "all"  # these have colours or fills of their own
 
 
 def words(key):

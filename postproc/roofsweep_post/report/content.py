@@ -59,7 +59,7 @@ def axes_of(table, files):
     """{name: column} of what a reader may filter by: parameters that vary, and what else tells rows apart."""
     names = list(dict.fromkeys(name for data in files for name in parameters(data)))
     names = [name for name in names if name in table and table[name].nunique(dropna=True) > 1]
-    found = {name.removeprefix("config_"): table[name] for name in names}
+    found = {name.removeprefix("requested_"): table[name] for name in names}
     for name, title in [("device_name", "device"), ("model", "model"), ("limited_by", "limiter"), ("status", "status")]:
         if table[name].nunique() > 1:
             found[title] = table[name]
@@ -148,7 +148,7 @@ def roofs_of(files):
 
 def lines_of(files, table):
     """The roofs of each model for the figures: {model: [[kind, name, value]]}, of the first file that has it."""
-    used, found = {*zip(table["unit"], table["config_precision"])}, {}
+    used, found = {*zip(table["unit"], table["precision"])}, {}
     for data in files:
         for model in dict.fromkeys(data["device_model"].values):
             own = ceilings(data, np.flatnonzero(data["device_model"].values == model))
