@@ -33,7 +33,6 @@ class File:
         table = pandas.DataFrame({name: data[name].values for name in names})
         table = table.assign(**{name: np.nan for name in SHAPE + OF_RESULT if name not in table})  # of no row
         table["row"] = np.arange(len(table))
-        table["zero_flop_launches"] = kernel_parts(data)[0]
         self.cold = bool((table.cache == "cold").any())
         self.level = "dram" if self.cold else "l2"
         counted = data.bytes_counted.values[:, self.levels.index(self.level)]
@@ -69,20 +68,11 @@ class File:
         return dict(zip(attributes["flag_values"], attributes["flag_meanings"].split(), strict=True))
 
     def add_kernels(self, table):
-        """Of each row: which kernels ran, as one text; launches that hardly do FLOPs; their part of the time."""
-        data = self.data
-        owner, name = data.kernel_config.values.astype(int), data.kernel_name.values
-        whole = data.flops_counted.values[owner]
-        idle = data.kernel_flops_counted.values < 1e-3 * whole  # moving data takes some arithmetic, too
-        count, time = data.kernel_count.values, data.kernel_time.values
-        names, launches, part = [], [], []
-        for row in range(len(table)):
-            mine = owner == row
-            names.append(" + ".join(sorted(set(name[mine]))))
-            launches.append(np.sum(count[mine & idle]))
-            total = np.sum(time[mine])
-            part.append(np.sum(time[mine & idle]) / total if total > 0 else np.nan)
-        table["kernels"], table["idle_launches"], table["idle_part"] = names, launches, part
+        """Of each row: which kernels ran, as one text; what they share its time by."""
+        owner, name = self.data.kernel_config.values.astype(int), self.data.kernel_name.values
+        table["kernels"] = [" + ".join(sorted(set(name[owner == row]))) for row in range(len(table))]
+        for variable, values in kernel_parts(self.data).items():
+            table[variable] = values
 
     def sweep(self, table, label, axis):
         """For each series of a labelled sweep: its name, and its rows in the order of what varies."""

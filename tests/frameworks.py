@@ -110,11 +110,11 @@ def invocations(f):
 
 
 def movers(f):
-    """Who has fewer kernels without FLOPs (padding, other layouts) has the shorter kernels' time."""
+    """Who has fewer kernels that only move data (padding, other layouts) has the shorter kernels' time."""
     parts, texts = [], []
     for _, r in f.conv2d.groupby(CASE):
-        r = r[np.isfinite(r.zero_flop_launches)]
-        with_, without = (r[(r.zero_flop_launches > 0) == some].busy_time for some in (True, False))
+        r = r[np.isfinite(r.data_movement_launches)]
+        with_, without = (r[(r.data_movement_launches > 0) == some].busy_time for some in (True, False))
         if len(with_) and len(without):
             parts.append(with_.min() > without.min())
             texts.append(f"{1e6 * with_.min():.1f} to {1e6 * without.min():.1f}")
@@ -125,10 +125,10 @@ def same_kernels(f):
     """All frameworks use the same convolution kernel; PyTorch adds one for another layout."""
     parts, counts, forward = [], [], f.conv2d[f.conv2d["pass"] == "forward"]
     for _, r in forward.groupby(CASE):
-        added = r[r.series.str.startswith("PyTorch")].zero_flop_launches > 0
+        added = r[r.series.str.startswith("PyTorch")].data_movement_launches > 0
         parts += [r.main.nunique() == 1, added.any()]
         counts.append(r.main.nunique())
-    others = "; ".join(f"{name} {n:.0f}" for name, n in forward.groupby("framework").zero_flop_launches.max().items())
+    others = "; ".join(f"{name} {n:.0f}" for name, n in forward.groupby("framework").data_movement_launches.max().items())
     return parts, f"{listed(counts, '{}')} convolution kernels in {len(counts)} cases; others, at most: {others}"
 
 
@@ -149,10 +149,10 @@ def lstm_overhead(f):
 
 
 def lstm_launches(f):
-    """PyTorch's LSTM, forward, has 36 launches, two of them without FLOPs."""
+    """PyTorch's LSTM, forward, has 36 launches, two of them of no work."""
     r = f.lstm[(f.lstm["pass"] == "forward") & (f.lstm.framework == "PyTorch")]
-    idle = listed(r.zero_flop_launches.unique(), "{:.0f}")
-    return r.launches == 36, f"{listed(r.launches.unique(), '{:.0f}')} launches, {idle} without FLOPs"
+    idle = listed(r.data_movement_launches.unique(), "{:.0f}")
+    return r.launches == 36, f"{listed(r.launches.unique(), '{:.0f}')} launches, {idle} that only move data"
 
 
 def fewest_launches(f):

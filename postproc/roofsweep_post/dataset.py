@@ -42,7 +42,7 @@ KNOWN = {
         "number": "config_device wall_time time_median time_median_low time_median_high host_time busy_time "
         "gap_time overhead_time launches samples performance roof_fraction compute_roof bandwidth_roof "
         "flops_model flops_counted flops_ratio bytes_model bytes_ratio workspace footprint sm_clock compute_share "
-        "bandwidth_share gap_share host_share few_blocks_share zero_flop_launches verify_error "
+        "bandwidth_share gap_share host_share few_blocks_share data_movement_launches verify_error "
         "energy_time placements",
     },
     ("config", "memory_level"): {
@@ -85,7 +85,7 @@ INVALID = "invalid"  # the word of a flag whose value has no meaning
 # Those whose absence tables look at: something else stands in for them, or they are computed.
 REPLACED = {
     *("time_median_low", "time_median_high", "limiter", "limiter_evidence", "level_time", "hostname", "bytes_read"),
-    *("compute_share", "bandwidth_share", "gap_share", "host_share", "few_blocks_share", "zero_flop_launches"),
+    *("compute_share", "bandwidth_share", "gap_share", "host_share", "few_blocks_share", "data_movement_launches"),
     *("flops_source", "bytes_source", "unit_note"),
     *COORDINATES,
 }

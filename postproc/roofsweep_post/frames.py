@@ -88,24 +88,51 @@ def of_device(data):
     return data["config_device"].fillna(-1).values.astype(int)
 
 
+def short_kernel(name):
+    """A kernel's name without its namespaces, arguments and templates."""
+    name = name.replace("(anonymous namespace)::", "").split("(")[0].split("<")[0].split("::")[-1]
+    return name.removeprefix("void ")
+
+
+def only_moves(data, table, owner, flops):
+    """Whether a kernel only moves data. A transpose or a conversion counts some arithmetic for each element: its FLOPs
+    are less than 1 % of the row's, and take less than 2 % of the time of its bytes, each at its roof. Bytes that were
+    not counted take no time."""
+    stem = "kernel_bytes_counted_"
+    moved = table[[name for name in table if name.startswith(stem)]]
+    roofs = data["device_peak_bandwidth"].sel(memory_level=[name.removeprefix(stem) for name in moved]).values
+    moving = (moved / roofs[of_device(data)[owner]]).max(axis=1).fillna(0)
+    few = flops < 0.01 * data["flops_counted"].values[owner]
+    return (flops == 0) | (few & (flops / data["compute_roof"].values[owner] < 0.02 * moving))
+
+
 def kernel_parts(data):
-    """Of each row: launches of kernels that do no FLOPs; share of the kernels' time in kernels without enough
-    parallelism. NaN where that is not known of each kernel. FLOPs are known where each kernel was counted; or of all
-    together, if there is one kernel or they are 0."""
+    """{variable: its value of each row}: launches and share of the kernels' time of kernels that only move data, the
+    name of the one that takes longest, and the share of kernels that leave places for blocks empty. Missing where that
+    is not known of each kernel. FLOPs are known where each kernel was counted; or of all together, if there is one
+    kernel or they are 0."""
     table, rows = kernels_of(data), data.sizes["config"]
     owner = table["kernel_config"].astype(int)
     whole = data["flops_counted"].values[owner]
     of_all = (owner.groupby(owner).transform("size") == 1) | (whole == 0)
     flops = table["kernel_flops_counted"].where(table["kernel_flops_counted"].notna() | ~of_all, whole)
-    idle = table["kernel_count"].where(flops == 0, 0).where(flops.notna())
-    blocks, threads = table["kernel_blocks"], table["kernel_threads"]
-    least = 4 * data["device_multiprocessors"].values[of_device(data)[owner]]
-    few = ~((blocks >= least) & (blocks * threads >= 128 * least))
-    time = table["kernel_time"]
-    few_time = time.where(few, 0).where((blocks * threads * least).notna())
-    found = pandas.DataFrame({"idle": idle, "few": few_time, "time": time}).groupby(owner)
+    moves, time = only_moves(data, table, owner, flops), table["kernel_time"]
+    resident = table["kernel_resident"]
+    parts = {
+        "launches": table["kernel_count"].where(moves, 0).where(flops.notna()),
+        "moving": time.where(moves, 0).where(flops.notna()),
+        "few": time.where(table["kernel_blocks"] < resident, 0).where((table["kernel_blocks"] * resident).notna()),
+        "time": time,
+    }
+    found = pandas.DataFrame(parts).groupby(owner)
     found = found.sum(min_count=1).where(found.count().eq(found.size(), axis=0)).reindex(range(rows))
-    return found["idle"].to_numpy(), (found["few"] / found["time"]).to_numpy()
+    longest = table[moves].sort_values("kernel_time").groupby("kernel_config")["kernel_name"].last()
+    return {
+        "data_movement_launches": found["launches"].to_numpy(),
+        "data_movement_share": (found["moving"] / found["time"]).to_numpy(),
+        "data_movement_kernel": longest.map(short_kernel).reindex(range(rows), fill_value="").to_numpy(),
+        "few_blocks_share": (found["few"] / found["time"]).to_numpy(),
+    }
 
 
 def peaks_of(table, ceilings, unit):
@@ -145,8 +172,7 @@ def rows_of(data):
         table[f"bytes_read_{level}"] = table[f"bytes_counted_{level}"] - table[f"bytes_written_{level}"]
     if f"level_time_{levels[0]}" in table:
         table["roof_level_time"] = at_level(table, levels, "level_time")
-        for name, values in zip(["zero_flop_launches", "few_blocks_share"], kernel_parts(data)):
-            table[name] = table.get(name, values)
+        table = table.assign(**kernel_parts(data))
         for name, how in COMPUTED.items():
             table[name] = table[name] if name in table else how(table)
     for name, how in MEANINGS.items():

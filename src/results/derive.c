@@ -18,7 +18,9 @@ const struct field derived_fields[] = {
       .comment = "of a GPU its own cycles over its own time"),
     R(arithmetic_intensity, FIELD_LEVELS, "byte-1", "arithmetic intensity: FLOPs per byte",
       .comment = "as counted, failing that as modelled; modelled bytes are those of "
-                 "roof_memory_level"),
+                 "roof_memory_level. Missing at l1, as level_time, where more than 5 % of the "
+                 "bytes at l2 were not seen there: copies by the tensor memory accelerator pass "
+                 "it by"),
     R(roof_memory_level, FIELD_TEXT, NULL, "memory level of the bandwidth roof",
       .comment = "of counted bytes the level that needs longest for its own; of modelled bytes "
                  "dram, or the last-level cache where it holds them"),
@@ -74,30 +76,23 @@ struct derived_kernel derive_kernel(const struct kernel *kernel)
     };
 }
 
-/* Whether a kernel can fill the device: at least 4 blocks for each multiprocessor, and threads as
- * if each had 128: more blocks may be smaller. (128 are a group of 32 for each of a
- * multiprocessor's four schedulers.) Missing where its shape is not known: on CPUs.
- *
- * Source: the vendor's "GPU Performance Background User's Guide": parallelism is likely enough with
- * at least about 4 blocks for each multiprocessor, of a few hundred threads each. */
-static int64_t enough_parallelism(const struct kernel *kernel, const struct device *device)
+/* Whether a kernel has a full wave: as many blocks as the device holds at a time. Missing where its
+ * shape is not known: on CPUs. */
+static int64_t enough_parallelism(const struct kernel *kernel)
 {
-    const int64_t blocks_each = 4, threads_each = 128;
-    struct derived_kernel shape = derive_kernel(kernel);
-    if (shape.blocks == FIELD_MISSING || shape.threads == FIELD_MISSING ||
-        device->multiprocessors == FIELD_MISSING)
-        return FIELD_MISSING;
-    int64_t least = blocks_each * device->multiprocessors;
-    return shape.blocks >= least && shape.blocks * shape.threads >= least * threads_each;
+    int64_t blocks = derive_kernel(kernel).blocks;
+    return blocks == FIELD_MISSING || kernel->resident == FIELD_MISSING
+               ? FIELD_MISSING
+               : blocks >= kernel->resident;
 }
 
 /* Of the kernels' time. Missing where there is no trace, or a kernel's shape is not known. */
-static double few_blocks_share(const struct record *record, const struct device *device)
+static double few_blocks_share(const struct record *record)
 {
     double time = 0, few = 0;
     bool known = record->kernel_count > 0;
     for (size_t i = 0; i < record->kernel_count; ++i) {
-        int64_t enough = enough_parallelism(&record->kernels[i], device);
+        int64_t enough = enough_parallelism(&record->kernels[i]);
         known &= enough != FIELD_MISSING;
         time += record->kernels[i].time;
         few += enough == 0 ? record->kernels[i].time : 0;
@@ -186,9 +181,20 @@ static bool bytes_counted(const struct record *record)
     return !isnan(record->bytes_counted[LEVEL_DRAM]);
 }
 
+/* All that goes through the multiprocessors' L1 shows at L2 at most once. But copies by the tensor
+ * memory accelerator pass L1 by, and its counters do not see them. */
+static bool passes_by(const struct record *record, int level)
+{
+    const double accuracy = 0.05;
+    return level == LEVEL_L1 &&
+           record->bytes_counted[LEVEL_L1] < (1 - accuracy) * record->bytes_counted[LEVEL_L2];
+}
+
 /* Modelled bytes are those of the row's own level, and nobody knows their directions. */
 static struct traffic traffic_of(const struct record *record, int own, int level)
 {
+    if (bytes_counted(record) && passes_by(record, level))
+        return (struct traffic){NAN, NAN, NAN};
     if (bytes_counted(record))
         return (struct traffic){record->bytes_read[level], record->bytes_written[level],
                                 record->bytes_counted[level]};
@@ -351,7 +357,7 @@ static void limiter_derive(const struct record *record, const struct device *dev
         .bandwidth = level < LEVEL_COUNT ? derived->level_time[level] / time : NAN,
         .gap = derived->gap_time / whole,
         .host = record->host_time / time,
-        .few_blocks = few_blocks_share(record, device),
+        .few_blocks = few_blocks_share(record),
     };
     derived->limiter = limiter_of(&shares);
     if (record->status == RECORD_MEASURED)

@@ -88,7 +88,10 @@ enum status measure_keep_samples(const double *samples, size_t count, struct rec
                                  struct stats *stats, struct error *error)
 {
     size_t kept = count < RECORD_SAMPLES_MAX ? count : RECORD_SAMPLES_MAX;
+    bool two = false;
     enum status status = stats_compute(samples, count, stats, error);
+    if (status == STATUS_OK)
+        status = stats_two_modes(samples, count, &two, error);
     if (status)
         return status;
     record->sample = malloc(kept * sizeof *record->sample);
@@ -98,6 +101,9 @@ enum status measure_keep_samples(const double *samples, size_t count, struct rec
     record->sample_count = kept;
     record->samples = (int64_t)count;
     record->time_median = stats->median;
+    record->time_median_low = stats->median_low;
+    record->time_median_high = stats->median_high;
+    record->bimodal = count < STATS_MODES_LEAST ? FIELD_MISSING : two;
     record->time_mean = stats->mean;
     record->time_stdev = stats->stdev;
     record->time_min = stats->min;
@@ -193,8 +199,10 @@ static enum status placements_keep(struct placement *placements, size_t count, s
     record->placements = (int64_t)count;
     record->bimodal = middle->samples.count < STATS_MODES_LEAST ? FIELD_MISSING : two;
     record->time_median = middle->stats.median;
-    record->time_median_low = count > 1 ? placements[0].stats.median : stats.median_low;
-    record->time_median_high = count > 1 ? placements[count - 1].stats.median : stats.median_high;
+    if (count > 1) {
+        record->time_median_low = placements[0].stats.median;
+        record->time_median_high = placements[count - 1].stats.median;
+    }
     return STATUS_OK;
 }
 

@@ -8,7 +8,7 @@ import sys
 import time
 import roofsweep_region
 
-for _ in range(4):
+for _ in range(20):
     with roofsweep_region.region():
         time.sleep(float(sys.argv[1]))
 roofsweep_region.verified(1e-9, float(sys.argv[2]))
@@ -50,7 +50,9 @@ good = data.isel(config=((data.workload == "program") & (data.status == 0)).valu
 assert good.sizes["config"] == 4, good.sizes
 wanted = good.axis_seconds.values.astype(float) / 2
 assert (good.time_median >= wanted).all() and (good.time_median < wanted + 0.5).all(), good.time_median.values
-assert (good.samples == 4).all() and (good.verify_error == 1e-9).all()
+assert (good.samples == 20).all() and (good.verify_error == 1e-9).all()
+assert (good.time_median_low <= good.time_median).all() and (good.time_median <= good.time_median_high).all()
+assert (good.bimodal != 2).all()
 assert set(good.axis_batch.values) == {"8", "16"} and (good.flops_model == 1e6 * good.axis_batch.astype(float)).all()
 assert (good.program_hash == good.program_hash[0]).all() and len(str(good.program_hash.values[0])) == 32
 assert (good.precision == "fp32").all() and (good.counters.str.startswith("refused")).all()

@@ -131,7 +131,13 @@ static void test_counted(void **state)
     assert_true(isnan(derived.arithmetic_intensity[LEVEL_L2]));
     /* 1e6 at 4e12 take 0.25 us, 4e7 at 8e12 take 5 us: the l2 is what bounds it */
     record.bytes_counted[LEVEL_L2] = 4e7;
-    assert_string_equal(derive(&record, &device).roof_memory_level, "l2");
+    derived = derive(&record, &device);
+    assert_string_equal(derived.roof_memory_level, "l2");
+    assert_near(derived.arithmetic_intensity[LEVEL_L1], 50);
+    record.bytes_counted[LEVEL_L1] = 3.7e7; /* copies passed it by */
+    derived = derive(&record, &device);
+    assert_true(isnan(derived.arithmetic_intensity[LEVEL_L1]) &&
+                isnan(derived.level_time[LEVEL_L1]));
     record_clear(&record);
 }
 
@@ -214,25 +220,26 @@ static void times_of_the_units_add_up(void **state)
     record_clear(&record);
 }
 
-/* By the vendor's rule, see derive.c. Of 22 us one kernel takes 18. */
+/* A full wave is enough, be it of one large block on each multiprocessor. Of 22 us one kernel takes
+ * 18. */
 static void blocks_fill_the_device_or_not(void **state)
 {
     (void)state;
     static const struct {
-        int64_t multiprocessors, blocks, threads;
+        int64_t blocks, resident;
         const char *share;
-    } cases[] = {{8, 12, 256, "100.0 %"},    {132, 528, 256, "18.2 %"},
-                 {132, 527, 256, "100.0 %"}, {132, 528, 128, "18.2 %"},
-                 {132, 528, 127, "100.0 %"}, {132, 14112, 64, "18.2 %"},
-                 {132, 4224, 33, "18.2 %"},  {132, 528, FIELD_MISSING, "unknown"}};
+    } cases[] = {{8, 8, "18.2 %"},
+                 {7, 8, "100.0 %"},
+                 {132, 132, "18.2 %"},
+                 {527, 528, "100.0 %"},
+                 {528, FIELD_MISSING, "unknown"}};
     struct device device = gpu_device();
     struct record record = counted_record();
     record.kernels[1].grid_x = 1;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         char text[64];
-        device.multiprocessors = cases[i].multiprocessors;
         record.kernels[0].grid_x = cases[i].blocks;
-        record.kernels[0].block_x = cases[i].threads;
+        record.kernels[0].resident = cases[i].resident;
         snprintf(text, sizeof text, "without enough parallelism: %s", cases[i].share);
         assert_says(derive(&record, &device), text);
     }

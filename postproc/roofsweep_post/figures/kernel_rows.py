@@ -3,6 +3,7 @@
 import re
 from string import ascii_uppercase
 
+from .. import frames
 from ..frames import kernels
 from ..texts import Refused
 from .marks import value_text
@@ -25,9 +26,8 @@ def kernel_rows(scene):
 
 
 def short_kernel(name):
-    """A kernel's name without its namespaces, arguments and templates; of a long one the first words."""
-    name = name.replace("(anonymous namespace)::", "").split("(")[0].split("<")[0].split("::")[-1]
-    name = name.removeprefix("void ")
+    """The first words of a long name."""
+    name = frames.short_kernel(name)
     return name if len(name) <= LENGTH else name[:LENGTH].rpartition("_")[0] + "..."
 
 
