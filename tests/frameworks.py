@@ -128,7 +128,8 @@ def same_kernels(f):
         added = r[r.series.str.startswith("PyTorch")].data_movement_launches > 0
         parts += [r.main.nunique() == 1, added.any()]
         counts.append(r.main.nunique())
-    others = "; ".join(f"{name} {n:.0f}" for name, n in forward.groupby("framework").data_movement_launches.max().items())
+    moving = forward.groupby("framework").data_movement_launches.max()
+    others = "; ".join(f"{name} {n:.0f}" for name, n in moving.items())
     return parts, f"{listed(counts, '{}')} convolution kernels in {len(counts)} cases; others, at most: {others}"
 
 
@@ -142,10 +143,9 @@ def tensor_units(f):
 
 def lstm_overhead(f):
     """An LSTM is overhead-bound in each framework."""
-    bound = f.lstm.bound.map(f.words("bound"))
     idle = f.lstm.assign(idle=100 * (1 - f.lstm.busy_time / f.lstm.time_median)).groupby("series").idle.max()
     texts = [f"{name} {value:.0f} %" for name, value in idle.items()]
-    return bound[bound != "unknown"] == "overhead", f"no kernel runs, of the time: {'; '.join(texts)}"
+    return idle > 50, f"no kernel runs, of the time: {'; '.join(texts)}"
 
 
 def lstm_launches(f):

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Advice is given where it helped: of the committed sweeps, rows that differ from an advised one in nothing but what
+was advised are faster. Each rule has at least three such rows; three of four of them, and the middle one by 5 %."""
+
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "postproc"))
+try:
+    import numpy as np
+    import roofsweep_post as post
+    from roofsweep_post.advice import sections, tries
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+WIDTH = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2}
+LIBRARY = {"algorithm", "implementation"}
+# {rule: (the parameters that it changes, whether a row follows another one's advice)}
+FOLLOWED = {
+    "graph": ({"launch"}, lambda row, other: other["launch"] == "graph"),
+    "sequence": (LIBRARY, lambda row, other: other["launches"] < row["launches"]),
+    "unit of the precision": (LIBRARY, lambda row, other: other["unit"] == "tensor"),
+    "unit of fp32": ({"precision"}, lambda row, other: other["precision"] in ("tf32", "fp16", "bf16")),
+    "flops": (LIBRARY, lambda row, other: other["flops_counted"] < row["flops_counted"] / 1.2),
+    "layout of no transposes": ({"layout"}, lambda row, other: other["layout"] == "nhwc"),
+    "layout of fewer bytes": ({"layout"}, lambda row, other: other["layout"] == "nchw"),
+    "precision": ({"precision"}, lambda row, other: WIDTH[other["precision"]] < WIDTH[row["precision"]]),
+}
+
+
+def rest(row, changed):
+    return row["file"], *(word for word in row["configuration"].split() if word.split("=")[0] not in changed)
+
+
+def gains(rows, rule):
+    """Of each row that is given this advice its time over that of the fastest row that follows it, if there is one."""
+    changed, follows = FOLLOWED[rule]
+    alike, found = {}, []
+    for row in rows:
+        alike.setdefault(rest(row, changed), []).append(row)
+    for row in rows:
+        others = [other["time_median"] for other in alike[rest(row, changed)] if follows(row, other)]
+        if rule in tries(row) and others:
+            found.append(row["time_median"] / min(others))
+    return np.array(found)
+
+
+def main():
+    files = [path for path in sorted((ROOT / "tests/data").glob("*_h?00.nc")) if not path.name.startswith("roofs")]
+    rows = post.rows([post.load(path) for path in files]).to_dict("records")
+    rules = {name for kind, name, keys in sections() if kind == "try" and keys["against"] != "unknown"}
+    assert rules == set(FOLLOWED), f"rules without evidence, or evidence without a rule: {rules ^ set(FOLLOWED)}"
+    for rule in FOLLOWED:
+        found = gains(rows, rule)
+        assert len(found) >= 3, f"{rule}: {len(found)} rows followed it"
+        better, middle = np.mean(found > 1), np.median(found)
+        print(f"{rule}: of {len(found)} rows {100 * better:.0f} % are faster, the middle one {middle:.2f} times")
+        assert better >= 0.75 and middle >= 1.05, rule
+
+
+if __name__ == "__main__":
+    main()
