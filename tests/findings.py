@@ -116,7 +116,7 @@ def filters_backward(f):
 def filters_bound(f):
     """Backward in fp16: with 512 filters kernels go over from memory-bound to compute-bound."""
     found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
-    words = [r.bound.map(f.words("bound")) for r in found]
+    words = [r.paper_bound.map(f.words("paper_bound")) for r in found]
     parts = [own.iloc[0] == "bandwidth" and own.iloc[-1] == "compute" for own in words]
     return parts, f"{share(parts)} series go over; AI at 512 is {span((r.ai.iloc[-1] for r in found), '{:.0f}')}"
 
@@ -150,7 +150,7 @@ def stride_overhead(f):
 def stride_bound(f):
     """Backward in fp16 with stride 1 is compute-bound, and FLOP/s fall with the stride."""
     found = series(f, "conv2d-stride", "stride", passes=BACKWARD, precision=["fp16"])
-    bound, falls = [r.bound.iloc[0] == f.flag("bound", "compute") for r in found], [rises(-r.rate) for r in found]
+    bound, falls = [r.paper_bound.iloc[0] == f.flag("paper_bound", "compute") for r in found], [rises(-r.rate) for r in found]
     return bound + falls, f"compute-bound in {share(bound)} series; FLOP/s fall in {share(falls)}"
 
 
@@ -188,7 +188,7 @@ def half_precision(f):
 
 def lstm_overhead(f):
     """An LSTM is always overhead-bound, whatever the batch and the pass."""
-    box = f.lstm.bound == f.flag("bound", "overhead")
+    box = f.lstm.paper_bound == f.flag("paper_bound", "overhead")
     parts = f.lstm.overhead_time / f.lstm.time_median
     took = span(100 * parts, "{:.0f}")
     return parts > 0.5, f"{share(box)} rows lie in the paper's box; launches take {took} % of the time"
@@ -326,7 +326,7 @@ PyTorch 1.5 and TensorFlow. Here each finding is tested on another GPU, with the
 - Times and bytes are those of rows with {cache} caches, bytes and arithmetic intensities (AI) at `{level}`.
 - Of a conv2d's result a part is still in L2 when its time is over. The counters of device memory do not see that part.
   It is added here: bytes written to L2 less those written to device memory, at most the bytes of the result.
-- `bound` is the row's ([method.md](method.md)).
+- `paper_bound` is the row's ([method.md](method.md)).
 - A series is one precision, pass and layout of a sweep. "1.2 to 3" is the smallest and the largest.
 - A claim holds in part if some of its halves, series or rows agree and others do not.
 

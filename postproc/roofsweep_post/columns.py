@@ -18,8 +18,8 @@ def half_width(table):
 
 
 def limiter(table):
-    """What limits a row; where the file has no limiter, the paper's bound."""
-    return table["limiter"] if "limiter" in table else table["bound"]
+    """What limits a row; the paper's bound, which is another thing, never stands in for it."""
+    return table["limiter"] if "limiter" in table else np.full(len(table), "unknown", object)
 
 
 def evidence(table):

@@ -26,6 +26,7 @@ OLD_NAMES = {
     "kernel_height": "filter_height",
     "kernel_width": "filter_width",
     "sm_clock_counted": "sm_clock",
+    "bound": "paper_bound",
 }
 # Attributes of several lines; who shows them makes them plain.
 LINES = ("manifest", "history")
@@ -37,7 +38,7 @@ KNOWN = {
         "text": "configuration config_hash label error workload implementation algorithm layout_chosen axes cache "
         "requested_algorithm requested_implementation precision pass layout launch replay command roof_memory_level "
         "limiter_evidence accuracy hostname uuid count_note unit_note other_processes",
-        "flag": "status unit bimodal host_paced throttled flops_source bytes_source bound limiter",
+        "flag": "status unit bimodal host_paced throttled flops_source bytes_source paper_bound limiter",
         "time": "start_time",
         "number": "config_device wall_time time_median time_median_low time_median_high host_time busy_time "
         "gap_time overhead_time launches samples performance roof_fraction compute_roof bandwidth_roof "

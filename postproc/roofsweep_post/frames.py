@@ -187,7 +187,7 @@ def rows(data, measured=True):
     intensity, bandwidth: at the row's roof_memory_level; peak: of its precision and unit, as the row was held against
     them (bandwidth_roof, compute_roof; an older file's device_peak_*); model, device_name; config: the row's place in
     the file; place: the device's first row of `device`; noise: half the 95 % interval of the median over the median;
-    limited_by: its limiter, failing that the paper's bound. measured: only rows that have times."""
+    limited_by: its limiter, failing that "unknown". measured: only rows that have times."""
     table = of_all(data, rows_of)
     return table[table["status"] == "measured"].reset_index(drop=True) if measured else table
 

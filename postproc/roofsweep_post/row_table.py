@@ -14,7 +14,7 @@ time         of one iteration, median
 +-           half the 95 % interval of that median, over it
 of roof      performance over the lowest roof at the row's arithmetic intensity, measured on the row's device
 limiter      what limits the time, by measured shares of it; the file's limiter_evidence has the shares. A file
-             without `limiter` shows the paper's `bound`
+             without `limiter` shows `unknown`
 samples      what is noteworthy about them: two modes; host-paced, the device waited for the host; throttled, the
              load held the clock down; inaccurate, the result, see the file's accuracy
 

@@ -39,7 +39,7 @@ const struct field derived_fields[] = {
     R(overhead_time, FIELD_DOUBLE, "s", "launch overhead of one iteration",
       .comment = "launches times device_launch_overhead; of launch = graph, times the roof "
                  "launch gap graph"),
-    F(bound, roofline_bound_name, "what bounds the run time, by the time-based Roofline",
+    F(paper_bound, roofline_bound_name, "what bounds the run time, by the paper's Roofline",
       .flags_known = true, ALWAYS),
     R(gap_time, FIELD_DOUBLE, "s", "time in which the device was idle between kernels",
       .comment = "time_median - timer_overhead / sample_iterations - busy_time, at least 0; of "
@@ -277,7 +277,7 @@ static void roofline_derive(const struct record *record, const struct device *de
     const struct roofline roofline = roofline_evaluate(&work, &roofs);
     derived->roof_fraction = roofline.fraction;
     derived->overhead_time = roofline.overhead_time;
-    derived->bound = roofline.bound;
+    derived->paper_bound = roofline.bound;
 }
 
 /* ---- shares of the time, and what limits it ---- */

@@ -17,7 +17,7 @@
 /* What limits a row: its time, split by what was measured of it. The time of an iteration is what
  * the device idles between kernels (gap), what the work would need at its roofs (the longer of
  * compute and bandwidth), and the rest: kernels that ran below their roofs. The largest part
- * limits. The paper's `bound` (roofline.h) asks another question: which roof is the lowest. */
+ * limits. The paper's bound (roofline.h) asks another question: which roof is the lowest. */
 enum limiter {
     LIMITER_COMPUTE,   /* what the work would need; the longer of the two */
     LIMITER_BANDWIDTH, /* the same */
@@ -54,7 +54,7 @@ struct derived {
     double compute_roof;   /* s-1, the roofline's P, at the row's own clock */
     double bandwidth_roof; /* byte s-1, its W, of the row's own mix of directions */
     double overhead_time;  /* s */
-    int64_t bound;         /* enum roofline_bound */
+    int64_t paper_bound;   /* enum roofline_bound */
     double gap_time;       /* s, of the time without the timer's own, what no kernel ran in */
     double level_time[LEVEL_COUNT]; /* s, the level's bytes at its roof */
     int64_t limiter;                /* enum limiter */

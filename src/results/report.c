@@ -157,7 +157,7 @@ static const char *intensity_text(const struct line *line, char own[CELL])
 static const char *bound_text(const struct line *line, char own[CELL])
 {
     (void)own;
-    return is_measured(line) ? roofline_bound_name[line->derived.bound]
+    return is_measured(line) ? roofline_bound_name[line->derived.paper_bound]
                              : record_status_name[line->record.status];
 }
 

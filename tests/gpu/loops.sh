@@ -57,7 +57,7 @@ roof = good.isel(config=(good.label == "roof").values)
 # Each has a second operand from a register; of pairs, in two pipes, the order of the compiler keeps not both busy.
 least = numpy.where(numpy.isin(roof.precision.values, ("fp64", "fp32")), 0.93, 0.7)
 assert (roof.roof_fraction.values > least).all() and (roof.roof_fraction < 1.02).all(), roof.roof_fraction.values
-assert (roof.bound == 0).all()
+assert (roof.paper_bound == 0).all()
 shared = good.isel(config=((good.label == "shared") & (good.steps == 4096) & (good.tile == 1024)).values)
 print("shared loop, of the roof:", shared.roof_fraction.values)
 ' || fail "a figure is missing or wrong"

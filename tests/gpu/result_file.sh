@@ -27,7 +27,7 @@ assert (data.roof_fraction < 1).all(), float(data.roof_fraction.max())
 # The paper: LSTM at its default size is bound by overhead, convolutions are not.
 lstm = data.isel(config=data.workload.values == "lstm")
 default = (lstm.batch == 16) & (lstm.sequence == 16) & (lstm.features == 32) & (lstm.hidden == 16)
-assert (lstm.bound.values[default.values] == 2).all(), lstm.bound.values[default.values]
+assert (lstm.paper_bound.values[default.values] == 2).all(), lstm.paper_bound.values[default.values]
 ' "$file" "$root/postproc" || fail "$file"
 
 # An H100: the same work, and every roof that counters can see is proven there, too.

@@ -47,7 +47,7 @@ assert all(len(p) == 16 for p in data.device_pci_id.values), data.device_pci_id.
 good = data.isel(config=status == 0)
 assert (good.launches > 0).all() and (good.busy_time > 0).all()
 assert (good.verify_error <= good.verify_tolerance).all()
-assert (good.bound < 3).all(), good.configuration.values[good.bound.values == 3]
+assert (good.paper_bound < 3).all(), good.configuration.values[good.paper_bound.values == 3]
 assert (good.roof_fraction < 1.1).all(), good.roof_fraction.values.max()
 # What the kernels did one by one is what they did together.
 by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_flops_counted.values, data.sizes["config"])

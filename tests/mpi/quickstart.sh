@@ -14,7 +14,7 @@ for name in ("time_median", "flops_model", "bytes_model", "performance", "comput
              "roof_fraction", "overhead_time", "verify_error"):
     assert numpy.isfinite(measured[name]).all(), name
 assert numpy.isfinite(measured.arithmetic_intensity).any(dim="memory_level").all()
-assert (measured.bound < 3).all(), "a row without a bound"
+assert (measured.paper_bound < 3).all(), "a row without a bound"
 assert (measured.roof_fraction > 0).all(), measured.roof_fraction.values
 assert numpy.isfinite(data.device_peak_bandwidth).any(dim="memory_level").all()
 assert numpy.isfinite(data.device_peak_vector).any(dim="number_format").all()

@@ -93,7 +93,7 @@ assert 0 < count("kernel=3") < len(table)
 ' "$h200" || fail "other rows are chosen"
 
 # Tables for others.
-expect 0 script export quickstart.nc --columns configuration,time_median,bound --output rows.csv
+expect 0 script export quickstart.nc --columns configuration,time_median,paper_bound --output rows.csv
 expect 0 script export quickstart.nc --table roofs --format json --output roofs.json
 expect 0 script export quickstart.nc --table kernels --format markdown
 says "| kernel_config |"
@@ -103,7 +103,7 @@ import json, math, pandas, xarray
 data, rows = xarray.open_dataset("quickstart.nc"), pandas.read_csv("rows.csv")
 assert list(rows.configuration) == list(data.configuration.values)
 assert max(abs(rows.time_median / data.time_median.values - 1)) < 1e-12
-assert set(rows.bound) <= {"compute", "bandwidth", "overhead", "unknown"}
+assert set(rows.paper_bound) <= {"compute", "bandwidth", "overhead", "unknown"}
 roofs = json.load(open("roofs.json"))
 assert len(roofs) == data.sizes["device_roof"] and roofs[0]["condition"] == "alone", roofs[0]
 ' || fail "an exported table differs from the file"

@@ -163,7 +163,7 @@ class Row:
             "performance": performance,
             "roof_fraction": fraction,
             "overhead_time": overhead,
-            "bound": bound,
+            "paper_bound": bound,
         }
 
     # -- what limits it --

@@ -80,7 +80,7 @@ static void no_level_stands_in_for_another(void **state)
     struct derived derived = derive(&record, &device);
     assert_string_equal(derived.roof_memory_level, "l2");
     assert_true(isnan(derived.roof_fraction) && isnan(derived.bandwidth_roof));
-    assert_int_equal(derived.bound, BOUND_UNKNOWN);
+    assert_int_equal(derived.paper_bound, BOUND_UNKNOWN);
     record_clear(&record);
 }
 
@@ -294,7 +294,7 @@ static void test_nothing_known(void **state)
     record_init(&record);
     device_init(&device);
     struct derived derived = derive(&record, &device);
-    assert_int_equal(derived.bound, BOUND_UNKNOWN);
+    assert_int_equal(derived.paper_bound, BOUND_UNKNOWN);
     assert_string_equal(derived.limiter_evidence, "");
     assert_true(isnan(derived.performance) && isnan(derived.roof_fraction));
     assert_true(isnan(time_uncertainty(&record)));
