@@ -171,7 +171,7 @@ def check_wave_ticks(data):
 def check_no_waves(data):
     """A CPU's kernels have no blocks: that is said."""
     try:
-        figures.draw(data.assign(kernel_waves=data["kernel_waves"] * np.nan), "waves", CHOSEN)
+        figures.draw(data.assign(kernel_resident=data["kernel_resident"] * np.nan), "waves", CHOSEN)
     except Refused as refused:
         assert "only those of GPUs" in str(refused), refused
     else:
