@@ -317,6 +317,33 @@ def check_replicate(data):
     assert len({line.get_marker() for line in axes.get_lines()}) == 4
 
 
+def check_crowded(paper, others):
+    """Many series become facets, with every row, the same limits and looks that differ; without room the error names a
+    selection that has room."""
+    found = figures.draw(paper, "four")
+    limits = {(*axes.get_xlim(), *axes.get_ylim()) for axes in found}
+    table = post.rows(paper)
+    titles = set(table["workload"] + " " + table["pass"] + ", " + table["config_precision"])
+    assert len(limits) == 1 and {axes.get_title() for axes in found} == titles, (limits, titles)
+    looks = {}
+    drawn = [line for axes in found for line in axes.get_lines() if (line.get_gid() or "").endswith("|open")]
+    for line in drawn:
+        looks.setdefault((line.get_color(), line.get_marker()), set()).add(line.get_gid().split(" (by")[0])
+    assert sum(len(line.get_xdata()) for line in drawn) == len(table), "a row is in no facet"
+    assert all(len(names) == 1 for names in looks.values()) and len(found[0].figure.legends) == 1, looks
+    assert plain_caption(found[0]).startswith("NVIDIA H200, measured on 2026-11-22"), plain_caption(found[0])
+    for data, kind in [(paper, "bars"), *((other, kind) for other in others for kind in ("four", "bars"))]:
+        try:
+            figures.draw(data, kind)
+            raise AssertionError(f"{kind} of {data.attrs['path']} is not refused")
+        except post.Refused as refused:
+            chosen = re.search(r"(?:--labels (\S+))? ?(?:--where (.+))?$", str(refused).split("as with ")[1])
+        (axes, *_) = figures.draw(data, kind, (chosen[2] or "").split(), labels=[chosen[1]] if chosen[1] else [])
+        style.plt.close(axes.figure)
+    (axes,) = figures.draw([paper, *others], "bars", ["pass=forward"], labels=["conv2d-filters"], width="page")
+    assert f"Nothing here is from {others[0].attrs['path']}." in plain_caption(axes), plain_caption(axes)
+
+
 def main():
     paper, eight, counted, *later = (post.load(path) for path in sys.argv[1:])
     check_planes(paper)
@@ -334,6 +361,7 @@ def main():
     check_history([paper, *later], eight)
     check_strip(paper, later[0])
     check_replicate(post.load(sys.argv[1].replace("paper_h200", "node_4xh200")))
+    check_crowded(paper, [post.load(sys.argv[1].replace("paper_h200", "node_4xh200")), later[0]])
     check_devices([post.load(sys.argv[1].replace("paper_h200", f"training_{name}")) for name in ("h200", "cpu")])
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from ..frames import several
+from ..texts import Refused
 from . import bars, classic, complexity, counted, four, frame, history, kernels, map, strip, style, time, waves
-from .scene import scene
+from .scene import MOST, facets_of, fewer, scene
 
 # {word: module with HELP, PANELS, HEIGHT, draw(figure, axes, scene, annotate, height); of nodes also build()}
 KINDS = {
@@ -43,5 +44,10 @@ def draw(data, kind="classic", where=(), series=None, by=None, level=None, width
     found = build([short(one) for one in several(data)], where=where, series=series, by=by, level=level, labels=labels)
     with style.settings():
         height = module.HEIGHT[width]
-        figure, axes = frame.page(width, height, module.PANELS)
-        return module.draw(figure, axes, found, annotate, height)
+        try:
+            if hasattr(module, "FACETS") and len(found.series) > MOST:
+                return frame.draw_facets(module, facets_of(found), width, "none" if annotate == "auto" else annotate)
+            figure, axes = frame.page(width, height, module.PANELS)
+            return module.draw(figure, axes, found, annotate, height)
+        except frame.Crowded as crowded:
+            raise Refused(f"{crowded}; {fewer(found)}" if build is scene else str(crowded)) from crowded

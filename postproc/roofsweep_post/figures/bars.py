@@ -9,6 +9,8 @@ from . import frame, marks, style
 HELP = "run time by the swept parameter: busy, gap, and the host's pace"
 PANELS, HEIGHT = 1, {"column": 1.9, "page": 2.4}
 BARS = 0.8  # of the room of a group
+NARROW = 1.5  # points, of a bar whose hatches are still seen
+RANGE = 30  # times the shortest time: were the axis linear, bars that are shorter than that would not be seen
 
 
 def groups(scene):
@@ -66,17 +68,21 @@ def draw(figure, axes, scene, annotate, height):
     found = groups(scene)
     count = max(len(scene.series), 1)
     width = BARS / count
+    if axes.get_window_extent().width / figure.dpi * 72 / max(len(found), 1) * width < NARROW:
+        raise frame.Crowded(f"{len(found)} groups of {count} bars have no room")
     texts = [marks.value_text(key) for key, _ in found]
     numbered = max(map(len, texts)) * len(texts) > (60 if scene.by else 0)
     key = "Key: " + ", ".join(f"{number}: {text}" for number, text in enumerate(texts, 1)) if numbered else ""
-    highest = frame.finite(scene.rows["time_median"], scene.rows["host_time"]).max()
+    times = frame.finite(scene.rows["time_median"], scene.rows["host_time"])
+    wide = times.max() > RANGE * times.min()
     axes.set(
         xlim=(-0.6, len(found) - 0.4),
-        ylim=(0, highest * 1.05),
+        yscale="log" if wide else "linear",
+        ylim=(times.min() / 3, times.max() * 1.5) if wide else (0, times.max() * 1.05),
         xticks=range(len(found)),
         xticklabels=range(1, len(found) + 1) if numbered else texts,
         xlabel=f"{scene.swept[0]} (parameter)" if scene.by else "configuration",
-        ylabel="time of an iteration",
+        ylabel="time of an iteration" + " (logarithmic)" * wide,
     )
     axes.grid(False, axis="x")
     frame.engineering(axes.yaxis, "s")

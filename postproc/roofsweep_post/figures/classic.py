@@ -1,5 +1,7 @@
 """The classic Roofline: performance over arithmetic intensity, below the measured roofs and the launch overhead."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..texts import Refused, scaled
@@ -7,6 +9,7 @@ from . import frame, marks, style
 
 HELP = "classic Roofline with the ceilings of launch overhead; --level all: every memory level, joined per row"
 PANELS, HEIGHT = 1, {"column": 2.5, "page": 3.6}
+FACETS = {"column": 1.15, "page": 1.3}  # inches, of one of a crowded figure
 CEILINGS_SEEN = 20  # times the highest peak: what is above does not limit anything
 LABELS_RIGHT = 15.0  # room for labels at the ends of rows, as a factor of the highest intensity
 LEVEL_FILLS = ["closed", "left", "hollow", "bottom"]  # a memory level's symbol, from far to near
@@ -57,14 +60,15 @@ def draw_roofs(axes, roofs):
     return drawn
 
 
-def limits(axes, scene, roofs, intensities, right=3.0):
-    """Of both axes. right: how far beyond the highest intensity, as a factor."""
+def limits(axes, scene, intensities, right=3.0):
+    """Of both axes, the same for all facets. right: how far beyond the highest intensity, as a factor."""
+    roofs = used_roofs(replace(scene, rows=scene.extent))
     peaks = [value for kind, value in roofs.values() if kind != "bandwidth"]
     widths = [value for kind, value in roofs.values() if kind == "bandwidth"]
     knees = [peak / width for peak in peaks for width in (min(widths), max(widths))] if widths else []
     x = frame.finite(*intensities, knees)
-    above = scene.rows["overhead_ceiling"]
-    y = frame.finite(scene.rows["performance"], peaks, above[above < CEILINGS_SEEN * max(peaks, default=np.inf)])
+    above = scene.extent["overhead_ceiling"]
+    y = frame.finite(scene.extent["performance"], peaks, above[above < CEILINGS_SEEN * max(peaks, default=np.inf)])
     axes.set(xscale="log", yscale="log", xlim=(x.min() / 2.5, x.max() * right), ylim=(y.min() / 3, y.max() * 3.5))
 
 
@@ -131,9 +135,9 @@ def draw(figure, axes, scene, annotate, height):
     levels = levels_of(scene) if every else []
     if every and not levels:
         raise Refused("no row has an arithmetic intensity")
-    intensities = [scene.rows[f"arithmetic_intensity_{level}"] for level in levels] or [scene.rows["intensity_at"]]
+    intensities = [scene.extent[f"arithmetic_intensity_{level}"] for level in levels] or [scene.extent["intensity_at"]]
     roofs = used_roofs(scene)
-    limits(axes, scene, roofs, intensities, LABELS_RIGHT if every and scene.swept else 3.0)
+    limits(axes, scene, intensities, LABELS_RIGHT if every and scene.swept else 3.0)
     axes.set(xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
     frame.engineering(axes.xaxis, text=frame.power)
     frame.engineering(axes.yaxis)

@@ -13,7 +13,18 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MARGIN = 0.06  # inches beside the caption
 DATES = ["time_coverage_start", "time_coverage_end"]
 LEAST = 1e-60  # a quantity that is smaller, or larger than 1 / LEAST, is a damaged one
+HIGHEST = 9.5  # inches: a page of a journal has room for no more
 LEAST_DECADES = 3  # of a logarithmic axis with fewer in view, powers of ten are too few numbers
+
+
+class Crowded(Refused):
+    """More than a figure has room for."""
+
+
+class Page(style.plt.Figure):
+    """A figure; of several facets it gathers legend entries and sentences of the caption, each once."""
+
+    gathered = None  # ({label: handle}, {sentence: None}) while facets are drawn
 
 
 def sentences(facts):
@@ -44,7 +55,7 @@ def sources(own):
 
 def level_text(scene):
     """At which memory level bytes and bandwidths are: rows may lack them at the level that was asked for."""
-    there = list(dict.fromkeys(scene.rows["level"]))
+    there = list(dict.fromkeys(scene.extent["level"]))
     if scene.level == "all":
         return ""
     if scene.level == "row":
@@ -59,8 +70,9 @@ def caption(scene, *notes, work=True):
     fact a sentence. notes: further sentences."""
     facts = []
     for number, data in enumerate(scene.files):
-        own = scene.rows[scene.rows["file"] == number]
+        own = scene.extent[scene.extent["file"] == number]
         if own.empty:
+            facts.append(f"Nothing here is from {data.attrs['path']}")
             continue
         used = sorted(set(own["config_device"].dropna().astype(int)))
 
@@ -99,10 +111,47 @@ def page(width, height, panels=1, share=False):
     inches = style.WIDTHS[width]
     across = panels if width == "page" else 1
     down = panels // across
-    figure, axes = style.plt.subplots(down, across, squeeze=False, sharey=share and across > 1)
+    figure, axes = style.plt.subplots(down, across, squeeze=False, sharey=share and across > 1, FigureClass=Page)
     figure.set_size_inches(inches, height * down)
     figure.canvas.draw()
     return figure, list(axes.flat)
+
+
+def draw_facets(module, facets, width, annotate):
+    """All facets of a crowded figure: shared axes, one legend, one caption."""
+    down, across = (max(one.place[side] for one in facets) + 1 for side in (0, 1))
+    height, inches = module.FACETS[width], style.WIDTHS[width]
+    if inches / across < 1 or down * height > HIGHEST:
+        raise Crowded(f"{down} x {across} facets have no room in a {width}")
+    figure, grid = style.plt.subplots(down, across, squeeze=False, sharex=True, sharey=True, FigureClass=Page)
+    figure.set_size_inches(inches, height * down)
+    room = {"between": (0.1, 0.19), "top": 0.2}
+    settle(figure, grid.flat, height, [], "", **room)
+    figure.gathered = {}, {}
+    for one in facets:
+        axes = grid[one.place]
+        module.draw(figure, [axes], one, annotate, height)
+        axes.set_title(one.title, fontsize=style.SMALL, pad=2)
+        words = axes.get_xlabel(), axes.get_ylabel()
+    (handles, texts), figure.gathered = figure.gathered, None
+    drawn = {one.place for one in facets}
+    for (row, column), axes in np.ndenumerate(grid):
+        axes.set(xlabel="", ylabel="", visible=(row, column) in drawn)
+        axes.tick_params(which="both", labelbottom=not any((below, column) in drawn for below in range(row + 1, down)))
+        axes.tick_params(which="both", labelleft=not any((row, before) in drawn for before in range(column)))
+    for text, handle in handles.items():
+        handle.set_label(text)
+    names = {series.name for one in facets for series in one.series}
+    own = sorted((handle for text, handle in handles.items() if text in names), key=lambda handle: handle.get_color())
+    entries = [*own, *(handle for text, handle in handles.items() if text not in names)]
+    settle(figure, grid.flat, height, entries, sentences(texts), **room)
+    box = grid[-1, 0].get_position(), grid[0, -1].get_position()
+    how = {"fontsize": style.FONT, "ha": "center", "gid": "axis"}
+    low = box[0].y0 - 0.36 / figure.get_size_inches()[1]
+    figure.text((box[0].x0 + box[1].x1) / 2, low, words[0], va="bottom", **how)
+    how["ha"] = "left"
+    figure.text(0.03 / inches, (box[0].y0 + box[1].y1) / 2, words[1], rotation=90, va="center", **how)
+    return [grid[one.place] for one in facets]
 
 
 def wrapped(figure, text, width):
@@ -118,27 +167,40 @@ def wrapped(figure, text, width):
     return lines
 
 
-def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12, bottom=0.42):
-    """Gives each part its room: panels, legend, caption. Inches. Returns pixels per point."""
+def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12, bottom=0.42, between=None):
+    """Gives each part its room: panels, legend, caption. Inches; between: of panels beside and below each other.
+    Returns pixels per point."""
+    if figure.gathered:
+        for handle in handles:
+            name = handle.get_label()
+            figure.gathered[0].setdefault("increasing parameter" if name.startswith("increasing ") else name, handle)
+        figure.gathered[1].update(dict.fromkeys(text.rstrip(".").split(". ")))
+        return figure.dpi / 72
+    aside, apart = between or (left + right, bottom + top)
+    axes = list(axes)
     for part in [*figure.legends, *figure.texts]:  # of an earlier call
         part.remove()
     width = figure.get_size_inches()[0]
     down = len({place.get_subplotspec().rowspan.start for place in axes})
     across = len(axes) // down
+    if down * height + len(text) * style.SMALL**2 / 72**2 / 2 / width > HIGHEST:
+        raise Crowded(f"the names of all that is drawn would make the figure more than {HIGHEST:g} inches high")
     lines = wrapped(figure, text, width - 2 * MARGIN)
     text_height = len(lines) * style.SMALL * 1.25 / 72 + GAP
     legend = best_legend(figure, handles, width)
     legend_height = legend.get_window_extent(figure.canvas.get_renderer()).height / figure.dpi if legend else 0
     below = text_height + legend_height + 2 * GAP
-    total = top + down * height + (down - 1) * (bottom + top) + bottom + below
+    total = top + down * height + (down - 1) * apart + bottom + below
+    if total > HIGHEST:
+        raise Crowded(f"the figure would be {total:.0f} inches high, and a page has {HIGHEST:g}")
     figure.set_size_inches(width, total)
     figure.subplots_adjust(
         left=left / width,
         right=1 - right / width,
         top=1 - top / total,
         bottom=(below + bottom) / total,
-        hspace=(bottom + top) / height,
-        wspace=(left + right) / (width / across - left - right),
+        hspace=apart / height,
+        wspace=aside * across / (width - left - right - (across - 1) * aside),
     )
     if legend:
         legend.set_bbox_to_anchor((0.5, (text_height + GAP) / total), figure.transFigure)

@@ -1,5 +1,7 @@
 """The kernels of rows on the Roofline: each a circle whose area is its share of the row's kernel time."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..frames import KERNELS
@@ -70,9 +72,8 @@ def draw(figure, axes, scene, annotate, height):
     table = table.head(MOST).reset_index(drop=True)
     roofs = classic.used_roofs(scene)
     fastest = table["speed"].max()  # of all that is drawn, where there are no roofs
-    whole, scene.rows = scene.rows, scene.rows.assign(performance=fastest, overhead_ceiling=np.nan)
-    classic.limits(axes, scene, roofs, [table["intensity"]])
-    scene.rows = whole
+    limited = scene.rows.assign(performance=fastest, overhead_ceiling=np.nan)
+    classic.limits(axes, replace(scene, extent=limited), [table["intensity"]])
     low = min(axes.get_ylim()[0], table["speed"].min() / 3)
     axes.set(ylim=(low, axes.get_ylim()[1]), xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
     frame.engineering(axes.xaxis, text=frame.power)
@@ -87,7 +88,7 @@ def draw(figure, axes, scene, annotate, height):
         marks.line("measured roofs", colour=style.BLACK),
         marks.symbol("area: share of the row's time, here 50 %", size=np.sqrt(AREA / 2)),
     ]
-    notes = [key_text(table), rows, note, left_out_without(without, whole.shape[0])]
+    notes = [key_text(table), rows, note, left_out_without(without, len(scene.rows))]
     scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes))
     drawn, labels = classic.draw_roofs(axes, roofs), marks.Labels(axes, scale)
     for x, y in drawn.values():

@@ -182,8 +182,9 @@ class Labels:
         parts = np.vstack([dotted(ends[0] + normal * shift, ends[1] + normal * shift, 4) for shift in shifts])
         if ((parts < self.axes.bbox.min) | (parts > self.axes.bbox.max)).any():
             return None
-        boxes = sum(inside(box, parts) > 0 for box in self.boxes)
         corner = np.concatenate([parts.min(axis=0), parts.max(axis=0)])
+        close = ((self.boxes[:, :2] < corner[2:]) & (self.boxes[:, 2:] > corner[:2])).all(axis=1)
+        boxes = sum(inside(box, parts) > 0 for box in self.boxes[close])
         near = self.dots[((self.dots > corner[:2]) & (self.dots < corner[2:])).all(axis=1)]
         across = np.abs((near - middle) @ normal) < height / 2
         within = np.abs((near - middle) @ way) < width / 2

@@ -39,11 +39,12 @@ def known_rows(scene, names):
     scene.apart = False
     for number, series in enumerate(scene.series):
         series.rows = series.rows.dropna(subset=names)
-        series.marker = style.MARKERS[number % len(style.MARKERS)]
+        if not scene.title:
+            series.marker = style.MARKERS[number % len(style.MARKERS)]
     scene.series = [series for series in scene.series if len(series.rows)]
     if not scene.series:
         raise Refused("no row has FLOPs, bytes at that memory level and both roofs; try --level row")
-    scene.rows = scene.rows.dropna(subset=names)
+    scene.rows, scene.extent = (rows.dropna(subset=names) for rows in (scene.rows, scene.extent))
 
 
 def draw_ratios(axes, scene):
@@ -72,9 +73,9 @@ def draw_complexity(figure, axes, scene, annotate, height):
         series.rows = own.assign(
             overhead_bytes=own["overhead_time"] * own["bandwidth_at"], overhead_flops=own["overhead_time"] * own["peak"]
         )
-    boxes = [series.rows[name] for series in scene.series for name in ("overhead_bytes", "overhead_flops")]
-    x = frame.finite(scene.rows["bytes_at"], *boxes[::2])
-    y = frame.finite(scene.rows["flops"], *boxes[1::2])
+    every = scene.extent
+    x = frame.finite(every["bytes_at"], every["overhead_time"] * every["bandwidth_at"])
+    y = frame.finite(every["flops"], every["overhead_time"] * every["peak"])
     square(axes, x, y, 3, 3)
     axes.set(xlabel="bandwidth complexity (bytes)", ylabel="computational complexity (FLOPs)")
     frame.engineering(axes.xaxis, "B")
@@ -98,7 +99,8 @@ def draw_complexity(figure, axes, scene, annotate, height):
         labels.add_points(series.rows["bytes_at"], series.rows["flops"])
         labels.add_line(series.rows["bytes_at"], series.rows["flops"])
     for text, found in drawn.items():
-        labels.along(text, *found, colour=style.GREY if text in INTENSITIES else style.BLACK)
+        if not (scene.title and text in INTENSITIES):  # a facet has no room for them
+            labels.along(text, *found, colour=style.GREY if text in INTENSITIES else style.BLACK)
     marks.label_points(labels, scene, annotate, "bytes_at", "flops")
     frame.settle(figure, [axes], height, handles, frame.caption(scene, marks.BOXES, labels.key_text()))
     return [axes]
@@ -143,7 +145,7 @@ def draw_times(figure, axes, scene, annotate, height, complexity):
     names = ["compute_plane", "bandwidth_plane", "compute_floor", "bandwidth_floor", "overhead_time"]
     known_rows(scene, names[:4])
     used = ["compute_plane", "bandwidth_plane", "overhead_time", *(names[2:4] if complexity else [])]
-    values = frame.finite(*[scene.rows[name] for name in used])
+    values = frame.finite(*[scene.extent[name] for name in used])
     square(axes, values, values)
     what = "; closed: bytes / roof" if complexity else ""
     axes.set(xlabel=f"bandwidth time{what}", ylabel="compute time" + ("; closed: FLOPs / roof" if complexity else ""))

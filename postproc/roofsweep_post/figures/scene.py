@@ -2,7 +2,8 @@
 
 A figure's numbers are made here, so that a test can hold what is drawn against them."""
 
-from dataclasses import dataclass, field
+import shlex
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas
@@ -19,6 +20,10 @@ CROSSED = ["precision", "pass", "requested_implementation", "requested_algorithm
 # What else distinguishes rows, if it differs.
 SOURCES = ["model", "file"]
 NEEDS = (*ROWS, "performance", "unit", "config_precision")  # of a file, see load()
+FACETS = ["workload", "pass", "config_precision"]  # facets: a row for each of the first two, a column for each last
+MOST = 12  # series of one axes; of more a reader cannot tell all apart
+ENTRIES = 24  # of a legend that facets share
+ROWS_SHOWN = 24  # rows that a suggested selection leaves, at most
 DEVICE_FILLS = ["closed", "open", "left", "bottom"]  # of devices that are told apart
 
 
@@ -46,6 +51,14 @@ class Scene:
     level: str
     roofs: dict = field(default_factory=dict)  # {model: ceilings()}
     apart: bool = False  # models are told apart by colour and fill; a symbol stands for the same work on each
+    extent: object = None  # the rows of all facets of the figure, whose limits and caption they share
+    title: str = ""  # of a facet
+    place: tuple = (0, 0)  # of a facet: row, column
+    keys: list = field(default_factory=list)  # the variables that tell series apart
+    chosen_by: str | None = None  # the parameter that --by names
+
+    def __post_init__(self):
+        self.extent = self.rows if self.extent is None else self.extent
 
     def one_model(self):
         return len(self.roofs) == 1
@@ -67,7 +80,10 @@ def varying(table, names):
 
 
 def swept(table, files):
-    """The parameter that orders a series' points: the first that varies, if all others follow it; or None."""
+    """The parameter that orders a series' points: the first that varies, if all others follow it and one label has all
+    rows; or None."""
+    if not set.intersection(*(set(label.split()) for label in table["label"])) and any(table["label"]):
+        return None
     names = list(dict.fromkeys(name for data in files for name in parameters(data)))
     found = varying(table, [name for name in names if name not in CROSSED])
     follow = found and len(table[found].drop_duplicates()) == table[found[0]].nunique()
@@ -107,18 +123,20 @@ def groups_of(table, keys):
         yield dict(zip(keys, key if isinstance(key, tuple) else (key,))), own
 
 
-def series_of(table, keys, by, files, level, apart):
-    """One Series for each combination of the keys, and each level where points of several would be joined. apart: see
-    Scene."""
-    keys = [*keys, *(["level"] if level != "all" and table["level"].nunique() > 1 else [])]
+def series_of(table, keys, by, files, level, apart, looks=None):
+    """One Series for each combination of the keys. apart: see Scene. looks: the numbers of colours and symbols that
+    facets share, where the colour tells the first key and the symbol the others."""
     common = {"model"} | ({"level"} if level != "row" else set())
-    found, symbols = [], {}
-    heads = {model: number for number, model in enumerate(dict.fromkeys(table["model"]))} if apart else {}
+    heads, symbols = looks or ({}, {})
+    found = []
+    if apart:
+        heads |= {model: number for number, model in enumerate(dict.fromkeys(table["model"]))}
     for key, own in groups_of(table, keys):
         head = key["model"] if apart else next(iter(key.values()), "")
         what = words({name: word for name, word in key.items() if name not in common})
         number = heads.setdefault(head, len(heads))
-        symbol = symbols.setdefault(what if apart else words(key), len(symbols))
+        others = words({name: key[name] for name in keys[1:]}) if looks and keys[1:] else words(key)
+        symbol = symbols.setdefault(what if apart else others, len(symbols))
         own_by = by or swept(own, files)
         found.append(
             Series(
@@ -169,13 +187,54 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=()):
     keys, apart = source_keys(keys, table, level)
     by = column(table, by) if by else None
     table = at_levels(one_per_configuration(table, [*keys, *([by] if by else [])]), level)
+    keys += ["level"] if level != "all" and table["level"].nunique() > 1 and "level" not in keys else []
     roofs = {}
     for model in dict.fromkeys(table["model"]):
         file = int(table.loc[table["model"] == model, "file"].iloc[0])
         devices = np.flatnonzero(files[file]["device_model"].values == model)
         roofs[model] = ceilings(files[file], devices)
-    found = Scene(files, table, series_of(table, keys, by, files, level, apart), level, roofs, apart)
+    found = Scene(files, table, series_of(table, keys, by, files, level, apart), level, roofs, apart, keys=keys, chosen_by=by)
     if len(found.swept) > 1:
         for series in found.series:
             series.name += f" (by {short_name(series.by)})" if series.by else ""
     return found
+
+
+def facets_of(scene):
+    """A Scene for each workload and pass (a row of facets) and precision (a column). The same colour and symbol have
+    the same name in all of them."""
+    split = varying(scene.rows, FACETS)
+    keys = [name for name in scene.keys if name not in FACETS]
+    # Colours tell what has most values, of those that have no more than there are colours.
+    counts = {name: scene.rows[name].nunique() for name in keys}
+    keys.sort(key=lambda name: -counts[name] if counts[name] <= len(style.COLOURS) else 0)
+    looks, found, rows, columns = ({}, {}), [], {}, {}
+    for key, own in groups_of(scene.rows, split):
+        across = key.pop("config_precision", "")
+        down = words(key)
+        place = rows.setdefault(down, len(rows)), columns.setdefault(across, len(columns))
+        series = series_of(own, keys, scene.chosen_by, scene.files, scene.level, False, looks)
+        title = ", ".join(filter(None, [down, str(across)]))
+        found.append(replace(scene, rows=own, series=series, apart=False, title=title, place=place))
+    drawn = {series.name: (series.colour, series.marker) for one in found for series in one.series}
+    most = max(len(one.series) for one in found)
+    if most > MOST or len(drawn) > ENTRIES or len(set(drawn.values())) < len(drawn):
+        raise Refused(f"{len(drawn)} series cannot be told apart; {fewer(scene)}")
+    return found
+
+
+def fewer(scene):
+    """Which options choose rows that a figure has room for: of what varies the most frequent value, one variable after
+    the other."""
+    table, label, terms = scene.rows, "", []
+    labels = table["label"].str.split().explode().dropna()
+    if labels.nunique() > 1:
+        label = labels.value_counts().index[0]
+        table = choose(table, [f"label={label}"])
+    for name in varying(table, ["workload", *CROSSED]):
+        if len(table) > ROWS_SHOWN or len(varying(table, CROSSED)) > 1:
+            value = table[name].value_counts().index[0]
+            table = table[table[name] == value]
+            terms.append(shlex.quote(f"{name.replace('config_', '')}={value}"))
+    options = [f"--labels {label}" if label else "", f"--where {' '.join(terms)}" if terms else ""]
+    return f"choose fewer rows, as with {' '.join(filter(None, options)) or '--where'}"

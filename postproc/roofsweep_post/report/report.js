@@ -233,7 +233,7 @@ class Report {
       margin: { t: 34, r: 10, b: 45, l: 65 }, legend: { font: { size: 11 } }, paper_bgcolor: "#fff",
     };
     const plot = element("plot");
-    Plotly.react(plot, traces, layout, { responsive: true, displaylogo: false });
+    Plotly.react(plot, traces, layout, { responsive: true, displaylogo: false, showSendToCloud: false });
     this.points = points;
     if (!this.listening) {
       this.listening = true;
