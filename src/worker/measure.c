@@ -147,10 +147,10 @@ static enum status placement_make(const struct run *run, const struct placement 
     struct record *seen = &placement->seen;
     *seen = first->seen;
     seen->status = RECORD_MEASURED;
-    if (choice_is_made(&choice) || choice_of_record(seen, &choice))
-        seen->offer = &choice;
     if (!run->device->has_room || !run->device->has_room(run->state, &run->config))
         return error_set(error, STATUS_UNSUPPORTED, "no room");
+    if (choice_is_made(&choice) || choice_of_record(seen, &choice))
+        seen->offer = &choice;
     enum status status = run->device->prepare(run->state, &run->config, run->request->seed,
                                               &placement->work, seen, error);
     seen->offer = NULL;
@@ -180,7 +180,7 @@ static enum status placements_keep(struct placement *placements, size_t count, s
     for (size_t i = 0; i < count && status == STATUS_OK; ++i) {
         const struct samples *own = &placements[i].samples;
         status = samples_reserve(&all, own->count, error);
-        if (status == STATUS_OK)
+        if (status == STATUS_OK && own->count > 0)
             memcpy(all.values + all.count, own->values, own->count * sizeof *own->values);
         all.count += status == STATUS_OK ? own->count : 0;
     }

@@ -171,7 +171,7 @@ def check_wave_ticks(data):
 def check_no_waves(data):
     """A CPU's kernels have no blocks: that is said."""
     try:
-        figures.draw(data.assign(kernel_resident=data["kernel_resident"] * np.nan), "waves", CHOSEN)
+        figures.draw(data.assign(kernel_blocks=data["kernel_blocks"] * np.nan), "waves", CHOSEN)
     except Refused as refused:
         assert "only those of GPUs" in str(refused), refused
     else:
@@ -323,7 +323,7 @@ def check_crowded(paper, others):
     found = figures.draw(paper, "four")
     limits = {(*axes.get_xlim(), *axes.get_ylim()) for axes in found}
     table = post.rows(paper)
-    titles = set(table["workload"] + " " + table["pass"] + ", " + table["config_precision"])
+    titles = set(table["workload"] + " " + table["pass"] + ", " + table["precision"])
     assert len(limits) == 1 and {axes.get_title() for axes in found} == titles, (limits, titles)
     looks = {}
     drawn = [line for axes in found for line in axes.get_lines() if (line.get_gid() or "").endswith("|open")]

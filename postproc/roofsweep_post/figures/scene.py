@@ -20,7 +20,7 @@ CROSSED = ["precision", "pass", "requested_implementation", "requested_algorithm
 # What else distinguishes rows, if it differs.
 SOURCES = ["model", "file"]
 NEEDS = (*ROWS, "performance", "unit", "config_precision")  # of a file, see load()
-FACETS = ["workload", "pass", "config_precision"]  # facets: a row for each of the first two, a column for each last
+FACETS = ["workload", "pass", "precision"]  # facets: a row for each of the first two, a column for each last
 MOST = 12  # series of one axes; of more a reader cannot tell all apart
 ENTRIES = 24  # of a legend that facets share
 ROWS_SHOWN = 24  # rows that a suggested selection leaves, at most
@@ -193,7 +193,8 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=()):
         file = int(table.loc[table["model"] == model, "file"].iloc[0])
         devices = np.flatnonzero(files[file]["device_model"].values == model)
         roofs[model] = ceilings(files[file], devices)
-    found = Scene(files, table, series_of(table, keys, by, files, level, apart), level, roofs, apart, keys=keys, chosen_by=by)
+    curves = series_of(table, keys, by, files, level, apart)
+    found = Scene(files, table, curves, level, roofs, apart, keys=keys, chosen_by=by)
     if len(found.swept) > 1:
         for series in found.series:
             series.name += f" (by {short_name(series.by)})" if series.by else ""
@@ -210,7 +211,7 @@ def facets_of(scene):
     keys.sort(key=lambda name: -counts[name] if counts[name] <= len(style.COLOURS) else 0)
     looks, found, rows, columns = ({}, {}), [], {}, {}
     for key, own in groups_of(scene.rows, split):
-        across = key.pop("config_precision", "")
+        across = key.pop("precision", "")
         down = words(key)
         place = rows.setdefault(down, len(rows)), columns.setdefault(across, len(columns))
         series = series_of(own, keys, scene.chosen_by, scene.files, scene.level, False, looks)
