@@ -19,7 +19,7 @@ from . import style
 CROSSED = ["precision", "pass", "requested_implementation", "requested_algorithm", "layout", "cache"]
 # What else distinguishes rows, if it differs.
 SOURCES = ["model", "file"]
-NEEDS = (*ROWS, "performance", "unit", "config_precision")  # of a file, see load()
+NEEDS = (*ROWS, "performance", "unit", "precision")  # of a file, see load()
 FACETS = ["workload", "pass", "precision"]  # facets: a row for each of the first two, a column for each last
 MOST = 12  # series of one axes; of more a reader cannot tell all apart
 ENTRIES = 24  # of a legend that facets share
@@ -236,6 +236,6 @@ def fewer(scene):
         if len(table) > ROWS_SHOWN or len(varying(table, CROSSED)) > 1:
             value = table[name].value_counts().index[0]
             table = table[table[name] == value]
-            terms.append(shlex.quote(f"{name.replace('config_', '')}={value}"))
+            terms.append(shlex.quote(f"{name}={value}"))
     options = [f"--labels {label}" if label else "", f"--where {' '.join(terms)}" if terms else ""]
     return f"choose fewer rows, as with {' '.join(filter(None, options)) or '--where'}"
