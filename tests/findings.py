@@ -150,7 +150,10 @@ def stride_overhead(f):
 def stride_bound(f):
     """Backward in fp16 with stride 1 is compute-bound, and FLOP/s fall with the stride."""
     found = series(f, "conv2d-stride", "stride", passes=BACKWARD, precision=["fp16"])
-    bound, falls = [r.paper_bound.iloc[0] == f.flag("paper_bound", "compute") for r in found], [rises(-r.rate) for r in found]
+    bound, falls = (
+        [r.paper_bound.iloc[0] == f.flag("paper_bound", "compute") for r in found],
+        [rises(-r.rate) for r in found],
+    )
     return bound + falls, f"compute-bound in {share(bound)} series; FLOP/s fall in {share(falls)}"
 
 

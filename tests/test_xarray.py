@@ -44,7 +44,9 @@ def check_description(data):
     for name, variable in data.variables.items():
         attributes = {**variable.encoding, **variable.attrs}
         quantity = variable.dtype.kind not in "OU" and "flag_meanings" not in attributes and name not in INDICES
-        assert quantity or "units" not in attributes or data.attrs.get("format_version", 1) < 2, f"{name}: units {attributes.get('units')}"
+        assert quantity or "units" not in attributes or data.attrs.get("format_version", 1) < 2, (
+            f"{name}: units {attributes.get('units')}"
+        )
         assert attributes.get("long_name"), f"{name} has no long_name"
         if "flag_values" in attributes:
             assert np.issubdtype(variable.dtype, np.integer), f"{name} is {variable.dtype}"

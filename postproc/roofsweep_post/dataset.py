@@ -107,7 +107,9 @@ def completed(data):
     data = data.assign({name: missing(data, name) for name in names})
     for name in ("algorithm", "implementation"):  # what was asked for is in the file where it is not auto
         requested = data[f"requested_{name}"]
-        auto = [word == "" and f" {name}=auto" in text for word, text in zip(requested.values, data.configuration.values)]
+        auto = [
+            word == "" and f" {name}=auto" in text for word, text in zip(requested.values, data.configuration.values)
+        ]
         data[f"requested_{name}"] = (requested.dims, np.where(auto, "auto", requested).astype(object), requested.attrs)
     return data
 

@@ -278,10 +278,14 @@ def check_history(files, eight):
     dates = [label.get_text().replace("\n", " ") for label in axes.get_xticklabels()]
     assert dates == [f"{start:%Y-%m-%d %H:%M:%S}" for start, _ in sessions], dates
     assert f"Left out, without a roof of it: {eight.attrs['path']}." in plain_caption(axes), plain_caption(axes)
-    assert re.search(r"(Slower|Faster) than the limit: [\w ]+, alone.* [+-]\d+\.\d % \(20", plain_caption(axes))
     (line,) = [line for line in axes.get_lines() if line.get_gid() == "dram triad, alone"]
     assert np.allclose(line.get_xdata(), range(len(sessions)))
     assert np.allclose(line.get_ydata(), 100 * np.array([value for _, value in sessions]) / sessions[0][1])
+    # What became slower is named, with its date.
+    slow = files[-1].assign(device_roof_bandwidth=files[-1]["device_roof_bandwidth"] * 0.7)
+    (slower,) = figures.draw([*files[:-1], slow], "history")
+    found = re.search(r"Slower than the limit: [\w ]+, alone.* -\d+\.\d % \(20", plain_caption(slower))
+    assert found, plain_caption(slower)
     # One file of two sessions is a history, too.
     (axes,) = figures.draw(files[:1], "history")
     assert len(axes.get_xticks()) == 2

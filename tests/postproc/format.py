@@ -119,7 +119,6 @@ def lines(data):
         )
 
 
-
 def same(old, new, keys, needed):
     """Each column that both tables have is the same in each row."""
     old, new = (table.sort_values(keys, kind="stable").reset_index(drop=True) for table in (old, new))

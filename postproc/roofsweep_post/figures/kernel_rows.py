@@ -22,7 +22,9 @@ def kernel_rows(scene):
     if table.empty:
         raise Refused("the rows that were chosen have no kernels")
     whole = table.groupby(["config_hash", "file"])["kernel_time"].transform("sum")
-    return table.assign(share=table["kernel_time"] / whole, blocks=table["kernel_blocks"]).sort_values("kernel_time", ascending=False)
+    return table.assign(share=table["kernel_time"] / whole, blocks=table["kernel_blocks"]).sort_values(
+        "kernel_time", ascending=False
+    )
 
 
 def short_kernel(name):

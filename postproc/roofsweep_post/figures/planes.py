@@ -111,9 +111,7 @@ def balances(scene):
     found = {}
     for _, row in scene.rows.iterrows():
         model = "" if scene.one_model() else f" {row['model']}"
-        found.setdefault(f"{row['precision']} {row['unit']}, {row['level']}{model}", []).append(
-            row["balance_at"]
-        )
+        found.setdefault(f"{row['precision']} {row['unit']}, {row['level']}{model}", []).append(row["balance_at"])
     return {name: float(np.median(values)) for name, values in found.items()}
 
 
