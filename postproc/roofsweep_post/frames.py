@@ -228,8 +228,8 @@ def roofs(data):
     """A line for each measured roof: device, kind and condition.
 
     The variables device_roof_* without the prefix; value and unit; usable: has a value, and its verdict is not
-    doubtful; place: the device's first row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_name; node_spread: highest
-    minus lowest over the mean, of the devices of the host, kind and session."""
+    doubtful; place: the device's first row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_name;
+    node_spread: highest minus lowest over the mean, of the devices of the host, kind and session."""
     return of_all(data, roofs_of)
 
 

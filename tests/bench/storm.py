@@ -201,7 +201,7 @@ class Run:
             elif program == "roofsweep" and rank is not None:
                 found["rank 0" if rank == 0 else "rank"].append(pid)
         found["stopped"] = found["rank"] + found["rank 0"]
-        return found | dict.fromkeys(ALL, [pid for pid, _, _ in all_of_it])
+        return found | {victim: [pid for pid, _, _ in all_of_it] for victim in ALL}
 
     def kill(self, victim, chance):
         """(victim, phase) that was hit, or None. Where there is no worker any more, a rank dies instead."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Files of format 3: format.py BIN. Committed files of older formats go back into a journal, and `roofsweep --gather`
-writes them anew. Tables of rows, kernels and roofs are then the same, be a column in the file or computed. The header of
-sweeps/paper.ini's file has at most 130 variables and 600 lines."""
+writes them anew. Tables of rows, kernels and roofs are then the same, be a column in the file or computed. The header
+of sweeps/paper.ini's file has at most 130 variables and 600 lines."""
 
 import ctypes
 import ctypes.util

@@ -144,7 +144,7 @@ from roofsweep_post import cli
 wrong = """\
 no row has label=nope; there are: filters, shape | plot four quickstart.nc --labels nope
 no variable 'nope' | plot four quickstart.nc --by nope
-no variable 'xyzzy'; there are: accuracy, activation, | plot four quickstart.nc --where xyzzy=1
+no variable 'xyzzy'; there are: accuracy, algorithm, | plot four quickstart.nc --where xyzzy=1
 no variable 'filtres'; did you mean filters | plot four quickstart.nc --where filtres=1
 'filters' is no condition | plot four quickstart.nc --where filters
 no memory level 'l9'; there are: dram, | plot four quickstart.nc --level l9
