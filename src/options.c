@@ -70,9 +70,9 @@ enum exit_code exit_code_of(enum status status)
     return codes[status];
 }
 
-/* The words of --device with this before the last one. */
+/* The words of --device. */
 enum { DEVICE_WORDS = 128 };
-static const char *list_devices(const char *last, char text[DEVICE_WORDS])
+static const char *list_devices(char text[DEVICE_WORDS])
 {
     const char *words[DEVICE_KINDS + 2];
     size_t used = 0;
@@ -81,7 +81,7 @@ static const char *list_devices(const char *last, char text[DEVICE_WORDS])
         used += (size_t)snprintf(text + used, DEVICE_WORDS - used, "%s%s",
                                  i == 0             ? ""
                                  : i < DEVICE_KINDS ? ", "
-                                                    : last,
+                                                    : " or ",
                                  words[i]);
     return text;
 }
@@ -91,15 +91,12 @@ static const char *list_devices(const char *last, char text[DEVICE_WORDS])
 static enum status take_device(const char *text, struct options *options, struct error *error)
 {
     const char *words[DEVICE_KINDS + 2];
-    char allowed[DEVICE_WORDS];
     device_kind_words(words);
-    int choice = words_find(words, text);
-    if (choice < 0)
-        return error_set(error, STATUS_USAGE, "--device '%s' is unknown; allowed: %s", text,
-                         list_devices(", ", allowed));
+    enum status status = words_parse(words, text, &options->device, error);
+    if (status)
+        error_prefix(error, "--device");
     options->has_device = true;
-    options->device = choice;
-    return STATUS_OK;
+    return status;
 }
 
 static enum status take_output(const char *text, struct options *options, struct error *error)
@@ -218,6 +215,20 @@ static enum status take_option(const struct known_option *known, struct options 
     }
 }
 
+static enum status option_refuse(const char *what, const char *argument, struct error *error)
+{
+    const char *names[OPTIONS + 1] = {NULL};
+    for (int i = 0; i < OPTIONS; ++i)
+        names[i] = known_options[i].name;
+    char name[WORDS_ITEM];
+    const char *begin = argument + strspn(argument, "-");
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(begin, "="), begin);
+    const char *near = words_find(names, name) < 0 ? words_nearest(names, name) : NULL;
+    return near ? error_set(error, STATUS_USAGE, "%s '%s'; did you mean '--%s'?", what, argument,
+                            near)
+                : error_set(error, STATUS_USAGE, "%s '%s'; see roofsweep --help", what, argument);
+}
+
 static bool needs_manifest(enum action action)
 {
     return action == ACTION_SWEEP || action == ACTION_DRY_RUN;
@@ -319,9 +330,8 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
         for (int i = 0; i < OPTIONS; ++i)
             known = known_options[i].letter == option ? i : known;
         if (known < 0)
-            return error_set(error, STATUS_USAGE, "%s '%s'; see roofsweep --help",
-                             option == ':' ? "a value is missing behind" : "unknown option",
-                             argv[optind - 1]);
+            return option_refuse(option == ':' ? "a value is missing after" : "unknown option",
+                                 argv[optind - 1], error);
         TRY(take_option(&known_options[known], &parsed, error));
     }
     TRY(take_operands(argv + optind, argc - optind, &parsed, error));
@@ -347,7 +357,7 @@ enum status options_manifest(const struct options *options, struct manifest **ma
 void options_help(FILE *stream)
 {
     char devices[DEVICE_WORDS];
-    fprintf(stream, help_text, list_devices(" or ", devices));
+    fprintf(stream, help_text, list_devices(devices));
 }
 
 static void list_parameter(const struct parameter *parameter, FILE *stream)

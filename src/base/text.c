@@ -5,8 +5,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-enum { NEAR = 2, COMPARED_MAX = 31 };
+enum { NEAR = 2, BEGIN = 3, COMPARED_MAX = 31 };
 static const char blanks[] = " \t";
 
 int words_find(const char *const *words, const char *text)
@@ -22,7 +23,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Levenshtein's distance, row by row; two neighbours in the wrong order are one slip (optimal
+/* Levenshtein's distance, row by row; two neighbours in the wrong order are one typo (optimal
  * string alignment). A word too long for the row counts as far from everything. */
 static size_t distance(const char *a, const char *b)
 {
@@ -44,18 +45,28 @@ static size_t distance(const char *a, const char *b)
     return rows[strlen(a) % 3][width];
 }
 
-void words_hint(const char *const *words, const char *text, char hint[WORDS_HINT])
+const char *words_nearest(const char *const *words, const char *text)
 {
     const char *nearest = NULL;
-    /* More than half of the letters must be right: 'cpu' is no slip for 'gpu'. */
-    size_t bound = least(NEAR + 1, strlen(text) / 2), used;
+    /* More than half of the letters must be right: 'cpu' is no typo of 'gpu'. */
+    size_t length = strlen(text), bound = least(NEAR + 1, length / 2);
     for (size_t i = 0; words[i]; ++i)
         if (distance(text, words[i]) < bound) {
             bound = distance(text, words[i]);
             nearest = words[i];
         }
-    used = nearest ? (size_t)snprintf(hint, WORDS_HINT, "; did you mean '%s'? allowed: ", nearest)
-                   : (size_t)snprintf(hint, WORDS_HINT, "; allowed: ");
+    for (size_t i = 0; words[i] && !nearest && length >= BEGIN; ++i)
+        if (strncmp(words[i], text, length) == 0)
+            nearest = words[i];
+    return nearest;
+}
+
+void words_hint(const char *const *words, const char *text, char hint[WORDS_HINT])
+{
+    const char *nearest = words_nearest(words, text);
+    size_t used =
+        nearest ? (size_t)snprintf(hint, WORDS_HINT, "; did you mean '%s'? allowed: ", nearest)
+                : (size_t)snprintf(hint, WORDS_HINT, "; allowed: ");
     for (size_t i = 0; words[i] && used < WORDS_HINT; ++i)
         used += (size_t)snprintf(hint + used, WORDS_HINT - used, "%s%s", i ? ", " : "", words[i]);
     if (used >= WORDS_HINT)
@@ -66,6 +77,8 @@ enum status words_parse(const char *const *words, const char *text, int *index, 
 {
     char hint[WORDS_HINT];
     int found = words_find(words, text);
+    for (int i = 0; words[i] && found < 0; ++i)
+        found = strcasecmp(words[i], text) == 0 ? i : -1;
     if (found < 0) {
         words_hint(words, text, hint);
         return error_set(error, STATUS_USAGE, "'%.60s' is unknown%s", text, hint);

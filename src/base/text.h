@@ -11,12 +11,15 @@
 /* Index of `text` in the NULL-terminated `words`, or -1. */
 int words_find(const char *const *words, const char *text);
 
+/* The word that `text` is a typo or the first letters of; NULL: none is near. */
+const char *words_nearest(const char *const *words, const char *text);
+
 /* "; did you mean 'filters'? allowed: batch, filters", or without the question if no word is near.
  */
 enum { WORDS_HINT = 512 };
 void words_hint(const char *const *words, const char *text, char hint[WORDS_HINT]);
 
-/* Sets *index to that of `text`; STATUS_USAGE with the hint if it is none of them. */
+/* Sets *index to that of `text`, in small letters or capitals; STATUS_USAGE with the hint if it is none of them. */
 enum status words_parse(const char *const *words, const char *text, int *index,
                         struct error *error);
 

@@ -43,6 +43,24 @@ enum status units_integer(const char *text, int64_t minimum, int64_t maximum, in
     return STATUS_OK;
 }
 
+/* H:MM:SS, as schedulers write it. */
+static bool clock_scan(const char *text, double *seconds)
+{
+    *seconds = 0;
+    text = blanks_skip(text);
+    for (int part = 0; part < 3; ++part, ++text) {
+        const char *digits = text;
+        double number = 0;
+        for (; isdigit((unsigned char)*text); ++text)
+            number = number * 10 + (*text - '0');
+        *seconds = *seconds * 60 + number;
+        if (text == digits || (part > 0 && (text - digits != 2 || number >= 60)) ||
+            (part < 2 && *text != ':'))
+            return false;
+    }
+    return *blanks_skip(text - 1) == '\0';
+}
+
 enum status units_duration(const char *text, double *seconds, struct error *error)
 {
     static const struct {
@@ -50,6 +68,10 @@ enum status units_duration(const char *text, double *seconds, struct error *erro
         double seconds;
     } units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}};
     double number;
+    if (clock_scan(text, &number) && number > 0 && number <= DURATION_MAX) {
+        *seconds = number;
+        return STATUS_OK;
+    }
     const char *unit = number_scan(text, &number);
     size_t length = unit ? strcspn(unit, " \t") : 0;
     for (size_t i = 0; length && !*blanks_skip(unit + length) && i < sizeof units / sizeof *units;
@@ -64,7 +86,7 @@ enum status units_duration(const char *text, double *seconds, struct error *erro
     return error_set(
         error, STATUS_USAGE,
         "'%.60s' is not a duration; write a positive number and a unit (us, ms, s, min, "
-        "h), as in '1.5 s'; at most %.0f s",
+        "h), as in '1.5 s', or H:MM:SS; at most %.0f s",
         text, DURATION_MAX);
 }
 

@@ -36,8 +36,11 @@ bool amendment_is_empty(const struct amendment *amendment)
 
 static enum status setting_parse(const char *text, struct setting *setting, struct error *error)
 {
-    size_t length = strcspn(text, "="), dot = strcspn(text, ".");
-    if (text[length] != '=' || length == 0 || !text[length + 1] || length > 2 * INI_NAME_BYTES)
+    text += strspn(text, " \t");
+    size_t length = strcspn(text, "="), dot = strcspn(text, "."), end = length;
+    while (end > 0 && strchr(" \t", text[end - 1]))
+        --end;
+    if (text[length] != '=' || end == 0 || !text[length + 1] || length > 2 * INI_NAME_BYTES)
         return error_set(error, STATUS_USAGE, "--set '%.60s' is not KEY=VALUE or SECTION.KEY=VALUE",
                          text);
     if (strchr(text, '\n'))
@@ -47,8 +50,9 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
     for (size_t i = dot; i < length; ++i)
         begin = text[i] == '.' ? i + 1 : begin;
     snprintf(setting->section, sizeof setting->section, "%.*s", begin ? (int)begin - 1 : 0, text);
-    snprintf(setting->key, sizeof setting->key, "%.*s", (int)(length - begin), text + begin);
+    snprintf(setting->key, sizeof setting->key, "%.*s", (int)(end - begin), text + begin);
     setting->value = text + length + 1;
+    setting->value += strspn(setting->value, " \t");
     return STATUS_OK;
 }
 
@@ -158,6 +162,22 @@ static void hint_labels(const struct manifest *manifest, bool groups, const char
     free(labels);
 }
 
+/* The key that a key of no section here may be a typo of: NULL: none is near. */
+static const char *nearest_key(const struct manifest *manifest, const char *key)
+{
+    const char *keys[SETTINGS_MAX + 1] = {NULL}, *near;
+    settings_keys(keys);
+    near = words_nearest(keys, key);
+    for (size_t i = 0; !near && i < manifest->section_count; ++i) {
+        const struct workload *workload = manifest->sections[i].workload;
+        const char *names[WORKLOAD_PARAMETERS_MAX + 1] = {NULL};
+        for (size_t j = 0; j < workload->count; ++j)
+            names[j] = workload->parameters[j].name;
+        near = words_nearest(names, key);
+    }
+    return near;
+}
+
 static enum status check_used(const struct writer *writer, const struct manifest *manifest,
                               struct error *error)
 {
@@ -167,10 +187,13 @@ static enum status check_used(const struct writer *writer, const struct manifest
         const struct setting *setting = &writer->settings[i];
         if (setting->used)
             continue;
-        if (!*setting->section)
+        if (!*setting->section) {
+            const char *near = nearest_key(manifest, setting->key);
             return error_set(error, STATUS_USAGE,
-                             "--set '%.60s': no section here may have the key '%.50s'",
-                             amendment->sets[i], setting->key);
+                             "--set '%.60s': no section here may have the key '%.50s'%s%s%s",
+                             amendment->sets[i], setting->key, near ? "; did you mean '" : "",
+                             near ? near : "", near ? "'?" : "");
+        }
         hint_labels(manifest, true, setting->section, hint);
         return error_set(error, STATUS_USAGE,
                          "--set '%.60s': no section here has the label '%.50s'%s",

@@ -54,7 +54,9 @@ static enum status term_parse(const struct workload *workload, const char *text,
     size_t name_length = strcspn(text, "=!<>");
     const char *sign = text + name_length;
     size_t sign_length = strspn(sign, "=!<>");
-    int comparison = comparison_find(sign, sign_length);
+    bool doubled =
+        sign_length == 2 && sign[1] == '=' && sign[0] == '='; /* as programmers write it */
+    int comparison = comparison_find(sign, sign_length - doubled);
     char name[WORDS_ITEM];
     if (comparison < 0)
         return error_set(

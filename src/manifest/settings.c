@@ -205,6 +205,12 @@ const char *settings_group_of(const char *key)
     return found < 0 ? NULL : settings_groups[table[found].group];
 }
 
+void settings_keys(const char *keys[SETTINGS_MAX])
+{
+    for (int i = 0; i < SETTINGS; ++i)
+        keys[i] = table[i].key;
+}
+
 int settings_line(const struct settings *settings, const char *key)
 {
     return settings->lines[setting_find(key)];

@@ -11,14 +11,6 @@ const char *const workload_precisions_low[] = {"fp64", "fp32", "tf32", "fp16", "
 const char *const workload_caches[] = {"hot", "cold", NULL};
 const char *const workload_launches[] = {"stream", "graph", NULL};
 
-static void words_join(const char *const *words, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; words[i] && used < size; ++i)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", words[i]);
-}
-
 static enum status parse_number(const struct parameter *parameter, const char *text,
                                 int64_t *number, struct error *error)
 {
@@ -55,15 +47,13 @@ static enum status parse_extent(const struct parameter *parameter, const char *t
 static enum status parse_word(const struct parameter *parameter, const char *text,
                               struct value *value, struct error *error)
 {
-    for (size_t i = 0; parameter->words[i]; ++i)
-        if (strcmp(parameter->words[i], text) == 0) {
-            *value = (struct value){.first = (int64_t)i};
-            return STATUS_OK;
-        }
-    char allowed[512];
-    words_join(parameter->words, allowed, sizeof allowed);
-    return error_set(error, STATUS_USAGE, "%s: '%s' is unknown; allowed: %s", parameter->name, text,
-                     allowed);
+    int index;
+    enum status status = words_parse(parameter->words, text, &index, error);
+    if (status)
+        error_prefix(error, "%s", parameter->name);
+    else
+        *value = (struct value){.first = index};
+    return status;
 }
 
 /* Takes quotes and escapes away. `plain` has room for all of `text`. */

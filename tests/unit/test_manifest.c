@@ -668,7 +668,9 @@ static void what_means_nothing_is_refused(void **state)
         struct amendment amendment;
         const char *text;
     } rows[] = {
-        {{.sets = {"bach=1"}, .set_count = 1}, "no section here may have the key 'bach'"},
+        {{.sets = {"bach=1"}, .set_count = 1}, "may have the key 'bach'; did you mean 'batch'?"},
+        {{.sets = {"iteratoins=1"}, .set_count = 1}, "did you mean 'iterations'?"},
+        {{.sets = {"nonsense = 1"}, .set_count = 1}, "may have the key 'nonsense'"},
         {{.sets = {"second.batch=1"}, .set_count = 1},
          "no section here has the label 'second'; allowed: first"},
         {{.sets = {"batch"}, .set_count = 1}, "is not KEY=VALUE"},

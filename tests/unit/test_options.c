@@ -88,6 +88,7 @@ static void wrong_lines_are_explained(void **state)
         {"a.ini b.ini", "unexpected 'b.ini'"},
         {"--list a.ini", "--list 'a.ini' is no workload"},
         {"--list conv2", "did you mean 'conv2d'"},
+        {"--list conv", "did you mean 'conv2d'"},
         {"--list chip", "did you mean 'chips'"},
         {"--list chips a.ini", "unexpected 'a.ini'"},
         {"--list lstm a.ini", "unexpected 'a.ini'"},
@@ -107,7 +108,8 @@ static void wrong_lines_are_explained(void **state)
         {"--gather a.journal b.journal -o c.nc --skip-damaged", "needs --output, and no"},
         {"--nonsense a.ini", "--nonsense"},
         {"--output", "a value is missing"},
-        {"-x a.ini", "unknown option"},
+        {"-x a.ini", "unknown option '-x'; see roofsweep --help"},
+        {"--outptu=b.nc a.ini", "unknown option '--outptu=b.nc'; did you mean '--output'?"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct options options;

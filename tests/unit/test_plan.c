@@ -228,6 +228,7 @@ static void test_exclude(void **state)
                         72 */
     } rows[] = {
         {"batch = 1", 48},
+        {"batch == 1", 48},
         {"batch != 1", 24},
         {"batch < 2", 48},
         {"batch <= 2", 24},

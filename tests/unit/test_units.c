@@ -60,12 +60,23 @@ static void test_duration(void **state)
         const char *text;
         double seconds; /* NAN: refused */
     } rows[] = {
-        {"120 s", 120},        {"500 ms", 0.5},  {"20 us", 20e-6},   {"2 min", 120},
-        {"1.5 h", 5400},       {"3s", 3},        {" 1e3  s ", 1000}, {".5 s", 0.5},
-        {"1000000000 s", 1e9}, {"120", NAN},     {"", NAN},          {"s", NAN},
-        {"0 s", NAN},          {"-1 s", NAN},    {"inf s", NAN},     {"nan s", NAN},
-        {"0x10 s", NAN},       {"1 S", NAN},     {"1 sec", NAN},     {"1 s s", NAN},
-        {"1 m", NAN},          {"1e400 s", NAN}, {"1e9 h", NAN},     {"1 ks", NAN},
+        {"120 s", 120},     {"500 ms", 0.5},
+        {"20 us", 20e-6},   {"2 min", 120},
+        {"1.5 h", 5400},    {"3s", 3},
+        {" 1e3  s ", 1000}, {".5 s", 0.5},
+        {"01:30:00", 5400}, {" 100:00:01 ", 360001},
+        {"00:00:00", NAN},  {"1:30", NAN},
+        {"1:60:00", NAN},   {"1:1:1", NAN},
+        {"1:00:00 h", NAN}, {"1:00:0a", NAN},
+        {"1ms", 1e-3},      {"1000000000 s", 1e9},
+        {"120", NAN},       {"", NAN},
+        {"s", NAN},         {"0 s", NAN},
+        {"-1 s", NAN},      {"inf s", NAN},
+        {"nan s", NAN},     {"0x10 s", NAN},
+        {"1 S", NAN},       {"1 sec", NAN},
+        {"1 s s", NAN},     {"1 m", NAN},
+        {"1e400 s", NAN},   {"1e9 h", NAN},
+        {"1 ks", NAN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         double seconds = NAN;
