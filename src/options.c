@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <getopt.h>
+#include <jansson.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -9,12 +10,15 @@
 #include "base/text.h"
 #include "model/device_kind.h"
 #include "manifest/program_section.h"
+#include "manifest/settings.h"
 #include "model/workload.h"
 #include "model/workloads/program.h"
+#include "named_sweep.h"
 
 /* A format: of the words of --device. */
 static const char help_text[] =
     "Usage: roofsweep [options] SWEEP.ini\n"
+    "       roofsweep [options] NAME       (of --sweeps)\n"
     "       roofsweep [options] --program \"COMMAND\"\n"
     "       srun -n 8 roofsweep SWEEP.ini\n"
     "       mpirun -n 8 roofsweep SWEEP.ini\n"
@@ -31,6 +35,7 @@ static const char help_text[] =
     "      --list [NAME]     print workloads, their parameters, defaults and implementations\n"
     "      --list chips      print the theoretical rates of known GPUs for each clock\n"
     "      --list variables  print what a result file can hold\n"
+    "      --sweeps          print the names of the manifests that come along\n"
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
     "      --any-owner       with --resume: a journal of another user, too\n"
     "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
@@ -40,7 +45,8 @@ static const char help_text[] =
     "                        SLURM_JOB_END_TIME, where it is set, is a limit as well\n"
     "      --self-test       count known work on the first GPU: are its counters right?\n"
     "      --advice          say how to ask what limits each row, and what to try\n"
-    "      --csv, --json     print the final table for programs: all rows, SI units\n"
+    "      --csv             print the final table for programs: all rows, SI units\n"
+    "      --json            the same in JSON; also what --dry-run, --list and --sweeps print\n"
     "      --markdown        print the final table in Markdown\n"
     "  -q, --quiet           only warnings and the final table\n"
     "  -v, --verbose         also a line for each configuration, and what workers print\n"
@@ -183,6 +189,7 @@ static const struct known_option {
     {"self-test", 0, SETS_ACTION, ACTION_SELF_TEST, 0, NULL},
     {"set", 0, VALUE(take_set)},
     {"skip-damaged", 0, FLAG(skip_damaged)},
+    {"sweeps", 0, SETS_ACTION, ACTION_SWEEPS, 0, NULL},
     {"time-limit", 0, VALUE(take_time_limit)},
     {"verbose", 'v', SETS_LEVEL, LOG_DEBUG, 0, NULL},
     {"version", 0, SETS_ACTION, ACTION_VERSION, 0, NULL},
@@ -343,8 +350,11 @@ enum status options_manifest(const struct options *options, struct manifest **ma
                              struct error *error)
 {
     struct manifest *read = NULL;
+    char path[SWEEP_PATH];
+    if (!options->program)
+        TRY(named_sweep_find(options->manifest, path, error));
     enum status status = options->program ? manifest_of_program(options->program, &read, error)
-                                          : manifest_read(options->manifest, &read, error);
+                                          : manifest_read(path, &read, error);
     if (status == STATUS_OK && !amendment_is_empty(&options->amendment))
         status = amendment_read(&options->amendment, &read, error);
     if (status == STATUS_OK)
@@ -394,8 +404,60 @@ static void list_workload(const struct workload *workload, FILE *stream)
         fprintf(stream, "    %s\n", workload->implementations[j]);
 }
 
-void options_list(const char *name, FILE *stream)
+static json_t *words_encode(const char *const *words)
 {
+    json_t *array = json_array();
+    for (size_t i = 0; words[i]; ++i)
+        json_array_append_new(array, json_string(words[i]));
+    return array;
+}
+
+static json_t *workload_encode(const struct workload *workload)
+{
+    json_t *parameters = json_array();
+    for (size_t i = 0; i < workload->count; ++i) {
+        const struct parameter *parameter = &workload->parameters[i];
+        json_t *object = json_pack("{s:s, s:s, s:s}", "name", parameter->name, "default",
+                                   parameter->initial, "help", parameter->help);
+        json_t *limits = parameter->words
+                             ? json_pack("{s:o}", "allowed", words_encode(parameter->words))
+                             : json_pack("{s:I, s:I}", "minimum", (json_int_t)parameter->minimum,
+                                         "maximum", (json_int_t)parameter->maximum);
+        json_object_update_new(object, limits);
+        json_array_append_new(parameters, object);
+    }
+    return json_pack("{s:s, s:o, s:o}", "name", workload->name, "parameters",
+                     workload == &program_workload ? program_section_encode() : parameters,
+                     "implementations", words_encode(workload->implementations));
+}
+
+/* The workloads as people see them, and the keys of the other sections. */
+static void list_json(const char *name, FILE *stream)
+{
+    json_t *all = json_array(), *settings = json_object();
+    const char *keys[SETTINGS_MAX + 1] = {NULL};
+    settings_keys(keys);
+    for (size_t i = 0; keys[i]; ++i) {
+        const char *group = settings_group_of(keys[i]);
+        if (!json_object_get(settings, group))
+            json_object_set_new(settings, group, json_array());
+        json_array_append_new(json_object_get(settings, group), json_string(keys[i]));
+    }
+    for (size_t i = 0; workloads[i]; ++i)
+        if (!name || strcmp(workloads[i]->name, name) == 0)
+            json_array_append_new(all, workload_encode(workloads[i]));
+    json_t *list = json_pack("{s:o, s:o}", "settings", settings, "workloads", all);
+    json_dumpf(list, stream, JSON_INDENT(1));
+    fputc('\n', stream);
+    json_decref(list);
+}
+
+void options_list(const char *name, enum table_format format, FILE *stream)
+{
+    if (format == TABLE_JSON) {
+        list_json(name, stream);
+        return;
+    }
     for (size_t i = 0; workloads[i]; ++i) {
         if (name && strcmp(workloads[i]->name, name) != 0)
             continue;

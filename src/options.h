@@ -29,6 +29,7 @@ enum action {
     ACTION_LIST,
     ACTION_LIST_CHIPS,
     ACTION_LIST_VARIABLES,
+    ACTION_SWEEPS,
     ACTION_GATHER,
     ACTION_SELF_TEST,
     ACTION_HELP,
@@ -50,7 +51,7 @@ struct options {
     int device; /* if has_device: see device_kind_chosen */
     bool resume, overwrite, skip_damaged, any_owner;
     bool advice;              /* the last lines say how to ask for it */
-    enum table_format format; /* of the final table, and of --list chips */
+    enum table_format format; /* of the final table, --list, --dry-run and --sweeps */
     double time_limit;        /* s, from the start of the program; 0: not given; INFINITY: none */
     enum log_level level;
 };
@@ -61,6 +62,6 @@ enum status options_manifest(const struct options *options, struct manifest **ma
                              struct error *error);
 void options_help(FILE *stream);
 /* Workloads, or the one of this name: parameters, defaults and implementations. */
-void options_list(const char *workload, FILE *stream);
+void options_list(const char *workload, enum table_format format, FILE *stream);
 
 #endif

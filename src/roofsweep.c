@@ -2,6 +2,7 @@
  * table. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <limits.h>
 #include <mpi.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include "options.h"
 #include "manifest/plan.h"
 #include "model/device_kind.h"
+#include "named_sweep.h"
 #include "ranks/estimate.h"
 #include "ranks/liveness.h"
 #include "results/results_nc.h"
@@ -29,7 +31,8 @@
 
 /* A journal that cannot be read, or is not there, tells nothing; the sweep itself says why. */
 static enum status print_estimate(const struct options *options, const struct manifest *manifest,
-                                  const struct plan *plan, FILE *stream, struct error *error)
+                                  const struct plan *plan, json_t *object, FILE *stream,
+                                  struct error *error)
 {
     struct results *earlier = NULL;
     struct estimate_total total;
@@ -41,7 +44,9 @@ static enum status print_estimate(const struct options *options, const struct ma
     if (journal_recognised(journal) && journal_index(journal, &earlier, &torn, &unread))
         earlier = NULL;
     enum status status = estimate_make(manifest, plan, earlier, &total, error);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && options->format == TABLE_JSON)
+        estimate_encode(&total, object);
+    else if (status == STATUS_OK)
         estimate_print(&total, stream);
     results_destroy(earlier);
     return status;
@@ -54,10 +59,18 @@ static enum status dry_run(const struct options *options, FILE *stream, struct e
     enum status status = options_manifest(options, &manifest, error);
     if (status == STATUS_OK)
         status = plan_create(manifest, &plan, error);
-    if (status == STATUS_OK)
+    json_t *object = NULL; /* with --json */
+    if (status == STATUS_OK && options->format == TABLE_JSON)
+        object = plan_encode(plan);
+    else if (status == STATUS_OK)
         plan_print(plan, stream);
     if (status == STATUS_OK && plan->count > 0)
-        status = print_estimate(options, manifest, plan, stream, error);
+        status = print_estimate(options, manifest, plan, object, stream, error);
+    if (status == STATUS_OK && object) {
+        json_dumpf(object, stream, JSON_INDENT(1));
+        fputc('\n', stream);
+    }
+    json_decref(object);
     plan_destroy(plan);
     manifest_destroy(manifest);
     return status;
@@ -80,8 +93,10 @@ static enum status print(const struct options *options, FILE *stream, struct err
 {
     if (options->action == ACTION_DRY_RUN)
         return dry_run(options, stream, error);
+    if (options->action == ACTION_SWEEPS)
+        return named_sweeps_list(options->format == TABLE_JSON, stream, error);
     if (options->action == ACTION_LIST)
-        options_list(options->workload, stream);
+        options_list(options->workload, options->format, stream);
     else if (options->action == ACTION_LIST_CHIPS)
         chip_list_print(options->format, stream);
     else if (options->action == ACTION_LIST_VARIABLES)

@@ -155,7 +155,7 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
                      options->overwrite || (settings->overwrite && !options->resume),
                      &sweep->outputs, error));
     sweep->outputs.any_owner = options->any_owner;
-    TRY(outputs_check_input(&sweep->outputs, options->manifest, "the manifest", error));
+    TRY(outputs_check_input(&sweep->outputs, sweep->manifest->path, "the manifest", error));
     TRY(outputs_check(&sweep->outputs, error));
     TRY(open_choices(sweep, error));
     manifest_settings_text(sweep->manifest, line);

@@ -35,6 +35,32 @@ says "roofsweep"
 expect 0 "$link" --dry-run "$share/sweeps/quickstart.ini"
 says "conv2d"
 
+# Sweeps that come along go by their names, also in a copy of the tree.
+expect 0 "$link" --sweeps
+says "quickstart"
+cp -r "$work/prefix" "$work/copy"
+expect 0 "$work/copy/bin/roofsweep" --dry-run quickstart --json
+python 'import json; assert len(json.load(open("output"))["configurations"]) > 10' || fail "the plan as JSON"
+expect 2 "$link" --dry-run quikstart
+says "did you mean 'quickstart'?"
+# Pages and completion say what the programs say.
+for page in man1/roofsweep.1 man5/roofsweep-manifest.5; do
+    [ -s "$work/prefix/share/man/$page" ] || fail "$page is not installed"
+done
+grep -q 'skip\\-damaged' "$work/prefix/share/man/man1/roofsweep.1" || fail "an option is not in the man page"
+if command -v bash >/dev/null; then
+    bash -c '. "$1/share/bash-completion/completions/roofsweep"
+compopt() { :; }
+COMP_WORDS=(roofsweep "$1/share/roofsweep/sweeps/quickstart.ini" --only "") COMP_CWORD=3
+_roofsweep
+labels="${COMPREPLY[*]}"
+COMP_WORDS=(roofsweep --set bat) COMP_CWORD=2
+_roofsweep
+echo "$labels: ${COMPREPLY[*]}"' - "$work/prefix" >output
+    says "filters"
+    says ": batch="
+fi
+
 cat >small.ini <<'INI'
 [sweep]
 device = cpu

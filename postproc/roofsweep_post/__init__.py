@@ -5,4 +5,5 @@ from .dataset import load, parameters
 from .frames import ceilings, kernels, roofs, rows
 from .texts import Refused
 
+__version__ = "0.1.0"
 __all__ = ["Refused", "ceilings", "kernels", "load", "parameters", "roofs", "rows"]

@@ -2,10 +2,12 @@
 
 import argparse
 import contextlib
+import difflib
 import os
 import pwd
+import re
 
-from .texts import Refused
+from .texts import Refused, plain
 
 # Options that name a file to write, and arguments that name files to read.
 OUTPUTS = ("output", "json", "junit")
@@ -20,13 +22,22 @@ GREEDY = ("--where", "--labels", "--series")
 
 
 class Parser(argparse.ArgumentParser):
-    """Says where FILE stands, if an option before it may have taken it."""
+    """Says what is wrong in one line, without the usage: the nearest option, or where FILE stands, if an option before
+    it may have taken it."""
+
+    def parse_known_args(self, args=None, namespace=None):
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            typed = unknown[0].partition("=")[0]
+            near = difflib.get_close_matches(typed, re.findall(r"--[a-z-]+", self.format_help()), 1)
+            self.error(f"unknown option {unknown[0]}" + f"; did you mean {near[0]}?" * bool(near))
+        return found, unknown
 
     def error(self, message):
-        greedy = [name for name in GREEDY if f" {name} " in self.format_help()]
+        greedy = [name for name in GREEDY if re.search(rf" {name} [A-Z]", self.format_help())]
         if greedy and "required:" in message and message.endswith("file"):
             message += f"; FILE stands before {', '.join(greedy)}: every word behind these is theirs"
-        super().error(message)
+        self.exit(2, f"{self.prog}: {plain(message)}; see {self.prog} --help\n")
 
 
 def whole(least):

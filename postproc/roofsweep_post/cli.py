@@ -8,7 +8,7 @@ import signal
 import sys
 import warnings
 
-from . import check, compare, export, merge, plot, report, roof_table, row_table
+from . import __version__, check, compare, export, merge, plot, report, roof_table, row_table
 from .arguments import Parser, check_outputs, named
 from .texts import Refused, say
 
@@ -34,6 +34,7 @@ def arguments(words):
     parser = Parser(
         prog="roofsweep-post", description="Reads result files of roofsweep. `roofsweep-post COMMAND --help` says more."
     )
+    parser.add_argument("--version", action="version", version=f"roofsweep-post {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
         own = commands.add_parser(

@@ -4,8 +4,9 @@ from . import selection
 from .advice import advise
 from .arguments import whole
 from .dataset import load
+from .export import as_json
 from .frames import ROWS, rows, short_texts
-from .texts import scaled, share, table
+from .texts import column, share, table
 
 HELP = "configurations: time, noise, what limits them, what to try"
 DESCRIPTION = """Prints a line for each measured configuration.
@@ -19,6 +20,15 @@ samples      what is noteworthy about them: two modes; host-paced, the device wa
              load held the clock down; inaccurate, the result, see the file's accuracy
 
 --advice adds a sentence: the cause, and what to try."""
+
+ABOVE = """
+of roof above 100 %: the FLOPs are the model's, and the algorithm did fewer (flops_ratio below 1); or bytes came from a
+nearer memory than the roof's; or the device's clock was higher than while the roof was measured."""
+# Of --json.
+COLUMNS = [
+    *("name", "configuration", "label", "device_name", "time_median", "noise", "performance", "roof_fraction"),
+    *("limited_by", "marks"),
+]
 
 SORTS = {
     "time": ("time_median", False),
@@ -39,21 +49,31 @@ def add_options(parser):
         help="the slowest, the noisiest or the furthest from its roof first",
     )
     parser.add_argument("-n", "--most", type=whole(1), metavar="N", help="only the first N")
+    parser.add_argument("-l", "--labels", action="store_true", help="with their labels in the manifest")
+    parser.add_argument("--json", action="store_const", const=True, dest="as_json", help="for programs, in SI units")
     parser.add_argument("-a", "--advice", action="store_true", help="say of each what to try")
 
 
 def run(options):
     found = selection.choose(rows([load(path, ROWS) for path in options.files]), options.where)
-    column, ascending = SORTS[options.sort]
-    found = found.sort_values(column, ascending=ascending, kind="stable") if column else found
+    by, ascending = SORTS[options.sort]
+    found = found.sort_values(by, ascending=ascending, kind="stable") if by else found
     found = found.assign(text=short_texts(found)).head(options.most)
+    # Of a workload's only configuration nothing is left out.
+    found["text"] = [text if " " in text else full for text, full in zip(found["text"], found["configuration"])]
+    if options.labels:
+        found["text"] = found["label"] + ": " + found["text"]
+    if options.as_json:
+        found = found.assign(name=found["text"], advice=advise(found) if options.advice else "")
+        print(as_json(found[COLUMNS + ["advice"] * options.advice]), end="")
+        return 0
     lines = [
         [
             row["text"],
             row["device_name"],
-            scaled(row["time_median"], "s"),
+            column(row["time_median"], "s"),
             share(row["noise"]),
-            scaled(row["performance"], "FLOP/s"),
+            column(row["performance"], "FLOP/s"),
             share(row["roof_fraction"]),
             row["limited_by"],
             row["marks"],
@@ -66,4 +86,6 @@ def run(options):
         first, *own = text.splitlines()
         text = "\n".join([first, *[f"{line}\n    {advice}" for line, advice in zip(own, advise(found))]]) + "\n"
     print(text, end="")
+    if (found["roof_fraction"] > 1).any():
+        print(ABOVE)
     return 0

@@ -8,7 +8,7 @@ import numpy as np
 from .dataset import OLD_NAMES
 from .texts import Refused
 
-TERM = re.compile(r"(\w+)(>=|<=|!=|=|>|<)(.*)", re.S)
+TERM = re.compile(r"\s*(\w+)\s*(>=|<=|!=|==?|>|<)\s*(.*?)\s*", re.S)
 NUMBERS = {">=": np.greater_equal, "<=": np.less_equal, ">": np.greater, "<": np.less}
 HELP = "only rows that fulfil all of these: NAME=VALUE,VALUE... or != >= <= > <; NAME is a variable of the file"
 

@@ -37,6 +37,12 @@ def scaled(value, unit):
     return f"{value / 10.0**power:.4g} {prefix}{unit}"
 
 
+def column(value, unit):
+    """scaled() with four digits in any case: the numbers of a column have one form."""
+    number, _, rest = scaled(value, unit).partition(" ")
+    return f"{float(number):#.4g} {rest}" if rest else number
+
+
 def percent(ratio):
     """1.02 as "+2.0 %"."""
     return f"{100 * (ratio - 1):+.1f} %"

@@ -19,7 +19,8 @@ const char *words_nearest(const char *const *words, const char *text);
 enum { WORDS_HINT = 512 };
 void words_hint(const char *const *words, const char *text, char hint[WORDS_HINT]);
 
-/* Sets *index to that of `text`, in small letters or capitals; STATUS_USAGE with the hint if it is none of them. */
+/* Sets *index to that of `text`, in small letters or capitals; STATUS_USAGE with the hint if it is
+ * none of them. */
 enum status words_parse(const char *const *words, const char *text, int *index,
                         struct error *error);
 

@@ -396,3 +396,32 @@ void plan_print(const struct plan *plan, FILE *stream)
     if (unknown > 0)
         utf8_print(stream, "without a modelled cost: %zu; they are measured first\n", unknown);
 }
+
+static json_t *number_encode(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
+json_t *plan_encode(const struct plan *plan)
+{
+    const struct names names = names_of(plan);
+    json_t *items = json_array();
+    for (size_t i = 0; i < plan->count; ++i) {
+        const struct plan_item *item = &plan->items[i];
+        char text[WORKLOAD_TEXT], name[WORKLOAD_TEXT];
+        struct error reason;
+        bool exists = config_check(&item->config, &reason) == STATUS_OK;
+        config_format(&item->config, text);
+        name_format(&names, item, name);
+        json_array_append_new(
+            items, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s?}", "config_hash", item->hash,
+                             "configuration", text, "label", item->label, "name", name, "flops",
+                             number_encode(exists ? item->cost.flops : NAN), "bytes",
+                             number_encode(exists ? item->cost.bytes : NAN), "memory",
+                             number_encode(exists ? item->cost.memory : NAN), "skipped",
+                             exists ? NULL : reason.text));
+    }
+    naming_destroy(names.naming);
+    return json_pack("{s:o, s:I, s:I}", "configurations", items, "excluded",
+                     (json_int_t)plan->excluded, "merged", (json_int_t)plan->merged);
+}

@@ -7,6 +7,7 @@
 #ifndef ROOFSWEEP_PLAN_H
 #define ROOFSWEEP_PLAN_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "manifest/manifest.h"
@@ -35,5 +36,8 @@ void plan_destroy(struct plan *plan); /* takes NULL */
  * in the final table (naming.h), and the reason where it cannot exist; then the counts. A cost that
  * is not modelled is "-". */
 void plan_print(const struct plan *plan, FILE *stream);
+/* The same for programs: SI units, all digits of a hash, null for what is not modelled. NULL
+ * without memory. */
+json_t *plan_encode(const struct plan *plan);
 
 #endif

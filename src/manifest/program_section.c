@@ -343,6 +343,17 @@ void program_section_list(FILE *stream)
                     keys[i].allowed, "", keys[i].help);
 }
 
+json_t *program_section_encode(void)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < KEYS; ++i)
+        if (keys[i].help)
+            json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:s}", "name", keys[i].key,
+                                                   "default", keys[i].initial, "allowed",
+                                                   keys[i].allowed, "help", keys[i].help));
+    return array;
+}
+
 /* ---- the section as a whole ---- */
 
 static struct config point_first(const struct section *section)

@@ -6,6 +6,7 @@
 #ifndef ROOFSWEEP_PROGRAM_SECTION_H
 #define ROOFSWEEP_PROGRAM_SECTION_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "manifest/ini_lines.h"
@@ -31,6 +32,7 @@ enum status program_section_expand(const struct section *section, const char *pa
                                    struct error *error);
 
 /* Keys that are no axes, for --list. vary and exclude are those of every section. */
+json_t *program_section_encode(void); /* the same as an array of objects */
 void program_section_list(FILE *stream);
 
 #endif

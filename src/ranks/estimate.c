@@ -177,6 +177,14 @@ static const char *time_format(double seconds, char text[TIME_TEXT])
     return text;
 }
 
+void estimate_encode(const struct estimate_total *total, json_t *object)
+{
+    json_object_set_new(object, "estimate",
+                        json_pack("{s:I, s:I, s:f, s:f}", "left", (json_int_t)total->left, "judged",
+                                  (json_int_t)total->judged, "seconds", total->seconds, "at_most",
+                                  total->at_most));
+}
+
 void estimate_print(const struct estimate_total *total, FILE *stream)
 {
     char text[TIME_TEXT];

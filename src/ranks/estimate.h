@@ -13,6 +13,7 @@
 #ifndef ROOFSWEEP_ESTIMATE_H
 #define ROOFSWEEP_ESTIMATE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -57,6 +58,8 @@ enum status estimate_make(const struct manifest *manifest, const struct plan *pl
                           const struct results *earlier, struct estimate_total *total,
                           struct error *error);
 
+/* Its members, as `estimate` of the object. */
+void estimate_encode(const struct estimate_total *total, json_t *object);
 /* Some lines; nothing where nothing is left. */
 void estimate_print(const struct estimate_total *total, FILE *stream);
 

@@ -63,8 +63,14 @@ expect 0 script rows "$h200" --sort time --most 3
 expect 0 script rows "$h200" --advice --where precision=fp32 label=conv2d-kernel kernel=9
 says "tf32, fp16 or bf16, which have tensor units"
 expect 0 script rows golden.nc
-row "^conv2d *#0 node1" "25 us" "3.0 %" latency "two modes, throttled, inaccurate"
+row "^conv2d .* kernel=3 .* #0 node1" "25.00 us" "3.0 %" latency "two modes, throttled, inaccurate"
 refused "no row has batch=77" rows "$h200" --where batch=77
+expect 0 script rows golden.nc --labels --json --where "batch == 16"
+python 'import json; row = json.load(open("output"))[0]; assert row["name"].startswith("batch") and row["time_median"] == 2.5e-5, row' ||
+    fail "rows --json"
+expect 0 script --version
+says "roofsweep-post $("$ROOFSWEEP_BIN/roofsweep" --version | sed 's/roofsweep //; s/+.*//')"
+refused_option "unknown option --advise; did you mean --advice?" rows golden.nc --advise
 refused_option "argument -n/--most: '-1' is no whole number from 1 on" rows "$h200" --most -1
 refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 0
 # An option that takes every word behind it takes the file, too.

@@ -36,10 +36,10 @@ refused() {
     ! grep -q Traceback output || { cat output; fail "a traceback"; }
 }
 
-# refused_option TEXT COMMAND...: as argparse says it, with the usage in front.
+# refused_option TEXT COMMAND...: as argparse says it, without the usage.
 refused_option() {
     refused "$@"
-    says "usage: "
+    ! grep -q "^usage: " output || { cat output; fail "a usage before the error"; }
 }
 # kept FILE TEXT COMMAND...: the command would overwrite FILE; it is refused, and FILE is as it was.
 kept() {

@@ -1,0 +1,116 @@
+#include "named_sweep.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "manifest/manifest.h"
+#include "version.h"
+
+static const char ending[] = ".ini";
+
+/* targets.ini beside them is for `roofsweep-post check`. */
+static int is_sweep(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > strlen(ending) && strcmp(entry->d_name, "targets.ini") != 0 &&
+           strcmp(entry->d_name + length - strlen(ending), ending) == 0;
+}
+
+/* Names without their ending, sorted and NULL-terminated; names_destroy frees
+ * them. */
+struct names {
+    char folder[PATH_MAX];
+    char **names;
+};
+
+static void names_destroy(struct names *names)
+{
+    for (size_t i = 0; names->names && names->names[i]; ++i)
+        free(names->names[i]);
+    free(names->names);
+}
+
+/* The folder is found from that of the program, so that a copied tree works
+ * anywhere. */
+static enum status names_read(struct names *names, struct error *error)
+{
+    static const char *const places[] = {ROOFSWEEP_SWEEPS, "../../sweeps"}; /* installed, built */
+    char program[PATH_MAX], place[PATH_MAX + sizeof ROOFSWEEP_SWEEPS];
+    struct dirent **entries;
+    int count = -1;
+    TRY(folder_of_program(program, sizeof program, error));
+    for (size_t i = 0; i < sizeof places / sizeof *places && count < 0; ++i) {
+        snprintf(place, sizeof place, "%s/%s", program, places[i]);
+        count = realpath(place, names->folder)
+                    ? scandir(names->folder, &entries, is_sweep, alphasort)
+                    : -1;
+    }
+    if (count < 0)
+        return error_set(error, STATUS_SYSTEM, "no sweeps beside the program, in %s/%s", program,
+                         places[0]);
+    names->names = calloc((size_t)count + 1, sizeof *names->names);
+    for (int i = 0; i < count; ++i) {
+        if (names->names)
+            names->names[i] =
+                strndup(entries[i]->d_name, strlen(entries[i]->d_name) - strlen(ending));
+        free(entries[i]);
+    }
+    free(entries);
+    return names->names ? STATUS_OK : error_set(error, STATUS_SYSTEM, "out of memory");
+}
+
+enum status named_sweep_find(const char *name, char path[SWEEP_PATH], struct error *error)
+{
+    struct names names;
+    char hint[WORDS_HINT];
+    snprintf(path, SWEEP_PATH, "%s", name);
+    if (strcmp(name, "-") == 0 || strchr(name, '/') || access(name, F_OK) == 0 ||
+        names_read(&names, error))
+        return STATUS_OK;
+    const char *const *known = (const char *const *)names.names;
+    enum status status = STATUS_OK;
+    if (words_find(known, name) >= 0) {
+        snprintf(path, SWEEP_PATH, "%s/%s%s", names.folder, name, ending);
+    } else {
+        words_hint(known, name, hint);
+        status =
+            error_set(error, STATUS_USAGE,
+                      "%.200s: no such file, and no sweep of that name (--sweeps)%s", name, hint);
+    }
+    names_destroy(&names);
+    return status;
+}
+
+enum status named_sweeps_list(bool json, FILE *stream, struct error *error)
+{
+    struct names names;
+    TRY(names_read(&names, error));
+    enum status status = STATUS_OK;
+    json_t *all = json_array();
+    for (size_t i = 0; names.names[i] && status == STATUS_OK; ++i) {
+        char path[SWEEP_PATH];
+        struct manifest *manifest;
+        snprintf(path, sizeof path, "%s/%s%s", names.folder, names.names[i], ending);
+        status = manifest_read(path, &manifest, error);
+        if (status)
+            break;
+        if (!json)
+            utf8_print(stream, "%-15s %s\n", names.names[i], manifest->sweep.title);
+        json_array_append_new(all, json_pack("{s:s, s:s, s:s}", "name", names.names[i], "title",
+                                             manifest->sweep.title, "path", path));
+        manifest_destroy(manifest);
+    }
+    if (json && status == STATUS_OK) {
+        json_dumpf(all, stream, JSON_INDENT(1));
+        fputc('\n', stream);
+    }
+    json_decref(all);
+    names_destroy(&names);
+    return status;
+}
