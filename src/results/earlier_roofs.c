@@ -308,7 +308,8 @@ static _Noreturn void answer_write(int to, const char *path)
         signal(crashes[i], SIG_DFL); /* MPI's handlers would tell of them */
     answer.status = file_read(path, &devices, &answer.count, &answer.error);
     if (!stream || fwrite(&answer, sizeof answer, 1, stream) != 1 ||
-        fwrite(devices, sizeof *devices, answer.count, stream) != answer.count || fclose(stream))
+        (devices && fwrite(devices, sizeof *devices, answer.count, stream) != answer.count) ||
+        fclose(stream))
         _exit(EXIT_FAILURE);
     _exit(EXIT_SUCCESS);
 }
