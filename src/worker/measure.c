@@ -279,9 +279,12 @@ static enum status accurate_tell(struct run *run, struct record *record, struct 
         return status;
     }
     run->device->release(run->state, other.work);
-    if (status == STATUS_OK)
+    double ratio = other.seen.search_time / record->search_time; /* NaN: one was not searched */
+    if (status == STATUS_OK && isnan(ratio))
+        snprintf(text, room, "; an accurate algorithm is %s", other.seen.algorithm);
+    else if (status == STATUS_OK)
         snprintf(text, room, "; the fastest accurate algorithm is %s, at %.3g times the time",
-                 other.seen.algorithm, other.seen.search_time / record->search_time);
+                 other.seen.algorithm, ratio);
     else
         snprintf(text, room, "; no accurate algorithm was found%s%.200s",
                  status == STATUS_FAILED ? "" : ": ", status == STATUS_FAILED ? "" : none.text);
