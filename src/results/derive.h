@@ -74,7 +74,7 @@ struct derived_kernel derive_kernel(const struct kernel *kernel);
 double time_uncertainty(const struct record *record);
 
 enum { TIME_MARKS = 6 };
-/* Behind a time in the table: 'n' noisy, an uncertainty above 5 %, 'h' host_paced, 'b' bimodal, 't'
+/* After a time in the table: 'n' noisy, an uncertainty above 5 %, 'h' host_paced, 'b' bimodal, 't'
  * timer_visible, 'i' an inaccurate result, in this order; "" for a time that is as it should be. */
 void time_marks(const struct record *record, char marks[TIME_MARKS]);
 /* What a mark means; NULL for another letter. */

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "worker/program/descendants.h"
 #include "base/file.h"
+#include "worker/program/descendants.h"
 #include "worker/program/keeper.h"
 
 static const double end_patience = 10; /* s, for a process that hangs in a driver */
