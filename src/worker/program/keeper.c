@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -52,7 +53,7 @@ static void wait_for(pid_t command, int children, int *status)
                                {.fd = children, .events = POLLIN}};
     while (waitpid(command, status, WNOHANG) != command) {
         struct signalfd_siginfo info;
-        if (poll(events, 2, -1) < 0) /* it was stopped meanwhile */
+        if (poll(events, 2, -1) < 0) /* SIGCONT */
             continue;
         if (events[0].revents || read(children, &info, sizeof info) != sizeof info)
             return;
@@ -79,6 +80,24 @@ static void close_inherited(void)
         closedir(folder);
 }
 
+static void nothing(int number)
+{
+    (void)number;
+}
+
+/* A program may stop its keeper, also after the worker's death. A timer runs on, and its signal
+ * lets a process go on that is stopped. It is handled, since only then the timer goes on. */
+static void never_stopped(void)
+{
+    const struct sigaction handled = {.sa_handler = nothing, .sa_flags = SA_RESTART};
+    const struct itimerspec each = {.it_interval = {.tv_sec = 1}, .it_value = {.tv_sec = 1}};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
+    timer_t timer;
+    sigaction(SIGCONT, &handled, NULL);
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0)
+        timer_settime(timer, 0, &each, NULL);
+}
+
 int main(int argc, char **argv)
 {
     struct keeper_news news = {0};
@@ -93,12 +112,12 @@ int main(int argc, char **argv)
     close_inherited();
     /* Some batch systems send their signals to all processes of a job: only the worker decides. */
     sigfillset(&all);
+    sigdelset(&all, SIGCONT);
     sigprocmask(SIG_BLOCK, &all, NULL);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     int children = signalfd(-1, &child, SFD_CLOEXEC);
-    /* A keeper that is stopped goes on when the worker dies. */
-    prctl(PR_SET_PDEATHSIG, SIGCONT);
+    never_stopped();
     descendants_adopt();
     double start = clock_monotonic();
     pid_t worker = getppid(), own = getpid(), command = fork();
