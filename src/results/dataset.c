@@ -98,8 +98,10 @@ static void define_storage(struct dataset *set, const char *name, int variable, 
     size_t bytes = chunk[0] * chunk[1] * (type == NC_STRING ? 2 * sizeof(void *) : sizeof(double));
     dataset_check(set, name, nc_def_var_chunking(set->id, variable, NC_CHUNKED, chunk));
     dataset_check(set, name, nc_set_var_chunk_cache(set->id, variable, CACHED * bytes, SLOTS, 1));
-    if (type != NC_STRING)
-        dataset_check(set, name, nc_def_var_deflate(set->id, variable, 1, 1, 1));
+    if (type == NC_STRING) /* HDF5 applies no filter to texts of any length */
+        return;
+    dataset_check(set, name, nc_def_var_fletcher32(set->id, variable, NC_FLETCHER32));
+    dataset_check(set, name, nc_def_var_deflate(set->id, variable, 1, 1, 1));
 }
 
 /* The default fill values of netCDF: NCO and CDO cannot skip a NaN, and xarray turns these into

@@ -9,6 +9,9 @@ export OMP_WAIT_POLICY=passive # more ranks than cores
 
 job=
 trap '[ -z "$job" ] || kill -TERM "$job" 2>/dev/null; rm -rf "$work"' EXIT
+rows() {
+    grep -c '"kind":"record"' sweep.nc.journal
+}
 # begin COUNT ARGUMENTS...: $job is the launcher itself, which hands signals on; $one is rank 1, once there are so many
 # records.
 begin() {
@@ -24,8 +27,7 @@ begin() {
 
 begin 10
 kill -STOP "$one"
-before=$(grep -c '"kind":"record"' sweep.nc.journal)
-wait_until "$job" output records $((before + 4)) # the others go on
+wait_until "$job" output records $(($(rows) + 4)) # the others go on
 zero=$(rank_of "$job" 0)
 kill -STOP "$zero" # what it last knew of the time is no time of the end
 sleep 5
@@ -44,14 +46,14 @@ none_left
 some sweep.nc 14 99
 
 # One that only pauses takes part again.
-begin $((before + 8)) --resume
+begin $(($(rows) + 4)) --resume
 kill -STOP "$one"
 sleep 1
 kill -CONT "$one"
 wait "$job" || { cat output; fail "the sweep ended with $?"; }
 job=
 complete sweep.nc 100
-[ "$(grep -c '"kind":"record"' sweep.nc.journal)" = 100 ] || fail "a row is there twice"
+[ "$(rows)" = 100 ] || fail "a row is there twice"
 
 # Rank 0 stops while rows run. From then on 600 s take the others 6: $ROOFSWEEP_BUILD/tests/libstop_in.so has their clock.
 rm -f sweep.nc*

@@ -76,6 +76,16 @@ static void test_golden(void **state)
     assert_int_equal(run("ncdump -n golden %s > %s", folder->file, folder->cdl), 0);
     if (run("diff -u " GOLDEN " %s", folder->cdl) != 0)
         fail_msg("the file is not as in " GOLDEN "; the lines with + are what was written");
+    int file, count, sums;
+    assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
+    assert_int_equal(nc_inq_nvars(file, &count), NC_NOERR);
+    for (int variable = 0; variable < count; ++variable) { /* a flipped bit is noticed */
+        nc_type type;
+        assert_int_equal(nc_inq_vartype(file, variable, &type), NC_NOERR);
+        assert_int_equal(nc_inq_var_fletcher32(file, variable, &sums), NC_NOERR);
+        assert_true(type == NC_STRING || sums == NC_FLETCHER32);
+    }
+    nc_close(file);
 }
 
 /* What a worker, a library or a user can make of a row, none of which may keep the file from being
