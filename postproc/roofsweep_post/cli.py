@@ -8,7 +8,7 @@ import signal
 import sys
 import warnings
 
-from . import __version__, check, compare, export, merge, plot, report, roof_table, row_table
+from . import __version__, check, compare, describe, export, merge, plot, report, roof_table, row_table
 from .arguments import Parser, check_outputs, named
 from .texts import Refused, say
 
@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": compare,
     "check": check,
     "report": report,
+    "describe": describe,
     "export": export,
     "merge": merge,
 }

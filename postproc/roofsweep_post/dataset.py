@@ -195,7 +195,10 @@ def understood(name, variable):
         values = words_of(variable)
     elif values.dtype.kind in "OUS":
         values = np.vectorize(plain, otypes=[object])(values)
-    return xarray.Variable(variable.dims, values, attributes)
+    stored = np.dtype(variable.encoding.get("dtype", values.dtype))
+    if stored.kind in "iu" and values.dtype.kind == "f" and np.isfinite(values).all():  # xarray has no missing integer
+        values = values.astype(stored)
+    return xarray.Variable(variable.dims, values, attributes, {"dtype": stored})
 
 
 def check_version(attributes, path):
@@ -281,4 +284,5 @@ def load(path, needs=()):
 
 def parameters(data):
     """Names of the variables that hold a configuration's parameters."""
-    return [name for name in data.variables if data[name].attrs.get("long_name", "").startswith("parameter ")]
+    found = data.variables.items()
+    return [name for name, own in found if own.attrs.get("long_name", "").startswith("parameter ")]

@@ -1,6 +1,7 @@
 """The command `export`: tables for spreadsheets and scripts."""
 
 import json
+import os
 import re
 import sys
 
@@ -11,12 +12,14 @@ from . import selection
 from .arguments import write, writing
 from .dataset import load
 from .frames import flat, kernels, roofs, rows
+from .texts import Refused
 
-HELP = "rows, roofs, kernels or devices as CSV, JSON or Markdown"
+HELP = "rows, roofs, kernels or devices as CSV, JSON, Markdown, Parquet or a spreadsheet"
 DESCRIPTION = """Writes one table of a result file, or of several below each other: rows (configurations), roofs,
-kernels or devices. Flags are words, units are SI, what was not measured is empty (null in JSON).
+kernels or devices. Flags are words, units are SI, what was not measured is empty (null in JSON). Counts are whole
+numbers. The format is that of the output's name: .csv, .json, .md, .parquet, .xlsx.
 
-In CSV, a text that begins with = + - or @ has a ' in front, so that no spreadsheet takes it for a formula."""
+In CSV and .xlsx, a text that begins with = + - or @ has a ' in front, so that no spreadsheet takes it for a formula."""
 
 
 def all_rows(files):
@@ -58,27 +61,43 @@ def as_json(table):
     return json.dumps(lines, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def as_csv(table):
-    """A table of CSV without formulas: a program's command or a host's name could be one."""
+def safe(table):
+    """A table without formulas of a spreadsheet: a program's command or a host's name could be one."""
 
-    def safe(cell):
+    def text(cell):
         return re.sub(r"^(?=[=+@\t-])", "'", str(cell))
 
     texts = table.select_dtypes(exclude=["number", "datetime"])
-    return table.assign(**{name: texts[name].map(safe, na_action="ignore") for name in texts}).to_csv(index=False)
+    return table.assign(**{name: texts[name].map(text, na_action="ignore") for name in texts})
 
 
-FORMATS = {
-    "csv": as_csv,
+def whole(table, files):
+    """The table with counts as whole numbers, of which some may be missing."""
+    stored = {name: found.encoding.get("dtype", found.dtype) for data in files for name, found in data.items()}
+    prefix = "device_roof_" if "node_spread" in table else ""  # which the table of roofs leaves out
+    names = [name.removeprefix(prefix) for name, kind in stored.items() if kind.kind in "iu"]
+    counts = [name for name in names if name in table and table[name].dtype.kind in "fiu"]
+    return table.astype(dict.fromkeys(counts, "Int64"))
+
+
+# {word: the text of a table}, and of those that pandas writes itself {word: (how, its packages)}. The words are suffixes.
+TEXTS = {
+    "csv": lambda table: safe(table).to_csv(index=False),
     "json": as_json,
-    "markdown": markdown,
+    "md": markdown,
 }
+WRITERS = {
+    "parquet": (lambda table, path: table.to_parquet(path, index=False), "pyarrow (pip: pyarrow)"),
+    "xlsx": (lambda table, path: safe(table).to_excel(path, index=False), "python3-openpyxl (pip: openpyxl)"),
+}
+FORMATS = {"markdown": "md"}  # other names of words
 
 
 def add_options(parser):
     parser.add_argument("files", nargs="+", metavar="file", help="result file of roofsweep")
     parser.add_argument("-t", "--table", choices=TABLES, default="rows", help="which table (default: %(default)s)")
-    parser.add_argument("-f", "--format", choices=FORMATS, default="csv", help="default: %(default)s")
+    formats = [*TEXTS, *WRITERS, *FORMATS]
+    parser.add_argument("-f", "--format", choices=formats, help="default: that of the output's name, else csv")
     parser.add_argument("-w", "--where", nargs="+", metavar="TERM", help=selection.HELP)
     parser.add_argument("-c", "--columns", metavar="NAME,...", help="only these columns, in this order")
     parser.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
@@ -86,15 +105,29 @@ def add_options(parser):
 
 def run(options):
     build, needs = TABLES[options.table]
-    table = build([load(path, needs) for path in options.files])
-    table = selection.choose(table, options.where)
+    suffix = os.path.splitext(options.output or "table.csv")[1][1:].lower()
+    word = FORMATS.get(options.format, options.format or suffix)
+    if word not in TEXTS | WRITERS:
+        known = ", ".join(f".{name}" for name in TEXTS | WRITERS)
+        raise Refused(f"--output {options.output}: its name ends in none of {known}; --format says what it is")
+    if word in WRITERS and not options.output:
+        raise Refused(f"--format {word} needs --output FILE.{word}")
+    files = [load(path, needs) for path in options.files]
+    table = selection.choose(whole(build(files), files), options.where)
     if options.columns:
         names = [selection.column(table, name) for name in options.columns.split(",")]
         table = table[list(dict.fromkeys(names))]
-    text = FORMATS[options.format](table)
-    if options.output:
-        write(options.output, text)
+    if word in WRITERS:
+        writer, package = WRITERS[word]
+        try:
+            with writing(options.output):
+                # Each memory level of a roof's bytes_ratio has a column of its own.
+                writer(table.drop(columns="bytes_ratio", errors="ignore"), options.output)
+        except ImportError as missing:
+            raise Refused(f".{word} needs a package that is not there: install {package}") from missing
+    elif options.output:
+        write(options.output, TEXTS[word](table))
     else:
         with writing("standard output"):
-            sys.stdout.write(text)
+            sys.stdout.write(TEXTS[word](table))
     return 0

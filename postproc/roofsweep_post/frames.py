@@ -44,13 +44,12 @@ def flat(data, dimension):
     """The variables of one dimension, and of those with a second one a column for each named place:
     bytes_counted_dram."""
     columns = {}
-    for name in data.variables:
-        dims = data[name].dims
-        if dims == (dimension,):
-            columns[name] = data[name].values
-        elif len(dims) == 2 and dims[0] == dimension and dims[1] in data.indexes:
-            for place, word in enumerate(data.indexes[dims[1]]):
-                columns[f"{name}_{word}"] = data[name].values[:, place]
+    for name, found in data.variables.items():
+        if found.dims == (dimension,):
+            columns[name] = found.values
+        elif len(found.dims) == 2 and found.dims[0] == dimension and found.dims[1] in data.indexes:
+            for place, word in enumerate(data.indexes[found.dims[1]]):
+                columns[f"{name}_{word}"] = found.values[:, place]
     return pandas.DataFrame(columns)
 
 

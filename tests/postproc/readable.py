@@ -14,9 +14,8 @@ WITHOUT_UNIT = re.compile("number|^FLOPs|^waves|^blocks|^kernel, row|^device$|^r
 
 
 def corners(line):
-    """Points of a Line2D in pixels, those that are drawn."""
-    found = line.axes.transData.transform(np.column_stack([line.get_xdata(), line.get_ydata()]).astype(float))
-    return found[np.isfinite(found).all(axis=1)]
+    """Points of a Line2D in pixels; NaN parts two lines."""
+    return line.axes.transData.transform(np.column_stack([line.get_xdata(), line.get_ydata()]).astype(float))
 
 
 def symbols(axes):
@@ -24,7 +23,7 @@ def symbols(axes):
     scale = axes.figure.dpi / 72
     for line in axes.get_lines():
         if line.get_marker() not in ("None", "", None) and "|" in (line.get_gid() or ""):
-            yield from ((point, line.get_markersize() / 2 * scale) for point in corners(line))
+            yield from ((at, line.get_markersize() / 2 * scale) for at in corners(line) if np.isfinite(at).all())
     for found in axes.collections:
         if found.get_gid() == "kernel":
             yield axes.transData.transform(found.get_offsets())[0], np.sqrt(found.get_sizes()[0]) / 2 * scale
@@ -91,8 +90,9 @@ def check_lines(axes):
     for line in axes.get_lines():
         if line.get_linestyle() == "None" or line.get_gid() in (None, "leader"):
             continue
-        found = corners(line)
-        for start, end in pairwise(found):
+        for start, end in pairwise(corners(line)):
+            if not np.isfinite([start, end]).all():
+                continue
             path = np.linspace(start, end, max(2, int(np.hypot(*(end - start)) / 2)))
             for text in axes.texts:
                 if text.get_gid() == "label":

@@ -167,3 +167,32 @@ assert rows[0]["verify_error"] is None and rows[3]["start_time"].startswith("202
 ' || fail "JSON of a table"
 expect 0 script export golden.nc --format json --table roofs
 python 'import json; assert {"dram": 1.002} in [roof["bytes_ratio"] for roof in json.load(open("output"))]' || fail "JSON of roofs"
+# Counts are whole numbers in every format and in xarray, and missing ones are missing; the output's name says which
+# format it is. pandas writes some with packages of their own, which are named where they are not there.
+for suffix in json csv parquet xlsx; do
+    script export golden.nc --columns batch,launches --output "whole.$suffix" >output 2>&1 || says "install "
+done
+python '
+import json, os, pandas, sys
+import roofsweep_post as post
+for suffix in ("csv", "parquet", "xlsx"):
+    if os.path.exists(f"whole.{suffix}"):
+        own = getattr(pandas, {"xlsx": "read_excel"}.get(suffix, f"read_{suffix}"))(f"whole.{suffix}")
+        assert own.launches.astype("Int64").tolist() == [pandas.NA, pandas.NA, 2, 1] and own.batch.dtype.kind == "i", own
+assert ["2", "2", "16", "16"] == [line.split(",")[0] for line in open("whole.csv").read().split()[1:]]
+assert repr([row["launches"] for row in json.load(open("whole.json"))]) == "[None, None, 2, 1]"
+data = post.load("golden.nc")
+assert data.batch.dtype.kind == "i" and data.launches.isnull().sum() == 2, data.batch
+found = data.roofsweep.rows("precision=fp16")
+assert len(found) == 1 and found.equals(post.rows(data)[lambda table: table.precision == "fp16"].reset_index(drop=True))
+' || fail "counts that are no whole numbers, or another table of the accessor"
+refused "whole.text: its name ends in none of .csv, .json, .md, .parquet, .xlsx" export golden.nc -o whole.text
+# What the file says of its variables, also by the name of a manifest or of an older file.
+expect 0 script describe golden.nc
+row bytes_counted "config, memory_level" byte "traffic of one iteration"
+expect 0 script describe golden.nc status kernel bound
+says "words      measured = 0, skipped = 1, failed = 2"
+says "values     4; 3 different: measured (2), skipped (1), failed (1)"
+says "filter_height: parameter kernel"
+says "paper_bound: "
+refused "no variable 'tim_median'; did you mean time_median" describe golden.nc tim_median

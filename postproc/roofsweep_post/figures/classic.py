@@ -72,25 +72,6 @@ def limits(axes, scene, intensities, right=3.0):
     axes.set(xscale="log", yscale="log", xlim=(x.min() / 2.5, x.max() * right), ylim=(y.min() / 3, y.max() * 3.5))
 
 
-def draw_levels(axes, series, levels):
-    """One symbol for each level of each row, joined per row."""
-    for _, row in series.rows.iterrows():
-        known = [row[f"arithmetic_intensity_{level}"] for level in levels]
-        axes.plot(known, [row["performance"]] * len(known), color=series.colour, linewidth=0.4, zorder=2, gid="row")
-    for level, fill in zip(levels, LEVEL_FILLS):
-        axes.plot(
-            series.rows[f"arithmetic_intensity_{level}"],
-            series.rows["performance"],
-            color=series.colour,
-            marker=series.marker,
-            markeredgewidth=0.6,
-            linestyle="none",
-            zorder=3,
-            gid=f"{series.name}|{level}",
-            **style.FILLS[fill],
-        )
-
-
 def handles_of(scene, every):
     handles = marks.series_handles(scene, joined=not every)
     if every:
@@ -104,13 +85,24 @@ def handles_of(scene, every):
 
 
 def draw_at_levels(axes, labels, series, levels):
-    """A series at all memory levels, and the room that it takes."""
-    draw_levels(axes, series, levels)
-    for level in levels:
-        labels.add_points(series.rows[f"arithmetic_intensity_{level}"], series.rows["performance"])
-    for _, row in series.rows.iterrows():
-        known = [row[f"arithmetic_intensity_{level}"] for level in levels]
-        labels.add_line(sorted(known), [row["performance"]] * len(known))
+    """One symbol for each level of each row, joined per row, and the room that these take."""
+    names = [f"arithmetic_intensity_{level}" for level in levels]
+    joined = marks.segments(series.rows, names, ["performance"] * len(names))
+    axes.plot(*joined, color=series.colour, linewidth=0.4, zorder=2, gid="row")
+    labels.add_line(*joined)
+    for name, level, fill in zip(names, levels, LEVEL_FILLS):
+        axes.plot(
+            series.rows[name],
+            series.rows["performance"],
+            color=series.colour,
+            marker=series.marker,
+            markeredgewidth=0.6,
+            linestyle="none",
+            zorder=3,
+            gid=f"{series.name}|{level}",
+            **style.FILLS[fill],
+        )
+        labels.add_points(series.rows[name], series.rows["performance"])
 
 
 def draw_at_one(axes, labels, scene, series):

@@ -3,7 +3,7 @@
 import textwrap
 
 import numpy as np
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, NullLocator
 
 from ..texts import Refused, listed
 from . import style
@@ -113,7 +113,6 @@ def page(width, height, panels=1, share=False):
     down = panels // across
     figure, axes = style.plt.subplots(down, across, squeeze=False, sharey=share and across > 1, FigureClass=Page)
     figure.set_size_inches(inches, height * down)
-    figure.canvas.draw()
     return figure, list(axes.flat)
 
 
@@ -133,6 +132,9 @@ def draw_facets(module, facets, width, annotate):
         module.draw(figure, [axes], one, annotate, height)
         axes.set_title(one.title, fontsize=style.SMALL, pad=2)
         words = axes.get_xlabel(), axes.get_ylabel()
+    for axis in (axes.xaxis, axes.yaxis):  # which all facets share
+        if np.ptp(np.log10(axis.get_view_interval())) > LEAST_DECADES:
+            axis.set_minor_locator(NullLocator())  # of many decades they are dust in a small facet, and take seconds
     (handles, texts), figure.gathered = figure.gathered, None
     drawn = {one.place for one in facets}
     for (row, column), axes in np.ndenumerate(grid):
@@ -215,7 +217,6 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12,
         linespacing=1.25,
         gid="caption",
     )
-    figure.canvas.draw()
     return figure.dpi / 72
 
 

@@ -43,8 +43,9 @@ def distances(box, points):
 
 def dotted(start, end, step=2.0):
     """Points along a line, so close that no text fits between."""
-    count = int(np.clip(np.hypot(*np.subtract(end, start)) / step, 2, 5000))
-    return np.linspace(start, end, count)
+    way = np.subtract(end, start)
+    count = int(min(max(np.hypot(*way) / step, 2), 5000))
+    return start + np.arange(count)[:, None] / (count - 1) * way
 
 
 def name_of(text):
@@ -71,12 +72,11 @@ class Labels:
         self.symbols = np.vstack([self.symbols, at])
 
     def add_line(self, x, y):
-        at = self.pixels(x, y)
-        at = at[np.isfinite(at).all(axis=1)]
-        low, high = self.axes.bbox.min - 2, self.axes.bbox.max + 2
-        for start, end in pairwise(at):
-            found = dotted(start, end)
-            self.dots = np.vstack([self.dots, found[((found > low) & (found < high)).all(axis=1)]])
+        """x, y: NaN parts two lines."""
+        ends = [pair for pair in pairwise(self.pixels(x, y)) if np.isfinite(pair).all()]
+        found = np.vstack([np.empty((0, 2)), *(dotted(*pair) for pair in ends)])
+        within = ((found > self.axes.bbox.min - 2) & (found < self.axes.bbox.max + 2)).all(axis=1)
+        self.dots = np.vstack([self.dots, found[within]])
 
     def add_text(self, text):
         box = text.get_window_extent(self.renderer)

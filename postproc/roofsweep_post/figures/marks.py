@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.transforms import Affine2D
 
 from . import style
 from .labels import Labels
@@ -13,6 +15,7 @@ from .labels import Labels
 SHARED = 4  # points: so close are symbols that share a label
 BOXES = "A box of launch overhead has the colour of its series, or is grey if series share it"
 CEILING = 2.2  # points, of the symbol of a ceiling: it is the series' own, small
+HEAD = np.array([[0.0, 0.0], [-2.0, 1.0], [-2.0, -1.0]])  # points, of an arrow to the right
 ALL_LABELLED = 16  # points of a figure; of more, the ends of each series are labelled
 
 
@@ -66,24 +69,27 @@ def arrows(axes, scene, series, x, y, least=14):
         return
     at = axes.transData.transform(series.rows[[x, y]].to_numpy(float))
     symbols = axes.transData.transform(np.vstack([other.rows[[x, y]].to_numpy(float) for other in scene.series]))
-    scale = axes.figure.dpi / 72
-    for (start, end), ends in zip(pairwise(at), pairwise(series.rows.index)):
+    scale, heads, tips = axes.figure.dpi / 72, [], []
+    for start, end in pairwise(at):
         if not np.isfinite([start, end]).all() or np.hypot(*(end - start)) < least * scale:
             continue
         part = clear_of(symbols, start, end, scale)
         if part is None:
             continue
-        middle = start + (end - start) * part
-        tail = start + (end - start) * (part - 0.05)
-        from_, to = axes.transData.inverted().transform([tail, middle])
-        axes.annotate(
-            "",
-            to,
-            from_,
-            gid=f"{series.name}|{ends}",
-            arrowprops={"arrowstyle": "-|>", "color": series.colour, "linewidth": 0.4, "mutation_scale": 5},
-            zorder=2.8,
-        )
+        (x_way, y_way) = (end - start) / np.hypot(*(end - start))
+        heads.append(HEAD @ [[x_way, y_way], [-y_way, x_way]])
+        tips.append(axes.transData.inverted().transform(start + (end - start) * part))
+    if heads:  # all of a series at once: an annotation each would take longer than all else of the figure
+        found = PolyCollection(heads, offsets=tips, offset_transform=axes.transData, color=series.colour, zorder=2.8)
+        found.set_transform(Affine2D().scale(1 / 72) + axes.figure.dpi_scale_trans)
+        found.set(linewidth=0.4, gid=f"{series.name}|direction")
+        axes.add_collection(found, autolim=False)
+
+
+def segments(rows, x, y):
+    """One line of many parts: of each row from its first to its last place. x, y: the columns of these."""
+    gap = np.full((len(rows), 1), np.nan)
+    return [np.hstack([rows[names].to_numpy(float), gap]).ravel() for names in (x, y)]
 
 
 def value_text(value):

@@ -120,10 +120,9 @@ def draw_losses(axes, labels, scene, series):
     marks.points(axes, series, *PLACES[1], fill="closed")
     marks.arrows(axes, scene, series, *PLACES[1])
     how = {"color": series.colour, "linewidth": 0.4, "linestyle": (0, (1, 1.5)), "zorder": 2, "gid": "loss"}
-    for _, row in series.rows.iterrows():
-        ends = row[["bandwidth_floor", "bandwidth_plane"]], row[["compute_floor", "compute_plane"]]
-        axes.plot(*ends, **how)
-        labels.add_line(*(end.to_numpy(float) for end in ends))
+    found = marks.segments(series.rows, ["bandwidth_floor", "bandwidth_plane"], ["compute_floor", "compute_plane"])
+    axes.plot(*found, **how)
+    labels.add_line(*found)
 
 
 def time_handles(scene, complexity):

@@ -1,0 +1,82 @@
+"""The command `describe`: what a file holds, from its own attributes."""
+
+import numpy as np
+
+from . import selection
+from .dataset import OLD_NAMES, check_version, opened, read
+from .texts import Refused, plain, say, table
+
+HELP = "the variables of a file, and what each of them means"
+DESCRIPTION = """Lists the variables of a result file with unit and meaning, or explains some of them: what the file says of
+each, how many values are missing, and between which values the others are."""
+FLAGS = ("flag_values", "flag_masks")
+
+
+def add_options(parser):
+    parser.add_argument("file", help="result file of roofsweep")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="variable of the file (default: all, a line each)")
+
+
+def words(attributes):
+    """{value: word} of a flag."""
+    values = next((np.atleast_1d(attributes[name]) for name in FLAGS if name in attributes), [])
+    return dict(zip(map(int, values), str(attributes.get("flag_meanings", "")).split()))
+
+
+def counted(values, flags):
+    """Of the values of a variable: each word, or how many there are and between which."""
+    known = values[np.array([value == value and value != "" for value in values.ravel()]).reshape(values.shape)]
+    missing = f"{values.size - known.size} of {values.size} missing" if known.size < values.size else f"{values.size}"
+    if not known.size:
+        return "all missing"
+    if flags or values.dtype.kind in "OUS":
+        found, counts = np.unique(known.astype(str if values.dtype.kind in "OUS" else int), return_counts=True)
+        order = np.argsort(-counts, kind="stable")[:8]
+        named = [f"{flags.get(found[at], found[at])} ({counts[at]})" for at in order]
+        return f"{missing}; {len(found)} different: {', '.join(named)}" + ", ..." * (len(found) > len(named))
+    ends = [f"{end:g}" if values.dtype.kind in "iuf" else str(end)[:19] for end in (known.min(), known.max())]
+    return f"{missing}; from {ends[0]} to {ends[1]}"
+
+
+def explained(name, variable):
+    """All that is known of a variable, as lines."""
+    attributes = {**variable.encoding, **variable.attrs}
+    flags = words(attributes)
+    facts = {
+        "unit": attributes.get("units", ""),
+        "dimensions": ", ".join(variable.dims),
+        "type": "text" if variable.dtype.kind in "OUS" else "flag" if flags else str(np.dtype(attributes.get("dtype", "O"))),
+        "words": ", ".join(f"{word} = {value}" for value, word in flags.items()),
+        "values": counted(variable.values, flags if "flag_masks" not in attributes else {}),
+        "source": variable.attrs.get("source", ""),
+        "comment": attributes.get("comment", ""),
+    }
+    lines = [f"{name}: {attributes.get('long_name', 'no long_name')}"]
+    return "\n".join(map(plain, [*lines, *(f"  {key:10} {text}" for key, text in facts.items() if text)]))
+
+
+def run(options):
+    with opened(options.file) as raw:
+        check_version(raw.attrs, options.file)
+        found, faults = read(raw)
+    for name, why in faults.items():
+        say(f"{options.file}: {name}: {why}")
+    lines = []
+    for name in options.names:
+        # The file's own names; an old one in a new file, a new one in an old file, or a manifest's word.
+        other = {"kernel": "filter_height", **OLD_NAMES, **{new: old for old, new in OLD_NAMES.items()}}
+        own = next((word for word in (name, f"requested_{name}", other.get(name)) if word in found), None)
+        if own is None:
+            raise Refused(f"{options.file}: no variable '{name}'; {selection.hint(name, sorted(found))}")
+        lines.append(explained(own, found[own]))
+    if options.names:
+        print("\n\n".join(lines))
+        return 0
+    rows = [
+        [plain(name), plain(", ".join(own.dims)), plain(own.attrs.get("units", "")).split(" since")[0],
+         plain(own.attrs.get("long_name", ""))]
+        for name, own in sorted(found.items(), key=lambda item: item[1].dims)
+    ]  # fmt: skip
+    head = ["variable", "dimensions", "unit", "what it is"]
+    print(table(head, rows, left=head), end="")
+    return 0
