@@ -54,8 +54,8 @@ cat sweep.ini >slow.ini
 begin opening sweep.ini
 wait_until "$job" opening.log stopped "$job"
 kill -USR1 "$job"
-ended "$job" opening 5 25 "opening the devices: no answer from rank 1 on $host; the sweep ends"
-ended "$nowhere" nowhere 1 40 "reading manifest and journal: no answer from rank 1 on $host; the sweep ends"
+ended "$job" opening 5 60 "opening the devices: no answer from rank 1 on $host; the sweep ends"
+ended "$nowhere" nowhere 1 60 "reading manifest and journal: no answer from rank 1 on $host; the sweep ends"
 ended "$end" end 0 90 "ending MPI: MPI does not come back within 30 s, a rank has stopped: rank 1, process"
 complete end.nc 4
 ended "$binding" binding 1 90 "dividing the cores: MPI does not come back within 60 s, a rank has stopped: rank 1, process"

@@ -174,6 +174,7 @@ static bool run_within(struct running *running, struct countdown *time)
             return false;
         step(running, time->left);
     }
+    countdown_over(time); /* the job may have been suspended during the last wait */
     return true;
 }
 
