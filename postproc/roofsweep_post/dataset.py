@@ -14,7 +14,7 @@ BACK_ENDS = ["netCDF4", "h5netcdf"]
 # A file that has none of these is none of ours.
 OWN = {"config_hash", "device_roof_name"}
 # Dimensions whose places have names, in the variable of the same name, and the names that tables ask for.
-COORDINATES = {"memory_level": ["dram", "l2"], "number_format": []}
+COORDINATES = {"memory_level": ["dram", "l2"], "number_format": [], "health": []}
 # Names of files before format 3, of dimensions and of variables.
 OLD_DIMENSIONS = {"precision": "number_format"}
 OLD_NAMES = {
@@ -59,11 +59,13 @@ KNOWN = {
     ("kernel", "memory_level"): {"number": "kernel_bytes_counted"},
     ("device",): {
         "text": "device_key device_kind device_hostname device_uuid device_model device_pci_id device_driver_version "
-        "device_library_version device_counters device_roofs_reused",
+        "device_library_version device_counters device_roofs_reused device_firmware device_operating_system",
+        "flag": "device_ecc",
         "number": "device_launch_overhead device_multiprocessors device_multiprocessor_threads device_power_limit",
     },
     ("device", "memory_level"): {"number": "device_cache device_peak_bandwidth"},
     ("device", "number_format"): {"number": "device_peak_vector device_peak_tensor"},
+    ("device", "health"): {"number": "device_health_start device_health_end"},
     ("device_roof",): {
         "text": "device_roof_name device_roof_setting",
         "flag": "device_roof_condition device_roof_verdict device_roof_settled",
@@ -76,6 +78,7 @@ KNOWN = {
     ("device_roof", "memory_level"): {"number": "device_roof_bytes_ratio"},
     ("memory_level",): {"text": "memory_level"},
     ("number_format",): {"text": "number_format"},
+    ("health",): {"text": "health"},
 }
 SHAPES = {
     name: (dims, kind) for dims, kinds in KNOWN.items() for kind, names in kinds.items() for name in names.split()

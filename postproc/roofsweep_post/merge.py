@@ -36,12 +36,12 @@ NEEDED = [
     *("config_hash", "configuration", "label", "status", "start_time", "wall_time", "config_device", "kernel_config"),
     *("device_key", "device_kind", "device_hostname", "device_uuid", "device_model", "device_roof_device"),
     *("device_roof_name", "device_roof_condition", "device_roof_bandwidth", "device_roof_performance"),
-    *("device_roof_time", *COORDINATES),
+    *("device_roof_time", "memory_level", "number_format"),
 ]
 # Variables that are in memory of all rows, beside those of devices and roofs.
 ROW_COLUMNS = ["config_hash", "configuration", "label", "status", "start_time", "wall_time", "config_device", "uuid"]
 # Of a device, what depends on the job; of a roof, what depends on other devices.
-OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused"}
+OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused", "device_health_end"}
 OF_OTHERS = {"device_roof_device"}
 OLDEST = 2  # format
 OLD_ATTRIBUTES = ("coverage_content_type", "coordinates")
@@ -148,7 +148,7 @@ class Source:
         self.check_kind(data)
         self.lengths = {OLD_DIMENSIONS.get(name, name): len(found) for name, found in data.dimensions.items()}
         self.sessions = self.read_sessions()
-        self.names = {dim: list(self.column(dim)) for dim in COORDINATES}
+        self.names = {dim: list(self.column(dim)) if dim in self.variables else [] for dim in COORDINATES}
         self.rows = {name: self.column(name) for name in ROW_COLUMNS if name in self.variables}
         words = dict(enumerate(self.variables["status"].words))
         self.status = [words.get(value, INVALID) for value in self.rows["status"]]
@@ -562,7 +562,7 @@ def merge(sources, path, newest):
         "kernel": max(len(kernels), 1),
         "device": max(len(chosen), 1),
         "device_roof": max(len(roofs), 1),
-        **{dim: len(names) for dim, names in layout.names.items()},
+        **{dim: len(names) for dim, names in layout.names.items() if names},
         "sample": max(map(sample_length, sources, stay)),
     }
     layout.keep_known(lengths)
@@ -579,7 +579,7 @@ def merge(sources, path, newest):
     with published(path) as draft, netcdf().Dataset(draft, "w") as output:
         output.setncatts(attributes(sources, chosen, rows))
         define(output, layout, lengths)
-        for dim in COORDINATES:
+        for dim in lengths.keys() & layout.names.keys():
             output.variables[dim][:] = np.array(layout.names[dim], dtype=object)
         for dim, (places, new) in parts.items():
             places = np.array(places, dtype=np.int64).reshape(-1, 2)

@@ -35,6 +35,11 @@ const struct field device_fields[] = {
     D(driver_version, FIELD_TEXT, "1", "driver version"),
     D(runtime_version, FIELD_TEXT, "1", "runtime version", JSON_ONLY),
     D(library_version, FIELD_TEXT, "1", "version of the workload library"),
+    D(firmware, FIELD_TEXT, "1", "versions of the device's firmware"),
+    D(operating_system, FIELD_TEXT, "1", "operating system and its version"),
+    D(health_start, FIELD_HEALTH, "1", "health when the device was opened"),
+    D(health_end, FIELD_HEALTH, "1", "health after the last row",
+      .comment = "missing where the job was killed, or ended while the device was measuring"),
     D(peak_bandwidth, FIELD_LEVELS, "byte s-1", "bandwidth roof: best measured",
       .origin = FIELD_DERIVED,
       .comment = "read and written bytes together; best of its roofs at the level"),
@@ -156,6 +161,14 @@ static double time_of(const struct device *device, enum roof_id id)
 bool device_is_open(const struct device *device)
 {
     return device->uuid[0] != '\0';
+}
+
+bool device_tells_health(const struct device *device)
+{
+    bool known = false;
+    for (int i = 0; i < HEALTH_COUNT; ++i)
+        known |= !isnan(device->health_start[i]) || !isnan(device->health_end[i]);
+    return known;
 }
 
 bool device_same(const struct device *a, const struct device *b)

@@ -34,6 +34,10 @@ struct device {
     struct outcome counters; /* enum counted, and "WHY; WHAT TO DO"; missing if nobody asked */
     int64_t count_together; /* rows whose counters its worker reads together, at most; missing: 1 */
     char driver_version[32], runtime_version[32], library_version[64];
+    char firmware[128];         /* "VBIOS 96.00.74.00.1A, InfoROM G520.0200.00.05" */
+    char operating_system[128]; /* "Linux 6.1.0-30-amd64" */
+    /* By enum health. At the end: missing unless the job asked once more. */
+    double health_start[HEALTH_COUNT], health_end[HEALTH_COUNT];
     /* The roofs that the model uses, set by device_set_peaks; missing where none was measured. */
     double peak_bandwidth[LEVEL_COUNT];                                /* byte s-1 */
     double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* s-1 */
@@ -62,6 +66,8 @@ extern const struct field device_fields[];
 void device_init(struct device *device);
 /* False of a device that its rank could not open: it has no UUID. */
 bool device_is_open(const struct device *device);
+/* Some of its health is known. */
+bool device_tells_health(const struct device *device);
 /* One device, perhaps as two jobs saw it: by kind, host and UUID. False of those without one. */
 bool device_same(const struct device *a, const struct device *b);
 /* The device's roof of the same kind and condition as this one; NULL if there is none. */

@@ -15,14 +15,22 @@ static const void *const_member(const struct field *field, const void *structure
     return (const char *)structure + field->offset;
 }
 
+const char *const health_name[HEALTH_COUNT] = {
+#define ROW(of, name) name,
+    HEALTH_LIST(ROW)
+#undef ROW
+};
+
 size_t field_elements(const struct field *field)
 {
-    return field->type == FIELD_LEVELS ? LEVEL_COUNT : PRECISION_COUNT;
+    return field->size / sizeof(double);
 }
 
 const char *field_element_name(const struct field *field, size_t i)
 {
-    return field->type == FIELD_LEVELS ? memory_level_name[i] : precision_info[i].name;
+    return field->type == FIELD_LEVELS   ? memory_level_name[i]
+           : field->type == FIELD_HEALTH ? health_name[i]
+                                         : precision_info[i].name;
 }
 
 const char *word_text(const struct word *word, word_of *words)
@@ -149,6 +157,7 @@ static json_t *encode_value(const struct field *field, const void *at)
         return encode_outcome(field, at);
     case FIELD_LEVELS:
     case FIELD_PRECISIONS:
+    case FIELD_HEALTH:
     default:
         return encode_elements(field, at);
     }
@@ -226,6 +235,7 @@ static bool decode_value(const struct field *field, const json_t *value, void *a
         return json_is_string(value) && outcome_parse(json_string_value(value), field->flags, at);
     case FIELD_LEVELS:
     case FIELD_PRECISIONS:
+    case FIELD_HEALTH:
     default:
         return decode_elements(field, value, at);
     }
@@ -267,7 +277,7 @@ static enum status check_value(const struct field *field, const void *at, struct
     if (field->type == FIELD_INTEGER)
         return check_integer(field, *(const int64_t *)at, error);
     if (field->type != FIELD_DOUBLE && field->type != FIELD_LEVELS &&
-        field->type != FIELD_PRECISIONS)
+        field->type != FIELD_PRECISIONS && field->type != FIELD_HEALTH)
         return STATUS_OK;
     for (size_t i = 0; i < field->size / sizeof(double) && status == STATUS_OK; ++i)
         status = field_check_number(field->name, ((const double *)at)[i], field->maximum, error);

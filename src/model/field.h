@@ -26,11 +26,50 @@ enum field_type {
     FIELD_DOUBLE,     /* double */
     FIELD_LEVELS,     /* double[LEVEL_COUNT], in JSON an object by memory level name */
     FIELD_PRECISIONS, /* double[PRECISION_COUNT], in JSON an object by precision name */
+    FIELD_HEALTH,     /* double[HEALTH_COUNT], in JSON an object by health name */
     FIELD_FLAG,       /* int64_t, index into flags */
     FIELD_OUTCOME,    /* struct outcome, whose words are the flags; in JSON and NetCDF its text */
     FIELD_WORD,       /* struct word, in JSON and NetCDF a text */
     FIELD_SAMPLES     /* double[], of the file alone: as many as its longest row has */
 };
+
+/* What a driver tells of the health of a device, by the names of the file. */
+#define HEALTH_LIST(ROW)                                                                           \
+    ROW(ECC_CORRECTED, "ecc_corrected")                                                            \
+    ROW(ECC_UNCORRECTED, "ecc_uncorrected")                                                        \
+    ROW(ECC_CORRECTED_EVER, "ecc_corrected_ever")                                                  \
+    ROW(ECC_UNCORRECTED_EVER, "ecc_uncorrected_ever")                                              \
+    ROW(REMAPPED_CORRECTED, "rows_remapped_corrected")                                             \
+    ROW(REMAPPED_UNCORRECTED, "rows_remapped_uncorrected")                                         \
+    ROW(REMAP_PENDING, "remap_pending")                                                            \
+    ROW(REMAP_FAILED, "remap_failed")                                                              \
+    ROW(BANKS_WITHOUT_SPARES, "banks_without_spares")                                              \
+    ROW(RETIRED_CORRECTED, "pages_retired_corrected")                                              \
+    ROW(RETIRED_UNCORRECTED, "pages_retired_uncorrected")                                          \
+    ROW(RETIRE_PENDING, "retirement_pending")                                                      \
+    ROW(PCIE_GENERATION, "pcie_generation")                                                        \
+    ROW(PCIE_GENERATION_MAX, "pcie_generation_max")                                                \
+    ROW(PCIE_WIDTH, "pcie_width")                                                                  \
+    ROW(PCIE_WIDTH_MAX, "pcie_width_max")                                                          \
+    ROW(PCIE_REPLAYS, "pcie_replays")                                                              \
+    ROW(NVLINKS_ACTIVE, "nvlinks_active")                                                          \
+    ROW(NVLINK_ERRORS, "nvlink_errors")                                                            \
+    ROW(THROTTLED_BY_POWER, "throttled_by_power_s")                                                \
+    ROW(THROTTLED_BY_HEAT, "throttled_by_heat_s")                                                  \
+    ROW(THROTTLED_BY_BOARD, "throttled_by_board_s")                                                \
+    ROW(THROTTLED_BY_RELIABILITY, "throttled_by_reliability_s")                                    \
+    ROW(POWER_CAP, "power_cap_W")                                                                  \
+    ROW(POWER_CAP_DEFAULT, "power_cap_default_W")                                                  \
+    ROW(PERSISTENCE, "persistence_mode")                                                           \
+    ROW(COMPUTE_MODE, "compute_mode")                                                              \
+    ROW(MEMORY_TEMPERATURE, "memory_temperature_K")
+
+enum health {
+#define ROW(of, name) HEALTH_##of,
+    HEALTH_LIST(ROW) HEALTH_COUNT
+#undef ROW
+};
+extern const char *const health_name[HEALTH_COUNT];
 
 /* A word out of a table, by its index. One that the table lacks, because another version of the
  * program wrote it, is kept as text. */
@@ -121,7 +160,7 @@ struct field {
         FIELD_AT(structure, member, __VA_ARGS__)                                                   \
     }
 
-/* The names of the elements of a FIELD_LEVELS or FIELD_PRECISIONS, and how many there are. */
+/* Of a field of several numbers: their names, and how many there are. */
 size_t field_elements(const struct field *field);
 const char *field_element_name(const struct field *field, size_t i);
 

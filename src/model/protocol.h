@@ -21,7 +21,8 @@
  *                                                        {"reply":"timed","configuration":"conv2d
  *                                                        ..."}
  *   {"op":"count"}                                    -> {"reply":"record","record":{...}}
- * Describe opens the device and, unless "counters" is "off", tries its counters. Tune finds the
+ * Describe opens the device and, unless "counters" is "off", tries its counters. Asked again, it
+ * tells the device's health of that moment as health_end. Tune finds the
  * fastest way to do each roof. Of `ways`, which other devices of the same model have found, it
  * tries only those that are as fast here. Those of `later` are left to another tune, which keeps
  * what this one found, and proves all. Roof then measures, beginning at `start` (s since the epoch;

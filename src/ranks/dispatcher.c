@@ -475,6 +475,8 @@ static void take_device(struct dispatcher *dispatcher, const struct message *mes
     }
     act(dispatcher, (struct dispatcher_action){
                         .kind = ACTION_STORE_DEVICE, .rank = message->from, .json = object});
+    if (message->kind == MESSAGE_HEALTH)
+        return;
     log_print(dispatcher->log, LOG_DEBUG, "rank %d has measured its roofs", message->from);
     dispatcher->ranks[message->from].state = RANK_IDLE;
 }
@@ -745,6 +747,7 @@ void dispatcher_message(struct dispatcher *dispatcher, const struct message *mes
 {
     switch (message->kind) {
     case MESSAGE_DEVICE:
+    case MESSAGE_HEALTH:
         take_device(dispatcher, message);
         break;
     case MESSAGE_RECORD:

@@ -13,6 +13,8 @@ static const int tries_most = 3;
 /* No worker is started for that later than so many open_timeouts after the first one, and each gets
  * one open_timeout for each of its two requests. */
 static const double tries_span = 1.5, requests_of_try = 2;
+/* s, less than rank 0 waits for a rank's last word: what the driver may take for it. */
+static const double health_timeout = 4;
 static const char unexpected_reply[] = "the worker's answer is about something else";
 
 enum stage {
@@ -21,6 +23,7 @@ enum stage {
     STAGE_MEASURING, /* the worker measures a configuration */
     STAGE_COUNTING,  /* the worker counts the rows that wait */
     STAGE_LOST,      /* no device any more, or a signal ended its worker; waits for the end */
+    STAGE_ENDING,    /* the worker is asked for the health of its device */
     STAGE_STOPPED
 };
 
@@ -637,6 +640,40 @@ static void take_counted(struct executor *executor, const char *line)
     reply_clear(&reply);
 }
 
+/* ---- the end ---- */
+
+/* The worker's answer to the last request; NULL: there is none. */
+static void finish(struct executor *executor, const char *line)
+{
+    const struct request describe = describe_again(executor);
+    struct device *device = &executor->device;
+    struct reply reply;
+    struct error unheard;
+    reply_init(&reply);
+    if (line &&
+        read_reply(executor, &describe, REPLY_DEVICE, line, &reply, &unheard) == STATUS_OK) {
+        memcpy(device->health_end, reply.device.health_end, sizeof device->health_end);
+        send_json(executor, MESSAGE_HEALTH, device_encode(device));
+    }
+    reply_clear(&reply);
+    stop_worker(executor);
+    executor->stage = STAGE_STOPPED;
+    send_message(executor, MESSAGE_FINISHED, "");
+}
+
+/* Only a worker that waits answers at once. */
+static void begin_end(struct executor *executor)
+{
+    const struct request describe = describe_again(executor);
+    if (executor->stage != STAGE_IDLE || !executor->worker ||
+        !device_tells_health(&executor->device)) {
+        finish(executor, NULL);
+        return;
+    }
+    executor->stage = STAGE_ENDING;
+    send_request(executor, &describe, health_timeout);
+}
+
 /* ---- what happens ---- */
 
 /* The worker's line; NULL: it is lost, and why. */
@@ -650,6 +687,8 @@ static void take_event(struct executor *executor, const char *line, const char *
         take_counted(executor, line);
     } else if (executor->stage == STAGE_COUNTING) {
         count_failed(executor, why);
+    } else if (executor->stage == STAGE_ENDING) {
+        finish(executor, line);
     } else { /* nobody asked: the next work starts a new worker */
         stop_worker(executor);
         give_back(executor);
@@ -706,9 +745,7 @@ static void take_work(struct executor *executor, const char *text)
 void executor_handle(struct executor *executor, const struct message *message)
 {
     if (message->kind == MESSAGE_STOP) {
-        stop_worker(executor);
-        executor->stage = STAGE_STOPPED;
-        send_message(executor, MESSAGE_FINISHED, "");
+        begin_end(executor);
     } else if (message->kind == MESSAGE_MEASURE) {
         take_work(executor, message->text);
     } else if (executor->stage == STAGE_IDLE &&

@@ -16,6 +16,7 @@ enum message_kind {
     MESSAGE_SIGNAL,      /* to rank 0: a signal arrived, or has ended what the sender measured */
     MESSAGE_STOP,        /* from rank 0: stop, whatever you do */
     MESSAGE_ECHO,        /* to rank 0, which sends it back: is it there? */
+    MESSAGE_HEALTH,      /* to rank 0: device JSON again, with its health at the end */
     MESSAGE_FINISHED     /* to rank 0: the sender's last message */
 };
 

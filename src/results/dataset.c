@@ -12,7 +12,8 @@
 enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536, CACHED = 2, SLOTS = 7 };
 
 static const char *const dimension_name[DIM_COUNT] = {
-    "config", "kernel", "device", "device_roof", "number_format", "memory_level", "sample"};
+    "config",        "kernel",       "device", "device_roof",
+    "number_format", "memory_level", "sample", "health"};
 
 bool dataset_failed(const struct dataset *set)
 {
@@ -44,6 +45,8 @@ void dataset_create(struct dataset *set, const char *path)
     dataset_check(set, "start of file", code);
     for (int i = 0; i < DIM_COUNT && !dataset_failed(set); ++i) {
         size_t length = i == DIM_CONFIG ? NC_UNLIMITED : set->lengths[i];
+        if (i != DIM_CONFIG && length == 0)
+            continue;
         dataset_check(set, dimension_name[i],
                       nc_def_dim(set->id, dimension_name[i], length, &set->dimensions[i]));
     }
@@ -130,6 +133,7 @@ static nc_type type_of(enum field_type type)
         [FIELD_TEXT] = NC_STRING,    [FIELD_INTEGER] = NC_INT64,     [FIELD_DOUBLE] = NC_DOUBLE,
         [FIELD_LEVELS] = NC_DOUBLE,  [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
         [FIELD_OUTCOME] = NC_STRING, [FIELD_WORD] = NC_STRING,       [FIELD_SAMPLES] = NC_DOUBLE,
+        [FIELD_HEALTH] = NC_DOUBLE,
     };
     return types[type];
 }
@@ -139,6 +143,7 @@ static enum dimension inner_of(enum field_type type)
     return type == FIELD_LEVELS       ? DIM_LEVEL
            : type == FIELD_PRECISIONS ? DIM_FORMAT
            : type == FIELD_SAMPLES    ? DIM_SAMPLE
+           : type == FIELD_HEALTH     ? DIM_HEALTH
                                       : DIM_NONE;
 }
 
@@ -261,7 +266,8 @@ static int variable_define(struct dataset *set, const char *name, const struct f
 void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
                           enum dimension dimension, int group)
 {
-    if (dataset_failed(set) || field->presence == PRESENT_NEVER)
+    if (dataset_failed(set) || field->presence == PRESENT_NEVER ||
+        (dimension != DIM_CONFIG && set->lengths[dimension] == 0))
         return;
     struct column column = {*field, -1, group};
     struct column *grown = array_grow(set->columns, set->column_count, sizeof *grown);

@@ -23,6 +23,7 @@ enum dimension {
     DIM_FORMAT,
     DIM_LEVEL,
     DIM_SAMPLE,
+    DIM_HEALTH,
     DIM_COUNT,
     DIM_NONE = DIM_COUNT
 };
@@ -35,7 +36,7 @@ struct column {
 };
 
 struct dataset {
-    size_t lengths[DIM_COUNT]; /* at least 1, but for DIM_CONFIG; the caller sets them */
+    size_t lengths[DIM_COUNT]; /* 0: there is none, but of DIM_CONFIG; the caller sets them */
     json_t *found;             /* the caller's: names of variables that have a value */
     bool open;
     int id;

@@ -33,6 +33,15 @@
     }
 static const struct field format_fields[] = TEXT("number_format", "number format");
 static const struct field level_fields[] = TEXT("memory_level", "memory level, from far to near");
+static const struct field health_fields[] = {
+    {.name = "health",
+     .type = FIELD_TEXT,
+     .long_name = "what the driver tells of a device's health",
+     ALWAYS,
+     .comment =
+         "a name ends with its unit; counts and times are since the driver was loaded, those "
+         "called ever, and of remapped and retired memory, since the device was made"},
+    {0}};
 static const struct field sample_fields[] = {
     {.name = "time_sample",
      .type = FIELD_SAMPLES,
@@ -58,6 +67,7 @@ static const struct field row_device_fields[] = {
 enum group {
     FORMATS,
     LEVELS,
+    HEALTH,
     RECORDS,
     SAMPLES,
     WORKLOADS,
@@ -82,6 +92,7 @@ static const struct {
 } groups[GROUPS] = {
     [FORMATS] = {format_fields, "", DIM_FORMAT},
     [LEVELS] = {level_fields, "", DIM_LEVEL},
+    [HEALTH] = {health_fields, "", DIM_HEALTH},
     [RECORDS] = {record_fields, "", DIM_CONFIG},
     [SAMPLES] = {sample_fields, "", DIM_CONFIG},
     [WORKLOADS] = {workload_fields, "", DIM_CONFIG},
@@ -287,8 +298,11 @@ static void lengths_set(struct writer *w)
             samples = w->results->rows[i].samples;
     }
     w->set.lengths[DIM_CONFIG] = w->results->row_count;
-    for (size_t i = 0; i < w->results->device_count; ++i)
+    for (size_t i = 0; i < w->results->device_count; ++i) {
         w->roofs += (size_t)w->results->devices[i].roof_count;
+        if (device_tells_health(&w->results->devices[i]))
+            w->set.lengths[DIM_HEALTH] = HEALTH_COUNT;
+    }
     /* A dimension of length 0 would be an unlimited one. */
     w->set.lengths[DIM_KERNEL] = w->kernels ? w->kernels : 1;
     w->set.lengths[DIM_DEVICE] = w->results->device_count ? w->results->device_count : 1;
@@ -320,6 +334,8 @@ static void names_put(struct writer *w)
         put_one(w, FORMATS, i, precision_info[i].name);
     for (size_t i = 0; i < LEVEL_COUNT; ++i)
         put_one(w, LEVELS, i, memory_level_name[i]);
+    for (size_t i = 0; i < w->set.lengths[DIM_HEALTH]; ++i)
+        put_one(w, HEALTH, i, health_name[i]);
 }
 
 /* Those of a device, from `row` on. */

@@ -63,6 +63,9 @@ struct device_ops {
                         struct error *error);
     void (*close)(struct device_state *state); /* takes NULL */
 
+    /* Its health now, by enum health; what is not known is missing. NULL: nothing is. */
+    void (*health)(struct device_state *state, double health[HEALTH_COUNT]);
+
     /* Finds out, once, whether there are hardware counters: sets counters of *device, which also
      * says why not: that is STATUS_OK. NULL: the device has none. */
     enum status (*try_counters)(struct device_state *state, struct device *device,

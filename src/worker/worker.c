@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -34,8 +35,16 @@ static enum status worker_open(struct worker *worker, int64_t index, struct erro
 {
     if (worker->state)
         return STATUS_OK;
-    device_init(&worker->device);
-    return worker->ops->open((int)index, &worker->state, &worker->device, error);
+    struct device *device = &worker->device;
+    struct utsname system;
+    device_init(device);
+    TRY(worker->ops->open((int)index, &worker->state, device, error));
+    if (uname(&system) == 0)
+        snprintf(device->operating_system, sizeof device->operating_system, "%.40s %.80s",
+                 system.sysname, system.release);
+    if (worker->ops->health)
+        worker->ops->health(worker->state, device->health_start);
+    return STATUS_OK;
 }
 
 static enum status try_counters(struct worker *worker, struct error *error)
@@ -147,9 +156,12 @@ static void hold_roof(struct worker *worker)
 static enum status answer_device(struct worker *worker, const struct request *request,
                                  struct reply *reply, struct error *error)
 {
+    const bool again = worker->state && request->op == REQUEST_DESCRIBE;
     enum status status = worker_open(worker, request->index, error);
-    if (status == STATUS_OK && request->op == REQUEST_DESCRIBE &&
-        request->measure.counters != COUNTERS_OFF)
+    if (again && worker->ops->health)
+        worker->ops->health(worker->state, worker->device.health_end);
+    else if (status == STATUS_OK && request->op == REQUEST_DESCRIBE &&
+             request->measure.counters != COUNTERS_OFF)
         status = try_counters(worker, error);
     if (status == STATUS_OK && request->op == REQUEST_ROOFS)
         status = measure_roofs(worker, request, error);

@@ -66,6 +66,11 @@ static struct device gpu_device(void)
     strcpy(d.driver_version, "580.0");
     strcpy(d.runtime_version, "13.0");
     strcpy(d.library_version, "cuDNN 9.0.0");
+    strcpy(d.firmware, "VBIOS 96.00.74.00.1A");
+    strcpy(d.operating_system, "Linux 6.1.0");
+    d.health_start[HEALTH_PCIE_WIDTH] = d.health_end[HEALTH_PCIE_WIDTH] = 16;
+    d.health_start[HEALTH_THROTTLED_BY_POWER] = 1.5;
+    d.health_end[HEALTH_THROTTLED_BY_POWER] = 2.5;
     d.index = 0;
     d.multiprocessors = 100;
     d.multiprocessor_threads = 2048;

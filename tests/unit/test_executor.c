@@ -47,6 +47,31 @@ static void what_cannot_be_opened_says_why(void **state)
     }
 }
 
+/* Asked once more by the rank that ends; a worker that does not answer keeps nobody. */
+static void health_at_the_end_is_told(void **state)
+{
+    (void)state;
+    for (int answered = 0; answered < 2; ++answered) {
+        struct bench bench;
+        char describe[500];
+        const struct message stop = {MESSAGE_STOP, 0, NULL};
+        snprintf(describe, sizeof describe,
+                 "%s; echo \"{\\\"reply\\\":\\\"device\\\",\\\"device\\\":{\\\"kind\\\":\\\"%s\\\","
+                 "\\\"uuid\\\":\\\"u1\\\",\\\"health_start\\\":{\\\"pcie_width\\\":16}$end}}\"; "
+                 "again=1; end='%s'",
+                 answered ? "true" : "[ -z \"$again\" ] || exit 9", LAST_KIND->name,
+                 answered ? ",\"health_end\":{\"pcie_width\":8}" : "");
+        bench_begin(&bench, (struct worker_script){.describe = describe});
+        executor_handle(bench.executor, &stop);
+        assert_false(executor_stopped(bench.executor));
+        if (answered)
+            assert_message(&bench, MESSAGE_HEALTH, "\"health_end\":{\"pcie_width\":8");
+        assert_message(&bench, MESSAGE_FINISHED, "");
+        assert_true(executor_stopped(bench.executor));
+        bench_end(&bench);
+    }
+}
+
 static void auto_falls_to_the_next_kind_and_says_why(void **state)
 {
     (void)state;
@@ -391,6 +416,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_opened_says_why),
+        cmocka_unit_test(health_at_the_end_is_told),
         cmocka_unit_test(auto_falls_to_the_next_kind_and_says_why),
         cmocka_unit_test(a_numbered_device_goes_to_the_rank_of_its_number),
         cmocka_unit_test(a_signal_ends_the_waiting_for_a_worker),

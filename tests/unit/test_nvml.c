@@ -77,8 +77,85 @@ static void others_are_named(void **state)
     assert_string_equal(text, "");
 }
 
+/* ---- health ---- */
+
+static int scripted_ecc(nvml_device device, int uncorrected, int ever, unsigned long long *count)
+{
+    (void)device;
+    *count = 10 * (unsigned)uncorrected + (unsigned)ever;
+    return 0;
+}
+
+static int scripted_retired(nvml_device device, int uncorrected, unsigned *count,
+                            unsigned long long *addresses)
+{
+    (void)device;
+    assert_null(addresses);
+    *count = 5;
+    return uncorrected ? INSUFFICIENT_SIZE : 3 /* not supported */;
+}
+
+static int scripted_link(nvml_device device, unsigned link, unsigned *active)
+{
+    (void)device;
+    *active = link != 1;
+    return link < 3 ? 0 : 2; /* there are no more */
+}
+
+static int scripted_link_errors(nvml_device device, unsigned link, int kind,
+                                unsigned long long *count)
+{
+    (void)device;
+    *count = 100 * link + 7;
+    return kind == 0 ? 0 : 3;
+}
+
+static int scripted_violation(nvml_device device, int reason, struct nvml_violation *violation)
+{
+    (void)device;
+    violation->time = 2500000000ULL;
+    return reason == 0 ? 0 : 3;
+}
+
+static int scripted_number(nvml_device device, unsigned *value)
+{
+    (void)device;
+    *value = 700000;
+    return 0;
+}
+
+/* What a driver has not, or does not tell, is missing, and never 0. */
+static void health_is_told(void **state)
+{
+    (void)state;
+    double expected[HEALTH_COUNT], health[HEALTH_COUNT];
+    struct nvml nvml = {.ecc_errors = scripted_ecc,
+                        .retired = scripted_retired,
+                        .link = scripted_link,
+                        .link_errors = scripted_link_errors,
+                        .violation = scripted_violation};
+    for (int i = 0; i < HEALTH_COUNT; ++i)
+        expected[i] = NAN;
+    expected[HEALTH_ECC_CORRECTED] = 0;
+    expected[HEALTH_ECC_CORRECTED_EVER] = 1;
+    expected[HEALTH_ECC_UNCORRECTED] = 10;
+    expected[HEALTH_ECC_UNCORRECTED_EVER] = 11;
+    expected[HEALTH_RETIRED_UNCORRECTED] = 5;
+    expected[HEALTH_NVLINKS_ACTIVE] = 2;
+    expected[HEALTH_NVLINK_ERRORS] = 214;
+    expected[HEALTH_THROTTLED_BY_POWER] = 2.5;
+    expected[HEALTH_POWER_CAP] = 700;
+    for (size_t i = 0; i < NUMBERS; ++i)
+        nvml.numbers[i] = numbers[i].health == HEALTH_POWER_CAP ? scripted_number : NULL;
+    nvml_health(&nvml, health);
+    for (int i = 0; i < HEALTH_COUNT; ++i)
+        if (isnan(expected[i]) ? !isnan(health[i]) : fabs(health[i] - expected[i]) > 1e-9)
+            fail_msg("%s is %g, not %g", health_name[i], health[i], expected[i]);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(others_are_named)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(others_are_named),
+                                       cmocka_unit_test(health_is_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

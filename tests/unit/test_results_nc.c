@@ -265,6 +265,8 @@ static void test_absent_variables(void **state)
                                          "throttle_reasons",
                                          "kernel_grid_x",
                                          "device_mig",
+                                         "device_health_start",
+                                         "health",
                                          "converged",
                                          "placements",
                                          "other_processes",

@@ -74,6 +74,11 @@ static enum status device_open(int index, struct device_state **state, struct de
     return STATUS_OK;
 }
 
+static void device_health(struct device_state *state, double health[HEALTH_COUNT])
+{
+    nvml_health(state->gpu.nvml, health);
+}
+
 /* ---- counters and roofs ---- */
 
 static enum status device_try_counters(struct device_state *state, struct device *device,
@@ -253,6 +258,7 @@ const struct device_ops device_ops = {
     .count = gpu_count,
     .open = device_open,
     .close = device_close,
+    .health = device_health,
     .try_counters = device_try_counters,
     .tune_roofs = device_tune_roofs,
     .roof_way = device_roof_way,

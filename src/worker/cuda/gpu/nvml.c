@@ -38,6 +38,43 @@ struct nvml_utilization { /* nvmlProcessUtilizationSample_t */
     unsigned sm, memory, encode, decode; /* per cent */
 };
 
+struct nvml_violation {           /* nvmlViolationTime_t */
+    unsigned long long reference; /* us */
+    unsigned long long time;      /* ns */
+};
+struct nvml_spares { /* nvmlRowRemapperHistogramValues_t: banks, by how many spare rows are left */
+    unsigned all, most, some, few, none;
+};
+struct nvml_field { /* nvmlFieldValue_t */
+    unsigned id, scope;
+    long long time, latency;
+    int type, status;
+    union {
+        double d;
+        unsigned number;
+        unsigned long long ull;
+    } value;
+};
+
+/* Health that is one number of an unsigned. */
+static const struct {
+    const char *name;
+    enum health health;
+    double unit;
+} numbers[] = {
+    {"nvmlDeviceGetRetiredPagesPendingStatus", HEALTH_RETIRE_PENDING, 1},
+    {"nvmlDeviceGetCurrPcieLinkGeneration", HEALTH_PCIE_GENERATION, 1},
+    {"nvmlDeviceGetMaxPcieLinkGeneration", HEALTH_PCIE_GENERATION_MAX, 1},
+    {"nvmlDeviceGetCurrPcieLinkWidth", HEALTH_PCIE_WIDTH, 1},
+    {"nvmlDeviceGetMaxPcieLinkWidth", HEALTH_PCIE_WIDTH_MAX, 1},
+    {"nvmlDeviceGetPcieReplayCounter", HEALTH_PCIE_REPLAYS, 1},
+    {"nvmlDeviceGetEnforcedPowerLimit", HEALTH_POWER_CAP, 1e-3},
+    {"nvmlDeviceGetPowerManagementDefaultLimit", HEALTH_POWER_CAP_DEFAULT, 1e-3},
+    {"nvmlDeviceGetPersistenceMode", HEALTH_PERSISTENCE, 1},
+    {"nvmlDeviceGetComputeMode", HEALTH_COMPUTE_MODE, 1},
+};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
 struct nvml {
     void *library;
     nvml_device device;
@@ -58,6 +95,19 @@ struct nvml {
                        unsigned long long after);
     int (*samples)(nvml_device device, int kind, unsigned long long after, int *type,
                    unsigned *count, struct nvml_power_sample *samples);
+    int (*vbios)(nvml_device device, char *text, unsigned size);
+    int (*inforom)(nvml_device device, char *text, unsigned size);
+    int (*numbers[NUMBERS])(nvml_device device, unsigned *value);
+    int (*ecc_errors)(nvml_device device, int uncorrected, int ever, unsigned long long *count);
+    int (*remapped)(nvml_device device, unsigned *corrected, unsigned *uncorrected,
+                    unsigned *pending, unsigned *failed);
+    int (*spares)(nvml_device device, struct nvml_spares *spares);
+    int (*retired)(nvml_device device, int uncorrected, unsigned *count,
+                   unsigned long long *addresses);
+    int (*link)(nvml_device device, unsigned link, unsigned *active);
+    int (*link_errors)(nvml_device device, unsigned link, int kind, unsigned long long *count);
+    int (*violation)(nvml_device device, int reason, struct nvml_violation *violation);
+    int (*fields)(nvml_device device, int count, struct nvml_field *fields);
 };
 
 /* Entry points; those that a driver may lack are NULL then. */
@@ -81,6 +131,16 @@ static const struct {
     {"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct nvml, processes), false},
     {"nvmlDeviceGetProcessUtilization", offsetof(struct nvml, utilization), false},
     {"nvmlDeviceGetSamples", offsetof(struct nvml, samples), false},
+    {"nvmlDeviceGetVbiosVersion", offsetof(struct nvml, vbios), false},
+    {"nvmlDeviceGetInforomImageVersion", offsetof(struct nvml, inforom), false},
+    {"nvmlDeviceGetTotalEccErrors", offsetof(struct nvml, ecc_errors), false},
+    {"nvmlDeviceGetRemappedRows", offsetof(struct nvml, remapped), false},
+    {"nvmlDeviceGetRowRemapperHistogram", offsetof(struct nvml, spares), false},
+    {"nvmlDeviceGetRetiredPages", offsetof(struct nvml, retired), false},
+    {"nvmlDeviceGetNvLinkState", offsetof(struct nvml, link), false},
+    {"nvmlDeviceGetNvLinkErrorCounter", offsetof(struct nvml, link_errors), false},
+    {"nvmlDeviceGetViolationStatus", offsetof(struct nvml, violation), false},
+    {"nvmlDeviceGetFieldValues", offsetof(struct nvml, fields), false},
 };
 
 static bool nvml_bind(struct nvml *nvml)
@@ -90,6 +150,10 @@ static bool nvml_bind(struct nvml *nvml)
         if (!symbol && entries[i].required)
             return false;
         memcpy((char *)nvml + entries[i].member, &symbol, sizeof symbol);
+    }
+    for (size_t i = 0; i < NUMBERS; ++i) {
+        void *symbol = dlsym(nvml->library, numbers[i].name);
+        memcpy(&nvml->numbers[i], &symbol, sizeof symbol);
     }
     return true;
 }
@@ -145,13 +209,100 @@ void nvml_describe(struct nvml *nvml, struct device *device)
         device->ecc = current;
     if (nvml->mig && nvml->mig(nvml->device, &value, &pending) == 0)
         device->mig = value != 0;
+    char text[32];
+    if (nvml->vbios && nvml->vbios(nvml->device, text, sizeof text) == 0)
+        snprintf(device->firmware, sizeof device->firmware, "VBIOS %s", text);
+    if (nvml->inforom && nvml->inforom(nvml->device, text, sizeof text) == 0)
+        snprintf(device->firmware + strlen(device->firmware), 48, "%sInfoROM %s",
+                 *device->firmware ? ", " : "", text);
+}
+
+static const double celsius_zero = 273.15;
+enum { INSUFFICIENT_SIZE = 7 }; /* the number of elements is then set */
+
+static void memory_health(const struct nvml *nvml, double *health)
+{
+    static const enum health ecc[2][2] = {
+        {HEALTH_ECC_CORRECTED, HEALTH_ECC_CORRECTED_EVER},
+        {HEALTH_ECC_UNCORRECTED, HEALTH_ECC_UNCORRECTED_EVER},
+    };
+    static const enum health retired[] = {HEALTH_RETIRED_CORRECTED, HEALTH_RETIRED_UNCORRECTED};
+    enum { MEMORY_TEMPERATURE = 82 };
+    struct nvml_field temperature = {.id = MEMORY_TEMPERATURE};
+    struct nvml_spares spares;
+    unsigned long long errors;
+    unsigned corrected, uncorrected, pending, failed;
+    for (int kind = 0; kind < 2; ++kind) {
+        unsigned pages = 0;
+        int status = nvml->retired ? nvml->retired(nvml->device, kind, &pages, NULL) : -1;
+        if (status == 0 || status == INSUFFICIENT_SIZE)
+            health[retired[kind]] = pages;
+        for (int ever = 0; ever < 2; ++ever)
+            if (nvml->ecc_errors && nvml->ecc_errors(nvml->device, kind, ever, &errors) == 0)
+                health[ecc[kind][ever]] = (double)errors;
+    }
+    if (nvml->remapped &&
+        nvml->remapped(nvml->device, &corrected, &uncorrected, &pending, &failed) == 0) {
+        health[HEALTH_REMAPPED_CORRECTED] = corrected;
+        health[HEALTH_REMAPPED_UNCORRECTED] = uncorrected;
+        health[HEALTH_REMAP_PENDING] = pending;
+        health[HEALTH_REMAP_FAILED] = failed;
+    }
+    if (nvml->spares && nvml->spares(nvml->device, &spares) == 0)
+        health[HEALTH_BANKS_WITHOUT_SPARES] = spares.none;
+    if (nvml->fields && nvml->fields(nvml->device, 1, &temperature) == 0 &&
+        temperature.status == 0 && temperature.type == NVML_VALUE_UNSIGNED_INT &&
+        temperature.value.number > 0)
+        health[HEALTH_MEMORY_TEMPERATURE] = celsius_zero + temperature.value.number;
+}
+
+/* Over all links: replays, recoveries and wrong checksums of flits. A GPU without NVLink has none.
+ */
+static void link_health(const struct nvml *nvml, double *health)
+{
+    enum { LINKS_MAX = 18, ERROR_KINDS = 3 };
+    double *links = &health[HEALTH_NVLINKS_ACTIVE], *errors = &health[HEALTH_NVLINK_ERRORS];
+    unsigned long long count;
+    unsigned active;
+    for (unsigned link = 0; nvml->link && link < LINKS_MAX; ++link) {
+        if (nvml->link(nvml->device, link, &active) != 0)
+            return;
+        *links = fmax(*links, 0) + (active != 0);
+        for (int kind = 0; active && nvml->link_errors && kind < ERROR_KINDS; ++kind)
+            if (nvml->link_errors(nvml->device, link, kind, &count) == 0)
+                *errors = fmax(*errors, 0) + (double)count;
+    }
+}
+
+void nvml_health(struct nvml *nvml, double health[HEALTH_COUNT])
+{
+    static const struct {
+        int reason;
+        enum health health;
+    } throttled[] = {{0, HEALTH_THROTTLED_BY_POWER},
+                     {1, HEALTH_THROTTLED_BY_HEAT},
+                     {3, HEALTH_THROTTLED_BY_BOARD},
+                     {5, HEALTH_THROTTLED_BY_RELIABILITY}};
+    struct nvml_violation violation;
+    unsigned value;
+    for (int i = 0; i < HEALTH_COUNT; ++i)
+        health[i] = NAN;
+    if (!nvml)
+        return;
+    memory_health(nvml, health);
+    link_health(nvml, health);
+    for (size_t i = 0; i < NUMBERS; ++i)
+        if (nvml->numbers[i] && nvml->numbers[i](nvml->device, &value) == 0)
+            health[numbers[i].health] = numbers[i].unit * value;
+    for (size_t i = 0; i < sizeof throttled / sizeof *throttled; ++i)
+        if (nvml->violation && nvml->violation(nvml->device, throttled[i].reason, &violation) == 0)
+            health[throttled[i].health] = 1e-9 * (double)violation.time;
 }
 
 void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen)
 {
     if (!nvml)
         return;
-    const double celsius_zero = 273.15;
     unsigned value;
     unsigned long long reasons;
     if (nvml->clock(nvml->device, NVML_CLOCK_SM, &value) == 0)
@@ -204,7 +355,6 @@ enum { LISTED = 64 }; /* processes, and samples of their work */
 /* -1: not known. `processes` are the first LISTED. */
 static int processes_list(const struct nvml *nvml, struct nvml_process processes[LISTED])
 {
-    enum { INSUFFICIENT_SIZE = 7 }; /* the number of processes is then set */
     unsigned count = LISTED;
     int status = nvml && nvml->processes ? nvml->processes(nvml->device, &count, processes) : -1;
     return status == 0 || status == INSUFFICIENT_SIZE ? (int)count : -1;

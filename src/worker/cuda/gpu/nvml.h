@@ -22,8 +22,11 @@ int nvml_processes(struct nvml *nvml);
  * that is not known, as in a container with process numbers of its own. */
 void nvml_others(struct nvml *nvml, char *text, size_t size);
 
-/* Driver version, clocks, power limit, ECC, MIG. */
+/* Driver version, firmware, clocks, power limit, ECC, MIG. */
 void nvml_describe(struct nvml *nvml, struct device *device);
+
+/* By enum health; what the driver does not tell is missing. */
+void nvml_health(struct nvml *nvml, double health[HEALTH_COUNT]);
 
 /* What follows is as vendor.h says. */
 void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen);
