@@ -8,7 +8,7 @@
 #flux: --time-limit=60m
 gpus=4
 limit=58
-# CPU nodes: flux run with --tasks-per-node=1, no --gpus-per-node, and `--device cpu` behind the manifest.
+# CPU nodes: flux run with --tasks-per-node=1, no --gpus-per-node, and `--device cpu` after the manifest.
 
 #flux: --job-name=roofsweep
 

@@ -14,7 +14,7 @@
 # that. Both are right; two ranks that come to the same GPU are refused.
 #
 # CPU nodes: no --gpus line; --ntasks-per-node=1 (or the number of sockets) and --cpus-per-task with
-# the cores of a rank, and `--device cpu` behind the manifest.
+# the cores of a rank, and `--device cpu` after the manifest.
 
 # Two minutes before the time limit, or up to one minute earlier, the tasks get USR1 (not this script: no
 # B:). roofsweep then writes its file and ends with 5; what was being measured is measured again later.

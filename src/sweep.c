@@ -592,7 +592,7 @@ static double longest_wait(const struct sweep *sweep)
     return executor_works(sweep->executor) ? at_work : usual;
 }
 
-/* The worker is heard, and messages come and go, until this rank is told to stop and, on rank 0,
+/* The worker is heard, and messages come and go, until this rank is to stop and, on rank 0,
  * until all others have said their last word. Ends the job if rank 0 does not answer. */
 static void run_loop(struct sweep *sweep)
 {

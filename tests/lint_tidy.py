@@ -48,7 +48,7 @@ class Tidy:
         self.build = build
         self.passed = build / "lint-tidy"
         self.passed.mkdir(exist_ok=True)
-        # GCC's own headers, such as omp.h, behind clang's.
+        # GCC's own headers, such as omp.h, after clang's.
         headers = output(["gcc", "-print-file-name=include"]).strip()
         self.command = [program, "-p", str(build), "--quiet", f"--extra-arg=-idirafter{headers}"]
         self.command += ["--extra-arg=-Wno-unknown-warning-option", f"--extra-arg=-include{KNOWN}"]

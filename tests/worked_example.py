@@ -21,7 +21,7 @@ REQUEST = '{"op":"measure","configuration":"scale elements=1000000","iterations"
 
 
 def lines_insert(text, listing):
-    """The text with each line `+...` of a listing behind the line ` ...` that the listing has before it."""
+    """The text with each line `+...` of a listing after the line ` ...` that the listing has before it."""
     place = None
     for line in listing.splitlines():
         if line.startswith("+"):

@@ -135,7 +135,7 @@ def cause(row, limiter):
 
 
 def tries(values):
-    """{name: keys} of what is said of a row (a dict or a line of rows()): the rules that hold, in their order, of those
+    """{name: keys} of the advice for a row (a dict or a line of rows()): the rules that hold, in their order, of those
     with the same first word the first."""
     row, found = Row(values), {}
     for name, keys in tries_against(values.get("limited_by", "")):

@@ -17,7 +17,7 @@ SIGNATURES = {
     **dict.fromkeys((b"\x89HDF", b"CDF\x01", b"CDF\x02", b"CDF\x05"), "a NetCDF file"),
     b'{"xxh3":': "a journal of roofsweep",
 }
-# Options that take every word behind them.
+# Options that take every word after them.
 GREEDY = ("--where", "--labels", "--series")
 
 
@@ -36,7 +36,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message):
         greedy = [name for name in GREEDY if re.search(rf" {name} [A-Z]", self.format_help())]
         if greedy and "required:" in message and message.endswith("file"):
-            message += f"; FILE stands before {', '.join(greedy)}: every word behind these is theirs"
+            message += f"; FILE stands before {', '.join(greedy)}: they take every word after them"
         self.exit(2, f"{self.prog}: {plain(message)}; see {self.prog} --help\n")
 
 

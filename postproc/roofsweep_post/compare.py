@@ -26,7 +26,7 @@ is at most 10 %: where it would have to be wider, a check is inconclusive. Noise
 a check of its own: the median over the roofs, and over the configurations, may be 5 %.
 Work of tensor units counts in a clock cycle. A configuration at the power cap, here and in the reference, is slow if
 it is so in seconds and in clock cycles; what it sustains is a check of its own.
-Gaps between launches, the host's time to launch, and copies of all devices at once to and from the host are told and
+Gaps between launches, the host's time to launch, and copies of all devices at once to and from the host are printed and
 not judged: processes on one device differ by 10 %. What longer gaps add to a configuration, up to 13 % of each gap, is
 taken off its time. Gaps within a graph are judged against the same device alone.
 A roof that is above-theory or contradicted, or could not be measured, is compared with nothing; that counts as a
@@ -49,7 +49,7 @@ SUSTAINED = 0.09
 # How far rows may differ by where their buffers lay, if nobody measured that (docs/measurements.md).
 ONE_PLACEMENT = 0.10
 # Roofs that devices differ in by their nature: {start of a key: (limit, limit where devices are held against each
-# other)}. Infinite: it is told, and not judged. See docs/measurements.md, GPUs beside each other.
+# other)}. Infinite: it is printed, and not judged. See docs/measurements.md, GPUs beside each other.
 APART = {
     "launch host": (np.inf, np.inf),  # the host's own time
     "launch latency": (np.inf, np.inf),

@@ -76,7 +76,7 @@ PATTERNS = [
     Pattern("bytes", True, "", CONVERTS, "kernels that convert the layout ran"),
     Pattern("bytes", True, "", "splitKreduce|ReduceSplit", "kernels that add partial sums ran"),
     Pattern("bytes", True, "attention", "three-steps", "the scores are written and read between its steps"),
-    Pattern("bytes", True, "", "-separate", "the kernel behind the product reads it and writes it again"),
+    Pattern("bytes", True, "", "-separate", "the kernel after the product reads it and writes it again"),
     Pattern("bytes", True, "", "scalePackedTensor", "a kernel sets the result to zero, and another adds to it"),
     Pattern("bytes", True, "", "", "its kernels hand over results in a workspace", handed_over),
     Pattern("bytes", True, "", "", "its kernel reads again what l2 does not hold", read_again),

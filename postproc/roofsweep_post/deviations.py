@@ -10,7 +10,7 @@ follows from the reference alone, never from the noise of the device that is jud
 - three times the scatter of the devices (median absolute deviation, as a standard deviation; not of two devices).
 
 No limit is wider than 10 %, unless the threshold is. Where it would be, what is slower than the threshold is unsure,
-and slow only beyond what such figures differ by. Only slower counts: faster is told and harms nobody."""
+and slow only beyond what such figures differ by. Only slower counts: faster is printed and not judged."""
 
 import numpy as np
 

@@ -90,7 +90,7 @@ class Files:
 
     def get(self, path):
         found = self.open.pop(path, None) or self.opened(path)
-        self.open[path] = found  # behind the others
+        self.open[path] = found  # after the others
         if len(self.open) > OPEN:
             self.open.pop(next(iter(self.open))).close()
         return found
@@ -249,7 +249,7 @@ class Layout:
 
     @staticmethod
     def joined(sequences):
-        """All names, each once, behind those that stand before it in its own sequence."""
+        """All names, each once, after those that stand before it in its own sequence."""
         order = []
         for sequence in sequences:
             place = 0

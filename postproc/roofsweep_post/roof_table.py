@@ -29,7 +29,7 @@ verdict        proven: hardware counters have seen the work where it should be, 
 slowest, on    of several devices the slowest one, against the median
 setting        what won; of several devices the most frequent
 
-What is right of "together" is of the roofs alone, where there are such. Devices are numbered by their row in the
+The columns after "together" are of roofs alone, where a file has them. Devices are numbered by their row in the
 file. --device N shows one of them in full, a line for each roof and condition, with more columns:
 
 spread         slowest minus fastest sample, over the median of their times

@@ -24,7 +24,7 @@ class Check:
     reference: float = np.nan
     limit: float = np.nan  # how far the value may be from the reference, as a fraction of it
     unit: str = "1"
-    excess: float = np.inf  # how far the value is off, over the limit: the largest is told first
+    excess: float = np.inf  # how far the value is off, over the limit: the largest comes first
 
     def as_dict(self):
         """For JSON, which has no NaN."""

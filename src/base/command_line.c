@@ -16,7 +16,7 @@ static void take(struct reading *r)
     *r->out++ = *r->next++;
 }
 
-/* Behind an opening quote, up to and with the closing one. */
+/* After an opening quote, up to and with the closing one. */
 static enum status take_quoted(struct reading *r, char quote, struct error *error)
 {
     for (; *r->next && *r->next != quote; take(r))
@@ -38,7 +38,7 @@ static enum status take_word(struct reading *r, struct error *error)
             continue;
         }
         if (c == '\\' && *++r->next == '\0')
-            return error_set(error, STATUS_USAGE, "nothing behind the last \\");
+            return error_set(error, STATUS_USAGE, "nothing after the last \\");
         take(r);
     }
     *r->out = '\0';

@@ -3,7 +3,7 @@
  *
  * Until then it has a name only as long as a library needs one to open it, and from a link to a
  * rename where a file is replaced. Nobody can guess the name, and nobody else's file of that name
- * is opened. Meanwhile signals that end the process wait: only SIGKILL can leave it behind, and
+ * is opened. Meanwhile signals that end the process wait: only SIGKILL can leave it there, and
  * staged_file_sweep then takes it away. */
 #ifndef ROOFSWEEP_STAGED_FILE_H
 #define ROOFSWEEP_STAGED_FILE_H

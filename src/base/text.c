@@ -132,10 +132,10 @@ enum status words_next_quoted(const char **text, const char *separators, char *i
 {
     const char *start = *text + strspn(*text, blanks), *end = start;
     while (*end && !strchr(separators, *end)) {
-        const char *behind = *end == '"' ? words_quote_end(end) : end + 1;
-        if (!behind)
+        const char *after = *end == '"' ? words_quote_end(end) : end + 1;
+        if (!after)
             return error_set(error, STATUS_USAGE, "%.40s has no closing quote", end);
-        end = behind;
+        end = after;
     }
     enum status status = item_copy(start, end, item, size, error);
     if (status == STATUS_OK)
@@ -210,7 +210,7 @@ size_t utf8_clean_lines(char *text, size_t length)
 }
 
 /* Newlines at the end of the format, and none of those at its beginning. */
-static size_t newlines_behind(const char *format)
+static size_t newlines_after(const char *format)
 {
     size_t length = strlen(format), count = 0;
     while (count < length && format[length - 1 - count] == '\n')
@@ -229,11 +229,11 @@ void utf8_print(FILE *stream, const char *format, ...)
         fputs("(no memory for this line)\n", stream);
         return;
     }
-    size_t behind = newlines_behind(format), front = strspn(format, "\n");
+    size_t after = newlines_after(format), front = strspn(format, "\n");
     front = front == strlen(format) ? 0 : front;
-    size_t cleaned = utf8_clean(text + front, (size_t)length - front - behind);
+    size_t cleaned = utf8_clean(text + front, (size_t)length - front - after);
     fwrite(text, 1, front + cleaned, stream);
-    fwrite(text + length - behind, 1, behind, stream);
+    fwrite(text + length - after, 1, after, stream);
     free(text);
 }
 

@@ -35,7 +35,7 @@ enum status words_next(const char **text, const char *separators, char item[WORD
 enum status words_next_quoted(const char **text, const char *separators, char *item, size_t size,
                               struct error *error);
 
-/* Behind the quoted text that begins at `text` with a double quote; NULL if it does not end. */
+/* The place after the quoted text which begins at `text` with a double quote; NULL: no end. */
 const char *words_quote_end(const char *text);
 
 /* Text is UTF-8 without control characters. Files keep it as it is. What is written for people goes

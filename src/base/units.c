@@ -126,5 +126,5 @@ void units_format(double value, const char *unit, char text[UNITS_TEXT])
         value *= 1000;
     for (; isfinite(value) && fabs(value) >= 999.95 && prefix < LAST; ++prefix)
         value /= 1000;
-    snprintf(text, UNITS_TEXT, "%.4g %s%s", value, prefixes[prefix], unit);
+    snprintf(text, UNITS_TEXT, "%#.4g %s%s", value, prefixes[prefix], unit);
 }

@@ -18,8 +18,8 @@ enum status units_fraction(const char *text, double *fraction, struct error *err
 enum status units_flag(const char *text, int *value, struct error *error); /* yes, no */
 
 enum { UNITS_TEXT = 24 };
-/* "4.68 TB/s", "1.23 ms": at most four significant digits and an SI prefix in front of `unit`; "-"
- * for NaN. */
+/* "4.680 TB/s", "1.230 ms": four significant digits, so that the numbers of a column have one form,
+ * and an SI prefix in front of `unit`; "-" for NaN. */
 void units_format(double value, const char *unit, char text[UNITS_TEXT]);
 
 #endif

@@ -115,7 +115,7 @@ enum status formula_evaluate(const char *text, formula_lookup *lookup, void *use
     struct parser p = {.next = text, .lookup = lookup, .user = user, .error = error};
     double result = sum(&p);
     if (p.status == STATUS_OK && peek(&p) != '\0')
-        fail(&p, "something behind the formula's end");
+        fail(&p, "something after the formula's end");
     if (p.status)
         return p.status;
     if (!isfinite(result) || result <= 0.0)

@@ -57,7 +57,7 @@ static enum status section_check(const char *line, struct error *error)
         return error_set(error, STATUS_USAGE, "a section name of %zu bytes; at most %d are allowed",
                          length, INI_NAME_BYTES);
     if (close[1] != '\0')
-        return error_set(error, STATUS_USAGE, "'%.60s' behind a section; begin a new line",
+        return error_set(error, STATUS_USAGE, "'%.60s' after a section; begin a new line",
                          close + 1 + strspn(close + 1, blanks));
     return STATUS_OK;
 }
@@ -160,7 +160,7 @@ static enum status line_visit(struct lines *lines, ini_visit visit, void *user, 
     status = visit(user, &line, error);
     /* Of all that an error quotes, only a value can have it. */
     if (status == STATUS_USAGE && line.key && strstr(line.value, " #") && strchr(error->text, '#'))
-        error_append(error, status, "; a comment behind a value begins with a blank and ';'");
+        error_append(error, status, "; a comment after a value begins with a blank and ';'");
     return status;
 }
 

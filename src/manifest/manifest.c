@@ -277,7 +277,7 @@ enum status manifest_of_program(const char *command, struct manifest **manifest,
         return error_set(error, STATUS_USAGE, "--program: the command is empty");
     if (strchr(command, '\n') || strstr(command, " ;"))
         return error_set(error, STATUS_USAGE,
-                         "--program: a line break, or a ';' behind a blank; write a manifest with "
+                         "--program: a line break, or a ';' after a blank; write a manifest with "
                          "[program LABEL], or a script");
     char *text = program_text(command);
     if (!text)

@@ -120,7 +120,7 @@ struct field {
 #define FIELD_SECONDS_MAX 1e9
 #define FIELD_DATE_MAX    253402300800.0
 
-/* Rows of a table. Behind the long name may follow .comment, .origin, .presence. */
+/* Rows of a table. After the long name .comment, .origin and .presence may follow. */
 #define FIELD_AT(structure, member, ...)                                                           \
     .offset = offsetof(structure, member), .size = sizeof(((structure *)0)->member),               \
     .long_name = __VA_ARGS__

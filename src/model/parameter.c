@@ -62,7 +62,7 @@ static enum status text_unquote(const char *text, char *plain, struct error *err
     const char *end = words_quote_end(text);
     if (!end || *end != '\0')
         return error_set(error, STATUS_USAGE, "%.40s %s", text,
-                         end ? "goes on behind its closing quote" : "has no closing quote");
+                         end ? "goes on after its closing quote" : "has no closing quote");
     for (++text; text + 1 < end; ++text) {
         if (*text == '\\' && *++text != '"' && *text != '\\')
             return error_set(error, STATUS_USAGE,

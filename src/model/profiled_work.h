@@ -1,4 +1,4 @@
-/* One piece of work to trace or to count. Whoever owns it repeats it as often as it is told, so
+/* One piece of work to trace or to count. Whoever owns it repeats it as often as it is asked to, so
  * that a profiler saves and restores no memory. Plain data. */
 #ifndef ROOFSWEEP_PROFILED_WORK_H
 #define ROOFSWEEP_PROFILED_WORK_H

@@ -98,7 +98,7 @@ static inline double input_value(const struct reference_inputs *in, enum tensor 
 struct elements {
     enum tensor tensor;
     int64_t size;
-    double products; /* multiply-adds behind one element */
+    double products; /* multiply-adds in one element */
     double (*element)(const struct reference_inputs *in, int64_t offset);
     double (*terms)(const struct reference_inputs *in, int64_t offset); /* struct slice; NULL */
 };

@@ -210,8 +210,8 @@ static char *item_next(char **rest)
 {
     char *item = *rest, *end = item + strcspn(item, " =");
     if (end[0] == '=' && end[1] == '"') {
-        const char *behind = words_quote_end(end + 1);
-        end += behind ? behind - end : 0;
+        const char *after = words_quote_end(end + 1);
+        end += after ? after - end : 0;
     }
     end += strcspn(end, " ");
     *rest = *end ? end + 1 : NULL;

@@ -59,7 +59,8 @@ enum status devices_check_kinds(const struct device *devices, int count, struct 
     return STATUS_OK;
 }
 
-/* One line for each host, device model and reason, with the ranks counted. */
+/* One line for each host, device model and reason, with the ranks counted. Each line of the log
+ * begins with rank 0's host, so only other hosts are named. */
 static void log_devices(const struct devices *devices, const char *choices, size_t choice_size)
 {
     for (int i = 0; i < devices->ranks; ++i) {
@@ -76,14 +77,16 @@ static void log_devices(const struct devices *devices, const char *choices, size
         }
         if (earlier > 0)
             continue;
+        bool other = strcmp(device->hostname, devices->log->hostname) != 0;
+        const char *of = other ? " of " : "", *host = other ? device->hostname : "";
         if (device_is_open(device))
-            log_print(devices->log, LOG_INFO, "%s: %d rank%s on %s (%s)", device->hostname, count,
-                      count == 1 ? "" : "s", device->model, choice);
+            log_print(devices->log, LOG_INFO, "%d rank%s on %s%s%s (%s)", count,
+                      count == 1 ? "" : "s", device->model, of, host, choice);
         if (device->cores_shared == 1)
             log_print(devices->log, LOG_WARNING,
-                      "%s: more ranks than cores; times and roofs disturb one another (variable "
+                      "more ranks than cores%s%s; times and roofs disturb one another (variable "
                       "device_cores_shared)",
-                      device->hostname);
+                      of, host);
     }
 }
 

@@ -1,4 +1,4 @@
-/* The devices of all ranks, as rank 0 sees them: told to people, compared, told apart, given their
+/* The devices of all ranks, as rank 0 sees them: printed, compared, told apart, given their
  * earlier roofs. */
 #ifndef ROOFSWEEP_DEVICES_H
 #define ROOFSWEEP_DEVICES_H

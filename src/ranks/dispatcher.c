@@ -16,7 +16,7 @@ enum rank_state {
     RANK_PREPARING,
     RANK_IDLE, /* all that is in flight there is timed, or there is nothing: it can have more */
     RANK_MEASURING, /* one of what is in flight there is being measured */
-    RANK_COUNTING,  /* it was told to count what is in flight there */
+    RANK_COUNTING,  /* it was ordered to count what is in flight there */
     RANK_LOST,      /* those from here on get no work */
     RANK_SILENT,    /* was preparing; may write again */
     RANK_OVERDUE,   /* was measuring or counting; may write again */
@@ -50,7 +50,7 @@ struct dispatcher {
     bool *alone;                 /* by item: it is counted by itself from now on */
     unsigned char *devices_lost; /* by item: while measuring it */
     double now, stopped_at;      /* s, as told by dispatcher_time */
-    bool started;                /* it has been told */
+    bool started;                /* it has the order */
     bool changed;                /* since dispatcher_settle something has come */
     double
         rows_time; /* s that were left for rows when the first one could begin; NaN before that */
@@ -201,7 +201,7 @@ bool dispatcher_next(struct dispatcher *dispatcher, struct dispatcher_action *ac
     return true;
 }
 
-/* The first reason counts. Everyone is told, the lost ranks too: they wait for it. */
+/* The first reason counts. Every rank gets the message, the lost ones too: they wait for it. */
 static void stop(struct dispatcher *dispatcher, enum status status, const char *why)
 {
     if (dispatcher->stopping)

@@ -33,7 +33,7 @@ bool transport_receive(struct transport *transport, struct message *message);
  * memory. */
 struct poll_interval {
     double seconds; /* of the next sleep */
-    double asked;   /* s, on the clock that poll_interval_update is told; NaN: no answer is due */
+    double asked;   /* s, on the clock of poll_interval_update; NaN: no answer is due */
     double usual;   /* s, that an answer takes; 0: none has come yet */
     int looks;      /* in vain, since it was asked */
 };

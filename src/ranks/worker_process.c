@@ -20,7 +20,7 @@
 
 enum { LINE_BYTES_MAX = 16 << 20 };
 
-/* s. A process dies of SIGKILL at once, unless it hangs in a driver: that one is left behind. */
+/* s. A process dies of SIGKILL at once, unless it hangs in a driver: that one is left. */
 static const double end_patience = 1, kill_patience = 5;
 
 struct worker_process {

@@ -25,7 +25,7 @@ enum worker_event {
 enum status worker_process_start(const char *path, const cpu_set_t *cpus, FILE *echo,
                                  struct worker_process **process, struct error *error);
 
-/* Kills its group and reaps it; after a few seconds a worker that hangs in a driver is left behind.
+/* Kills its group and reaps it; after a few seconds a worker that hangs in a driver is left.
  * Takes NULL. */
 void worker_process_destroy(struct worker_process *process);
 

@@ -398,7 +398,7 @@ struct derived derive(const struct record *record, const struct device *device)
     return derived;
 }
 
-/* ---- what may be said of a row's time, by how it was taken ---- */
+/* ---- what is known of a row's time, by how it was taken ---- */
 
 double time_uncertainty(const struct record *record)
 {

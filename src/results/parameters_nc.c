@@ -183,7 +183,7 @@ static void parameter_add(struct parameters *p, const struct parameter *paramete
     p->parameters[p->count++] = parameter;
 }
 
-/* Behind the parameters in a row. */
+/* After the parameters in a row. */
 static void axes_define(const struct parameters *p)
 {
     for (size_t i = 0; i < p->axis_count && !dataset_failed(p->set); ++i) {

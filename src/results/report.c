@@ -126,14 +126,14 @@ static const char *marks_text(const struct line *line, char own[CELL])
     return *own ? own : "-";
 }
 
-/* "0.25 hb" in per cent, and what time_marks says. */
+/* "0.3 hb" in per cent, and what time_marks says. */
 static const char *noise_text(const struct line *line, char own[CELL])
 {
     char marks[TIME_MARKS], value[16] = "-";
     double uncertainty = noise_number(line);
     time_marks(&line->record, marks);
     if (!isnan(uncertainty))
-        snprintf(value, sizeof value, "%.2g", 100 * uncertainty);
+        snprintf(value, sizeof value, "%.1f", 100 * uncertainty);
     snprintf(own, CELL, "%s%s%s", value, *marks ? " " : "", marks);
     return own;
 }
@@ -150,7 +150,7 @@ static double intensity_number(const struct line *line)
 static const char *intensity_text(const struct line *line, char own[CELL])
 {
     double intensity = intensity_number(line);
-    snprintf(own, CELL, "%.4g", intensity);
+    snprintf(own, CELL, fabs(intensity) < 999.95 ? "%#.4g" : "%.0f", intensity);
     return isnan(intensity) ? "-" : own;
 }
 
@@ -436,7 +436,8 @@ static const struct style styles[] = {
     [TABLE_JSON] = {false, json_head, json_line, "\n]\n"},
 };
 
-static void line_print(const struct table *table, size_t place, const struct style *style,
+/* Whether the row's fraction of its roof is above 1. */
+static bool line_print(const struct table *table, size_t place, const struct style *style,
                        const struct layout *layout, FILE *stream)
 {
     struct line line;
@@ -446,6 +447,7 @@ static void line_print(const struct table *table, size_t place, const struct sty
         cell_make(&line, &columns[i], &cells[i]);
     style->line(cells, layout, place == 0, stream);
     record_clear(&line.record);
+    return line.derived.roof_fraction > 1;
 }
 
 /* Text has no more than the first lines, and says how many are left out; the others have all of
@@ -459,11 +461,16 @@ static void table_print(const struct table *table, enum table_format format, FIL
     for (int i = 0; i < COLUMNS; ++i)
         layout.shown[i] = !style->people || columns[i].head;
     style->head(&layout, stream);
+    bool above = false;
     for (size_t i = 0; i < shown; ++i)
-        line_print(table, i, style, &layout, stream);
+        above |= line_print(table, i, style, &layout, stream);
     if (shown < count)
         utf8_print(stream, "... and %zu more rows\n", count - shown);
-    fputs(style->foot, stream);
+    fputs(above && format == TABLE_TEXT
+              ? "of roof above 100 %: fewer FLOPs than modelled, bytes from a nearer memory, or a "
+                "higher clock\nthan while the roof was measured\n"
+              : style->foot,
+          stream);
 }
 
 /* ---- what follows the table ---- */

@@ -291,7 +291,7 @@ static enum status accurate_tell(struct run *run, struct record *record, struct 
     return STATUS_OK;
 }
 
-/* What a load at the power cap sustains is told by the run for its energy, which begins with a
+/* What a load at the power cap sustains is measured by the run for its energy, which begins with a
  * warm-up. */
 static enum status measure_prepared(struct run *run, struct record *record, struct error *error)
 {

@@ -10,7 +10,7 @@ slower one. A case beyond the limit is measured once more, so that one disturban
 
 PyTorch brings a cuDNN of its own. The workers are started with that one, so that algorithms are compared and not
 versions; --installed leaves them theirs. Within a graph, kernels follow each other with smaller gaps than in a stream,
-so both programs are timed both ways: iterations queued in a stream behind a delay, and in a CUDA graph of several."""
+so both programs are timed both ways: iterations queued in a stream after a delay, and in a CUDA graph of several."""
 
 import argparse
 import itertools

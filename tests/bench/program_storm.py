@@ -134,7 +134,7 @@ class Storm:
             killer.join()
 
     def wait(self, done):
-        """Its exit status. Out of time the sweep is told to end, and then has what it has measured until then."""
+        """Its exit status. Out of time the sweep is stopped, and then has what it has measured until then."""
         try:
             return done.wait(self.tool.options.limit)
         except subprocess.TimeoutExpired:

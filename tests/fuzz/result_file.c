@@ -144,7 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     bool flipped = take(&input, 2) != 0;
     if (!flipped) {
-        pid_t changer = fork(); /* netCDF may crash over what it is told here */
+        pid_t changer = fork(); /* netCDF may crash over these changes */
         if (changer == 0) {
             if (nc_open(path, NC_WRITE, &file))
                 _exit(1);

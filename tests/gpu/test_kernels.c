@@ -164,20 +164,20 @@ static double hold_time(const char *what, volatile uint64_t *word, uint64_t tick
                         bool release)
 {
     const double later = 5e-3; /* s */
-    cudaEvent_t behind;
-    cudaEventCreate(&behind);
+    cudaEvent_t after;
+    cudaEventCreate(&after);
     double begin = clock_monotonic();
     cudaError_t code = kernel_hold(word, ticket, limit, NULL);
-    cudaEventRecord(behind, NULL);
+    cudaEventRecord(after, NULL);
     clock_sleep(later);
-    if (*word < ticket && cudaEventQuery(behind) != cudaErrorNotReady)
+    if (*word < ticket && cudaEventQuery(after) != cudaErrorNotReady)
         fail("hold", what, "it does not hold");
     (void)cudaGetLastError(); /* "not ready" is an answer */
     if (release)
         *word = ticket;
     ran("hold", what, code);
     double time = clock_monotonic() - begin;
-    cudaEventDestroy(behind);
+    cudaEventDestroy(after);
     return time;
 }
 

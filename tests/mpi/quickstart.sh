@@ -21,3 +21,16 @@ assert numpy.isfinite(data.device_peak_vector).any(dim="number_format").all()
 assert (data.device_launch_overhead > 0).all()
 assert (measured.verify_error <= measured.verify_tolerance).all()
 ' || fail "a figure is missing"
+
+# The tutorial's commands do what it says; the last one finds the slow device.
+block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p}" "$root/docs/tutorial.md"; }
+block ini >layer.ini
+block python >slow.py
+block sh >commands.sh
+ln -s "$root/tests" tests
+ln -s "$ROOFSWEEP_PYTHON" python3
+expect 1 env PATH="$work:$ROOFSWEEP_BIN:$root/postproc:$PATH" sh -e commands.sh
+says "3 configurations: 3 measured"
+says "limiter_evidence ="
+says "FAIL #2"
+[ -s four.pdf ] && [ -s map.pdf ] || fail "the tutorial has no figures"

@@ -192,7 +192,7 @@ expect 4 run 2 --overwrite roofs.ini
 says "rank 1 has lost its device"
 roofs roofs.nc 'assert data.sizes["device"] == 1 and "l1 triad" in of(0, 0)'
 
-# One rank is told to end while the roofs are measured: nothing that is not measured passes for done.
+# One rank gets a signal while the roofs are measured: nothing that is not measured passes for done.
 worker 'while read -r line; do
     case $line in *\"l1\ copy\"*) [ "$OMPI_COMM_WORLD_RANK" = 0 ] || kill -USR1 "$PPID" ;; esac
     printf "%s\n" "$line"

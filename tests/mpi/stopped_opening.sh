@@ -1,6 +1,6 @@
 #!/bin/sh
 # A rank that stops before the first row, or after the last one: the others wait within bounds, name it, and leave
-# nothing behind. $ROOFSWEEP_BUILD/tests/libstop_in.so stops rank 1 at a place of our choice. The jobs run side by side: they
+# no process and no file. $ROOFSWEEP_BUILD/tests/libstop_in.so stops rank 1 at a place of our choice. The jobs run side by side: they
 # wait for bounds.
 . "$(dirname "$0")/lib.sh"
 batch=1 height=8 width=8 write_sweep sweep.ini

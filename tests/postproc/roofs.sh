@@ -187,7 +187,7 @@ row "^fp64 vector, alone *2 "
 sed 's/^; reuse = .*/reuse = roofs.nc/' roofs.ini >again.ini
 expect 0 run 2 --output again.nc again.ini
 expect 0 script roofs roofs.nc
-# Devices are numbered as they come, so that what is said of the first may differ.
+# Devices are numbered as they come, so that the sentence about the first may differ.
 grep '%' output | sed 's/ #[01] .*//' >measured
 expect 0 script roofs again.nc
 says "roofs taken from roofs.nc"

@@ -73,9 +73,9 @@ says "roofsweep-post $("$ROOFSWEEP_BIN/roofsweep" --version | sed 's/roofsweep /
 refused_option "unknown option --advise; did you mean --advice?" rows golden.nc --advise
 refused_option "argument -n/--most: '-1' is no whole number from 1 on" rows "$h200" --most -1
 refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 0
-# An option that takes every word behind it takes the file, too.
-refused_option "FILE stands before --where: every word behind these is theirs" rows --where precision=fp32 "$h200"
-refused_option "FILE stands before --where: every word" export --where precision=fp32 "$h200"
+# An option that takes every word after it takes the file, too.
+refused_option "FILE stands before --where: they take every word after them" rows --where precision=fp32 "$h200"
+refused_option "FILE stands before --where: they take" export --where precision=fp32 "$h200"
 
 for term in batch=32 "batch=32.0,16" "batch>=32"; do expect 0 script export "$h200" --columns batch --where "$term"; done
 refused "no variable 'label'; " export golden.nc --table roofs --where label=lstm

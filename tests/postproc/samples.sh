@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Common to the tests of postproc/; sourced behind lib.sh. Makes golden.nc, alone.nc (roofs alone) and node.nc (four GPUs).
+# Common to the tests of postproc/; sourced after lib.sh. Makes golden.nc, alone.nc (roofs alone) and node.nc (four GPUs).
 # shellcheck disable=SC2154 # work and root are of lib.sh
 export MPLCONFIGDIR="$work" PYTHONPATH="$root/postproc"
 mkfifo requests answers

@@ -50,7 +50,7 @@ void bench_time(struct bench *bench, double now);
 /* What the journal holds. */
 struct results *bench_rows(struct bench *bench);
 
-/* Everyone is told to stop, once, and says its last word. */
+/* Each rank gets the order to stop, once, and says its last word. */
 enum status bench_end(struct bench *bench, struct error *error);
 
 void assert_ok(enum status status, const struct error *error);

@@ -66,10 +66,10 @@ extern struct cupti_script {
     CUpti_CallbackFunc called; /* NULL: nobody has subscribed */
     void *caller;
     int subscribed;
-    bool modules, calls[1000]; /* what the subscriber is told of: unloading, calls of the driver */
+    bool modules, calls[1000]; /* what the subscriber asked for: unloading, calls of the driver */
 } cupti;
 
-/* A module is unloaded: whoever has subscribed is told. */
+/* A module is unloaded: subscribers are notified. */
 void cupti_unload(void);
 
 /* For cmocka: a GH100 whose counters can be read; nothing has happened, and nothing will be traced.

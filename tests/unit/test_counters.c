@@ -54,7 +54,7 @@ static const char *text_of(const struct outcome *outcome)
     return text;
 }
 
-/* Where something is missing, no value is told. */
+/* Where something is missing, there is no value. */
 static const char *told(const struct outcome *outcome, size_t count)
 {
     for (size_t i = 0; i < count * QUANTITY_COUNT && outcome->code != COUNTED_YES; ++i)
@@ -282,7 +282,7 @@ static void what_cannot_be_counted_says_why(void **state)
     }
 }
 
-/* In whichever pass: nothing is told, CUPTI leaves, and the next collection is right. */
+/* In whichever pass: there is no value, CUPTI leaves, and the next collection is right. */
 static void a_work_that_fails_ends_the_collection(void **state)
 {
     (void)state;

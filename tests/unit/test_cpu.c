@@ -1,5 +1,5 @@
 /* The parts of the CPU device, each by itself: products of the CBLAS that is there, elements in
- * memory, what is said of machines that are not this one, the loops behind the roofs, the team. */
+ * memory, machines that are not this one, the loops of the roofs, the team. */
 #include <hwloc.h>
 #include <math.h>
 #include <omp.h>
@@ -188,7 +188,7 @@ static void memory_of_gpus_is_not_the_cpus(void **state)
     topology_clear(&topology);
 }
 
-/* ---- the loops behind the roofs, for all vectors that this CPU has ---- */
+/* ---- the loops of the roofs, for all vectors that this CPU has ---- */
 
 enum { COUNT = 2 * SIMD_BLOCK / sizeof(double) };
 

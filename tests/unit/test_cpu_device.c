@@ -1,5 +1,5 @@
 /* The CPU device through its table of functions: every element of what it computes against the
- * reference, for shapes that reach every branch of its routines; and what is said of its rows. */
+ * reference, for shapes that reach every branch of its routines; and the notes of its rows. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -363,7 +363,7 @@ static void wrong_results_are_caught(void **state)
     }
 }
 
-/* ---- what is said of rows ---- */
+/* ---- notes of rows ---- */
 
 /* A workload without a reference is measured, and its row says why nothing is compared. */
 static void missing_reference_is_said(void **state)

@@ -139,7 +139,7 @@ static const struct play plays[] = {
      "devices; works 0 a; time 10; works 1 b; record 1 b; time 51; record 0 a; works 0"},
     {"a rank that is silent over its roofs joins late", RANKS(2, FOUR),
      "device 1; time 99; idle 1; time 101; works 1; device 0; works 0"},
-    {"time that the job did not run is nobody's silence", RANKS(2, TWO),
+    {"time in which the job did not run is no rank's silence", RANKS(2, TWO),
      "devices; works 0 a; works 1 b; suspended 100; time 149; idle 1; record 0 a; record 1 b;"
      "end ok; rows 2"},
     {"all silent is the end", RANKS(2, FOUR), "devices; time 51; goes-on; time 62; over device"},
@@ -166,7 +166,7 @@ static const struct play plays[] = {
      "end interrupted 4 of 4 configurations are left for lack of time (--time-limit 100 s): it "
      "has come"},
     {"the limit ends roofs", LIMITED(2, FOUR), "device 1; time 91; end interrupted"},
-    {"what no run has time for is told apart",
+    {"what no run has time for has a status of its own",
      LIMITED(1, "[sweep]\ntimeout = 500 s\n[conv2d]\nbatch = 1, 128\n"),
      "time 60; devices; works 0 a; time 60.5; record 0 a;"
      "end failed 1 of them may take up to 96.0 s, more than any run with this limit has for a "
@@ -422,9 +422,9 @@ static void play_sweep(struct scene *scene, const char *verb, const char *text)
 static void play_statement(struct scene *scene)
 {
     char verb[16] = "", first, last;
-    int at = 0, rank = -1, behind = 0;
-    sscanf(scene->statement, "%15s %n%d %n", verb, &at, &rank, &behind);
-    const char *text = scene->statement + (behind ? behind : at);
+    int at = 0, rank = -1, after = 0;
+    sscanf(scene->statement, "%15s %n%d %n", verb, &at, &rank, &after);
+    const char *text = scene->statement + (after ? after : at);
     first = *text >= 'a' && *text <= 'z' && (!text[1] || text[1] == '-') ? *text : '\0';
     last = first && text[1] ? text[2] : first;
     if (rank >= 0 && rank < BENCH_RANKS && play_rank(scene, verb, rank, text))
@@ -489,7 +489,7 @@ static void a_failed_action_ends_the_sweep(void **state)
         dispatcher_message(bench.dispatcher, &message);
         assert_true(dispatcher_next(bench.dispatcher, &action));
         assert_int_equal(action.kind, ACTION_STORE_DEVICE);
-        if (interrupted) /* the end was told before, and is told still */
+        if (interrupted) /* the end was announced before, and still is */
             dispatcher_interrupt(bench.dispatcher);
         error_set(&error, STATUS_SYSTEM, "no space left");
         dispatcher_failed(bench.dispatcher, &error);

@@ -1,4 +1,4 @@
-/* A journal that was torn, damaged or killed over: what counts is known, what does not is told. */
+/* A journal that was torn, damaged or killed over: what counts is known, the rest is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

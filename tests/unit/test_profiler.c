@@ -234,7 +234,7 @@ static void what_is_attached_follows_from_what_was_asked(void **state)
         {"ytlctlctlc", "-ttcttcttc", 1.0, 4, 6, 2},
         {"ycdtdt", "-c-t-t", 1.0, 2, 3, 2},
         {"tytk", "t-tk", 1.0, 2, 3, 2},
-        {"tyctyc", "--c--c", 1.5, 3, 4, 4}, /* a tracer that leaves is in nobody's way */
+        {"tyctyc", "--c--c", 1.5, 3, 4, 4}, /* a tracer that leaves changes nothing */
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {

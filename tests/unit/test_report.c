@@ -45,6 +45,12 @@ static void test_golden(void **state)
     fclose(stream);
     char *text = report_text(results);
     assert_string_equal(text, golden);
+    assert_null(strstr(text, "above 100 %"));
+    free(text);
+    results->devices[1].peak_vector[PRECISION_FP32] = 1e9;
+    results->devices[1].cycle_vector[PRECISION_FP32] = NAN;
+    text = report_text(results);
+    assert_non_null(strstr(text, "of roof above 100 %: fewer FLOPs than modelled"));
     free(text);
     results_destroy(results);
 }
@@ -166,7 +172,7 @@ static void test_formats(void **state)
 
     assert_int_equal(strncmp(markdown, "| configuration | device | time | +-, % |", 40), 0);
     assert_non_null(strstr(markdown, "\n|---|---:|"));
-    assert_non_null(strstr(markdown, "\n| lstm batch=300 | #0 | 12.5 us |"));
+    assert_non_null(strstr(markdown, "\n| lstm batch=300 | #0 | 12.50 us |"));
     free(csv);
     free(json);
     free(markdown);

@@ -38,7 +38,7 @@ def words(name):
 
 
 def short_kernels(names):
-    """{name: short name}, each another one: those of one short name have the first word behind it in which they differ,
+    """{name: short name}, each another one: those of one short name have the first word after it in which they differ,
     and where that is not enough a number."""
     groups, found = {}, {}
     for name in names:

@@ -118,7 +118,7 @@ class Labels:
         path = dotted(at, (box[:2] + box[2:]) / 2)
         path = path[np.hypot(*(path - at).T) > (style.SIZE / 2 + 0.75) * self.scale]
         path = path[[not inside(box, point[None]) for point in path]]
-        # Its own symbol is in nobody's way, nor is one that all but covers it.
+        # Its own symbol does no harm, nor is one that all but covers it.
         others = [other for other in self.boxes if distances(other, at[None])[0] > style.SIZE / 2 * self.scale]
         if any(inside(other, path) for other in others):
             return False

@@ -12,7 +12,7 @@ static const char *const causal_words[] = {"no", "yes", NULL};
 static const struct parameter attention_parameters[] = {
     WORKLOAD_INTEGER("batch", 65536, "8", "sets of sequences"),
     WORKLOAD_CACHE,
-    WORKLOAD_SERIES("causal", causal_words, "no", "yes: a query sees no key behind its own place"),
+    WORKLOAD_SERIES("causal", causal_words, "no", "yes: a query sees no key after its own place"),
     WORKLOAD_INTEGER("head_size", 65536, "64", "numbers of a query, a key and a value"),
     WORKLOAD_INTEGER("heads", 65536, "16", "attentions side by side"),
     WORKLOAD_IMPLEMENTATION(attention_implementation_words, "auto: the device's best library"),

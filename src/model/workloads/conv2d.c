@@ -29,7 +29,7 @@ static const struct parameter conv2d_parameters[] = {
     WORKLOAD_INTEGER("dilation", 1024, "1", "pixels from one kernel element to the next"),
     WORKLOAD_INTEGER("filters", 1048576, "64", "output channels"),
     WORKLOAD_LATER_SERIES("fusion", fusion_words, "auto",
-                          "bias and activation in the convolution's kernel, or behind it"),
+                          "bias and activation in the convolution's kernel, or after it"),
     WORKLOAD_INTEGER("groups", 1048576, "1", "channel groups; must divide channels and filters"),
     WORKLOAD_INTEGER("height", 65536, "112", "input pixels"),
     WORKLOAD_IMPLEMENTATION(conv2d_implementation_words, "auto: the device's best library"),

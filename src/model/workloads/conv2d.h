@@ -117,8 +117,8 @@ static inline void conv2d_outputs(int64_t stride, int64_t offset, int64_t low, i
                                   int64_t count, int64_t *begin, int64_t *end)
 {
     int64_t first = low > offset ? (low - offset + stride - 1) / stride : 0;
-    int64_t behind = high > offset ? (high - offset + stride - 1) / stride : 0;
-    *end = behind < count ? behind : count;
+    int64_t after = high > offset ? (high - offset + stride - 1) / stride : 0;
+    *end = after < count ? after : count;
     *begin = first < *end ? first : *end;
 }
 

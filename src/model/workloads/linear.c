@@ -24,7 +24,7 @@ static const struct parameter linear_parameters[] = {
     WORKLOAD_SERIES("bias", linear_bias_words, "yes", "a number for each output, added to it"),
     WORKLOAD_CACHE,
     WORKLOAD_SERIES("fusion", linear_fusion_words, "auto",
-          "bias and activation in the product's kernel, or behind it; auto: fused where it can be"),
+          "bias and activation in the product's kernel, or after it; auto: fused where it can be"),
     WORKLOAD_IMPLEMENTATION(linear_implementation_words, "auto: the device's best library"),
     WORKLOAD_INTEGER("inputs", 1048576, "1024", "numbers of a sample that come in"),
     WORKLOAD_LAUNCH,

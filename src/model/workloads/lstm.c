@@ -527,7 +527,7 @@ static void backward_task(void *context, int64_t i)
         net->dsums[(p.cell * s->cell->sums + sum) * s->hidden + p.u] = dsums[sum];
 }
 
-/* The gradients of the rows of w behind one sum of a unit. A task is one of them. */
+/* The gradients of the rows of w that belong to one sum of a unit. A task is one of them. */
 static void weights_task(void *context, int64_t i)
 {
     const struct layer *at = context;

@@ -10,7 +10,7 @@
 #include "worker/cpu/routine.h"
 
 /* A function of the library, NULL if it has none of that name. Which library it is shows only when
- * the program is started: Debian's alternatives, FlexiBLAS and modules exchange it behind its
+ * the program is started: Debian's alternatives, FlexiBLAS and modules exchange it below its
  * CBLAS. */
 typedef void (*function)(void);
 static function blas_function(const char *name)
@@ -106,7 +106,7 @@ void blas_single_thread(void)
     }
 }
 
-/* Of a library without a row: its file, behind the links "libblas.so.3" and the like. */
+/* Of a library without a row: its file, which links such as "libblas.so.3" lead to. */
 static void file_describe(char *text, size_t size)
 {
     Dl_info info;

@@ -643,7 +643,7 @@ static enum status onednn_plan(struct work *work, struct error *error)
         return error_set(error, STATUS_UNSUPPORTED, "no way back through an activation");
     if (has_layer(s) && s->fusion == FUSION_SEPARATE)
         return error_set(error, STATUS_UNSUPPORTED,
-                         "bias and activation are within the convolution, not behind it");
+                         "bias and activation are within the convolution, not after it");
     bool nhwc = s->layout == LAYOUT_NHWC;
     enum onednn_place place = nhwc ? ONEDNN_PLAIN : ONEDNN_REORDERED;
     enum onednn_argument x = passes[s->pass].x, w = passes[s->pass].w, y = passes[s->pass].y;

@@ -136,7 +136,7 @@ static enum status plain_plan(struct work *work, struct error *error)
     if (((const struct linear *)work->shape)->fusion == LINEAR_FUSED)
         return error_set(
             error, STATUS_UNSUPPORTED,
-            "with CBLAS bias and activation come behind the product; fusion=fused needs "
+            "with CBLAS bias and activation come after the product; fusion=fused needs "
             "a library that does them within it");
     return STATUS_OK;
 }
@@ -178,7 +178,7 @@ static enum status onednn_plan(struct work *work, struct error *error)
     enum onednn_argument b = passes[s->pass].b;
     if (linear_has_epilogue(s) && s->fusion == LINEAR_SEPARATE)
         return error_set(error, STATUS_UNSUPPORTED,
-                         "bias and activation are within the product, not behind it");
+                         "bias and activation are within the product, not after it");
     struct onednn_operation operation = {
         .kind = ONEDNN_LINEAR,
         .pass = passes[s->pass].pass,

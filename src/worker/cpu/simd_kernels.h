@@ -1,4 +1,4 @@
-/* The loops behind the roofs for one kind of vectors: a template. simd.c defines, and this
+/* The loops of the roofs for one kind of vectors: a template. simd.c defines, and this
  * undefines:
  *
  * SIMD_NAME(x): x with the kind's suffix; SIMD_TEXT: the kind's name.

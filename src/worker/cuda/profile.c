@@ -461,7 +461,7 @@ static enum status kernels_count(struct profiler *profiler, const struct profile
     return status;
 }
 
-/* All rows as a whole; then, with CUPTI told anew only once, the kernels of each. */
+/* All rows as a whole; then, with one new setting of CUPTI, the kernels of each. */
 static enum status collection_count(struct profiler *profiler, struct collection *collection,
                                     struct error *error)
 {
@@ -486,7 +486,7 @@ static enum status collection_count(struct profiler *profiler, struct collection
     return STATUS_OK;
 }
 
-/* What cannot be counted in its graph, nor by the same kernels in the stream, is told, and never 0.
+/* What cannot be counted in its graph, nor by the same kernels in the stream, is missing, never 0.
  */
 static void collection_fill(struct gpu *gpu, const struct countable *rows, size_t count,
                             struct collection *collection)

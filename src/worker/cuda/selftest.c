@@ -39,7 +39,7 @@ struct item {
     cudaError_t (*launch)(const struct item *item, cudaStream_t stream);
     enum quantity tensor; /* what is counted of the tensor units */
     struct expectation expected[EXPECTED_MOST];
-    size_t count; /* 0: what is counted is told, not judged */
+    size_t count; /* 0: what is counted is printed, not judged */
 };
 
 struct items {

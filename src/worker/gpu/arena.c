@@ -166,7 +166,7 @@ enum status arena_take(struct arena *arena, double bytes, const char *what, void
 
 void arena_give(struct arena *arena, void *memory)
 {
-    struct error ignored; /* a lost device is told by the next call */
+    struct error ignored; /* the next call reports a lost device */
     if (!memory)
         return;
     (void)vendor.synchronize(arena->gpu, &ignored);

@@ -89,7 +89,7 @@ void kernel_list_format(const struct kernel_list *list, char *text, size_t size)
     }
 }
 
-/* What one iteration's kernels are told to. */
+/* What gets one iteration's kernels. */
 struct kernels_seen {
     struct identity *identity;
     struct kernel_list *list;

@@ -3,7 +3,7 @@
  *
  * All of it is about the open GPU, which is the current device of the process, and its one stream.
  * What is enqueued runs in that order, some time after the call. Functions that can fail return
- * STATUS_DEVICE once the device is lost, and else what is said of them, or STATUS_FAILED. */
+ * STATUS_DEVICE once the device is lost, and else what is known of them, or STATUS_FAILED. */
 #ifndef ROOFSWEEP_VENDOR_H
 #define ROOFSWEEP_VENDOR_H
 
@@ -106,7 +106,7 @@ struct gpu_vendor {
     /* ---- graphs: graph.h has what callers use ---- */
 
     enum status (*capture_begin)(struct gpu *gpu, struct error *error);
-    /* Ends a capture, whatever happened in it, and leaves no error behind. STATUS_UNSUPPORTED with
+    /* Ends a capture, whatever happened in it, and leaves no error. STATUS_UNSUPPORTED with
      * the reason if nothing was captured. */
     enum status (*capture_end)(struct gpu *gpu, struct graph **graph, struct error *error);
     /* Calls see() for each kernel, in no order. False: not all of them are known. Not once it is

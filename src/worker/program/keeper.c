@@ -1,4 +1,4 @@
-/* roofsweep-keeper: runs one command and leaves nothing of it behind; keeper.h has its contract. */
+/* roofsweep-keeper: runs one command and ends all that it started; keeper.h has its contract. */
 #include "worker/program/keeper.h"
 
 #include <dirent.h>

@@ -65,7 +65,7 @@ static struct injection {
     CUcontext context;           /* which are those of its GPU */
     bool tried;                  /* counting */
     bool counted;                /* a region, or a part of one, since counting started */
-    bool unloaded;               /* code that may have been counted; that has been told */
+    bool unloaded;               /* code that may have been counted; that has been reported */
     enum stage stage;
     size_t regions;    /* that have been opened */
     double began;      /* s, CLOCK_MONOTONIC */
@@ -161,7 +161,7 @@ static struct counters_order counting_order(void)
     const struct task *task = &injection.task;
     struct counters_order order = {.tensors = task->tensors, .image = task->image};
     size_t launches = task->kind == TASK_PROFILE ? injection.first_launches : task->launches;
-    /* A program that launches more is told apart from one that does not. */
+    /* A program that launches more is distinguished from one that does not. */
     size_t each = launches + launches / 8;
     if (task->ranges == COUNTERS_BY_LAUNCH && task->kind == TASK_PROFILE && injection.graphs == 0 &&
         launches <= LAUNCHES_MOST)
@@ -457,7 +457,7 @@ static void profiler_stopped(const CUpti_CallbackData *data)
         region(false);
 }
 
-/* For which tasks a call is watched; and with which kind of region alone. */
+/* For which tasks a call is watched; some only for one kind of region. */
 #define ALL_REGIONS (1u << TASK_PROFILER | 1u << TASK_ALL | 1u << TASK_NVTX)
 #define CBID(name)  CUPTI_DRIVER_TRACE_CBID_##name
 static const struct watched {

@@ -53,7 +53,7 @@ struct counters {
     /* What CUPTI was told when it was enabled. That cannot be changed: with another kind of range
      * PushRange fails, and another configuration is accepted, after which it counts wrong. */
     struct collection told;
-    /* CUPTI may use the last collection's image until it is told of another, or has left: nothing
+    /* CUPTI may use the last collection's image until it gets another, or is detached: nothing
      * says that it does not. */
     struct image image, last_image;
     CUpti_SubscriberHandle subscriber;

@@ -55,7 +55,7 @@ enum status counters_collect_launches(struct counters *counters, unsigned tensor
 /* CUPTI leaves until the next collection, and forgets which tensors were asked for.
  *
  * Attaching it costs far more than counting, and the processes of a node wait for each other over
- * it. What is counted CUPTI is told once, when it is attached. So that collections which follow
+ * it. CUPTI learns what to count once, when it is attached. So that collections which follow
  * each other need not attach it anew, it goes on to count all tensors that were asked for since.
  * After a failed collection it leaves in any case. A collection that fails where CUPTI had stayed,
  * or that leaves a quantity without value, is repeated with CUPTI attached anew. If that succeeds,
