@@ -32,5 +32,5 @@ ln -s "$ROOFSWEEP_PYTHON" python3
 expect 1 env PATH="$work:$ROOFSWEEP_BIN:$root/postproc:$PATH" sh -e commands.sh
 says "3 configurations: 3 measured"
 says "limiter_evidence ="
-says "FAIL #2"
+says "FAIL 1#2"
 [ -s four.pdf ] && [ -s map.pdf ] || fail "the tutorial has no figures"

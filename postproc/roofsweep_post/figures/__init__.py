@@ -50,4 +50,6 @@ def draw(data, kind="classic", where=(), series=None, by=None, level=None, width
             figure, axes = frame.page(width, height, module.PANELS)
             return module.draw(figure, axes, found, annotate, height)
         except frame.Crowded as crowded:
-            raise Refused(f"{crowded}; {fewer(found)}" if build is scene else str(crowded)) from crowded
+            roofs = ", as in --where condition=alone" if kind == "map" else ""
+            way = fewer(found) if build is scene else f"--where chooses fewer{roofs}, --width page is wider"
+            raise Refused(f"{crowded}; {way}") from crowded
