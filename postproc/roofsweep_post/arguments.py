@@ -37,6 +37,9 @@ class Parser(argparse.ArgumentParser):
         greedy = [name for name in GREEDY if re.search(rf" {name} [A-Z]", self.format_help())]
         if greedy and "required:" in message and message.endswith("file"):
             message += f"; FILE stands before {', '.join(greedy)}: they take every word after them"
+        if choice := re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message):
+            near = difflib.get_close_matches(choice[1], re.findall(r"[\w-]+", choice[2]), 1)
+            message += f"; did you mean {near[0]}?" * bool(near)
         self.exit(2, f"{self.prog}: {plain(message)}; see {self.prog} --help\n")
 
 

@@ -36,7 +36,7 @@ static size_t distance(const char *a, const char *b)
         size_t *row = rows[i % 3], *last = rows[(i - 1) % 3], *last_but_one = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= width; ++j) {
-            size_t replaced = last[j - 1] + (a[i - 1] != b[j - 1]);
+            size_t replaced = last[j - 1] + (strncasecmp(a + i - 1, b + j - 1, 1) != 0);
             row[j] = least(replaced, least(last[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
                 row[j] = least(row[j], last_but_one[j - 2] + 1);

@@ -125,6 +125,9 @@ static enum status item_append(const struct parameter *parameter, char *item, si
         return status ? status : range_append(&range, axis, error);
     }
     status = parameter_parse(parameter, item, &value, error);
+    bool several = strpbrk(item + (*item == '-'), " -[") || strstr(item, "..");
+    if (status && several && parameter->kind == PARAMETER_INTEGER && !strchr(item, '#'))
+        error_append(error, status, "; a list is 16, 32, 64, a range 16:64:*2");
     if (status == STATUS_OK)
         status = values_expect(parameter, axis, 1, room, error);
     return status ? status : value_append(axis, value, error);

@@ -70,6 +70,7 @@ python 'import json; row = json.load(open("output"))[0]; assert row["name"].star
     fail "rows --json"
 expect 0 script --version
 says "roofsweep-post $("$ROOFSWEEP_BIN/roofsweep" --version | sed 's/roofsweep //; s/+.*//')"
+refused_option "did you mean rows?" row golden.nc
 refused_option "unknown option --advise; did you mean --advice?" rows golden.nc --advise
 refused_option "argument -n/--most: '-1' is no whole number from 1 on" rows "$h200" --most -1
 refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 0
