@@ -19,6 +19,9 @@
 /* ungraphed.AXIS: the axis' value in a run without CUDA graphs. */
 #define UNGRAPHED "ungraphed."
 
+/* Whether each row has a process of its own, or asks one for its axes that others ask, too. */
+static const char *const processes[] = {"own", "shared", NULL};
+
 struct line {
     char *key, *value; /* owned */
     int number;
@@ -276,6 +279,21 @@ static enum status replay_check(struct check *c, const struct line *line, struct
     return words_parse(program_replays, line->value, &unused, error);
 }
 
+static enum status process_check(struct check *c, const struct line *line, struct error *error)
+{
+    const char *region = value_of(c->section->program, "region");
+    int chosen;
+    TRY(words_parse(processes, line->value, &chosen, error));
+    if (chosen == 0)
+        return STATUS_OK;
+    if (region && strcmp(region, program_regions[0]) != 0)
+        return error_set(
+            error, STATUS_USAGE,
+            "a shared process needs region = profiler: each row has regions of its own");
+    memset(c->used, true, sizeof c->used); /* the program is asked for the others */
+    return STATUS_OK;
+}
+
 /* A value that the axis could have. */
 static enum status ungraphed_check(struct check *c, const struct line *line, struct error *error)
 {
@@ -311,6 +329,8 @@ static const struct program_key {
      "what of the program counts"},
     {"replay", replay_check, true, "runs", "runs or kernel",
      "what is repeated to count: regions and runs, or each kernel"},
+    {"process", process_check, true, "own", "own or shared",
+     "whether one process measures row after row, and is told the axes that it does not begin with"},
     {"model", model_check, true, "-", "workload",
      "workload whose model holds, of the axes with its parameters' names"},
     {"flops", formula_check, false, "-", "formula", "of one iteration, where nothing is counted"},
@@ -383,7 +403,7 @@ static enum status axes_check(const struct check *c, int *line, struct error *er
         return error_set(
             error, STATUS_USAGE,
             "axis '%s' is used by neither command, env., flops, bytes nor model; write "
-            "{%s} into the command. Keys that are no axes%s, env.NAME, ungraphed.AXIS",
+            "{%s} into the command, or process = shared. Keys that are no axes%s, env.NAME, ungraphed.AXIS",
             name, name, hint);
     }
     return STATUS_OK;
@@ -436,10 +456,14 @@ static enum status word_put(char *out, size_t size, const char *word, const char
                : error_set(error, STATUS_USAGE, "%s more than %zu bytes", what, size - 1);
 }
 
-static enum status axes_put(const struct config *point, char *out, size_t size, struct error *error)
+/* But for those that are `left` out; NULL: none is. */
+static enum status axes_put(const struct config *point, const bool *left, char *out, size_t size,
+                            struct error *error)
 {
     for (size_t i = 0; i < point->workload->count; ++i) {
         char value[WORKLOAD_VALUE_TEXT], word[2 * WORKLOAD_VALUE_TEXT];
+        if (left && left[i])
+            continue;
         template_axis(point, i, value);
         snprintf(word, sizeof word, "%s=%s", point->workload->parameters[i].name, value);
         TRY(word_put(out, size, word, "a point of", error));
@@ -450,6 +474,27 @@ static enum status axes_put(const struct config *point, char *out, size_t size, 
 static int variable_compare(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The axes that are in no template of the section. Last, so that texts of one process begin alike.
+ */
+static enum status point_put(const struct program_section *program, const struct template *t,
+                             char *out, size_t size, struct error *error)
+{
+    char text[PROGRAM_COMMAND + 1], axes[PROGRAM_AXES + 1] = PROGRAM_POINT "=";
+    bool used[WORKLOAD_PARAMETERS_MAX] = {false};
+    const struct template asked = {t->point, used};
+    for (size_t i = 0; i < program->line_count; ++i) {
+        const struct line *line = &program->lines[i];
+        *text = '\0';
+        if (strcmp(line->key, "command") == 0)
+            TRY(template_words(&asked, line->value, text, sizeof text, error));
+        else if (begins(line->key, VARIABLE))
+            TRY(template_fill(&asked, line->value, text, sizeof text, error));
+    }
+    char *point = axes + strlen(axes);
+    TRY(axes_put(t->point, used, point, sizeof axes - strlen(axes), error));
+    return word_put(out, size, axes, "an environment of", error);
 }
 
 /* Sorted by name: the order of lines says nothing. */
@@ -476,6 +521,9 @@ static enum status environment_put(const struct program_section *program, const 
         TRY(words_next(&inherit, ",", word, error));
         TRY(word_put(out, size, word, what, error));
     }
+    const char *process = value_of(program, "process");
+    if (process && strcmp(process, processes[1]) == 0)
+        return point_put(program, t, out, size, error);
     return STATUS_OK;
 }
 
@@ -501,7 +549,7 @@ static enum status texts_put(const struct program_section *program, const struct
     char axes[PROGRAM_AXES + 1] = "";
     TRY(template_words(t, value_of(program, "command"), command, sizeof command, error));
     TRY(environment_put(program, t, environment, sizeof environment, error));
-    TRY(axes_put(t->point, axes, sizeof axes, error));
+    TRY(axes_put(t->point, NULL, axes, sizeof axes, error));
     text_set(config, "command", command);
     text_set(config, "environment", environment);
     text_set(config, "axes", axes);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "model/workloads/program.h"
 #include "ranks/estimate.h"
 
 enum state { WAITING, IN_FLIGHT, DONE };
@@ -19,7 +20,7 @@ struct queue {
 };
 
 struct entry {
-    double modelled; /* s; INFINITY: without a model */
+    double modelled; /* s; INFINITY: before all others */
     size_t item;
 };
 
@@ -38,7 +39,8 @@ static bool set_order(struct queue *queue, const struct plan *plan)
         return false;
     for (size_t i = 0; i < plan->count; ++i) {
         double modelled = estimate_modelled(plan->items[i].cost);
-        entries[i] = (struct entry){isnan(modelled) ? INFINITY : modelled, i};
+        bool first = isnan(modelled) || program_is_shared(&plan->items[i].config);
+        entries[i] = (struct entry){first ? INFINITY : modelled, i};
     }
     qsort(entries, plan->count, sizeof *entries, compare_entries);
     for (size_t i = 0; i < plan->count; ++i)

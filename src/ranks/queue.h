@@ -2,7 +2,8 @@
  * A pure data structure: no clock, no MPI.
  *
  * Longest first by modelled cost, so that the last ones to finish are short. Items without a
- * modelled cost come before all others, in the manifest's order: they may be long. Split: each item
+ * modelled cost come before all others, in the manifest's order: they may be long. So do those that
+ * share a process, which goes on with the next of them. Split: each item
  * once, to whoever asks. Replicate: each item once for each rank. */
 #ifndef ROOFSWEEP_QUEUE_H
 #define ROOFSWEEP_QUEUE_H

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/command_line.h"
 #include "base/file.h"
+#include "model/workloads/program.h"
 #include "worker/measure.h"
 #include "worker/program/environment.h"
 #include "worker/program/handback.h"
@@ -29,7 +30,8 @@ struct program {
     struct environment environment; /* owned; all but what a run adds */
     char folder[4096];              /* that it runs in, absolute */
     int64_t iterations;
-    struct countdown *time; /* that is left for all runs */
+    struct countdown *time;      /* that is left for all runs */
+    struct residents *residents; /* NULL: each run is a process of its own */
 };
 
 /* Lives until the end of the expression that it is in. */
@@ -167,6 +169,7 @@ static enum status program_run(struct program *program, struct process_end *end,
                                struct error *error)
 {
     const double missed = program->time->missed;
+    struct residents *residents = program->residents;
     struct scratch report;
     enum status status = scratch_create(&report, error);
     if (status)
@@ -180,8 +183,11 @@ static enum status program_run(struct program *program, struct process_end *end,
         .cpus_size = program->device.cpus_size,
         .time = program->time,
     };
-    status = program->environment.complete ? process_run(&process, end, error)
-                                           : error_set(error, STATUS_FAILED, "out of memory");
+    if (!program->environment.complete)
+        status = error_set(error, STATUS_FAILED, "out of memory");
+    else
+        status = residents ? process_point(&process, residents, error)
+                           : process_run(&process, end, error);
     if (status) /* the program may get a signal before its worker does */
         job_ends(fmin(signal_patience, program->time->left));
     if (program->time->missed > missed && status != STATUS_DEVICE) {
@@ -373,7 +379,8 @@ static enum status count_run(struct program *program, const struct injected *tra
 static enum status count_runs(struct program *program, struct found *found,
                               const struct scratch *images, struct error *error)
 {
-    const size_t most = 64; /* runs: more than any chip has passes */
+    const size_t most = 64;    /* runs: more than any chip has passes */
+    program->residents = NULL; /* the counters begin with the first allocation of a process */
     for (size_t i = 0; i < most; ++i) {
         struct injected counted;
         enum status status =
@@ -484,8 +491,10 @@ static enum status ungraph(const struct program *program, size_t regions, struct
 {
     bool same = false;
     for (int tries = 3; tries > 0 && !same; --tries) {
-        struct program plain = {
-            .request = program->request, .device = program->device, .time = program->time};
+        struct program plain = {.request = program->request,
+                                .device = program->device,
+                                .time = program->time,
+                                .residents = program->residents};
         struct found ungraphed;
         enum status status = program_prepare(&plain, error);
         if (status == STATUS_OK)
@@ -568,7 +577,7 @@ static enum status record_profile(struct program *program, size_t regions, struc
  * exists. */
 static enum status row_measure(struct program *program, struct record *record, struct error *error)
 {
-    struct process_end end;
+    struct process_end end = {.seconds = NAN};
     struct handback handback;
     enum precision precision = config_precision(&program->request->config);
     bool half =
@@ -593,8 +602,8 @@ static enum status row_measure(struct program *program, struct record *record, s
 }
 
 enum status program_row_measure(const struct device_ops *device, struct device_state *state,
-                                const struct request *request, struct record *record,
-                                struct error *error)
+                                struct residents *residents, const struct request *request,
+                                struct record *record, struct error *error)
 {
     struct countdown time = countdown_start(request->timeout > 0 ? request->timeout : INFINITY);
     struct program program = {.request = request, .time = &time};
@@ -605,6 +614,10 @@ enum status program_row_measure(const struct device_ops *device, struct device_s
         status = device->program(state, &program.device, error);
     if (status == STATUS_OK)
         status = program_prepare(&program, error);
+    if (program_is_shared(&request->config))
+        program.residents = residents;
+    else
+        residents_end(residents);
     if (status == STATUS_OK)
         status = row_measure(&program, record, error);
     program_clear(&program);

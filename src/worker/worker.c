@@ -26,6 +26,7 @@ struct worker {
     struct device_state *state; /* NULL until opened */
     struct device device;
     struct batch *batch;
+    struct residents *residents;
     bool tuned; /* the device holds memory for roofs */
     int held;   /* the roof whose work goes on until the next request; HELD_NONE */
 };
@@ -181,8 +182,8 @@ static enum status answer_measure(struct worker *worker, const struct request *r
     if (status == STATUS_OK && program) /* it gets the whole device */
         status = batch_count(worker->batch, worker->state, error);
     if (status == STATUS_OK)
-        status = program ? program_row_measure(worker->ops, worker->state, request, &reply->record,
-                                               error)
+        status = program ? program_row_measure(worker->ops, worker->state, worker->residents,
+                                               request, &reply->record, error)
                          : batch_measure(worker->batch, worker->state, request, &reply->record,
                                          &waits, error);
     if (status)
@@ -200,6 +201,8 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
     enum status status = request_decode(line, &request, error);
     if (status)
         return status;
+    if (request.op != REQUEST_MEASURE || !config_is_program(&request.config))
+        residents_end(worker->residents); /* nothing else is in the device's way */
     switch (request.op) {
     case REQUEST_DEVICES:
         reply->kind = REPLY_DEVICES;
@@ -294,8 +297,10 @@ static void tie_to_rank(void)
 
 int main(int argc, char **argv)
 {
-    struct worker worker = {
-        .ops = &device_ops, .batch = batch_create(&device_ops), .held = HELD_NONE};
+    struct worker worker = {.ops = &device_ops,
+                            .batch = batch_create(&device_ops),
+                            .residents = residents_create(),
+                            .held = HELD_NONE};
     if (argc > 1 && strcmp(argv[1], "--self-test") == 0)
         return self_test(&worker);
     if (argc > 1) {
@@ -312,11 +317,12 @@ int main(int argc, char **argv)
     }
     tie_to_rank();
     FILE *replies = take_standard_output();
-    if (!replies || !worker.batch) {
+    if (!replies || !worker.batch || !worker.residents) {
         perror("standard output");
         return 1;
     }
     enum status status = serve(&worker, replies);
+    residents_destroy(worker.residents);
     batch_destroy(worker.batch, status == STATUS_DEVICE ? NULL : worker.state);
     if (status != STATUS_DEVICE) {
         forget_roofs(&worker);

@@ -1,15 +1,39 @@
 """What counts of a program, for roofsweep: copy this file beside yours.
 
-    with roofsweep_region.region(torch.cuda.synchronize):
-        ...                                     # the iterations
-    roofsweep_region.verified(error, tolerance) # optional: a relative error, and the largest that is right
+    for args in roofsweep_region.points(parser):    # once, or, with process = shared, for row after row
+        ...                                         # warm-up
+        with roofsweep_region.region(torch.cuda.synchronize):
+            ...                                     # the iterations
+        roofsweep_region.verified(error, tolerance) # optional: a relative error, and the largest that is right
 
 `synchronize` waits for the device; without one the work is over when its call returns."""
 
 import contextlib
 import ctypes
 import os
+import shlex
+import stat
+import sys
 import time
+
+
+def points(parser):
+    """The program's arguments; then, where roofsweep asks for further points of the section's axes, those with these.
+
+    An axis NAME stands for the option --NAME."""
+    shared = "ROOFSWEEP_POINT" in os.environ and stat.S_ISSOCK(os.fstat(0).st_mode)  # set by roofsweep alone
+    while True:
+        axes = shlex.split(os.environ.get("ROOFSWEEP_POINT", ""))
+        yield parser.parse_args(sys.argv[1:] + ["--" + axis for axis in axes])
+        if not shared:
+            return
+        os.write(0, b"done\n")
+        line = sys.stdin.readline()
+        if not line:  # no further point
+            return
+        os.environ.update(word.split("=", 1) for word in shlex.split(line))
+        if counted():
+            ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).roofsweep_point()
 
 
 def _profiler(call):  # seen by roofsweep's library in the runs for kernels and counts, which load it

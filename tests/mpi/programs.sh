@@ -60,6 +60,61 @@ assert (good.precision == "fp32").all() and (good.counters.str.startswith("refus
 # Nothing is missing.
 expect 3 "$roofsweep" -q -d cpu -o out.nc --resume sweep.ini
 
+# One process measures row after row. A row that ends it costs itself, and the next one starts another.
+cat >shared.py <<'END'
+import argparse
+import os
+import time
+import roofsweep_region
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--seconds", type=float)
+parser.add_argument("--what", choices=["right", "wrong", "dies", "hangs", "leaves"])
+open("starts", "a").write("started\n")
+for args in roofsweep_region.points(parser):
+    print("measures", args.what, flush=True)
+    if args.what == "dies":
+        os.kill(os.getpid(), 9)
+    if args.what == "hangs":
+        time.sleep(100)
+    for _ in range(5):
+        with roofsweep_region.region():
+            time.sleep(args.seconds)
+    roofsweep_region.verified(1e-9, 1e-12 if args.what == "wrong" else 1e-6)
+    if args.what == "leaves":
+        break
+END
+cat >shared.ini <<'END'
+[sweep]
+timeout = 3 s
+[peaks]
+memory = dram
+compute = fp32
+launch = no
+[program shared]
+command = python3 shared.py
+process = shared
+seconds = 0.01, 0.02, 0.03, 0.04
+what = right, wrong, dies, hangs, unknown, leaves
+exclude = seconds=0.02 & what=hangs, seconds=0.03 & what!=right, seconds=0.04 & what!=right
+END
+expect 3 "$roofsweep" -q -d cpu -o shared.nc shared.ini
+says "wrong result"
+says "signal 9 (Killed); it last printed: measures dies"
+says "took longer than the 2.7 s"
+says "invalid choice: 'unknown'"
+says "asked for no other point"
+python '
+import netCDF4
+data = netCDF4.Dataset("shared.nc")
+what, status, time = data["axis_what"][:], data["status"][:], data["time_median"][:]
+wanted = data["axis_seconds"][:].astype(float)
+assert len(what) == 13 and ((status == 0) == (what == "right")).all(), (what, status)
+assert (abs(time - wanted)[status == 0] < 0.009).all(), (time, wanted)
+' || fail "wrong rows of a shared process"
+# Seven rows end their process.
+[ "$(wc -l <starts)" = 8 ] || [ "$(wc -l <starts)" = 7 ] || fail "$(wc -l <starts) starts for 13 rows"
+
 expect 0 "$roofsweep" -q -d cpu --program "sleep 0.1"
 says "program "
 [ -f program.nc ] || fail "--program writes no program.nc"

@@ -41,6 +41,12 @@ bool config_is_program(const struct config *config)
     return config->workload == &program_workload;
 }
 
+bool program_is_shared(const struct config *config)
+{
+    return config_is_program(config) &&
+           strstr(config_value(config, "environment").text, PROGRAM_POINT "=");
+}
+
 /* The value after "NAME=" if the word begins so, else NULL. */
 static const char *value_of(const char *word, const char *name)
 {

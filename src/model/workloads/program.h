@@ -34,6 +34,11 @@ enum {
 
 bool config_is_program(const struct config *config); /* also of one without a workload */
 
+/* A variable of the environment: the words NAME=VALUE of the axes that the program asks for. One
+ * that has it measures several rows in one process. */
+#define PROGRAM_POINT "ROOFSWEEP_POINT"
+bool program_is_shared(const struct config *config);
+
 /* What is between cuProfilerStart and cuProfilerStop; the whole program. */
 extern const char *const program_regions[]; /* "profiler", "all", NULL */
 #define PROGRAM_NVTX "nvtx "

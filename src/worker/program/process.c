@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/command_line.h"
 #include "base/file.h"
 #include "worker/program/descendants.h"
 #include "worker/program/keeper.h"
@@ -22,10 +24,22 @@ static const double end_patience = 10; /* s, for a process that hangs in a drive
 /* One that runs. Descriptors are ours; -1: closed. */
 struct running {
     pid_t keeper;
-    int life, news, output;
+    int life, news, output, channel; /* channel: of one that is asked */
     struct keeper_news told;
     size_t told_bytes;
     struct tail *tail; /* of struct process_end */
+    bool answered;
+};
+
+/* Those of a row are timed, traced and counted, and the same without graphs. */
+enum { RESIDENTS = 4 };
+struct residents {
+    size_t count;
+    struct resident {
+        char *key; /* owned: what it was started with */
+        struct running running;
+        struct process_end end;
+    } list[RESIDENTS];
 };
 
 static void close_once(int *descriptor)
@@ -39,7 +53,7 @@ static void close_once(int *descriptor)
 
 /* The ends of the keeper, and ours. */
 struct pipes {
-    int life[2], news[2], output[2];
+    int life[2], news[2], output[2], channel[2];
 };
 
 /* The child gets the affinity of the calling thread. */
@@ -75,7 +89,10 @@ static int spawn(const struct process *process, const char *path, const struct p
     memcpy(arguments + 2, process->words, count * sizeof *arguments);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (process->asked)
+        posix_spawn_file_actions_adddup2(&actions, pipes->channel[1], STDIN_FILENO);
+    else
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, pipes->output[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, pipes->output[1], STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&actions, pipes->life[0], KEEPER_LIFE);
@@ -90,21 +107,23 @@ static enum status start(const struct process *process, struct running *running,
                          struct error *error)
 {
     char folder[4096], path[4096 + sizeof KEEPER_PROGRAM];
-    struct pipes pipes = {{-1, -1}, {-1, -1}, {-1, -1}};
-    int *const theirs[] = {&pipes.life[0], &pipes.news[1], &pipes.output[1]};
-    int *const ours[] = {&pipes.life[1], &pipes.news[0], &pipes.output[0]};
+    struct pipes pipes = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+    int *const theirs[] = {&pipes.life[0], &pipes.news[1], &pipes.output[1], &pipes.channel[1]};
+    int *const ours[] = {&pipes.life[1], &pipes.news[0], &pipes.output[0], &pipes.channel[0]};
     enum status status = folder_of_program(folder, sizeof folder, error);
     if (status)
         return status;
     snprintf(path, sizeof path, "%s/%s", folder, KEEPER_PROGRAM);
     int failure = pipe2(pipes.life, O_CLOEXEC) == 0 && pipe2(pipes.news, O_CLOEXEC) == 0 &&
-                          pipe2(pipes.output, O_CLOEXEC) == 0
+                          pipe2(pipes.output, O_CLOEXEC) == 0 &&
+                          (!process->asked ||
+                           socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pipes.channel) == 0)
                       ? 0
                       : errno;
     /* A descriptor that has its number already would keep its close-on-exec: all are moved up
      * first. */
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; ++i) {
-        int moved = fcntl(*theirs[i], F_DUPFD_CLOEXEC, KEEPER_NEWS + 1);
+        int moved = *theirs[i] < 0 ? -1 : fcntl(*theirs[i], F_DUPFD_CLOEXEC, KEEPER_NEWS + 1);
         if (moved >= 0) {
             close(*theirs[i]);
             *theirs[i] = moved;
@@ -116,7 +135,7 @@ static enum status start(const struct process *process, struct running *running,
         close_once(theirs[i]);
         if (failure)
             close_once(ours[i]);
-        else
+        else if (*ours[i] >= 0)
             fcntl(*ours[i], F_SETFL, O_NONBLOCK);
     }
     if (failure)
@@ -124,6 +143,7 @@ static enum status start(const struct process *process, struct running *running,
     running->life = pipes.life[1];
     running->news = pipes.news[0];
     running->output = pipes.output[0];
+    running->channel = pipes.channel[0];
     return STATUS_OK;
 }
 
@@ -153,23 +173,43 @@ static void news_read(struct running *running)
         close_once(&running->news);
 }
 
+/* Anything else is no answer. */
+static void channel_read(struct running *running)
+{
+    static const char done[] = "done\n";
+    char answer[64];
+    ssize_t got = read(running->channel, answer, sizeof answer);
+    if (got > 0)
+        running->answered = got == (ssize_t)strlen(done) && memcmp(answer, done, strlen(done)) == 0;
+    else if (got == 0 || errno != EAGAIN)
+        close_once(&running->channel);
+}
+
 /* A second at most. */
 static void step(struct running *running, double seconds)
 {
-    struct pollfd events[2] = {{.fd = running->news, .events = POLLIN},
-                               {.fd = running->output, .events = POLLIN}};
-    if (poll(events, 2, (int)(1e3 * fmin(seconds, 1)) + 1) <= 0)
+    struct pollfd events[3] = {{.fd = running->news, .events = POLLIN},
+                               {.fd = running->output, .events = POLLIN},
+                               {.fd = running->channel, .events = POLLIN}};
+    if (poll(events, 3, (int)ceil(1e3 * fmin(seconds, 1))) <= 0)
         return;
+    if (events[2].revents)
+        channel_read(running);
     if (events[1].revents)
         output_read(running);
     if (events[0].revents)
         news_read(running);
 }
 
-/* False: it is not over then. */
+static bool is_over(const struct running *running)
+{
+    return running->news < 0 || running->told_bytes == sizeof running->told;
+}
+
+/* False: it is not over then, and has not answered. */
 static bool run_within(struct running *running, struct countdown *time)
 {
-    while (running->news >= 0 && running->told_bytes < sizeof running->told) {
+    while (!running->answered && !is_over(running)) {
         if (countdown_over(time))
             return false;
         step(running, time->left);
@@ -178,7 +218,7 @@ static bool run_within(struct running *running, struct countdown *time)
     return true;
 }
 
-/* Ends the keeper, if it does not end itself, and all that it left. */
+/* Ends the keeper, if it does not end itself, and all that it left; all residents with it. */
 static enum status finish(struct running *running, bool timed_out, struct error *error)
 {
     bool gone = descendants_end(end_patience);
@@ -189,6 +229,7 @@ static enum status finish(struct running *running, bool timed_out, struct error 
     close_once(&running->life);
     close_once(&running->news);
     close_once(&running->output);
+    close_once(&running->channel);
     if (!gone)
         return error_set(error, STATUS_DEVICE, "the program cannot be ended; it last printed: %s",
                          running->tail->text);
@@ -215,21 +256,142 @@ static enum status judge(const struct process_end *end, double allowed, struct e
                      end->tail.text);
 }
 
+static const struct running not_started = {.life = -1, .news = -1, .output = -1, .channel = -1};
+
+/* Until it has ended, or has been ended; or has answered. */
+static enum status run(struct running *running, struct countdown *time, struct process_end *end,
+                       struct error *error)
+{
+    double allowed = fmax(time->left, 0);
+    end->timed_out = !run_within(running, time);
+    if (running->answered)
+        return STATUS_OK;
+    enum status status = finish(running, end->timed_out, error);
+    end->status = running->told.status;
+    end->seconds = running->told.seconds;
+    return status ? status : judge(end, allowed, error);
+}
+
 enum status process_run(const struct process *process, struct process_end *end, struct error *error)
 {
-    struct process_end ended = {.timed_out = false};
-    struct running running = {.life = -1, .news = -1, .output = -1, .tail = &ended.tail};
-    double allowed = fmax(process->time->left, 0);
+    struct running running = not_started;
+    *end = (struct process_end){.timed_out = false};
+    running.tail = &end->tail;
     descendants_adopt();
     enum status status = start(process, &running, error);
+    return status ? status : run(&running, process->time, end, error);
+}
+
+/* ---- residents ---- */
+
+struct residents *residents_create(void)
+{
+    return calloc(1, sizeof(struct residents));
+}
+
+void residents_end(struct residents *residents)
+{
+    struct error unheard;
+    for (size_t i = 0; i < residents->count; ++i) {
+        finish(&residents->list[i].running, true, &unheard);
+        free(residents->list[i].key);
+    }
+    residents->count = 0;
+}
+
+void residents_destroy(struct residents *residents)
+{
+    if (residents)
+        residents_end(residents);
+    free(residents);
+}
+
+/* Of the environment: a resident is told it with each point. The library is told once what it is
+ * to do. */
+static bool is_told(const char *variable)
+{
+    static const char told[] = "ROOFSWEEP_", once[] = "ROOFSWEEP_INJECT=";
+    return strncmp(variable, told, strlen(told)) == 0 && strncmp(variable, once, strlen(once)) != 0;
+}
+
+/* What tells residents apart; NULL without memory. The caller frees it. */
+static char *key_of(const struct process *process)
+{
+    char *key = NULL;
+    size_t size;
+    FILE *text = open_memstream(&key, &size);
+    for (size_t i = 0; text && process->words[i]; ++i)
+        fprintf(text, "%s\n", process->words[i]);
+    for (size_t i = 0; text && process->environment[i]; ++i)
+        if (!is_told(process->environment[i]))
+            fprintf(text, "%s\n", process->environment[i]);
+    if (text)
+        fclose(text);
+    return key;
+}
+
+/* False: it has ended since its last point. */
+static bool ask(struct resident *resident, const char *line)
+{
+    struct running *running = &resident->running;
+    ssize_t length = (ssize_t)strlen(line);
+    step(running, 0);
+    resident->end = (struct process_end){.timed_out = false};
+    running->answered = false;
+    return !is_over(running) && running->channel >= 0 &&
+           send(running->channel, line, (size_t)length, MSG_NOSIGNAL) == length;
+}
+
+/* The resident that has been asked, or was started for this point. */
+static enum status ask_or_start(struct residents *residents, const struct process *process,
+                                struct resident **asked, struct error *error)
+{
+    char line[16384] = "", *key = key_of(process);
+    bool fits = key;
+    for (size_t i = 0; fits && process->environment[i]; ++i)
+        if (is_told(process->environment[i]))
+            fits = command_line_append(line, sizeof line - 1, process->environment[i]);
+    if (!fits) {
+        free(key);
+        return error_set(error, STATUS_FAILED, "no memory for a point, or no room in a line");
+    }
+    strcat(line, "\n");
+    for (*asked = residents->list; *asked < residents->list + residents->count; ++*asked)
+        if (strcmp((*asked)->key, key) == 0)
+            break;
+    bool found = *asked < residents->list + residents->count;
+    if (found && ask(*asked, line)) {
+        free(key);
+        return STATUS_OK;
+    }
+    if (found || residents->count == RESIDENTS)
+        residents_end(residents);
+    *asked = &residents->list[residents->count];
+    (*asked)->running = not_started;
+    (*asked)->running.tail = &(*asked)->end.tail;
+    enum status status = start(process, &(*asked)->running, error);
+    (*asked)->key = key;
+    residents->count += status == STATUS_OK;
     if (status)
-        return status;
-    ended.timed_out = !run_within(&running, process->time);
-    status = finish(&running, ended.timed_out, error);
-    ended.status = running.told.status;
-    ended.seconds = running.told.seconds;
+        free(key);
+    return status;
+}
+
+enum status process_point(const struct process *process, struct residents *residents,
+                          struct error *error)
+{
+    struct resident *asked;
+    struct process asking = *process;
+    asking.asked = true;
+    descendants_adopt();
+    enum status status = ask_or_start(residents, &asking, &asked, error);
+    if (status == STATUS_OK)
+        status = run(&asked->running, process->time, &asked->end, error);
+    if (status == STATUS_OK && !asked->running.answered)
+        status = error_set(error, STATUS_FAILED,
+                           "the program ended well, but asked for no other point: let it take its "
+                           "points from roofsweep_region.points, or write process = own");
     if (status)
-        return status;
-    *end = ended;
-    return judge(end, allowed, error);
+        residents_end(residents);
+    return status;
 }

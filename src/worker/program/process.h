@@ -18,6 +18,7 @@ struct process {
     const cpu_set_t *cpus;    /* that it may use; NULL: the caller's */
     size_t cpus_size;         /* byte */
     struct countdown *time;   /* that is left for it */
+    bool asked;               /* its standard input is a socket; process_point sets it */
 };
 
 struct process_end {
@@ -33,5 +34,19 @@ struct process_end {
  * system. */
 enum status process_run(const struct process *process, struct process_end *end,
                         struct error *error);
+
+/* Processes that measure one point after the other: a program starts once. Each is known by its
+ * words and its environment, but for the variables ROOFSWEEP_* of a point; these are told with each
+ * further one, as a line of words NAME=VALUE on its standard input. It answers "done" there. What
+ * ends one of them, or runs beside them by process_run, ends all. */
+struct residents;
+struct residents *residents_create(void);            /* NULL without memory */
+void residents_destroy(struct residents *residents); /* takes NULL */
+void residents_end(struct residents *residents);
+
+/* One point: by a resident that waits for it, or by a new one. Errors are those of process_run; a
+ * program that ends without an answer has failed. */
+enum status process_point(const struct process *process, struct residents *residents,
+                          struct error *error);
 
 #endif
