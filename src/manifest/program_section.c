@@ -330,7 +330,7 @@ static const struct program_key {
     {"replay", replay_check, true, "runs", "runs or kernel",
      "what is repeated to count: regions and runs, or each kernel"},
     {"process", process_check, true, "own", "own or shared",
-     "whether one process measures row after row, and is told the axes that it does not begin with"},
+     "shared: one process measures row after row, and is told what its command lacks"},
     {"model", model_check, true, "-", "workload",
      "workload whose model holds, of the axes with its parameters' names"},
     {"flops", formula_check, false, "-", "formula", "of one iteration, where nothing is counted"},
@@ -403,7 +403,8 @@ static enum status axes_check(const struct check *c, int *line, struct error *er
         return error_set(
             error, STATUS_USAGE,
             "axis '%s' is used by neither command, env., flops, bytes nor model; write "
-            "{%s} into the command, or process = shared. Keys that are no axes%s, env.NAME, ungraphed.AXIS",
+            "{%s} into the command, or process = shared. Keys that are no axes%s, env.NAME, "
+            "ungraphed.AXIS",
             name, name, hint);
     }
     return STATUS_OK;

@@ -1,6 +1,6 @@
-"""conv2d in TensorFlow 2, or as a graph and a session of TensorFlow 1 (compat.v1). Not run on a GPU by us.
+"""conv2d in TensorFlow 2, forward or backward (both gradients). Run by us on CPUs, not on a GPU.
 
-python3 conv2d_tensorflow.py --version 1 --precision fp32"""
+python3 conv2d_tensorflow.py --precision fp32 --pass backward"""
 
 import argparse
 
@@ -12,7 +12,7 @@ TOLERANCE = {"fp64": 1e-12, "fp32": 1e-4, "fp16": 5e-3}
 DTYPE = {"fp64": np.float64, "fp32": np.float32, "fp16": np.float16}
 
 
-def arguments():
+def options():
     parser = argparse.ArgumentParser(description=__doc__)
     for name, default in (
         ("batch", 16),
@@ -24,44 +24,73 @@ def arguments():
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--precision", choices=list(TOLERANCE), default="fp32")
-    parser.add_argument("--version", type=int, choices=[1, 2], default=2)
+    parser.add_argument("--pass", dest="direction", choices=["forward", "backward"], default="forward")
     parser.add_argument("--iterations", type=int, default=20, help="in a region")
     parser.add_argument("--regions", type=int, default=20, help="each is a sample")
-    return parser.parse_args()
+    parser.add_argument("--warmup", type=int, default=5)
+    parser.add_argument("--cache", choices=["hot", "cold"], default="hot", help="cold: one iteration in a region")
+    return parser
 
 
-def convolve(args, x, w):
+def convolution(args):
+    """A function of x, w and dy, compiled."""
     edge = [args.kernel // 2] * 2
-    return tf.nn.conv2d(x, w, args.stride, [[0, 0], edge, edge, [0, 0]])
+
+    def forward(x, w):
+        return tf.nn.conv2d(x, w, args.stride, [[0, 0], edge, edge, [0, 0]])
+
+    def step(x, w, dy):
+        if args.direction == "forward":
+            return [forward(x, w)]
+        with tf.GradientTape() as tape:
+            tape.watch([x, w])
+            y = forward(x, w)
+        return tape.gradient(y, [x, w], output_gradients=dy)
+
+    return tf.function(step)
 
 
-def steps(args, x, w):
-    """One iteration, the result of which is an array: each of it waits for the device."""
-    if args.version == 2:
-        x, w = tf.constant(x), tf.constant(w)
-        compiled = tf.function(lambda: convolve(args, x, w))
-        return lambda: compiled().numpy()
-    graph = tf.Graph()
-    with graph.as_default():
-        result = convolve(args, tf.constant(x), tf.constant(w))
-    session = tf.compat.v1.Session(graph=graph)
-    return lambda: session.run(result)
+def measure(args):
+    generator = np.random.default_rng(1)
+    out = (args.size - 1) // args.stride + 1
+    shapes = (
+        (args.batch, args.size, args.size, args.channels),
+        (args.kernel, args.kernel, args.channels, args.filters),
+        (args.batch, out, out, args.filters),
+    )
+    inputs = [tf.constant(generator.uniform(-1, 1, shape).astype(DTYPE[args.precision])) for shape in shapes]
+    step = convolution(args)
+    scratch = tf.Variable(tf.zeros(1 << 26))
+    synchronize = tf.test.experimental.sync_devices
+    iterations = 1 if args.cache == "cold" else args.iterations
+    for _ in range(args.warmup):
+        result = step(*inputs)
+
+    def run():
+        nonlocal result
+        for _ in range(iterations):
+            result = step(*inputs)
+
+    if args.cache == "cold":
+        cold = roofsweep_region.Cold(
+            lambda: scratch.assign_add(tf.ones_like(scratch)), synchronize, bool(tf.config.list_physical_devices("GPU"))
+        )
+    for _ in range(args.regions):
+        if args.cache == "cold":
+            cold.region(run)
+            continue
+        with roofsweep_region.region(synchronize):
+            run()
+    if roofsweep_region.counted():
+        return
+    exact = convolution(args)(*[tf.cast(tensor, tf.float64) for tensor in inputs])
+    error = max(np.linalg.norm(a.numpy() - b.numpy()) / np.linalg.norm(b.numpy()) for a, b in zip(result, exact))
+    roofsweep_region.verified(error, TOLERANCE[args.precision])
 
 
 def main():
-    args = arguments()
-    generator = np.random.default_rng(1)
-    x = generator.uniform(-1, 1, (args.batch, args.size, args.size, args.channels)).astype(DTYPE[args.precision])
-    w = generator.uniform(-1, 1, (args.kernel, args.kernel, args.channels, args.filters)).astype(DTYPE[args.precision])
-    step = steps(args, x, w)
-    result = step()
-    for _ in range(args.regions):
-        with roofsweep_region.region():
-            for _ in range(args.iterations):
-                result = step()
-    right = convolve(args, tf.constant(x.astype(np.float64)), tf.constant(w.astype(np.float64))).numpy()
-    error = np.linalg.norm(result.astype(np.float64) - right) / np.linalg.norm(right)
-    roofsweep_region.verified(error, TOLERANCE[args.precision])
+    for args in roofsweep_region.points(options()):
+        measure(args)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""conv2d in PyTorch, forward or one of its backward passes; the paper's defaults.
+"""conv2d in PyTorch, forward, backward (both gradients) or one of them; the paper's defaults.
 
 python3 conv2d_torch.py --precision fp16 --pass forward --mode graph"""
 
@@ -9,7 +9,7 @@ import torch
 import torch_modes
 
 
-def arguments():
+def options():
     parser = argparse.ArgumentParser(description=__doc__)
     for name, default in (
         ("batch", 16),
@@ -22,7 +22,7 @@ def arguments():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--pass", dest="direction", default="forward")
     torch_modes.add_arguments(parser)
-    return parser.parse_args()
+    return parser
 
 
 def tensors(args):
@@ -39,19 +39,18 @@ def tensors(args):
 
 
 def convolve(args, x, w, dy):
-    """The tensor that the pass makes."""
+    """The tensors that the pass makes."""
     padding = [args.kernel // 2] * 2
     if args.direction == "forward":
-        return torch.nn.functional.conv2d(x, w, stride=args.stride, padding=padding)
-    wanted = [args.direction == "backward-data", args.direction == "backward-filter", False]
+        return [torch.nn.functional.conv2d(x, w, stride=args.stride, padding=padding)]
+    wanted = [args.direction != "backward-filter", args.direction != "backward-data", False]
     gradients = torch.ops.aten.convolution_backward(
         dy, x, w, None, [args.stride] * 2, padding, [1, 1], False, [0, 0], 1, wanted
     )
-    return gradients[0] if wanted[0] else gradients[1]
+    return [gradient for gradient, asked in zip(gradients, wanted) if asked]
 
 
-def main():
-    args = arguments()
+def measure(args):
     torch_modes.prepare(args)
     x, w, dy = tensors(args)
     result = torch_modes.measure(args, lambda: convolve(args, x, w, dy))
@@ -59,6 +58,11 @@ def main():
         return
     right = convolve(args, x.double(), w.double(), dy.double())
     roofsweep_region.verified(torch_modes.distance(result, right), torch_modes.TOLERANCE[args.precision])
+
+
+def main():
+    for args in roofsweep_region.points(options()):
+        measure(args)
 
 
 if __name__ == "__main__":

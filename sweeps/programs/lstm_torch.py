@@ -9,13 +9,13 @@ import torch
 import torch_modes
 
 
-def arguments():
+def options():
     parser = argparse.ArgumentParser(description=__doc__)
     for name, default in (("batch", 16), ("sequence", 16), ("features", 32), ("hidden", 16)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--pass", dest="direction", default="forward")
     torch_modes.add_arguments(parser)
-    return parser.parse_args()
+    return parser
 
 
 def make(args, dtype):
@@ -41,17 +41,16 @@ def step_of(args, layer, x):
 
 
 def main():
-    args = arguments()
-    torch_modes.prepare(args)
-    layer, x = make(args, torch_modes.dtype(args.precision))
-    result = torch_modes.measure(args, step_of(args, layer, x))
-    if roofsweep_region.counted():
-        return
-    exact, y = make(args, torch.float64)
-    exact.load_state_dict(layer.state_dict())
-    y.data.copy_(x.data)
-    right = step_of(args, exact, y)()
-    roofsweep_region.verified(torch_modes.distance(result, right), 4 * torch_modes.TOLERANCE[args.precision])
+    for args in roofsweep_region.points(options()):
+        torch_modes.prepare(args)
+        layer, x = make(args, torch_modes.dtype(args.precision))
+        result = torch_modes.measure(args, step_of(args, layer, x))
+        if not roofsweep_region.counted():
+            exact, y = make(args, torch.float64)
+            exact.load_state_dict(layer.state_dict())
+            y.data.copy_(x.data)
+            error = torch_modes.distance([result], [step_of(args, exact, y)()])
+            roofsweep_region.verified(error, 4 * torch_modes.TOLERANCE[args.precision])
 
 
 if __name__ == "__main__":

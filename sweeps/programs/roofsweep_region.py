@@ -60,6 +60,36 @@ def region(synchronize=lambda: None):
     _hand_back(f"region {seconds!r}")
 
 
+class Cold:
+    """Regions of one iteration each, before which the caches are flushed.
+
+    On a GPU the flush stands before the iteration in the queue, so that what the host takes to enqueue it is hidden.
+    The time of a flush alone is taken away."""
+
+    def __init__(self, flush, synchronize, queued):
+        self.flush, self.synchronize, self.queued = flush, synchronize, queued
+        self.alone = sorted(self._seconds(lambda: None) for _ in range(21))[10] if queued else 0.0
+
+    def _seconds(self, step):
+        self.synchronize()
+        begin = time.perf_counter()
+        self.flush()
+        if not self.queued:
+            self.synchronize()
+            begin = time.perf_counter()
+        step()
+        self.synchronize()
+        return time.perf_counter() - begin
+
+    def region(self, step):
+        if counted():  # nobody asks for the time, and the flush is not to be counted
+            self.flush()
+            with region(self.synchronize):
+                step()
+        else:
+            _hand_back(f"region {self._seconds(step) - self.alone!r}")
+
+
 def counted():
     """This run is for kernels and counts: what follows the regions can be left out, as nobody reads it."""
     return "CUDA_INJECTION64_PATH" in os.environ

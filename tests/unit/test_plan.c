@@ -123,6 +123,7 @@ static void test_sweeps(void **state)
         {SWEEPS "lstm_features.ini", 4 * 2 * 2, 0, 0},
         {SWEEPS "lstm_hidden.ini", 4 * 2 * 2, 0, 0},
         {SWEEPS "paper.ini", 4 * (84 - 18) + 2 * (64 - 12), 4 * 18 + 2 * 12, 0},
+        {SWEEPS "paper_frameworks.ini", 5 * 11 * 4 + 3 * 13 * 4 + 13 * 2, 0, 13 * 2},
         {SWEEPS "algorithms.ini", 2 * 7 * (3 + 2), 2 * 7, 0},
         {SWEEPS "loops.ini", 2 * 2 + 2 + 2 + 1, 0, 0},
         {SWEEPS "guide.ini", 5, 0, 0},

@@ -1,0 +1,65 @@
+"""What the JAX programs share: options, precisions, regions."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import roofsweep_region
+
+TOLERANCE = {"fp64": 1e-12, "fp32": 1e-4, "tf32": 3e-3, "fp16": 5e-3, "bf16": 3e-2}
+DTYPE = {"fp64": jnp.float64, "fp16": jnp.float16, "bf16": jnp.bfloat16}
+
+
+def add_arguments(parser):
+    parser.add_argument("--precision", choices=list(TOLERANCE), default="fp32")
+    parser.add_argument("--pass", dest="direction", default="forward")
+    parser.add_argument("--iterations", type=int, default=20, help="in a region")
+    parser.add_argument("--regions", type=int, default=20, help="each is a sample")
+    parser.add_argument("--warmup", type=int, default=5)
+    parser.add_argument("--cache", choices=["hot", "cold"], default="hot", help="cold: one iteration in a region")
+
+
+def tensors(args, shapes):
+    generator = np.random.default_rng(1)
+    dtype = DTYPE.get(args.precision, jnp.float32)
+    return [jnp.asarray(generator.uniform(-1, 1, shape), dtype) for shape in shapes]
+
+
+def measure(args, make, inputs, rounded=1):
+    """`make` is given XLA's precision and makes a function that returns a list of results.
+
+    Results may be `rounded` times as inaccurate as those that are rounded once."""
+    exact = jax.lax.Precision.HIGHEST
+    step = jax.jit(make(jax.lax.Precision.DEFAULT if args.precision == "tf32" else exact))
+    iterations = 1 if args.cache == "cold" else args.iterations
+    scratch = jnp.zeros(1 << 26, jnp.float32)
+    fill = jax.jit(lambda old: old + 1, donate_argnums=0)
+    for _ in range(args.warmup):
+        result = step(*inputs)
+
+    def synchronize():
+        jax.block_until_ready((result, scratch))
+
+    def flush():
+        nonlocal scratch
+        scratch = fill(scratch)
+
+    def run():
+        nonlocal result
+        for _ in range(iterations):
+            result = step(*inputs)
+
+    flush()
+    if args.cache == "cold":
+        cold = roofsweep_region.Cold(flush, synchronize, queued=jax.default_backend() == "gpu")
+    for _ in range(args.regions):
+        if args.cache == "cold":
+            cold.region(run)
+            continue
+        with roofsweep_region.region(synchronize):
+            run()
+    if roofsweep_region.counted():
+        return
+    norm, error = jnp.linalg.norm, 0.0
+    for got, right in zip(result, jax.jit(make(exact))(*[tensor.astype(jnp.float64) for tensor in inputs])):
+        error = max(error, norm((got.astype(jnp.float64) - right).ravel()) / norm(right.ravel()))
+    roofsweep_region.verified(error, rounded * TOLERANCE[args.precision])
