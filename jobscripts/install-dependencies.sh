@@ -4,7 +4,7 @@
 # from NVIDIA's repository or a module; without them the CPU parts are built.
 set -eu
 
-packages="gcc g++ make cmake git pkg-config
+packages="gcc g++ make cmake git pkg-config dpkg-dev
 libopenmpi-dev openmpi-bin libnetcdf-dev netcdf-bin libjansson-dev libxxhash-dev
 libopenblas-dev libdnnl-dev libhwloc-dev python3 python3-xarray python3-netcdf4 python3-matplotlib procps"
 # Two Slurm nodes, the linters, a compiler with a fuzzer, and programs that others read our files with.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `cmake --install` leaves runs: from another folder, through a symbolic link to the program, with no help from
+# What `cmake --install` and a package leave runs: from another folder, through a symbolic link to the program, with no help from
 # the folder that it was built in.
 . "$(dirname "$0")/mpi/lib.sh"
 unset DESTDIR LD_LIBRARY_PATH
@@ -22,6 +22,7 @@ done
 
 # Every library is found; the driver's is none of the build's.
 for program in "$work"/prefix/bin/*; do
+    [ ! -L "$program" ] || continue # of the post-processor
     ldd "$program" >libraries
     ! grep 'not found' libraries | grep -v 'libcuda\.so' || fail "$program does not find its libraries"
 done
@@ -79,5 +80,19 @@ precision = fp32
 INI
 expect 0 "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$link" small.ini
 complete small.nc 2
-expect 0 "$ROOFSWEEP_PYTHON" "$share/postproc/roofsweep-post" roofs small.nc
+expect 0 "$work/prefix/bin/roofsweep-post" roofs small.nc
 says "dram"
+
+# The package has the same files, and names the packages of the libraries and of the post-processor.
+command -v dpkg-shlibdeps >/dev/null || exit 0
+expect 0 "${CMAKE%cmake}cpack" --config "$ROOFSWEEP_BUILD/CPackConfig.cmake" -B "$work/package"
+dpkg-deb --info "$work"/package/roofsweep_*~*.deb >output
+for package in openmpi-bin libnetcdf libhwloc libjansson python3-xarray; do
+    says "$package"
+done
+dpkg-deb --extract "$work"/package/roofsweep_*.deb "$work/package/root"
+(cd "$work/prefix" && find . ! -type d | sort) >installed
+(cd "$work/package/root/usr" && find . ! -type d ! -name copyright | sort) >packaged
+grep -v copyright installed | diff - packaged || fail "the package has other files"
+expect 0 "$work/package/root/usr/bin/roofsweep" --sweeps
+says "quickstart"

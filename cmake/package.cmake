@@ -1,0 +1,29 @@
+# `cmake --build build --target package`: a .deb for the system that it is built on, elsewhere an archive.
+set(CPACK_PACKAGE_CONTACT "the authors of roofsweep, see CITATION.cff")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_GENERATOR TGZ)
+find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
+if(DPKG_SHLIBDEPS)
+  set(CPACK_GENERATOR DEB)
+  # Its libraries are those of one release of a distribution, so its version names that: 0.1.0-1~debian12.
+  cmake_host_system_information(RESULT system QUERY DISTRIB_ID DISTRIB_VERSION_ID)
+  string(REPLACE ";" "" CPACK_DEBIAN_PACKAGE_RELEASE "1~${system}")
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PACKAGE_SECTION science)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  # What the post-processor reads files with is recommended: compute nodes do without it.
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "openmpi-bin, python3 (>= 3.11)")
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
+    "python3-matplotlib, python3-netcdf4 | python3-h5netcdf, python3-pandas, python3-xarray")
+  set(CPACK_DEBIAN_PACKAGE_SUGGESTS python3-plotly)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/roofsweep RENAME copyright)
+  if(build_cuda)
+    # dpkg-shlibdeps wants each library that is linked; the driver's stub has another name.
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/driver)
+    file(CREATE_LINK ${CUDA_cuda_driver_LIBRARY} ${PROJECT_BINARY_DIR}/driver/libcuda.so.1 SYMBOLIC)
+    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/driver)
+  endif()
+elseif(EXISTS /etc/debian_version)
+  message(STATUS "The package is an archive: for a .deb dpkg-shlibdeps is missing (Debian: dpkg-dev)")
+endif()
+include(CPack)
