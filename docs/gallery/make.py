@@ -69,11 +69,12 @@ FIGURES = [
         "Convolutions by hand beside the library's",
         f"classic {BY_HAND} --labels default stages points --where precision=fp16 --series implementation --level l2",
     ),
+    ("roofs", "Roofs of a GPU against theory", f"roofs {PAPER}"),
     ("map", "Eight GPUs, each roof against the median", f"map {EIGHT} --width page"),
     (
         "strip",
         "Four GPUs on the same configurations",
-        f"strip {REPLICATE}",
+        f"strip {REPLICATE} --width page",
     ),
     ("history", "One GPU over the sessions of several files", f"history {PAPER} {ALGORITHMS} {LOOPS}"),
 ]

@@ -41,11 +41,11 @@ def counted(values, flags):
 def explained(name, variable):
     """All that is known of a variable, as lines."""
     attributes = {**variable.encoding, **variable.attrs}
-    flags = words(attributes)
+    flags, text = words(attributes), variable.dtype.kind in "OUS"
     facts = {
         "unit": attributes.get("units", ""),
         "dimensions": ", ".join(variable.dims),
-        "type": "text" if variable.dtype.kind in "OUS" else "flag" if flags else str(np.dtype(attributes.get("dtype", "O"))),
+        "type": "text" if text else "flag" if flags else str(np.dtype(attributes.get("dtype", "O"))),
         "words": ", ".join(f"{word} = {value}" for value, word in flags.items()),
         "values": counted(variable.values, flags if "flag_masks" not in attributes else {}),
         "source": variable.attrs.get("source", ""),

@@ -134,6 +134,17 @@ def kernel_parts(data):
     }
 
 
+def counted_precision(table):
+    """The precision of each row; of a program that names none that of most of the FLOPs which its unit did."""
+    found = table["precision"].copy()
+    for unit in ("vector", "tensor"):
+        own = table[(found == "") & (table["workload"] == "program") & (table["unit"] == unit)]
+        flops = own[[name for name in table if name.startswith(f"flops_{unit}_")]].fillna(0)
+        flops = flops[(flops > 0).any(axis=1)]
+        found[flops.index] = flops.idxmax(axis=1).str.removeprefix(f"flops_{unit}_") if len(flops) else ""
+    return found
+
+
 def peaks_of(table, ceilings, unit):
     """The compute roof of each row's precision, of one unit."""
     found = np.full(len(table), np.nan)
@@ -147,6 +158,7 @@ def peaks_of(table, ceilings, unit):
 def rows_of(data):
     table = flat(data, "config").assign(time_notch=notch(data))
     table["config"] = range(len(table))
+    table["precision"] = counted_precision(table)
     device = of_device(data)
     ceilings = flat(data, "device").reindex(device).reset_index(drop=True)
     levels = data.indexes["memory_level"]

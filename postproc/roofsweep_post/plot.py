@@ -3,7 +3,7 @@
 import os
 
 from . import selection
-from .arguments import writing
+from .arguments import whole, writing
 from .dataset import load
 from .texts import Refused, plain
 
@@ -47,6 +47,11 @@ def add_options(parser):
         default="auto",
         help="points that are labelled (default: auto, all of a few, else the ends of each series)",
     )
+    parser.add_argument(
+        "--caption", choices=["yes", "no"], default="yes", help="no: it is printed, not drawn (default: yes)"
+    )
+    parser.add_argument("--dpi", type=whole(30), default=300, help="pixels an inch of a .png (default: 300)")
+    parser.add_argument("--style", metavar="SHEET", default="", help="style sheet of matplotlib, a name or a file")
 
 
 def default_output(options):
@@ -62,15 +67,21 @@ def run(options):
         raise Refused(f"--output {output}: its name ends in none of {', '.join(FORMATS)}")
     files = [load(path, getattr(figures.KINDS[options.kind], "NEEDS", NEEDS)) for path in options.files]
     names = ("where", "series", "by", "level", "width", "annotate", "labels")
-    axes = figures.draw(files, options.kind, **{name: getattr(options, name) for name in names})
-    save(axes[0].figure, output)
+    how = {name: getattr(options, name) for name in names}
+    axes = figures.draw(files, options.kind, **how, caption=options.caption == "yes", sheet=options.style)
+    figure = axes[0].figure
+    if max(figure.get_size_inches()) * options.dpi >= 2**16:
+        raise Refused(f"--dpi {options.dpi}: the figure would have more than {2**16} pixels on a side; take fewer")
+    save(figure, output, options.dpi, options.style)
+    for line in [*figure.notes, *([figure.caption] if options.caption == "no" else [])]:
+        print(line)
     return 0
 
 
-def save(figure, path):
+def save(figure, path, dpi=300, sheet=""):
     from .figures import style
 
-    with writing(path), style.settings():  # files that are the same each time
+    with writing(path), style.settings(sheet):  # files that are the same each time
         metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(path.rsplit(".", 1)[-1])
-        figure.savefig(path, metadata=metadata)
+        figure.savefig(path, metadata=metadata, dpi=dpi)
     print(plain(path))

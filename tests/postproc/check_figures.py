@@ -6,7 +6,6 @@ kernels = yes, and further files of the paper's GPU."""
 
 import re
 import sys
-from string import ascii_uppercase
 
 import numpy as np
 import readable
@@ -158,15 +157,15 @@ def check_waves(data):
 
 
 def check_wave_ticks(data):
-    """A tick says the kernel's letter, its row and its share of the row."""
+    """A tick says the kernel's name, its row and its share of the row."""
     (axes,) = figures.draw(data, "waves", [*CHOSEN, "pass=forward", "precision=fp32"], labels=["conv2d-filters"])
-    ticks = [text.get_text() for text in axes.get_yticklabels()]
-    assert all(re.fullmatch(r"[A-Z], filters \d+ \(\d+ %\)", text) for text in ticks), ticks
+    ticks = [text.get_text().split("\n") for text in axes.get_yticklabels()]
+    assert all(re.fullmatch(r"filters \d+ \(\d+ %\)", row) for _, row in ticks), ticks
     own = rows_of(data, "conv2d-filters", **{"pass": "forward", "precision": "fp32"})
     table = post.kernels(data)
     table = table[table["config_hash"].isin(own["config_hash"])].sort_values("kernel_time", ascending=False)
-    letters = dict(zip(dict.fromkeys(table["kernel_name"]), ascii_uppercase))
-    assert [text[0] for text in ticks] == [letters[name] for name in table["kernel_name"].head(len(ticks))]
+    shorts = short_kernels(list(dict.fromkeys(table["kernel_name"])))
+    assert [name for name, _ in ticks] == [shorts[name] for name in table["kernel_name"].head(len(ticks))]
 
 
 def check_no_waves(data):
@@ -177,17 +176,6 @@ def check_no_waves(data):
         assert "only those of GPUs" in str(refused), refused
     else:
         raise AssertionError("waves of nothing are drawn")
-
-
-def check_letters(axes, names):
-    """Each kernel has a letter, and the caption its name, as short as it can be told from the others."""
-    shorts = short_kernels(names)
-    assert len(set(shorts.values())) == len(names), shorts
-    key = plain_caption(axes).split("Key: ")[1]
-    told = {part.split(": ")[0]: part.split(": ")[1].rstrip(".") for part in key.split(". ")[0].split(", ")}
-    assert sorted(told) == list(ascii_uppercase[: len(told)]), key
-    assert set(told.values()) <= {short.rstrip(".") for short in shorts.values()}, (told, shorts)
-    return told
 
 
 def check_short_names(data):
@@ -205,11 +193,14 @@ def check_short_names(data):
 def check_kernels(data, paper):
     where = [*CHOSEN, "pass=forward", "precision=fp32"]
     (axes,) = figures.draw(paper, "kernels", where, labels=["conv2d-filters"])
-    shown = {letter for text in axes.texts if text.get_gid() == "label" for letter in text.get_text().split(", ")}
+    readable.check(axes.figure)
+    shown = {row for text in axes.texts if text.get_gid() == "label" for row in text.get_text().split(", ")}
+    assert shown == {f"filters {count}" for count in (64, 128, 256, 512)}, shown
     chosen = rows_of(paper, "conv2d-filters", **{"pass": "forward", "precision": "fp32"})["config_hash"]
     table = post.kernels(paper)
-    names = list(table[table["config_hash"].isin(chosen)]["kernel_name"].unique())
-    assert shown == set(check_letters(axes, names)), shown
+    names = short_kernels(list(table[table["config_hash"].isin(chosen)]["kernel_name"].unique())).values()
+    legend = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert set(names) == set(legend[: len(names)]) and len(names) == 3, legend
     drawn = axes.collections
     without = paper.assign(kernel_flops_counted=paper["kernel_flops_counted"] * np.nan)
     try:
@@ -222,7 +213,6 @@ def check_kernels(data, paper):
     assert len(axes.collections) == len(drawn), "a file without roofs: not all kernels are drawn"
     (axes,) = figures.draw(data, "kernels")
     readable.check(axes.figure)
-    check_letters(axes, list(post.kernels(data)["kernel_name"].unique()))
     table = post.kernels(data)
     table = table[(table["kernel_flops_counted"] > 0) & (table["kernel_bytes_counted_dram"] > 0)]
     drawn = np.array([found.get_offsets()[0] for found in axes.collections if found.get_gid() == "kernel"])
@@ -304,9 +294,9 @@ def check_strip(paper, other):
     readable.check(axes.figure)
     first, second = (post.rows(data).groupby("config_hash")["time_median"].median() for data in (paper, other))
     both = first.index.intersection(second.index)
-    drawn = np.concatenate([line.get_ydata() for line in axes.get_lines()])
+    drawn = np.concatenate([line.get_xdata() for line in axes.get_lines()])
     assert len(both) and np.allclose(np.sort(drawn), np.sort(100 * first[both] / second[both])), drawn
-    ends = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in axes.patches if bar.get_gid() == "limit"]
+    ends = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches if bar.get_gid() == "limit"]
     assert len(ends) == len(both) and all(low <= 96 and high == 100 for low, high in ends), ends
 
 
@@ -315,11 +305,41 @@ def check_replicate(data):
     (axes,) = figures.draw(data, "strip")
     readable.check(axes.figure)
     speed = 1 / post.rows(data).pivot_table(values="time_median", index="config_hash", columns="place")
-    drawn = np.column_stack([line.get_ydata()[np.argsort(line.get_xdata())] for line in axes.get_lines()])
+    drawn = np.column_stack([line.get_xdata()[np.argsort(line.get_ydata())] for line in axes.get_lines()])
     wanted = (100 * speed.div(speed.median(axis=1), axis=0)).to_numpy()
     assert drawn.shape == wanted.shape == (40, 4), drawn.shape
     assert np.allclose(drawn, wanted[np.argsort(wanted.min(axis=1), kind="stable")]), drawn
     assert len({line.get_marker() for line in axes.get_lines()}) == 4
+    # Numbers in a column, which are printed; names on a page. A caption that is not drawn is printed.
+    assert [note.split(": ")[0] for note in axes.figure.notes] == [str(number) for number in range(1, 41)]
+    (named,) = figures.draw(data, "strip", width="page", caption=False, sheet="ggplot")
+    readable.check(named.figure)
+    ticks = [text.get_text() for text in named.get_yticklabels()]
+    assert [note.split(": ")[1].rpartition(", ")[0] for note in axes.figure.notes] == ticks, ticks
+    assert not plain_caption(named) and named.figure.caption.startswith("4 x NVIDIA H200"), named.figure.caption
+
+
+def check_roofs(eight):
+    """Each roof of a device, alone and together, in per cent of theory."""
+    (axes,) = figures.draw(eight, "roofs", ["place=3"])
+    readable.check(axes.figure)
+    own = post.roofs(eight)
+    own = own[(own["place"] == 3) & own["nominal_fraction"].notna()]
+    for condition, found in own.groupby("condition"):
+        (line,) = lines(axes, condition).values()
+        assert np.allclose(np.sort(line.get_xdata()), np.sort(100 * found["nominal_fraction"])), condition
+    assert "l2 read" in plain_caption(axes) and "l2 read" not in [text.get_text() for text in axes.get_yticklabels()]
+
+
+def check_programs(data):
+    """A program that names no precision has the roof of what was counted, and its name at its point."""
+    data = data.assign(precision=data["precision"].where(data["workload"] != "program", ""))
+    (axes,) = figures.draw(data, "classic", ["workload=program", "label=torch-lstm,jax-conv2d"], width="page")
+    readable.check(axes.figure)
+    roofs = [gid for gid in lines(axes, "") if (gid or "").startswith("roof|")]
+    assert {"fp16 tensor", "fp32 vector"} <= {" ".join(gid.split("|")[1].split()[:2]) for gid in roofs}, roofs
+    named = " ".join(text.get_text() for text in axes.texts) + plain_caption(axes)
+    assert "torch-lstm" in named and "jax-conv2d" in named, named
 
 
 def check_crowded(paper, others):
@@ -366,6 +386,8 @@ def main():
     check_history([paper, *later], eight)
     check_strip(paper, later[0])
     check_replicate(post.load(sys.argv[1].replace("paper_h200", "node_4xh200")))
+    check_roofs(eight)
+    check_programs(post.load(sys.argv[1].replace("paper_h200", "frameworks_h200")))
     check_crowded(paper, [post.load(sys.argv[1].replace("paper_h200", "node_4xh200")), later[0]])
     check_devices([post.load(sys.argv[1].replace("paper_h200", f"training_{name}")) for name in ("h200", "cpu")])
 

@@ -20,7 +20,7 @@ def gallery():
 def main():
     os.chdir(sys.argv[1])
     drawn = []
-    plot.save = lambda figure, path: drawn.append(figure)
+    plot.save = lambda figure, *_: drawn.append(figure)
     wrong = []
     for name, _, arguments in gallery():
         words = ["plot", *arguments.split(), "--output", f"{name}.png"]

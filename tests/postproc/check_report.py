@@ -3,12 +3,14 @@
 rows. Usage: check_report.py PAPER.nc. Exit status 77 without Chromium, Selenium or Plotly."""
 
 import copy
+import io
 import os
 import shutil
 import sys
 import tempfile
 
 import numpy as np
+import pandas
 
 try:
     import plotly  # noqa: F401
@@ -50,7 +52,7 @@ def opened(chrome, folder, data):
     with open(path, "w", encoding="utf-8") as stream:
         stream.write(text)
     chrome.get(f"file://{path}")
-    wait(chrome, "return window.report !== undefined && document.querySelectorAll('#plot .legend').length > 0")
+    wait(chrome, "return window.report !== undefined && document.querySelectorAll('#plot .main-svg').length > 0")
     quiet(chrome)
     return os.path.getsize(path)
 
@@ -97,6 +99,24 @@ def check_page(chrome, data):
     measured = next(one for one in drawn if one[0] == "fp16, measured")
     longer = np.maximum(measured[1], measured[2])
     assert np.allclose(np.sort(longer), np.sort(fp16["time_median"]), rtol=3e-4), longer
+    # Another order by a click on its head; the address keeps all of it; CSV has the rows that the filters leave.
+    chrome.find_element(By.CSS_SELECTOR, "#rows th:nth-child(6)").click()
+    Select(chrome.find_element(By.ID, "figure")).select_by_visible_text("Roofline")
+    address = chrome.current_url
+    chrome.get("about:blank")
+    chrome.get(address)
+    wait(chrome, "return window.report !== undefined && document.querySelectorAll('#plot .main-svg').length > 0")
+    assert count(chrome) == len(fp16) and "Roofline" in address, address
+    found = pandas.read_csv(io.StringIO(chrome.execute_script("return window.report.csv()")))
+    assert np.allclose(found["roof_fraction"], np.sort(fp16["roof_fraction"]), rtol=3e-4), found
+    farthest = chrome.find_element(By.CSS_SELECTOR, "#rows tbody td:nth-child(6)").text
+    assert farthest == f"{100 * fp16['roof_fraction'].min():.1f} %", farthest
+    roofs = chrome.execute_script("return document.getElementById('plot').data.flatMap(d => d.text || [])")
+    assert any(text.startswith("fp16 tensor ") for text in roofs), roofs
+    chrome.find_element(By.CSS_SELECTOR, "#rows th:nth-child(3)").click()
+    chrome.find_element(By.CSS_SELECTOR, "#rows th:nth-child(3)").click()
+    line = chrome.find_element(By.CSS_SELECTOR, "#rows tbody tr")
+    Select(chrome.find_element(By.ID, "figure")).select_by_index(0)
     # Its kernels, on a click.
     assert not chrome.find_element(By.ID, "row").is_displayed()
     chrome.execute_script("arguments[0].click()", line)
@@ -122,6 +142,19 @@ def check_page(chrome, data):
             Select(chrome.find_element(By.ID, select)).select_by_index(place)
     chrome.find_element(By.ID, "reset").click()
     assert count(chrome) == len(table)
+    quiet(chrome)
+
+
+def check_roofs(chrome, eight):
+    """A file of roofs alone has the figure of its roofs, and a table that a click sorts."""
+    drawn = chrome.execute_script("return document.getElementById('plot').data.map(d => d.x)")
+    table = post.roofs(eight)
+    assert len(drawn) == 8 and sum(map(len, drawn)) == table["nominal_fraction"].notna().sum(), drawn
+    assert not any(chrome.find_element(By.ID, name).is_displayed() for name in ("rows", "csv"))
+    chrome.find_element(By.CSS_SELECTOR, "#roofs th:nth-child(5)").click()
+    cells = [cell.text for cell in chrome.find_elements(By.CSS_SELECTOR, "#roofs td:nth-child(5)")]
+    known = [float(cell.split()[0]) for cell in cells if cell != "-"]
+    assert known == sorted(known) and cells[-1] == "-" and len(known) > 20, cells
     quiet(chrome)
 
 
@@ -184,6 +217,9 @@ def main():
         try:
             opened(chrome, folder, data)
             check_page(chrome, data)
+            eight = post.load(sys.argv[1].replace("paper_h200", "roofs_8xh200"))
+            opened(chrome, folder, eight)
+            check_roofs(chrome, eight)
             opened(chrome, folder, hostile(data))
             check_hostile(chrome)
             size = opened(chrome, folder, many(data, 100000))

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..frames import several
 from ..texts import Refused
-from . import bars, classic, complexity, counted, four, frame, history, kernels, map, strip, style, time, waves
+from . import bars, classic, complexity, counted, four, frame, history, kernels, map, roofs, strip, style, time, waves
 from .scene import MOST, facets_of, fewer, scene
 
 # {word: module with HELP, PANELS, HEIGHT, draw(figure, axes, scene, annotate, height); of nodes also build()}
@@ -17,6 +17,7 @@ KINDS = {
     "counted": counted,
     "waves": waves,
     "kernels": kernels,
+    "roofs": roofs,
     "map": map,
     "strip": strip,
     "history": history,
@@ -34,20 +35,33 @@ def short(data):
     return data.assign({name: (found.dims, cut(found.values), found.attrs) for name, found in texts.items()})
 
 
-def draw(data, kind="classic", where=(), series=None, by=None, level=None, width="column", annotate="auto", labels=()):
+def draw(
+    data,
+    kind="classic",
+    where=(),
+    series=None,
+    by=None,
+    level=None,
+    width="column",
+    annotate="auto",
+    labels=(),
+    caption=True,
+    sheet="",
+):
     """The axes of one figure, a list. data: a dataset of load(), or several; where, series, by, level, labels: see
     scene.scene(), without a level that of the kind; width: column or page; annotate: points that are labelled: all,
-    ends, none or auto."""
+    ends, none or auto; caption: it is drawn; sheet: a style sheet of matplotlib. What a figure prints: .notes."""
     module = KINDS[kind]
     build = getattr(module, "build", scene)
     level = level or getattr(module, "LEVEL", "dram")
     found = build([short(one) for one in several(data)], where=where, series=series, by=by, level=level, labels=labels)
-    with style.settings():
+    with style.settings(sheet):
         height = module.HEIGHT[width]
         try:
             if hasattr(module, "FACETS") and len(found.series) > MOST:
-                return frame.draw_facets(module, facets_of(found), width, "none" if annotate == "auto" else annotate)
-            figure, axes = frame.page(width, height, module.PANELS)
+                annotate = "none" if annotate == "auto" else annotate
+                return frame.draw_facets(module, facets_of(found), width, annotate, caption)
+            figure, axes = frame.page(width, height, module.PANELS, caption)
             return module.draw(figure, axes, found, annotate, height)
         except frame.Crowded as crowded:
             roofs = ", as in --where condition=alone" if kind == "map" else ""

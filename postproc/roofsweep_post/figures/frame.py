@@ -25,6 +25,12 @@ class Page(style.plt.Figure):
     """A figure; of several facets it gathers legend entries and sentences of the caption, each once."""
 
     gathered = None  # ({label: handle}, {sentence: None}) while facets are drawn
+    notes = ()  # lines of what the figure has only numbers of, which `plot` prints
+    caption = ""  # its text, also where it is not drawn
+
+    def __init__(self, *arguments, captioned=True, **options):
+        super().__init__(*arguments, **options)
+        self.captioned = captioned
 
 
 def sentences(facts):
@@ -105,24 +111,25 @@ def engineering(axis, unit="", text=None):
         axis.set_minor_formatter(lambda value, place: text(value) if f"{value:e}"[0] in "25" else "")
 
 
-def page(width, height, panels=1, share=False):
+def page(width, height, panels=1, captioned=True):
     """(figure, list of axes): panels beside each other at the width of a page, below each other in a column. height:
-    of a panel, in inches."""
+    of a panel, in inches. captioned: the caption is drawn."""
     inches = style.WIDTHS[width]
     across = panels if width == "page" else 1
     down = panels // across
-    figure, axes = style.plt.subplots(down, across, squeeze=False, sharey=share and across > 1, FigureClass=Page)
+    figure, axes = style.plt.subplots(down, across, squeeze=False, FigureClass=Page, captioned=captioned)
     figure.set_size_inches(inches, height * down)
     return figure, list(axes.flat)
 
 
-def draw_facets(module, facets, width, annotate):
+def draw_facets(module, facets, width, annotate, captioned):
     """All facets of a crowded figure: shared axes, one legend, one caption."""
     down, across = (max(one.place[side] for one in facets) + 1 for side in (0, 1))
     height, inches = module.FACETS[width], style.WIDTHS[width]
     if inches / across < 1 or down * height > HIGHEST:
         raise Crowded(f"{down} x {across} facets have no room in a {width}")
-    figure, grid = style.plt.subplots(down, across, squeeze=False, sharex=True, sharey=True, FigureClass=Page)
+    shared = {"sharex": True, "sharey": True}
+    figure, grid = style.plt.subplots(down, across, squeeze=False, FigureClass=Page, captioned=captioned, **shared)
     figure.set_size_inches(inches, height * down)
     room = {"between": (0.1, 0.19), "top": 0.2}
     settle(figure, grid.flat, height, [], "", **room)
@@ -178,6 +185,7 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12,
             figure.gathered[0].setdefault("increasing parameter" if name.startswith("increasing ") else name, handle)
         figure.gathered[1].update(dict.fromkeys(text.rstrip(".").split(". ")))
         return figure.dpi / 72
+    figure.caption, text = text, text if figure.captioned else ""
     aside, apart = between or (left + right, bottom + top)
     axes = list(axes)
     for part in [*figure.legends, *figure.texts]:  # of an earlier call

@@ -1,7 +1,6 @@
-"""The kernels of a figure's rows: their names shortened, a letter each, and what tells their rows apart."""
+"""The kernels of a figure's rows: their names shortened, and what tells their rows apart."""
 
 import re
-from string import ascii_uppercase
 
 from .. import frames
 from ..frames import kernels
@@ -10,8 +9,8 @@ from .marks import value_text
 from .scene import short_name
 
 MOST = 14  # kernels of one figure: those that take longest; the caption says how many are left out
-LENGTH = 34  # of a name in the key
-ROW_LENGTH = 24  # of what tells rows apart; of longer ones all have numbers
+LENGTH = 34  # of a name
+ROW_LENGTH = 34  # of what tells rows apart; of longer ones all have numbers
 
 
 def kernel_rows(scene):
@@ -50,17 +49,6 @@ def short_kernels(names):
             ends = [tail if len(own) > 1 else "", f"#{number}" if tails.count(tail) > 1 else ""]
             found[name] = " ".join(filter(None, [short, *ends]))
     return found
-
-
-def letters(table):
-    """{name of a kernel: its letter}, in the order of the table."""
-    return dict(zip(dict.fromkeys(table["kernel_name"]), ascii_uppercase))
-
-
-def key_text(table):
-    """What the letters stand for, a sentence."""
-    shorts = short_kernels(list(dict.fromkeys(table["kernel_name"])))
-    return "Key: " + ", ".join(f"{letter}: {shorts[name]}" for name, letter in letters(table).items())
 
 
 def left_out(table):

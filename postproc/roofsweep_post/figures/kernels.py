@@ -7,7 +7,7 @@ import numpy as np
 from ..frames import KERNELS
 from ..texts import Refused
 from . import classic, frame, marks, style
-from .kernel_rows import MOST, kernel_rows, key_text, left_out, letters, row_names
+from .kernel_rows import MOST, kernel_rows, left_out, row_names, short_kernels
 from .scene import NEEDS as SCENE
 
 HELP = "kernels of the chosen rows on the Roofline, area by share of time (needs kernels = yes)"
@@ -32,15 +32,15 @@ def located(scene):
 
 
 def draw_circles(axes, labels, table, looks):
-    """`looks`: (colour, marker) of each kernel's row."""
-    for number, row in table.iterrows():
+    """`looks`: {name of a kernel: (colour, marker)}."""
+    for _, row in table.iterrows():
         axes.scatter(
             row["intensity"],
             row["speed"],
             s=AREA * row["share"],
-            color=looks[number][0],
+            color=looks[row["kernel_name"]][0],
             alpha=0.75,
-            marker=looks[number][1],
+            marker=looks[row["kernel_name"]][1],
             edgecolor=style.BLACK,
             linewidth=0.4,
             zorder=3,
@@ -49,12 +49,13 @@ def draw_circles(axes, labels, table, looks):
         labels.add_points(row["intensity"], row["speed"], CORNERS * np.sqrt(AREA * row["share"]))
 
 
-def letter_all(labels, table):
-    """A letter at each kernel; those that are at one place share a label."""
-    names = letters(table)
-    found = [(row["intensity"], row["speed"], names[row["kernel_name"]], style.BLACK) for _, row in table.iterrows()]
+def name_rows(labels, table, rows):
+    """At each kernel its row, where there are several; those that are at one place share a label."""
+    if len(set(rows)) < 2:
+        return
+    found = zip(table["intensity"], table["speed"], rows, [style.BLACK] * len(rows))
     for point in marks.shared_points(labels, found):
-        labels.place(", ".join(sorted(point.texts)), point.x, point.y, is_number=True)
+        labels.place(", ".join(point.texts), point.x, point.y)
 
 
 def left_out_without(without, rows):
@@ -78,24 +79,28 @@ def draw(figure, axes, scene, annotate, height):
     axes.set(ylim=(low, axes.get_ylim()[1]), xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
     frame.engineering(axes.xaxis, text=frame.power)
     frame.engineering(axes.yaxis)
-    names, rows = row_names(scene, table)
-    colours = {name: style.COLOURS[number % len(style.COLOURS)] for number, name in enumerate(dict.fromkeys(names))}
-    shapes = {name: style.MARKERS[number % len(style.MARKERS)] for number, name in enumerate(colours)}
+    rows, numbers = row_names(scene, table)
+    shorts = short_kernels(list(dict.fromkeys(table["kernel_name"])))
+    looks = {
+        name: (style.COLOURS[number % len(style.COLOURS)], style.MARKERS[number % len(style.MARKERS)])
+        for number, name in enumerate(shorts)
+    }
     handles = [
-        marks.Line2D([], [], color=colours[name], marker=shapes[name], linestyle="none", label=name) for name in colours
+        marks.Line2D([], [], color=colour, marker=marker, linestyle="none", label=shorts[name])
+        for name, (colour, marker) in looks.items()
     ]
     handles += [
         marks.line("measured roofs", colour=style.BLACK),
         marks.symbol("area: share of the row's time, here 50 %", size=np.sqrt(AREA / 2)),
     ]
-    notes = [key_text(table), rows, note, left_out_without(without, len(scene.rows))]
+    notes = [numbers, note, left_out_without(without, len(scene.rows))]
     scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes))
     drawn, labels = classic.draw_roofs(axes, roofs), marks.Labels(axes, scale)
     for x, y in drawn.values():
         labels.add_line(x[[0, -1]], y[[0, -1]])
-    draw_circles(axes, labels, table, [(colours[name], shapes[name]) for name in names])
+    draw_circles(axes, labels, table, looks)
     for text, (x, y) in drawn.items():
         labels.along(text, x, y)
-    letter_all(labels, table)
-    frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes))
+    name_rows(labels, table, rows)
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes, labels.key_text()))
     return [axes]

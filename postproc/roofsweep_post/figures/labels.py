@@ -159,17 +159,16 @@ class Labels:
         probe.remove()
         return box.width, box.height
 
-    def place(self, text, x, y, colour=style.BLACK, size=style.SMALL, is_number=False):
-        """Writes a label near a point of the data; returns the Text, or None without room. is_number: the text is a
-        number of the caller's own key, which no other number may stand for."""
+    def place(self, text, x, y, colour=style.BLACK, size=style.SMALL):
+        """Writes a label near a point of the data; returns the Text, or None without room."""
         at = self.pixels(x, y)[0]
         rings = range(len(GAPS))
         if found := self.found(at, self.extent(text, size), rings, lines=True):
             return self.write(text, *found, at, colour, size)
-        number = text if is_number else f"({len(self.key) + 1})"  # in brackets: it is no value
+        number = f"({len(self.key) + 1})"  # in brackets: it is no value
         for lines in (True, False):
             if found := self.found(at, self.extent(number, size), rings, lines):
-                self.key += [] if is_number else [text]
+                self.key += [text]
                 return self.write(number, *found, at, colour, size)
         self.missing += 1
         return None

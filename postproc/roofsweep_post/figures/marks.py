@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.transforms import Affine2D
 
+from ..frames import short_texts
 from . import style
 from .labels import Labels
 
@@ -132,19 +133,23 @@ def shared_points(labels, found):
 
 
 def chosen(series, which, count, x, y):
-    """The rows of a series that are labelled: all, or its ends."""
-    known = series.rows.dropna(subset=[x, y]) if series.by else series.rows.head(0)
+    """The rows of a series that are labelled: all, or its ends; of rows that are not joined those of programs."""
+    known = series.rows.dropna(subset=[x, y])
+    known = known if series.by else known[known["workload"] == "program"]
     every = which == "all" or (which == "auto" and count <= ALL_LABELLED)
-    return known if every or len(known) < 2 else known.iloc[[0, -1]]
+    return known if every or len(known) < 2 or not series.by else known.iloc[[0, -1]]
 
 
 def label_points(labels, scene, which, x, y):
-    """Writes the swept parameter's value beside points of these columns: all, the ends of each series, or none."""
-    if not scene.swept or which == "none":
+    """Writes the swept parameter's value beside points of these columns: all, the ends of each series, or none.
+    Programs that no parameter joins have their names."""
+    if which == "none":
         return
+    programs = scene.rows[scene.rows["workload"] == "program"]
+    names = dict(zip(programs["config_hash"], short_texts(programs)))
     count = sum(len(series.rows) for series in scene.series)
     found = [
-        (row[x], row[y], value_text(row[series.by]), series.colour)
+        (row[x], row[y], value_text(row[series.by]) if series.by else names[row["config_hash"]], series.colour)
         for series in scene.series
         for _, row in chosen(series, which, count, x, y).iterrows()
     ]

@@ -12,23 +12,17 @@ build = nodes.time_nodes
 PANELS, HEIGHT = 1, {"column": 2.0, "page": 2.4}
 NEEDS = ROWS
 MOST_EXPLAINED = 5  # slow configurations in the caption
+MOST_NAMED = 80  # configurations; of more there is no room for names
+LETTER, LINE, NUMBERS = 0.043, 0.1, 0.5  # inches: of a letter, of a line of names, of what else is beside the axes
 MOST_SERIES = 12  # devices with a symbol of their own; of more, only the slow ones have one
 
 
 def draw_noise(axes, found, places):
     """What is within the noise, of each configuration."""
     limits = found.groupby("key")["limit"].max()
-    low = [100 * (1 - limits[key]) for key in places]
-    axes.bar(
-        list(places.values()),
-        [100 - end for end in low],
-        1,
-        low,
-        color=style.GREY,
-        alpha=0.15,
-        linewidth=0,
-        gid="limit",
-    )
+    low = np.array([100 * (1 - limits[key]) for key in places])
+    how = {"color": style.GREY, "alpha": 0.15, "linewidth": 0, "gid": "limit"}
+    axes.barh(list(places.values()), 100 - low, 1, low, **how)
 
 
 def look_of(number):
@@ -47,20 +41,22 @@ def draw_devices(axes, found, places, devices, own):
         look = look_of(own.index(device) if device in own else None)
         if device in own:
             handles.append(marks.Line2D([], [], linestyle="none", label=device, **look))
-        x = np.array([places[key] for key in line["key"]])
-        axes.plot(x, 100 * line["deviation"], linestyle="none", gid=device, zorder=3, **look)
+        y = np.array([places[key] for key in line["key"]])
+        axes.plot(100 * line["deviation"], y, linestyle="none", gid=device, zorder=3, **look)
     return handles
 
 
-def summary(found, places, reference):
-    texts = dict(zip(found["key"], found["text"]))
-    slowest = found[found["slow"]].sort_values("deviation").head(MOST_EXPLAINED)
-    named = "; ".join(
-        f"{places[line['key']]}: {texts[line['key']]}, {line['device']} {percent(line['deviation'])}"
-        for _, line in slowest.iterrows()
-    )
+def names_of(found, places):
+    """{key: text of a configuration}, the slowest first, with its number and its slowest device."""
+    worst = found.sort_values("deviation", kind="stable").drop_duplicates("key").set_index("key")
+    ends = {key: f"{worst['device'][key]} {percent(worst['deviation'][key])}" for key in places}
+    return {key: f"{number}: {worst['text'][key]}, {ends[key]}" for key, number in places.items()}
+
+
+def summary(found, names, reference):
+    slow = list(dict.fromkeys(found[found["slow"]].sort_values("deviation")["key"]))[:MOST_EXPLAINED]
     count = f"{int(found['slow'].sum())} of {len(found)} points are slower than the noise"
-    return f"{reference}. {count}" + f". The slowest: {named}" * bool(named)
+    return f"{reference}. {count}" + f". The slowest: {'; '.join(names[key] for key in slow)}" * bool(slow)
 
 
 def draw(figure, axes, scene, annotate, height):
@@ -68,6 +64,7 @@ def draw(figure, axes, scene, annotate, height):
     found = scene.found
     rows = found.groupby("key", sort=False)["deviation"].min().sort_values(kind="stable").index
     places = {key: number for number, key in enumerate(rows, 1)}
+    names, texts = names_of(found, places), dict(zip(found["key"], found["text"]))
     devices = list(dict.fromkeys(found["device"]))
     slow = list(dict.fromkeys(found.loc[found["slow"], "device"]))
     own = devices if len(devices) <= MOST_SERIES else slow[:MOST_SERIES]
@@ -78,10 +75,18 @@ def draw(figure, axes, scene, annotate, height):
     handles.append(marks.box("within the noise"))
     speeds = 100 * frame.finite(found["deviation"])
     low = min(speeds.min(), 95) - 1
-    axes.set(xlim=(0.4, len(places) + 0.6), ylim=(low, max(speeds.max(), 102) + 1))
-    axes.set(xlabel="number of the configuration, the slowest first", ylabel="speed (% of the reference)")
-    axes.grid(False, axis="x")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    text = nodes.caption(scene, summary(found, places, nodes.reference_text(scene)))
-    frame.settle(figure, [axes], height, handles, text)
+    axes.set(ylim=(len(places) + 0.6, 0.4), xlim=(low, max(speeds.max(), 102) + 1), xlabel="speed (% of the reference)")
+    axes.grid(False, axis="y")
+    left = NUMBERS + LETTER * max(map(len, texts.values()))
+    if len(places) <= MOST_NAMED and left < 0.6 * figure.get_size_inches()[0]:
+        axes.set_yticks(list(places.values()), [texts[key] for key in places], fontsize=style.SMALL)
+        axes.set_ylabel("configuration")
+        height = max(height, LINE * len(places))
+    else:
+        left = NUMBERS
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        axes.set_ylabel("number, the slowest first")
+        figure.notes = list(names.values())
+    text = nodes.caption(scene, summary(found, names, nodes.reference_text(scene)))
+    frame.settle(figure, [axes], height, handles, text, left=left)
     return [axes]

@@ -2,12 +2,16 @@
 
 A series has a colour (Okabe and Ito, 2008), a marker and a dash of its own; the marker alone tells it apart."""
 
+import contextlib
+
 import matplotlib
 
 matplotlib.use("Agg")
 
 from matplotlib import patheffects
 from matplotlib import pyplot as plt
+
+from ..texts import Refused, listed
 
 WIDTHS = {"column": 3.5, "page": 7.2}  # inches
 DPI = 300
@@ -71,9 +75,28 @@ SETTINGS = {
 }
 
 
-def settings():
-    """A context in which figures look like ours."""
-    return plt.rc_context(SETTINGS)
+# What no style sheet changes: where things stand, and that text is text.
+LAYOUT = {
+    **{name: SETTINGS[name] for name in ("figure.dpi", "pdf.fonttype", "svg.fonttype", "svg.hashsalt")},
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
+    "savefig.bbox": None,
+}
+
+
+@contextlib.contextmanager
+def settings(sheet=""):
+    """A context in which figures look like ours. sheet: name or file of one of matplotlib's style sheets, whose font,
+    axes and grid have precedence."""
+    with plt.rc_context(SETTINGS):
+        if sheet:
+            try:
+                plt.style.use(sheet)
+            except OSError as error:
+                there = f"no file and no style sheet of matplotlib; there are: {listed(plt.style.available, 30)}"
+                raise Refused(f"--style {sheet}: {there}") from error
+            plt.rcParams.update(LAYOUT)
+        yield
 
 
 __all__ = ["plt", "settings"]

@@ -6,13 +6,13 @@ from matplotlib.patches import Patch
 from ..frames import KERNELS
 from ..texts import Refused
 from . import frame, style
-from .kernel_rows import MOST, kernel_rows, key_text, left_out, letters, row_names
+from .kernel_rows import MOST, kernel_rows, left_out, row_names, short_kernels
 from .scene import NEEDS as SCENE
 
 HELP = "waves of blocks of each kernel, and the share of the last one that stays empty"
-PANELS, HEIGHT = 1, {"column": 2.6, "page": 2.8}
+PANELS, HEIGHT = 1, {"column": 1.4, "page": 1.4}
 NEEDS = (*SCENE, *KERNELS)
-LETTER, RIGHT = 0.048, 0.55  # inches: of a letter at a tick, and of what stands beside the bars
+LETTER, RIGHT, BAR = 0.045, 0.55, 0.23  # inches: of a letter at a tick, of what stands beside the bars, of a bar
 LOST = "Lost is what the last wave leaves empty, as a share of all waves"
 
 
@@ -26,12 +26,10 @@ def with_waves(scene, table):
 
 
 def tick_texts(table, rows):
-    """Of each kernel its letter, its row, and its share of that."""
-    names = letters(table)
-    return [
-        f"{names[row['kernel_name']]}, {name} ({100 * row['share']:.0f} %)"
-        for name, (_, row) in zip(rows, table.iterrows())
-    ]
+    """Of each kernel its name, and below that its row and its share of the row."""
+    shorts = short_kernels(list(dict.fromkeys(table["kernel_name"])))
+    found = zip(table["kernel_name"], rows, table["share"])
+    return [f"{shorts[name]}\n{row} ({100 * share:.0f} %)" for name, row, share in found]
 
 
 def draw(figure, axes, scene, annotate, height):
@@ -51,8 +49,9 @@ def draw(figure, axes, scene, annotate, height):
     axes.barh(y, empty, left=full + last, color="white", linestyle=":", gid="empty", **how)
     names, rows = row_names(scene, table)
     ticks = tick_texts(table, names)
-    axes.set(yticks=y, yticklabels=ticks, ylim=(len(table) - 0.4, -0.6), xlabel=what)
-    axes.set_ylabel("kernel, row (share of the row's kernel time)")
+    axes.set(ylim=(len(table) - 0.4, -0.6), xlabel=what)
+    axes.set_yticks(y, ticks, fontsize=style.SMALL, linespacing=1.0)
+    axes.set_ylabel("kernel, row (share of its time)")
     if waves.max() > 12:
         axes.set_xscale("symlog", linthresh=2)
         frame.engineering(axes.xaxis)
@@ -68,6 +67,7 @@ def draw(figure, axes, scene, annotate, height):
         Patch(facecolor=style.COLOURS[5], hatch="////", edgecolor=style.BLACK, linewidth=0.4, label="last wave"),
         Patch(facecolor="white", edgecolor=style.BLACK, linestyle=":", linewidth=0.4, label="empty in the last wave"),
     ]
-    text = frame.caption(scene, LOST, key_text(table), rows, note, work=False)
-    frame.settle(figure, [axes], height, handles, text, left=0.35 + LETTER * max(map(len, ticks)), right=RIGHT)
+    text = frame.caption(scene, LOST, rows, note, work=False)
+    left = 0.46 + LETTER * max(len(line) for tick in ticks for line in tick.split("\n"))
+    frame.settle(figure, [axes], max(height, BAR * len(table)), handles, text, left=left, right=RIGHT)
     return [axes]

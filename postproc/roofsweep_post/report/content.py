@@ -9,7 +9,7 @@ from ..compare import doubts, medians, roof_table
 from ..dataset import parameters
 from ..deviations import judged
 from ..figures.style import PRECISIONS
-from ..frames import ceilings, head_line, kernels, rows, short_texts
+from ..frames import ceilings, head_line, kernels, roofs, rows, short_texts
 from ..levels import with_times
 from ..targets import middle
 from ..texts import scaled, share
@@ -146,6 +146,22 @@ def roofs_of(files):
     return {"head": head, "rows": lines}
 
 
+def points_of(files):
+    """The roofs of each device whose theory is known, for a figure."""
+    table = roofs(files)
+    table = table[table["usable"] & table["nominal_fraction"].notna()]
+    several = len(files) > 1
+    return [
+        {
+            "roof": f"{row['name']}, {row['condition']}",
+            "device": row["device_name"] + f", file {row['file']}" * several,
+            "share": round(100 * row["nominal_fraction"], 2),
+            "value": scaled(row["value"], row["unit"]),
+        }
+        for _, row in table.iterrows()
+    ]
+
+
 def lines_of(files, table):
     """The roofs of each model for the figures: {model: [[kind, name, value]]}, of the first file that has it."""
     used, found = {*zip(table["unit"], table["precision"])}, {}
@@ -187,6 +203,7 @@ def content(files):
         "kernels": kernels_of(files, table),
         "devices": devices_of(files),
         "roofs": roofs_of(files),
+        "points": points_of(files),
         "lines": lines_of(files, table),
         "failures": failures_of(table),
     }

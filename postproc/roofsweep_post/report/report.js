@@ -8,7 +8,8 @@ const MOST_SERIES = 24;  // values of a colour's axis; the rest share one
 const FAST_FROM = 3000;  // points from which WebGL draws
 const MOST_ROWS = 50;    // of the table of rows
 const SHORT = 26;        // letters of a cell that is not broken
-const AXES = { type: "log", exponentformat: "SI", gridcolor: "#ddd", zeroline: false };
+const AXES = { type: "log", tickformat: ".3~s", gridcolor: "#ddd", zeroline: false };  // 20µ, whatever the zoom
+const DASHES = ["solid", "dash", "dot", "dashdot"];  // of memory levels
 
 const element = (id) => document.getElementById(id);
 
@@ -55,7 +56,19 @@ function scaled(value, unit) {
   return +(value / 10 ** (3 * power)).toPrecision(4) + " " + "pnum kMGTP"[power + 4].trim() + unit;
 }
 
-function table(parent, head, lines, onClick) {
+// What a cell is sorted by: its number in SI units, if it begins with one, else its text.
+function sortKey(text) {
+  const found = /^([+-]?[\d.]+) ?([pnumkMGTP]?)(?:B|FLOP|OP|s|W|$)/.exec(text);
+  return found ? parseFloat(found[1]) * 1000 ** ("pnum kMGTP".indexOf(found[2] || " ") - 4) : text.replace(/^-$/, "");
+}
+
+function compared(a, b) {
+  if (typeof a === typeof b) return a < b ? -1 : a > b ? 1 : 0;
+  return typeof a === "number" ? -1 : 1;  // what is missing is last
+}
+
+// onSort: sorts more lines than these; without it a click on a head sorts these.
+function table(parent, head, lines, onClick, onSort) {
   const made = document.createElement("table");
   const line = (row, name, cells) => {
     for (const text of cells) {
@@ -65,12 +78,21 @@ function table(parent, head, lines, onClick) {
     }
     return row;
   };
-  line(made.createTHead().insertRow(), "th", head);
+  const heads = line(made.createTHead().insertRow(), "th", head);
   const body = made.createTBody();
-  lines.forEach((cells, place) => {
+  const rows = lines.map((cells, place) => {
     const row = line(body.insertRow(), "td", cells);
     if (onClick) row.addEventListener("click", () => onClick(place));
+    return row;
   });
+  let last = -1, up = 1;
+  const sort = (place) => {
+    up = place === last ? -up : 1;
+    last = place;
+    const keys = new Map(rows.map((row) => [row, sortKey(row.cells[place].textContent)]));
+    body.append(...rows.sort((a, b) => up * compared(keys.get(a), keys.get(b))));
+  };
+  [...heads.cells].forEach((cell, place) => cell.addEventListener("click", () => (onSort || sort)(place)));
   const box = document.createElement("div");
   box.className = "scroll";
   box.appendChild(made);
@@ -93,10 +115,9 @@ class Report {
     this.shown = [];
   }
 
-  // The figures: x, y, and what else is drawn. Each is at the row's own memory level.
+  // The figures: x, y, and what else is drawn, each at the row's own memory level.
   kinds() {
-    const f = this.figures;
-    return {
+    const f = this.figures, rows = {
       "complexity and time": { x: f.bandwidth_floor, y: f.compute_floor, x2: f.bandwidth_plane, y2: f.compute_plane,
         titles: ["bandwidth time (s), closed: bytes / roof", "compute time (s), closed: FLOPs / roof"], square: true },
       "Roofline": { x: f.intensity, y: f.performance, roofs: true,
@@ -106,6 +127,7 @@ class Report {
       "time and noise": { x: f.time_median, y: f.noise, titles: ["time (s)", "half the 95 % interval over the median"] },
       "time and the host's time": { x: f.time_median, y: f.host_time, titles: ["time (s)", "host time (s)"], square: true },
     };
+    return { ...(this.content.count ? rows : {}), ...(this.content.points.length ? { "roofs against theory": null } : {}) };
   }
 
   start() {
@@ -121,22 +143,44 @@ class Report {
     if (!this.content.failures.rows.length) {
       element("failures").textContent = "Every configuration was measured.";
     }
-    element("hover").textContent = "Point at a symbol to see its row; a click shows its kernels.";
+    element("most").textContent = MOST_ROWS;
+    element("hover").textContent = this.content.count ? "Point at a symbol to see its row; a click shows its kernels."
+      : "Point at a symbol to see its roof.";
+    for (const part of document.querySelectorAll(".of-rows")) part.hidden = !this.content.count;
+    element("figures").hidden = !Object.keys(this.kinds()).length;
     this.makeFilters();
     this.makeSelect("figure", Object.keys(this.kinds()), () => this.draw());
     const names = Object.keys(this.axes);
     this.makeSelect("colour", names, () => this.draw());
     element("colour").value = names.includes("precision") ? "precision" : names[0] || "";
-    this.orders = {
-      "the slowest": [this.figures.time_median, -1],
-      "the furthest from their roof": [this.figures.roof_fraction, 1],
-      "the noisiest": [this.figures.noise, -1],
-    };
-    this.makeSelect("order", Object.keys(this.orders), () => this.list());
+    this.order = [2, -1];  // by time, the slowest first
     element("reset").addEventListener("click", () => this.reset());
+    element("csv").addEventListener("click", () => this.save());
+    this.restore();
     document.querySelector("main").hidden = false;
     element("state").hidden = true;
     this.filter();
+  }
+
+  // What is chosen is in the page's address: a link keeps it.
+  keep() {
+    const found = new URLSearchParams({ figure: element("figure").value, colour: element("colour").value, sort: this.order });
+    for (const [name, words] of Object.entries(this.wanted)) for (const word of words) found.append(`where ${name}`, word);
+    history.replaceState(null, "", `#${found}`);
+  }
+
+  restore() {
+    const found = new URLSearchParams(location.hash.slice(1));
+    for (const id of ["figure", "colour"]) {
+      if ([...element(id).options].some((option) => option.value === found.get(id))) element(id).value = found.get(id);
+    }
+    const [column, direction] = (found.get("sort") || "").split(",").map(Number);
+    if (this.columns()[column] && Math.abs(direction) === 1) this.order = [column, direction];
+    for (const select of document.querySelectorAll("#filters select")) {
+      const words = new Set(found.getAll(`where ${select.dataset.axis}`));
+      for (const option of select.options) option.selected = words.has(option.value);
+      this.wanted[select.dataset.axis] = new Set([...select.selectedOptions].map((option) => option.value));
+    }
   }
 
   makeSelect(id, names, onChange) {
@@ -211,6 +255,9 @@ class Report {
 
   draw() {
     const kind = this.kinds()[element("figure").value];
+    if (kind === undefined) return;
+    this.keep();
+    if (kind === null) return this.drawRoofs();
     const type = this.shown.length > FAST_FROM ? "scattergl" : "scatter";
     const traces = [];
     let number = 0;
@@ -225,21 +272,50 @@ class Report {
       if (kind.x2) traces.push(trace(rows, kind.x2, kind.y2, true, name, number));
       number += 1;
     }
-    const points = traces.length;
     if (kind.roofs) traces.push(...this.roofLines(traces));
     if (kind.square) traces.push(this.diagonal(traces));
-    const layout = {
-      xaxis: { ...AXES, title: kind.titles[0] }, yaxis: { ...AXES, title: kind.titles[1] }, hovermode: "closest",
-      margin: { t: 34, r: 10, b: 45, l: 65 }, legend: { font: { size: 11 } }, paper_bgcolor: "#fff",
+    // Of few decades 2 and 5 have a number as well.
+    const axis = (title, name) => {
+      const [low, high] = this.span(traces, name);
+      return { ...AXES, title, dtick: high / low > 1e4 ? 1 : "D2" };
     };
+    this.react(traces, { xaxis: axis(kind.titles[0], "x"), yaxis: axis(kind.titles[1], "y") }, (row) => this.facts(row));
+  }
+
+  // Roofs in per cent of theory, a colour for each device.
+  drawRoofs() {
+    const points = this.content.points, devices = [...new Set(points.map((one) => one.device))];
+    const traces = devices.map((device, place) => {
+      const own = points.filter((one) => one.device === device);
+      return { type: "scatter", mode: "markers", name: escaped(device), hoverinfo: "none", customdata: own,
+        x: own.map((one) => one.share), y: own.map((one) => escaped(one.roof)),
+        marker: { color: COLOURS[place % COLOURS.length], symbol: SYMBOLS[place % SYMBOLS.length], size: 8 } };
+    });
+    const y = { type: "category", autorange: "reversed", automargin: true, dtick: 1, gridcolor: "#ddd" };
+    this.react(traces, { xaxis: { title: "of theory at the nominal clock", ticksuffix: " %", gridcolor: "#ddd" }, yaxis: y,
+      height: Math.max(540, 15 * new Set(points.map((one) => one.roof)).size) },
+      (one) => `${one.roof}\n${one.value}, ${one.share} % of theory\non ${one.device}`);
+  }
+
+  react(traces, layout, facts) {
     const plot = element("plot");
-    Plotly.react(plot, traces, layout, { responsive: true, displaylogo: false, showSendToCloud: false });
-    this.points = points;
+    const common = { hovermode: "closest", margin: { t: 34, r: 10, b: 45, l: 75 }, legend: { font: { size: 11 } },
+      paper_bgcolor: "#fff", height: 540 };
+    plot.style.height = `${layout.height || common.height}px`;
+    Plotly.react(plot, traces, { ...common, ...layout }, { responsive: true, displaylogo: false, showSendToCloud: false });
+    this.factsOf = facts;
     if (!this.listening) {
       this.listening = true;
-      const row = (event) => event.points[0].customdata;
-      plot.on("plotly_hover", (event) => { if (row(event) !== undefined) element("hover").textContent = this.facts(row(event)); });
-      plot.on("plotly_click", (event) => { if (row(event) !== undefined) this.show(row(event)); });
+      const point = (event) => event.points[0].customdata;
+      plot.on("plotly_hover", (event) => {
+        if (point(event) !== undefined) element("hover").textContent = this.factsOf(point(event));
+      });
+      plot.on("plotly_relayout", (change) => {  // numbers of a part that is zoomed
+        if (Object.keys(change).some((name) => /^.axis.range/.test(name))) {
+          Plotly.relayout(plot, { "xaxis.dtick": null, "yaxis.dtick": null });
+        }
+      });
+      plot.on("plotly_click", (event) => { if (Number.isInteger(point(event))) this.show(point(event)); });
     }
   }
 
@@ -261,12 +337,17 @@ class Report {
     for (const [model, lines] of Object.entries(this.content.lines)) {
       if (!models.has(model)) continue;
       const top = Math.max(...lines.filter((line) => line[0] !== "bandwidth").map((line) => line[2]));
-      for (const [kind, name, value] of lines) {
-        const end = kind === "bandwidth" && top > 0 ? Math.min(high, top / value) : high;
+      const levels = lines.filter((line) => line[0] === "bandwidth");
+      for (const line of lines) {
+        const [kind, name, value] = line, wide = kind === "bandwidth";
+        const end = wide && top > 0 ? Math.min(high, top / value) : high;
         const x = [Math.min(low, end), end];
-        const text = `${name} ${scaled(value, kind === "bandwidth" ? "B/s" : "FLOP/s")}`;
-        found.push({ type: "scatter", mode: "lines", x, y: x.map((at) => kind === "bandwidth" ? at * value : value),
-          line: { color: "#444", width: 1 }, name: escaped(models.size > 1 ? `${model} ${text}` : text), hoverinfo: "name" });
+        const text = escaped((models.size > 1 ? `${model} ` : "") + `${name} ${scaled(value, wide ? "B/s" : "FLOP/s")}`);
+        const colour = wide ? "#444" : this.content.colours[name.split(" ")[0]] || "#444";
+        found.push({ type: "scatter", mode: "lines+text", x, y: x.map((at) => wide ? at * value : value), name: text,
+          line: { color: colour, width: 1.5, dash: wide ? DASHES[levels.indexOf(line) % DASHES.length] : "solid" },
+          text: wide ? [text, ""] : ["", text], textposition: wide ? "bottom right" : "top left",
+          textfont: { color: colour, size: 11 }, hoverinfo: "name", showlegend: false });
       }
     }
     return found;
@@ -295,18 +376,49 @@ class Report {
     return lines.filter((line) => line).join("\n");
   }
 
+  // The table of rows: head, what a row has there, its unit if that is a number.
+  columns() {
+    const t = this.texts, f = this.figures;
+    return [["configuration", t.text], ["device", t.device_name], ["time", f.time_median, "s"], ["+-", f.noise, "%"],
+      ["performance", f.performance, "FLOP/s"], ["of roof", f.roof_fraction, "%"], ["limiter", t.limited_by],
+      ["samples", t.marks], ["advice", t.advice]];
+  }
+
+  // The rows that are shown, in the order of a column; those without a value of it are last.
+  sorted() {
+    const [, own, unit] = this.columns()[this.order[0]], direction = this.order[1];
+    const known = (row) => unit === undefined ? own.at(row) !== "" : Number.isFinite(own.at(row));
+    return [...this.shown].sort((a, b) => known(b) - known(a) || (known(a) ? direction * compared(own.at(a), own.at(b)) : 0));
+  }
+
   list() {
-    const [own, direction] = this.orders[element("order").value];
-    const rows = this.shown.filter((row) => Number.isFinite(own.at(row)));
-    rows.sort((a, b) => direction * (own.at(a) - own.at(b)));
-    const first = rows.slice(0, MOST_ROWS);
-    const t = (name, row) => this.texts[name].at(row), f = (name, row, unit) => scaled(this.figures[name].at(row), unit);
-    const lines = first.map((row) => [
-      t("text", row), t("device_name", row), f("time_median", row, "s"), f("noise", row, "%"),
-      f("performance", row, "FLOP/s"), f("roof_fraction", row, "%"), t("limited_by", row), t("marks", row), t("advice", row),
-    ]);
-    const head = ["configuration", "device", "time", "+-", "performance", "of roof", "limiter", "samples", "advice"];
-    table(element("rows"), head, lines, (place) => this.show(first[place]));
+    const found = this.columns(), first = this.sorted().slice(0, MOST_ROWS);
+    const lines = first.map((row) => found.map(([, own, unit]) => unit === undefined ? own.at(row) : scaled(own.at(row), unit)));
+    const head = found.map(([name], place) => name + (place === this.order[0] ? (this.order[1] > 0 ? " ▲" : " ▼") : ""));
+    table(element("rows"), head, lines, (place) => this.show(first[place]), (place) => {
+      this.order = [place, place === this.order[0] ? -this.order[1] : 1];
+      this.keep();
+      this.list();
+    });
+  }
+
+  // All rows that the filters leave, in the table's order: SI units, no text that a spreadsheet takes for a formula.
+  csv() {
+    const { text, ...others } = this.texts, found = { configuration: text, ...others, ...this.axes, ...this.figures };
+    const cell = (value) => {
+      if (typeof value === "number") return Number.isFinite(value) ? String(+value.toPrecision(4)) : "";
+      return `"${value.replace(/^(?=[=+@\t-])/, "'").replace(/"/g, '""')}"`;
+    };
+    const lines = this.sorted().map((row) => Object.values(found).map((own) => cell(own.at(row))).join(","));
+    return [Object.keys(found).join(","), ...lines, ""].join("\n");
+  }
+
+  save() {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([this.csv()], { type: "text/csv" }));
+    link.download = "rows.csv";
+    link.click();
+    URL.revokeObjectURL(link.href);
   }
 
   show(row) {
