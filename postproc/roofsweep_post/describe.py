@@ -7,8 +7,8 @@ from .dataset import OLD_NAMES, check_version, opened, read
 from .texts import Refused, plain, say, table
 
 HELP = "the variables of a file, and what each of them means"
-DESCRIPTION = """Lists the variables of a result file with unit and meaning, or explains some of them: what the file says of
-each, how many values are missing, and between which values the others are."""
+DESCRIPTION = """Lists the variables of a result file with unit and meaning, or explains some of them: what the file
+says of each, how many values are missing, and between which values the others are."""
 FLAGS = ("flag_values", "flag_masks")
 
 

@@ -80,7 +80,7 @@ def whole(table, files):
     return table.astype(dict.fromkeys(counts, "Int64"))
 
 
-# {word: the text of a table}, and of those that pandas writes itself {word: (how, its packages)}. The words are suffixes.
+# {word: the text of a table}, and of those that pandas writes {word: (how, its packages)}. The words are suffixes.
 TEXTS = {
     "csv": lambda table: safe(table).to_csv(index=False),
     "json": as_json,
