@@ -58,7 +58,7 @@ function scaled(value, unit) {
 
 // What a cell is sorted by: its number in SI units, if it begins with one, else its text.
 function sortKey(text) {
-  const found = /^([+-]?[\d.]+) ?([pnumkMGTP]?)(?:B|FLOP|OP|s|W|$)/.exec(text);
+  const found = /^([+-]?[\d.]+) ?([pnumkMGTP]?)(?:%|B|FLOP|OP|s|W|$)/.exec(text);
   return found ? parseFloat(found[1]) * 1000 ** ("pnum kMGTP".indexOf(found[2] || " ") - 4) : text.replace(/^-$/, "");
 }
 
