@@ -180,18 +180,36 @@ says "complexity"
 expect 2 script plot nothing quickstart.nc
 says "invalid choice"
 
-# recipes LANGUAGE: the README's blocks of it, in one file.
+# recipes LANGUAGE: the README's blocks of it, in one file; each has a line for each of ten questions, but for those that
+# CDO has no answer to.
 recipes() {
     sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p}" "$root/postproc/README.md" >recipes
-    [ -s recipes ] || fail "the README has no recipes in $1"
+    for question in 1 2 3 4 5 6 7 8 9 10; do
+        case $1 in cdo) case $question in 2 | 10) continue ;; esac ;; esac
+        grep -Eq "# $question(:|\$)" recipes || fail "the README has no line of $1 for question $question"
+    done
 }
 ln -s "$root/postproc" postproc
 recipes python
 expect 0 file recipes
-says "launches: conv2d_"
+says "conv2d_"
+# The notebook, cell by cell: a kernel of Jupyter is not needed to see that it works.
+mkdir docs
+ln -s "$root/tests" tests
+python '
+import json, sys
+cells = json.load(open(sys.argv[1]))["cells"]
+open("docs/cells.py", "w").write("\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"))
+' "$root/docs/notebook.ipynb"
+cd docs
+expect 0 file cells.py
+says "lstm"
+cd ..
 recipes sh
 expect 0 sh -eu recipes
 says "manifest = "
-command -v ncks >/dev/null || { echo "recipes of NCO not tried: it is not installed"; exit 0; }
-recipes nco
-expect 0 sh -eu recipes
+for tool in nco:ncks cdo:cdo; do
+    command -v "${tool#*:}" >/dev/null || { echo "recipes of ${tool%:*} not tried: it is not installed"; continue; }
+    recipes "${tool%:*}"
+    expect 0 sh -eu recipes
+done

@@ -1,5 +1,6 @@
 """The page around the axes: legend and caption below, as high as they need to be."""
 
+import io
 import textwrap
 
 import numpy as np
@@ -31,6 +32,12 @@ class Page(style.plt.Figure):
     def __init__(self, *arguments, captioned=True, **options):
         super().__init__(*arguments, **options)
         self.captioned = captioned
+
+    def _repr_png_(self):
+        """What a notebook shows."""
+        stream = io.BytesIO()
+        self.savefig(stream, format="png", dpi=150)
+        return stream.getvalue()
 
 
 def sentences(facts):
