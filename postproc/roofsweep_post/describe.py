@@ -19,8 +19,8 @@ def add_options(parser):
 
 def words(attributes):
     """{value: word} of a flag."""
-    values = next((np.atleast_1d(attributes[name]) for name in FLAGS if name in attributes), [])
-    return dict(zip(map(int, values), str(attributes.get("flag_meanings", "")).split()))
+    values = next((np.atleast_1d(attributes[name]) for name in FLAGS if name in attributes), np.array([]))
+    return dict(zip(values.tolist(), str(attributes.get("flag_meanings", "")).split()))
 
 
 def counted(values, flags):
@@ -30,7 +30,7 @@ def counted(values, flags):
     if not known.size:
         return "all missing"
     if flags or values.dtype.kind in "OUS":
-        found, counts = np.unique(known.astype(str if values.dtype.kind in "OUS" else int), return_counts=True)
+        found, counts = np.unique(known.astype(str) if values.dtype.kind in "OUS" else known, return_counts=True)
         order = np.argsort(-counts, kind="stable")[:8]
         named = [f"{flags.get(found[at], found[at])} ({counts[at]})" for at in order]
         return f"{missing}; {len(found)} different: {', '.join(named)}" + ", ..." * (len(found) > len(named))

@@ -44,7 +44,8 @@ QUICK = [
     *("roofs A", "roofs A --device 0", "roofs A --targets targets.ini", "roofs A --device 1 --targets targets.ini"),
     *("compare A", "compare A B", "compare A B --quiet --json v.json --junit v.xml", "compare B A --across-models"),
     *("check A --targets targets.ini --quiet", "check A --targets targets.ini --junit v.xml"),
-    *(f"export A --table {table} --format {form}" for table in export.TABLES for form in export.FORMATS),
+    *("describe A", "describe A status throttle_reasons time_sample start_time kernel_name"),
+    *(f"export A --table {table} --format {form}" for table in export.TABLES for form in export.TEXTS),
 ]
 SLOW = [
     *(f"plot {kind} A --output f.svg" for kind in KINDS),
