@@ -10,7 +10,7 @@ import re
 from .texts import Refused, plain
 
 # Options that name a file to write, and arguments that name files to read.
-OUTPUTS = ("output", "json", "junit")
+OUTPUTS = ("output", "json", "junit", "prometheus")
 INPUTS = ("file", "files", "targets")
 # How files begin that nothing may overwrite: NetCDF, which is HDF5 or one of the older formats, and journals.
 SIGNATURES = {
@@ -102,8 +102,9 @@ def check_outputs(options, writes_netcdf=False):
     anything is read or written.
 
     writes_netcdf: the output is a result file itself, and --overwrite decides; not of a journal."""
+    folders = getattr(options, "since", None) is not None
     for path in named(options, ("file", "files")):
-        if os.path.exists(path) and not os.path.isfile(path):
+        if os.path.exists(path) and not os.path.isfile(path) and not (folders and os.path.isdir(path)):
             raise Refused(f"{path}: it is no regular file")
     outputs = [(path, name) for name in OUTPUTS for path in named(options, [name])]
     outputs = [(path, name) for path, name in outputs if os.path.isfile(path) or not os.path.exists(path)]  # /dev/null

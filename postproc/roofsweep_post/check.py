@@ -1,10 +1,8 @@
 """The command `check`: does every device reach what it shall? One line for each device."""
 
-import re
-
 import numpy as np
 
-from . import verdicts
+from . import health, verdicts
 from .dataset import load, opened, read
 from .devices import Devices
 from .frames import ROOFS, ROWS, head_line, roofs, rows, short_texts
@@ -19,7 +17,7 @@ A section named like a model holds what its roofs shall reach at least (a time: 
 theory at the measured clock, or another roof of the same device:
 
     [NVIDIA H200]
-    dram triad = 4.28 TB/s
+    dram triad = 4.28 TB/s +- 2 %
     fp16 tensor wgmma = 90 %
 
 A section MODEL | NAME holds references of configurations, with a tolerance. `where` chooses the rows, as in `plot`;
@@ -30,10 +28,11 @@ each row must reach each variable: a time at most, all else at least:
     time_median = 16.2 us +- 5 %
     roof_fraction = 40 % +- 10 %
 
-Every model in the file needs a section, if an empty one. A row that failed is a failure of its device.
+Every model in the file needs a section, if an empty one. A row that failed is a failure of its device, and so is bad
+health: uncorrected errors of memory during the run, spare rows used up, remapping that failed or waits for a restart.
+`roofsweep-post baseline` makes targets of a healthy fleet's files.
 Exit status: 0 all pass, 1 a device fails, 2 the file or the targets cannot be read, or the file is damaged."""
 
-REFERENCE = re.compile(FIGURE.pattern + r"(?: *\+- *(\d+(?:\.\d+)?) *%)?")
 UNITS = {"s": "s", "byte s-1": "B/s", "s-1": "FLOP/s", "1": "%"}
 EXAMPLES = {"s": "16.2 us", "B/s": "2.5 TB/s", "FLOP/s": "500 TFLOP/s", "%": "40 %"}
 
@@ -60,7 +59,7 @@ class Reference:
         if name not in units:
             raise Refused(f"'{name}' is no figure of a row; {hint(name, sorted(units))}")
         own = units[name]
-        parsed = REFERENCE.fullmatch(text.strip())
+        parsed = FIGURE.fullmatch(text.strip())
         if not parsed:
             example = f"as in {name} = {EXAMPLES[own]} or {EXAMPLES[own]} +- 5 %"
             alone = number(text.partition("+-")[0]) is not None
@@ -166,6 +165,7 @@ def judged(data, targets, references):
             verdict.add("targets", f"no targets for {model}; {plain(targets.path)} has: {known}")
         elif not verdict.checks:
             verdict.add("targets")  # an empty section says that nothing is asked
+        health.judge(verdict, data, place)
         found.append(verdict)
     return found
 

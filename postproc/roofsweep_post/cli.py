@@ -8,7 +8,7 @@ import signal
 import sys
 import warnings
 
-from . import __version__, check, compare, describe, export, merge, plot, report, roof_table, row_table
+from . import __version__, baseline, check, compare, describe, export, merge, plot, report, roof_table, row_table
 from .arguments import Parser, check_outputs, named
 from .texts import Refused, say
 
@@ -20,6 +20,7 @@ COMMANDS = {
     "roofs": roof_table,
     "compare": compare,
     "check": check,
+    "baseline": baseline,
     "report": report,
     "describe": describe,
     "export": export,

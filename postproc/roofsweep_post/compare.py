@@ -1,15 +1,17 @@
 """The command `compare`: is every device as fast as its neighbour, and as last time?"""
 
+import argparse
 import os
 
 import numpy as np
 import pandas
 
-from . import verdicts
+from . import health, history, verdicts
 from .arguments import whole
 from .dataset import load
 from .deviations import THRESHOLD, WIDEST, judged, limited
 from .frames import ROOFS, ROWS, kind_order, places, roofs, rows, short_texts
+from .selection import moment
 from .texts import Refused, listed, percent, plain, scaled, share, table
 
 HELP = "which device is slower than its neighbours, or than last time"
@@ -33,6 +35,9 @@ A roof that is above-theory or contradicted, or could not be measured, is compar
 failure where another device of the model has it, as do configurations that failed.
 Times compare where a configuration was measured on several devices: `distribute = replicate`, or several files.
 A device whose roofs were measured by several runs of one file is one line, their median.
+Health that is bad at the end, or worse than at the start or in the reference, fails: uncorrected errors of memory, rows
+remapped for them, spares used up, a narrower link. Corrected errors, replays and heat are told, and so is drift: a
+driver, firmware, library, system, power cap, ECC or link that is not as most devices of the model have it.
 
 Below the tables: a line for each device, PASS, FAIL or INCONCLUSIVE with its reasons. 1#5 node7 is device 5 of the
 first file, on host node7; the first lines say which GPU that is. Inconclusive is also a device without a reference,
@@ -71,6 +76,13 @@ SUSTAINS = ", sustained"  # of a row's key
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
 
 
+def day(text):
+    found = moment(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"'{text}' is no day, as 2026-01-31 is")
+    return found
+
+
 def add_options(parser):
     parser.add_argument("files", nargs="+", metavar="file", help="result file; the first is the reference")
     parser.add_argument(
@@ -92,6 +104,8 @@ def add_options(parser):
         metavar="N",
         help="list the N configurations that differ most (default: %(default)d)",
     )
+    since = "instead, which roofs have changed since that day, and what a new driver changed; FILE may be a folder"
+    parser.add_argument("--since", type=day, metavar="YYYY-MM-DD", help=since)
     verdicts.add_options(parser)
 
 
@@ -369,6 +383,7 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across):
     roofs_found = judged(medians(usable, "key"), threshold, across, first).dropna(subset="deviation")
     times = judged_times(medians(all_times, "key"), roofs_found, threshold, across, first).dropna(subset="deviation")
     names, found, reasons = time_texts(all_times), [], doubts(all_roofs)
+    differs, references = health.drift(files, devices), devices[devices["file"] == 0] if several else devices[:0]
     for place, failed in failures(files).items():
         reasons.setdefault(place, {}).update(failed)
     for _, device in (devices[devices["file"] > 0] if several else devices).iterrows():
@@ -388,6 +403,11 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across):
             add_noise(verdict, own(all_roofs[all_roofs["usable"]]), "roofs")
             add_noise(verdict, own(all_times), "configurations")
             add_others(verdict, own(all_times))
+        same = references[(references[["hostname", "uuid"]] == device[["hostname", "uuid"]]).all(axis=1)]
+        earlier = health.health_of(files[0], same["place"].iloc[0]) if len(same) else None
+        health.judge(verdict, files[device["file"]], device["place"], earlier)
+        for fact, value, most in own(differs)[["fact", "value", "most"]].to_numpy():
+            verdict.add("drift", f"{fact} {value}, of most {most}", "pass", excess=0.0)
         found.append(verdict)
     return found, roofs_found, times
 
@@ -409,6 +429,10 @@ def run(options):
     if len({os.path.realpath(path) for path in options.files}) < len(options.files):
         raise Refused("a file is named twice")
     threshold, across = options.threshold / 100, options.across_models
+    if options.since is not None:
+        if options.quiet or options.json or options.junit or options.prometheus:
+            raise Refused("--since gives no verdicts: without --quiet, --drain, --json, --junit and --prometheus")
+        return history.show(options.files, options.since, threshold)
     files = [load(path, ROWS + ROOFS) for path in options.files]
     devices, all_roofs, all_times = all_devices(files), roof_table(files), time_table(files)
     if len(files) == 1 and len(devices) < 2:
@@ -430,6 +454,7 @@ def run(options):
         print()
         print_roofs(roofs_found, {key for own in reasons.values() for key in own})
         print_doubts(reasons, names)
+        health.print_drift(health.drift(files, devices), names)
         if len(times):
             print_times(times)
             print_configurations(times, all_times, options.configurations)

@@ -41,6 +41,11 @@ def most_of(found, name, how=np.max):
     return float(how(known)) if len(known) else 0.0
 
 
+def spread_of(found, scattered):
+    """What figures of one key differ by, as stated, measured between placements, and as devices scatter."""
+    return max(most_of(found, "least"), most_of(found, "placed", np.median), SCATTER * scattered)
+
+
 def judged(table, threshold=THRESHOLD, across=False, first=None):
     """Adds to a table with value, unit, key, file, model and uuid, and maybe least, between and placed:
 
@@ -66,7 +71,7 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
             scattered = scatter(deviation, centre_of(deviation))
             if not matched.all():  # held against others: as far as those are from each other
                 scattered = max(scattered, scatter(earlier["speed"].to_numpy() / middle, 1.0))
-            spread = max(most_of(earlier, "least"), most_of(earlier, "placed", np.median), SCATTER * scattered)
+            spread = spread_of(earlier, scattered)
             table.loc[own.index, "reference"] = np.where(own["unit"].isin(["s", "cycles"]), 1 / reference, reference)
             table.loc[own.index, "deviation"] = deviation
             table.loc[own.index, "spread_of"] = np.where(matched, spread, max(spread, most_of(earlier, "between")))

@@ -15,7 +15,8 @@ ROOF_WORDS = {
     *("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "vector", "tensor"),
     *("mma", "wgmma", "tcgen05", "library", "launch", "latency", "host", "gap", "dependent", "graph", "device", "to"),
 }
-FIGURE = re.compile(r"(\d+(?:\.\d+)?) *(?:(%)|([numkMGTP]?)(B/s|FLOP/s|OP/s|s))")
+# A number, %, a prefix, a unit, a tolerance in %.
+FIGURE = re.compile(r"(\d+(?:\.\d+)?) *(?:(%)|([numkMGTP]?)(B/s|FLOP/s|OP/s|s))(?: *\+- *(\d+(?:\.\d+)?) *%)?")
 
 
 def of_theory(roof):
@@ -103,10 +104,10 @@ class Target:
     """One thing that a roof shall reach."""
 
     def __init__(self, text, kinds, place):
-        self.text, self.least, self.unit, self.place = text, None, None, place
+        self.text, self.least, self.unit, self.place, self.tolerance = text, None, None, place, 0.0
         if number := FIGURE.fullmatch(text):
             self.least = float(number[1]) * (0.01 if number[2] else PREFIXES[number[3]])
-            self.unit = number[2] or number[4]
+            self.unit, self.tolerance = number[2] or number[4], 0.01 * float(number[5] or 0)
             if not self.least:
                 raise Refused(f"{place} '{text}' is reached by everything; a target is more than 0")
         elif not kinds.possible(text):
@@ -125,7 +126,7 @@ class Target:
         return roof["value"], least, unit
 
     def reached(self, roof, others):
-        """How far `roof` gets: 1 or more is enough; NaN if that is not known."""
+        """How far `roof` gets: 1 less the tolerance is enough; NaN if that is not known."""
         if not roof["usable"]:
             return np.nan
         value, wanted, unit = self.held(roof, others)
@@ -135,16 +136,16 @@ class Target:
         """What a check of these roofs of one device holds."""
         for _, roof in found[found["usable"]].iterrows():
             value, wanted, unit = self.held(roof, rows[rows["place"] == roof["place"]])
-            return {"value": float(value), "reference": float(wanted), "limit": 0.0, "unit": unit}
+            return {"value": float(value), "reference": float(wanted), "limit": self.tolerance, "unit": unit}
         return {}
 
     def verdict(self, found, rows):
         """(text, what it counts as, {place: how far} of those that do not reach it), of the rows of one kind and
         condition among all rows."""
         reached = np.array([self.reached(roof, rows[rows["place"] == roof["place"]]) for _, roof in found.iterrows()])
-        known = reached[np.isfinite(reached)]
-        short = {place: far for place, far in zip(found["place"], reached) if not far >= 1}
-        missed, unknown = int((known < 1).sum()), len(reached) - len(known)
+        known, enough = reached[np.isfinite(reached)], 1 - self.tolerance
+        short = {place: far for place, far in zip(found["place"], reached) if not far >= enough}
+        missed, unknown = int((known < enough).sum()), len(reached) - len(known)
         if missed:
             some = f" by {missed} of {len(reached)}" * (len(reached) > 1)
             return f"{self.text} MISSED{some}: {percent(known.min())}", "missed", short

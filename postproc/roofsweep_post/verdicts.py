@@ -1,6 +1,8 @@
 """PASS, FAIL or INCONCLUSIVE of each device, in lines, as JSON, and as JUnit's XML, which CI systems show."""
 
 import json
+import re
+import shlex
 import xml.etree.ElementTree as xml
 from dataclasses import asdict, dataclass, field
 
@@ -9,13 +11,13 @@ import numpy as np
 from .arguments import write
 from .texts import listed, plain
 
-WORDS = {"pass": "PASS", "fail": "FAIL", "inconclusive": "INCONCLUSIVE"}
+WORDS = {"fail": "FAIL", "inconclusive": "INCONCLUSIVE", "pass": "PASS"}  # what one check decides first
 INCONCLUSIVE = 6  # exit status; roofsweep has 0 to 5
 
 
 @dataclass
 class Check:
-    """One value that was held against a reference. reason: of one that did not pass, what to tell."""
+    """One value that was held against a reference. reason: what to tell, of one that passes also what is not judged."""
 
     name: str
     verdict: str  # a key of WORDS
@@ -50,13 +52,13 @@ class Verdict:
     @property
     def word(self):
         found = {check.verdict for check in self.checks} or {"inconclusive"}
-        return WORDS[next(word for word in ("fail", "inconclusive", "pass") if word in found)]
+        return next(shown for word, shown in WORDS.items() if word in found)
 
     @property
     def reasons(self):
         """Texts, what fails first and what is farthest off first; checks with the same text are told once."""
         found = sorted((check for check in self.checks if check.reason), key=lambda check: -check.excess)
-        found.sort(key=lambda check: check.verdict != "fail")
+        found.sort(key=lambda check: list(WORDS).index(check.verdict))
         return list(dict.fromkeys(plain(check.reason) for check in found)) or ["nothing could be compared"] * (
             not self.checks
         )
@@ -69,7 +71,11 @@ class Verdict:
 def add_options(parser):
     parser.add_argument("--json", metavar="FILE", help="write the verdicts as JSON, too")
     parser.add_argument("--junit", metavar="FILE", help="write the verdicts as JUnit XML, too")
-    parser.add_argument("-q", "--quiet", action="store_true", help="a line for each device, nothing else")
+    parser.add_argument("--prometheus", metavar="FILE", help="write verdicts and checks for Prometheus, too")
+    lines = parser.add_mutually_exclusive_group()
+    lines.add_argument("-q", "--quiet", action="store_true", help="a line for each device, nothing else")
+    drain = "instead of all else, the commands that drain nodes with a device that fails, in Slurm's form"
+    lines.add_argument("--drain", dest="quiet", action="store_const", const="drain", help=drain)
 
 
 def as_json(verdicts, command):
@@ -103,6 +109,61 @@ def as_junit(verdicts, command):
     return xml.tostring(top, encoding="unicode", xml_declaration=True) + "\n"
 
 
+def as_prometheus(verdicts, command):
+    """Text that node_exporter's textfile collector reads. Of each device its verdict, 1; of each check its value."""
+    lines = {"verdict": [], "check": [], "reference": []}
+
+    def add(name, device, value, **labels):
+        labels = {name: getattr(device, name) for name in ("hostname", "uuid", "model")} | labels
+        quoted = {key: plain(text).replace("\\", "\\\\").replace('"', '\\"') for key, text in labels.items()}
+        told = ",".join(f'{key}="{text}"' for key, text in quoted.items())
+        lines[name].append(f"roofsweep_{name}{{{told}}} {value:g}")
+
+    for verdict in verdicts:
+        add("verdict", verdict, 1, command=command, verdict=verdict.word)
+        for check in verdict.checks:
+            labels = {"check": check.name, "unit": check.unit}
+            if np.isfinite(check.value):
+                add("check", verdict, check.value, verdict=check.verdict, **labels)
+            if np.isfinite(check.reference):
+                add("reference", verdict, check.reference, **labels)
+    return "".join(f"# TYPE roofsweep_{name} gauge\n" + "\n".join(own) + "\n" for name, own in lines.items() if own)
+
+
+def slurm_names(names):
+    """gpu003, gpu004, gpu017 as gpu[003-004,017], as Slurm writes lists of nodes."""
+    found = {}
+    for name in sorted(set(names)):
+        stem, digits = re.fullmatch(r"(.*?)(\d*)", name, re.S).groups()
+        found.setdefault((stem, len(digits)), []).append(digits)
+    texts = []
+    for (stem, width), digits in found.items():
+        runs = []
+        for number in sorted(map(int, filter(None, digits))):
+            if runs and runs[-1][-1] + 1 == number:
+                runs[-1] = (runs[-1][0], number)
+            else:
+                runs.append((number, number))
+        parts = [f"{low:0{width}}" + f"-{high:0{width}}" * (high > low) for low, high in runs]
+        several = len(digits) > 1
+        texts.append(stem + "[" * several + ",".join(parts) + "]" * several)
+    return ",".join(texts)
+
+
+def as_drain(verdicts):
+    """A command for each node with a device that fails, and all of these nodes for srun. Words of a file are quoted."""
+    nodes = {}
+    for verdict in verdicts:
+        if verdict.word == "FAIL":
+            nodes.setdefault(plain(verdict.hostname).split(".")[0], []).append(verdict)
+    lines = []
+    for name, own in sorted(nodes.items()):
+        more = f", and {len(own) - 1} more" * (len(own) > 1)
+        why = f"roofsweep: {own[0].reasons[0]} on {'-'.join(plain(own[0].uuid).split('-')[:2])}{more}"
+        lines.append(f"scontrol update NodeName={shlex.quote(name)} State=DRAIN Reason={shlex.quote(why)}")
+    return "".join(f"{line}\n" for line in [*lines, f"# srun --exclude={shlex.quote(slurm_names(nodes))}"] if nodes)
+
+
 def status_of(verdicts):
     words = {verdict.word for verdict in verdicts}
     return 1 if "FAIL" in words else INCONCLUSIVE if "INCONCLUSIVE" in words else 0
@@ -110,9 +171,11 @@ def status_of(verdicts):
 
 def publish(verdicts, command, options):
     """Prints the lines and writes the files. Returns the exit status."""
-    for verdict in verdicts:
-        print(verdict.line())
-    for path, text in [(options.json, as_json), (options.junit, as_junit)]:
+    if options.quiet == "drain":
+        print(as_drain(verdicts), end="")
+    else:
+        print("".join(f"{verdict.line()}\n" for verdict in verdicts), end="")
+    for path, text in [(options.json, as_json), (options.junit, as_junit), (options.prometheus, as_prometheus)]:
         if path:
             write(path, text(verdicts, command))
     return status_of(verdicts)

@@ -38,6 +38,15 @@ sed -n '/^```ini$/,/^```$/{/^```/!p}' "$root/postproc/README.md" >page.ini
 expect 0 script check "$h200" --targets page.ini
 row "^PASS #0 vm .* (5 checks)$"
 
+# Targets of a healthy fleet, which its devices reach, and a slower one does not.
+expect 0 script baseline "$root"/tests/data/roofs_8xh200.nc "$root/tests/data/node_4xh200.nc" --output fleet.ini
+grep -q "^dram triad = 4.417 TB/s +- 4.0 %$" fleet.ini || { cat fleet.ini; fail "the median of the fleet"; }
+[ "$(grep -c '^time_median' fleet.ini)" = 40 ] || fail "configurations"
+expect 0 script check "$root/tests/data/node_4xh200.nc" --targets fleet.ini --quiet
+expect 1 script check sick.nc --targets fleet.ini --quiet
+row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.417 TB/s +- 4.0 % MISSED"
+[ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }
+
 for option in json junit; do
     kept sick.nc "cannot write sick.nc: it is a file that is read; --$option must name another" \
         check sick.nc --targets "$root/sweeps/targets.ini" "--$option" sick.nc
@@ -50,10 +59,10 @@ done
 # Devices one by one; what is not measured or doubtful is not reached.
 printf '[Sample GPU]\ndram read = 3.55 TB/s\nl2 read = 8 TB/s\nfp32 vector = 98 %%\n' >node.ini
 expect 1 script check node.nc --targets node.ini
-row "^FAIL #0 node1 GPU-0 (4 checks): dram read: 3.55 TB/s MISSED: -1.4 %, 1 rows failed"
-row "^FAIL #1 node1 GPU-1 (3 checks): dram read: 3.55 TB/s NOT KNOWN$"
-row "^FAIL #2 node1 GPU-2 (3 checks): l2 read: 8 TB/s NOT KNOWN$"
-row "^PASS #3 node1 GPU-3 (3 checks)$"
+row "^FAIL #0 node1 GPU-0 (5 checks): dram read: 3.55 TB/s MISSED: -1.4 %, 1 rows failed"
+row "^FAIL #1 node1 GPU-1 (4 checks): dram read: 3.55 TB/s NOT KNOWN$"
+row "^FAIL #2 node1 GPU-2 (4 checks): l2 read: 8 TB/s NOT KNOWN$"
+row "^PASS #3 node1 GPU-3 (4 checks)$"
 # A model without a section has not passed; an empty section says that nothing is asked.
 printf '[Sample GPU]\n' >one.ini
 expect 1 script check alone.nc --targets one.ini

@@ -274,7 +274,9 @@ def check_history(files, eight):
     assert np.allclose(line.get_ydata(), 100 * np.array([value for _, value in sessions]) / sessions[0][1])
     # What became slower is named, with its date.
     slow = files[-1].assign(device_roof_bandwidth=files[-1]["device_roof_bandwidth"] * 0.7)
+    slow["device_driver_version"] = ("device", np.full(slow.sizes["device"], "999.1", object))
     (slower,) = figures.draw([*files[:-1], slow], "history")
+    assert "Driver 999.1 from 20" in plain_caption(slower), plain_caption(slower)
     found = re.search(r"Slower than the limit: [\w ]+, alone.* -\d+\.\d % \(20", plain_caption(slower))
     assert found, plain_caption(slower)
     # One file of two sessions is a history, too.

@@ -59,10 +59,10 @@ expect 1 script compare node.nc
 row "^dram triad, together *4 " "3.92 TB/s" "4.4 %" "-18.0 %\*  1#3 node1" "+1.5 %   1#2 node1"
 row "^l2 read, alone *3! " "8.08 TB/s" "-1.0 %" "+2.0 %   1#3 node1"
 row "^launch gap, alone *4 " "2.03 us" "-1.5 %   1#3 node1" "+1.5 %   1#0 node1"
-row "^PASS 1#0 node1 GPU-0 (8 checks)$"
-row "^FAIL 1#1 node1 GPU-1 (7 checks): dram read, alone: not measured: the bus is gone$"
-row "^FAIL 1#2 node1 GPU-2 (7 checks): l2 read, alone: contradicted$"
-row "^FAIL 1#3 node1 GPU-3 (7 checks): dram triad, together -18.0 % (limit 4.4 %)$"
+row "^PASS 1#0 node1 GPU-0 (9 checks)$"
+row "^FAIL 1#1 node1 GPU-1 (8 checks): dram read, alone: not measured: the bus is gone$"
+row "^FAIL 1#2 node1 GPU-2 (8 checks): l2 read, alone: contradicted$"
+row "^FAIL 1#3 node1 GPU-3 (8 checks): dram triad, together -18.0 % (limit 4.4 %)$"
 # A word for each device, and the same for machines.
 expect 1 script compare node.nc --quiet --json found.json --junit found.xml
 [ "$(wc -l <output)" = 4 ] || { cat output; fail "more than a line for each device"; }
@@ -85,7 +85,7 @@ assert list(told) == ["value", "reference", "limit", "unit"]
 ' || fail "JSON or JUnit"
 refused "cannot write nowhere/found.json: No such" compare node.nc --json nowhere/found.json
 # Verdicts overwrite no result file, nor each other.
-for option in json junit; do
+for option in json junit prometheus; do
     kept node.nc "cannot write node.nc: it is a file that is read; --$option must name another" \
         compare node.nc "--$option" node.nc
     kept alone.nc "cannot write alone.nc: it exists and is a NetCDF file; --$option must name another" \
@@ -96,9 +96,46 @@ kept node.nc "cannot write linked: it is a file that is read" compare node.nc --
 refused "cannot write new: another option names it, too; --junit must" compare node.nc --json new --junit new
 [ ! -e new ] || fail "it is refused too late"
 expect 1 script compare node.nc --json /dev/null --junit /dev/null
+# Nodes to drain, as Slurm writes them; what a file says is run by no shell. The same values for Prometheus.
+cat >fleet.py <<'PY'
+import shutil, netCDF4, numpy
+shutil.copy("node.nc", "fleet.nc")
+with netCDF4.Dataset("fleet.nc", "a") as data:
+    data["device_hostname"][:] = numpy.array(["gpu002", "gpu003.site", "gpu004", "x'$(touch run)"], object)
+    data["device_driver_version"][2] = "999.1"
+    names = list(data["health"][:])
+    for place, name, start, end in ((1, "ecc_uncorrected_ever", 0, 2), (2, "pcie_replays", 1, 5), (3, "pcie_width", 16, 8)):
+        data["device_health_start"][place, names.index(name)] = start
+        data["device_health_end"][place, names.index(name)] = end
+PY
+file fleet.py
+expect 1 script compare fleet.nc --drain --prometheus fleet.prom --json found.json
+row "^scontrol update NodeName=gpu003 State=DRAIN Reason='roofsweep: .* on GPU-1'$"
+row "^# srun --exclude='gpu\[003-004\],x"
+mkdir fake
+printf '#!/bin/sh\necho "$2"\n' >fake/scontrol
+chmod +x fake/scontrol
+[ "$(PATH="$work/fake:$PATH" sh output | wc -l)" = 3 ] || { cat output; fail "the commands do not run"; }
+[ ! -e run ] || fail "a host's name was run"
+python '
+import json, re
+checks = [check for device in json.load(open("found.json"))["devices"] for check in device["checks"]]
+lines = open("fleet.prom").read().split("\n")
+found = [float(line.split()[-1]) for line in lines if line.startswith("roofsweep_check{")]
+assert sum(line.startswith("roofsweep_verdict{") for line in lines) == 4, lines
+assert all(re.fullmatch(r"# TYPE \w+ gauge|\w+\{.*\} \S+|", line) for line in lines)
+wanted = [check["value"] for check in checks if check["value"] is not None]
+assert len(found) == len(wanted) and all(abs(one - other) <= 1e-5 * abs(other) for one, other in zip(found, wanted))
+' || fail "Prometheus"
+# Health that got worse fails; what is told beside it, and drift from most devices of the model, is no failure.
+expect 1 script compare fleet.nc
+row "^FAIL 1#1 gpu003" "ecc_uncorrected_ever 0, now 2"
+row "^FAIL 1#2 gpu004" "l2 read" "pcie_replays 1, now 5, driver 999.1, of most 580.0$"
+row "^FAIL 1#3 x" "pcie_width 16, now 8"
+row "^  Sample GPU: driver 999.1, of most 580.0: 1#2 gpu004$"
 # Devices of different models, and nothing else on the screen.
 expect 1 script compare golden.nc --across-models --quiet
-row "^PASS 1#0 node1" "(3 checks)$"
+row "^PASS 1#0 node1" "(4 checks)$"
 row "^FAIL 1#1 node2 cpu-node2-0-3 (2 checks): fp32 vector, alone -99.6 %"
 [ "$(wc -l <output)" = 2 ] || { cat output; fail "more than a line for each device"; }
 refused_option "argument -c/--configurations: '-1' is no whole number from 0 on" compare node.nc --configurations -1
@@ -284,3 +321,25 @@ for name, factor in (("near.nc", 1.055), ("far.nc", 1.08)):
 expect 0 script compare placed.nc near.nc --quiet
 expect 1 script compare placed.nc far.nc --quiet
 row "^FAIL 2#0" "configurations are slower, at most -7.4 %"
+
+# Months of files: the slope of a roof, and the day on which a new driver changed one.
+python '
+import os, shutil, netCDF4
+os.mkdir("months")
+for month in range(6):
+    path = f"months/{month}.nc"
+    shutil.copy("golden.nc", path)
+    with netCDF4.Dataset(path, "a") as data:
+        data["device_roof_start_time"][:] = 1.7e9 + 30 * 86400 * month
+        name = data["device_roof_name"][:]
+        data["device_roof_bandwidth"][name == "dram read"] *= 1 - 0.02 * month
+        if month >= 3:
+            data["device_driver_version"][0] = "999.1"
+            data["device_roof_bandwidth"][name == "l2 read"] *= 0.9
+'
+echo damaged >months/6.nc
+expect 1 script compare --since 2023-01-01 months
+says "months/6.nc: left out, "
+row "^node1 GPU-.* dram read, alone *6 *-2.1 % *-10.5 %$"
+row "^  2024-02-12 node1 GPU-.*: 580.0 to 999.1: l2 read, alone -10.0 %, dram read, alone -6.1 %$"
+refused "--since gives no verdicts" compare --since 2023-01-01 months --quiet

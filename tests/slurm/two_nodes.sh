@@ -188,6 +188,41 @@ wait_for "end" job_is COMPLETED Restarts=0
 complete job.nc 200
 ran_on job.nc "n1 n2"
 
+# A verdict on each node: the slower one is found by name, and drained.
+cat >gate.ini <<'INI'
+[sweep]
+distribute = replicate
+[peaks]
+memory = l2
+compute = fp32
+launch = no
+condition = alone
+INI
+sed 's/^resources=.*/resources=(--ntasks=1)/' "$root/jobscripts/gate.sh" >gate.sh
+chmod +x gate.sh
+export ROOFSWEEP_POST="$ROOFSWEEP_PYTHON $root/postproc/roofsweep-post"
+wait_for "nodes" nodes_are_idle
+./gate.sh all gate gate.ini >output
+wait_for "verdict" test -e gate/drain
+[ "$(wc -l <gate/verdicts)" = 2 ] || { cat gate/*.log gate/verdicts; fail "no verdict on each node"; }
+python '
+import netCDF4
+for node, factor in ("n1", 1), ("n2", 0.5):
+    with netCDF4.Dataset(f"gate/{node}.nc", "a") as data:
+        data["device_roof_spread"][:] = 0.01
+        for value in "bandwidth", "performance", "sustained":
+            name = f"device_roof_{value}"
+            if name in data.variables:
+                data[name][:] *= factor
+'
+expect 1 ./gate.sh verdict gate
+found=$(grep -cx -e "scontrol update NodeName=n2 State=DRAIN Reason='roofsweep: .* -[3-7][0-9]\.[0-9] %.*'" \
+    -e "# srun --exclude=n2" gate/drain) || true
+[ "$found" = 2 ] || { cat gate/drain gate/verdicts; fail "n2 is not found"; }
+expect 0 sh gate/drain
+sinfo -h -R -o "%N %E" | grep -q "^n2 roofsweep: " || { sinfo -R; fail "n2 is not drained"; }
+scontrol update NodeName=n2 State=RESUME
+
 # A sweep that never gets further is not requeued for ever.
 mkdir fake
 printf '#!/bin/sh\nexit 5\n' >fake/srun

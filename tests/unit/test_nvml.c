@@ -110,10 +110,11 @@ static int scripted_link_errors(nvml_device device, unsigned link, int kind,
     return kind == 0 ? 0 : 3;
 }
 
-static int scripted_violation(nvml_device device, int reason, struct nvml_violation *violation)
+static int scripted_violation(nvml_device device, int reason,
+                              unsigned long long violation[VIOLATION])
 {
     (void)device;
-    violation->time = 2500000000ULL;
+    violation[VIOLATION_TIME] = 2500000000ULL;
     return reason == 0 ? 0 : 3;
 }
 

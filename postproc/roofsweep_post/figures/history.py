@@ -8,8 +8,9 @@ import numpy as np
 import pandas
 
 from ..compare import medians, roof_table
-from ..deviations import judged
+from ..deviations import THRESHOLD, judged
 from ..frames import ROOFS, several
+from ..history import slopes
 from ..selection import choose
 from ..texts import Refused, listed, percent
 from . import frame, marks, nodes, style
@@ -25,6 +26,7 @@ MOST_LEVEL = 4  # dates that stand beside each other; more are slanted
 class History(nodes.Nodes):
     starts: list  # of each session: its first roof's
     undated: list  # files without starts of roofs, which have the date of the file
+    drivers: list  # of each session
     left_out: list  # files in which the device has no roof that was chosen
 
 
@@ -62,7 +64,9 @@ def build(data, where=(), **_):
     numbered = table.assign(file=[order.index(session) for session in table["session"]])
     found = judged(medians(numbered, "key")).sort_values("file", kind="stable")
     left_out = [data.attrs["path"] for number, data in enumerate(files) if number not in used]
-    return History([files[file] for file in used], found, [starts[session] for session in order], undated, left_out)
+    drivers = [files[file]["device_driver_version"].values[int(device)] for file, device in order]
+    begun = [starts[session] for session in order]
+    return History([files[file] for file in used], found, begun, undated, drivers, left_out)
 
 
 def moments(starts):
@@ -98,8 +102,23 @@ def look_of(number):
     }
 
 
+def changed(scene):
+    """Sessions with another driver than the one before."""
+    known = range(1, len(scene.drivers))
+    return [number for number in known if scene.drivers[number] != scene.drivers[number - 1]]
+
+
 def explained(scene, ticks):
     device = f"{scene.found['uuid'].iloc[0]}. {outliers(scene.found, ticks)}"
+    if all(pandas.notna(start) for start in scene.starts):
+        starts = [scene.starts[session] for session in scene.found["file"]]
+        line = slopes(scene.found.assign(start_time=starts, speed=scene.found["deviation"].fillna(1)))
+        steep = line[line["whole"].abs() > THRESHOLD].sort_values("whole")
+        if len(steep):
+            months = [f"{key} {percent(1 + month)}" for key, month in zip(steep["key"], steep["month"])]
+            device += f" In 30 days: {listed(months)}."
+    for number in changed(scene):
+        device += f" Driver {scene.drivers[number]} from {' '.join(ticks[number].split())} on."
     if scene.left_out:
         device += f" Left out, without a roof of it: {listed(scene.left_out, 3)}."
     if scene.undated:
@@ -117,6 +136,8 @@ def draw(figure, axes, scene, annotate, height):
     for key, own in found.groupby("key", sort=False):
         speed, own_look = 100 * own["deviation"].fillna(1), looks.get(key, look_of(None) | {"alpha": 0.6})
         axes.plot(own["file"], speed, gid=key, zorder=3 if key in looks else 2, **own_look)
+    for number in changed(scene):
+        axes.axvline(number - 0.5, gid="new driver", color=style.GREY, linewidth=0.6, linestyle=":", zorder=1)
     slanted = {"rotation": 30, "ha": "right"} if len(ticks) > MOST_LEVEL else {}
     axes.set_xticks(range(len(ticks)), ticks, **slanted)
     lowest = min(99.0, 100 * found["deviation"].min())

@@ -38,14 +38,9 @@ struct nvml_utilization { /* nvmlProcessUtilizationSample_t */
     unsigned sm, memory, encode, decode; /* per cent */
 };
 
-struct nvml_violation {           /* nvmlViolationTime_t */
-    unsigned long long reference; /* us */
-    unsigned long long time;      /* ns */
-};
-struct nvml_spares { /* nvmlRowRemapperHistogramValues_t: banks, by how many spare rows are left */
-    unsigned all, most, some, few, none;
-};
-struct nvml_field { /* nvmlFieldValue_t */
+enum { VIOLATION_REFERENCE /* us */, VIOLATION_TIME /* ns */, VIOLATION /* nvmlViolationTime_t */ };
+enum { BANKS_NONE = 4, BANKS }; /* nvmlRowRemapperHistogramValues_t: by spare rows, all to none */
+struct nvml_field {             /* nvmlFieldValue_t */
     unsigned id, scope;
     long long time, latency;
     int type, status;
@@ -101,12 +96,12 @@ struct nvml {
     int (*ecc_errors)(nvml_device device, int uncorrected, int ever, unsigned long long *count);
     int (*remapped)(nvml_device device, unsigned *corrected, unsigned *uncorrected,
                     unsigned *pending, unsigned *failed);
-    int (*spares)(nvml_device device, struct nvml_spares *spares);
+    int (*spares)(nvml_device device, unsigned banks[BANKS]);
     int (*retired)(nvml_device device, int uncorrected, unsigned *count,
                    unsigned long long *addresses);
     int (*link)(nvml_device device, unsigned link, unsigned *active);
     int (*link_errors)(nvml_device device, unsigned link, int kind, unsigned long long *count);
-    int (*violation)(nvml_device device, int reason, struct nvml_violation *violation);
+    int (*violation)(nvml_device device, int reason, unsigned long long violation[VIOLATION]);
     int (*fields)(nvml_device device, int count, struct nvml_field *fields);
 };
 
@@ -220,36 +215,27 @@ void nvml_describe(struct nvml *nvml, struct device *device)
 static const double celsius_zero = 273.15;
 enum { INSUFFICIENT_SIZE = 7 }; /* the number of elements is then set */
 
+/* Values that NVML tells together stand in the order of NVML in enum health, too. */
 static void memory_health(const struct nvml *nvml, double *health)
 {
-    static const enum health ecc[2][2] = {
-        {HEALTH_ECC_CORRECTED, HEALTH_ECC_CORRECTED_EVER},
-        {HEALTH_ECC_UNCORRECTED, HEALTH_ECC_UNCORRECTED_EVER},
-    };
-    static const enum health retired[] = {HEALTH_RETIRED_CORRECTED, HEALTH_RETIRED_UNCORRECTED};
     enum { MEMORY_TEMPERATURE = 82 };
     struct nvml_field temperature = {.id = MEMORY_TEMPERATURE};
-    struct nvml_spares spares;
     unsigned long long errors;
-    unsigned corrected, uncorrected, pending, failed;
-    for (int kind = 0; kind < 2; ++kind) {
+    unsigned rows[4], banks[BANKS];
+    for (int kind = 0; kind < 2; ++kind) { /* corrected, uncorrected */
         unsigned pages = 0;
         int status = nvml->retired ? nvml->retired(nvml->device, kind, &pages, NULL) : -1;
         if (status == 0 || status == INSUFFICIENT_SIZE)
-            health[retired[kind]] = pages;
+            health[HEALTH_RETIRED_CORRECTED + kind] = pages;
         for (int ever = 0; ever < 2; ++ever)
             if (nvml->ecc_errors && nvml->ecc_errors(nvml->device, kind, ever, &errors) == 0)
-                health[ecc[kind][ever]] = (double)errors;
+                health[HEALTH_ECC_CORRECTED + kind + 2 * ever] = (double)errors;
     }
-    if (nvml->remapped &&
-        nvml->remapped(nvml->device, &corrected, &uncorrected, &pending, &failed) == 0) {
-        health[HEALTH_REMAPPED_CORRECTED] = corrected;
-        health[HEALTH_REMAPPED_UNCORRECTED] = uncorrected;
-        health[HEALTH_REMAP_PENDING] = pending;
-        health[HEALTH_REMAP_FAILED] = failed;
-    }
-    if (nvml->spares && nvml->spares(nvml->device, &spares) == 0)
-        health[HEALTH_BANKS_WITHOUT_SPARES] = spares.none;
+    if (nvml->remapped && nvml->remapped(nvml->device, &rows[0], &rows[1], &rows[2], &rows[3]) == 0)
+        for (int i = 0; i < 4; ++i)
+            health[HEALTH_REMAPPED_CORRECTED + i] = rows[i];
+    if (nvml->spares && nvml->spares(nvml->device, banks) == 0)
+        health[HEALTH_BANKS_WITHOUT_SPARES] = banks[BANKS_NONE];
     if (nvml->fields && nvml->fields(nvml->device, 1, &temperature) == 0 &&
         temperature.status == 0 && temperature.type == NVML_VALUE_UNSIGNED_INT &&
         temperature.value.number > 0)
@@ -276,14 +262,8 @@ static void link_health(const struct nvml *nvml, double *health)
 
 void nvml_health(struct nvml *nvml, double health[HEALTH_COUNT])
 {
-    static const struct {
-        int reason;
-        enum health health;
-    } throttled[] = {{0, HEALTH_THROTTLED_BY_POWER},
-                     {1, HEALTH_THROTTLED_BY_HEAT},
-                     {3, HEALTH_THROTTLED_BY_BOARD},
-                     {5, HEALTH_THROTTLED_BY_RELIABILITY}};
-    struct nvml_violation violation;
+    static const int reasons[] = {0, 1, 3, 5}; /* power, heat, board, reliability */
+    unsigned long long violation[VIOLATION];
     unsigned value;
     for (int i = 0; i < HEALTH_COUNT; ++i)
         health[i] = NAN;
@@ -294,9 +274,9 @@ void nvml_health(struct nvml *nvml, double health[HEALTH_COUNT])
     for (size_t i = 0; i < NUMBERS; ++i)
         if (nvml->numbers[i] && nvml->numbers[i](nvml->device, &value) == 0)
             health[numbers[i].health] = numbers[i].unit * value;
-    for (size_t i = 0; i < sizeof throttled / sizeof *throttled; ++i)
-        if (nvml->violation && nvml->violation(nvml->device, throttled[i].reason, &violation) == 0)
-            health[throttled[i].health] = 1e-9 * (double)violation.time;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; ++i)
+        if (nvml->violation && nvml->violation(nvml->device, reasons[i], violation) == 0)
+            health[HEALTH_THROTTLED_BY_POWER + i] = 1e-9 * (double)violation[VIOLATION_TIME];
 }
 
 void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen)

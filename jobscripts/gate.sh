@@ -1,0 +1,43 @@
+#!/bin/bash
+# Slurm: a verdict on each node of a partition: bash jobscripts/gate.sh PARTITION FOLDER [manifest, roofsweep options]
+# One job a node, which writes FOLDER/NODE.nc: an array cannot name the node of a task. The last job joins the files.
+# Then FOLDER/verdicts has a line for each device, FOLDER/drain the commands that drain nodes with one that fails.
+# `bash jobscripts/gate.sh verdict FOLDER` does that again.
+set -eu
+
+# EDIT 1: the GPUs of a node. CPU nodes: --ntasks=1 alone.
+resources=(--ntasks=8 --gpus-per-node=8 --exclusive --time=00:10:00)
+# EDIT 2: modules, and where roofsweep and its post-processor are.
+# module load cuda openmpi netcdf
+roofsweep=${ROOFSWEEP:-roofsweep} post=${ROOFSWEEP_POST:-roofsweep-post}
+export SLURM_MPI_TYPE=${SLURM_MPI_TYPE:-pmix} # for Open MPI; `srun --mpi=list` shows what there is
+
+[ $# -ge 2 ] || { echo "usage: gate.sh PARTITION FOLDER [manifest, roofsweep options]; gate.sh verdict FOLDER" >&2; exit 2; }
+[ $# -ge 3 ] || set -- "$@" gate
+mkdir -p "$2"
+folder=$(cd "$2" && pwd)
+
+case $1 in
+node)
+    exec srun "$roofsweep" --quiet --overwrite --output "$folder/$SLURMD_NODENAME.nc" "${@:3}"
+    ;;
+verdict)
+    status=0
+    while read -r node; do
+        [ -e "$folder/$node.nc" ] || echo "no file of $node, see $folder/$node.log" >&2
+    done <"$folder/nodes"
+    $post merge "$folder"/*.nc --overwrite --output "$folder/fleet"
+    $post compare "$folder/fleet" --quiet --json "$folder/verdicts.json" >"$folder/verdicts" || status=$?
+    $post compare "$folder/fleet" --drain >"$folder/drain" || true
+    exit "$status"
+    ;;
+esac
+
+sinfo --noheader --Node --partition "$1" --states idle,alloc,mix --format %N | sort -u >"$folder/nodes"
+jobs=afterany
+while read -r node; do
+    jobs=$jobs:$(sbatch --parsable --job-name=gate --partition "$1" --nodes=1 --nodelist "$node" "${resources[@]}" \
+        --output "$folder/$node.log" "$0" node "$folder" "${@:3}")
+done <"$folder/nodes"
+sbatch --job-name=gate-verdict --partition "$1" --ntasks=1 --dependency "$jobs" \
+    --output "$folder/verdict.log" "$0" verdict "$folder"

@@ -1,0 +1,80 @@
+"""The command `baseline`: targets out of the files of a healthy fleet."""
+
+import numpy as np
+import pandas
+
+from . import compare
+from .arguments import write
+from .dataset import load
+from .deviations import THRESHOLD, centre_of, most_of, scatter, speed, spread_of
+from .frames import ROOFS, ROWS
+from .targets import of_theory
+from .texts import Refused, say, scaled
+
+HELP = "targets for `check` out of the files of healthy devices"
+DESCRIPTION = """Writes what healthy devices of each model reach, an INI file that `check --targets` reads.
+
+Each figure is the median of the devices, with a tolerance: what `compare` allows such figures, 4 to 10 %. Tensor units
+are held against the theory at their clock. A configuration has a section if two devices or more have measured it.
+What `compare` does not judge has no target, nor has what fewer than half of the devices have measured."""
+
+
+def add_options(parser):
+    parser.add_argument("files", nargs="+", metavar="file", help="result file of roofsweep")
+    parser.add_argument("-o", "--output", metavar="FILE", required=True)
+
+
+def centres(found):
+    """A line for each model and key: the median of the devices, and its tolerance."""
+    lines = []
+    for (model, key), own in found.groupby(["model", "key"], sort=False):
+        values = speed(own)
+        middle = centre_of(values)
+        tolerance = max(THRESHOLD, most_of(own, "between"), spread_of(own, scatter(values / middle, 1.0)))
+        most = found.loc[found["model"] == model, ["file", "place"]].drop_duplicates().shape[0]
+        if np.isfinite(tolerance) and 2 * len(own) >= most:
+            middle = 1 / middle if own["unit"].iloc[0] == "s" else middle
+            lines.append((model, key, own["unit"].iloc[0], middle, min(tolerance, compare.WIDEST), len(own)))
+    return pandas.DataFrame(lines, columns=["model", "key", "unit", "value", "tolerance", "devices"])
+
+
+def roof_centres(files):
+    """Of each kind of roof, alone if there is such a one, as `check` holds it."""
+    table = compare.roof_table(files)
+    table = table[table["usable"] & ~table["key"].str.endswith(compare.SUSTAINS)]
+    alone = table["condition"] == "alone"
+    has = alone.groupby([table["model"], table["name"]]).transform("max")
+    table = table[alone | ~has]
+    cycles = table["unit"].str.endswith("/cycle")
+    theory = table.apply(of_theory, axis=1) if len(table) else np.nan
+    table = table.assign(value=table["value"].mask(cycles, theory), unit=table["unit"].mask(cycles, "%"))
+    return centres(compare.medians(table.dropna(subset="value").assign(key=table["name"]), "key"))
+
+
+def row_centres(files):
+    table = compare.time_table(files)
+    table = table[~table["key"].str.endswith(compare.SUSTAINS)]
+    found = centres(compare.medians(table, "key"))
+    found = found[found["devices"] > 1]
+    return found.assign(text=found["key"].map(dict(zip(table["key"], table["configuration"]))))
+
+
+def run(options):
+    files = [load(path, ROWS + ROOFS) for path in options.files]
+    roofs, rows = roof_centres(files), row_centres(files)
+    if roofs.empty and rows.empty:
+        raise Refused("no roof and no configuration that a target could be made of")
+    devices = compare.all_devices(files).drop_duplicates(["hostname", "uuid", "model"])["model"]
+    devices, lines = devices.value_counts(sort=False), []
+    for model, count in devices.items():
+        lines += [f"; {count} devices of {len(files)} files", f"[{model}]"]
+        for _, line in roofs[roofs["model"] == model].iterrows():
+            value = f"{100 * line['value']:.4g} %" if line["unit"] == "%" else scaled(line["value"], line["unit"])
+            lines.append(f"{line['key']} = {value} +- {100 * line['tolerance']:.1f} %")
+        lines.append("")
+        for _, line in rows[rows["model"] == model].iterrows():
+            lines += [f"; {line['text']}", f"[{model} | {line['key']}]", f"where = config_hash={line['key']}"]
+            lines += [f"time_median = {scaled(line['value'], 's')} +- {100 * line['tolerance']:.1f} %", ""]
+    write(options.output, "\n".join(lines))
+    say(f"{len(devices)} models, {len(roofs)} roofs and {len(rows)} configurations in {options.output}")
+    return 0

@@ -1,0 +1,97 @@
+"""Health of devices, and drift: what differs between devices that should be the same."""
+
+import numpy as np
+import pandas
+
+from .texts import listed, plain
+
+# What the devices of a model should share, in a file's words and a reader's.
+SHARED = {
+    "driver_version": "driver",
+    "library_version": "library",
+    "firmware": "firmware",
+    "operating_system": "operating system",
+    "multiprocessors": "multiprocessors or cores",
+    "power_limit": "power cap (W)",
+    "ecc": "ECC",
+}
+SHARED_HEALTH = ("pcie_generation_max", "pcie_width", "nvlinks_active", "persistence_mode", "compute_mode")
+# {name: (what must not be, the verdict if it is)}. "grows" and "shrinks": since the start, and since the reference.
+# "runs": grows since the start, of what begins anew with the driver. "is": it is more than 0.
+RULES = {
+    "ecc_uncorrected": ("runs", "fail"),
+    "ecc_uncorrected_ever": ("grows", "fail"),
+    "rows_remapped_uncorrected": ("grows", "fail"),
+    "pages_retired_uncorrected": ("grows", "fail"),
+    "banks_without_spares": ("is", "fail"),
+    "remap_pending": ("is", "fail"),
+    "remap_failed": ("is", "fail"),
+    "retirement_pending": ("is", "fail"),
+    "pcie_width": ("shrinks", "fail"),
+    "nvlinks_active": ("shrinks", "fail"),
+    "ecc_corrected_ever": ("grows", "pass"),
+    "rows_remapped_corrected": ("grows", "pass"),
+    "pcie_replays": ("runs", "pass"),
+    "nvlink_errors": ("runs", "pass"),
+    "throttled_by_heat_s": ("runs", "pass"),
+}
+
+
+def health_of(data, place):
+    """{name: (at the start, at the end)} of a device. What the end lacks, as of a killed job, is as at the start."""
+    if not data.sizes.get("health"):
+        return {}
+    start, end = (data[f"device_health_{when}"].values[place] for when in ("start", "end"))
+    return dict(zip(data.indexes["health"], zip(start, np.where(np.isfinite(end), end, start))))
+
+
+def judge(verdict, data, place, earlier=None):
+    """Adds to a verdict what got worse. earlier: health_of() the same device in the reference."""
+    own, told = health_of(data, place), {"fail": [], "pass": []}
+    known = [name for name in RULES if np.isfinite(own.get(name, (np.nan,))).all()]
+    for name in known:
+        (what, word), (first, last) = RULES[name], own[name]
+        before = (earlier or {}).get(name, (np.nan, np.nan))[1]
+        if what in ("grows", "shrinks") and np.isfinite(before):
+            first = before
+        if {"is": last > 0, "shrinks": last < first}.get(what, last > first):
+            told[word].append(f"{name} {last:g}" if what == "is" else f"{name} {first:g}, now {last:g}")
+    if known:
+        verdict.add("health", ", ".join(told["fail"]), value=float(len(told["fail"])), limit=0.0)
+    if told["pass"]:
+        verdict.add("health, not judged", ", ".join(told["pass"]), "pass", excess=0.0)
+
+
+def facts(files, devices):
+    """A line for each device and fact that it has."""
+    found = []
+    for _, line in devices.iterrows():
+        data, place = files[line["file"]], line["place"]
+        own = {name: data[f"device_{name}"].values[place] for name in SHARED}
+        health = health_of(data, place)
+        own |= {name: max(health[name]) for name in SHARED_HEALTH if name in health}
+        for name, value in own.items():
+            known = value not in ("", "unknown") if isinstance(value, str) else np.isfinite(value)
+            shown = plain(value) if isinstance(value, str) else f"{value:g}"
+            found += [(line["file"], line["place"], line["model"], SHARED.get(name, name), shown)] * bool(known)
+    return pandas.DataFrame(found, columns=["file", "place", "model", "fact", "value"])
+
+
+def drift(files, devices):
+    """What differs from most devices of its model: a line for each device and fact, with `most`. Of two values that
+    are as frequent, the first one counts as that of most."""
+    found = facts(files, devices)
+    groups = found.groupby(["model", "fact"], sort=False)["value"]
+    found["most"] = groups.transform(lambda values: values.value_counts(sort=False).idxmax())
+    return found[found["value"] != found["most"]]
+
+
+def print_drift(found, names):
+    """names: {(file, place): name}."""
+    if len(found):
+        print("Drift: devices that are not as most of their model")
+    for (model, fact, value, most), own in found.groupby(["model", "fact", "value", "most"], sort=False):
+        where = listed(names[device] for device in zip(own["file"], own["place"]))
+        print(f"  {model}: {fact} {value}, of most {most}: {where}")
+    if len(found):
+        print()

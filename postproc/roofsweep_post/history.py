@@ -1,0 +1,133 @@
+"""`compare --since`: how the devices of many files have changed: slopes, and the days of new drivers."""
+
+import importlib.util
+import os
+from itertools import pairwise
+
+import numpy as np
+import pandas
+
+from .dataset import INVALID, load
+from .deviations import speed
+from .frames import DOUBTFUL, ROOFS, VALUES, roofs
+from .texts import Refused, listed, percent, say, table
+
+FIELDS = (*VALUES, "mean", "sm_clock", "start_time")
+DEVICE = ("hostname", "uuid", "model", "driver_version")
+DAY, FILL = np.timedelta64(1, "D"), 1e36  # numbers as large are none
+
+
+def paths_of(names):
+    """The files that were named, and those in the folders that were."""
+    found = []
+    for name in names:
+        inside = sorted(os.listdir(name)) if os.path.isdir(name) else []
+        found += [os.path.join(name, one) for one in inside if one.endswith(".nc")] if inside else [name]
+    return found
+
+
+def quick(path):
+    """{column: values} of a file's roofs. The netCDF library takes a quarter of a second to open so many variables."""
+    import h5py
+
+    with h5py.File(path) as file:
+        device = file["device_roof_device"][()]
+        found = {"name": file["device_roof_name"].asstr()[()], "device": device}
+        for name in ("condition", "verdict"):
+            flags = file[f"device_roof_{name}"]
+            words = flags.attrs["flag_meanings"]
+            words = words.decode() if isinstance(words, bytes) else str(words)
+            found[name] = np.array([*words.split(), INVALID], object)[flags[()]]
+        for name in FIELDS:
+            own = file.get(f"device_roof_{name}")
+            found[name] = np.full(len(device), np.nan) if own is None else own[()]
+        for name in DEVICE:
+            own = file.get(f"device_{name}")
+            found[name] = np.full(len(device), "") if own is None else own.asstr()[()][device]
+    return found
+
+
+def whole(path):
+    """The same, where h5py is not installed."""
+    data = load(path, ROOFS)
+    found = roofs(data)
+    found["driver_version"] = data["device_driver_version"].values[found["device"].to_numpy(int)]
+    found["start_time"] = (found["start_time"] - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+    return {name: found[name].to_numpy() for name in ("name", "device", "condition", "verdict", *FIELDS, *DEVICE)}
+
+
+def read_all(names):
+    """A line for each usable roof of each file, with its speed, in the order of time."""
+    from .compare import at_equal_clock  # which has this as one of its options
+
+    read, parts = quick if importlib.util.find_spec("h5py") else whole, []
+    for path in paths_of(names):
+        try:
+            parts.append(read(path))
+        except (OSError, KeyError, ValueError, IndexError, Refused) as error:
+            say(f"{path}: left out, no result file with roofs, or a damaged one: {error}")
+    if not parts:
+        raise Refused(f"{listed(names)}: no file with roofs")
+    found = pandas.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+    found[list(FIELDS)] = found[list(FIELDS)].where(found[list(FIELDS)].abs() < FILL)
+    found["value"] = found[list(VALUES)].bfill(axis=1).iloc[:, 0]
+    found["unit"] = np.where(found["time"].notna(), "s", "B/s")  # less of a time is more
+    found["start_time"] = pandas.to_datetime(found["start_time"], unit="s")
+    found = found[(found["device"] >= 0) & ~found["verdict"].isin(DOUBTFUL)]
+    found = at_equal_clock(found).dropna(subset=["value", "start_time"])
+    found = found.assign(key=found["name"] + ", " + found["condition"], speed=speed(found))
+    return found.sort_values("start_time", kind="stable")
+
+
+def slopes(found):
+    """A line for each device and roof: change in 30 days and over all, by the straight line that fits best."""
+    own = found.assign(day=(found["start_time"] - found["start_time"].min()) / DAY)
+    groups = own.groupby(["hostname", "uuid", "key"], sort=False)
+    x = own["day"] - groups["day"].transform("mean")
+    y = own["speed"] / groups["speed"].transform("median")
+    parts = own.assign(xx=x * x, xy=x * y).groupby(["hostname", "uuid", "key"], sort=False)
+    line = parts[["xx", "xy"]].sum()
+    line = line.assign(times=parts["day"].nunique(), span=parts["day"].max() - parts["day"].min())
+    line = line[line["span"] >= 1].reset_index()  # of hours nobody can tell months
+    slope = line["xy"] / line["xx"]
+    return line.assign(month=30 * slope, whole=slope * line["span"])
+
+
+def driver_changes(found, threshold):
+    """[(day, host, uuid, from, to, {roof: step})]: what is beyond the threshold between the medians of both drivers."""
+    changes = []
+    for (host, uuid), own in found.groupby(["hostname", "uuid"], sort=False):
+        runs = (own["driver_version"] != own["driver_version"].shift()).cumsum()
+        parts = [part for _, part in own.groupby(runs)]
+        for before, after in pairwise(parts):
+            step = after.groupby("key")["speed"].median() / before.groupby("key")["speed"].median()
+            step = step[(step - 1).abs() > threshold]
+            names = before["driver_version"].iloc[0], after["driver_version"].iloc[0]
+            changes.append((after["start_time"].iloc[0], host, uuid, *names, step.to_dict()))
+    return changes
+
+
+def show(names, since, threshold):
+    """Prints the table. The exit status: 1 if a device became slower by more than the threshold."""
+    found = read_all(names)
+    found = found[found["start_time"] >= since]
+    if found.empty:
+        raise Refused(f"no roof was measured since {since}")
+    changes, line = driver_changes(found, threshold), slopes(found)
+    far = line[line["whole"].abs() > threshold].sort_values("whole")
+    days = found["start_time"].iloc[[0, -1]].dt.strftime("%Y-%m-%d")
+    devices = found[["hostname", "uuid"]].drop_duplicates()
+    print(f"{len(devices)} devices, {days.iloc[0]} to {days.iloc[1]}")
+    rows = [
+        [f"{host} {uuid}", key, str(times), percent(1 + month), percent(1 + whole)]
+        for host, uuid, key, times, month, whole in far[
+            ["hostname", "uuid", "key", "times", "month", "whole"]
+        ].itertuples(index=False)
+    ]
+    print("Roofs that have changed, as speeds: - became slower")
+    print(table(["device", "roof", "times", "in 30 days", "over all"], rows, left=["roof"]) if rows else "  none\n")
+    print("New drivers" if changes else "No new driver")
+    for when, host, uuid, before, after, step in changes:
+        what = listed(f"{key} {percent(ratio)}" for key, ratio in sorted(step.items(), key=lambda one: one[1]))
+        print(f"  {when:%Y-%m-%d} {host} {uuid}: {before} to {after}: {what or 'no roof changed'}")
+    return int((far["whole"] < 0).any())
