@@ -145,10 +145,12 @@ def tries(values):
 
 
 def sentence(values):
-    """What limits a row, and what to try."""
+    """What limits a row, and what to try; what a caller sees is another matter."""
     row = Row(values)
     words = [row.text(keys) for keys in list(tries(values).values())[:MOST]]
-    return cause(row, values.get("limited_by", "")) + (f"; try {', or '.join(words)}." if words else ".")
+    first = cause(row, values.get("limited_by", "")) + (f"; try {', or '.join(words)}." if words else ".")
+    also = [row.text(keys) for kind, _, keys in sections() if kind == "also" and row.holds(keys)]
+    return " ".join([first, *(f"{text}." for text in also)])
 
 
 def advise(table):

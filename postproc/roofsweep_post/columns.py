@@ -6,6 +6,7 @@ import re
 import numpy as np
 
 from . import counts
+from .texts import scaled
 
 
 def half_width(table):
@@ -42,6 +43,17 @@ def busy(table):
     return table["time_median"] - gap(table)
 
 
+def caller(table):
+    """Time of an iteration for a caller who enqueues them in a loop; an older file has the host's part of it alone."""
+    return table["caller_time"].fillna(table["host_time"])
+
+
+def caller_slower(table):
+    """Whether such a caller waits for the host."""
+    least = table["caller_time"] * (1 - table["caller_uncertainty"])
+    return (least > 1.05 * table["time_median"]).map({True: "yes", False: ""})
+
+
 def compute_share(table):
     """Of an iteration's time what its FLOPs would take at their roof."""
     return (table["flops"] / table["compute_roof"]).where(table["flops"] != 0, 0) / own_time(table)
@@ -67,15 +79,21 @@ def unit_note(table):
     ]
 
 
+def throttled(table):
+    """Whether the load held the clock down, more than 2 % below the highest one of the session."""
+    share = table["sm_clock"] / table["device_sm_clock_free"]
+    return np.select([share < 0.98, share >= 0.98], ["yes", "no"], "unknown").astype(object)
+
+
 # {variable: how it follows from a table of rows, and from those before it}. Files before format 3 have them.
 COMPUTED = {
     "compute_share": compute_share,
     "bandwidth_share": lambda table: table["roof_level_time"] / own_time(table),
     "gap_share": lambda table: table["gap_time"] / (table["gap_time"] + table["busy_time"]),
-    "host_share": lambda table: table["host_time"] / own_time(table),
     "flops_source": lambda table: source(table, "flops_counted", "flops_model"),
     "bytes_source": lambda table: source(table, "bytes_counted_dram", "bytes_model"),
     "unit_note": unit_note,
+    "throttled": throttled,
 }
 
 
@@ -85,6 +103,8 @@ def marks(table):
     found = [table[name].eq("yes").map({True: word, False: ""}) for name, word in names.items() if name in table]
     if "accuracy" in table:
         found.append(table["accuracy"].ne("").map({True: "inaccurate", False: ""}))
+    times = zip(table["caller_slower"], table["caller_time"])
+    found.append([f"a caller needs {scaled(time, 's')}" if slower else "" for slower, time in times])
     return [", ".join(word for word in words if word) for words in zip(*found)]
 
 
@@ -95,6 +115,8 @@ MEANINGS = {
     "evidence": evidence,
     "busy": busy,
     "gap": gap,
+    "caller": caller,
+    "caller_slower": caller_slower,
     "marks": marks,
     "flops_ratio": counts.flops_ratio,
     "bytes_ratio": counts.bytes_ratio,

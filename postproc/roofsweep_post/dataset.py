@@ -41,9 +41,10 @@ KNOWN = {
         "flag": "status unit bimodal host_paced throttled flops_source bytes_source paper_bound limiter",
         "time": "start_time",
         "number": "config_device wall_time time_median time_median_low time_median_high host_time busy_time "
+        "caller_time caller_uncertainty "
         "gap_time overhead_time launches samples performance roof_fraction compute_roof bandwidth_roof "
         "flops_model flops_counted flops_ratio bytes_model bytes_ratio workspace footprint sm_clock compute_share "
-        "bandwidth_share gap_share host_share few_blocks_share data_movement_launches verify_error "
+        "bandwidth_share gap_share few_blocks_share data_movement_launches verify_error "
         "energy_time placements",
     },
     ("config", "memory_level"): {
@@ -61,7 +62,8 @@ KNOWN = {
         "text": "device_key device_kind device_hostname device_uuid device_model device_pci_id device_driver_version "
         "device_library_version device_counters device_roofs_reused device_firmware device_operating_system",
         "flag": "device_ecc",
-        "number": "device_launch_overhead device_multiprocessors device_multiprocessor_threads device_power_limit",
+        "number": "device_launch_overhead device_multiprocessors device_multiprocessor_threads device_power_limit "
+        "device_sm_clock_free",
     },
     ("device", "memory_level"): {"number": "device_cache device_peak_bandwidth"},
     ("device", "number_format"): {"number": "device_peak_vector device_peak_tensor"},
@@ -89,8 +91,8 @@ INVALID = "invalid"  # the word of a flag whose value has no meaning
 # Those whose absence tables look at: something else stands in for them, or they are computed.
 REPLACED = {
     *("time_median_low", "time_median_high", "limiter", "limiter_evidence", "level_time", "hostname", "bytes_read"),
-    *("compute_share", "bandwidth_share", "gap_share", "host_share", "few_blocks_share", "data_movement_launches"),
-    *("flops_source", "bytes_source", "unit_note"),
+    *("compute_share", "bandwidth_share", "gap_share", "few_blocks_share", "data_movement_launches"),
+    *("flops_source", "bytes_source", "unit_note", "throttled"),
     *COORDINATES,
 }
 # Indices of rows of another dimension; None: its rows may have been cut away, as by `ncks -d config,0,4`.

@@ -177,6 +177,7 @@ def rows_of(data):
     table["place"] = [first[number] if number >= 0 else -1 for number in device]
     table["device_name"] = [f"#{place} {host}" for place, host in zip(table["place"], table["hostname"])]
     table["flops"] = table["performance"] * table["time_median"]
+    table["device_sm_clock_free"] = ceilings["device_sm_clock_free"]
     table["l2_capacity"] = ceilings["device_cache_l2"]
     table["kernel_names"], table["kernel_count"] = kernel_names(data)
     for level in levels if "bytes_read" not in data else ():

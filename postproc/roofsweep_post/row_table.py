@@ -17,7 +17,8 @@ of roof      performance over the lowest roof at the row's arithmetic intensity,
 limiter      what limits the time, by measured shares of it; the file's limiter_evidence has the shares. A file
              without `limiter` shows `unknown`
 samples      what is noteworthy about them: two modes; host-paced, the device waited for the host; throttled, the
-             load held the clock down; inaccurate, the result, see the file's accuracy
+             load held the clock down; inaccurate, the result, see the file's accuracy; a caller needs longer
+             than the device: one who enqueues iterations in a loop waits for the host
 
 --advice adds a sentence: the cause, and what to try."""
 

@@ -47,12 +47,6 @@ const struct field device_fields[] = {
       .origin = FIELD_DERIVED, .comment = "best of its roofs"),
     D(peak_tensor, FIELD_PRECISIONS, "s-1", "compute roof: measured FLOP/s of the tensor units",
       .origin = FIELD_DERIVED, .comment = "best of its roofs"),
-    D(read_bandwidth, FIELD_LEVELS, "byte s-1", "roof of loads alone: best measured",
-      .origin = FIELD_DERIVED, .comment = "best of its roofs that only read at the level",
-      JSON_ONLY),
-    D(write_bandwidth, FIELD_LEVELS, "byte s-1", "roof of stores alone: best measured",
-      .origin = FIELD_DERIVED, .comment = "best of its roofs that only write at the level",
-      JSON_ONLY),
     D(cycle_vector, FIELD_PRECISIONS, "1",
       "compute roof for each cycle: measured FLOPs of the vector units", .origin = FIELD_DERIVED,
       .comment = "best of its roofs, on all multiprocessors: the greater of performance x mean / "
@@ -72,6 +66,9 @@ const struct field device_fields[] = {
     D(working_set, FIELD_LEVELS, "byte",
       "largest set that the level serves at nearly its read roof", .origin = FIELD_DERIVED,
       .comment = "of its read roofs; more than that does not stay in the cache", JSON_ONLY),
+    D(sm_clock_free, FIELD_DOUBLE, "s-1",
+      "highest multiprocessor clock that a row or a roof of the session held",
+      .origin = FIELD_DERIVED, .comment = "of GPUs; rows more than 2 % below it are throttled"),
     D(launch_overhead, FIELD_DOUBLE, "s",
       "time from one empty kernel (CPU: OpenMP region) to the next", .origin = FIELD_DERIVED,
       .comment = "its roof launch gap"),
@@ -180,22 +177,11 @@ bool device_same(const struct device *a, const struct device *b)
 static void peaks_clear(struct device *device)
 {
     for (int i = 0; i < LEVEL_COUNT; ++i)
-        device->peak_bandwidth[i] = device->read_bandwidth[i] = device->write_bandwidth[i] =
-            device->working_set[i] = NAN;
+        device->peak_bandwidth[i] = device->working_set[i] = NAN;
     for (int i = 0; i < PRECISION_COUNT; ++i) {
         device->peak_vector[i] = device->cycle_vector[i] = device->sustained_vector[i] = NAN;
         device->peak_tensor[i] = device->cycle_tensor[i] = device->sustained_tensor[i] = NAN;
     }
-}
-
-static void lift_level(struct device *device, const struct roof_kind *kind, const struct roof *roof)
-{
-    lift(&device->peak_bandwidth[kind->level], roof->bandwidth);
-    if (kind->pattern == PATTERN_READ)
-        lift(&device->read_bandwidth[kind->level], roof->bandwidth);
-    lift(&device->working_set[kind->level], roof->working_set);
-    if (kind->pattern == PATTERN_WRITE)
-        lift(&device->write_bandwidth[kind->level], roof->bandwidth);
 }
 
 static void lift_compute(struct device *device, const struct roof_kind *kind,
@@ -220,13 +206,45 @@ void device_set_peaks(struct device *device)
             continue;
         if (kind->level < LEVEL_COUNT && shared && roof->condition != ROOF_TOGETHER)
             continue;
-        if (kind->level < LEVEL_COUNT)
-            lift_level(device, kind, roof);
-        else if (kind->measure == ROOF_COMPUTE)
+        if (kind->level < LEVEL_COUNT) {
+            lift(&device->peak_bandwidth[kind->level], roof->bandwidth);
+            lift(&device->working_set[kind->level], roof->working_set);
+        } else if (kind->measure == ROOF_COMPUTE) {
             lift_compute(device, kind, roof);
+        }
     }
     device->launch_overhead = time_of(device, ROOF_LAUNCH_GAP);
     device->launch_dependent = time_of(device, ROOF_LAUNCH_GAP_DEPENDENT);
+}
+
+double device_mix_bandwidth(const struct device *device, int level, double written)
+{
+    static const struct {
+        enum memory_pattern pattern;
+        double written;
+    } mixes[] = {
+        {PATTERN_READ, 0}, {PATTERN_TRIAD, 1.0 / 3}, {PATTERN_COPY, 0.5}, {PATTERN_WRITE, 1}};
+    const bool shared = only_together(device);
+    double best[PATTERN_COUNT], at = NAN, time = NAN; /* of the mix before, s for a byte */
+    for (int i = 0; i < PATTERN_COUNT; ++i)
+        best[i] = NAN;
+    for (int64_t i = 0; i < device->roof_count; ++i) {
+        const struct roof *roof = &device->roofs[i];
+        const struct roof_kind *kind = roof_kind_of(roof);
+        if (kind && (int)kind->level == level && roof_usable(roof) &&
+            (!shared || roof->condition == ROOF_TOGETHER))
+            lift(&best[kind->pattern], roof->bandwidth);
+    }
+    for (size_t i = 0; i < sizeof mixes / sizeof *mixes && !isnan(written); ++i) {
+        const double next = 1 / best[mixes[i].pattern], to = mixes[i].written;
+        if (isnan(next))
+            continue;
+        if (written <= to)
+            return 1 / (isnan(time) ? next : time + (next - time) * (written - at) / (to - at));
+        time = next;
+        at = to;
+    }
+    return isnan(time) ? device->peak_bandwidth[level] : 1 / time;
 }
 
 json_t *device_encode(const struct device *device)

@@ -41,8 +41,6 @@ struct device {
     /* The roofs that the model uses, set by device_set_peaks; missing where none was measured. */
     double peak_bandwidth[LEVEL_COUNT];                                /* byte s-1 */
     double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* s-1 */
-    /* Of its usable roofs the highest of one direction alone. */
-    double read_bandwidth[LEVEL_COUNT], write_bandwidth[LEVEL_COUNT]; /* byte s-1 */
     /* FLOPs in each cycle of the multiprocessors' clock, on the whole device; and in a second once
      * the clock has settled under the load. */
     double cycle_vector[PRECISION_COUNT], cycle_tensor[PRECISION_COUNT];
@@ -50,6 +48,9 @@ struct device {
     /* byte: the largest set that a shared cache serves at nearly its read roof; less than its
      * capacity */
     double working_set[LEVEL_COUNT];
+    /* s-1, of an accelerator: the highest clock that a roof or a row held; set by
+     * results_settle, which knows all rows */
+    double sm_clock_free;
     double launch_overhead;  /* s, from one empty kernel (or OpenMP region) to the next */
     double launch_dependent; /* s, from one small kernel to the next that needs its result */
     char roofs_reused[1024]; /* file that the roofs were taken from; "": measured by this job */
@@ -83,6 +84,12 @@ void device_sustain_roof(struct device *device, const struct roof *roof);
  * they work: of its bandwidths those measured together count, if there are any. Launch overhead:
  * the gap, alone if there is such a roof. */
 void device_set_peaks(struct device *device);
+
+/* byte s-1: the roof of a level for bytes of which this part is written. Between two measured mixes
+ * (read, triad, copy, write) the time for a byte is interpolated: as if some bytes were moved in
+ * the one mix, and the rest after that in the other. Beyond them, that of the nearest. The best
+ * roof of the level where the part is not known, or no mix was measured; NaN without any. */
+double device_mix_bandwidth(const struct device *device, int level, double written);
 
 /* s, NaN if there is no such roof: from one empty kernel to the next, in a graph or in the
  * stream. */

@@ -80,9 +80,18 @@ const struct field record_fields[] = {
     T(graph_time, "time of one iteration within a CUDA graph of several",
       .comment = "as many iterations as take 0.4 ms, captured; missing for cold caches, and "
                  "where something is prepared between iterations"),
-    T(host_time, "time that the host needs to enqueue one iteration, on an idle device",
-      .comment = "median of some iterations in a run of their own, each enqueued while the "
-                 "device idles; of CPUs missing: there the host is the device"),
+    T(host_time, "time that the host needs to enqueue one iteration",
+      .comment = "median of loops of a millisecond, each enqueued at once on an idle device; of "
+                 "CPUs missing: there the host is the device",
+      JSON_ONLY),
+    R(host_uncertainty, FIELD_DOUBLE, "1",
+      "half the 95 % confidence interval of host_time, over host_time", JSON_ONLY),
+    T(caller_time, "time of one iteration for a caller who enqueues them in a loop",
+      .comment = "median of loops of a millisecond until the device is done: nothing is held back, "
+                 "so that the slower of host and device sets the pace; missing on CPUs, for cold "
+                 "caches, and where something is prepared between iterations"),
+    R(caller_uncertainty, FIELD_DOUBLE, "1",
+      "half the 95 % confidence interval of caller_time, over caller_time"),
     R(profiler_ratio, FIELD_DOUBLE, "1",
       "device time of known kernels with the idle profiler in the process, over that without",
       .comment = "missing: no profiler was in the process while the row was timed. With one, "
@@ -150,8 +159,6 @@ const struct field record_fields[] = {
     R(temperature, FIELD_DOUBLE, "K", "temperature during the timed loop", JSON_ONLY),
     FIELD_OF_BITS(struct record, throttle_reasons, throttle_reason_name,
                   "clock event reasons during the timed loop, as NVML tells"),
-    F(throttled, no_yes, "the load held the clock down",
-      .comment = "sm_clock_counted is more than 2 % below sm_clock_free"),
     R(sm_clock_free, FIELD_DOUBLE, "s-1",
       "multiprocessor clock of the device awake with next to nothing to do", JSON_ONLY),
     R(other_processes, FIELD_TEXT, "1", "other processes that computed on the device",
@@ -359,8 +366,8 @@ static enum status check_measured(const struct record *record, struct error *err
                  {"time_median", record->time_median},
                  {"time_median_high", record->time_median_high},
                  {"time_max", record->time_max}},
-      *below = NULL; /* times[i] in the order of their values */
-    const double rounding = 1e-9;
+      *below = NULL;                                 /* times[i] in the order of their values */
+    const double rounding = 1e-9, resolution = 1e-3; /* of a clock, in short iterations */
     if (isnan(record->time_median))
         return error_set(error, STATUS_SYSTEM, "a measured record without 'time_median'");
     for (size_t i = 0; i < sizeof times / sizeof *times; ++i) {
@@ -377,6 +384,8 @@ static enum status check_measured(const struct record *record, struct error *err
                     error));
     TRY(check_limit("time_min", record->time_min * (1 - rounding), "time_mean", record->time_mean,
                     error));
+    TRY(check_limit("busy_time", record->busy_time * (1 - resolution), "trace_time",
+                    record->trace_time, error));
     TRY(check_limit("verify_error", record->verify_error, "verify_tolerance",
                     record->verify_tolerance, error));
     return check_limit("verify_element_error", record->verify_element_error,

@@ -66,7 +66,9 @@ struct record {
     double time_median_low, time_median_high;                      /* s, struct stats */
     int64_t bimodal;   /* 1: two modes, see stats_two_modes; missing: too few samples */
     double graph_time; /* s, one iteration within a CUDA graph of several; missing where cold */
-    double host_time;  /* s, to enqueue one iteration while the device idles: a caller's pace */
+    /* s, of one iteration in loops of an ordinary caller, which end by waiting for the device: what
+     * the host needs to enqueue it, and what the caller sees; medians, with stats_uncertainty. */
+    double host_time, host_uncertainty, caller_time, caller_uncertainty;
     /* 1, up to noise: how much longer known kernels took with the profiler in the process, idle,
      * as it was while this was timed; missing: it was not there. */
     double profiler_ratio;
@@ -102,7 +104,6 @@ struct record {
     double sm_clock_counted;       /* s-1, the device's cycles over its own time */
     double temperature;            /* K */
     int64_t throttle_reasons;      /* NVML's bit mask */
-    int64_t throttled;             /* 1: sm_clock_counted is more than 2 % below sm_clock_free */
     double sm_clock_free;          /* s-1, of the device awake with next to nothing to do */
     char other_processes[256];     /* that computed on the device; "none"; "": not known */
     /* energy run: the work back to back, over and over */

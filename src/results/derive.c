@@ -35,7 +35,8 @@ const struct field derived_fields[] = {
     R(bandwidth_roof, FIELD_DOUBLE, "byte s-1", "bandwidth roof of the row's mix of directions",
       .comment = "at roof_memory_level: bytes over level_time"),
     R(level_time, FIELD_LEVELS, "s", "time that a memory level's bytes would take at its roof",
-      .comment = "the longest of what is read, written and moved, each at its own roof"),
+      .comment = "at the roof of its own mix of reads and writes: between the measured mixes read, "
+                 "triad, copy and write the time for a byte is interpolated"),
     R(overhead_time, FIELD_DOUBLE, "s", "launch overhead of one iteration",
       .comment = "launches times device_launch_overhead; of launch = graph, times the roof "
                  "launch gap graph"),
@@ -171,9 +172,9 @@ static double units_derive(const struct record *record, const struct device *dev
 
 /* ---- bytes and the memory levels that moved them ---- */
 
-/* What is moved at a level, byte. Directions that are not known are NaN; `all` is then enough. */
+/* What is moved at a level, byte. `written` is NaN where directions are not known. */
 struct traffic {
-    double read, written, all;
+    double written, all;
 };
 
 static bool bytes_counted(const struct record *record)
@@ -194,22 +195,16 @@ static bool passes_by(const struct record *record, int level)
 static struct traffic traffic_of(const struct record *record, int own, int level)
 {
     if (bytes_counted(record) && passes_by(record, level))
-        return (struct traffic){NAN, NAN, NAN};
+        return (struct traffic){NAN, NAN};
     if (bytes_counted(record))
-        return (struct traffic){record->bytes_read[level], record->bytes_written[level],
-                                record->bytes_counted[level]};
-    return (struct traffic){NAN, NAN, level == own ? record->bytes_model : NAN};
+        return (struct traffic){record->bytes_written[level], record->bytes_counted[level]};
+    return (struct traffic){NAN, level == own ? record->bytes_model : NAN};
 }
 
-/* s, the shortest time in which a level can move it. A level has a roof for each direction and one
- * for both together, and none may be exceeded. (An L2 may do 9.5 TB/s of loads, 4.9 of stores, and
- * 12.1 of both at once.) A roof that was not measured limits nothing: fmax passes over a NaN. NaN
- * if none of them and its bytes are known. */
+/* s, in which the level's roof moves it. */
 static double level_time(const struct device *device, int level, struct traffic traffic)
 {
-    double one_way = fmax(traffic.read / device->read_bandwidth[level],
-                          traffic.written / device->write_bandwidth[level]);
-    return fmax(one_way, traffic.all / device->peak_bandwidth[level]);
+    return traffic.all / device_mix_bandwidth(device, level, traffic.written / traffic.all);
 }
 
 /* Only a cache that all cores share can hold the footprint as a whole: a device's last one. (The l1
@@ -251,7 +246,7 @@ static int roof_level(const struct record *record, const struct device *device)
 static void roofline_derive(const struct record *record, const struct device *device, double flops,
                             int level, struct derived *derived)
 {
-    struct traffic own = {NAN, NAN, NAN};
+    struct traffic own = {NAN, NAN};
     double own_time = NAN;
     for (int i = 0; i < LEVEL_COUNT; ++i) {
         const struct traffic traffic = traffic_of(record, level, i);
@@ -306,12 +301,10 @@ enum limiter limiter_of(const struct shares *shares)
     double compute = fmax(shares->compute, 0), bandwidth = fmax(shares->bandwidth, 0);
     double explained = fmax(compute, bandwidth), gap = fmax(shares->gap, 0);
     double rest = 1 - gap - explained;
-    if (shares->host > 1)
-        return LIMITER_HOST;
     if (!is_decided(shares))
         return LIMITER_UNKNOWN;
     if (gap > fmax(explained, rest))
-        return LIMITER_OVERHEAD;
+        return shares->host_paced ? LIMITER_HOST : LIMITER_OVERHEAD;
     if (rest > explained)
         return isnan(shares->few_blocks)   ? LIMITER_UNKNOWN
                : shares->few_blocks > half ? LIMITER_LATENCY
@@ -329,16 +322,15 @@ static void percent_format(double share, char text[16])
 
 static void evidence_write(const struct shares *shares, const char *level, struct derived *derived)
 {
-    const double values[] = {shares->compute, shares->bandwidth, shares->gap, shares->host,
-                             shares->few_blocks};
+    const double values[] = {shares->compute, shares->bandwidth, shares->gap, shares->few_blocks};
     char texts[sizeof values / sizeof *values][16];
     for (size_t i = 0; i < sizeof values / sizeof *values; ++i)
         percent_format(values[i], texts[i]);
     snprintf(
         derived->limiter_evidence, sizeof derived->limiter_evidence,
         "of the time: FLOPs at their roofs %s, bytes at the roof of %s %s, idle between kernels "
-        "%s, host %s; of the kernels' time without enough parallelism: %s",
-        texts[0], level, texts[1], texts[2], texts[3], texts[4]);
+        "%s; of the kernels' time without enough parallelism: %s",
+        texts[0], level, texts[1], texts[2], texts[3]);
 }
 
 /* Kernels and gaps are the parts of a time. What CPUs trace is the work as it is: there the traced
@@ -356,8 +348,8 @@ static void limiter_derive(const struct record *record, const struct device *dev
         .compute = compute_time / time,
         .bandwidth = level < LEVEL_COUNT ? derived->level_time[level] / time : NAN,
         .gap = derived->gap_time / whole,
-        .host = record->host_time / time,
         .few_blocks = few_blocks_share(record),
+        .host_paced = record->host_paced == 1,
     };
     derived->limiter = limiter_of(&shares);
     if (record->status == RECORD_MEASURED)
@@ -414,13 +406,26 @@ static const struct {
     {'b', "the samples have two modes"},
     {'t', "more than 2 % of a sample is the timer's own time"},
     {'i', "the result is inaccurate, see the variable accuracy"},
+    {'c', "a caller in a loop waits for the host, see the variable caller_time"},
 };
+
+/* An ordinary caller, whose iterations nothing holds back, waits for the host. The limiter is of
+ * the time that is measured, and does not depend on that. */
+static bool caller_slower(const struct record *record)
+{
+    const double apart = 1.05;
+    return record->caller_time * (1 - record->caller_uncertainty) > apart * record->time_median;
+}
 
 void time_marks(const struct record *record, char marks[TIME_MARKS])
 {
     const double noisy = 0.05;
-    const int64_t set[] = {time_uncertainty(record) > noisy, record->host_paced, record->bimodal,
-                           timer_visible(record), record->accuracy[0] != '\0'};
+    const int64_t set[] = {time_uncertainty(record) > noisy,
+                           record->host_paced,
+                           record->bimodal,
+                           timer_visible(record),
+                           record->accuracy[0] != '\0',
+                           caller_slower(record)};
     size_t used = 0;
     for (size_t i = 0; i < sizeof set / sizeof *set; ++i)
         if (set[i] == 1)

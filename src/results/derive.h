@@ -24,8 +24,7 @@ enum limiter {
     LIMITER_LATENCY,   /* the rest, most of it in kernels without enough parallelism */
     LIMITER_KERNEL,    /* the rest, where the kernels had enough to do: they reach no roof */
     LIMITER_OVERHEAD,  /* the gap */
-    LIMITER_HOST,      /* before all others: the host needs longer to enqueue the iteration than the
-                        * device to run it, so that a caller would see the host's pace */
+    LIMITER_HOST,      /* the gap, where the device waited for the host within the samples */
     /* A part is not known that might be the largest: one of compute and bandwidth says nothing
      * without the other. Or the rest is the largest, and nobody knows whether the kernels had
      * enough to do. */
@@ -36,10 +35,10 @@ extern const char *const limiter_name[]; /* "compute", ..., "unknown", NULL */
 enum { LIMITER_TEXT = 256 };
 
 /* What the limiter follows from: of the row's time what the FLOPs and the bytes would take at their
- * roofs, the gap, what the host needs; of the kernels' time that of kernels without enough
- * parallelism. */
+ * roofs, and the gap; of the kernels' time that of kernels without enough parallelism. */
 struct shares {
-    double compute, bandwidth, gap, host, few_blocks;
+    double compute, bandwidth, gap, few_blocks;
+    bool host_paced;
 };
 enum limiter limiter_of(const struct shares *shares);
 
@@ -73,9 +72,10 @@ struct derived_kernel derive_kernel(const struct kernel *kernel);
 /* Half the width of the median's confidence interval, over the median. */
 double time_uncertainty(const struct record *record);
 
-enum { TIME_MARKS = 6 };
+enum { TIME_MARKS = 7 };
 /* After a time in the table: 'n' noisy, an uncertainty above 5 %, 'h' host_paced, 'b' bimodal, 't'
- * timer_visible, 'i' an inaccurate result, in this order; "" for a time that is as it should be. */
+ * timer_visible, 'i' an inaccurate result, 'c' a slower caller, in this order; "" for a time that
+ * is as it should be. */
 void time_marks(const struct record *record, char marks[TIME_MARKS]);
 /* What a mark means; NULL for another letter. */
 const char *time_mark_text(char mark);

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "model/device_kind.h"
 #include "results/members.h"
 
 /* What results_create really makes: results, and where to find a row by its identity. */
@@ -102,8 +103,11 @@ enum {
     TIME_MEDIAN,
     TIME_MEDIAN_LOW,
     TIME_MEDIAN_HIGH,
+    CALLER_TIME,
+    CALLER_UNCERTAINTY,
     SAMPLE_ITERATIONS,
     TIMER_OVERHEAD,
+    SM_CLOCK,
     MEMBERS
 };
 
@@ -168,6 +172,8 @@ static void marks_find(const struct member *members, char marks[TIME_MARKS])
     record.time_median = member_number(&members[TIME_MEDIAN]);
     record.time_median_low = member_number(&members[TIME_MEDIAN_LOW]);
     record.time_median_high = member_number(&members[TIME_MEDIAN_HIGH]);
+    record.caller_time = member_number(&members[CALLER_TIME]);
+    record.caller_uncertainty = member_number(&members[CALLER_UNCERTAINTY]);
     record.sample_iterations = integer_of(&members[SAMPLE_ITERATIONS]);
     record.timer_overhead = member_number(&members[TIMER_OVERHEAD]);
     time_marks(&record, marks);
@@ -191,8 +197,11 @@ static const struct member wanted[MEMBERS] = {
     [TIME_MEDIAN] = {.name = "time_median"},
     [TIME_MEDIAN_LOW] = {.name = "time_median_low"},
     [TIME_MEDIAN_HIGH] = {.name = "time_median_high"},
+    [CALLER_TIME] = {.name = "caller_time"},
+    [CALLER_UNCERTAINTY] = {.name = "caller_uncertainty"},
     [SAMPLE_ITERATIONS] = {.name = "sample_iterations"},
     [TIMER_OVERHEAD] = {.name = "timer_overhead"},
+    [SM_CLOCK] = {.name = "sm_clock_counted"},
 };
 
 static enum status row_of_text(const char *text, size_t length, struct row *row,
@@ -220,6 +229,7 @@ static enum status row_of_text(const char *text, size_t length, struct row *row,
     found.attempts = integer_of(&members[ATTEMPTS]);
     found.wall_time = member_number(&members[WALL_TIME]);
     found.end_time = member_number(&members[START_TIME]) + found.wall_time;
+    found.sm_clock = member_number(&members[SM_CLOCK]);
     found.kernels = member_elements(&members[KERNELS]);
     found.samples = member_elements(&members[SAMPLES]);
     *row = found;
@@ -378,6 +388,24 @@ enum status results_add_record(struct results *results, const char *text, size_t
     return STATUS_OK;
 }
 
+/* The highest clock that a roof or a row held. */
+static void clocks_set(struct results *results)
+{
+    for (size_t i = 0; i < results->device_count; ++i) {
+        struct device *device = &results->devices[i];
+        const struct device_kind *kind = device_kind_find(device->kind);
+        device->sm_clock_free = NAN;
+        for (int64_t j = 0; kind && kind->accelerator && j < device->roof_count; ++j)
+            device->sm_clock_free = fmax(device->sm_clock_free, device->roofs[j].sm_clock);
+    }
+    for (size_t i = 0; i < results->row_count; ++i) {
+        int64_t at = results_device(results, results->rows[i].device_key);
+        if (at >= 0)
+            results->devices[at].sm_clock_free =
+                fmax(results->devices[at].sm_clock_free, results->rows[i].sm_clock);
+    }
+}
+
 /* A row that failed with its device, on any rank, has no key. */
 void results_settle(struct results *results)
 {
@@ -398,6 +426,7 @@ void results_settle(struct results *results)
     free(owner->slots); /* their rows have moved */
     owner->slots = NULL;
     owner->slot_count = 0;
+    clocks_set(results);
 }
 
 enum status results_attach(struct results *results, const char *journal, int fd,

@@ -51,6 +51,7 @@ struct row {
     int64_t attempts;
     double end_time;         /* s since 1970-01-01T00:00:00Z; missing: NaN */
     double wall_time;        /* s */
+    double sm_clock;         /* s-1, as counted; missing: NaN */
     char marks[TIME_MARKS];  /* of its time */
     size_t kernels, samples; /* how many */
     struct place place;
@@ -82,7 +83,8 @@ enum status results_add_record(struct results *results, const char *text, size_t
                                struct place place, struct error *error);
 
 /* After the last record: leaves out those of a device that nothing describes. They have neither
- * identity nor roofs, so that a resumed sweep measures them again. */
+ * identity nor roofs, so that a resumed sweep measures them again. Sets sm_clock_free of the
+ * devices, now that all rows are known. */
 void results_settle(struct results *results);
 
 /* The file in which the rows' places are, and its name for errors. It takes over the descriptor. */

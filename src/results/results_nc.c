@@ -185,7 +185,7 @@ static void text_write(struct dataset *set, const struct results *results, const
     free(text);
 }
 
-/* When the rows were measured. No clock is asked: one journal always gives the same file. */
+/* When rows and roofs were measured. No clock is asked: one journal always gives the same file. */
 static void coverage_write(struct dataset *set, const struct results *results)
 {
     double first = NAN, last = NAN;
@@ -196,6 +196,9 @@ static void coverage_write(struct dataset *set, const struct results *results)
     }
     for (size_t i = 0; i < results->row_count; ++i)
         last = fmax(last, results->rows[i].end_time);
+    for (size_t i = 0; i < results->device_count; ++i)
+        for (int64_t j = 0; j < results->devices[i].roof_count; ++j)
+            last = fmax(last, results->devices[i].roofs[j].start_time);
     time_format(first, text);
     dataset_attribute(set, NC_GLOBAL, "time_coverage_start", text);
     time_format(last, text);

@@ -120,7 +120,7 @@ struct device_ops {
                           struct record *record, struct error *error);
 
     /* One iteration under the tracer, `cold` as in `time`: sets launches, busy_time, trace_time and
-     * kernels of *record, and host_time where the host is not the device. */
+     * kernels of *record, and host_time and caller_time where the host is not the device. */
     enum status (*trace)(struct device_state *state, struct work *work, bool cold,
                          struct record *record, struct error *error);
 

@@ -296,6 +296,7 @@ static enum status accurate_tell(struct run *run, struct record *record, struct 
 static enum status measure_prepared(struct run *run, struct record *record, struct error *error)
 {
     const struct measure_settings *measure = &run->request->measure;
+    const double held_down = 0.98; /* of the free clock */
     enum status status = STATUS_OK;
     if (measure->verify)
         status = verify_prepared(run, false, record, error);
@@ -303,7 +304,8 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
         status = accurate_tell(run, record, error);
     if (status == STATUS_OK)
         status = time_work(run, record, error);
-    bool capped = record->throttled == 1 && record->throttle_reasons != FIELD_MISSING &&
+    bool capped = record->sm_clock_counted < held_down * record->sm_clock_free &&
+                  record->throttle_reasons != FIELD_MISSING &&
                   (record->throttle_reasons & THROTTLED_BY_POWER);
     bool sustained = measure->energy || (measure->repeat > 1 && capped);
     if (status == STATUS_OK && sustained && run->device->energy)

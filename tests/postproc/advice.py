@@ -16,14 +16,13 @@ except ImportError as missing:
     sys.exit(77)
 
 WIDTH = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2}
-LIBRARY = {"algorithm", "implementation"}
 # {rule: (the parameters that it changes, whether a row follows another one's advice)}
 FOLLOWED = {
     "graph": ({"launch"}, lambda row, other: other["launch"] == "graph"),
-    "sequence": (LIBRARY, lambda row, other: other["launches"] < row["launches"]),
-    "unit of the precision": (LIBRARY, lambda row, other: other["unit"] == "tensor"),
+    "sequence": ({"implementation"}, lambda row, other: other["implementation"] == "persistent"),
+    "unit of the precision": ({"algorithm"}, lambda row, other: other["unit"] == "tensor"),
     "unit of fp32": ({"precision"}, lambda row, other: other["precision"] in ("tf32", "fp16", "bf16")),
-    "flops": (LIBRARY, lambda row, other: other["flops_counted"] < row["flops_counted"] / 1.2),
+    "flops": ({"algorithm"}, lambda row, other: other["flops_counted"] < row["flops_counted"] / 1.2),
     "layout of no transposes": ({"layout"}, lambda row, other: other["layout"] == "nhwc"),
     "layout of fewer bytes": ({"layout"}, lambda row, other: other["layout"] == "nchw"),
     "precision": ({"precision"}, lambda row, other: WIDTH[other["precision"]] < WIDTH[row["precision"]]),

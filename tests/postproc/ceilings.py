@@ -4,6 +4,8 @@ import math
 
 from raw_file import NAN, largest
 
+MIXES = {"read": 0.0, "triad": 1 / 3, "copy": 0.5, "write": 1.0}  # what part of the bytes is written
+
 
 def roof_kind(file, name):
     """(measure, level, pattern, precision, unit)."""
@@ -110,10 +112,12 @@ def devices(file):
             "launch_overhead_graph": device_time(file, device, "launch gap graph"),
             "launch_dependent": device_time(file, device, "launch gap dependent"),
         }
-        for name, patterns in (("peak", None), ("read", ("read",)), ("write", ("write",))):
-            own[f"{name}_bandwidth"] = [
-                device_level(file, device, level, patterns) for level in range(len(file.levels))
-            ]
+        levels = range(len(file.levels))
+        own["peak_bandwidth"] = [device_level(file, device, level, None) for level in levels]
+        of_mix = [
+            {part: device_level(file, device, level, (name,)) for name, part in MIXES.items()} for level in levels
+        ]
+        own["mixes"] = [{part: value for part, value in found.items() if not math.isnan(value)} for found in of_mix]
         own["working_set"] = [
             device_level(file, device, level, None, "working_set") for level in range(len(file.levels))
         ]

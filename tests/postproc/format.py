@@ -137,8 +137,12 @@ def same(old, new, keys, needed):
 # What an older file has in all rows and today's where it says more than another variable.
 JOURNAL_ONLY = {"layout_chosen"}
 # What has another rule than in the older file.
-JOURNAL_ONLY |= {"limiter", "limiter_evidence", "limited_by", "evidence", "arithmetic_intensity_l1", "level_time_l1"}
-COMPUTED = {"compute_share", "bandwidth_share", "gap_share", "host_share", "few_blocks_share", "data_movement_launches"}
+JOURNAL_ONLY |= {"limiter", "limiter_evidence", "limited_by", "evidence", "arithmetic_intensity_l1", "marks"}
+JOURNAL_ONLY |= {"level_time_dram", "level_time_l2", "level_time_l1", "roof_level_time", "bandwidth_share", "intensity"}
+JOURNAL_ONLY |= {"roof_memory_level", "bandwidth_roof", "bandwidth", "roof_fraction", "throttled", "paper_bound"}
+# What is in the journal alone, and what came later.
+JOURNAL_ONLY |= {"host_time", "caller", "device_sm_clock_free"}
+COMPUTED = {"compute_share", "bandwidth_share", "gap_share", "few_blocks_share", "data_movement_launches"}
 COMPUTED |= {"flops_source", "bytes_source", "bytes_read_dram", "flops_ratio", "bytes_ratio", "hostname", "unit_note"}
 
 
@@ -158,6 +162,9 @@ def check(path, roofsweep):
     by_kernel = ["config_hash", "kernel_name", "kernel_time", "kernel_blocks"]
     same(post.kernels(old), post.kernels(new), by_kernel, {"kernel_waves", "kernel_occupancy", "kernel_tail_loss"})
     same(post.roofs(old), post.roofs(new), ["device", "name", "condition"], {"node_spread"})
+    ends = new["start_time"] + (new["wall_time"].fillna(0) * 1e9).astype("timedelta64[ns]")
+    assert new.attrs["time_coverage_end"] == str(ends.max().values.astype("datetime64[s]")) + "Z"
+    assert new.attrs["history"].count("\n") == old.attrs["history"].count("\n")
     assert new.attrs["manifest"] == old.attrs["manifest"] and "\n[sweep]\n" in f"\n{new.attrs['manifest']}"
     header = subprocess.run(["ncdump", "-h", name], capture_output=True, text=True, check=True).stdout
     return len(re.findall(r"^\t(?:double|string|int64|byte) ", header, re.M)), header.count("\n")

@@ -61,22 +61,20 @@ class Row:
     def bytes_counted(self):
         return not math.isnan(self.at("bytes_counted", 0))
 
-    def level_time(self, level, read, written, every):
-        of = self.ceilings
-        return largest(
-            divide(read, of["read_bandwidth"][level]),
-            divide(written, of["write_bandwidth"][level]),
-            divide(every, of["peak_bandwidth"][level]),
-        )
+    def level_time(self, level, written, every):
+        found, part = self.ceilings["mixes"][level], divide(written, every)
+        if found == NAN or not found or math.isnan(part):  # without a device or roofs, or of unknown directions
+            return divide(every, self.ceilings["peak_bandwidth"][level])
+        return every * float(np.interp(part, list(found), [1 / value for value in found.values()]))
 
     def traffic(self, level):
         l1, l2 = (self.file.levels.index(name) for name in ("l1", "l2"))
         if level == l1 and self.at("bytes_counted", l1) < 0.95 * self.at("bytes_counted", l2):
-            return NAN, NAN, NAN
+            return NAN, NAN
         if self.bytes_counted():
             written, every = (self.at(name, level) for name in ("bytes_written", "bytes_counted"))
-            return every - written, written, every
-        return NAN, NAN, self.get("bytes_model") if level == self.level else NAN
+            return written, every
+        return NAN, self.get("bytes_model") if level == self.level else NAN
 
     def find_level(self):
         levels = self.file.levels
@@ -175,13 +173,11 @@ class Row:
         explained, gap = max(known("compute_share"), known("bandwidth_share")), known("gap_share")
         rest = 1 - gap - explained
         few = shares["few_blocks_share"]
-        if shares["host_share"] > 1:
-            return "host"
         roofs = not any(math.isnan(shares[name]) for name in ("compute_share", "bandwidth_share"))
         if not (roofs and (not math.isnan(shares["gap_share"]) or explained > 0.5)) and gap <= 0.5:
             return "unknown"
         if gap > max(explained, rest):
-            return "overhead"
+            return "host" if self.file.word("host_paced", self.row) == "yes" else "overhead"
         if rest > explained:
             return "unknown" if math.isnan(few) else "latency" if few > 0.5 else "kernel"
         return "compute" if known("compute_share") >= known("bandwidth_share") else "bandwidth"
@@ -196,7 +192,7 @@ class Row:
         level = "no level" if self.level is None else self.file.levels[self.level]
         return (
             f"of the time: FLOPs at their roofs {text('compute_share')}, bytes at the roof of {level} "
-            f"{text('bandwidth_share')}, idle between kernels {text('gap_share')}, host {text('host_share')}; "
+            f"{text('bandwidth_share')}, idle between kernels {text('gap_share')}; "
             f"of the kernels' time without enough parallelism: {text('few_blocks_share')}"
         )
 
@@ -208,7 +204,7 @@ class Row:
         peak = divide(flops, needed) if flops > 0 else own
         traffic = [self.traffic(level) for level in levels]
         times = [self.level_time(level, *traffic[level]) for level in levels]
-        moved, moving = (NAN, NAN) if self.level is None else (traffic[self.level][2], times[self.level])
+        moved, moving = (NAN, NAN) if self.level is None else (traffic[self.level][1], times[self.level])
         bandwidth = NAN
         if self.level is not None:
             bandwidth = divide(moved, moving) if moving > 0 else self.ceilings["peak_bandwidth"][self.level]
@@ -221,11 +217,10 @@ class Row:
             "compute_share": divide(needed, lasting),
             "bandwidth_share": divide(moving, lasting),
             "gap_share": divide(gap, busy + gap if self.on_cpu else lasting),
-            "host_share": divide(self.get("host_time"), lasting),
             "few_blocks_share": self.few_blocks_share(),
         }
         return self.roofline(flops, moved, peak, bandwidth) | {
-            "arithmetic_intensity": [divide(flops, traffic[level][2]) for level in levels],
+            "arithmetic_intensity": [divide(flops, traffic[level][1]) for level in levels],
             "roof_memory_level": self.file.levels[self.level] if named else "",
             "compute_roof": peak,
             "bandwidth_roof": bandwidth,
@@ -239,6 +234,18 @@ class Row:
 # ---- comparison ----
 
 
+def free_clock(file, device):
+    """The highest clock of a GPU's rows and roofs."""
+    names = ("sm_clock", "config_device"), ("device_roof_sm_clock", "device_roof_device")
+    found = [
+        float(clock)
+        for clocks, owners in names
+        for clock, owner in zip(file.values[clocks], file.values[owners])
+        if owner == device and file.values["device_kind"][device] != "cpu"
+    ]
+    return largest(*found)
+
+
 def expected(file):
     """variable -> its values, row by row."""
     ceilings, enough = devices(file), enough_parallelism(file)
@@ -247,6 +254,7 @@ def expected(file):
     result = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
     names = ("peak_bandwidth", "peak_vector", "peak_tensor", "launch_overhead")
     result |= {f"device_{name}": [row[name] for row in ceilings] for name in names}
+    result["device_sm_clock_free"] = [free_clock(file, device) for device in range(file.data.sizes["device"])]
     result["device_roof_verdict"] = [verdict(file, row) for row in roofs]
     return result
 
@@ -268,6 +276,7 @@ def check(path):
     today = file.data.attrs.get("format_version", 1) >= 3  # older files have more
     if not today:  # other rules held
         changed = {"few_blocks_share", "limiter", "limiter_evidence", "arithmetic_intensity", "level_time"}
+        changed |= {"bandwidth_roof", "roof_fraction", "roof_memory_level", "paper_bound", "device_sm_clock_free"}
         print(f"{path}: not compared, as their rules have changed: {', '.join(sorted(changed))}")
         wanted = {name: values for name, values in wanted.items() if name not in changed}
     given = {"sm_clock", "kernel_blocks", "kernel_threads"}  # of what is in the journal alone

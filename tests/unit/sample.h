@@ -93,6 +93,7 @@ static struct device gpu_device(void)
     add_roof(&d, ROOF_LAUNCH_GAP_DEPENDENT, ROOF_ALONE, 2.5e-6);
     d.roofs[1].nominal_fraction = 4e12 / 4.8e12;
     d.roofs[1].bytes_ratio[LEVEL_DRAM] = 1.002;
+    d.roofs[0].sm_clock = 1.98e9;
     d.roofs[6].nominal_fraction = 9.0; /* faster than the hardware: not to be used */
     for (int64_t i = 0; i < d.roof_count; ++i)
         roof_judge(&d.roofs[i]);
@@ -203,7 +204,6 @@ static struct record conv2d_record(void)
     r.runner_up_time = 30e-6;
     r.sm_clock = 1.98e9;
     r.sm_clock_counted = 1.755e9;
-    r.throttled = 1;
     r.memory_clock = 3e9;
     r.time_median_low = 24.5e-6;
     r.time_median_high = 26e-6;
@@ -239,7 +239,10 @@ static struct record conv2d_record(void)
     r.launches = 2;
     r.busy_time = 22e-6;
     r.trace_time = 23e-6;
-    r.host_time = 9e-6;
+    r.host_time = 29e-6;
+    r.host_uncertainty = 0.03125;
+    r.caller_time = 30e-6;
+    r.caller_uncertainty = 0.0625;
     assert_ok(record_set_kernels(&r, kernels, 2, &error), &error);
     return r;
 }

@@ -66,7 +66,7 @@ static enum status made_up_time(struct device_state *state, struct work *work, b
         return STATUS_OK;
     record->sample_iterations = state->iterations;
     record->sm_clock_counted = work->number;
-    record->throttled = work->value == state->held_down;
+    record->sm_clock_free = work->number + (work->value == state->held_down);
     record->throttle_reasons = work->value == state->capped ? THROTTLED_BY_POWER : 0;
     for (int i = 0; i < samples; ++i) {
         bool straggles = state->every > 0 && state->taken % state->every == 0;

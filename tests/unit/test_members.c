@@ -87,6 +87,8 @@ static void rows_are_those_of_the_records(void **state)
         record.sample_iterations = 1;
         record.timer_overhead = 1e-6;
         record.bimodal = 1;
+        record.caller_time = 2e-6;
+        record.caller_uncertainty = 0.125;
         strcpy(record.accuracy, "inaccurate: ...");
         json_t *object = record_encode(&record);
         char *text = json_dumps(object, JSON_COMPACT);
@@ -99,7 +101,7 @@ static void rows_are_those_of_the_records(void **state)
         assert_string_equal(row->device_key, record.device_key);
         assert_string_equal(row->error, status == RECORD_MEASURED ? "" : record.error);
         assert_string_equal(row->config_hash, record.config_hash);
-        assert_string_equal(row->marks, "bti");
+        assert_string_equal(row->marks, "btic");
         assert_int_equal(row->status, status);
         assert_int_equal(row->attempts, 2);
         assert_true(row->end_time == 1.7e9 + 0.25 && row->wall_time == 0.25);

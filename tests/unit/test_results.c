@@ -65,6 +65,36 @@ static void test_order_of_devices(void **state)
     results_destroy(results);
 }
 
+/* The free clock is the highest one of the session, of a roof or of a row that came last. */
+static void test_free_clock(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"cuda", "cuda", "cpu"};
+    struct results *results = results_create();
+    struct error error;
+    for (int i = 0; i < 3; ++i) {
+        struct device device;
+        char text[200];
+        device_init(&device);
+        snprintf(device.key, sizeof device.key, "s1/%d", i);
+        strcpy(device.kind, kinds[i]);
+        roof_init(&device.roofs[device.roof_count++], ROOF_DRAM_READ, ROOF_ALONE);
+        device.roofs[0].sm_clock = 1.965e9;
+        assert_ok(results_add_device(results, &device, &error), &error);
+        snprintf(text, sizeof text,
+                 "{\"status\":\"measured\",\"config_hash\":\"%d\",\"device_key\":\"s1/0\","
+                 "\"sm_clock_counted\":%g}",
+                 i, i < 2 ? 1.7e9 : 1.98e9);
+        assert_ok(results_add_record(results, text, strlen(text), (struct place){0}, &error),
+                  &error);
+    }
+    results_settle(results);
+    assert_true(results->devices[0].sm_clock_free == 1.98e9);
+    assert_true(results->devices[1].sm_clock_free == 1.965e9);
+    assert_true(isnan(results->devices[2].sm_clock_free));
+    results_destroy(results);
+}
+
 /* Of the entries of a device those without rows go, but for one. */
 static void test_device_is_one_entry(void **state)
 {
@@ -110,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_order_of_devices),
+        cmocka_unit_test(test_free_clock),
         cmocka_unit_test(test_device_is_one_entry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

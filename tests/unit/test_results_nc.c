@@ -170,6 +170,16 @@ static void test_empty(void **state)
     assert_int_equal(nc_inq_dimlen(file, dimension, &length), NC_NOERR);
     assert_int_equal(length, 0);
     nc_close(file);
+    /* Roofs alone: they end the time that the file covers. */
+    struct device device = gpu_device();
+    device.roofs[1].start_time = SAMPLE_START + 60;
+    assert_ok(results_add_device(results, &device, &error), &error);
+    assert_ok(results_nc_write(results, folder->file, NULL, &error), &error);
+    assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
+    char time[32] = "";
+    assert_int_equal(nc_get_att_text(file, NC_GLOBAL, "time_coverage_end", time), NC_NOERR);
+    assert_string_equal(time, "2025-01-01T00:01:00Z");
+    nc_close(file);
     results_destroy(results);
 }
 
@@ -260,7 +270,7 @@ static void test_absent_variables(void **state)
                                          "layout",
                                          "layout_chosen",
                                          "flops_counted",
-                                         "host_time",
+                                         "caller_time",
                                          "energy",
                                          "throttle_reasons",
                                          "kernel_grid_x",

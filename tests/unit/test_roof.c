@@ -223,10 +223,7 @@ static void peaks_by_cycle_and_direction(void **state)
     assert_true(device.cycle_tensor[PRECISION_FP16] == roof_per_cycle(&cool));
     assert_true(device.sustained_tensor[PRECISION_FP16] == 2.25);
     assert_true(isnan(device.cycle_vector[PRECISION_FP16]));
-    assert_true(device.read_bandwidth[LEVEL_L2] == 10.0);
-    assert_true(device.write_bandwidth[LEVEL_L2] == 5.0);
     assert_true(device.peak_bandwidth[LEVEL_L2] == 12.5);
-    assert_true(isnan(device.read_bandwidth[LEVEL_DRAM]));
 }
 
 /* What is sustained is measured after all bursts, and added to its roof. */
@@ -331,7 +328,7 @@ static void an_unknown_kind_is_kept(void **state)
     assert_int_equal(again.roof_count, 3);
     --again.roof_count;
     json_t *written = device_encode(&again);
-    static const char *const peaks[] = {"peak_bandwidth", "read_bandwidth"};
+    static const char *const peaks[] = {"peak_bandwidth"};
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; ++i) { /* of before they were set */
         json_object_del(object, peaks[i]);
         json_object_del(written, peaks[i]);

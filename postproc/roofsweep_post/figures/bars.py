@@ -1,4 +1,4 @@
-"""Run time of each row as a bar: kernels busy, device idle between them, and the pace of an ordinary caller's host."""
+"""Run time of each row as a bar: kernels busy, device idle between them, and the time of an ordinary caller."""
 
 import numpy as np
 from matplotlib.patches import Patch
@@ -6,7 +6,7 @@ from matplotlib.patches import Patch
 from ..frames import short_texts
 from . import frame, marks, style
 
-HELP = "run time by the swept parameter: busy, gap, and the host's pace"
+HELP = "run time by the swept parameter: busy, gap, and a caller's time"
 PANELS, HEIGHT = 1, {"column": 1.9, "page": 2.4}
 BARS = 0.8  # of the room of a group
 NARROW = 1.5  # points, of a bar whose hatches are still seen
@@ -24,7 +24,7 @@ def groups(scene):
 
 
 def draw_bar(axes, series, number, row, x, width):
-    """Busy and gap, and the host's pace across them."""
+    """Busy and gap, and a caller's time across them."""
     how = {"width": 0.9 * width, "edgecolor": style.BLACK, "linewidth": 0.4}
     whole = np.isfinite(row["gap"])
     axes.bar(
@@ -39,7 +39,7 @@ def draw_bar(axes, series, number, row, x, width):
         axes.bar(x, row["gap"], bottom=row["busy"], color="white", gid=f"{series.name}|gap", **how)
     axes.plot(
         [x - 0.5 * width, x + 0.5 * width],
-        [row["host_time"]] * 2,
+        [row["caller"]] * 2,
         color=style.BLACK,
         linewidth=1.1,
         gid=f"{series.name}|host",
@@ -59,7 +59,7 @@ def handles_of(scene):
     ]
     return handles + [
         Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.4, label="gap: device idle between kernels"),
-        marks.line("host time to enqueue an iteration", colour=style.BLACK, width=1.1),
+        marks.line("time for a caller in a loop", colour=style.BLACK, width=1.1),
     ]
 
 
@@ -73,7 +73,7 @@ def draw(figure, axes, scene, annotate, height):
     texts = [marks.value_text(key) for key, _ in found]
     numbered = max(map(len, texts)) * len(texts) > (60 if scene.by else 0)
     key = "Key: " + ", ".join(f"{number}: {text}" for number, text in enumerate(texts, 1)) if numbered else ""
-    times = frame.finite(scene.rows["time_median"], scene.rows["host_time"])
+    times = frame.finite(scene.rows["time_median"], scene.rows["caller"])
     wide = times.max() > RANGE * times.min()
     axes.set(
         xlim=(-0.6, len(found) - 0.4),

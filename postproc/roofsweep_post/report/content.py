@@ -20,7 +20,7 @@ TEXTS = [
 ]
 FIGURES = [
     *("time_median", "noise", "performance", "roof_fraction", "intensity", "flops", "bytes_at", "compute_plane"),
-    *("bandwidth_plane", "compute_floor", "bandwidth_floor", "host_time", "gap", "launches"),
+    *("bandwidth_plane", "compute_floor", "bandwidth_floor", "caller", "gap", "launches"),
 ]
 # Columns of the kernels' table: name in the file, head, unit.
 KERNELS = [

@@ -293,7 +293,7 @@ static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct
     const struct profiled_work traced = {iteration_prepare, iteration_run_held, &iteration,
                                          iteration_hold};
     struct outcome outcome;
-    TRY(timing_host_pace(gpu, work, &record->host_time, error));
+    TRY(timing_caller(gpu, work, cold, record, error));
     TRY(vendor.reserve(gpu, 1, false, error));
     iteration.hold_limit = chunk_limit(record->host_time);
     TRY(profiler_trace(profiler, &traced, &outcome, error));

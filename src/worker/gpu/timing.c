@@ -251,8 +251,7 @@ static int sample_iterations(const struct series *s, double share)
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
                        struct record *record, struct error *error)
 {
-    const double share = 0.005;    /* of the timer in a sample */
-    const double held_down = 0.98; /* of the free clock */
+    const double share = 0.005; /* of the timer in a sample */
     struct series s;
     TRY(series_begin(gpu, work, cold, &s, error));
     if (!record)
@@ -271,9 +270,6 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     record->host_paced = record->host_paced == 1 || s.host_paced;
     record->sm_clock_counted = clock_span_rate(&work->span);
     record->sm_clock_free = s.calibration.clock_free;
-    record->throttled = isnan(record->sm_clock_counted)
-                            ? FIELD_MISSING
-                            : record->sm_clock_counted < held_down * s.calibration.clock_free;
     return STATUS_OK;
 }
 
@@ -288,27 +284,57 @@ enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, int sa
     return series_take(&s, samples, seconds, error);
 }
 
-/* ---- the host's pace ---- */
+/* ---- a caller's loop ---- */
 
-/* Few where one takes long: it then says enough. */
-enum status timing_host_pace(struct gpu *gpu, struct work *work, double *seconds,
-                             struct error *error)
+/* s, of one iteration. */
+struct loop_times {
+    double host, caller;
+};
+
+static enum status loop_run(struct gpu *gpu, struct work *work, int iterations,
+                            struct loop_times *times, struct error *error)
 {
-    enum { LEAST = 5, MOST = 15 };
-    const double enough = 4e-3; /* s */
-    double values[MOST], begin = clock_monotonic();
+    if (work->ops->reset)
+        TRY(work->ops->reset(gpu, work, error));
+    TRY(vendor.synchronize(gpu, error));
+    double begin = clock_monotonic();
+    for (int i = 0; i < iterations; ++i)
+        TRY(work->ops->iterate(gpu, work, error));
+    times->host = (clock_monotonic() - begin) / iterations;
+    TRY(vendor.synchronize(gpu, error));
+    times->caller = (clock_monotonic() - begin) / iterations;
+    return STATUS_OK;
+}
+
+/* A loop is so long that waiting for its end hardly counts, and so short that its launches fit into
+ * the queue. Few loops where one takes long; but fewer than six have no interval. */
+enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct record *record,
+                          struct error *error)
+{
+    enum { LEAST = 6, MOST = 15, ITERATIONS_MOST = 1024 };
+    const double length = 1e-3, enough = 10e-3; /* s */
+    const bool once = work->ops->reset;
+    double host[MOST], caller[MOST];
+    struct loop_times times;
     struct stats stats;
     size_t count = 0;
-    while (count < LEAST || (count < MOST && clock_monotonic() - begin < enough)) {
-        if (work->ops->reset)
-            TRY(work->ops->reset(gpu, work, error));
-        TRY(vendor.synchronize(gpu, error));
-        double enqueued = clock_monotonic();
-        TRY(work->ops->iterate(gpu, work, error));
-        values[count++] = clock_monotonic() - enqueued;
+    int iterations = 1;
+    TRY(loop_run(gpu, work, iterations, &times, error));
+    while (!once && times.caller * iterations < length && iterations < ITERATIONS_MOST)
+        TRY(loop_run(gpu, work, iterations *= 2, &times, error));
+    for (double begin = clock_monotonic();
+         count < LEAST || (count < MOST && clock_monotonic() - begin < enough); ++count) {
+        TRY(loop_run(gpu, work, iterations, &times, error));
+        host[count] = times.host;
+        caller[count] = times.caller;
     }
-    TRY(vendor.synchronize(gpu, error));
-    TRY(stats_compute(values, count, &stats, error));
-    *seconds = stats.median;
+    TRY(stats_compute(host, count, &stats, error));
+    record->host_time = stats.median;
+    record->host_uncertainty = stats_uncertainty(&stats);
+    if (cold || once)
+        return STATUS_OK;
+    TRY(stats_compute(caller, count, &stats, error));
+    record->caller_time = stats.median;
+    record->caller_uncertainty = stats_uncertainty(&stats);
     return STATUS_OK;
 }

@@ -19,11 +19,11 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
 enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, int samples,
                            double *seconds, struct error *error);
 
-/* The host's pace: s that it takes to enqueue one iteration for a device that is not kept waiting.
- * An ordinary caller's iterations follow each other no faster than that. The median of some
- * iterations, each enqueued while the device idles. What `reset` enqueues is not part of it. */
-enum status timing_host_pace(struct gpu *gpu, struct work *work, double *seconds,
-                             struct error *error);
+/* An ordinary caller's times: iterations in loops, which nothing holds back. Sets host_time and
+ * caller_time of *record with their uncertainties; no caller_time where `cold`, nor of what `reset`
+ * prepares, which is not part of host_time. */
+enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct record *record,
+                          struct error *error);
 
 /* s-1; NaN if the span was too short for the resolution of the device's clock, 1 us. */
 double clock_span_rate(const struct clock_span *span);
