@@ -13,7 +13,7 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-DIMENSIONS = {"config", "kernel", "device", "device_roof", "number_format", "memory_level", "sample"}
+DIMENSIONS = {"config", "kernel", "device", "device_roof", "number_format", "memory_level", "sample", "wall_part"}
 ATTRIBUTES = {
     "Conventions",
     "title",

@@ -14,7 +14,7 @@ BACK_ENDS = ["netCDF4", "h5netcdf"]
 # A file that has none of these is none of ours.
 OWN = {"config_hash", "device_roof_name"}
 # Dimensions whose places have names, in the variable of the same name, and the names that tables ask for.
-COORDINATES = {"memory_level": ["dram", "l2"], "number_format": [], "health": []}
+COORDINATES = {"memory_level": ["dram", "l2"], "number_format": [], "health": [], "wall_part": []}
 # Names of files before format 3, of dimensions and of variables.
 OLD_DIMENSIONS = {"precision": "number_format"}
 OLD_NAMES = {
@@ -51,6 +51,7 @@ KNOWN = {
         "number": "arithmetic_intensity bytes_counted bytes_read bytes_written level_time",
     },
     ("config", "number_format"): {"number": "flops_vector flops_tensor"},
+    ("config", "wall_part"): {"number": "wall_time_part"},
     ("config", "sample"): {"number": "time_sample"},
     ("kernel",): {
         "text": "kernel_name",
@@ -81,6 +82,7 @@ KNOWN = {
     ("memory_level",): {"text": "memory_level"},
     ("number_format",): {"text": "number_format"},
     ("health",): {"text": "health"},
+    ("wall_part",): {"text": "wall_part"},
 }
 SHAPES = {
     name: (dims, kind) for dims, kinds in KNOWN.items() for kind, names in kinds.items() for name in names.split()

@@ -20,7 +20,9 @@ samples      what is noteworthy about them: two modes; host-paced, the device wa
              load held the clock down; inaccurate, the result, see the file's accuracy; a caller needs longer
              than the device: one who enqueues iterations in a loop waits for the host
 
---advice adds a sentence: the cause, and what to try."""
+--advice adds a sentence: the cause, and what to try.
+--time   tells instead how long each row took on the wall, and what part of that went where. A part that no row has is
+         left out."""
 
 ABOVE = """
 of roof above 100 %: the FLOPs are the model's, and the algorithm did fewer (flops_ratio below 1); or bytes came from a
@@ -51,8 +53,23 @@ def add_options(parser):
     )
     parser.add_argument("-n", "--most", type=whole(1), metavar="N", help="only the first N")
     parser.add_argument("-l", "--labels", action="store_true", help="with their labels in the manifest")
+    parser.add_argument("-t", "--time", action="store_true", help="where the wall time went, of each and of all")
     parser.add_argument("--json", action="store_const", const=True, dest="as_json", help="for programs, in SI units")
     parser.add_argument("-a", "--advice", action="store_true", help="say of each what to try")
+
+
+PART = "wall_time_part_"
+
+
+def of_wall_time(found):
+    """The table of --time: its last line is of all rows."""
+    parts = [name for name in found if name.startswith(PART) and found[name].notna().any()]
+    lines = [*zip(found["text"], found["device_name"], found["wall_time"], found[parts].to_numpy())]
+    lines.append((f"all {len(found)}", "", found["wall_time"].sum(), found[parts].sum().to_numpy()))
+    head = ["configuration", "device", "wall time", *[name.removeprefix(PART).replace("_", "\n") for name in parts]]
+    return table(
+        head, [[text, device, column(wall, "s"), *map(share, own / wall)] for text, device, wall, own in lines]
+    )
 
 
 def run(options):
@@ -66,7 +83,11 @@ def run(options):
         found["text"] = found["label"] + ": " + found["text"]
     if options.as_json:
         found = found.assign(name=found["text"], advice=advise(found) if options.advice else "")
-        print(as_json(found[COLUMNS + ["advice"] * options.advice]), end="")
+        times = [name for name in found if name.startswith("wall_time")] if options.time else []
+        print(as_json(found[COLUMNS + ["advice"] * options.advice + times]), end="")
+        return 0
+    if options.time:
+        print(of_wall_time(found), end="")
         return 0
     lines = [
         [

@@ -5,6 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const wall_part_name[PART_COUNT] = {
+    [PART_PREPARE] = "prepare",       [PART_SEARCH_BUILD] = "search_build",
+    [PART_SEARCH_RUN] = "search_run", [PART_SEARCH_VERIFY] = "search_verify",
+    [PART_VERIFY] = "verify",         [PART_TIMING] = "timing",
+    [PART_ENERGY] = "energy",         [PART_TRACE] = "trace",
+    [PART_COUNTS] = "counts",
+};
+
 static void *member(const struct field *field, void *structure)
 {
     return (char *)structure + field->offset;
@@ -30,6 +38,7 @@ const char *field_element_name(const struct field *field, size_t i)
 {
     return field->type == FIELD_LEVELS   ? memory_level_name[i]
            : field->type == FIELD_HEALTH ? health_name[i]
+           : field->type == FIELD_PARTS  ? wall_part_name[i]
                                          : precision_info[i].name;
 }
 
@@ -158,6 +167,7 @@ static json_t *encode_value(const struct field *field, const void *at)
     case FIELD_LEVELS:
     case FIELD_PRECISIONS:
     case FIELD_HEALTH:
+    case FIELD_PARTS:
     default:
         return encode_elements(field, at);
     }
@@ -236,6 +246,7 @@ static bool decode_value(const struct field *field, const json_t *value, void *a
     case FIELD_LEVELS:
     case FIELD_PRECISIONS:
     case FIELD_HEALTH:
+    case FIELD_PARTS:
     default:
         return decode_elements(field, value, at);
     }
@@ -277,7 +288,8 @@ static enum status check_value(const struct field *field, const void *at, struct
     if (field->type == FIELD_INTEGER)
         return check_integer(field, *(const int64_t *)at, error);
     if (field->type != FIELD_DOUBLE && field->type != FIELD_LEVELS &&
-        field->type != FIELD_PRECISIONS && field->type != FIELD_HEALTH)
+        field->type != FIELD_PRECISIONS && field->type != FIELD_HEALTH &&
+        field->type != FIELD_PARTS)
         return STATUS_OK;
     for (size_t i = 0; i < field->size / sizeof(double) && status == STATUS_OK; ++i)
         status = field_check_number(field->name, ((const double *)at)[i], field->maximum, error);

@@ -27,6 +27,7 @@ enum field_type {
     FIELD_LEVELS,     /* double[LEVEL_COUNT], in JSON an object by memory level name */
     FIELD_PRECISIONS, /* double[PRECISION_COUNT], in JSON an object by precision name */
     FIELD_HEALTH,     /* double[HEALTH_COUNT], in JSON an object by health name */
+    FIELD_PARTS,      /* double[PART_COUNT], in JSON an object by the part's name */
     FIELD_FLAG,       /* int64_t, index into flags */
     FIELD_OUTCOME,    /* struct outcome, whose words are the flags; in JSON and NetCDF its text */
     FIELD_WORD,       /* struct word, in JSON and NetCDF a text */
@@ -70,6 +71,20 @@ enum health {
 #undef ROW
 };
 extern const char *const health_name[HEALTH_COUNT];
+/* What the wall time of a row is spent on, in this order. */
+enum wall_part {
+    PART_PREPARE,       /* memory, inputs, and what is bound without a search */
+    PART_SEARCH_BUILD,  /* candidates of a search are made and identified */
+    PART_SEARCH_RUN,    /* they run */
+    PART_SEARCH_VERIFY, /* another algorithm is taken because a result was wrong or inaccurate */
+    PART_VERIFY,        /* reference, run, comparison */
+    PART_TIMING,        /* all placements */
+    PART_ENERGY,
+    PART_TRACE,
+    PART_COUNTS,
+    PART_COUNT
+};
+extern const char *const wall_part_name[PART_COUNT];
 
 /* A word out of a table, by its index. One that the table lacks, because another version of the
  * program wrote it, is kept as text. */

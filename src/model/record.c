@@ -22,6 +22,8 @@ const struct field record_fields[] = {
     R(attempts, FIELD_INTEGER, "1", "attempts made", JSON_ONLY),
     FIELD_OF_DATE(struct record, start_time, "start of the last attempt", ALWAYS),
     T(wall_time, "wall time of everything done for this configuration", ALWAYS),
+    R(wall_time_part, FIELD_PARTS, "s", "what wall_time was spent on",
+      .comment = "of a program prepare, timing with the comparison, and counts with the trace"),
     R(job_id, FIELD_TEXT, "1", "job identifier of the batch system"),
     R(implementation, FIELD_TEXT, "1", "implementation that ran"),
     R(algorithm, FIELD_TEXT, "1", "algorithm that the library used"),
@@ -249,6 +251,31 @@ void record_set_layout(struct record *record, const struct config *config)
                          word);
     snprintf(record->layout_chosen, sizeof record->layout_chosen, "%.15s",
              strcmp(word, "auto") == 0 ? "" : word);
+}
+
+void record_add_part(struct record *record, enum wall_part part, double seconds)
+{
+    double *own = &record->wall_time_part[part];
+    *own = isnan(*own) ? seconds : *own + seconds;
+}
+
+void record_end_part(struct record *record, enum wall_part part, double seconds)
+{
+    for (int i = 0; i < PART_COUNT; ++i)
+        seconds -= isnan(record->wall_time_part[i]) ? 0 : record->wall_time_part[i];
+    record_add_part(record, part, fmax(seconds, 0)); /* sums are rounded */
+}
+
+void record_format_parts(const struct record *record, char *text, size_t size)
+{
+    int used = 0;
+    text[0] = '\0';
+    if (!isnan(record->wall_time))
+        used = snprintf(text, size, "; %.3g s", record->wall_time);
+    for (int i = 0; i < PART_COUNT && (size_t)used < size; ++i)
+        if (!isnan(record->wall_time_part[i]))
+            used += snprintf(text + used, size - (size_t)used, ", %s %.3g", wall_part_name[i],
+                             record->wall_time_part[i]);
 }
 
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,

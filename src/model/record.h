@@ -35,7 +35,8 @@ struct record {
     char error[2048];
     int64_t attempts;
     double start_time; /* s since 1970-01-01T00:00:00Z */
-    double wall_time;  /* s, everything done for this configuration */
+    double wall_time;  /* s, everything that the worker did for this configuration */
+    double wall_time_part[PART_COUNT]; /* s, of wall_time; missing: it was not done */
     char job_id[64];
     /* what ran */
     char implementation[32];  /* resolved: never "auto" */
@@ -147,6 +148,12 @@ void record_set_layout(struct record *record, const struct config *config);
 /* Gives the record a copy of these kernels, replacing what it had. STATUS_SYSTEM without memory. */
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);
+/* Adds seconds to a part of the wall time. */
+void record_add_part(struct record *record, enum wall_part part, double seconds);
+/* Adds to a part what no part has of the seconds that the row has taken so far. */
+void record_end_part(struct record *record, enum wall_part part, double seconds);
+/* "; 0.31 s, prepare 0.1, timing 0.21"; "" of what is missing. */
+void record_format_parts(const struct record *record, char *text, size_t size);
 /* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...];
  * The caller owns the result. Decoding needs a record that was initialised; on failure it is
  * cleared. A record always has a status. A configuration that is not known is no error. */

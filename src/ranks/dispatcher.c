@@ -499,10 +499,13 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
     const struct plan_item *asked = &dispatcher->settings.plan->items[item];
     int64_t most = dispatcher->settings.manifest->sweep.max_failures;
     struct record *stored = or_abort(malloc(sizeof *stored));
+    char parts[256];
     record_patch(json, "label", text_encode(asked->label));
     record_patch(json, "config_hash", json_string(asked->hash));
-    log_print(dispatcher->log, LOG_DEBUG, "%s: %s%s%s", record->configuration,
-              record_status_name[record->status], record->error[0] ? ": " : "", record->error);
+    record_format_parts(record, parts, sizeof parts);
+    log_print(dispatcher->log, LOG_DEBUG, "%s: %s%s%s%s", record->configuration,
+              record_status_name[record->status], record->error[0] ? ": " : "", record->error,
+              parts);
     /* What a reader of its time should know at once. */
     if (record->host_paced == 1)
         log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration, time_mark_text('h'));

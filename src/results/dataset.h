@@ -24,6 +24,7 @@ enum dimension {
     DIM_LEVEL,
     DIM_SAMPLE,
     DIM_HEALTH,
+    DIM_PART,
     DIM_COUNT,
     DIM_NONE = DIM_COUNT
 };

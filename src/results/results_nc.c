@@ -42,6 +42,7 @@ static const struct field health_fields[] = {
          "a name ends with its unit; counts and times are since the driver was loaded, those "
          "called ever, and of remapped and retired memory, since the device was made"},
     {0}};
+static const struct field part_fields[] = TEXT("wall_part", "part of the wall time of a row");
 static const struct field sample_fields[] = {
     {.name = "time_sample",
      .type = FIELD_SAMPLES,
@@ -68,6 +69,7 @@ enum group {
     FORMATS,
     LEVELS,
     HEALTH,
+    PARTS,
     RECORDS,
     SAMPLES,
     WORKLOADS,
@@ -93,6 +95,7 @@ static const struct {
     [FORMATS] = {format_fields, "", DIM_FORMAT},
     [LEVELS] = {level_fields, "", DIM_LEVEL},
     [HEALTH] = {health_fields, "", DIM_HEALTH},
+    [PARTS] = {part_fields, "", DIM_PART},
     [RECORDS] = {record_fields, "", DIM_CONFIG},
     [SAMPLES] = {sample_fields, "", DIM_CONFIG},
     [WORKLOADS] = {workload_fields, "", DIM_CONFIG},
@@ -313,6 +316,7 @@ static void lengths_set(struct writer *w)
     w->set.lengths[DIM_SAMPLE] = samples ? samples : 1;
     w->set.lengths[DIM_FORMAT] = PRECISION_COUNT;
     w->set.lengths[DIM_LEVEL] = LEVEL_COUNT;
+    w->set.lengths[DIM_PART] = PART_COUNT;
 }
 
 static void define_all(struct writer *w)
@@ -339,6 +343,8 @@ static void names_put(struct writer *w)
         put_one(w, LEVELS, i, memory_level_name[i]);
     for (size_t i = 0; i < w->set.lengths[DIM_HEALTH]; ++i)
         put_one(w, HEALTH, i, health_name[i]);
+    for (size_t i = 0; i < PART_COUNT; ++i)
+        put_one(w, PARTS, i, wall_part_name[i]);
 }
 
 /* Those of a device, from `row` on. */

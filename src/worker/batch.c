@@ -68,6 +68,7 @@ static enum status count_alone(const struct batch *batch, struct device_state *s
     const struct countable counted = counted_of(row);
     enum status status = batch->device->count_hardware(state, &counted, 1, error);
     row->seconds += clock_monotonic() - start;
+    record_end_part(&row->record, PART_COUNTS, row->seconds);
     if (status == STATUS_DEVICE)
         return status;
     measure_end(batch->device, state, row, status, error);
@@ -91,6 +92,7 @@ static enum status count_together(const struct batch *batch, struct device_state
     double share = (clock_monotonic() - start) / (double)count;
     for (size_t i = 0; i < count; ++i) {
         rows[i].seconds += share;
+        record_end_part(&rows[i].record, PART_COUNTS, rows[i].seconds);
         if (status == STATUS_OK && has_counts(&rows[i]))
             measure_end(batch->device, state, &rows[i], STATUS_OK, error);
     }

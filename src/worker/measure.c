@@ -19,8 +19,15 @@ struct run {
     const struct request *request;
     struct config config;
     struct work *work;
+    double start; /* s, CLOCK_MONOTONIC */
     bool cold;
 };
+
+/* What has been done since the last part was. */
+static void part_done(const struct run *run, enum wall_part part, struct record *record)
+{
+    record_end_part(record, part, clock_monotonic() - run->start);
+}
 
 /* Samples so far, growable; owned. */
 struct samples {
@@ -246,11 +253,13 @@ static enum status verify_prepared(const struct run *run, bool accurate, struct 
         struct error none;
         status = verify_work(run->device, run->state, run->work, &run->config, run->request->seed,
                              record, error);
+        part_done(run, i == 0 ? PART_VERIFY : PART_SEARCH_VERIFY, record);
         if (status == STATUS_OK && accurate && record->accuracy[0])
             status = error_set(error, STATUS_FAILED, "%s", record->accuracy);
         if (status != STATUS_FAILED || !run->device->reject)
             return status;
         enum status other = run->device->reject(run->state, run->work, record, &none);
+        part_done(run, PART_SEARCH_VERIFY, record);
         if (other == STATUS_DEVICE)
             *error = none;
         if (other)
@@ -279,6 +288,7 @@ static enum status accurate_tell(struct run *run, struct record *record, struct 
         return status;
     }
     run->device->release(run->state, other.work);
+    part_done(run, PART_SEARCH_VERIFY, record);
     double ratio = other.seen.search_time / record->search_time; /* NaN: one was not searched */
     if (status == STATUS_OK && isnan(ratio))
         snprintf(text, room, "; an accurate algorithm is %s", other.seen.algorithm);
@@ -302,16 +312,22 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
         status = verify_prepared(run, false, record, error);
     if (status == STATUS_OK && record->accuracy[0] && run->device->reject)
         status = accurate_tell(run, record, error);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
         status = time_work(run, record, error);
+        part_done(run, PART_TIMING, record);
+    }
     bool capped = record->sm_clock_counted < held_down * record->sm_clock_free &&
                   record->throttle_reasons != FIELD_MISSING &&
                   (record->throttle_reasons & THROTTLED_BY_POWER);
     bool sustained = measure->energy || (measure->repeat > 1 && capped);
-    if (status == STATUS_OK && sustained && run->device->energy)
+    if (status == STATUS_OK && sustained && run->device->energy) {
         status = run->device->energy(run->state, run->work, run->cold, record, error);
-    if (status == STATUS_OK)
+        part_done(run, PART_ENERGY, record);
+    }
+    if (status == STATUS_OK) {
         status = run->device->trace(run->state, run->work, run->cold, record, error);
+        part_done(run, PART_TRACE, record);
+    }
     return status;
 }
 
@@ -332,6 +348,7 @@ static void forget_figures(struct record *record, const struct config *config)
                 KEPT(workspace),
                 KEPT(refused_algorithms),
                 KEPT(start_time),
+                KEPT(wall_time_part),
                 KEPT(verify_error),
                 KEPT(verify_tolerance),
                 KEPT(verify_element_error),
@@ -378,10 +395,12 @@ static bool is_counted(const struct run *run, struct record *record)
 enum status measure_begin(const struct device_ops *device, struct device_state *state,
                           const struct request *request, struct measured *row, struct error *error)
 {
-    struct run run = {
-        .device = device, .state = state, .request = request, .config = request->config};
+    struct run run = {.device = device,
+                      .state = state,
+                      .request = request,
+                      .config = request->config,
+                      .start = clock_monotonic()};
     struct record *record = &row->record;
-    double start = clock_monotonic();
     record_init(record);
     record->start_time = clock_date();
     record_set_config(record, &run.config);
@@ -392,6 +411,7 @@ enum status measure_begin(const struct device_ops *device, struct device_state *
         status = device->prepare(state, &run.config, request->seed, &run.work, record, error);
     }
     record->offer = NULL;
+    part_done(&run, PART_PREPARE, record);
     if (status == STATUS_OK)
         status = measure_prepared(&run, record, error);
     if (status == STATUS_DEVICE) {
@@ -402,7 +422,7 @@ enum status measure_begin(const struct device_ops *device, struct device_state *
     row->work = run.work;
     row->cold = run.cold;
     row->kernels = request->measure.kernels;
-    row->seconds = clock_monotonic() - start;
+    row->seconds = clock_monotonic() - run.start;
     if (status || !is_counted(&run, record))
         measure_end(device, state, row, status, error);
     return STATUS_OK;

@@ -575,7 +575,8 @@ static enum status record_profile(struct program *program, size_t regions, struc
 
 /* Without counts, the unit is that which a library would use where the device has it: whose peak
  * exists. */
-static enum status row_measure(struct program *program, struct record *record, struct error *error)
+static enum status row_measure(struct program *program, double start, struct record *record,
+                               struct error *error)
 {
     struct process_end end = {.seconds = NAN};
     struct handback handback;
@@ -587,6 +588,7 @@ static enum status row_measure(struct program *program, struct record *record, s
         record->unit = half ? UNIT_TENSOR : UNIT_VECTOR;
     record->workspace = NAN;
     program_hash(program->command.words, program->folder, record->program_hash);
+    record_end_part(record, PART_PREPARE, clock_monotonic() - start);
     enum status status = program_run(program, &end, &handback, NULL, error);
     if (status)
         return status;
@@ -598,7 +600,10 @@ static enum status row_measure(struct program *program, struct record *record, s
         return status;
     /* A region of the whole program is one, whatever else was timed. */
     bool several = record->samples > 0 && !region_is(program, "all");
-    return record_profile(program, several ? (size_t)record->samples : 1, record, error);
+    record_end_part(record, PART_TIMING, clock_monotonic() - start);
+    status = record_profile(program, several ? (size_t)record->samples : 1, record, error);
+    record_end_part(record, PART_COUNTS, clock_monotonic() - start);
+    return status;
 }
 
 enum status program_row_measure(const struct device_ops *device, struct device_state *state,
@@ -619,7 +624,7 @@ enum status program_row_measure(const struct device_ops *device, struct device_s
     else
         residents_end(residents);
     if (status == STATUS_OK)
-        status = row_measure(&program, record, error);
+        status = row_measure(&program, start, record, error);
     program_clear(&program);
     if (job_ends(0)) /* whatever the program made of it: --resume measures the row */
         return error_set(error, STATUS_INTERRUPTED, "a signal came while the program ran");

@@ -68,6 +68,9 @@ refused "no row has batch=77" rows "$h200" --where batch=77
 expect 0 script rows golden.nc --labels --json --where "batch == 16"
 python 'import json; row = json.load(open("output"))[0]; assert row["name"].startswith("batch") and row["time_median"] == 2.5e-5, row' ||
     fail "rows --json"
+expect 0 script rows golden.nc --time
+row "^conv2d .* kernel=3 .* #0 node1" "2.000 s" "25.0 %" "75.0 %"
+row "^all 2" "4.000 s" "25.0 %" "75.0 %"
 expect 0 script --version
 says "roofsweep-post $("$ROOFSWEEP_BIN/roofsweep" --version | sed 's/roofsweep //; s/+.*//')"
 refused_option "did you mean rows?" row golden.nc

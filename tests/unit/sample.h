@@ -159,6 +159,8 @@ static void set_times(struct record *r, double time)
     struct error error;
     r->status = RECORD_MEASURED;
     r->wall_time = 2;
+    r->wall_time_part[PART_VERIFY] = 0.5;
+    r->wall_time_part[PART_TIMING] = 1.5;
     r->samples = 3;
     r->placements = 3;
     r->sample_count = 3;

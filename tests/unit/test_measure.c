@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "worker/batch.h"
 #include "worker/measure.h"
 
@@ -37,13 +38,22 @@ struct device_state {
     enum status failure;      /* of a collection with it; STATUS_OK: it is labelled */
     double crowded;           /* this value cannot be prepared beside others */
     bool lost;                /* the next collection loses the device */
+    double pause;             /* s, that each step takes at least */
 };
+
+static void pause_for(const struct device_state *state)
+{
+    double end = clock_monotonic() + state->pause;
+    while (clock_monotonic() < end)
+        continue;
+}
 
 static enum status made_up_prepare(struct device_state *state, const struct config *config,
                                    uint64_t seed, struct work **work, struct record *record,
                                    struct error *error)
 {
     (void)seed, (void)record;
+    pause_for(state);
     char text[WORKLOAD_TEXT];
     config_format(config, text);
     double value = strtod(strstr(text, " batch=") + strlen(" batch="), NULL);
@@ -61,6 +71,7 @@ static enum status made_up_time(struct device_state *state, struct work *work, b
                                 struct error *error)
 {
     (void)cold, (void)error;
+    pause_for(state);
     const double time = state->time * (1 + state->other_placement * work->number);
     if (!record)
         return STATUS_OK;
@@ -81,6 +92,7 @@ static enum status made_up_energy(struct device_state *state, struct work *work,
                                   struct record *record, struct error *error)
 {
     (void)work, (void)cold, (void)error;
+    pause_for(state);
     record->energy = 1;
     state->energy = true;
     state->time_at_last = false;
@@ -90,7 +102,8 @@ static enum status made_up_energy(struct device_state *state, struct work *work,
 static enum status made_up_trace(struct device_state *state, struct work *work, bool cold,
                                  struct record *record, struct error *error)
 {
-    (void)state, (void)work, (void)cold, (void)record, (void)error;
+    (void)work, (void)cold, (void)record, (void)error;
+    pause_for(state);
     return STATUS_OK;
 }
 
@@ -104,6 +117,7 @@ static enum status made_up_count(struct device_state *state, const struct counta
                                  size_t count, struct error *error)
 {
     bool spoilt = false;
+    pause_for(state);
     state->counted[state->collections++] = count;
     if (state->lost)
         return error_set(error, STATUS_DEVICE, "off the bus");
@@ -375,6 +389,32 @@ static void rows_are_counted_together(void **state)
     }
 }
 
+/* Each step takes 1 ms at least; two rows share their count. */
+static void wall_time_is_told_by_part(void **state)
+{
+    (void)state;
+    static const double least[PART_COUNT] = {[PART_PREPARE] = 1e-3,
+                                             [PART_TIMING] = 2e-3, /* warm-up and samples */
+                                             [PART_TRACE] = 1e-3,
+                                             [PART_COUNTS] = 0.5e-3};
+    struct device_state device = counting;
+    struct batch *batch = batch_create(&made_up);
+    device.pause = 1e-3;
+    assert_all_wait(batch, &device, 2);
+    for (int row = 0; row < 2; ++row) {
+        struct record record = taken(batch, &device);
+        double sum = 0;
+        for (int i = 0; i < PART_COUNT; ++i) {
+            assert_int_equal(isnan(record.wall_time_part[i]), least[i] == 0);
+            sum += least[i] == 0 ? 0 : record.wall_time_part[i];
+            assert_true(least[i] == 0 || record.wall_time_part[i] >= least[i]);
+        }
+        assert_true(sum <= record.wall_time * (1 + 1e-9));
+        record_clear(&record);
+    }
+    batch_destroy(batch, &device);
+}
+
 static void a_row_need_not_wait(void **state)
 {
     (void)state;
@@ -492,6 +532,7 @@ int main(void)
         cmocka_unit_test(energy_is_taken_when_asked_for),
         cmocka_unit_test(a_row_is_measured_in_placements),
         cmocka_unit_test(rows_are_counted_together),
+        cmocka_unit_test(wall_time_is_told_by_part),
         cmocka_unit_test(a_row_need_not_wait),
         cmocka_unit_test(without_room_nothing_waits),
         cmocka_unit_test(where_room_is_short_they_are_counted_first),

@@ -102,6 +102,8 @@ static const char *search_for(struct asked asked, struct record *record, int *bi
     /* Only a search times what it binds. */
     bool searched = strcmp(record->algorithm_origin, "search") == 0;
     assert_true(searched == (work.base.pace.enqueue_time > 0));
+    assert_true(searched == (record->wall_time_part[PART_SEARCH_RUN] > 0));
+    assert_true(searched == (record->wall_time_part[PART_SEARCH_BUILD] >= 0));
     if (binds)
         *binds = work.binds;
     return offered_name(&work.base, chosen);

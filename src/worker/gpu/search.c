@@ -7,6 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/stats.h"
 #include "model/choice.h"
 #include "worker/gpu/graph.h"
@@ -148,7 +149,8 @@ struct field_of_entries {
     const struct search *search;
     struct entry *entries; /* owned, room for all candidates */
     int count;
-    int bound; /* candidate */
+    int bound;  /* candidate */
+    double ran; /* s, that candidates were run to time them */
 };
 
 /* The library's own first choice. NULL: all of its order was refused. */
@@ -229,7 +231,9 @@ static enum status entry_add(struct field_of_entries *field, int candidate, doub
             same = &field->entries[i];
     if (!same) {
         search->work->pace = (struct pace){0};
+        double begin = clock_monotonic();
         TRY(brief_time(search, *best_time, &entry.time, error));
+        field->ran += clock_monotonic() - begin;
         entry.pace = search->work->pace;
         *best_time = fmin(*best_time, entry.time);
         same = &field->entries[field->count++];
@@ -284,7 +288,10 @@ static enum status round_time(struct field_of_entries *field, struct entry *entr
     int samples = 1 + (int)fmax(1.0, fmin(MOST, enough / entry->time));
     TRY(candidate_bind(field, entry->candidate, error));
     search->work->pace = entry->pace;
-    return median_time(search, samples, seconds, &entry->rounds[round], error);
+    double begin = clock_monotonic();
+    enum status status = median_time(search, samples, seconds, &entry->rounds[round], error);
+    field->ran += clock_monotonic() - begin;
+    return status;
 }
 
 static enum status final_run(struct field_of_entries *field, int finalists, struct error *error)
@@ -439,12 +446,15 @@ enum status search_run(const struct search *search, int *chosen, struct record *
     enum status status;
     if (search_recall(search, chosen, record, &status, error) || status)
         return status;
+    double begin = clock_monotonic();
     field.entries = calloc((size_t)search->count, sizeof *field.entries);
     if (!field.entries)
         return error_set(error, STATUS_FAILED, "no memory for %d candidates", search->count);
     status = entries_find(&field, error);
     if (status == STATUS_OK)
         status = winner_bind(&field, chosen, record, error);
+    record_add_part(record, PART_SEARCH_RUN, field.ran);
+    record_add_part(record, PART_SEARCH_BUILD, clock_monotonic() - begin - field.ran);
     free(field.entries);
     return status;
 }

@@ -202,6 +202,8 @@ static void record_join(const struct record *one, struct record *all)
         memcpy(all->math, one->math, sizeof all->math);
         all->unit = one->unit;
     }
+    /* Each convolution begins with the parts of those before it. */
+    memcpy(all->wall_time_part, one->wall_time_part, sizeof all->wall_time_part);
     all->workspace = (used ? all->workspace : 0.0) + one->workspace;
 }
 
