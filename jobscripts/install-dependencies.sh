@@ -4,16 +4,20 @@
 # from NVIDIA's repository or a module; without them the CPU parts are built.
 set -eu
 
-packages="gcc g++ make cmake git pkg-config dpkg-dev
+packages="gcc make cmake git pkg-config
 libopenmpi-dev openmpi-bin libnetcdf-dev netcdf-bin libjansson-dev libxxhash-dev
 libopenblas-dev libdnnl-dev libhwloc-dev python3 python3-xarray python3-netcdf4 python3-matplotlib procps"
 # Two Slurm nodes, the linters, a compiler with a fuzzer, and programs that others read our files with.
-tests="libcmocka-dev slurm-wlm munge util-linux strace nco udunits-bin ninja-build
+tests="g++ dpkg-dev libcmocka-dev slurm-wlm munge util-linux strace nco udunits-bin ninja-build
 clang libclang-rt-dev clang-format clang-tidy libomp-dev shellcheck python3-venv"
 
 # Where they are packages, the report (Plotly) and its test in a browser: 135 MB to download, 490 MB on disk. Ubuntu has
 # no package of Chromium; that test is skipped there. poppler-utils: the fonts of figures.
 optional="python3-plotly python3-h5netcdf python3-selenium chromium chromium-driver poppler-utils"
+
+# The host's compiler of CUDA.
+PATH=$PATH:/usr/local/cuda/bin
+if command -v nvcc >/dev/null; then packages="$packages g++"; fi
 
 tested=""
 case "${1:-}" in
@@ -68,7 +72,6 @@ if [ -n "$tested" ] && [ ! -x "$tools/bin/ruff" ]; then
 fi
 
 # The test of the roofs' machine code needs disassemblers where there is nvcc. tests/gpu/disassembly.sh finds them here.
-PATH=$PATH:/usr/local/cuda/bin
 if [ -n "$tested" ] && command -v nvcc >/dev/null && ! command -v cuobjdump >/dev/null && [ -x "$tools/bin/pip" ]; then
     "$tools/bin/pip" install --quiet nvidia-cuda-cuobjdump==13.5.37 nvidia-cuda-nvdisasm==13.5.37 ||
         echo "the disassemblers of CUDA could not be installed into build/tools/ from PyPI" >&2
