@@ -300,7 +300,9 @@ static bool check_step(struct device_state *state, const char *text)
     struct work *work = run_work(state, text, &config);
     struct record record;
     struct error error;
-    assert_non_null(work);
+    assert_true(work || strstr(text, "onednn"));
+    if (!work)
+        return false;
     record_init(&record);
     if (verify_work(&device_ops, state, work, &config, seed, &record, &error))
         fail_msg("%s: %s", text, error.text);
@@ -328,11 +330,12 @@ static void conv2d_steps_agree(void **state)
          "bias=yes activation=sigmoid", "activation=relu"},
         {"layout=nhwc", "layout=nchw"},
         {"implementation=im2col precision=fp32", "implementation=im2col precision=fp64",
-         "implementation=direct precision=fp32", "implementation=plain precision=fp64"},
+         "implementation=direct precision=fp32", "implementation=plain precision=fp64",
+         "implementation=onednn precision=fp32"},
     };
     int checked = 0;
     check_each(*state, steps, 0, "", check_step, &checked);
-    assert_in_range(checked, 400, 700);
+    assert_in_range(checked, 400, 850);
 }
 
 /* What was prepared is not what is asked for: one step too few, another product. */

@@ -129,6 +129,9 @@ static void auto_takes_it_where_it_can(void **state)
     } cases[] = {
         {"conv2d batch=1 channels=16 filters=16", "onednn", "im2col"},
         {"conv2d batch=1 channels=16 filters=16 precision=fp64", "im2col", "im2col"},
+        {"conv2d batch=1 channels=16 filters=16 pass=backward", "onednn", "im2col"},
+        {"conv2d batch=1 channels=16 filters=16 pass=training bias=yes activation=relu", "onednn",
+         "im2col"},
         {"matmul m=64 n=64 k=64", "onednn", "cblas"},
         {"matmul m=64 n=64 k=64 precision=fp64", "cblas", "cblas"},
         {"lstm precision=fp64", "cblas", "cblas"},

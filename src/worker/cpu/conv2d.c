@@ -19,6 +19,7 @@
  * fused forward part finishes each tile while it is in the cache. */
 #include <math.h>
 #include <omp.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/workloads/conv2d.h"
@@ -298,6 +299,12 @@ static void NAME(update)(const REAL *w, const REAL *dw, REAL *updated, int64_t c
 static void NAME(convolve)(const struct work *work, const struct convolution *c, REAL *x, REAL *w,
                            REAL *y, const REAL *b, struct trace *trace)
 {
+#ifdef ROOFSWEEP_ONEDNN
+    if (c->library) {
+        onednn_run(c->library, trace);
+        return;
+    }
+#endif
     double begin = trace_begin(trace);
     if (work->routine->by_name)
         NAME(direct)(c, x, w, y, b);
@@ -372,14 +379,16 @@ static void NAME(step)(const struct work *work, struct conv2d_parts parts, struc
 
 /* One convolution of a pass, and how im2col cuts it into tasks. */
 struct convolution {
-    struct conv2d shape;  /* `pass` is one of the first three */
-    bool fused;           /* the forward one adds the bias and applies the activation */
-    int64_t elements;     /* of one filter, and of one pixel's column */
-    int64_t pixels;       /* of one image's output */
-    int64_t leading;      /* elements of y from one row as BLAS sees it to the next */
-    int64_t tile, tiles;  /* pixels at a time; tiles of an image */
-    int64_t bands, parts; /* of an image's rows, for dx; of all tiles, for dw */
-    size_t column;        /* elements of one thread's column matrix */
+    struct conv2d shape;    /* `pass` is one of the first three */
+    bool fused;             /* the forward one adds the bias and applies the activation */
+    int64_t elements;       /* of one filter, and of one pixel's column */
+    int64_t pixels;         /* of one image's output */
+    int64_t leading;        /* elements of y from one row as BLAS sees it to the next */
+    int64_t tile, tiles;    /* pixels at a time; tiles of an image */
+    int64_t bands, parts;   /* of an image's rows, for dx; of all tiles, for dw */
+    size_t column;          /* elements of one thread's column matrix */
+    struct onednn *library; /* owned. NULL: it is not the library's */
+    size_t memory;          /* of the library, in the scratch memory, in bytes */
 };
 
 /* Names of convolutions in traces: im2col's, the definition's; by pass. */
@@ -392,9 +401,16 @@ static const char *const names[2][NAMES] = {
 };
 
 /* A pass. */
+enum { CONVOLUTIONS = 3 };
 struct step {
-    struct convolution forward, data, filter;
-    size_t dz; /* in the scratch memory, in elements; where conv2d_needs_y */
+    union {
+        struct {
+            struct convolution forward, data, filter;
+        };
+        struct convolution all[CONVOLUTIONS];
+    };
+    size_t dz;      /* in the scratch memory, in elements; where conv2d_needs_y */
+    char name[128]; /* of the library's code */
 };
 
 static bool has_layer(const struct conv2d *s)
@@ -539,6 +555,13 @@ static size_t convolution_plan(struct convolution *c, const struct work *work,
     return (size_t)threads * c->column + sums;
 }
 
+static void convolution_add_layer(struct convolution *forward, const struct conv2d *s)
+{
+    forward->shape.bias = s->bias;
+    forward->shape.activation = s->activation;
+    forward->fused = has_layer(s) && s->fusion != FUSION_SEPARATE;
+}
+
 /* The convolutions run one after the other, in the same scratch memory; dz lies after it. */
 static enum status step_plan(struct work *work, struct error *error)
 {
@@ -549,9 +572,7 @@ static enum status step_plan(struct work *work, struct error *error)
     size_t page = 4096 / work->element, scratch = 0, needed = 0;
     if (parts.forward || conv2d_needs_y(s)) {
         scratch = convolution_plan(&step->forward, work, CONV2D_FORWARD);
-        step->forward.shape.bias = s->bias;
-        step->forward.shape.activation = s->activation;
-        step->forward.fused = has_layer(s) && s->fusion != FUSION_SEPARATE;
+        convolution_add_layer(&step->forward, s);
     }
     if (parts.data)
         needed = convolution_plan(&step->data, work, CONV2D_BACKWARD_DATA);
@@ -596,15 +617,16 @@ static void step_run(struct work *work, struct trace *trace)
 }
 
 #ifdef ROOFSWEEP_ONEDNN
-/* Forward and backward-data get the weights packed before, as frameworks do that keep a model;
- * backward-filter gives the gradient back in the user's layout, within its time. */
-static struct onednn_tensor filter_tensor(const struct conv2d *s)
+/* Forward and backward-data get the weights packed before, as frameworks do that keep a model; a
+ * step that updates the weights packs them anew each time. backward-filter gives the gradient back
+ * in the user's layout, within its time. */
+static struct onednn_tensor filter_tensor(const struct conv2d *s, bool kept)
 {
     int64_t filters = s->filters / s->groups, channels = s->channels / s->groups;
     int64_t taps = s->kernel_height * s->kernel_width;
     bool nhwc = s->layout == LAYOUT_NHWC;
     return (struct onednn_tensor){
-        .place = s->pass == CONV2D_BACKWARD_FILTER ? ONEDNN_REORDERED : ONEDNN_PACKED,
+        .place = kept ? ONEDNN_PACKED : ONEDNN_REORDERED,
         .precision = s->precision,
         .axes = 5,
         .extents = {s->groups, filters, channels, s->kernel_height, s->kernel_width},
@@ -628,7 +650,8 @@ static const struct {
 /* The library adds a bias and applies a function within its convolution, on the way forward. In
  * nhwc it works on the user's tensors as they are; in nchw it copies them to blocks of channels and
  * back in every iteration, as PyTorch does. */
-static enum status onednn_plan(struct work *work, struct error *error)
+static enum status onednn_convolution_plan(struct convolution *c, struct work *work,
+                                           enum conv2d_pass pass, struct error *error)
 {
     static const enum onednn_function functions[] = {
         [ACTIVATION_NONE] = ONEDNN_IDENTITY,
@@ -637,37 +660,94 @@ static enum status onednn_plan(struct work *work, struct error *error)
         [ACTIVATION_TANH] = ONEDNN_TANH,
     };
     const struct conv2d *s = work->shape;
-    if (s->pass > CONV2D_BACKWARD_FILTER)
-        return error_set(error, STATUS_UNSUPPORTED, "no pass of several parts");
-    if (has_layer(s) && s->pass != CONV2D_FORWARD)
-        return error_set(error, STATUS_UNSUPPORTED, "no way back through an activation");
-    if (has_layer(s) && s->fusion == FUSION_SEPARATE)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "bias and activation are within the convolution, not after it");
     bool nhwc = s->layout == LAYOUT_NHWC;
     enum onednn_place place = nhwc ? ONEDNN_PLAIN : ONEDNN_REORDERED;
-    enum onednn_argument x = passes[s->pass].x, w = passes[s->pass].w, y = passes[s->pass].y;
+    bool kept = pass != CONV2D_BACKWARD_FILTER && !conv2d_parts[s->pass].update;
+    convolution_plan(c, work, pass);
+    if (pass == CONV2D_FORWARD)
+        convolution_add_layer(c, s);
     struct onednn_operation operation = {
         .kind = ONEDNN_CONVOLUTION,
-        .pass = passes[s->pass].pass,
-        .function = functions[s->activation],
+        .pass = passes[pass].pass,
+        .function = c->fused ? functions[s->activation] : ONEDNN_IDENTITY,
         .stride = {s->stride, s->stride},
         .dilation = {s->dilation, s->dilation},
         .padding = {s->pad_height, s->pad_width},
     };
-    operation.tensors[x] =
+    operation.tensors[passes[pass].x] =
         onednn_image(s->precision, place, nhwc, s->batch, s->channels, s->height, s->width);
-    operation.tensors[w] = filter_tensor(s);
-    operation.tensors[y] =
+    operation.tensors[passes[pass].w] = filter_tensor(s, kept);
+    operation.tensors[passes[pass].y] =
         onednn_image(s->precision, place, nhwc, s->batch, s->filters, s->out_height, s->out_width);
-    if (s->bias)
+    if (c->fused && s->bias)
         operation.tensors[ONEDNN_BIAS] = onednn_vector(s->precision, s->filters);
-    const struct onednn_roles roles = {.inputs = {x, w, y, ONEDNN_BIAS}, .results = {x, w, y}};
-    return onednn_plan_operation(work, &operation, &roles, error);
+    return onednn_create_for(work, &operation, NULL, &c->library, &c->memory, error);
+}
+
+/* Each convolution is the library's. What a layer has beside them it has not, apart from what it
+ * fuses: that is done by the loops that other routines have, too. */
+static enum status onednn_plan(struct work *work, struct error *error)
+{
+    struct step *step = work->plan;
+    const struct conv2d *s = work->shape;
+    const struct conv2d_parts parts = conv2d_parts[s->pass];
+    bool forward = parts.forward || conv2d_needs_y(s), backward = parts.data || parts.filter;
+    bool loops = parts.update || (has_layer(s) && (backward || s->fusion == FUSION_SEPARATE));
+    if (loops && s->precision != PRECISION_FP32)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "bias, activation and update outside of the convolution are in fp32");
+    if (forward)
+        TRY(onednn_convolution_plan(&step->forward, work, CONV2D_FORWARD, error));
+    if (parts.data)
+        TRY(onednn_convolution_plan(&step->data, work, CONV2D_BACKWARD_DATA, error));
+    if (parts.filter)
+        TRY(onednn_convolution_plan(&step->filter, work, CONV2D_BACKWARD_FILTER, error));
+    if (conv2d_needs_y(s))
+        step->dz = scratch_take(work, (size_t)conv2d_y_size(s) * work->element) / work->element;
+    for (size_t i = 0; i < CONVOLUTIONS; ++i) {
+        const char *name = step->all[i].library ? onednn_name(step->all[i].library) : "";
+        size_t used = strlen(step->name);
+        if (!strstr(step->name, name))
+            snprintf(step->name + used, sizeof step->name - used, "%s%s", used ? "; " : "", name);
+    }
+    return STATUS_OK;
+}
+
+static enum status onednn_ready(struct work *work, struct error *error)
+{
+    const struct step *step = work->plan;
+    char *scratch = work->scratch;
+    for (size_t i = 0; i < CONVOLUTIONS; ++i) {
+        const struct convolution *c = &step->all[i];
+        const enum conv2d_pass pass = c->shape.pass;
+        bool dz = pass != CONV2D_FORWARD && conv2d_needs_y(work->shape);
+        void *const *x = pass == CONV2D_BACKWARD_DATA ? work->result : work->input;
+        void *const *w = pass == CONV2D_BACKWARD_FILTER ? work->result : work->input;
+        void *const *y = pass == CONV2D_FORWARD ? work->result : work->input;
+        void *data[ONEDNN_ARGUMENTS] = {[ONEDNN_BIAS] = c->fused ? work->input[TENSOR_BIAS] : NULL};
+        data[passes[pass].x] = x[TENSOR_INPUT];
+        data[passes[pass].w] = w[TENSOR_WEIGHT];
+        data[passes[pass].y] = dz ? scratch + step->dz * work->element : y[TENSOR_OUTPUT];
+        if (c->library)
+            TRY(onednn_bind(c->library, data, scratch + c->memory, error));
+    }
+    return STATUS_OK;
+}
+
+static void onednn_release(struct work *work)
+{
+    const struct step *step = work->plan;
+    for (size_t i = 0; i < CONVOLUTIONS; ++i)
+        onednn_destroy(step->all[i].library);
+}
+
+static const char *onednn_names(const struct work *work)
+{
+    return ((const struct step *)work->plan)->name;
 }
 #endif
 
-/* What both ways without oneDNN have in common. */
+/* What all ways have in common. */
 #define STEP_ROUTINE(plan_function)                                                                \
     .plan_size = sizeof(struct step), .plan = plan_function, .before = step_before, .run = step_run
 
@@ -678,7 +758,13 @@ const struct cpu_workload conv2d_routines = {
     .routines =
         {
 #ifdef ROOFSWEEP_ONEDNN
-            {.implementation = "onednn", ONEDNN_ROUTINE(onednn_plan)},
+            {.implementation = "onednn",
+             .own_regions = true,
+             .check = onednn_check,
+             .ready = onednn_ready,
+             .release = onednn_release,
+             .name = onednn_names,
+             STEP_ROUTINE(onednn_plan)},
 #endif
             {.implementation = "im2col", .algorithm = "im2col+gemm", STEP_ROUTINE(im2col_plan)},
             {.implementation = "direct",
