@@ -85,7 +85,7 @@ def swept(table, files):
     if not set.intersection(*(set(label.split()) for label in table["label"])) and any(table["label"]):
         return None
     names = list(dict.fromkeys(name for data in files for name in parameters(data)))
-    found = varying(table, [name for name in names if name not in [*CROSSED, "axes"]])  # axes: all of a program's
+    found = varying(table, [name for name in names if name not in [*CROSSED, "axes", "command"]])  # of a program
     follow = found and len(table[found].drop_duplicates()) == table[found[0]].nunique()
     return found[0] if follow else None
 
