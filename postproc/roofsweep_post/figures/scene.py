@@ -84,8 +84,10 @@ def swept(table, files):
     rows; or None."""
     if not set.intersection(*(set(label.split()) for label in table["label"])) and any(table["label"]):
         return None
-    names = list(dict.fromkeys(name for data in files for name in parameters(data)))
-    found = varying(table, [name for name in names if name not in [*CROSSED, "axes", "command"]])  # of a program
+    names = {name: data.variables[name].attrs["long_name"] for data in files for name in parameters(data)}
+    # How a program is run is no size, as a command is none.
+    names = [name for name, meaning in names.items() if name not in CROSSED and "; program:" not in meaning]
+    found = varying(table, names)
     follow = found and len(table[found].drop_duplicates()) == table[found[0]].nunique()
     return found[0] if follow else None
 
