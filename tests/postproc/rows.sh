@@ -169,6 +169,8 @@ assert [list(row) for row in rows] == [["verify_error", "compute_roof", "start_t
 assert rows[2]["verify_error"] == 2.345678901234567e-13 and rows[2]["compute_roof"] is None, rows[2]
 assert rows[0]["verify_error"] is None and rows[3]["start_time"].startswith("2025-01-01T00:00:"), rows
 ' || fail "JSON of a table"
+expect 0 script export golden.nc --table kernels --format markdown
+says "| kernel_config |"
 expect 0 script export golden.nc --format json --table roofs
 python 'import json; assert {"dram": 1.002} in [roof["bytes_ratio"] for roof in json.load(open("output"))]' || fail "JSON of roofs"
 # Counts are whole numbers in every format and in xarray, and missing ones are missing; the output's name says which
