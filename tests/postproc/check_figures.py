@@ -367,6 +367,8 @@ def check_crowded(paper, others):
             chosen = re.search(r"(?:--labels (\S+))? ?(?:--where (.+))?$", str(refused).split("as with ")[1])
         (axes, *_) = figures.draw(data, kind, (chosen[2] or "").split(), labels=[chosen[1]] if chosen[1] else [])
         style.plt.close(axes.figure)
+    empty = {axes.get_title(): axes for axes in figures.draw(others[0], "four", width="page")}["matmul, tf32"]
+    assert not [line for line in empty.get_lines() if (line.get_gid() or "").endswith("|open")], "rows without a roof"
     (axes,) = figures.draw([paper, *others], "bars", ["pass=forward"], labels=["conv2d-filters"], width="page")
     assert f"Nothing here is from {others[0].attrs['path']}." in plain_caption(axes), plain_caption(axes)
 

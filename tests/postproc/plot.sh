@@ -168,7 +168,7 @@ ln -s golden.nc golden.pdf
 kept golden.nc "cannot write golden.pdf: it is a file that is read; --output must" plot four golden.nc -o golden.pdf
 cp node.nc four.pdf
 kept four.pdf "cannot write four.pdf: it exists and is a NetCDF file; --output must" plot four golden.nc
-refused_option "FILE stands before --where, --labels, --series: every word" plot four --labels filters golden.nc
+refused_option "FILE stands before --where, --labels, --series: they take" plot four --labels filters golden.nc
 expect 0 script plot --help
 says "complexity"
 expect 2 script plot nothing quickstart.nc

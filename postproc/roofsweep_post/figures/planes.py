@@ -42,7 +42,7 @@ def known_rows(scene, names):
         if not scene.title:
             series.marker = style.MARKERS[number % len(style.MARKERS)]
     scene.series = [series for series in scene.series if len(series.rows)]
-    if not scene.series:
+    if not scene.series and not scene.title:  # a facet may be empty
         raise Refused("no row has FLOPs, bytes at that memory level and both roofs; try --level row")
     scene.rows, scene.extent = (rows.dropna(subset=names) for rows in (scene.rows, scene.extent))
 
