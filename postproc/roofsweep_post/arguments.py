@@ -30,7 +30,7 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             typed = unknown[0].partition("=")[0]
             near = difflib.get_close_matches(typed, re.findall(r"--[a-z-]+", self.format_help()), 1)
-            self.error(f"unknown option {unknown[0]}" + f"; did you mean {near[0]}?" * bool(near))
+            self.error(f"unknown option {unknown[0]}" + "".join(f"; did you mean {name}?" for name in near))
         return found, unknown
 
     def error(self, message):
@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
             message += f"; FILE stands before {', '.join(greedy)}: they take every word after them"
         if choice := re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message):
             near = difflib.get_close_matches(choice[1], re.findall(r"[\w-]+", choice[2]), 1)
-            message += f"; did you mean {near[0]}?" * bool(near)
+            message += "".join(f"; did you mean {name}?" for name in near)
         self.exit(2, f"{self.prog}: {plain(message)}; see {self.prog} --help\n")
 
 

@@ -74,6 +74,7 @@ row "^all 2" "4.000 s" "25.0 %" "75.0 %"
 expect 0 script --version
 says "roofsweep-post $("$ROOFSWEEP_BIN/roofsweep" --version | sed 's/roofsweep //; s/+.*//')"
 refused_option "did you mean rows?" row golden.nc
+refused_option "unknown option --zzz; see" rows golden.nc --zzz
 refused_option "unknown option --advise; did you mean --advice?" rows golden.nc --advise
 refused_option "argument -n/--most: '-1' is no whole number from 1 on" rows "$h200" --most -1
 refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 0
