@@ -17,6 +17,7 @@
 #include "worker/program/injected.h"
 
 int InitializeInjection(void);
+void roofsweep_point(void);
 
 /* ---- CUDA ---- */
 
@@ -407,6 +408,48 @@ static void counts_go_from_run_to_run(void **state)
     injected_clear(&found);
 }
 
+static struct scratch second;
+
+/* The second point launches something else, and opens fewer regions. */
+static void two_points(void)
+{
+    setenv("ROOFSWEEP_POINT", "batch=1", 1);
+    traced_regions(7, false, CUPTI_PASSES);
+    if (cupti.enabled != 1 || cupti.disabled != 1 || cupti.finalized != 0)
+        _exit(1);
+    setenv("ROOFSWEEP_REPORT", second.path, 1);
+    setenv("ROOFSWEEP_REGIONS", "9", 1);
+    setenv("ROOFSWEEP_POINT", "batch=2", 1);
+    cupti.runs = 0;
+    roofsweep_point();
+    for (int i = 0; i < 9; ++i) {
+        CALL(cuProfilerStart);
+        launch("c");
+        CALL(cuProfilerStop);
+    }
+    if (cupti.enabled != 2 || cupti.disabled != 2 || cupti.pushed != 2 * CUPTI_PASSES)
+        _exit(1);
+}
+
+static void points_of_one_process_are_apart(void **state)
+{
+    struct error error;
+    struct injected first, other;
+    (void)state;
+    assert_int_equal(scratch_create(&second, &error), STATUS_OK);
+    first = run(two_points, "profile", "profiler", "7", "region");
+    assert_int_equal(injected_read(&second, &other, &error), STATUS_OK);
+    assert_true(first.last && other.last);
+    assert_non_null(strstr(first.sequence, " 2"));
+    assert_non_null(strstr(other.sequence, " 1"));
+    assert_true(first.region_count == 1 && other.region_count == 1);
+    assert_true(first.launch_count == 1 && other.launch_count == 1);
+    assert_true(other.values[QUANTITY_DRAM_READ] == CUPTI_EACH);
+    injected_clear(&first);
+    injected_clear(&other);
+    scratch_remove(&second);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 int main(void)
 {
@@ -416,6 +459,7 @@ int main(void)
         TEST(passes_are_counted_or_left_or_refused),
         TEST(each_launch_is_its_kernels),
         TEST(counts_go_from_run_to_run),
+        TEST(points_of_one_process_are_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  *   ROOFSWEEP_INJECT    time, trace, count, or profile: traces the first region and counts in those
  * that follow; without it the library does nothing ROOFSWEEP_REGION    profiler, all, or nvtx NAME
  *   ROOFSWEEP_REPORT    folder of what is handed back, see worker/program/handback.h
+ *   ROOFSWEEP_POINT     is there if the program may go on with another point: roofsweep_point
  *   ROOFSWEEP_IMAGE     count, profile: file of the counter data, which goes from run to run
  *   ROOFSWEEP_TENSORS   count, profile: the set of tensor quantities, see model/quantity.h
  *   ROOFSWEEP_REGIONS   count, profile: that the program opens
@@ -59,7 +60,8 @@ static struct injection {
     struct task task;
     FILE *notes;                 /* NULL: it cannot be made */
     struct tracer *tracer;       /* NULL: no memory */
-    struct counters *counters;   /* CUPTI may use them until the process ends */
+    CUptiResult watching;        /* what CUPTI says of it */
+    struct counters *counters;   /* CUPTI may use them until counting_stop */
     bool counting;               /* they have been started, and it is not over */
     struct counters_order order; /* of the counters, */
     CUcontext context;           /* which are those of its GPU */
@@ -175,6 +177,16 @@ static struct counters_order counting_order(void)
     return order;
 }
 
+/* Where the process measures several points, another one may count between them. */
+static void counting_stop(void)
+{
+    injection.counting = false;
+    if (!*variable("ROOFSWEEP_POINT"))
+        return;
+    counters_end(injection.counters);
+    injection.counters = NULL;
+}
+
 static void counting_try(void)
 {
     CUdevice device;
@@ -220,7 +232,7 @@ static void counting_begin(void)
         return;
     }
     refused(&refusal);
-    injection.counting = false;
+    counting_stop();
 }
 
 static bool by_launch(void)
@@ -295,7 +307,7 @@ static void counting_end(void)
     if (!well)
         refused(&refusal);
     if (!well || over)
-        injection.counting = false;
+        counting_stop();
 }
 
 /* ---- the region ---- */
@@ -508,19 +520,59 @@ static CUptiResult watch(void)
     return code == CUPTI_SUCCESS && task_is(TRACES) ? tracer_watch() : code;
 }
 
+/* A file for each process and point. */
+static void notes_open(void)
+{
+    char path[sizeof injection.task.folder + 64];
+    snprintf(path, sizeof path, "%s/%d.injected", injection.task.folder, (int)getpid());
+    injection.notes = fopen(path, "ae");
+    if (!injection.tracer)
+        note("untraced no memory");
+}
+
+static void watching_tell(void)
+{
+    const char *name = "unknown";
+    if (injection.watching == CUPTI_SUCCESS)
+        return;
+    cuptiGetResultString(injection.watching, &name);
+    note("untraced CUPTI cannot watch the program: %s", name);
+    notes_flush();
+}
+
+/* The program goes on with another point, whose variables it has set: its first region comes
+ * next. */
+__attribute__((visibility("default"))) void roofsweep_point(void);
+void roofsweep_point(void)
+{
+    if (injection.owner != getpid())
+        return;
+    inside = true;
+    pthread_mutex_lock(&injection.lock);
+    counting_stop();
+    if (injection.notes)
+        fclose(injection.notes);
+    task_read(&injection.task);
+    notes_open();
+    injection.tried = injection.counted = injection.unloaded = false;
+    injection.stage = STAGE_BEFORE;
+    injection.regions = injection.graphs = 0;
+    if (injection.watching == CUPTI_SUCCESS && task_is(TRACES))
+        injection.watching = tracer_watch();
+    watching_tell();
+    pthread_mutex_unlock(&injection.lock);
+    inside = false;
+}
+
 /* Once for each process, whoever comes first: CUDA, or NVTX. False: this process has no task. */
 static bool begin(void)
 {
     static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-    char path[sizeof injection.task.folder + 64];
     pthread_mutex_lock(&once);
     if (injection.owner == 0 && task_read(&injection.task)) {
         injection.owner = getpid();
-        snprintf(path, sizeof path, "%s/%d.injected", injection.task.folder, (int)getpid());
-        injection.notes = fopen(path, "ae");
         injection.tracer = tracer_open();
-        if (!injection.tracer)
-            note("untraced no memory");
+        notes_open();
         atexit(at_exit);
     }
     pthread_mutex_unlock(&once);
@@ -533,13 +585,8 @@ int InitializeInjection(void)
 {
     if (!begin() || (task_is(TIMES) && injection.task.region == TASK_NVTX)) /* without CUPTI */
         return 1;
-    CUptiResult code = watch();
-    const char *name = "unknown";
-    if (code != CUPTI_SUCCESS) {
-        cuptiGetResultString(code, &name);
-        note("untraced CUPTI cannot watch the program: %s", name);
-        notes_flush();
-    }
+    injection.watching = watch();
+    watching_tell();
     return 1;
 }
 

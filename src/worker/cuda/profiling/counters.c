@@ -809,3 +809,11 @@ bool counters_read(struct counters *counters, size_t count, size_t begun,
             return false;
     return true;
 }
+
+/* Callbacks and the tracer go on: no cuptiFinalize. */
+void counters_end(struct counters *counters)
+{
+    if (counters)
+        counters->attached = false;
+    counters_close(counters);
+}

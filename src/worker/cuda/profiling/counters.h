@@ -84,7 +84,8 @@ struct counters_order {
 /* Starts the pass, long before the region: a start fills L2, and takes time. With
  * COUNTERS_BY_REPLAY it starts with the region. COUNTERS_BY_LAUNCH becomes COUNTERS_BY_RANGE in
  * *order if counting takes more passes than there are regions for. NULL: the counters cannot be
- * had, and *refusal (enum counted) says why. What it has attached stays until the process ends. */
+ * had, and *refusal (enum counted) says why. What it has attached stays until counters_end, or
+ * until the process ends. */
 struct counters *counters_start(int device, CUcontext context, struct counters_order *order,
                                 struct outcome *refusal);
 /* How many passes it takes. */
@@ -103,5 +104,8 @@ bool counters_leave(struct counters *counters, const char *image, struct outcome
  * the pass started. NaN where there is none. */
 bool counters_read(struct counters *counters, size_t count, size_t begun,
                    double (*values)[QUANTITY_COUNT], struct outcome *refusal);
+
+/* Frees what counters_start made: another process may have the GPU's counters. Takes NULL. */
+void counters_end(struct counters *counters);
 
 #endif
