@@ -477,28 +477,8 @@ static int variable_compare(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The axes that are in no template of the section. Last, so that texts of one process begin alike.
- */
-static enum status point_put(const struct program_section *program, const struct template *t,
-                             char *out, size_t size, struct error *error)
-{
-    char text[PROGRAM_COMMAND + 1], axes[PROGRAM_AXES + 1] = PROGRAM_POINT "=";
-    bool used[WORKLOAD_PARAMETERS_MAX] = {false};
-    const struct template asked = {t->point, used};
-    for (size_t i = 0; i < program->line_count; ++i) {
-        const struct line *line = &program->lines[i];
-        *text = '\0';
-        if (strcmp(line->key, "command") == 0)
-            TRY(template_words(&asked, line->value, text, sizeof text, error));
-        else if (begins(line->key, VARIABLE))
-            TRY(template_fill(&asked, line->value, text, sizeof text, error));
-    }
-    char *point = axes + strlen(axes);
-    TRY(axes_put(t->point, used, point, sizeof axes - strlen(axes), error));
-    return word_put(out, size, axes, "an environment of", error);
-}
-
-/* Sorted by name: the order of lines says nothing. */
+/* Sorted by name: the order of lines says nothing. Axes that the template has not used by then are
+ * those that a shared process is told. */
 static enum status environment_put(const struct program_section *program, const struct template *t,
                                    char *out, size_t size, struct error *error)
 {
@@ -523,8 +503,11 @@ static enum status environment_put(const struct program_section *program, const 
         TRY(word_put(out, size, word, what, error));
     }
     const char *process = value_of(program, "process");
-    if (process && strcmp(process, processes[1]) == 0)
-        return point_put(program, t, out, size, error);
+    if (process && strcmp(process, processes[1]) == 0) {
+        char axes[PROGRAM_AXES + 1] = PROGRAM_POINT "=", *point = axes + strlen(axes);
+        TRY(axes_put(t->point, t->used, point, sizeof axes - strlen(axes), error));
+        return word_put(out, size, axes, what, error);
+    }
     return STATUS_OK;
 }
 
@@ -586,7 +569,8 @@ static enum status ungraphed_put(const struct program_section *program, const st
                                  struct config *config, struct error *error)
 {
     struct config point = *t->point;
-    const struct template plain = {&point, NULL};
+    bool used[WORKLOAD_PARAMETERS_MAX] = {false};
+    const struct template plain = {&point, used};
     char command[PROGRAM_COMMAND + 1] = "", environment[PROGRAM_ENVIRONMENT + 1] = "";
     char out[PROGRAM_UNGRAPHED + 1] = "";
     for (size_t i = 0; i < program->line_count; ++i)
@@ -650,7 +634,8 @@ enum status program_section_expand(const struct section *section, const char *pa
                                    struct error *error)
 {
     const struct program_section *program = section->program;
-    const struct template template = {point, NULL};
+    bool used[WORKLOAD_PARAMETERS_MAX] = {false};
+    const struct template template = {point, used};
     struct config made = config_default(&program_workload);
     enum status status = texts_put(program, &template, &made, error);
     if (status == STATUS_OK)
