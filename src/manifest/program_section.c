@@ -330,7 +330,7 @@ static const struct program_key {
     {"replay", replay_check, true, "runs", "runs or kernel",
      "what is repeated to count: regions and runs, or each kernel"},
     {"process", process_check, true, "own", "own or shared",
-     "shared: one process measures row after row, and is told what its command lacks"},
+     "shared: one process measures row after row; it gets what its command lacks"},
     {"model", model_check, true, "-", "workload",
      "workload whose model holds, of the axes with its parameters' names"},
     {"flops", formula_check, false, "-", "formula", "of one iteration, where nothing is counted"},
@@ -478,7 +478,7 @@ static int variable_compare(const void *a, const void *b)
 }
 
 /* Sorted by name: the order of lines says nothing. Axes that the template has not used by then are
- * those that a shared process is told. */
+ * those that a shared process gets. */
 static enum status environment_put(const struct program_section *program, const struct template *t,
                                    char *out, size_t size, struct error *error)
 {

@@ -116,6 +116,21 @@ static void change(int file, struct input *input)
     }
 }
 
+/* Renaming can leave a variable whose dimension netCDF itself no longer finds. */
+static bool has_dimensions(const char *path)
+{
+    int file, variables, rank, ids[NC_MAX_VAR_DIMS];
+    size_t length;
+    bool all =
+        nc_open(path, NC_NOWRITE, &file) == NC_NOERR && nc_inq_nvars(file, &variables) == NC_NOERR;
+    for (int variable = 0; all && variable < variables; ++variable) {
+        all = nc_inq_var(file, variable, NULL, NULL, &rank, ids, NULL) == NC_NOERR;
+        for (int i = 0; all && i < rank; ++i)
+            all = nc_inq_dimlen(file, ids[i], &length) == NC_NOERR;
+    }
+    return all;
+}
+
 /* HDF5 may crash over flipped bits, but over nothing that netCDF has made. */
 static void file_read(const char *path, bool flipped)
 {
@@ -151,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             for (int i = 0; i < 8 && input.at < input.end; ++i)
                 change(file, &input);
             nc_close(file);
-            _exit(0);
+            _exit(!has_dimensions(path));
         }
         int ended = 1;
         waitpid(changer, &ended, 0);

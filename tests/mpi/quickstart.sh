@@ -33,4 +33,4 @@ expect 1 env PATH="$work:$ROOFSWEEP_BIN:$root/postproc:$PATH" sh -e commands.sh
 says "3 configurations: 3 measured"
 says "limiter_evidence ="
 says "FAIL 1#2"
-[ -s four.pdf ] && [ -s map.pdf ] || fail "the tutorial has no figures"
+if ! [ -s four.pdf ] || ! [ -s map.pdf ]; then fail "the tutorial has no figures"; fi

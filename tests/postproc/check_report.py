@@ -191,9 +191,7 @@ def many(data, rows):
     for name in ("time_median", "performance", "host_time", "busy_time"):  # no two rows are alike
         found[name] = found[name] * (1 + 0.1 * noise.random(rows))
     shares = noise.random((rows, 3)) * 100
-    text = (
-        "of the time: FLOPs at their roofs {:.1f} %, bytes at the roof of dram {:.1f} %, idle {:.1f} %"
-    )
+    text = "of the time: FLOPs at their roofs {:.1f} %, bytes at the roof of dram {:.1f} %, idle {:.1f} %"
     found["limiter_evidence"] = ("config", np.array([text.format(*own) for own in shares], dtype=object))
     found["kernel_time"] = found["kernel_time"] * (1 + 0.1 * noise.random(found.sizes["kernel"]))
     return found

@@ -127,7 +127,7 @@ assert all(re.fullmatch(r"# TYPE \w+ gauge|\w+\{.*\} \S+|", line) for line in li
 wanted = [check["value"] for check in checks if check["value"] is not None]
 assert len(found) == len(wanted) and all(abs(one - other) <= 1e-5 * abs(other) for one, other in zip(found, wanted))
 ' || fail "Prometheus"
-# Health that got worse fails; what is told beside it, and drift from most devices of the model, is no failure.
+# Health that got worse fails; what is printed with it, and drift from most devices of the model, is no failure.
 expect 1 script compare fleet.nc
 row "^FAIL 1#1 gpu003" "ecc_uncorrected_ever 0, now 2"
 row "^FAIL 1#2 gpu004" "l2 read" "pcie_replays 1, now 5, driver 999.1, of most 580.0$"

@@ -306,9 +306,8 @@ void residents_destroy(struct residents *residents)
     free(residents);
 }
 
-/* Of the environment: a resident is told it with each point. The library is told once what it is
- * to do. */
-static bool is_told(const char *variable)
+/* Of the environment: a resident gets it with each point. The library gets its task once. */
+static bool comes_with_points(const char *variable)
 {
     static const char told[] = "ROOFSWEEP_", once[] = "ROOFSWEEP_INJECT=";
     return strncmp(variable, told, strlen(told)) == 0 && strncmp(variable, once, strlen(once)) != 0;
@@ -323,7 +322,7 @@ static char *key_of(const struct process *process)
     for (size_t i = 0; text && process->words[i]; ++i)
         fprintf(text, "%s\n", process->words[i]);
     for (size_t i = 0; text && process->environment[i]; ++i)
-        if (!is_told(process->environment[i]))
+        if (!comes_with_points(process->environment[i]))
             fprintf(text, "%s\n", process->environment[i]);
     if (text)
         fclose(text);
@@ -349,7 +348,7 @@ static enum status ask_or_start(struct residents *residents, const struct proces
     char line[16384] = "", *key = key_of(process);
     bool fits = key;
     for (size_t i = 0; fits && process->environment[i]; ++i)
-        if (is_told(process->environment[i]))
+        if (comes_with_points(process->environment[i]))
             fits = command_line_append(line, sizeof line - 1, process->environment[i]);
     if (!fits) {
         free(key);
