@@ -182,8 +182,9 @@ def rows_of(data):
     table["kernel_names"], table["kernel_count"] = kernel_names(data)
     for level in levels if "bytes_read" not in data else ():
         table[f"bytes_read_{level}"] = table[f"bytes_counted_{level}"] - table[f"bytes_written_{level}"]
-    if f"level_time_{levels[0]}" in table:
-        table["roof_level_time"] = at_level(table, levels, "level_time")
+    timed = f"level_time_{levels[0]}" in table  # not where no row has a level whose roof was measured
+    if timed or "flops_source" not in table:
+        table["roof_level_time"] = at_level(table, levels, "level_time") if timed else np.nan
         table = table.assign(**kernel_parts(data))
         for name, how in COMPUTED.items():
             table[name] = table[name] if name in table else how(table)
