@@ -71,16 +71,12 @@ def measure(args):
         for _ in range(iterations):
             result = step(*inputs)
 
+    cold = None
     if args.cache == "cold":
         cold = roofsweep_region.Cold(
             lambda: scratch.assign_add(tf.ones_like(scratch)), synchronize, bool(tf.config.list_physical_devices("GPU"))
         )
-    for _ in range(args.regions):
-        if args.cache == "cold":
-            cold.region(run)
-            continue
-        with roofsweep_region.region(synchronize):
-            run()
+    roofsweep_region.regions(args.regions, run, synchronize, cold)
     if roofsweep_region.counted():
         return
     exact = convolution(args)(*[tf.cast(tensor, tf.float64) for tensor in inputs])

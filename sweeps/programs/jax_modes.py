@@ -49,14 +49,10 @@ def measure(args, make, inputs, rounded=1):
             result = step(*inputs)
 
     flush()
+    cold = None
     if args.cache == "cold":
         cold = roofsweep_region.Cold(flush, synchronize, queued=jax.default_backend() == "gpu")
-    for _ in range(args.regions):
-        if args.cache == "cold":
-            cold.region(run)
-            continue
-        with roofsweep_region.region(synchronize):
-            run()
+    roofsweep_region.regions(args.regions, run, synchronize, cold)
     if roofsweep_region.counted():
         return
     norm, error = jnp.linalg.norm, 0.0

@@ -90,6 +90,16 @@ class Cold:
             _hand_back(f"region {self._seconds(step) - self.alone!r}")
 
 
+def regions(count, run, synchronize, cold=None):
+    """So many regions of `run`; with a Cold each after a flush."""
+    for _ in range(count):
+        if cold:
+            cold.region(run)
+            continue
+        with region(synchronize):
+            run()
+
+
 def counted():
     """This run is for kernels and counts: what follows the regions can be left out, as nobody reads it."""
     return "CUDA_INJECTION64_PATH" in os.environ

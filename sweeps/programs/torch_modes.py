@@ -69,15 +69,11 @@ def measure(args, step):
             for _ in range(iterations):
                 result = step()
 
+    cold = None
     if args.cache == "cold":
         scratch = torch.empty(1 << 28, dtype=torch.uint8, device=DEVICE)
         cold = roofsweep_region.Cold(scratch.zero_, synchronize, queued=DEVICE == "cuda")
-    for _ in range(args.regions):
-        if args.cache == "cold":
-            cold.region(run)
-            continue
-        with roofsweep_region.region(synchronize):
-            run()
+    roofsweep_region.regions(args.regions, run, synchronize, cold)
     return result
 
 
