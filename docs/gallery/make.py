@@ -47,7 +47,7 @@ FIGURES = [
     ),
     (
         "bars",
-        "Run time, its gaps, and the host's pace (1)",
+        "Run time, its gaps, and a caller's time (1)",
         f"bars {PAPER} --labels conv2d-filters --where precision=fp16 {ONE}",
     ),
     ("counted", "Counted against modelled", f"counted {PAPER} --labels conv2d-filters --where {ONE} --width page"),

@@ -111,6 +111,7 @@ what, status, time = data["axis_what"][:], data["status"][:], data["time_median"
 wanted = data["axis_seconds"][:].astype(float)
 assert len(what) == 13 and ((status == 0) == (what == "right")).all(), (what, status)
 assert (abs(time - wanted)[status == 0] < 0.009).all(), (time, wanted)
+assert all(text.count("measures ") <= 1 for text in data["error"][:]), data["error"][:]  # what others printed
 ' || fail "wrong rows of a shared process"
 # Seven rows end their process.
 [ "$(wc -l <starts)" = 8 ] || [ "$(wc -l <starts)" = 7 ] || fail "$(wc -l <starts) starts for 13 rows"

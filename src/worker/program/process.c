@@ -366,6 +366,7 @@ static enum status ask_or_start(struct residents *residents, const struct proces
     if (found || residents->count == RESIDENTS)
         residents_end(residents);
     *asked = &residents->list[residents->count];
+    (*asked)->end = (struct process_end){.timed_out = false}; /* nothing that another printed */
     (*asked)->running = not_started;
     (*asked)->running.tail = &(*asked)->end.tail;
     enum status status = start(process, &(*asked)->running, error);
