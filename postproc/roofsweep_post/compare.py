@@ -167,7 +167,7 @@ def time_table(files):
     found = [own.assign(spread=sample_noise(one, own)) for one, own in zip(files, found)]
     found = pandas.concat(found, ignore_index=True)
     several = found["placements"] > 1 if "placements" in found else np.zeros(len(found), bool)
-    placed = (found["time_median_high"] - found["time_median_low"]) / found["time_median"] if any(several) else np.nan
+    placed = 2 * found["noise"] if any(several) else np.nan
     held = np.zeros(len(found), bool)
     if {"throttled", "throttle_reasons"} <= set(found):
         held = (found["throttled"] == "yes") & (found["throttle_reasons"].fillna(0).astype(int) & POWER_CAP > 0)
