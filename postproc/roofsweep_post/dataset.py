@@ -130,8 +130,9 @@ def renamed(variables):
         dims = [OLD_DIMENSIONS.get(dim, dim) for dim in variable.dims]
         own = xarray.Variable(dims, variable.values, variable.attrs, variable.encoding)
         found.setdefault(OLD_NAMES.get(name, name), own)
-        if name == "sm_clock_counted" and "sm_clock" in variables:
-            found["sm_clock"] = own.fillna(variables["sm_clock"].values)
+        other = variables.get("sm_clock")
+        if name == "sm_clock_counted" and other is not None and own.shape == other.shape:
+            found["sm_clock"] = own.fillna(other.values)
     return found
 
 

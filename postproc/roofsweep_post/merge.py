@@ -195,7 +195,7 @@ class Source:
         """Values as the file has them, of the rows from `low` to before `high`."""
         try:
             return self.files.get(self.path).variables[self.old.get(name, name)][low:high]
-        except (KeyError, OSError, RuntimeError, IndexError) as error:
+        except (AttributeError, KeyError, OSError, RuntimeError, IndexError) as error:
             whole = "is it whole, and does a result file of roofsweep have this?"
             raise Refused(f"{self.path}: {name}: {error}; {whole}") from error
 

@@ -73,6 +73,19 @@ static const char *value_of(const struct program_section *program, const char *k
     return line_find(program, key, &unused);
 }
 
+/* Its number in `words`, whose case does not matter; 0 where the key is not there. A checked value.
+ */
+static int named_word(const struct program_section *program, const char *key,
+                      const char *const *words)
+{
+    const char *text = value_of(program, key);
+    struct error unused;
+    int number = 0;
+    if (text)
+        (void)words_parse(words, text, &number, &unused);
+    return number;
+}
+
 static bool is_name(const char *text)
 {
     size_t length = 0;
@@ -502,8 +515,7 @@ static enum status environment_put(const struct program_section *program, const 
         TRY(words_next(&inherit, ",", word, error));
         TRY(word_put(out, size, word, what, error));
     }
-    const char *process = value_of(program, "process");
-    if (process && strcmp(process, processes[1]) == 0) {
+    if (named_word(program, "process", processes) == 1) {
         char axes[PROGRAM_AXES + 1] = PROGRAM_POINT "=", *point = axes + strlen(axes);
         TRY(axes_put(t->point, t->used, point, sizeof axes - strlen(axes), error));
         return word_put(out, size, axes, what, error);
@@ -612,13 +624,12 @@ static enum status settings_put(const struct program_section *program, struct co
                                 struct error *error)
 {
     const char *iterations = value_of(program, "iterations"), *region = value_of(program, "region");
-    const char *model = value_of(program, "model"), *replay = value_of(program, "replay");
+    const char *model = value_of(program, "model");
     struct config modelled;
     integer_set(config, "iterations", iterations ? strtoll(iterations, NULL, 10) : 1);
     if (region)
         text_set(config, "region", region);
-    if (replay)
-        integer_set(config, "replay", words_find(program_replays, replay));
+    integer_set(config, "replay", named_word(program, "replay", program_replays));
     precision_put(config);
     if (!model)
         return STATUS_OK;

@@ -165,7 +165,8 @@ class Storm:
             time.sleep(0.05)
         if left:
             yield f"left running: {left}"
-        if left := os.listdir(self.folder / "tmp"):
+        # pmix-*: of a killed mpirun.
+        if left := [name for name in os.listdir(self.folder / "tmp") if not name.startswith("pmix-")]:
             yield f"left in TMPDIR: {left}"
 
     def clear_processes(self):

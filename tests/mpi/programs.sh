@@ -93,7 +93,7 @@ compute = fp32
 launch = no
 [program shared]
 command = python3 shared.py
-process = shared
+process = Shared
 seconds = 0.01, 0.02, 0.03, 0.04
 what = right, wrong, dies, hangs, unknown, leaves
 exclude = seconds=0.02 & what=hangs, seconds=0.03 & what!=right, seconds=0.04 & what!=right

@@ -74,7 +74,7 @@ def draw(figure, axes, scene, annotate, height):
     numbered = max(map(len, texts)) * len(texts) > (60 if scene.by else 0)
     key = "Key: " + ", ".join(f"{number}: {text}" for number, text in enumerate(texts, 1)) if numbered else ""
     times = frame.finite(scene.rows["time_median"], scene.rows["caller"])
-    wide = times.max() > RANGE * times.min()
+    wide = bool(times.max() > RANGE * times.min())
     axes.set(
         xlim=(-0.6, len(found) - 0.4),
         yscale="log" if wide else "linear",
