@@ -63,8 +63,8 @@ APART = {
     "launch gap": (np.inf, np.inf),  # each process has one of its own: 1.67 or 1.85 us on one H100
     "host to device, together": (np.inf, np.inf),  # all devices share the host's memory
     "device to host, together": (np.inf, np.inf),
-    "host to device": (0.0, WIDEST),
-    "device to host": (0.06, WIDEST),
+    "host to device": (WIDEST, WIDEST),  # they pass memory and bus that others use
+    "device to host": (WIDEST, WIDEST),
 }
 # A process has a pace of its own: launches may take it so much longer than another one.
 GAP, GAPS_DIFFER = "launch gap, alone", 0.13
@@ -72,6 +72,8 @@ POWER_CAP = 4  # a bit of throttle_reasons
 # Of the samples: slowest over fastest of a roof, 95th percentile over the median of a row; the median over all.
 NOISY = 0.05
 SAMPLES_LEAST = 10  # of a row, to know its noise
+# Of so many configurations, slow ones count from this share on. The mean of all has a threshold of its own.
+MANY, FEW, MEAN_DIFFERS = 20, 0.1, 0.025
 SUSTAINS = ", sustained"  # of a row's key
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
 
@@ -204,7 +206,22 @@ def judged_times(found, roofs_found, *how):
     cycles = judged(found.assign(value=found["cycles"], unit="cycles").dropna(subset="value"), *how)
     known = cycles.set_index(["file", "place", "key"])["deviation"].dropna()
     own = times.set_index(["file", "place", "key"]).index.map(known.to_dict())
-    return limited(times.assign(fair=np.fmax(paced, np.asarray(own, float))), how[0])
+    return of_many(times.assign(paced=np.fmax(paced, np.asarray(own, float))), how[0])
+
+
+def of_many(times, threshold):
+    """limited(), and of a device with MANY configurations: what all of them differ by is the process's, and judged by
+    their mean; and a few slow ones are chance, up to WIDEST (docs/measurements.md, One GPU beside itself)."""
+    times["fair"] = times["paced"]
+    plain = times[~times["key"].str.endswith(SUSTAINS) & times["fair"].notna()]
+    devices = [own for _, own in plain.groupby(["file", "place"]) if len(own) >= MANY]
+    for own in devices:
+        times.loc[own.index, "fair"] = own["fair"] / own["fair"].median()
+    times = limited(times, threshold)
+    for own in (times.loc[own.index] for own in devices):
+        if own["slow"].sum() < FEW * len(own):
+            times.loc[own.index[1 - own["fair"] <= WIDEST], "slow"] = False
+    return times
 
 
 def doubts(found):
@@ -367,10 +384,10 @@ def verdict_of(device, roofs_found, times, reasons, wanted, threshold, names):
         if key in wanted:
             verdict.add(names.get(key, key), f"{names.get(key, key)}: {why}")
     if len(own):
-        mean = mean_of(own["fair"])
-        why = f"times of {len(own)} configurations: geometric mean {percent(mean)}" if mean < 1 - threshold else ""
-        excess = (1 - mean) / threshold
-        verdict.add("geometric mean of speeds", why, value=mean, reference=1.0, limit=threshold, excess=excess)
+        mean = mean_of(own["paced"])
+        limit = min(MEAN_DIFFERS, threshold) if len(own) >= MANY else threshold
+        why = f"times of {len(own)} configurations: geometric mean {percent(mean)}" if mean < 1 - limit else ""
+        verdict.add("geometric mean of speeds", why, value=mean, reference=1.0, limit=limit, excess=(1 - mean) / limit)
     return verdict
 
 
