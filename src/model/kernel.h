@@ -11,6 +11,45 @@
 
 enum { KERNEL_NAME_MAX = 1024 };
 
+/* What a kernel keeps busy, and what its warps wait for. Stalls have the names that the vendor
+ * gives them. */
+enum activity {
+    /* Of the peak: device memory and L2 while the kernel runs, units of a multiprocessor while that
+     * is active. */
+    ACTIVITY_DRAM,
+    ACTIVITY_L2,
+    ACTIVITY_DATA_PIPE, /* of L1 and shared memory */
+    ACTIVITY_ISSUE,     /* slots to issue instructions */
+    ACTIVITY_FMA,
+    ACTIVITY_TENSOR,
+    ACTIVITY_UNITS,                  /* so many can be what limits a kernel */
+    ACTIVITY_WARPS = ACTIVITY_UNITS, /* places for warps */
+    ACTIVITY_MULTIPROCESSORS,        /* of all their cycles those in which they are active */
+    /* Of the time of all warps that are there. */
+    ACTIVITY_STALL_BARRIER,
+    ACTIVITY_STALL_BRANCH_RESOLVING,
+    ACTIVITY_STALL_DISPATCH_STALL,
+    ACTIVITY_STALL_DRAIN,
+    ACTIVITY_STALL_GMMA,
+    ACTIVITY_STALL_IMC_MISS,
+    ACTIVITY_STALL_LG_THROTTLE,
+    ACTIVITY_STALL_LONG_SCOREBOARD,
+    ACTIVITY_STALL_MATH_PIPE_THROTTLE,
+    ACTIVITY_STALL_MEMBAR,
+    ACTIVITY_STALL_MIO_THROTTLE,
+    ACTIVITY_STALL_MISC,
+    ACTIVITY_STALL_NO_INSTRUCTION,
+    ACTIVITY_STALL_SHORT_SCOREBOARD,
+    ACTIVITY_STALL_SLEEPING,
+    ACTIVITY_STALL_TEX_THROTTLE,
+    ACTIVITY_STALL_WAIT,
+    ACTIVITY_WAITS,                               /* from here on a warp waits for nothing */
+    ACTIVITY_STALL_NOT_SELECTED = ACTIVITY_WAITS, /* another one issued */
+    ACTIVITY_STALL_SELECTED,                      /* it issued */
+    ACTIVITY_COUNT
+};
+extern const char *const activity_name[ACTIVITY_COUNT + 1]; /* ends with NULL */
+
 /* One distinct kernel of a record: same name, grid, block and resources. On a CPU, one OpenMP
  * region. */
 struct kernel {

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-const char *const quantity_name[QUANTITY_COUNT] = {
+const char *const quantity_name[QUANTITY_ACTIVITY] = {
     [QUANTITY_VECTOR_FP64] = "vector fp64 FLOPs", [QUANTITY_VECTOR_FP32] = "vector fp32 FLOPs",
     [QUANTITY_VECTOR_FP16] = "vector fp16 FLOPs", [QUANTITY_TENSOR_FP64] = "tensor fp64 FLOPs",
     [QUANTITY_TENSOR_TF32] = "tensor tf32 FLOPs", [QUANTITY_TENSOR_FP16] = "tensor fp16 FLOPs",

@@ -1,8 +1,9 @@
 /* What hardware counters can tell of a piece of work: FLOPs by unit and precision, bytes by level
- * of memory. Pure functions; knows nothing of a device. */
+ * of memory, what a kernel keeps busy. Pure functions; knows nothing of a device. */
 #ifndef ROOFSWEEP_QUANTITY_H
 #define ROOFSWEEP_QUANTITY_H
 
+#include "model/kernel.h"
 #include "model/workload.h"
 
 #ifdef __cplusplus
@@ -33,9 +34,11 @@ enum quantity {
     QUANTITY_L2_WRITE, /* stores, reductions and atomics */
     QUANTITY_L1_READ,  /* all but global stores */
     QUANTITY_L1_WRITE, /* global stores */
-    QUANTITY_COUNT
+    /* By enum activity; a stall in cycles of warps. */
+    QUANTITY_ACTIVITY,
+    QUANTITY_COUNT = QUANTITY_ACTIVITY + ACTIVITY_COUNT
 };
-extern const char *const quantity_name[QUANTITY_COUNT];
+extern const char *const quantity_name[QUANTITY_ACTIVITY];
 
 /* What counts the FLOPs (int8: operations) of the tensor or of the vector units in this precision.
  * QUANTITY_COUNT: nothing. */
@@ -56,6 +59,8 @@ static inline unsigned quantity_tensor(enum quantity quantity) /* none for any o
 }
 enum { QUANTITY_TENSOR_SETS = 1 << (QUANTITY_TENSOR_INT8 - QUANTITY_TENSOR_FP64 + 1) };
 #define QUANTITY_ALL_TENSORS ((unsigned)QUANTITY_TENSOR_SETS - 1)
+/* In place of such a set: activities, and nothing else. They take passes of their own. */
+#define QUANTITY_ACTIVITIES ((unsigned)QUANTITY_TENSOR_SETS)
 
 #ifdef __cplusplus
 }

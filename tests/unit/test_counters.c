@@ -82,7 +82,7 @@ static const char *collect(unsigned tensors, size_t count)
     return told(&outcome, count);
 }
 
-static const char *collect_launches(size_t launches, size_t most)
+static const char *collect_launches(unsigned asked, size_t launches, size_t most)
 {
     struct outcome outcome;
     struct error error;
@@ -91,7 +91,7 @@ static const char *collect_launches(size_t launches, size_t most)
     cupti.runs = 0;
     cupti.passes = CUPTI_PASSES;
     assert_int_equal(
-        counters_collect_launches(counters, 0, &work, launches, most, values, &outcome, &error),
+        counters_collect_launches(counters, asked, &work, launches, most, values, &outcome, &error),
         STATUS_OK);
     return told(&outcome, launches);
 }
@@ -218,7 +218,7 @@ static void each_launch_has_its_counts(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof launches / sizeof *launches; ++i) {
         cupti.trouble.ranges = BEFORE + launches[i];
-        assert_string_equal(collect_launches(launches[i], LAUNCHES), "counted");
+        assert_string_equal(collect_launches(0, launches[i], LAUNCHES), "counted");
         assert_int_equal(cupti.range, CUPTI_AutoRange);
         assert_int_equal(cupti.pushed, 0);
         assert_int_equal(cupti.runs, CUPTI_PASSES);
@@ -272,7 +272,7 @@ static void what_cannot_be_counted_says_why(void **state)
         begin_anew();
         cupti.trouble = rows[i].trouble;
         const char *text =
-            rows[i].launches ? collect_launches(rows[i].launches, 0) : collect(0, MANY);
+            rows[i].launches ? collect_launches(0, rows[i].launches, 0) : collect(0, MANY);
         assert_memory_equal(text, rows[i].text, strlen(rows[i].text));
         assert_int_equal(cupti.runs, rows[i].runs);
         assert_false(counters_are_attached(counters));
@@ -313,7 +313,7 @@ static void it_stays_attached(void **state)
     assert_int_equal(cupti.enabled, 1);
     assert_int_equal(cupti.finalized, 0);
     cupti.trouble.ranges = 1;
-    assert_string_equal(collect_launches(1, 0), "counted");
+    assert_string_equal(collect_launches(0, 1, 0), "counted");
     assert_int_equal(cupti.enabled, 2);
     assert_int_equal(cupti.disabled, 1);
     assert_int_equal(cupti.finalized, 1);
@@ -333,6 +333,22 @@ static void staying_attached_may_be_in_the_way(void **state)
     for (int i = 1; i <= 4; ++i) {
         assert_string_equal(collect(0, 1), "counted");
         assert_int_equal(cupti.enabled, i); /* never twice for one */
+    }
+}
+
+/* They are another configuration, and have no part in what else is counted. */
+static void activities_are_counted_apart(void **state)
+{
+    static const unsigned asked[] = {0, QUANTITY_ACTIVITIES, QUANTITY_ACTIVITIES};
+    static const int enabled[] = {1, 2, 2};
+    (void)state;
+    cupti.trouble.ranges = 1;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; ++i) {
+        assert_string_equal(collect_launches(asked[i], 1, 0), "counted");
+        assert_int_equal(cupti.enabled, enabled[i]);
+        assert_int_equal(isnan(values[0][QUANTITY_VECTOR_FP32]), asked[i] != 0);
+        for (int j = 0; j < ACTIVITY_COUNT; ++j)
+            assert_int_equal(isnan(values[0][QUANTITY_ACTIVITY + j]), asked[i] == 0);
     }
 }
 
@@ -407,6 +423,7 @@ int main(void)
         TEST(a_work_that_fails_ends_the_collection),
         TEST(it_stays_attached),
         TEST(staying_attached_may_be_in_the_way),
+        TEST(activities_are_counted_apart),
         TEST(what_it_counts_grows),
         TEST(unloaded_code_begins_afresh),
         TEST(what_cannot_be_watched_begins_afresh),

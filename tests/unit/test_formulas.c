@@ -26,12 +26,19 @@ static const char *const refused[] = {
 };
 
 /* Repetitions of the work that counting may cost, before and with the counter of one tensor
- * precision: counted without the device's availability image, which can only lower it. */
-enum { PASSES_MOST = 3, PASSES_MOST_WITH_TENSOR = 4 };
+ * precision, and of activities: counted without the device's availability image, which can only
+ * lower it. */
+enum { PASSES_MOST = 3, PASSES_MOST_WITH_TENSOR = 4, PASSES_MOST_OF_ACTIVITIES = 8 };
 static const struct {
     const char *family;
     size_t passes, with_tensor;
 } exceptions[] = {{"GV100", 5, 5}, {"GB11x", 2, 6}, {"GR100", 2, 6}};
+
+static const char *name_of(int quantity)
+{
+    return quantity < QUANTITY_ACTIVITY ? quantity_name[quantity]
+                                        : activity_name[quantity - QUANTITY_ACTIVITY];
+}
 
 static bool is_refused(const char *chip)
 {
@@ -74,7 +81,7 @@ static void test_every_quantity_is_mapped_or_absent(void **state)
     for (const struct chip_family *family = chip_families; family->name; ++family)
         for (int quantity = 0; quantity < QUANTITY_COUNT; ++quantity)
             if (!family->formula[quantity])
-                fail_msg("%s says nothing about %s", family->name, quantity_name[quantity]);
+                fail_msg("%s says nothing about %s", family->name, name_of(quantity));
 }
 
 static void test_every_metric_exists(void **state)
@@ -91,7 +98,7 @@ static void test_every_metric_exists(void **state)
                 struct metric_set set = {.metrics = {term->metric}, .count = 1};
                 CUptiResult code = metric_set_open(&set, chips[i], NULL);
                 if (code != CUPTI_SUCCESS)
-                    fail_msg("%s: %s needs %s: CUPTI error %d", chips[i], quantity_name[quantity],
+                    fail_msg("%s: %s needs %s: CUPTI error %d", chips[i], name_of(quantity),
                              term->metric, code);
                 metric_set_close(&set);
             }
@@ -119,7 +126,13 @@ static void check_passes(const char *chip, const struct chip_family *family)
             most_with_tensor = exceptions[i].with_tensor;
         }
     for (int i = 0; i < QUANTITY_COUNT; ++i)
-        wanted[i] = i < QUANTITY_TENSOR_FP64 || i > QUANTITY_TENSOR_INT8;
+        wanted[i] = i >= QUANTITY_ACTIVITY;
+    size_t of_activities = passes_of(chip, family, wanted);
+    if (of_activities > PASSES_MOST_OF_ACTIVITIES)
+        fail_msg("%s: activities take %zu passes, %d are allowed", chip, of_activities,
+                 PASSES_MOST_OF_ACTIVITIES);
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        wanted[i] = !quantity_tensor((enum quantity)i) && i < QUANTITY_ACTIVITY;
     size_t passes = passes_of(chip, family, wanted);
     if (passes > most)
         fail_msg("%s: FLOPs and bytes take %zu passes, %zu are allowed", chip, passes, most);
@@ -178,6 +191,9 @@ static void test_formulas(void **state)
         {"GH100", QUANTITY_L2_WRITE, {{"_op_write", 2}, {"_op_atom", 1}}, 96},
         {"GH100", QUANTITY_L1_READ, {{"l1tex__t_bytes.", 100}, {"_global_op_st", 30}}, 70},
         {"TU116", QUANTITY_TENSOR_FP16, {{"src_fp16", 1}}, NAN},
+        {"GA100", QUANTITY_ACTIVITY + ACTIVITY_ISSUE, {{"issue_active", 85}}, 0.85},
+        {"GH100", QUANTITY_ACTIVITY + ACTIVITY_STALL_GMMA, {{"_gmma", 12}}, 12},
+        {"GB202", QUANTITY_ACTIVITY + ACTIVITY_STALL_GMMA, {{"_gmma", 12}}, NAN},
         {"GB202", QUANTITY_VECTOR_FP16, {{"_op_hfma_", 1}}, NAN},
         {"GH100", QUANTITY_VECTOR_FP64, {{"_op_dfma_", NAN}}, NAN},
         {"GV100", QUANTITY_VECTOR_FP16, {{"_op_hfma_", 10}, {"_op_hmul_", 1}}, 42},

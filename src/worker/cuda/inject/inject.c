@@ -243,7 +243,7 @@ static bool by_launch(void)
 /* Lines of the whole; and, where each launch was counted, of each. */
 static void values_note(double (*values)[QUANTITY_COUNT], size_t count)
 {
-    for (int quantity = 0; quantity < QUANTITY_COUNT; ++quantity) {
+    for (int quantity = 0; quantity < QUANTITY_ACTIVITY; ++quantity) {
         double sum = 0.0;
         for (size_t i = 0; i < count; ++i)
             sum += values[i][quantity];

@@ -45,8 +45,9 @@ struct counters {
     char chip[32];
     const struct chip_family *family;
     uint8_t *availability; /* owned */
-    /* By set of tensor units: the metrics of these, and of everything else. */
-    struct metric_set sets[QUANTITY_TENSOR_SETS];
+    /* By set of tensor units: the metrics of these, and of everything else but activities. The last
+     * one has the activities. */
+    struct metric_set sets[QUANTITY_ACTIVITIES + 1];
     const struct metric_set *set;         /* what the image is of */
     bool attached;                        /* CUPTI, to the process */
     CUpti_RangeProfiler_Object *profiler; /* NULL: not enabled */
@@ -295,7 +296,7 @@ static struct counters *counters_create(CUcontext context, struct outcome *refus
 /* Leaves CUPTI as it is. */
 static void counters_free(struct counters *counters)
 {
-    for (int i = 0; i < QUANTITY_TENSOR_SETS; ++i)
+    for (unsigned i = 0; i <= QUANTITY_ACTIVITIES; ++i)
         metric_set_close(&counters->sets[i]);
     image_free(&counters->image);
     free(counters->availability);
@@ -331,6 +332,8 @@ bool counters_have(const struct counters *counters, enum quantity quantity)
 static bool is_wanted(enum quantity quantity, unsigned tensors)
 {
     unsigned tensor = quantity_tensor(quantity);
+    if (quantity >= QUANTITY_ACTIVITY || tensors == QUANTITY_ACTIVITIES)
+        return quantity >= QUANTITY_ACTIVITY && tensors == QUANTITY_ACTIVITIES;
     return !tensor || tensor & tensors;
 }
 
@@ -639,7 +642,8 @@ static enum status collect_or_repeat(struct counters *counters, struct collectio
     const unsigned tensors = collection->tensors;
     if (counters->afresh)
         counters_detach(counters);
-    collection->tensors = counters->asked |= tensors;
+    if (tensors != QUANTITY_ACTIVITIES)
+        collection->tensors = counters->asked |= tensors;
     forget(collection, true, 0);
     outcome_set(outcome, COUNTED_YES, NULL);
     const bool stayed = suits(counters, collection);

@@ -46,7 +46,7 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
  * of the last `launches` launches, which are those of `run`. Those of `prepare` come before. If
  * they are more than 7 times as many and 127, the outcome is COUNTED_INCOMPLETE. `most`: launches
  * that collections which follow this one will have, so that CUPTI need not be attached anew for
- * them. */
+ * them. QUANTITY_ACTIVITIES in place of `tensors`: of each its activities, and nothing else. */
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
                                       const struct profiled_work *work, size_t launches,
                                       size_t most, double (*values)[QUANTITY_COUNT],

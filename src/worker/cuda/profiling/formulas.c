@@ -65,6 +65,37 @@ static const struct formula_term l2_write[] = {
 static const struct formula_term l1_read[] = {TERM("l1tex__t_bytes", 1), TERM(L1_STORES, -1), END};
 static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
 
+/* Of the peak, as a fraction: of the whole device while the kernel runs (elapsed), or of a
+ * multiprocessor while a warp is there (active). */
+#define BUSY(metric, while_)                                                                       \
+    (const struct formula_term[]){{metric ".avg.pct_of_peak_sustained_" while_, 0.01, 0.01}, END}
+#define STALL(of, reason)                                                                          \
+    [QUANTITY_ACTIVITY + ACTIVITY_STALL_##of] =                                                    \
+        (const struct formula_term[]){TERM("smsp__warps_issue_stalled_" reason, 1), END}
+#define NO_STALL(of) [QUANTITY_ACTIVITY + ACTIVITY_STALL_##of] = absent
+#define BUSY_DRAM    BUSY("dram__bytes", "elapsed")
+#define ACTIVITIES(dram, imc_miss, gmma)                                                           \
+    [QUANTITY_ACTIVITY + ACTIVITY_DRAM] = dram,                                                    \
+    [QUANTITY_ACTIVITY + ACTIVITY_L2] = BUSY("lts__t_sectors", "elapsed"),                         \
+    [QUANTITY_ACTIVITY + ACTIVITY_DATA_PIPE] = BUSY("l1tex__data_pipe_lsu_wavefronts", "active"),  \
+    [QUANTITY_ACTIVITY + ACTIVITY_ISSUE] = BUSY("smsp__issue_active", "active"),                   \
+    [QUANTITY_ACTIVITY + ACTIVITY_FMA] = BUSY("sm__pipe_fma_cycles_active", "active"),             \
+    [QUANTITY_ACTIVITY + ACTIVITY_TENSOR] = BUSY("sm__pipe_tensor_cycles_active", "active"),       \
+    [QUANTITY_ACTIVITY + ACTIVITY_WARPS] = BUSY("sm__warps_active", "active"),                     \
+    [QUANTITY_ACTIVITY + ACTIVITY_MULTIPROCESSORS] = BUSY("sm__cycles_active", "elapsed"),         \
+    imc_miss, gmma, STALL(BARRIER, "barrier"), STALL(BRANCH_RESOLVING, "branch_resolving"),        \
+    STALL(DISPATCH_STALL, "dispatch_stall"), STALL(DRAIN, "drain"),                                \
+    STALL(LG_THROTTLE, "lg_throttle"), STALL(LONG_SCOREBOARD, "long_scoreboard"),                  \
+    STALL(MATH_PIPE_THROTTLE, "math_pipe_throttle"), STALL(MEMBAR, "membar"),                      \
+    STALL(MIO_THROTTLE, "mio_throttle"), STALL(MISC, "misc"),                                      \
+    STALL(NO_INSTRUCTION, "no_instruction"), STALL(SHORT_SCOREBOARD, "short_scoreboard"),          \
+    STALL(SLEEPING, "sleeping"), STALL(TEX_THROTTLE, "tex_throttle"), STALL(WAIT, "wait"),         \
+    STALL(NOT_SELECTED, "not_selected"), STALL(SELECTED, "selected")
+#define IMC_MISS  STALL(IMC_MISS, "imc_miss")
+#define OLD       ACTIVITIES(BUSY_DRAM, IMC_MISS, NO_STALL(GMMA)) /* before Blackwell */
+#define HOPPER    ACTIVITIES(BUSY_DRAM, IMC_MISS, STALL(GMMA, "gmma"))
+#define BLACKWELL ACTIVITIES(BUSY_DRAM, NO_STALL(IMC_MISS), NO_STALL(GMMA))
+
 #define VECTOR(fp64, fp32, fp16)                                                                   \
     [QUANTITY_VECTOR_FP64] = fp64, [QUANTITY_VECTOR_FP32] = fp32, [QUANTITY_VECTOR_FP16] = fp16
 #define TENSORS(fp64, tf32, fp16, bf16, fp8, fp4, int8)                                            \
@@ -82,67 +113,70 @@ const struct chip_family chip_families[] = {
     {"GV100", {"GV100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
         TENSORS(absent, absent, tensor_fp16, absent, absent, absent, absent),
-        DRAM(dram_read, dram_write), CACHES}},
+        DRAM(dram_read, dram_write), CACHES, OLD}},
     {"TU10x", {"TU102", "TU104", "TU106"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
         TENSORS(absent, absent, tensor_fp16_turing, absent, absent, absent, tensor_int8),
-        DRAM(dram_read, dram_write), CACHES}},
+        DRAM(dram_read, dram_write), CACHES, OLD}},
     {"TU11x", {"TU116", "TU117"}, { /* no tensor units */
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
         TENSORS(absent, absent, absent, absent, absent, absent, absent),
-        DRAM(dram_read, dram_write), CACHES}},
+        DRAM(dram_read, dram_write), CACHES, OLD}},
     {"GA100", {"GA100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, absent, tensor_int8),
-        DRAM(dram_read, dram_write), CACHES}},
+        DRAM(dram_read, dram_write), CACHES, OLD}},
     {"GA10x", {"GA102", "GA103", "GA104", "GA106", "GA107"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, absent, tensor_int8),
-        DRAM(dram_read, dram_write), CACHES}},
+        DRAM(dram_read, dram_write), CACHES, OLD}},
     {"GA10B", {"GA10B"}, { /* shares the memory of its host */
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, absent, tensor_int8),
-        DRAM(absent, absent), CACHES}},
+        DRAM(absent, absent), CACHES,
+        ACTIVITIES(absent, IMC_MISS, NO_STALL(GMMA))}},
     {"AD10x", {"AD102", "AD103", "AD104", "AD106", "AD107"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8_any, absent, tensor_int8),
-        DRAM(dram_read, dram_write), CACHES}},
+        DRAM(dram_read, dram_write), CACHES, OLD}},
     {"GH100", {"GH100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16_any, tensor_bf16,
                 tensor_fp8_any, absent, tensor_int8),
-        DRAM(dram_read, dram_write), CACHES}},
+        DRAM(dram_read, dram_write), CACHES, HOPPER}},
     {"GB100", {"GB100", "GB102"}, {
         VECTOR(vector_fp64, vector_fp32_packed, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8_and_below, tensor_fp4, tensor_int8),
-        DRAM(dram_read, dram_write), CACHES}},
+        DRAM(dram_read, dram_write), CACHES, BLACKWELL}},
     {"GB11x", {"GB110", "GB112"}, {
         VECTOR(vector_fp64, vector_fp32_packed, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8, tensor_fp4, tensor_int8),
-        DRAM(dram_read, dram_write), CACHES}},
+        DRAM(dram_read, dram_write), CACHES, BLACKWELL}},
     {"GB10B", {"GB10B", "GB10C"}, { /* shares the memory of its host */
         VECTOR(vector_fp64, vector_fp32, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8_and_below, tensor_fp4, tensor_int8),
-        DRAM(absent, absent), CACHES}},
+        DRAM(absent, absent), CACHES,
+        ACTIVITIES(absent, NO_STALL(IMC_MISS), NO_STALL(GMMA))}},
     {"GB20x", {"GB202", "GB203", "GB205", "GB206", "GB207"}, {
         VECTOR(vector_fp64, vector_fp32, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8, tensor_fp4, tensor_int8),
-        DRAM(dram_op_read, dram_op_write), CACHES}},
+        DRAM(dram_op_read, dram_op_write), CACHES, BLACKWELL}},
     {"GB20B", {"GB20B", "GB20C"}, { /* shares the memory of its host */
         VECTOR(vector_fp64, vector_fp32, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8, tensor_fp4, tensor_int8),
-        DRAM(absent, absent), CACHES}},
+        DRAM(absent, absent), CACHES,
+        ACTIVITIES(absent, NO_STALL(IMC_MISS), NO_STALL(GMMA))}},
     {"GR100", {"GR100"}, { /* how it counts fp4 is not known here */
         VECTOR(vector_fp64, vector_fp32_packed, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8, absent, tensor_int8),
-        DRAM(dram_op_read, dram_op_write), CACHES}},
+        DRAM(dram_op_read, dram_op_write), CACHES, BLACKWELL}},
     {NULL, {NULL}, {NULL}},
 };
 /* clang-format on */
