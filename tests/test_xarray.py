@@ -14,7 +14,8 @@ except ImportError as missing:
     sys.exit(77)
 
 DIMENSIONS = {"config", "kernel", "device", "device_roof", "number_format", "memory_level", "sample"}
-LATER_DIMENSIONS = {"wall_part", "health"}  # files of earlier commits have none, nor have CPUs a health
+# Files of earlier commits have none, nor have CPUs a health. Activities are of `counters = causes` alone.
+LATER_DIMENSIONS = {"wall_part", "health", "activity"}
 ATTRIBUTES = {
     "Conventions",
     "title",

@@ -10,6 +10,8 @@ import re
 from .texts import scaled, share
 
 MOST = 3  # tries of one sentence
+# What helps against a limiter helps kernels whose cause has this word, too.
+LIKE = {"dram": "bandwidth", "l2": "bandwidth", "fma": "compute", "tensor": "compute", "latency": "latency"}
 
 
 @functools.cache
@@ -47,10 +49,10 @@ def causes(limiter):
 
 
 @functools.cache
-def tries_against(limiter):
+def tries_against(limiters):
     """[(name, keys)]"""
     found = [(name, keys) for kind, name, keys in sections() if kind == "try"]
-    return [(name, keys) for name, keys in found if limiter in parts(keys["against"], ",")]
+    return [(name, keys) for name, keys in found if limiters & set(parts(keys["against"], ","))]
 
 
 @functools.cache
@@ -137,8 +139,9 @@ def cause(row, limiter):
 def tries(values):
     """{name: keys} of the advice for a row (a dict or a line of rows()): the rules that hold, in their order, of those
     with the same first word the first."""
-    row, found = Row(values), {}
-    for name, keys in tries_against(values.get("limited_by", "")):
+    row, found, limiter = Row(values), {}, values.get("limited_by", "")
+    words = parts(values.get("cause", "").split(":")[0], ",") if limiter == "kernel" else []
+    for name, keys in tries_against(frozenset([limiter, *(LIKE[word] for word in words if word in LIKE)])):
         if name.split()[0] not in {other.split()[0] for other in found} and row.holds(keys):
             found[name] = keys
     return found

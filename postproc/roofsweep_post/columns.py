@@ -4,6 +4,7 @@ that is computed from others there, is known in one place."""
 import re
 
 import numpy as np
+import pandas
 
 from . import counts
 from .texts import scaled
@@ -23,8 +24,15 @@ def limiter(table):
     return table["limiter"] if "limiter" in table else np.full(len(table), "unknown", object)
 
 
+def limiter_cause(table):
+    """The limiter; of kernels that reach no roof with the words of their cause."""
+    words = table["cause"].str.split(":").str[0].replace("", "cause not collected")
+    return table["limited_by"].where(table["limited_by"] != "kernel", "kernel: " + words)
+
+
 def evidence(table):
-    return table["limiter_evidence"] if "limiter_evidence" in table else [""] * len(table)
+    found = table["limiter_evidence"] if "limiter_evidence" in table else pandas.Series("", table.index)
+    return found + (" (" + table["cause"] + ")").where(table["cause"] != "", "")
 
 
 def own_time(table):
@@ -112,6 +120,7 @@ def marks(table):
 MEANINGS = {
     "noise": half_width,
     "limited_by": limiter,
+    "limiter_cause": limiter_cause,
     "evidence": evidence,
     "busy": busy,
     "gap": gap,

@@ -14,7 +14,7 @@ BACK_ENDS = ["netCDF4", "h5netcdf"]
 # A file that has none of these is none of ours.
 OWN = {"config_hash", "device_roof_name"}
 # Dimensions whose places have names, in the variable of the same name, and the names that tables ask for.
-COORDINATES = {"memory_level": ["dram", "l2"], "number_format": [], "health": [], "wall_part": []}
+COORDINATES = {"memory_level": ["dram", "l2"], "number_format": [], "health": [], "wall_part": [], "activity": []}
 # Names of files before format 3, of dimensions and of variables.
 OLD_DIMENSIONS = {"precision": "number_format"}
 OLD_NAMES = {
@@ -37,7 +37,7 @@ KNOWN = {
     ("config",): {
         "text": "configuration config_hash label error workload implementation algorithm layout_chosen axes cache "
         "requested_algorithm requested_implementation precision pass layout launch replay command roof_memory_level "
-        "limiter_evidence accuracy hostname uuid count_note unit_note other_processes",
+        "limiter_evidence cause accuracy hostname uuid count_note unit_note other_processes",
         "flag": "status unit bimodal host_paced throttled flops_source bytes_source paper_bound limiter",
         "time": "start_time",
         "number": "config_device wall_time time_median time_median_low time_median_high host_time busy_time "
@@ -83,6 +83,7 @@ KNOWN = {
     ("number_format",): {"text": "number_format"},
     ("health",): {"text": "health"},
     ("wall_part",): {"text": "wall_part"},
+    ("activity",): {"text": "activity"},
 }
 SHAPES = {
     name: (dims, kind) for dims, kinds in KNOWN.items() for kind, names in kinds.items() for name in names.split()

@@ -15,7 +15,7 @@ time         of one iteration, median
 +-           half the 95 % interval of that median, over it
 of roof      performance over the lowest roof at the row's arithmetic intensity, measured on the row's device
 limiter      what limits the time, by measured shares of it; the file's limiter_evidence has the shares. A file
-             without `limiter` shows `unknown`
+             without `limiter` shows `unknown`; a kernel that reaches no roof is shown with the words of its cause
 samples      what is noteworthy about them: two modes; host-paced, the device waited for the host; throttled, the
              load held the clock down; inaccurate, the result, see the file's accuracy; a caller needs longer
              than the device: one who enqueues iterations in a loop waits for the host
@@ -30,7 +30,7 @@ nearer memory than the roof's; or the device's clock was higher than while the r
 # Of --json.
 COLUMNS = [
     *("name", "configuration", "label", "device_name", "time_median", "noise", "performance", "roof_fraction"),
-    *("limited_by", "marks"),
+    *("limited_by", "cause", "marks"),
 ]
 
 SORTS = {
@@ -97,7 +97,7 @@ def run(options):
             share(row["noise"]),
             column(row["performance"], "FLOP/s"),
             share(row["roof_fraction"]),
-            row["limited_by"],
+            row["limiter_cause"],
             row["marks"],
         ]
         for row in found.to_dict("records")

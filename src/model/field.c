@@ -36,10 +36,11 @@ size_t field_elements(const struct field *field)
 
 const char *field_element_name(const struct field *field, size_t i)
 {
-    return field->type == FIELD_LEVELS   ? memory_level_name[i]
-           : field->type == FIELD_HEALTH ? health_name[i]
-           : field->type == FIELD_PARTS  ? wall_part_name[i]
-                                         : precision_info[i].name;
+    return field->type == FIELD_LEVELS       ? memory_level_name[i]
+           : field->type == FIELD_HEALTH     ? health_name[i]
+           : field->type == FIELD_PARTS      ? wall_part_name[i]
+           : field->type == FIELD_ACTIVITIES ? activity_name[i]
+                                             : precision_info[i].name;
 }
 
 const char *word_text(const struct word *word, word_of *words)
@@ -168,6 +169,7 @@ static json_t *encode_value(const struct field *field, const void *at)
     case FIELD_PRECISIONS:
     case FIELD_HEALTH:
     case FIELD_PARTS:
+    case FIELD_ACTIVITIES:
     default:
         return encode_elements(field, at);
     }
@@ -247,6 +249,7 @@ static bool decode_value(const struct field *field, const json_t *value, void *a
     case FIELD_PRECISIONS:
     case FIELD_HEALTH:
     case FIELD_PARTS:
+    case FIELD_ACTIVITIES:
     default:
         return decode_elements(field, value, at);
     }
@@ -289,7 +292,7 @@ static enum status check_value(const struct field *field, const void *at, struct
         return check_integer(field, *(const int64_t *)at, error);
     if (field->type != FIELD_DOUBLE && field->type != FIELD_LEVELS &&
         field->type != FIELD_PRECISIONS && field->type != FIELD_HEALTH &&
-        field->type != FIELD_PARTS)
+        field->type != FIELD_PARTS && field->type != FIELD_ACTIVITIES)
         return STATUS_OK;
     for (size_t i = 0; i < field->size / sizeof(double) && status == STATUS_OK; ++i)
         status = field_check_number(field->name, ((const double *)at)[i], field->maximum, error);

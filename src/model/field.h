@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "base/status.h"
+#include "model/kernel.h"
 #include "model/outcome.h"
 #include "model/workload.h"
 
@@ -28,6 +29,7 @@ enum field_type {
     FIELD_PRECISIONS, /* double[PRECISION_COUNT], in JSON an object by precision name */
     FIELD_HEALTH,     /* double[HEALTH_COUNT], in JSON an object by health name */
     FIELD_PARTS,      /* double[PART_COUNT], in JSON an object by the part's name */
+    FIELD_ACTIVITIES, /* double[ACTIVITY_COUNT], in JSON an object by activity name */
     FIELD_FLAG,       /* int64_t, index into flags */
     FIELD_OUTCOME,    /* struct outcome, whose words are the flags; in JSON and NetCDF its text */
     FIELD_WORD,       /* struct word, in JSON and NetCDF a text */

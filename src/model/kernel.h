@@ -11,7 +11,7 @@
 
 enum { KERNEL_NAME_MAX = 1024 };
 
-/* What a kernel keeps busy, and what its warps wait for. Stalls have the names that the vendor
+/* What a kernel keeps busy, and what its threads wait for. Stalls have the names that the vendor
  * gives them. */
 enum activity {
     /* Of the peak: device memory and L2 while the kernel runs, units of a multiprocessor while that
@@ -22,10 +22,10 @@ enum activity {
     ACTIVITY_ISSUE,     /* slots to issue instructions */
     ACTIVITY_FMA,
     ACTIVITY_TENSOR,
-    ACTIVITY_UNITS,                  /* so many can be what limits a kernel */
-    ACTIVITY_WARPS = ACTIVITY_UNITS, /* places for warps */
-    ACTIVITY_MULTIPROCESSORS,        /* of all their cycles those in which they are active */
-    /* Of the time of all warps that are there. */
+    ACTIVITY_UNITS,                    /* so many can be what limits a kernel */
+    ACTIVITY_THREADS = ACTIVITY_UNITS, /* places for threads */
+    ACTIVITY_MULTIPROCESSORS,          /* of all their cycles those in which they are active */
+    /* Of the time of all threads that are there. */
     ACTIVITY_STALL_BARRIER,
     ACTIVITY_STALL_BRANCH_RESOLVING,
     ACTIVITY_STALL_DISPATCH_STALL,
@@ -43,7 +43,7 @@ enum activity {
     ACTIVITY_STALL_SLEEPING,
     ACTIVITY_STALL_TEX_THROTTLE,
     ACTIVITY_STALL_WAIT,
-    ACTIVITY_WAITS,                               /* from here on a warp waits for nothing */
+    ACTIVITY_WAITS,                               /* from here on a thread waits for nothing */
     ACTIVITY_STALL_NOT_SELECTED = ACTIVITY_WAITS, /* another one issued */
     ACTIVITY_STALL_SELECTED,                      /* it issued */
     ACTIVITY_COUNT
@@ -61,10 +61,13 @@ struct kernel {
     int64_t static_shared, dynamic_shared; /* byte, per block */
     int64_t cluster;                       /* blocks that run together; 1: there are no clusters */
     int64_t resident;                      /* blocks that the whole device holds at a time */
+    int64_t resident_limit; /* bits: what allows no more of them, kernel_limit_name */
     /* all launches of one iteration together, each counted by itself; missing unless asked for */
     double flops_counted;
     double bytes_counted[LEVEL_COUNT];
+    double activity[ACTIVITY_COUNT]; /* mean of its launches; as the two above */
 };
+extern const char *const kernel_limit_name[]; /* "threads", "registers", ..., NULL */
 
 /* By name, grid, block and resources. */
 bool kernel_same(const struct kernel *a, const struct kernel *b);

@@ -10,6 +10,7 @@ const char *const counted_word[] = {
     [COUNTED_REFUSED] = "refused",
     [COUNTED_INCOMPLETE] = "incomplete",
     [COUNTED_NOT_BY_KERNEL] = "counted, but not by kernel",
+    [COUNTED_WITHOUT_CAUSES] = "counted, but without causes",
     NULL,
 };
 

@@ -22,7 +22,8 @@ enum counted {
     COUNTED_OFF, /* nobody wanted them */
     COUNTED_REFUSED,
     COUNTED_INCOMPLETE,
-    COUNTED_NOT_BY_KERNEL /* the whole was counted, its kernels by themselves were not */
+    COUNTED_NOT_BY_KERNEL, /* the whole was counted, its kernels by themselves were not */
+    COUNTED_WITHOUT_CAUSES /* all was counted but activities of its kernels, which were asked for */
 };
 extern const char *const counted_word[]; /* ends with NULL */
 

@@ -10,8 +10,11 @@
 #include "base/text.h"
 #include "model/field.h"
 
-const char *const counters_words[] = {
-    [COUNTERS_AUTO] = "auto", [COUNTERS_REQUIRE] = "require", [COUNTERS_OFF] = "off", NULL};
+const char *const counters_words[] = {[COUNTERS_AUTO] = "auto",
+                                      [COUNTERS_REQUIRE] = "require",
+                                      [COUNTERS_OFF] = "off",
+                                      [COUNTERS_CAUSES] = "causes",
+                                      NULL};
 
 const struct measure_settings measure_default = {
     .warmup = 5,
@@ -307,7 +310,7 @@ static const struct key keys[] = {
     {"max_time", MEASURE, NUMBER, AT(measure.max_time)},
     {"repeat", MEASURE, INTEGER, AT(measure.repeat), .maximum = REPEAT_MAX},
     {"counters", DESCRIBE | MEASURE, WORD, AT(measure.counters),
-     TEXTS(counters_words, COUNTERS_OFF + 1)},
+     TEXTS(counters_words, COUNTERS_CAUSES + 1)},
     {"kernels", MEASURE, FLAG, AT(measure.kernels)},
     {"verify", MEASURE, FLAG, AT(measure.verify)},
     {"energy", MEASURE, FLAG, AT(measure.energy)},

@@ -63,7 +63,8 @@
 
 /* ---- how a configuration is measured: what a manifest says under [measure] ---- */
 
-enum counters_choice { COUNTERS_AUTO, COUNTERS_REQUIRE, COUNTERS_OFF };
+/* Causes: as auto, and what each kernel keeps busy (enum activity). */
+enum counters_choice { COUNTERS_AUTO, COUNTERS_REQUIRE, COUNTERS_OFF, COUNTERS_CAUSES };
 extern const char *const counters_words[]; /* by enum counters_choice, NULL-terminated */
 
 enum { WARMUP_MAX = 1000000, ITERATIONS_MAX = 1000000, REPEAT_MAX = 50, COUNT_TOGETHER_MAX = 1000 };

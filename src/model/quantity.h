@@ -34,7 +34,7 @@ enum quantity {
     QUANTITY_L2_WRITE, /* stores, reductions and atomics */
     QUANTITY_L1_READ,  /* all but global stores */
     QUANTITY_L1_WRITE, /* global stores */
-    /* By enum activity; a stall in cycles of warps. */
+    /* By enum activity; a stall in cycles of threads. */
     QUANTITY_ACTIVITY,
     QUANTITY_COUNT = QUANTITY_ACTIVITY + ACTIVITY_COUNT
 };

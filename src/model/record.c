@@ -214,6 +214,13 @@ const struct field kernel_fields[] = {
     K(bytes_counted, FIELD_LEVELS, "byte", "traffic of all its launches, as counted",
       .comment = "as kernel_flops_counted; the sum may differ from bytes_counted, where kernels "
                  "may overlap and find each other's data in the caches"),
+    K(resident_limit, FIELD_INTEGER, "1", "what allows no more blocks at a time",
+      .flags = kernel_limit_name, JSON_ONLY),
+    K(activity, FIELD_ACTIVITIES, "1",
+      "share of a unit's peak that was used, or of the threads' time that they stalled",
+      .comment = "by hardware counters, mean of all its launches, one kernel at a time; missing "
+                 "unless counters = causes. dram, l2 and multiprocessors: of the kernel's time; "
+                 "other units and places for threads: while a multiprocessor has a thread"),
     {0},
 };
 

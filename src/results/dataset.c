@@ -12,8 +12,8 @@
 enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536, CACHED = 2, SLOTS = 7 };
 
 static const char *const dimension_name[DIM_COUNT] = {
-    "config",       "kernel", "device", "device_roof", "number_format",
-    "memory_level", "sample", "health", "wall_part"};
+    "config",       "kernel",   "device", "device_roof", "number_format",
+    "memory_level", "activity", "sample", "health",      "wall_part"};
 
 bool dataset_failed(const struct dataset *set)
 {
@@ -133,7 +133,7 @@ static nc_type type_of(enum field_type type)
         [FIELD_TEXT] = NC_STRING,    [FIELD_INTEGER] = NC_INT64,     [FIELD_DOUBLE] = NC_DOUBLE,
         [FIELD_LEVELS] = NC_DOUBLE,  [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
         [FIELD_OUTCOME] = NC_STRING, [FIELD_WORD] = NC_STRING,       [FIELD_SAMPLES] = NC_DOUBLE,
-        [FIELD_HEALTH] = NC_DOUBLE,  [FIELD_PARTS] = NC_DOUBLE,
+        [FIELD_HEALTH] = NC_DOUBLE,  [FIELD_PARTS] = NC_DOUBLE,      [FIELD_ACTIVITIES] = NC_DOUBLE,
     };
     return types[type];
 }
@@ -142,6 +142,7 @@ static enum dimension inner_of(enum field_type type)
 {
     return type == FIELD_LEVELS       ? DIM_LEVEL
            : type == FIELD_PRECISIONS ? DIM_FORMAT
+           : type == FIELD_ACTIVITIES ? DIM_ACTIVITY
            : type == FIELD_SAMPLES    ? DIM_SAMPLE
            : type == FIELD_HEALTH     ? DIM_HEALTH
            : type == FIELD_PARTS      ? DIM_PART

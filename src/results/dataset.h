@@ -22,6 +22,7 @@ enum dimension {
     DIM_ROOF,
     DIM_FORMAT,
     DIM_LEVEL,
+    DIM_ACTIVITY,
     DIM_SAMPLE,
     DIM_HEALTH,
     DIM_PART,

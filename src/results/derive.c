@@ -48,6 +48,9 @@ const struct field derived_fields[] = {
     F(limiter, limiter_name, "what limits the time, by measured shares", .flags_known = true,
       ALWAYS),
     R(limiter_evidence, FIELD_TEXT, NULL, "the shares that limiter follows from"),
+    R(cause, FIELD_TEXT, NULL, "why the kernel that takes longest reaches no roof",
+      .comment = "from kernel_activity: names of units at least 60 % busy, else latency, with what "
+                 "its threads wait for; idle: multiprocessors had no thread"),
     {0},
 };
 
@@ -387,6 +390,7 @@ struct derived derive(const struct record *record, const struct device *device)
     double compute_time = units_derive(record, device, flops, &derived);
     roofline_derive(record, device, flops, level, &derived);
     limiter_derive(record, device, level, compute_time, &derived);
+    cause_write(record, device, derived.cause);
     return derived;
 }
 

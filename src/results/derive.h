@@ -13,6 +13,7 @@
 #include "model/device.h"
 #include "model/record.h"
 #include "model/roofline.h"
+#include "results/cause.h"
 
 /* What limits a row: its time, split by what was measured of it. The time of an iteration is what
  * the device idles between kernels (gap), what the work would need at its roofs (the longer of
@@ -58,6 +59,7 @@ struct derived {
     double level_time[LEVEL_COUNT]; /* s, the level's bytes at its roof */
     int64_t limiter;                /* enum limiter */
     char limiter_evidence[LIMITER_TEXT];
+    char cause[CAUSE_TEXT];
 };
 extern const struct field derived_fields[];
 struct derived derive(const struct record *record, const struct device *device);

@@ -43,6 +43,7 @@ static const struct field health_fields[] = {
          "called ever, and of remapped and retired memory, since the device was made"},
     {0}};
 static const struct field part_fields[] = TEXT("wall_part", "part of the wall time of a row");
+static const struct field activity_fields[] = TEXT("activity", "unit, or reason of a stall");
 static const struct field sample_fields[] = {
     {.name = "time_sample",
      .type = FIELD_SAMPLES,
@@ -70,6 +71,7 @@ enum group {
     LEVELS,
     HEALTH,
     PARTS,
+    ACTIVITIES,
     RECORDS,
     SAMPLES,
     WORKLOADS,
@@ -96,6 +98,7 @@ static const struct {
     [LEVELS] = {level_fields, "", DIM_LEVEL},
     [HEALTH] = {health_fields, "", DIM_HEALTH},
     [PARTS] = {part_fields, "", DIM_PART},
+    [ACTIVITIES] = {activity_fields, "", DIM_ACTIVITY},
     [RECORDS] = {record_fields, "", DIM_CONFIG},
     [SAMPLES] = {sample_fields, "", DIM_CONFIG},
     [WORKLOADS] = {workload_fields, "", DIM_CONFIG},
@@ -317,6 +320,8 @@ static void lengths_set(struct writer *w)
     w->set.lengths[DIM_FORMAT] = PRECISION_COUNT;
     w->set.lengths[DIM_LEVEL] = LEVEL_COUNT;
     w->set.lengths[DIM_PART] = PART_COUNT;
+    w->set.lengths[DIM_ACTIVITY] =
+        json_object_get(w->set.found, "kernel_activity") ? ACTIVITY_COUNT : 0;
 }
 
 static void define_all(struct writer *w)
@@ -345,6 +350,8 @@ static void names_put(struct writer *w)
         put_one(w, HEALTH, i, health_name[i]);
     for (size_t i = 0; i < PART_COUNT; ++i)
         put_one(w, PARTS, i, wall_part_name[i]);
+    for (size_t i = 0; i < w->set.lengths[DIM_ACTIVITY]; ++i)
+        put_one(w, ACTIVITIES, i, activity_name[i]);
 }
 
 /* Those of a device, from `row` on. */

@@ -50,14 +50,15 @@ static enum status batch_reserve(struct batch *batch, struct error *error)
 
 static struct countable counted_of(struct measured *row)
 {
-    return (struct countable){row->work, row->cold, row->kernels, &row->record};
+    return (struct countable){row->work, row->cold, row->kernels, row->causes, &row->record};
 }
 
 /* Rows that are counted by kernel have been counted as a whole before. */
 static bool has_counts(const struct measured *row)
 {
     return row->record.counters.code == COUNTED_YES ||
-           row->record.counters.code == COUNTED_NOT_BY_KERNEL;
+           row->record.counters.code == COUNTED_NOT_BY_KERNEL ||
+           row->record.counters.code == COUNTED_WITHOUT_CAUSES;
 }
 
 /* Fails with STATUS_DEVICE alone. */

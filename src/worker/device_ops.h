@@ -38,7 +38,7 @@ struct work;         /* the table's own: one configuration, allocated and ready 
 /* A row that is to be counted: it was prepared, timed and traced. */
 struct countable {
     struct work *work;
-    bool cold, kernels;
+    bool cold, kernels, causes; /* of each kernel its counts, and its activities */
     struct record *record;
 };
 
@@ -132,8 +132,8 @@ struct device_ops {
      * one, `cold` as in `time`: sets flops_*, bytes_* and counters of their records, which also say
      * why there are no counts: that is STATUS_OK. NULL: the device has no counters. `kernels`: as
      * many iterations again for the counts of each kernel of the record, as the last `trace` of
-     * that work has set them. What a row counts does not depend on the others. If it fails, the
-     * rows can be counted again. */
+     * that work has set them. `causes`: again, for their activities. What a row counts does not
+     * depend on the others. If it fails, the rows can be counted again. */
     enum status (*count_hardware)(struct device_state *state, const struct countable *rows,
                                   size_t count, struct error *error);
 

@@ -422,6 +422,7 @@ enum status measure_begin(const struct device_ops *device, struct device_state *
     row->work = run.work;
     row->cold = run.cold;
     row->kernels = request->measure.kernels;
+    row->causes = request->measure.counters == COUNTERS_CAUSES;
     row->seconds = clock_monotonic() - run.start;
     if (status || !is_counted(&run, record))
         measure_end(device, state, row, status, error);

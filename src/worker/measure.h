@@ -15,7 +15,7 @@
 struct measured {
     struct config config;
     struct work *work; /* it waits for its counts. NULL: the record is complete */
-    bool cold, kernels;
+    bool cold, kernels, causes;
     double seconds;       /* that the row has taken so far */
     struct record record; /* owned */
 };

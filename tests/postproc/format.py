@@ -137,8 +137,9 @@ def same(old, new, keys, needed):
 # What an older file has in all rows and today's where it says more than another variable.
 JOURNAL_ONLY = {"layout_chosen"}
 # What has another rule than in the older file.
-JOURNAL_ONLY |= {"limiter", "limiter_evidence", "limited_by", "evidence", "arithmetic_intensity_l1", "marks"}
-JOURNAL_ONLY |= {"level_time_dram", "level_time_l2", "level_time_l1", "roof_level_time", "bandwidth_share", "intensity"}
+JOURNAL_ONLY |= {"limiter", "limiter_evidence", "limited_by", "limiter_cause", "evidence", "arithmetic_intensity_l1"}
+JOURNAL_ONLY |= {"marks", "intensity"}
+JOURNAL_ONLY |= {"level_time_dram", "level_time_l2", "level_time_l1", "roof_level_time", "bandwidth_share"}
 JOURNAL_ONLY |= {"roof_memory_level", "bandwidth_roof", "bandwidth", "roof_fraction", "throttled", "paper_bound"}
 # What is in the journal alone, and what came later.
 JOURNAL_ONLY |= {"host_time", "caller", "device_sm_clock_free"}

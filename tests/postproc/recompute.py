@@ -279,7 +279,7 @@ def check(path):
         changed |= {"bandwidth_roof", "roof_fraction", "roof_memory_level", "paper_bound", "device_sm_clock_free"}
         print(f"{path}: not compared, as their rules have changed: {', '.join(sorted(changed))}")
         wanted = {name: values for name, values in wanted.items() if name not in changed}
-    given = {"sm_clock", "kernel_blocks", "kernel_threads"}  # of what is in the journal alone
+    given = {"sm_clock", "kernel_blocks", "kernel_threads", "cause"}  # of what is in the journal alone
     names = set(file.derived()) - set(wanted) - given if today else ()
     unknown = [name for name in names if file.data[name].size > 0]
     for name in unknown:

@@ -267,6 +267,10 @@ static struct record counted_record(void)
     r.kernels[0].flops_counted = r.flops_counted;
     r.kernels[0].bytes_counted[LEVEL_DRAM] = 2e7;
     r.kernels[0].bytes_counted[LEVEL_L2] = 5e7;
+    r.kernels[0].activity[ACTIVITY_DRAM] = 0.25;
+    r.kernels[0].activity[ACTIVITY_TENSOR] = 0.5;
+    r.kernels[0].activity[ACTIVITY_STALL_LONG_SCOREBOARD] = 0.375;
+    r.kernels[0].resident_limit = 2;
     r.kernels[1].flops_counted = 0;
     r.kernels[1].bytes_counted[LEVEL_DRAM] = 1.25e7;
     return r;

@@ -99,7 +99,10 @@ static void counts_tell(const double *counts, unsigned tensors, double values[QU
     for (int i = 0; i < QUANTITY_COUNT; ++i) {
         unsigned tensor = quantity_tensor((enum quantity)i);
         bool told = i != (int)script.absent && (!tensor || tensor & tensors);
-        values[i] = told ? counts[i] * script.counted[i] : NAN;
+        if (i >= QUANTITY_ACTIVITY || tensors == QUANTITY_ACTIVITIES)
+            values[i] = i >= QUANTITY_ACTIVITY && tensors == QUANTITY_ACTIVITIES ? 0.5 : NAN;
+        else
+            values[i] = told ? counts[i] * script.counted[i] : NAN;
     }
 }
 
@@ -167,6 +170,6 @@ enum status counters_collect_launches(struct counters *counters, unsigned tensor
         machine.counts[i] /= (double)launches;
     for (size_t i = 0; i < launches; ++i)
         counts_tell(machine.counts, tensors, values[i]);
-    outcome_tell(script.collection, outcome);
+    outcome_tell(tensors == QUANTITY_ACTIVITIES ? script.activities : script.collection, outcome);
     return STATUS_OK;
 }

@@ -79,6 +79,7 @@ void script_reset(void)
         .preflight = "counted",
         .capability = CAPABILITY,
         .collection = "counted",
+        .activities = "counted",
         .absent = QUANTITY_COUNT,
     };
     for (size_t i = 0; i < sizeof h200 / sizeof *h200; ++i)

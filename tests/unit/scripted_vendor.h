@@ -68,10 +68,10 @@ struct script {
     int lost_at;         /* that one and all after it: the context is gone */
 
     /* What the counters do. */
-    const char *preflight, *collection; /* outcomes: "counted", or why not */
-    const char *no_tensors;             /* of a preflight that asks for any; NULL: as of others */
-    enum quantity absent;               /* QUANTITY_COUNT: none */
-    double counted[QUANTITY_COUNT];     /* over what was done */
+    const char *preflight, *collection, *activities; /* outcomes: "counted", or why not */
+    const char *no_tensors;         /* of a preflight that asks for any; NULL: as of others */
+    enum quantity absent;           /* QUANTITY_COUNT: none */
+    double counted[QUANTITY_COUNT]; /* over what was done */
 
     /* What happened. */
     int allocations, frees;         /* of device memory, NULL not counted */

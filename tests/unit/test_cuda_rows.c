@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "kernels/kernels.h"
 #include "scripted_bench.h"
 #include "scripted_cuda.h"
@@ -73,7 +74,7 @@ static struct record count_one(struct work *work, bool cold, enum unit unit)
 {
     struct record record;
     struct error error;
-    const struct countable row = {work, cold, false, &record};
+    const struct countable row = {work, cold, false, false, &record};
     record_init(&record);
     record.unit = unit;
     assert_int_equal(profile_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
@@ -139,7 +140,8 @@ static void rows_make(struct rows *rows, const int order[ROWS])
             .base = {.ops = &times_ops, .precision = PRECISION_FP32}, .times = order[i]};
         record_init(&rows->records[i]);
         rows->records[i].unit = UNIT_VECTOR;
-        rows->rows[i] = (struct countable){&rows->works[i].base, i % 2, false, &rows->records[i]};
+        rows->rows[i] =
+            (struct countable){&rows->works[i].base, i % 2, false, false, &rows->records[i]};
     }
 }
 
@@ -229,6 +231,7 @@ static void a_batch_that_fails_can_be_counted_again(void **state)
 static void kernels_of_a_batch_have_their_counts(void **state)
 {
     (void)state;
+    enum { STALLS = ACTIVITY_COUNT - ACTIVITY_STALL_BARRIER };
     static const int order[ROWS] = {1, 2, 3, 4};
     struct rows rows;
     struct error error;
@@ -242,6 +245,7 @@ static void kernels_of_a_batch_have_their_counts(void **state)
         rows.works[i].base.launches = calloc((size_t)order[i], sizeof(size_t));
         rows.works[i].base.launch_count = (size_t)order[i];
         rows.rows[i].kernels = i != 1;
+        rows.rows[i].causes = i != 2;
     }
     so_many_are_counted(1);
     assert_int_equal(rows_run(&rows), STATUS_OK);
@@ -251,6 +255,18 @@ static void kernels_of_a_batch_have_their_counts(void **state)
             assert_true(isnan(rows.records[i].kernels[0].flops_counted));
         else
             assert_true(rows.records[i].kernels[0].flops_counted == order[i] * flops_of_one());
+        /* the script says 0.5 of each activity of each launch */
+        const double *activity = rows.records[i].kernels[0].activity;
+        assert_int_equal(activity[ACTIVITY_DRAM] == 0.5, i != 2);
+        assert_int_equal(fabs(activity[ACTIVITY_STALL_WAIT] * STALLS - 1) < 1e-9, i != 2);
+    }
+    script.activities = "refused: taken by another; wait for it";
+    assert_int_equal(rows_run(&rows), STATUS_OK);
+    for (int i = 0; i < ROWS; ++i) {
+        const struct outcome *counters = &rows.records[i].counters;
+        assert_int_equal(counters->code, i == 2 ? COUNTED_YES : COUNTED_WITHOUT_CAUSES);
+        assert_string_equal(counters->reason, i == 2 ? "" : "refused: taken by another");
+        assert_false(isnan(rows.records[i].flops_counted));
     }
     rows_clear(&rows);
 }
@@ -320,17 +336,19 @@ static void each_resource_limits(void **state)
     static const struct {
         int64_t threads, registers, static_shared, dynamic_shared, shared_room;
         int64_t blocks;
+        const char *limit;
     } rows[] = {
-        {256, 32, 0, 0, 0, 8},          /* 2048 threads */
-        {32, 16, 0, 0, 0, 32},          /* places for blocks */
-        {256, 168, 0, 0, 0, 1},         /* 12 warps of 5376 registers */
-        {384, 168, 0, 0, 0, 1},         /* exactly 12 */
-        {128, 168, 0, 0, 0, 3},         /* 3 times 4 of 12 */
-        {128, 32, 0, 65536, 0, 3},      /* 66560 byte each, of 233472 */
-        {128, 32, 1024, 64512, 0, 3},   /* the same */
-        {128, 32, 0, 65536, 135168, 2}, /* the driver gave less to shared memory */
-        {128, 32, 0, 231424, 0, 1},
+        {256, 16, 0, 0, 0, 8, "threads"},                /* 2048 */
+        {32, 16, 0, 0, 0, 32, "blocks"},                 /* places for blocks */
+        {256, 168, 0, 0, 0, 1, "registers"},             /* 12 warps of 5376 registers */
+        {384, 168, 0, 0, 0, 1, "registers"},             /* exactly 12 */
+        {128, 168, 0, 0, 0, 3, "registers"},             /* 3 times 4 of 12 */
+        {128, 32, 0, 65536, 0, 3, "shared_memory"},      /* 66560 byte each, of 233472 */
+        {128, 32, 1024, 64512, 0, 3, "shared_memory"},   /* the same */
+        {128, 32, 0, 65536, 135168, 2, "shared_memory"}, /* the driver gave less to it */
+        {128, 32, 0, 231424, 0, 1, "shared_memory"},
     };
+    int64_t limit;
     cudaOccDeviceProp limits = {
         .computeMajor = 9,
         .warpSize = 32,
@@ -351,10 +369,11 @@ static void each_resource_limits(void **state)
         traced.kernel.static_shared = rows[i].static_shared;
         traced.kernel.dynamic_shared = rows[i].dynamic_shared;
         traced.shared_room = rows[i].shared_room;
-        assert_int_equal(profile_blocks(&limits, &traced), rows[i].blocks);
+        assert_int_equal(profile_blocks(&limits, &traced, &limit), rows[i].blocks);
+        assert_int_equal(limit, 1 << words_find(kernel_limit_name, rows[i].limit));
     }
     limits.computeMajor = 99; /* a chip that the toolkit does not know */
-    assert_int_equal(profile_blocks(&limits, &traced), FIELD_MISSING);
+    assert_int_equal(profile_blocks(&limits, &traced, &limit), FIELD_MISSING);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, bench_set_up, bench_tear_down)

@@ -293,6 +293,54 @@ static void the_largest_part_limits(void **state)
     }
 }
 
+/* Of 22 us the kernel takes 18. 100 multiprocessors hold 2048 threads each, and 300 of its blocks
+ * of 256 threads at a time. */
+static void a_kernel_has_a_cause(void **state)
+{
+    (void)state;
+    static const struct {
+        double dram, pipe, issue, active, memory, barrier;
+        const char *cause;
+    } rows[] = {
+        {0.06, 0.94, 0.72, 1, 0.1, 0.1,
+         "data_pipe: data pipe of l1 and shared memory 94 % busy; of"},
+        {0.06, 0.94, 0.89, 0.85, 0.1, 0.1,
+         "data_pipe, issue: data pipe of l1 and shared memory 94 %"},
+        {0.06, 0.45, 0.85, 0.76, 0.1, 0.1,
+         "issue, idle: issue slots 85 % busy; multiprocessors without a thread 24 % of the time; "
+         "0.4 waves of blocks; of the kernel with 82 % of the kernels' time"},
+        {0.65, 0.1, 0.1, 1, 0.4, 0.1, "dram: device memory 65 % busy; of"},
+        {0.62, 0.1, 0.1, 1, 0.4, 0.1, "dram, latency: device memory 62 % busy; 40 %"},
+        {0.1, 0.1, 0.57, 1, 0.4, 0.1,
+         "latency, issue: 40 % of the threads' time they wait for global"},
+        {0.1, 0.1, 0.54, 1, 0.4, 0.36,
+         "latency: 40 % of the threads' time they wait for global memory (long_scoreboard); 36 % "
+         "of the threads' time they wait for other threads at a barrier (barrier); 3 blocks on a "
+         "multiprocessor at a time (registers); 0.4 waves of blocks; of"},
+        {NAN, NAN, NAN, 1, 0.4, 0.1, ""},
+    };
+    struct device device = gpu_device();
+    struct record record = counted_record();
+    double *activity = record.kernels[0].activity;
+    device.multiprocessors = 100;
+    device.multiprocessor_threads = 2048;
+    activity[ACTIVITY_TENSOR] = activity[ACTIVITY_DRAM] = NAN;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        activity[ACTIVITY_DRAM] = rows[i].dram;
+        activity[ACTIVITY_DATA_PIPE] = rows[i].pipe;
+        activity[ACTIVITY_ISSUE] = rows[i].issue;
+        activity[ACTIVITY_MULTIPROCESSORS] = rows[i].active;
+        activity[ACTIVITY_STALL_LONG_SCOREBOARD] = rows[i].memory;
+        activity[ACTIVITY_STALL_BARRIER] = rows[i].barrier;
+        activity[ACTIVITY_STALL_SELECTED] = 0.5; /* no reason to wait */
+        struct derived derived = derive(&record, &device);
+        if (strncmp(derived.cause, rows[i].cause, strlen(rows[i].cause)) != 0 ||
+            !*rows[i].cause != !*derived.cause)
+            fail_msg("'%s' is not '%s'", derived.cause, rows[i].cause);
+    }
+    record_clear(&record);
+}
+
 static void test_nothing_known(void **state)
 {
     (void)state;
@@ -354,6 +402,7 @@ int main(void)
         cmocka_unit_test(times_of_the_units_add_up),
         cmocka_unit_test(blocks_fill_the_device_or_not),
         cmocka_unit_test(the_largest_part_limits),
+        cmocka_unit_test(a_kernel_has_a_cause),
         cmocka_unit_test(test_nothing_known),
         cmocka_unit_test(each_mark_of_a_time_has_a_meaning),
     };

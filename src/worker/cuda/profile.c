@@ -204,7 +204,8 @@ static enum status iteration_run_held(void *argument, struct error *error)
 
 /* ---- kernels ---- */
 
-int64_t profile_blocks(const cudaOccDeviceProp *limits, const struct traced_kernel *traced)
+int64_t profile_blocks(const cudaOccDeviceProp *limits, const struct traced_kernel *traced,
+                       int64_t *limit)
 {
     const struct kernel *k = &traced->kernel;
     const cudaOccFuncAttributes attributes = {
@@ -217,6 +218,7 @@ int64_t profile_blocks(const cudaOccDeviceProp *limits, const struct traced_kern
     };
     const cudaOccDeviceState state = {CACHE_PREFER_NONE, SHAREDMEM_CARVEOUT_DEFAULT};
     cudaOccResult result;
+    *limit = FIELD_MISSING;
     if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, limits, &attributes, &state,
                                                 (int)(k->block_x * k->block_y * k->block_z),
                                                 (size_t)k->dynamic_shared) != CUDA_OCC_SUCCESS)
@@ -224,14 +226,17 @@ int64_t profile_blocks(const cudaOccDeviceProp *limits, const struct traced_kern
     int64_t blocks = result.activeBlocksPerMultiprocessor;
     int64_t each = (int64_t)result.allocatedSharedMemPerBlock;
     int64_t fit = each > 0 && traced->shared_room > 0 ? traced->shared_room / each : blocks;
-    return fit > 0 && fit < blocks ? fit : blocks;
+    bool less = fit > 0 && fit < blocks;
+    *limit = less ? OCC_LIMIT_SHARED_MEMORY : (int64_t)result.limitingFactors;
+    return less ? fit : blocks;
 }
 
 /* On the device. Clusters are placed as a whole: of them CUPTI tells how many there can be. */
-static int64_t resident_blocks(const struct traced_kernel *traced, const struct gpu *gpu)
+static int64_t resident_blocks(const struct traced_kernel *traced, const struct gpu *gpu,
+                               int64_t *limit)
 {
     const int64_t cluster = traced->kernel.cluster;
-    int64_t blocks = profile_blocks(&gpu->limits, traced);
+    int64_t blocks = profile_blocks(&gpu->limits, traced, limit);
     if (cluster > 1)
         return traced->clusters_most > 0 ? cluster * traced->clusters_most : FIELD_MISSING;
     return blocks > 0 ? blocks * gpu->multiprocessors : FIELD_MISSING;
@@ -255,7 +260,9 @@ static enum status record_kernels(const struct trace *trace, const struct gpu *g
         return error_set(error, STATUS_FAILED, "no memory for %zu kernels", trace->kernel_count);
     for (size_t i = 0; i < trace->kernel_count; ++i) {
         kernels[i] = trace->kernels[i].kernel;
-        kernels[i].resident = resident_blocks(&trace->kernels[i], gpu);
+        kernels[i].resident = resident_blocks(&trace->kernels[i], gpu, &kernels[i].resident_limit);
+        for (int j = 0; j < ACTIVITY_COUNT; ++j)
+            kernels[i].activity[j] = NAN;
     }
     enum status status = record_set_kernels(record, kernels, trace->kernel_count, error);
     if (status == STATUS_OK)
@@ -431,11 +438,36 @@ static bool kernels_sum(double (*values)[QUANTITY_COUNT], const struct countable
            fabs(sum - record->flops_counted) <= tolerance * record->flops_counted;
 }
 
-/* The i-th value is of the i-th launch of the trace: both are of the same iteration of the same
- * plan. `most`: the most launches of a row that is counted with this one. */
-static enum status kernels_count(struct profiler *profiler, const struct profiled_work *work,
-                                 const struct countable *row, size_t most, struct error *error)
+/* Of each kernel the mean of its launches; of the stalls their shares of all, which are the time of
+ * the warps. */
+static void activities_mean(double (*values)[QUANTITY_COUNT], const struct countable *row)
 {
+    struct record *record = row->record;
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        struct kernel *kernel = &record->kernels[i];
+        double stalls = 0;
+        for (int j = 0; j < ACTIVITY_COUNT; ++j) {
+            double sum = 0;
+            for (size_t k = 0; k < row->work->launch_count; ++k)
+                sum += row->work->launches[k] == i ? values[k][QUANTITY_ACTIVITY + j] : 0;
+            kernel->activity[j] = sum / (double)kernel->count;
+            if (j >= ACTIVITY_STALL_BARRIER && !isnan(sum)) /* a chip has no counter of some */
+                stalls += kernel->activity[j];
+        }
+        for (int j = ACTIVITY_STALL_BARRIER; j < ACTIVITY_COUNT; ++j)
+            kernel->activity[j] = stalls > 0 ? kernel->activity[j] / stalls : NAN;
+    }
+}
+
+/* The i-th value is of the i-th launch of the trace: both are of the same iteration of the same
+ * plan. `most`: the most launches of a row that is counted with this one. `failure` says what is
+ * counted: COUNTED_NOT_BY_KERNEL FLOPs and bytes, COUNTED_WITHOUT_CAUSES activities. */
+static enum status kernels_count(struct profiler *profiler, const struct profiled_work *work,
+                                 const struct countable *row, size_t most, enum counted failure,
+                                 struct error *error)
+{
+    const bool causes = failure == COUNTED_WITHOUT_CAUSES;
+
     struct outcome outcome = {.code = OUTCOME_MISSING};
     char problem[OUTCOME_TEXT] = "no trace";
     const size_t launches = row->work->launch_count;
@@ -444,24 +476,27 @@ static enum status kernels_count(struct profiler *profiler, const struct profile
     if (!values)
         return error_set(error, STATUS_FAILED, "no memory for the counts of %zu kernels", launches);
     if (launches > 0) {
-        status = profiler_count_launches(profiler, row_tensors(row), work, launches, most, values,
-                                         &outcome, error);
+        status = profiler_count_launches(profiler, causes ? QUANTITY_ACTIVITIES : row_tensors(row),
+                                         work, launches, most, values, &outcome, error);
         outcome_format(&outcome, counted_word, problem);
     }
-    if (status == STATUS_OK && outcome.code == COUNTED_YES && !kernels_sum(values, row)) {
+    if (status == STATUS_OK && outcome.code == COUNTED_YES && causes) {
+        activities_mean(values, row);
+    } else if (status == STATUS_OK && outcome.code == COUNTED_YES && !kernels_sum(values, row)) {
         outcome.code = COUNTED_INCOMPLETE;
         snprintf(problem, sizeof problem, "their FLOPs are not those of the whole");
     }
     if (status == STATUS_OK && outcome.code != COUNTED_YES) {
-        kernels_set_counts(row->record, NAN);
-        outcome_set(&row->record->counters, COUNTED_NOT_BY_KERNEL, "%.*s",
-                    (int)strcspn(problem, ";"), problem);
+        if (!causes)
+            kernels_set_counts(row->record, NAN);
+        outcome_set(&row->record->counters, failure, "%.*s", (int)strcspn(problem, ";"), problem);
     }
     free(values);
     return status;
 }
 
-/* All rows as a whole; then, with one new setting of CUPTI, the kernels of each. */
+/* All rows as a whole; then, with one new setting of CUPTI, the kernels of each; then, with one
+ * more, their activities. */
 static enum status collection_count(struct profiler *profiler, struct collection *collection,
                                     struct error *error)
 {
@@ -471,7 +506,7 @@ static enum status collection_count(struct profiler *profiler, struct collection
     for (size_t i = 0; i < collection->count; ++i) {
         const struct countable *row = &collection->rows[i];
         tensors |= row_tensors(row);
-        if (row->kernels && row->work->launch_count > most)
+        if ((row->kernels || row->causes) && row->work->launch_count > most)
             most = row->work->launch_count;
     }
     TRY(profiler_count(profiler, tensors, collection->works, collection->count, collection->values,
@@ -480,9 +515,13 @@ static enum status collection_count(struct profiler *profiler, struct collection
         outcome_set_brief(&collection->rows[i].record->counters, &outcome);
         row_record(collection->values[i], &collection->rows[i]);
     }
-    for (size_t i = 0; i < collection->count && outcome.code == COUNTED_YES; ++i)
-        if (collection->rows[i].kernels)
-            TRY(kernels_count(profiler, &collection->works[i], &collection->rows[i], most, error));
+    for (int causes = 0; causes < 2 && outcome.code == COUNTED_YES; ++causes)
+        for (size_t i = 0; i < collection->count; ++i) {
+            const struct countable *row = &collection->rows[i];
+            if (causes ? row->causes && row->record->counters.code == COUNTED_YES : row->kernels)
+                TRY(kernels_count(profiler, &collection->works[i], row, most,
+                                  causes ? COUNTED_WITHOUT_CAUSES : COUNTED_NOT_BY_KERNEL, error));
+        }
     return STATUS_OK;
 }
 

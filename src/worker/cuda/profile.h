@@ -27,8 +27,10 @@ void profile_release(struct work *work);
 /* How many blocks of a kernel a multiprocessor holds at a time: the least by its threads,
  * registers, shared memory and places for blocks, by the vendor's own formula. The formula supposes
  * all of the shared memory that the driver could give; what it gave before the launch may be less
- * (shared_room). FIELD_MISSING where the toolkit does not know the chip. */
-int64_t profile_blocks(const cudaOccDeviceProp *limits, const struct traced_kernel *traced);
+ * (shared_room). FIELD_MISSING where the toolkit does not know the chip. *limit: which of these
+ * allow no more, kernel_limit_name. */
+int64_t profile_blocks(const cudaOccDeviceProp *limits, const struct traced_kernel *traced,
+                       int64_t *limit);
 
 /* As device_ops.count_hardware: all rows in one collection. Those that profile_trace has traced. */
 enum status profile_count(struct profiler *profiler, struct gpu *gpu, const struct countable *rows,

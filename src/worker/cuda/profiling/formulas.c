@@ -81,7 +81,7 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
     [QUANTITY_ACTIVITY + ACTIVITY_ISSUE] = BUSY("smsp__issue_active", "active"),                   \
     [QUANTITY_ACTIVITY + ACTIVITY_FMA] = BUSY("sm__pipe_fma_cycles_active", "active"),             \
     [QUANTITY_ACTIVITY + ACTIVITY_TENSOR] = BUSY("sm__pipe_tensor_cycles_active", "active"),       \
-    [QUANTITY_ACTIVITY + ACTIVITY_WARPS] = BUSY("sm__warps_active", "active"),                     \
+    [QUANTITY_ACTIVITY + ACTIVITY_THREADS] = BUSY("sm__warps_active", "active"),                   \
     [QUANTITY_ACTIVITY + ACTIVITY_MULTIPROCESSORS] = BUSY("sm__cycles_active", "elapsed"),         \
     imc_miss, gmma, STALL(BARRIER, "barrier"), STALL(BRANCH_RESOLVING, "branch_resolving"),        \
     STALL(DISPATCH_STALL, "dispatch_stall"), STALL(DRAIN, "drain"),                                \
