@@ -36,11 +36,11 @@ size_t field_elements(const struct field *field)
 
 const char *field_element_name(const struct field *field, size_t i)
 {
-    return field->type == FIELD_LEVELS       ? memory_level_name[i]
-           : field->type == FIELD_HEALTH     ? health_name[i]
-           : field->type == FIELD_PARTS      ? wall_part_name[i]
-           : field->type == FIELD_ACTIVITIES ? activity_name[i]
-                                             : precision_info[i].name;
+    static const char *const *const names[] = {[FIELD_LEVELS] = memory_level_name,
+                                               [FIELD_HEALTH] = health_name,
+                                               [FIELD_PARTS] = wall_part_name,
+                                               [FIELD_ACTIVITIES] = activity_name};
+    return field->type == FIELD_PRECISIONS ? precision_info[i].name : names[field->type][i];
 }
 
 const char *word_text(const struct word *word, word_of *words)
@@ -165,12 +165,7 @@ static json_t *encode_value(const struct field *field, const void *at)
         return isfinite(*(const double *)at) ? json_real(*(const double *)at) : NULL;
     case FIELD_OUTCOME:
         return encode_outcome(field, at);
-    case FIELD_LEVELS:
-    case FIELD_PRECISIONS:
-    case FIELD_HEALTH:
-    case FIELD_PARTS:
-    case FIELD_ACTIVITIES:
-    default:
+    default: /* several numbers */
         return encode_elements(field, at);
     }
 }
@@ -245,12 +240,7 @@ static bool decode_value(const struct field *field, const json_t *value, void *a
         return json_is_number(value);
     case FIELD_OUTCOME:
         return json_is_string(value) && outcome_parse(json_string_value(value), field->flags, at);
-    case FIELD_LEVELS:
-    case FIELD_PRECISIONS:
-    case FIELD_HEALTH:
-    case FIELD_PARTS:
-    case FIELD_ACTIVITIES:
-    default:
+    default: /* several numbers */
         return decode_elements(field, value, at);
     }
 }
@@ -290,9 +280,7 @@ static enum status check_value(const struct field *field, const void *at, struct
     enum status status = STATUS_OK;
     if (field->type == FIELD_INTEGER)
         return check_integer(field, *(const int64_t *)at, error);
-    if (field->type != FIELD_DOUBLE && field->type != FIELD_LEVELS &&
-        field->type != FIELD_PRECISIONS && field->type != FIELD_HEALTH &&
-        field->type != FIELD_PARTS && field->type != FIELD_ACTIVITIES)
+    if (field->type < FIELD_DOUBLE || field->type > FIELD_ACTIVITIES)
         return STATUS_OK;
     for (size_t i = 0; i < field->size / sizeof(double) && status == STATUS_OK; ++i)
         status = field_check_number(field->name, ((const double *)at)[i], field->maximum, error);

@@ -22,8 +22,9 @@
 #define FIELD_MISSING OUTCOME_MISSING
 
 enum field_type {
-    FIELD_TEXT,       /* char[size], NUL-terminated */
-    FIELD_INTEGER,    /* int64_t */
+    FIELD_TEXT,    /* char[size], NUL-terminated */
+    FIELD_INTEGER, /* int64_t */
+    /* From here to FIELD_ACTIVITIES quantities, which fields_check checks. */
     FIELD_DOUBLE,     /* double */
     FIELD_LEVELS,     /* double[LEVEL_COUNT], in JSON an object by memory level name */
     FIELD_PRECISIONS, /* double[PRECISION_COUNT], in JSON an object by precision name */

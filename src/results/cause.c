@@ -58,14 +58,12 @@ static void append(char *text, size_t size, const char *separator, const char *f
 #define WORD(cause, word) append((cause)->words, sizeof(cause)->words, ", ", "%s", word)
 #define WHY(cause, ...)   append((cause)->why, sizeof(cause)->why, "; ", __VA_ARGS__)
 
-/* The place of the largest value below `limit` among those from `first` on; `end`: there is none.
- */
-static int next_largest(const double *values, int first, int end, double limit)
+/* fmax passes over a NaN. */
+static double largest(const double *activity, int first, int end)
 {
-    int found = end;
+    double found = NAN;
     for (int i = first; i < end; ++i)
-        if (values[i] < limit && (found == end || values[i] > values[found]))
-            found = i;
+        found = fmax(found, activity[i]);
     return found;
 }
 
@@ -100,41 +98,30 @@ static void occupancy_say(const struct kernel *kernel, const struct device *devi
 static void latency_say(const struct kernel *kernel, const struct device *device,
                         struct cause *cause)
 {
-    const int first = ACTIVITY_STALL_BARRIER;
     const double *activity = kernel->activity;
-    int longest = next_largest(activity, first, ACTIVITY_WAITS, HUGE_VAL);
+    double longest = largest(activity, ACTIVITY_STALL_BARRIER, ACTIVITY_WAITS);
     WORD(cause, "latency");
-    for (int i = longest; i < ACTIVITY_WAITS && activity[i] >= activity[longest] - near &&
-                          (i == longest || activity[i] >= 2 * near);
-         i = next_largest(activity, first, ACTIVITY_WAITS, activity[i]))
-        WHY(cause, "%.0f %% of the threads' time they wait for %s (%s)", 100 * activity[i],
-            wait_text[i], activity_name[i] + strlen("stall_"));
+    for (int i = ACTIVITY_STALL_BARRIER; i < ACTIVITY_WAITS; ++i)
+        if (activity[i] >= fmin(longest, fmax(longest - near, 2 * near)))
+            WHY(cause, "%.0f %% of the threads' time they wait for %s (%s)", 100 * activity[i],
+                wait_text[i], activity_name[i] + strlen("stall_"));
     occupancy_say(kernel, device, cause);
-}
-
-static void waves_say(const struct kernel *kernel, struct cause *cause)
-{
-    const double many = 5; /* the last one is then a small part */
-    double waves =
-        (double)(kernel->grid_x * kernel->grid_y * kernel->grid_z) / (double)kernel->resident;
-    if (kernel->resident != FIELD_MISSING && kernel->grid_x != FIELD_MISSING && waves < many)
-        WHY(cause, "%.1f waves of blocks", waves);
 }
 
 void cause_write(const struct record *record, const struct device *device, char text[CAUSE_TEXT])
 {
     const double most_active = 0.85, all = 0.995;
+    const double many = 5; /* waves: the last one is then a small part */
     const struct kernel *kernel = NULL;
     struct cause cause = {"", ""};
-    double time = 0, most = NAN;
+    double time = 0;
     *text = '\0';
     for (size_t i = 0; i < record->kernel_count; ++i) {
         time += record->kernels[i].time;
         if (!kernel || record->kernels[i].time > kernel->time)
             kernel = &record->kernels[i];
     }
-    for (int i = 0; kernel && i < ACTIVITY_UNITS; ++i)
-        most = fmax(most, kernel->activity[i]); /* which passes over a NaN */
+    double most = kernel ? largest(kernel->activity, 0, ACTIVITY_UNITS) : NAN;
     if (isnan(most))
         return;
     bool idle = kernel->activity[ACTIVITY_MULTIPROCESSORS] < most_active;
@@ -148,8 +135,11 @@ void cause_write(const struct record *record, const struct device *device, char 
         WHY(&cause, "multiprocessors without a thread %.0f %% of the time",
             100 * (1 - kernel->activity[ACTIVITY_MULTIPROCESSORS]));
     }
-    if (idle || most < busy + near)
-        waves_say(kernel, &cause);
+    double waves =
+        (double)(kernel->grid_x * kernel->grid_y * kernel->grid_z) / (double)kernel->resident;
+    if ((idle || most < busy + near) && kernel->resident != FIELD_MISSING &&
+        kernel->grid_x != FIELD_MISSING && waves < many)
+        WHY(&cause, "%.1f waves of blocks", waves);
     if (kernel->time < all * time)
         WHY(&cause, "of the kernel with %.0f %% of the kernels' time", 100 * kernel->time / time);
     snprintf(text, CAUSE_TEXT, "%s: %s", cause.words, cause.why);

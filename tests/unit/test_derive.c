@@ -314,8 +314,8 @@ static void a_kernel_has_a_cause(void **state)
         {0.1, 0.1, 0.57, 1, 0.4, 0.1,
          "latency, issue: 40 % of the threads' time they wait for global"},
         {0.1, 0.1, 0.54, 1, 0.4, 0.36,
-         "latency: 40 % of the threads' time they wait for global memory (long_scoreboard); 36 % "
-         "of the threads' time they wait for other threads at a barrier (barrier); 3 blocks on a "
+         "latency: 36 % of the threads' time they wait for other threads at a barrier (barrier); "
+         "40 % of the threads' time they wait for global memory (long_scoreboard); 3 blocks on a "
          "multiprocessor at a time (registers); 0.4 waves of blocks; of"},
         {NAN, NAN, NAN, 1, 0.4, 0.1, ""},
     };
