@@ -1,4 +1,4 @@
-"""Activities of kernels (counters = causes) beside Nsight Compute's, in one run, and what they cost.
+"""Activities of kernels (counters = causes) beside Nsight Compute's, in one run, and what counters cost in both.
 
 Of each row the kernel that takes longest is profiled by both, with the algorithm that the worker chose, after a flush
 of the caches. Prints a table: each activity in per cent, by the worker and by ncu. Exit status 1 if in a row of one
@@ -53,17 +53,19 @@ def choice_of(record):
 
 
 def measured(worker, counters, known):
-    """The record of each row, and the seconds of one. All are counted together, as in a sweep."""
-    begin = time.monotonic()
+    """The record of each row. All are counted together, as in a sweep."""
+    begin, replies = time.monotonic(), []
     for row, record in zip(ROWS, known):
         asked = {"configuration": f"{row} cache=cold", "counters": counters, "count_later": True}
-        reply = worker.ask(op="measure", **asked, **choice_of(record))
-        assert reply["reply"] == "timed", reply
-    records = [worker.ask(op="count")["record"] for _ in ROWS]
+        replies.append(worker.ask(op="measure", **asked, **choice_of(record)))
+    replies = [worker.ask(op="count") if reply["reply"] == "timed" else reply for reply in replies]
     seconds = (time.monotonic() - begin) / len(ROWS)
-    assert all(record["counters"] == "counted" for record in records), [record["counters"] for record in records]
+    for reply in replies:
+        wanted = ("measured", "off" if counters == "off" else "counted")
+        assert reply["reply"] == "record", reply
+        assert (reply["record"]["status"], reply["record"].get("counters")) == wanted, reply
     print(f"{seconds:.3f} s a row with counters = {counters}", flush=True)
-    return records
+    return [reply["record"] for reply in replies]
 
 
 def number(text):
@@ -102,7 +104,8 @@ def main():
         print("ncu is not installed: nothing to compare with")
         return 77
     worker, compared, different = AskedWorker(sys.argv[1]), 0, 0
-    known = measured(worker, "auto", [{}] * len(ROWS))
+    known = measured(worker, "auto", [{}] * len(ROWS))  # searches, and does what a process does once
+    measured(worker, "off", known)
     measured(worker, "auto", known)
     records = measured(worker, "causes", known)
     worker.close()
@@ -110,7 +113,9 @@ def main():
         kernel = max(record["kernels"], key=lambda one: one["time"])
         judged = record["launches"] == 1
         print(f"{row}: {kernel['name'][:60]}{'' if judged else ', not judged: one of several kernels'}", flush=True)
+        begin = time.monotonic()
         theirs = by_ncu(ncu, sys.argv[1], record, kernel)
+        print(f"    {time.monotonic() - begin:.1f} s of ncu")
         compared += judged and theirs is not None
         for name, value in kernel["activity"].items() if theirs else ():
             own, other = 100 * value, theirs[name]
