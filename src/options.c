@@ -435,10 +435,10 @@ static json_t *workload_encode(const struct workload *workload)
 static void list_json(const char *name, FILE *stream)
 {
     json_t *all = json_array(), *settings = json_object();
-    const char *keys[SETTINGS_MAX + 1] = {NULL};
-    settings_keys(keys);
+    const char *keys[SETTINGS_MAX + 1] = {NULL}, *groups[SETTINGS_MAX];
+    settings_keys(keys, groups);
     for (size_t i = 0; keys[i]; ++i) {
-        const char *group = settings_group_of(keys[i]);
+        const char *group = groups[i];
         if (!json_object_get(settings, group))
             json_object_set_new(settings, group, json_array());
         json_array_append_new(json_object_get(settings, group), json_string(keys[i]));

@@ -165,8 +165,8 @@ static void hint_labels(const struct manifest *manifest, bool groups, const char
 /* The key that a key of no section here may be a typo of: NULL: none is near. */
 static const char *nearest_key(const struct manifest *manifest, const char *key)
 {
-    const char *keys[SETTINGS_MAX + 1] = {NULL}, *near;
-    settings_keys(keys);
+    const char *keys[SETTINGS_MAX + 1] = {NULL}, *groups[SETTINGS_MAX], *near;
+    settings_keys(keys, groups);
     near = words_nearest(keys, key);
     for (size_t i = 0; !near && i < manifest->section_count; ++i) {
         const struct workload *workload = manifest->sections[i].workload;

@@ -142,6 +142,7 @@ static const struct setting table[] = {
      .words = &precision_info[0].name, .stride = sizeof *precision_info, .all = "auto"},
     {PEAKS, "launch", FLAG, AT(peaks.launch)},
     {PEAKS, "transfer", FLAG, AT(peaks.transfer)},
+    {PEAKS, "energy", FLAG, AT(peaks.energy)},
     {PEAKS, "condition", SET, AT(peaks.condition), .maximum = 2, .words = roof_condition_name,
      .stride = sizeof(char *), .all = "both"},
     {PEAKS, "reuse", TEXT, AT(reuse)},
@@ -190,7 +191,7 @@ enum status settings_take(struct settings *settings, int group, const struct ini
     return ini_line_unknown(line, keys, settings_group_of(line->key), error);
 }
 
-/* Keys are unique over the groups. */
+/* Of a key of two groups, the first one's. */
 static int setting_find(const char *key)
 {
     for (int i = 0; i < SETTINGS; ++i)
@@ -205,10 +206,12 @@ const char *settings_group_of(const char *key)
     return found < 0 ? NULL : settings_groups[table[found].group];
 }
 
-void settings_keys(const char *keys[SETTINGS_MAX])
+void settings_keys(const char *keys[SETTINGS_MAX], const char *groups[SETTINGS_MAX])
 {
-    for (int i = 0; i < SETTINGS; ++i)
+    for (int i = 0; i < SETTINGS; ++i) {
         keys[i] = table[i].key;
+        groups[i] = settings_groups[table[i].group];
+    }
 }
 
 int settings_line(const struct settings *settings, const char *key)

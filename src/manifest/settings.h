@@ -25,10 +25,10 @@ const char *settings_cache(const struct settings *settings);
 /* Sets one key; `group` is an index into settings_groups. */
 enum status settings_take(struct settings *settings, int group, const struct ini_line *line,
                           struct error *error);
-/* Name of the group that a key is of; NULL: of none. */
+/* Name of the first group that a key is of; NULL: of none. */
 const char *settings_group_of(const char *key);
-/* All keys, of all groups. */
-void settings_keys(const char *keys[SETTINGS_MAX]);
+/* All keys, with the names of their groups. */
+void settings_keys(const char *keys[SETTINGS_MAX], const char *groups[SETTINGS_MAX]);
 /* Line of a key, 0 if the manifest does not have it. */
 int settings_line(const struct settings *settings, const char *key);
 /* After the last line: what goes together. "PATH:LINE: " is in front of the error. */

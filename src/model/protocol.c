@@ -299,6 +299,7 @@ static const struct key keys[] = {
     {"start", ROOF, NUMBER, AT(start)},
     {"sustained", ROOF | 1 << REQUEST_ROOFS, FLAG, AT(sustained)},
     {"only_sustained", ROOF, FLAG, AT(only_sustained), .brief = true},
+    {"energy", ROOF | 1 << REQUEST_ROOFS, FLAG, AT(peaks.energy), .brief = true},
     {"hold", ROOF, FLAG, AT(hold)},
     {"configuration", MEASURE, CONFIG, AT(config),
      .required_text = "\"configuration\", e.g. \"conv2d batch=16\""},

@@ -9,9 +9,9 @@
  *                                                     ...],
  *                                                         "ways":{"dram read":[3,4.1e12], ...}}
  *   {"op":"roof","name":"dram read","condition":"together","start":1763.5,"sustained":true,
- *    "only_sustained":true,"hold":true}               -> {"reply":"roof","roof":{...}}
+ *    "only_sustained":true,"energy":true,"hold":true} -> {"reply":"roof","roof":{...}}
  *   {"op":"release"}                                  -> {"reply":"roofs","roofs":[]}
- *   {"op":"roofs", ... as tune, "sustained":true}
+ *   {"op":"roofs", ... as tune, "sustained":true,"energy":true}
  *                                                     -> {"reply":"device","device":{... with
  *                                                     roofs}}
  *   {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
@@ -27,9 +27,10 @@
  * tries only those that are as fast here. Those of `later` are left to another tune, which keeps
  * what this one found, and proves all. Roof then measures, beginning at `start` (s since the epoch;
  * 0: at once). With "sustained" a compute roof is also measured once the clock has settled. With
- * "only_sustained" it is measured only then: the answer has no burst. With "hold" the device goes
- * on with the same work after the reply, until the next request comes. Release forgets it and frees
- * its memory. Roofs does all three, each roof alone.
+ * "only_sustained" it is measured only then: the answer has no burst. With "energy" the work then
+ * runs for as long as its energy needs. With "hold" the device goes on with the same work after the
+ * reply, until the next request comes. Release forgets it and frees its memory. Roofs does all
+ * three, each roof alone.
  *
  * With "count_later" a row may wait once it is timed and traced, so that counters are read for
  * several rows together. Then the answer is "timed". Count answers with the record of the row that
@@ -104,7 +105,7 @@ enum request_op {
 struct request {
     enum request_op op;
     int64_t index;                 /* describe; with the counters of `measure` */
-    struct roof_request peaks;     /* tune, roofs; without its conditions */
+    struct roof_request peaks;     /* tune, roofs; without its conditions. roof: its energy alone */
     bool prove;                    /* tune, roofs: by hardware counters */
     int kind;                      /* roof: index into roof_kinds */
     enum roof_condition condition; /* roof */

@@ -54,6 +54,12 @@ const struct field roof_fields[] = {
       "the clock has settled: nothing limits it, or power does on the average, or it held still"),
     R(working_set, FIELD_DOUBLE, "byte", "largest set that is read at nearly the roof's rate",
       .comment = "of the read roof of a GPU's l2: at nine tenths of it or more"),
+    R(energy, FIELD_DOUBLE, "J",
+      "energy of one byte or FLOP (int8: operation), beyond the constant power",
+      .comment = "energy_power - constant_power, over bytes or FLOPs in a second of the same run"),
+    R(energy_power, FIELD_DOUBLE, "W", "power draw while the roof's work runs back to back"),
+    R(constant_power, FIELD_DOUBLE, "W", "power draw clocked up, while one thread waits"),
+    R(rest_power, FIELD_DOUBLE, "W", "power draw of the device awake without work"),
     R(flops_ratio, FIELD_DOUBLE, "1", "counted over expected FLOPs",
       .comment = "in a run of its own"),
     R(bytes_ratio, FIELD_LEVELS, "1", "bytes counted at a level over bytes asked for",
@@ -152,6 +158,10 @@ void roof_sustain(struct roof *roof, const struct roof *sustained)
     roof->sustained_power = sustained->sustained_power;
     roof->settling_time = sustained->settling_time;
     roof->settled = sustained->settled;
+    roof->energy = sustained->energy;
+    roof->energy_power = sustained->energy_power;
+    roof->constant_power = sustained->constant_power;
+    roof->rest_power = sustained->rest_power;
 }
 
 void roof_set_theory(struct roof *roof, double theory, double nominal_clock, double clock)

@@ -58,6 +58,11 @@ struct roof {
     /* byte, of a cache's read roof: the largest set that is read at nearly the same rate; missing
      * where nobody asked for it */
     double working_set;
+    /* Of the work back to back, by the device's counter of energy; missing where nobody asked. */
+    double energy;         /* J of a byte or a FLOP (int8: operation), without constant_power */
+    double energy_power;   /* W, all that the device draws in this run */
+    double constant_power; /* W, of the device clocked up, where one thread waits */
+    double rest_power;     /* W, of the device awake and left alone */
     /* counted / expected, by hardware counters in a run of its own; missing without */
     double flops_ratio;
     double bytes_ratio[LEVEL_COUNT]; /* all over the bytes that the kernel asks for */
@@ -88,7 +93,7 @@ double roof_per_cycle(const struct roof *roof);
  * Sorts seconds[]. */
 void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t samples);
 
-/* Takes what was sustained of another measurement of the same roof. */
+/* Takes what was sustained of another measurement of the same roof, and its energy. */
 void roof_sustain(struct roof *roof, const struct roof *sustained);
 
 /* Sets the fractions, once the samples are set, from the theory at the nominal clock and the clock

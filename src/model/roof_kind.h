@@ -125,6 +125,7 @@ struct roof_request {
     bool launch;
     bool transfer;                    /* between host and device, and from device to device */
     bool condition[2];                /* by enum roof_condition */
+    bool energy;                      /* J for each byte and FLOP of the memory and compute roofs */
     struct roof_way ways[ROOF_KINDS]; /* to be tried first, and alone if they are as fast here */
     /* By a later tune, which also proves: another device looks for their ways. */
     bool later[ROOF_KINDS];

@@ -218,6 +218,7 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
     request.sustained =
         only_sustained || (roof_kinds[kind].measure != ROOF_COMPUTE &&
                            (condition == ROOF_TOGETHER || !wants_together(node, kind)));
+    request.peaks.energy = request.sustained && node->settings->request.energy; /* once for each */
     request.hold = condition == ROOF_TOGETHER;
     reply_init(&reply);
     if (node->tuned[kind]) {

@@ -22,7 +22,7 @@
 /* s: long enough for five samples, short enough for all roofs of eight devices in turn. */
 #define ROOF_WINDOW 0.0125
 
-/* s: a counter of energy that steps every 0.1 s is right to some per cent. */
+/* s, at least: a counter of energy that steps every 0.1 s is then right to some per cent. */
 #define ENERGY_TIME 0.5
 
 /* How a roof is to be measured. */
@@ -30,6 +30,7 @@ struct roof_order {
     double start;   /* s since the epoch; 0: at once */
     bool sustained; /* of compute: also once the clock has settled, which takes 0.2 to 2 s more */
     bool only_sustained; /* of compute: without the burst, which is known */
+    bool energy;         /* of memory and compute: its energy, too, which takes 0.7 s and more */
 };
 
 struct device_state; /* the table's own */
@@ -113,7 +114,7 @@ struct device_ops {
     enum status (*time)(struct device_state *state, struct work *work, bool cold, int samples,
                         double *seconds, struct record *record, struct error *error);
 
-    /* Repeats the work for about ENERGY_TIME: sets energy, energy_time, energy_clock, power and
+    /* Repeats the work for ENERGY_TIME or more: sets energy, energy_time, energy_clock, power and
      * idle_power of *record. What cannot be known stays missing: that is STATUS_OK. NULL: the
      * device has no counter of energy. */
     enum status (*energy)(struct device_state *state, struct work *work, bool cold,

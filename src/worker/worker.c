@@ -87,7 +87,8 @@ static enum status measure_roof(struct worker *worker, int kind, enum roof_condi
 static enum status measure_roofs(struct worker *worker, const struct request *request,
                                  struct error *error)
 {
-    const struct roof_order order = {.sustained = request->sustained};
+    const struct roof_order order = {.sustained = request->sustained,
+                                     .energy = request->peaks.energy};
     bool found[ROOF_KINDS] = {false};
     struct roof roof;
     enum status status = tune_roofs(worker, request, found, error);
@@ -124,7 +125,8 @@ static enum status answer_roof(struct worker *worker, const struct request *requ
 {
     if (!worker->tuned)
         return error_set(error, STATUS_USAGE, "op roof comes after op tune");
-    const struct roof_order order = {request->start, request->sustained, request->only_sustained};
+    const struct roof_order order = {request->start, request->sustained, request->only_sustained,
+                                     request->peaks.energy};
     enum status status =
         measure_roof(worker, (int)request->kind, request->condition, &order, &reply->roof, error);
     if (status)

@@ -94,6 +94,16 @@ static struct device gpu_device(void)
     d.roofs[1].nominal_fraction = 4e12 / 4.8e12;
     d.roofs[1].bytes_ratio[LEVEL_DRAM] = 1.002;
     d.roofs[0].sm_clock = 1.98e9;
+    const double energies[] = {60e-12, 66e-12, NAN, 20e-12, 8e-12, 0.625e-12};
+    for (size_t i = 0; i < sizeof energies / sizeof *energies; ++i) {
+        struct roof *roof = &d.roofs[i];
+        if (isnan(energies[i]))
+            continue;
+        roof->energy = energies[i];
+        roof->energy_power = 150 + energies[i] * roof_value(roof);
+        roof->constant_power = 150;
+        roof->rest_power = 128.125;
+    }
     d.roofs[6].nominal_fraction = 9.0; /* faster than the hardware: not to be used */
     for (int64_t i = 0; i < d.roof_count; ++i)
         roof_judge(&d.roofs[i]);

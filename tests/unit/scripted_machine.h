@@ -31,6 +31,8 @@ extern struct machine {
     double host, device; /* s: now, and when all that is enqueued will be done */
     double ends[QUEUE];  /* when each of what was enqueued last will be */
     size_t enqueued;
+    double joules, drawn;       /* beyond idle: of all that is enqueued; W, of the last of it */
+    double counter, counted_at; /* J, of the counter of energy at its last step; s, when that was */
     bool held; /* the stream: what is enqueued after it is as if the host never released it, and */
     double hold_begin, hold_end; /* comes earlier when that does. s: end by its limit */
     double events[EVENTS];       /* s; NaN: not recorded */

@@ -140,6 +140,7 @@ static void shift(double seconds)
 {
     machine.device -= seconds;
     script.busy -= seconds;
+    machine.joules -= (script.held_power - script.idle_power) * seconds;
     for (int i = 0; i < QUEUE; ++i)
         machine.ends[i] -= machine.ends[i] >= machine.hold_end ? seconds : 0.0;
     for (int i = 0; i < EVENTS; ++i)
@@ -248,6 +249,8 @@ enum status script_enqueue(double seconds, struct error *error)
     if (status == STATUS_OK) {
         machine.device = fmax(machine.device, machine.host) + seconds;
         script.busy += seconds;
+        machine.drawn = seconds > 0.0 ? script.busy_power - script.idle_power : machine.drawn;
+        machine.joules += machine.drawn * seconds;
     }
     *end = machine.device;
     return status;
@@ -429,6 +432,8 @@ static enum status hold(struct gpu *gpu, double limit, struct error *error)
     TRY(script_enqueue(limit, error));
     assert_false(machine.held);
     machine.held = true;
+    machine.drawn = script.held_power - script.idle_power;
+    machine.joules -= (script.busy_power - script.held_power) * limit;
     machine.hold_begin = machine.device - limit;
     machine.hold_end = machine.device;
     ++script.holds;
@@ -571,12 +576,13 @@ static double power(struct gpu *gpu, double since)
 static double energy(struct gpu *gpu)
 {
     const double step = 0.1; /* s */
-    double now = floor(machine.host / step) * step;
-    double busy = script.busy - fmax(machine.device - now, 0.0);
+    const double now = floor(machine.host / step) * step;
     (void)gpu;
-    return script.idle_power > 0.0
-               ? script.idle_power * now + (script.busy_power - script.idle_power) * busy
-               : NAN;
+    if (now != machine.counted_at)
+        machine.counter = script.idle_power * now + machine.joules -
+                          machine.drawn * fmax(machine.device - now, 0.0);
+    machine.counted_at = now;
+    return script.idle_power > 0.0 ? machine.counter : NAN;
 }
 
 static const struct theory *theory(const struct gpu *gpu)

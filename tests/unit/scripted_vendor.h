@@ -58,8 +58,10 @@ struct script {
     double falls_from, falls_by, falls_in;
     double swings_by,
         swings_in; /* it swings about that by this share, s for once up and down; 0: it does not */
-    double idle_power, busy_power; /* W, by the counter of energy; 0: there is none */
-    int processes;                 /* that compute on the device, this one included */
+    /* W, by the counter of energy: without work, while the stream is held, and at work; 0: there is
+     * none. */
+    double idle_power, held_power, busy_power;
+    int processes; /* that compute on the device, this one included */
 
     /* What fails. */
     const char *refused; /* kernels and products with this in their labels; NULL: none */

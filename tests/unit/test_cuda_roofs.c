@@ -12,8 +12,10 @@
 #include "base/clock.h"
 #include "scripted_bench.h"
 #include "scripted_vendor.h"
+#include "worker/gpu/energy.h"
 
 static bool found[ROOF_KINDS]; /* by the last tuning */
+static struct resting_power resting;
 
 static struct roof_request everything(void)
 {
@@ -54,7 +56,7 @@ static enum status measure_as(int kind, struct roof_order order, struct roof *ro
                               struct error *error)
 {
     roof_init(roof, kind, ROOF_ALONE);
-    return roofs_measure(bench.roofs, kind, &order, roof, error);
+    return roofs_measure(bench.roofs, kind, &order, &resting, roof, error);
 }
 
 static enum status measure_at(int kind, double start, struct roof *roof, struct error *error)
@@ -806,6 +808,47 @@ static void sustained_comes_after_the_fall(void **state)
     assert_between(roof.settling_time, 1.9, 2.2);
 }
 
+/* ---- energy ---- */
+
+/* What the device draws at rest is measured once and taken off. Where the counter is read less
+ * often, it takes longer to know the power to 2 %. */
+static void a_roof_has_its_energy(void **state)
+{
+    static const char *const kinds[] = {"dram triad",        "l2 read",    "shared read",
+                                        "fp16 tensor wgmma", "launch gap", "device to host"};
+    static const struct {
+        int pause_every;
+        double pause_time, earliest, latest; /* s */
+    } paces[] = {{0, 0.0, 0.65, 1.1}, {8, 20e-3, 0.9, 1.6}, {8, 80e-3, 3.0, 4.5}};
+    (void)state;
+    tune_all(false);
+    assert_true(isnan(measure("dram triad").energy)); /* nobody asked for it */
+    resting = (struct resting_power){NAN, NAN};
+    assert_true(isnan(measured("dram triad", (struct roof_order){.energy = true}).energy_power));
+    script.idle_power = 100.0; /* there is a counter */
+    script.held_power = 150.0;
+    script.busy_power = 600.0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+        const struct roof roof = measured(kinds[i], (struct roof_order){.energy = true});
+        const bool has = i < 4;
+        assert_int_equal(!isnan(roof.energy), has);
+        if (has) {
+            assert_near(roof.rest_power, 100.0);
+            assert_near(roof.constant_power, 150.0);
+            assert_near(roof.energy_power, 600.0);
+            assert_near(roof.energy, 450.0 / script.rate[kind_of(kinds[i])]);
+        }
+    }
+    for (size_t i = 0; i < sizeof paces / sizeof *paces; ++i) {
+        script.pause_every = paces[i].pause_every;
+        script.pause_time = paces[i].pause_time;
+        const double begin = clock_monotonic();
+        const struct roof roof = measured("l2 read", (struct roof_order){.energy = true});
+        assert_between(clock_monotonic() - begin, paces[i].earliest, paces[i].latest);
+        assert_int_equal(!isnan(roof.energy_power), paces[i].latest < 4.0);
+    }
+}
+
 /* Of compute: a longer load before it would bring the clock down. */
 static void a_burst_begins_cool(void **state)
 {
@@ -846,6 +889,7 @@ int main(void)
         TEST(a_cache_holds_less_than_it_has),
         TEST(a_load_goes_on_until_the_clock_settles),
         TEST(sustained_comes_after_the_fall),
+        TEST(a_roof_has_its_energy),
         TEST(a_burst_begins_cool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

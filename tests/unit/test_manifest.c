@@ -238,6 +238,7 @@ static void test_settings(void **state)
     assert_true(manifest->measure.energy);
     assert_false(manifest->peaks.launch);
     assert_false(manifest->peaks.transfer);
+    assert_true(manifest->peaks.energy);
     assert_false(manifest->peaks.condition[ROOF_ALONE]);
     assert_true(manifest->peaks.condition[ROOF_TOGETHER]);
     assert_string_equal(manifest->reuse, "roofs; of May.nc");

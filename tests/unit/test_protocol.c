@@ -84,6 +84,7 @@ static void roofs_round_trip(void **state)
     request.peaks.compute[PRECISION_FP64] = false;
     request.peaks.launch = false;
     request.peaks.transfer = false;
+    request.peaks.energy = true;
     request.prove = false;
     copy = passed(&request);
     assert_memory_equal(&copy.peaks, &request.peaks, sizeof copy.peaks);
@@ -106,12 +107,12 @@ static void roof_round_trips(void **state)
     request.kind = ROOF_DRAM_READ;
     request.condition = ROOF_TOGETHER;
     request.start = 1735689600.125;
-    request.only_sustained = true;
+    request.only_sustained = request.peaks.energy = true;
     copy = passed(&request);
     assert_int_equal(copy.kind, request.kind);
     assert_int_equal(copy.condition, ROOF_TOGETHER);
     assert_true(copy.start == 1735689600.125);
-    assert_true(copy.sustained && copy.only_sustained);
+    assert_true(copy.sustained && copy.only_sustained && copy.peaks.energy);
 
     struct reply reply, other;
     reply_init(&reply);

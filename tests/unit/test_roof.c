@@ -239,6 +239,7 @@ static void what_is_sustained_is_added(void **state)
     later.sustained_power = 700.0;
     later.settling_time = 0.5;
     later.settled = 1;
+    later.energy = 6e-13;
     other = later;
     other.condition = burst.condition == ROOF_ALONE ? ROOF_TOGETHER : ROOF_ALONE;
     device_add_roof(&device, &burst);
@@ -252,6 +253,7 @@ static void what_is_sustained_is_added(void **state)
     assert_memory_equal(&device.roofs[0], &expected, sizeof expected);
     assert_true(expected.sustained == 2.5 && expected.sustained_clock == 2.0);
     assert_true(expected.sustained_power == 700.0 && expected.settling_time == 0.5);
+    assert_true(expected.energy == 6e-13);
     assert_true(expected.settled == 1 && expected.performance == burst.performance);
 }
 

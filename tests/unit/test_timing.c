@@ -506,16 +506,17 @@ static void energy_is_of_the_work_alone(void **state)
         struct scripted_work work = work_of(cases[i].ops, 1);
         struct record record;
         struct error error;
-        double idle_power = NAN;
+        struct resting_power resting = {NAN, NAN};
         record_init(&record);
         record.time_median = script.empty_time;
         script.idle_power = cases[i].idle_power;
         script.busy_power = cases[i].busy_power;
-        assert_int_equal(energy_run(gpu, &work.base, cases[i].cold, &idle_power, &record, &error),
+        assert_int_equal(energy_run(gpu, &work.base, cases[i].cold, &resting, &record, &error),
                          STATUS_OK);
         if (cases[i].known) {
             assert_near(record.idle_power, 100.0);
-            assert_near(idle_power, 100.0);
+            assert_near(resting.idle, 100.0);
+            assert_true(isnan(resting.constant)); /* of roofs alone */
             assert_near(record.power, 600.0);
             assert_near(record.energy_time, 20e-6);
             assert_near(record.energy, 600.0 * 20e-6);

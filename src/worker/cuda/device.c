@@ -30,7 +30,7 @@ struct device_state {
     char uuid[sizeof((struct device *)0)->uuid];
     struct profiler *profiler;
     struct roofs *roofs; /* NULL: none tuned */
-    double idle_power;   /* W; NaN: not yet measured */
+    struct resting_power resting;
 };
 
 static void device_close(struct device_state *state)
@@ -61,7 +61,7 @@ static enum status device_open(int index, struct device_state **state, struct de
     if (!result)
         return error_set(error, STATUS_SYSTEM, "no memory");
     struct device described = *device;
-    result->idle_power = NAN;
+    result->resting = (struct resting_power){NAN, NAN};
     enum status status = state_open(index, result, &described, error);
     if (status) {
         device_close(result);
@@ -113,7 +113,7 @@ static enum status device_measure_roof(struct device_state *state, int kind,
                                        const struct roof_order *order, struct roof *roof,
                                        struct error *error)
 {
-    return roofs_measure(state->roofs, kind, order, roof, error);
+    return roofs_measure(state->roofs, kind, order, &state->resting, roof, error);
 }
 
 static enum status device_hold_roof(struct device_state *state, int kind,
@@ -158,7 +158,7 @@ static enum status device_energy(struct device_state *state, struct work *work, 
                                  struct record *record, struct error *error)
 {
     struct work *repeated = work->stream ? work->stream : work; /* in a graph either way */
-    return energy_run(&state->gpu, repeated, cold, &state->idle_power, record, error);
+    return energy_run(&state->gpu, repeated, cold, &state->resting, record, error);
 }
 
 static enum status device_trace(struct device_state *state, struct work *work, bool cold,

@@ -11,67 +11,57 @@
  * may take much longer than usual while other processes ask, too. */
 enum { DEPTH = 8 };
 
-/* Work that is launched over and over; nothing: a device that is left alone. */
-struct load {
+/* A load under way. */
+struct run {
     struct gpu *gpu;
-    struct work *work;   /* NULL: nothing */
-    struct graph *graph; /* of `iterations`; NULL: they are launched one by one. Owned. */
-    int iterations;      /* of one launch */
+    const struct energy_load *load;
     int launches;        /* of one step */
     double step_time;    /* s, as it should be */
     long enqueued, done; /* steps; of the device, as far as the host knows */
     double done_time;    /* s, when the last of them was; NaN: none */
 };
 
-static enum status load_launch(const struct load *load, struct error *error)
+static enum status run_step(struct run *run, struct error *error)
 {
-    if (load->graph)
-        return vendor.graph_launch(load->gpu, load->graph, error);
-    for (int i = 0; i < load->iterations; ++i)
-        TRY(load->work->ops->iterate(load->gpu, load->work, error));
-    return STATUS_OK;
-}
-
-static enum status load_step(struct load *load, struct error *error)
-{
-    if (!load->work) {
-        clock_sleep(load->step_time);
+    if (!run->load->launch) {
+        clock_sleep(run->step_time);
         return STATUS_OK;
     }
-    int event = (int)(load->enqueued % DEPTH);
-    if (load->enqueued >= DEPTH) {
-        TRY(vendor.wait(load->gpu, event, error));
-        load->done_time = clock_monotonic();
-        ++load->done;
+    int event = (int)(run->enqueued % DEPTH);
+    if (run->enqueued >= DEPTH) {
+        TRY(vendor.wait(run->gpu, event, error));
+        run->done_time = clock_monotonic();
+        ++run->done;
     }
-    for (int i = 0; i < load->launches; ++i)
-        TRY(load_launch(load, error));
-    ++load->enqueued;
-    return vendor.record(load->gpu, event, error);
+    for (int i = 0; i < run->launches; ++i)
+        TRY(run->load->launch(run->load->argument, error));
+    ++run->enqueued;
+    return vendor.record(run->gpu, event, error);
 }
 
-/* The counter advances in steps of up to 0.1 s, and is right when it does. */
+/* The counter advances in steps of up to 0.1 s, and is right when it does: some time between two
+ * readings. */
 struct tick {
-    double time, energy; /* s, J; NaN: the counter did not advance */
+    double time, error, energy; /* s, to so many s; J. NaN: the counter did not advance */
 };
 
 /* The first step of the counter that comes `duration` from now, or later. When it came is known as
  * well as the counter was read often: one that came while the host did something else is passed
  * over. */
-static enum status tick_wait(struct load *load, double duration, struct tick *tick,
+static enum status tick_wait(struct run *run, double duration, struct tick *tick,
                              struct error *error)
 {
     const double patience = 1.0; /* s */
-    double begin = clock_monotonic(), now = begin, last = vendor.energy(load->gpu);
-    const double longest = 3.0 * load->step_time + 8e-3; /* s, from one reading to the next */
-    *tick = (struct tick){NAN, NAN};
+    double begin = clock_monotonic(), now = begin, last = vendor.energy(run->gpu);
+    const double longest = 3.0 * run->step_time + 8e-3; /* s, from one reading to the next */
+    *tick = (struct tick){NAN, NAN, NAN};
     while (now < begin + duration + patience) {
-        TRY(load_step(load, error));
-        double energy = vendor.energy(load->gpu);
+        TRY(run_step(run, error));
+        double energy = vendor.energy(run->gpu);
         double gap = clock_monotonic() - now;
         now += gap;
         if (energy > last && now >= begin + duration && gap <= longest) {
-            *tick = (struct tick){now, energy};
+            *tick = (struct tick){now - 0.5 * gap, 0.5 * gap, energy};
             return STATUS_OK;
         }
         last = energy;
@@ -81,56 +71,107 @@ static enum status tick_wait(struct load *load, double duration, struct tick *ti
 
 /* Between two steps of the counter, after a time in which the load settles. All by the host's
  * clock: a GPU's own may run slow by some per cent. */
-struct measured {
-    double power;     /* W */
-    double step_time; /* s, of the load's own steps; NaN without any */
-};
-
-static enum status power_measure(struct load *load, struct measured *measured, struct error *error)
+enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
+                           struct energy_seen *seen, struct error *error)
 {
-    const double settling = 0.15; /* s: the counter's power follows the load within this */
+    const double step_time = 8e-3;   /* s: to ask the counter takes up to 4 ms */
+    const double settling = 0.15;    /* s: the counter's power follows the load within this */
+    const double uncertainty = 0.02; /* of the power */
+    const double longest = 3.0;      /* s */
+    const int launches = (int)fmax(ceil(step_time / load->time), 1.0);
+    const double step = (load->launch ? launches : 1) * load->time; /* s */
+    struct run run = {gpu, load, launches, step, 0, 0, NAN};
     struct tick first, last;
-    TRY(tick_wait(load, settling, &first, error));
-    const struct load begin = *load;
-    if (load->work)
-        TRY(vendor.stamp(load->gpu, SPAN_BEGIN, error));
-    TRY(tick_wait(load, ENERGY_TIME, &last, error));
-    if (load->work)
-        TRY(vendor.stamp(load->gpu, SPAN_END, error));
-    measured->power = (last.energy - first.energy) / (last.time - first.time);
-    measured->step_time = (load->done_time - begin.done_time) / (double)(load->done - begin.done);
-    return vendor.synchronize(load->gpu, error);
+    double seconds;
+    *seen = (struct energy_seen){NAN, NAN};
+    if (isnan(vendor.energy(gpu)))
+        return STATUS_OK;
+    TRY(vendor.reserve(gpu, DEPTH, false, error));
+    TRY(tick_wait(&run, settling, &first, error));
+    const struct run begin = run;
+    if (load->launch)
+        TRY(vendor.stamp(gpu, SPAN_BEGIN, error));
+    TRY(tick_wait(&run, ENERGY_TIME, &last, error));
+    seconds = last.time - first.time;
+    while (first.error + last.error > uncertainty * seconds && seconds < longest) {
+        TRY(tick_wait(&run, 0.0, &last, error));
+        seconds = last.time - first.time;
+    }
+    if (load->launch)
+        TRY(vendor.stamp(gpu, SPAN_END, error));
+    if (first.error + last.error <= uncertainty * seconds)
+        *seen = (struct energy_seen){(last.energy - first.energy) / seconds,
+                                     (run.done_time - begin.done_time) /
+                                         ((double)(run.done - begin.done) * launches)};
+    return vendor.synchronize(gpu, error);
 }
 
-enum status energy_run(struct gpu *gpu, struct work *work, bool cold, double *idle_power,
+/* One thread waits. */
+static enum status wait_launch(void *argument, struct error *error)
+{
+    struct gpu *gpu = argument;
+    const double length = 8e-3; /* s */
+    TRY(vendor.hold(gpu, length, error));
+    return vendor.synchronize(gpu, error);
+}
+
+enum status energy_rest(struct gpu *gpu, bool constant, struct resting_power *resting,
+                        struct error *error)
+{
+    const struct energy_load nothing = {.time = 1e-3}, wait = {wait_launch, gpu, 8e-3};
+    struct energy_seen seen;
+    if (isnan(resting->idle)) {
+        TRY(energy_measure(gpu, &nothing, &seen, error));
+        resting->idle = seen.power;
+    }
+    if (constant && isnan(resting->constant)) {
+        TRY(energy_measure(gpu, &wait, &seen, error));
+        resting->constant = seen.power;
+    }
+    return STATUS_OK;
+}
+
+/* Iterations of a row. */
+struct iterations {
+    struct gpu *gpu;
+    struct work *work;
+    struct graph *graph; /* of `count`; NULL: they are launched one by one. Owned. */
+    int count;
+};
+
+static enum status iterations_launch(void *argument, struct error *error)
+{
+    const struct iterations *own = argument;
+    if (own->graph)
+        return vendor.graph_launch(own->gpu, own->graph, error);
+    for (int i = 0; i < own->count; ++i)
+        TRY(own->work->ops->iterate(own->gpu, own->work, error));
+    return STATUS_OK;
+}
+
+enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct resting_power *resting,
                        struct record *record, struct error *error)
 {
-    const double launch_time = 2e-3, step_time = 8e-3; /* s: to ask the counter takes up to 4 ms */
-    struct load nothing = {.gpu = gpu, .step_time = 1e-3};
-    struct load load = {.gpu = gpu, .work = work, .done_time = NAN};
-    struct measured measured;
+    const double launch_time = 2e-3; /* s */
+    const int count = (int)fmin(fmax(launch_time / record->time_median, 1.0), 1000.0);
+    struct iterations own = {gpu, work, NULL, count};
+    const struct energy_load load = {iterations_launch, &own, count * record->time_median};
+    struct energy_seen seen;
     struct error ignored;
     if (cold || work->ops->reset || isnan(vendor.energy(gpu)))
         return STATUS_OK;
-    TRY(vendor.reserve(gpu, DEPTH, false, error));
-    if (isnan(*idle_power)) {
-        TRY(power_measure(&nothing, &measured, error));
-        *idle_power = measured.power;
-    }
-    load.iterations = (int)fmin(fmax(launch_time / record->time_median, 1.0), 1000.0);
-    load.launches = (int)fmax(ceil(step_time / (load.iterations * record->time_median)), 1.0);
-    load.step_time = load.launches * load.iterations * record->time_median;
+    TRY(energy_rest(gpu, false, resting, error));
     /* Without a graph the host's pace would show, and with it a device that waits. But not
      * everything can be captured, and then the host's pace it is: energy_time tells. */
-    (void)graph_of_work(gpu, work, load.iterations, &load.graph, &ignored);
-    enum status status = power_measure(&load, &measured, error);
-    vendor.graph_drop(load.graph);
+    (void)graph_of_work(gpu, work, count, &own.graph, &ignored);
+    enum status status = energy_measure(gpu, &load, &seen, error);
+    vendor.graph_drop(own.graph);
     if (status)
         return status;
     TRY(timing_clock(gpu, &record->energy_clock, error));
-    record->power = measured.power;
-    record->energy_time = measured.step_time / ((double)load.launches * load.iterations);
+    record->power = seen.power;
+    record->energy_time = seen.time / count;
     record->energy = record->power * record->energy_time;
-    record->idle_power = *idle_power;
+    record->idle_power = resting->idle;
     return STATUS_OK;
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "model/quantity.h"
 #include "worker/gpu/arena.h"
+#include "worker/gpu/energy.h"
 #include "worker/gpu/roof_family.h"
 #include "worker/gpu/timing.h"
 #include "worker/gpu/vendor.h"
@@ -591,10 +592,45 @@ static enum status samples_sustain(struct roofs *roofs, const struct winner *win
     return STATUS_OK;
 }
 
+/* ---- energy ---- */
+
+struct repeated {
+    struct roofs *roofs;
+    const struct winner *winner;
+};
+
+static enum status repeated_launch(void *argument, struct error *error)
+{
+    const struct repeated *own = argument;
+    return own->winner->family->run(own->roofs, &own->winner->method, error);
+}
+
+/* Of the work back to back, beyond what a device draws that only waits. Without a counter of energy
+ * all stays missing. */
+static enum status samples_energy(struct roofs *roofs, const struct winner *winner,
+                                  struct resting_power *resting, struct roof *roof,
+                                  struct error *error)
+{
+    const double cooling = 0.1, work = run_work(&winner->method); /* s */
+    struct repeated own = {roofs, winner};
+    const struct energy_load load = {repeated_launch, &own, work / winner->way.rate};
+    struct energy_seen seen;
+    TRY(energy_rest(roofs->gpu, true, resting, error));
+    TRY(energy_measure(roofs->gpu, &load, &seen, error));
+    roofs->busy_until = clock_epoch();
+    roofs->rests_until = roofs->busy_until + cooling;
+    roof->energy_power = seen.power;
+    roof->constant_power = resting->constant;
+    roof->rest_power = resting->idle;
+    if (seen.power > resting->constant)
+        roof->energy = (seen.power - resting->constant) * seen.time / work;
+    return STATUS_OK;
+}
+
 /* ---- measure ---- */
 
 static enum status measure(struct roofs *roofs, int kind, const struct roof_order *order,
-                           struct roof *roof, struct error *error)
+                           struct resting_power *resting, struct roof *roof, struct error *error)
 {
     struct winner *winner = &roofs->winners[kind];
     const struct theory *theory = vendor.theory(roofs->gpu);
@@ -607,6 +643,8 @@ static enum status measure(struct roofs *roofs, int kind, const struct roof_orde
         TRY(samples_sustain(roofs, winner, roof, error));
     if (order->sustained && winner->family->reach)
         TRY(winner->family->reach(roofs, kind, &roof->working_set, error));
+    if (order->energy && winner->family->counted) /* copy engines and launches have none */
+        TRY(samples_energy(roofs, winner, resting, roof, error));
     roof_set_theory(roof, theory_of(theory, kind), dram ? theory->memory_clock : theory->clock,
                     dram ? roof->memory_clock : roof->sm_clock);
     roof->flops_ratio = winner->flops_ratio;
@@ -625,11 +663,11 @@ static enum status winner_check(const struct roofs *roofs, int kind, struct erro
 }
 
 enum status roofs_measure(struct roofs *roofs, int kind, const struct roof_order *order,
-                          struct roof *roof, struct error *error)
+                          struct resting_power *resting, struct roof *roof, struct error *error)
 {
     struct roof measured = *roof;
     TRY(winner_check(roofs, kind, error));
-    TRY(measure(roofs, kind, order, &measured, error));
+    TRY(measure(roofs, kind, order, resting, &measured, error));
     *roof = measured;
     return STATUS_OK;
 }

@@ -10,6 +10,7 @@
 
 struct gpu;
 struct profiler;
+struct resting_power;
 struct roofs; /* those that were tuned, and the memory that they need */
 
 /* As device_ops.tune_roofs. *roofs is NULL, or what an earlier tune has found, which is kept.
@@ -22,9 +23,10 @@ enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *p
 /* As device_ops.roof_way, of a kind that was found. */
 struct roof_way roofs_way(const struct roofs *roofs, int kind);
 
-/* As device_ops.measure_roof and hold_roof; `roofs` NULL: none was tuned. */
+/* As device_ops.measure_roof and hold_roof; `roofs` NULL: none was tuned. *resting: see
+ * energy_rest. */
 enum status roofs_measure(struct roofs *roofs, int kind, const struct roof_order *order,
-                          struct roof *roof, struct error *error);
+                          struct resting_power *resting, struct roof *roof, struct error *error);
 enum status roofs_hold(struct roofs *roofs, int kind, bool (*more)(void *argument), void *argument,
                        struct error *error);
 
