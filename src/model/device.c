@@ -217,7 +217,19 @@ void device_set_peaks(struct device *device)
     device->launch_dependent = time_of(device, ROOF_LAUNCH_GAP_DEPENDENT);
 }
 
-double device_mix_bandwidth(const struct device *device, int level, double written)
+static double byte_time(const struct roof *roof)
+{
+    return 1 / roof->bandwidth;
+}
+
+static double byte_energy(const struct roof *roof)
+{
+    return roof->energy;
+}
+
+/* What a byte of a level costs, of which this part is written. NaN where that is not known. */
+static double mix_cost(const struct device *device, int level, double written,
+                       double (*cost)(const struct roof *roof))
 {
     static const struct {
         enum memory_pattern pattern;
@@ -225,7 +237,7 @@ double device_mix_bandwidth(const struct device *device, int level, double writt
     } mixes[] = {
         {PATTERN_READ, 0}, {PATTERN_TRIAD, 1.0 / 3}, {PATTERN_COPY, 0.5}, {PATTERN_WRITE, 1}};
     const bool shared = only_together(device);
-    double best[PATTERN_COUNT], at = NAN, time = NAN; /* of the mix before, s for a byte */
+    double best[PATTERN_COUNT], at = NAN, before = NAN; /* of the mix before */
     for (int i = 0; i < PATTERN_COUNT; ++i)
         best[i] = NAN;
     for (int64_t i = 0; i < device->roof_count; ++i) {
@@ -233,18 +245,50 @@ double device_mix_bandwidth(const struct device *device, int level, double writt
         const struct roof_kind *kind = roof_kind_of(roof);
         if (kind && (int)kind->level == level && roof_usable(roof) &&
             (!shared || roof->condition == ROOF_TOGETHER))
-            lift(&best[kind->pattern], roof->bandwidth);
+            best[kind->pattern] = fmin(best[kind->pattern], cost(roof));
     }
     for (size_t i = 0; i < sizeof mixes / sizeof *mixes && !isnan(written); ++i) {
-        const double next = 1 / best[mixes[i].pattern], to = mixes[i].written;
+        const double next = best[mixes[i].pattern], to = mixes[i].written;
         if (isnan(next))
             continue;
         if (written <= to)
-            return 1 / (isnan(time) ? next : time + (next - time) * (written - at) / (to - at));
-        time = next;
+            return isnan(before) ? next : before + (next - before) * (written - at) / (to - at);
+        before = next;
         at = to;
     }
+    return before;
+}
+
+double device_mix_bandwidth(const struct device *device, int level, double written)
+{
+    const double time = mix_cost(device, level, written, byte_time);
     return isnan(time) ? device->peak_bandwidth[level] : 1 / time;
+}
+
+double device_byte_energy(const struct device *device, int level, double written)
+{
+    return mix_cost(device, level, isnan(written) ? 0 : written, byte_energy);
+}
+
+double device_flop_energy(const struct device *device, int64_t unit, enum precision precision)
+{
+    double least = NAN;
+    for (int64_t i = 0; i < device->roof_count; ++i) {
+        const struct roof *roof = &device->roofs[i];
+        const struct roof_kind *kind = roof_kind_of(roof);
+        if (kind && kind->measure == ROOF_COMPUTE && (int64_t)kind->unit == unit &&
+            kind->precision == precision && roof_usable(roof))
+            least = fmin(least, roof->energy);
+    }
+    return least;
+}
+
+double device_constant_power(const struct device *device)
+{
+    double power = NAN;
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        power = fmin(power, device->roofs[i].constant_power);
+    return power;
 }
 
 json_t *device_encode(const struct device *device)

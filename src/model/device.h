@@ -90,6 +90,12 @@ void device_set_peaks(struct device *device);
  * the one mix, and the rest after that in the other. Beyond them, that of the nearest. The best
  * roof of the level where the part is not known, or no mix was measured; NaN without any. */
 double device_mix_bandwidth(const struct device *device, int level, double written);
+/* J, beyond the constant power: of a byte in the same way, where the part is not known as read; of
+ * a FLOP, the least of the roofs. NaN without such roofs. */
+double device_byte_energy(const struct device *device, int level, double written);
+double device_flop_energy(const struct device *device, int64_t unit, enum precision precision);
+/* W; NaN: not measured. The least, should several workers have measured it. */
+double device_constant_power(const struct device *device);
 
 /* s, NaN if there is no such roof: from one empty kernel to the next, in a graph or in the
  * stream. */

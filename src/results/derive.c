@@ -51,6 +51,10 @@ const struct field derived_fields[] = {
     R(cause, FIELD_TEXT, NULL, "why the kernel that takes longest reaches no roof",
       .comment = "from kernel_activity: names of units at least 60 % busy, else latency, with what "
                  "its threads wait for; idle: multiprocessors had no thread"),
+    R(energy_at_roofs, FIELD_DOUBLE, "J", "energy of one iteration by the energy roofs",
+      .comment = "device_roof_constant_power x energy_time, failing that time_median, + FLOPs and "
+                 "bytes x device_roof_energy; a byte counts at the farthest level that it is of"),
+    R(energy_constant_share, FIELD_DOUBLE, "1", "share of the constant power in energy_at_roofs"),
     {0},
 };
 
@@ -128,27 +132,40 @@ static double peak_of(const struct record *record, const struct device *device, 
     return isnan(own) ? rate_of(device->peak_vector, device->peak_tensor, unit, precision) : own;
 }
 
-/* s. A part of less than 1 % of the FLOPs may lack a peak and then counts as nothing; any other
- * that lacks one makes this NaN. */
-static double part_time(double part, double peak, double all)
+/* FLOPs for each joule beyond the constant power. */
+static double yield_of(const struct record *record, const struct device *device, int64_t unit,
+                       enum precision precision)
+{
+    (void)record;
+    return 1 / device_flop_energy(device, unit, precision);
+}
+
+/* What a unit does in a second, or for a joule. */
+typedef double unit_rate(const struct record *record, const struct device *device, int64_t unit,
+                         enum precision precision);
+
+/* s or J. A part of less than 1 % of the FLOPs may lack a rate and then counts as nothing; any
+ * other that lacks one makes this NaN. */
+static double part_cost(double part, double rate, double all)
 {
     const double negligible = 0.01;
     if (isnan(part) || part == 0)
         return 0;
-    return isnan(peak) && part < negligible * all ? 0 : part / peak;
+    return isnan(rate) && part < negligible * all ? 0 : part / rate;
 }
 
-/* s, the sum over units and precisions of their FLOPs over their own roof. int8 operations are no
- * FLOPs. */
-static double parts_time(const struct record *record, const struct device *device, double flops)
+/* s or J, the sum over units and precisions of their FLOPs over their own rate. int8 operations are
+ * no FLOPs. */
+static double parts_cost(const struct record *record, const struct device *device, double flops,
+                         unit_rate *rate)
 {
-    double time = 0;
+    double cost = 0;
     for (int i = 0; i < PRECISION_COUNT; ++i)
         if (i != PRECISION_INT8)
-            time +=
-                part_time(record->flops_vector[i], peak_of(record, device, UNIT_VECTOR, i), flops) +
-                part_time(record->flops_tensor[i], peak_of(record, device, UNIT_TENSOR, i), flops);
-    return time;
+            cost +=
+                part_cost(record->flops_vector[i], rate(record, device, UNIT_VECTOR, i), flops) +
+                part_cost(record->flops_tensor[i], rate(record, device, UNIT_TENSOR, i), flops);
+    return cost;
 }
 
 static bool any_known(const double values[PRECISION_COUNT])
@@ -159,15 +176,26 @@ static bool any_known(const double values[PRECISION_COUNT])
     return known;
 }
 
-/* s. Without counts the FLOPs are those of record->unit in the configured precision. */
+static enum precision precision_of(const struct record *record)
+{
+    return record->config.workload ? config_precision(&record->config) : PRECISION_COUNT;
+}
+
+/* s or J. Without counts the FLOPs are those of record->unit in the configured precision. */
+static double units_cost(const struct record *record, const struct device *device, double flops,
+                         unit_rate *rate)
+{
+    bool apart = !isnan(record->flops_counted) && any_known(record->flops_vector);
+    return apart ? parts_cost(record, device, flops, rate)
+                 : flops / rate(record, device, record->unit, precision_of(record));
+}
+
+/* s */
 static double units_derive(const struct record *record, const struct device *device, double flops,
                            struct derived *derived)
 {
-    enum precision precision =
-        record->config.workload ? config_precision(&record->config) : PRECISION_COUNT;
-    bool apart = !isnan(record->flops_counted) && any_known(record->flops_vector);
-    double own = peak_of(record, device, record->unit, precision);
-    double time = apart ? parts_time(record, device, flops) : flops / own;
+    double own = peak_of(record, device, record->unit, precision_of(record));
+    double time = units_cost(record, device, flops, peak_of);
     derived->performance = flops / record->time_median;
     derived->compute_roof = flops > 0 ? flops / time : own;
     return time;
@@ -360,6 +388,33 @@ static void limiter_derive(const struct record *record, const struct device *dev
                        derived);
 }
 
+/* ---- energy ---- */
+
+/* J. A roof's bytes go through all nearer levels, too. So each byte counts once, at the farthest
+ * level that it is of. What is not known of a level is not known to go beyond the farther one. */
+static double bytes_energy(const struct record *record, const struct device *device, int own)
+{
+    double energy = 0, farther = NAN;
+    for (int level = 0; level < LEVEL_COUNT; ++level) {
+        const struct traffic traffic = traffic_of(record, own, level);
+        const double beyond = isnan(farther) ? traffic.all : traffic.all - farther;
+        if (beyond > 0) /* not so for a NaN */
+            energy += beyond * device_byte_energy(device, level, traffic.written / traffic.all);
+        farther = fmax(farther, traffic.all);
+    }
+    return isnan(farther) ? NAN : energy;
+}
+
+static void energy_derive(const struct record *record, const struct device *device, double flops,
+                          int level, struct derived *derived)
+{
+    const double time = isnan(record->energy_time) ? record->time_median : record->energy_time;
+    const double constant = device_constant_power(device) * time;
+    const double units = flops == 0 ? 0 : units_cost(record, device, flops, yield_of);
+    derived->energy_at_roofs = constant + units + bytes_energy(record, device, level);
+    derived->energy_constant_share = constant / derived->energy_at_roofs;
+}
+
 /* ---- a row ---- */
 
 /* Of the timer's own time in a sample of the median time. */
@@ -391,6 +446,7 @@ struct derived derive(const struct record *record, const struct device *device)
     roofline_derive(record, device, flops, level, &derived);
     limiter_derive(record, device, level, compute_time, &derived);
     cause_write(record, device, derived.cause);
+    energy_derive(record, device, flops, level, &derived);
     return derived;
 }
 

@@ -60,6 +60,8 @@ struct derived {
     int64_t limiter;                /* enum limiter */
     char limiter_evidence[LIMITER_TEXT];
     char cause[CAUSE_TEXT];
+    double energy_at_roofs; /* J, of an iteration: constant power x time + FLOPs + bytes */
+    double energy_constant_share;
 };
 extern const struct field derived_fields[];
 struct derived derive(const struct record *record, const struct device *device);

@@ -61,7 +61,7 @@ def usable_roofs(file, device):
             yield row
 
 
-def device_level(file, device, level, patterns, what="bandwidth"):
+def device_level(file, device, level, patterns, what="bandwidth", choose=largest):
     """The highest bandwidth; on CPUs, whose ranks share the memory, of those measured together."""
     rows = list(usable_roofs(file, device))
     together = [row for row in rows if file.word("device_roof_condition", row) == "together"]
@@ -73,16 +73,20 @@ def device_level(file, device, level, patterns, what="bandwidth"):
         for kind in [roof_kind(file, file.values["device_roof_name"][row])]
         if kind[1] == level and (patterns is None or kind[2] in patterns)
     ]
-    return largest(*values)
+    return choose(*values)
 
 
-def device_compute(file, device, precision, unit, value):
+def device_compute(file, device, precision, unit, value, choose=largest):
     values = [
         value(row)
         for row in usable_roofs(file, device)
         if roof_kind(file, file.values["device_roof_name"][row])[3:] == (precision, unit)
     ]
-    return largest(*values)
+    return choose(*values)
+
+
+def least(*values):
+    return -largest(*(-value for value in values))
 
 
 def per_cycle(file):
@@ -114,10 +118,14 @@ def devices(file):
         }
         levels = range(len(file.levels))
         own["peak_bandwidth"] = [device_level(file, device, level, None) for level in levels]
-        of_mix = [
-            {part: device_level(file, device, level, (name,)) for name, part in MIXES.items()} for level in levels
-        ]
-        own["mixes"] = [{part: value for part, value in found.items() if not math.isnan(value)} for found in of_mix]
+        for name, how in (("mixes", ()), ("energies", ("energy", least))):
+            of_mix = [
+                {part: device_level(file, device, level, (name,), *how) for name, part in MIXES.items()}
+                for level in levels
+            ]
+            own[name] = [{part: value for part, value in found.items() if not math.isnan(value)} for found in of_mix]
+        of_device = zip(file.values["device_roof_device"], file.values["device_roof_constant_power"])
+        own["constant_power"] = least(*(power for owner, power in of_device if owner == device))
         own["working_set"] = [
             device_level(file, device, level, None, "working_set") for level in range(len(file.levels))
         ]
@@ -130,5 +138,9 @@ def devices(file):
                 own[f"{name}_{unit}"] = [
                     device_compute(file, device, p, unit, value) for p in range(len(file.precisions))
                 ]
+            own[f"energy_{unit}"] = [
+                device_compute(file, device, p, unit, lambda row: file.values["device_roof_energy"][row], least)
+                for p in range(len(file.precisions))
+            ]
         result.append(own)
     return result

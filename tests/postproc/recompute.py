@@ -38,6 +38,7 @@ class Row:
         nothing = {name: [NAN] * 8 for name in ceilings[0]} | {
             "launch_overhead": NAN,
             "launch_overhead_graph": NAN,
+            "constant_power": NAN,
         }
         self.ceilings = ceilings[device] if device >= 0 else nothing
         self.on_cpu = device >= 0 and file.values["device_kind"][device] == "cpu"
@@ -127,6 +128,32 @@ class Row:
             if not math.isnan(part) and part != 0 and not (math.isnan(peak) and part < 0.01 * flops):
                 total += divide(part, peak)
         return total
+
+    # -- energy --
+
+    def energy_of(self, level, part):
+        """Of a byte."""
+        found = self.ceilings["energies"][level]
+        if not isinstance(found, dict) or not found:
+            return NAN
+        return float(np.interp(0 if math.isnan(part) else part, list(found), list(found.values())))
+
+    def energy_at_roofs(self, constant):
+        flops, farther, total = self.flops(), NAN, constant
+        parts = self.parts() or [(self.file.word("unit", self.row), self.precision, flops)]
+        for unit, precision, part in parts if flops != 0 else ():
+            known = unit in ("vector", "tensor") and precision is not None
+            energy = self.ceilings[f"energy_{unit}"][precision] if known else NAN
+            left_out = len(parts) > 1 and (math.isnan(part) or part == 0)
+            left_out |= len(parts) > 1 and math.isnan(energy) and part < 0.01 * flops
+            total += 0 if left_out else part * energy
+        for level in range(len(self.file.levels)):
+            written, every = self.traffic(level)
+            beyond = every if math.isnan(farther) else every - farther
+            if beyond > 0:
+                total += beyond * self.energy_of(level, divide(written, every))
+            farther = largest(farther, every)
+        return NAN if math.isnan(farther) else total
 
     # -- kernels --
 
@@ -219,7 +246,12 @@ class Row:
             "gap_share": divide(gap, busy + gap if self.on_cpu else lasting),
             "few_blocks_share": self.few_blocks_share(),
         }
+        lasting = self.get("energy_time")
+        constant = self.ceilings["constant_power"] * (time if math.isnan(lasting) else lasting)
+        energy = self.energy_at_roofs(constant)
         return self.roofline(flops, moved, peak, bandwidth) | {
+            "energy_at_roofs": energy,
+            "energy_constant_share": divide(constant, energy),
             "arithmetic_intensity": [divide(flops, traffic[level][1]) for level in levels],
             "roof_memory_level": self.file.levels[self.level] if named else "",
             "compute_roof": peak,

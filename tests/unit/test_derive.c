@@ -228,6 +228,39 @@ static void times_of_the_units_add_up(void **state)
     record_clear(&record);
 }
 
+/* A byte counts at the farthest level that it is of. What no roof has the energy of is not known,
+ * but for what is negligible. */
+static void energies_add_up(void **state)
+{
+    (void)state;
+    struct device device = gpu_device();
+    struct record record = counted_record();
+    const double dram = 32.5e6, more = 26e6; /* at l2 and at l1 each so many more bytes */
+    assert_true(isnan(derive(&record, &device).energy_at_roofs)); /* l1 has no roof */
+    add_roof(&device, ROOF_L1_READ, ROOF_ALONE, 3e13);
+    device.roofs[device.roof_count - 1].energy = 3e-12;
+    const double constant = 150 * record.energy_time;
+    const double flops = record.flops_model * 0.625e-12 + 3211264 * 8e-12;
+    /* a fifth is written: between loads alone and a triad */
+    const double bytes = dram * (0.4 * 60e-12 + 0.6 * 66e-12) + more * (20e-12 + 3e-12);
+    struct derived derived = derive(&record, &device);
+    assert_near(derived.energy_at_roofs, constant + flops + bytes);
+    assert_near(derived.energy_constant_share, constant / (constant + flops + bytes));
+    record.bytes_counted[LEVEL_L1] = 0.5 * dram; /* copies pass it by */
+    record.energy_time = NAN;
+    record.flops_vector[PRECISION_FP64] = 1; /* negligible */
+    assert_near(derive(&record, &device).energy_at_roofs,
+                150 * record.time_median + flops + bytes - more * 3e-12);
+    device.roofs[0].energy = device.roofs[1].energy = NAN;
+    assert_true(isnan(derive(&record, &device).energy_at_roofs));
+    record_clear(&record);
+    record = conv2d_record(); /* as modelled: what stays in l2 */
+    assert_near(derive(&record, &device).energy_at_roofs, 150 * record.energy_time +
+                                                              record.flops_model * 0.625e-12 +
+                                                              record.bytes_model * 20e-12);
+    record_clear(&record);
+}
+
 /* A full wave is enough, be it of one large block on each multiprocessor. Of 22 us one kernel takes
  * 18. */
 static void blocks_fill_the_device_or_not(void **state)
@@ -400,6 +433,7 @@ int main(void)
         cmocka_unit_test(a_row_has_the_roof_of_its_mix),
         cmocka_unit_test(test_compute_roof),
         cmocka_unit_test(times_of_the_units_add_up),
+        cmocka_unit_test(energies_add_up),
         cmocka_unit_test(blocks_fill_the_device_or_not),
         cmocka_unit_test(the_largest_part_limits),
         cmocka_unit_test(a_kernel_has_a_cause),
