@@ -28,6 +28,7 @@ is at most 10 %: where it would have to be wider, a check is inconclusive. Noise
 a check of its own: the median over the roofs, and over the configurations, may be 5 %.
 Work of tensor units counts in a clock cycle. A configuration at the power cap, here and in the reference, is slow if
 it is so in seconds and in clock cycles; what it sustains is a check of its own.
+The energy of a FLOP or a byte is compared with the same device's alone; - is more of it.
 Gaps between launches, the host's time to launch, and copies of all devices at once to and from the host are printed and
 not judged: processes on one device differ by 10 %. What longer gaps add to a configuration, up to 13 % of each gap, is
 taken off its time. Gaps within a graph are judged against the same device alone.
@@ -74,7 +75,7 @@ NOISY = 0.05
 SAMPLES_LEAST = 10  # of a row, to know its noise
 # Of so many configurations, slow ones count from this share on. The mean of all has a threshold of its own.
 MANY, FEW, MEAN_DIFFERS = 20, 0.1, 0.025
-SUSTAINS = ", sustained"  # of a row's key
+SUSTAINS, ENERGY = ", sustained", ", energy"  # of a key
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
 
 
@@ -137,6 +138,14 @@ def sustained(found):
     return own.assign(key=own["key"] + SUSTAINS, value=own["sustained"], spread=np.nan, least=SUSTAINED)
 
 
+def energies(found):
+    """Energy of a byte or a FLOP, beyond the constant power: further lines. Chips of a model differ."""
+    own = found[found["usable"] & found["energy"].notna()]
+    unit = "J/" + own["unit"].str.removesuffix("/s")
+    further = {"value": own["energy"], "unit": unit, "spread": np.nan, "least": SUSTAINED, "between": np.inf}
+    return own.assign(key=own["key"] + ENERGY, **further)
+
+
 def apart(key):
     return next((limits for start, limits in APART.items() if key.startswith(start)), (0.0, 0.0))
 
@@ -146,7 +155,7 @@ def roof_table(files):
     found = roofs(files)
     found["key"] = found["name"] + ", " + found["condition"]
     found["least"], found["between"] = np.transpose([apart(key) for key in found["key"]]) if len(found) else (0.0, 0.0)
-    found = pandas.concat([at_equal_clock(found), sustained(found)], ignore_index=True)
+    found = pandas.concat([at_equal_clock(found), sustained(found), energies(found)], ignore_index=True)
     return found.iloc[np.lexsort([found["key"], found["condition"], found["name"].map(kind_order(found))])]
 
 
@@ -162,7 +171,8 @@ def sample_noise(data, table):
 
 
 def time_table(files):
-    """Times of configurations, as values in seconds, and what those at the power cap sustain: further lines.
+    """Times of configurations, as values in seconds; further lines: what those at the power cap sustain, and the energy
+    of a FLOP.
     placed: the spread between placements; cycles: of the time, at the power cap; gaps: launches, each of which waits
     for the last; spread: of the samples."""
     found = [rows(one).assign(file=number) for number, one in enumerate(files)]
@@ -183,11 +193,13 @@ def time_table(files):
         gaps=found["launches"].where(found["launch"] != "graph") if "launch" in found else found["launches"],
         least=0.0,
     )
-    if "energy_time" not in found:
-        return found
-    more = found[held & found["energy_time"].notna()].assign(placed=0.0, cycles=np.nan, spread=np.nan, least=SUSTAINED)
-    more = more.assign(value=more["energy_time"], key=more["key"] + SUSTAINS)
-    return pandas.concat([found, more], ignore_index=True)
+    more = found.assign(placed=0.0, cycles=np.nan, spread=np.nan, least=SUSTAINED)
+    long = more[held & more["energy_time"].notna()]
+    long = long.assign(value=long["energy_time"], key=long["key"] + SUSTAINS)
+    drawn = more[(more["energy"] / more["flops"]).notna()]
+    drawn = drawn.assign(value=drawn["energy"] / drawn["flops"], unit="J/FLOP", gaps=np.nan, between=np.inf)
+    drawn = drawn.assign(key=drawn["key"] + ENERGY)
+    return pandas.concat([found, long, drawn], ignore_index=True)
 
 
 def judged_times(found, roofs_found, *how):
@@ -314,7 +326,7 @@ def print_times(found):
 def time_texts(table):
     """{key: text} of time_table(): configurations without what all of them share."""
     texts = zip(table["key"], short_texts(table))
-    return {key: text + SUSTAINS * key.endswith(SUSTAINS) for key, text in texts}
+    return {key: text + "".join(end for end in (SUSTAINS, ENERGY) if key.endswith(end)) for key, text in texts}
 
 
 def print_configurations(found, all_times, count):
@@ -363,7 +375,7 @@ def verdict_of(device, roofs_found, times, reasons, wanted, threshold, names):
     """The verdict of one device. reasons: {what could not be measured: why}; wanted: keys of roofs and rows that
     another device of the model has; names: {key: text} of rows."""
     verdict = verdicts.Verdict(named(device), device["uuid"], device["model"], device["hostname"])
-    own = times[~times["key"].str.endswith(SUSTAINS)]
+    own = times[~times["key"].str.endswith((SUSTAINS, ENERGY))]
     slow = {word: own[own[word]] for word in ("slow", "unsure")}
 
     def of_roof(line):
@@ -371,7 +383,7 @@ def verdict_of(device, roofs_found, times, reasons, wanted, threshold, names):
         return f"{line['key']} {percent(line['deviation'])} (limit {share(line['limit'])}{unsure})"
 
     def of_row(line):
-        if line["key"].endswith(SUSTAINS):
+        if line["key"].endswith((SUSTAINS, ENERGY)):
             return f"{names[line['key']]} {percent(line['deviation'])} (limit {share(line['limit'])})"
         word = "slow" if line["slow"] else "unsure"
         worst = f"are slower, at most {percent(slow[word]['deviation'].min())}"
@@ -473,7 +485,7 @@ def run(options):
         print_doubts(reasons, names)
         health.print_drift(health.drift(files, devices), names)
         if len(times):
-            print_times(times)
+            print_times(times[~times["key"].str.endswith(ENERGY)])
             print_configurations(times, all_times, options.configurations)
         else:
             print("No configuration was measured on two devices: use distribute = replicate, or one manifest twice.\n")

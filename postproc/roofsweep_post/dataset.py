@@ -45,7 +45,7 @@ KNOWN = {
         "gap_time overhead_time launches samples performance roof_fraction compute_roof bandwidth_roof "
         "flops_model flops_counted flops_ratio bytes_model bytes_ratio workspace footprint sm_clock compute_share "
         "bandwidth_share gap_share few_blocks_share data_movement_launches verify_error "
-        "energy_time placements",
+        "energy energy_time energy_at_roofs energy_constant_share placements",
     },
     ("config", "memory_level"): {
         "number": "arithmetic_intensity bytes_counted bytes_read bytes_written level_time",
@@ -76,7 +76,8 @@ KNOWN = {
         "number": "device_roof_device device_roof_bandwidth device_roof_performance device_roof_time "
         "device_roof_median device_roof_mean device_roof_spread device_roof_nominal_fraction "
         "device_roof_clock_fraction device_roof_sm_clock device_roof_power device_roof_sustained "
-        "device_roof_sustained_clock device_roof_flops_ratio",
+        "device_roof_sustained_clock device_roof_flops_ratio device_roof_energy device_roof_energy_power "
+        "device_roof_constant_power device_roof_rest_power",
     },
     ("device_roof", "memory_level"): {"number": "device_roof_bytes_ratio"},
     ("memory_level",): {"text": "memory_level"},

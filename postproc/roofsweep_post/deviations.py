@@ -17,12 +17,13 @@ import numpy as np
 THRESHOLD = 0.04
 WIDEST = 0.10
 SCATTER = 3.0
+LESS = ["s", "cycles", "J/B", "J/FLOP", "J/OP"]  # units of values of which less is better
 TO_STDEV = 1.4826  # of a normal distribution's median absolute deviation
 
 
 def speed(table):
-    """Values of which more is better: a time is inverted."""
-    return np.where(table["unit"].isin(["s", "cycles"]), 1 / table["value"], table["value"])
+    """Values of which more is better: a time or an energy is inverted."""
+    return np.where(table["unit"].isin(LESS), 1 / table["value"], table["value"])
 
 
 def centre_of(values):
@@ -72,7 +73,7 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
             if not matched.all():  # held against others: as far as those are from each other
                 scattered = max(scattered, scatter(earlier["speed"].to_numpy() / middle, 1.0))
             spread = spread_of(earlier, scattered)
-            table.loc[own.index, "reference"] = np.where(own["unit"].isin(["s", "cycles"]), 1 / reference, reference)
+            table.loc[own.index, "reference"] = np.where(own["unit"].isin(LESS), 1 / reference, reference)
             table.loc[own.index, "deviation"] = deviation
             table.loc[own.index, "spread_of"] = np.where(matched, spread, max(spread, most_of(earlier, "between")))
             table.loc[own.index, "against"] = np.where(matched, "itself before", "its model")

@@ -23,6 +23,7 @@ of theory      value over theory at the nominal clock
 of clock       all samples together, over theory at the clock that was measured meanwhile
 SM clock       that clock
 power          power draw meanwhile
+energy         of a byte or a FLOP, beyond the constant power, where that was measured
 verdict        proven: hardware counters have seen the work where it should be, and nowhere else; unproven: no
                counters could be read; ABOVE-THEORY, CONTRADICTED: an error to look into. Such a value carries !, is
                in no median, and is not used as a roof
@@ -109,6 +110,7 @@ def kind_cells(rows, devices):
         "of\nclock": share(middle(used["clock_fraction"])),
         "SM clock": scaled(middle(used["sm_clock"]), "Hz"),
         "power": scaled(middle(used["power"]), "W"),
+        "energy": scaled(middle(used["energy"]), "J/" + used["unit"].iloc[0].removesuffix("/s")) if len(used) else "-",
         "verdict": verdict_text(rows),
         "setting": setting_text(rows),
     } | slowest_cells(main, devices)
@@ -128,6 +130,7 @@ def roof_cells(roof):
         "of\nclock": share(roof["clock_fraction"]),
         "SM clock": scaled(roof["sm_clock"], "Hz"),
         "power": scaled(roof["power"], "W"),
+        "energy": scaled(roof["energy"], "J/" + roof["unit"].removesuffix("/s")),
         "verdict": word(roof["verdict"]),
         "counted": counted_text(roof),
     }
@@ -141,9 +144,11 @@ def print_conditions(data, rows):
     """What must be equal for roofs to be comparable, and when they were measured."""
     own = rows["device"].unique().astype(int)
     caps = data["device_power_limit"].values[own]
+    powers = {state: middle(rows[f"{state}_power"]) for state in ("constant", "rest")}
     facts = [
         ("driver", data["device_driver_version"].values[own]),
         ("power cap", [scaled(cap, "W") for cap in caps if np.isfinite(cap)]),
+        *((f"{state} power", [scaled(power, "W")] * bool(power > 0)) for state, power in powers.items()),
         ("roofs taken from", data["device_roofs_reused"].values[own]),
     ]
     texts = [f"{name} {' and '.join(sorted({text for text in found if text}))}" for name, found in facts if any(found)]
@@ -184,6 +189,7 @@ def print_model(model, rows, devices, targets, kinds):
             "of\nclock",
             "SM clock",
             "power",
+            *["energy"] * bool(rows["energy"].notna().any()),
             "verdict",
         ]
         + ["slowest", "on"] * (count > 1)
@@ -221,6 +227,7 @@ def print_device(number, rows, devices, targets, kinds):
             "of\nclock",
             "SM clock",
             "power",
+            *["energy"] * bool(rows["energy"].notna().any()),
             "verdict",
             "counted",
         ]

@@ -6,7 +6,7 @@ from .arguments import whole
 from .dataset import load
 from .export import as_json
 from .frames import ROWS, rows, short_texts
-from .texts import column, share, table
+from .texts import Refused, column, percent, share, table
 
 HELP = "configurations: time, noise, what limits them, what to try"
 DESCRIPTION = """Prints a line for each measured configuration.
@@ -21,6 +21,8 @@ samples      what is noteworthy about them: two modes; host-paced, the device wa
              than the device: one who enqueues iterations in a loop waits for the host
 
 --advice adds a sentence: the cause, and what to try.
+--energy tells instead the energy of an iteration and of a FLOP; that by the device's energy roofs, and how far it is
+         from what was measured; and the share of the constant power in it. Rows without either are left out.
 --time   tells instead how long each row took on the wall, and what part of that went where. A part that no row has is
          left out."""
 
@@ -54,11 +56,13 @@ def add_options(parser):
     parser.add_argument("-n", "--most", type=whole(1), metavar="N", help="only the first N")
     parser.add_argument("-l", "--labels", action="store_true", help="with their labels in the manifest")
     parser.add_argument("-t", "--time", action="store_true", help="where the wall time went, of each and of all")
+    parser.add_argument("-e", "--energy", action="store_true", help="energy, measured and by the energy roofs")
     parser.add_argument("--json", action="store_const", const=True, dest="as_json", help="for programs, in SI units")
     parser.add_argument("-a", "--advice", action="store_true", help="say of each what to try")
 
 
 PART = "wall_time_part_"
+NEAR = 0.1  # of an energy that was measured
 
 
 def of_wall_time(found):
@@ -70,6 +74,24 @@ def of_wall_time(found):
     return table(
         head, [[text, device, column(wall, "s"), *map(share, own / wall)] for text, device, wall, own in lines]
     )
+
+
+def of_energy(found):
+    """The table of --energy, and how well the model holds."""
+    known = found[found["energy"].notna() | found["energy_at_roofs"].notna()]
+    if known.empty:
+        raise Refused("no row has energy: energy = yes in [measure] or in [peaks], on a GPU")
+    off = known["energy_at_roofs"] / known["energy"]
+    numbers = known["energy"], known["energy"] / known["flops"], known["energy_at_roofs"], off
+    lines = [
+        [text, device, column(energy, "J"), column(each, "J/FLOP"), column(model, "J"), percent(ratio), share(constant)]
+        for text, device, energy, each, model, ratio, constant in zip(
+            known["text"], known["device_name"], *numbers, known["energy_constant_share"]
+        )
+    ]
+    head = ["configuration", "device", "energy", "of a FLOP", "at the roofs", "off", "constant"]
+    off = (off.dropna() - 1).abs()
+    return table(head, lines) + f"{(off <= NEAR).sum()} of {len(off)} rows are within {share(NEAR)}\n"
 
 
 def run(options):
@@ -84,7 +106,11 @@ def run(options):
     if options.as_json:
         found = found.assign(name=found["text"], advice=advise(found) if options.advice else "")
         times = [name for name in found if name.startswith("wall_time")] if options.time else []
-        print(as_json(found[COLUMNS + ["advice"] * options.advice + times]), end="")
+        energies = ["energy", "energy_at_roofs", "energy_constant_share"] * options.energy
+        print(as_json(found[COLUMNS + ["advice"] * options.advice + times + energies]), end="")
+        return 0
+    if options.energy:
+        print(of_energy(found), end="")
         return 0
     if options.time:
         print(of_wall_time(found), end="")

@@ -10,7 +10,7 @@ UNSEEN = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 
-PREFIXES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+PREFIXES = {name.strip(): 10.0**power for name, power in zip("pnum kMGTPE", range(-12, 19, 3))}
 
 
 class Refused(Exception):
@@ -32,7 +32,7 @@ def scaled(value, unit):
     if not np.isfinite(value):
         return "-"
     # From 999.95 on, four digits would print 1000: that belongs to the next prefix.
-    power = 0 if value == 0 else int(np.clip(3 * np.floor(np.log10(abs(value) * 1.00005) / 3), -9, 18))
+    power = 0 if value == 0 else int(np.clip(3 * np.floor(np.log10(abs(value) * 1.00005) / 3), -12, 18))
     prefix = next(name for name, factor in PREFIXES.items() if round(np.log10(factor)) == power)
     return f"{value / 10.0**power:.4g} {prefix}{unit}"
 

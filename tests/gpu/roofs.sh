@@ -2,7 +2,7 @@
 # Every roof of every GPU of this machine: measured, below its theory, and proven where counters may be read.
 . "$(dirname "$0")/lib.sh"
 
-printf '[sweep]\ndevice = cuda\n[peaks]\nlaunch = yes\n' >roofs.ini
+printf '[sweep]\ndevice = cuda\n[peaks]\nenergy = yes\n' >roofs.ini
 expect 0 run "$gpus" roofs.ini
 python '
 import json, sys, numpy, xarray
@@ -48,6 +48,11 @@ for device in range(gpus):
             fraction = data.device_roof_clock_fraction.values[i]
             if name.endswith((" vector", " wgmma", "dram read", "dram write")) and fraction < 0.85:
                 wrong.append((device, condition, name, "far from theory", fraction, setting))
+rest, constant, power = (data[f"device_roof_{name}_power"].values for name in ("rest", "constant", "energy"))
+energies = numpy.isfinite(power)
+wrong += [(name, "without energy") for name in ("dram read", "l2 read", "fp32 vector") if not energies[names == name].any()]
+wrong += [(names[i], "power", rest[i], constant[i], power[i]) for i in numpy.flatnonzero(energies)
+          if not 0 < rest[i] < 1.2 * constant[i] < power[i]]
 for line in wrong:
     print(*line)
 sys.exit(bool(wrong))

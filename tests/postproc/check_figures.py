@@ -144,6 +144,38 @@ def check_counted(data):
         same(line, own[x], own[y])
 
 
+def check_energy(data):
+    """Rows at 1.1 times their energy roofs, of which the file has none."""
+    where, power, flop, byte = [*CHOSEN, "pass=forward", "precision=fp16"], 150.0, 6e-13, 6e-11
+    try:
+        figures.draw(data, "energy", where)
+    except Refused as refused:
+        assert "energy = yes" in str(refused)
+    else:
+        raise AssertionError("energies that were not measured are drawn")
+    name = data["device_roof_name"].astype(str)
+    flops = data["performance"] * data["time_median"]
+    least = flops * flop + flops / data["arithmetic_intensity"].sel(memory_level="dram") * byte
+    least = least + power * data["time_median"]
+    data = data.assign(
+        energy=1.1 * least.drop_vars("memory_level"),
+        energy_at_roofs=least.drop_vars("memory_level"),
+        device_roof_energy=name.str.startswith("dram") * byte + name.str.startswith("fp16 tensor") * flop,
+        device_roof_constant_power=0 * data["device_roof_device"] + power,
+    )
+    (axes,) = figures.draw(data, "energy", where, labels=["conv2d-filters"])
+    readable.check(axes.figure)
+    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "precision": "fp16"})
+    each, intensity = own["energy_at_roofs"] / own["flops"], own["arithmetic_intensity_dram"]
+    same(*lines(axes, "|closed").values(), intensity, 1.1 * each)
+    same(*lines(axes, "|open").values(), intensity, each)
+    (line,) = (line for gid, line in lines(axes, "").items() if (gid or "").startswith("roof|fp16 tensor 0.6 pJ/FLOP"))
+    peak = np.median(data["device_peak_tensor"].sel(number_format="fp16").values)
+    wide = np.median(data["device_peak_bandwidth"].sel(memory_level="dram").values)
+    x = line.get_xdata()
+    assert np.allclose(line.get_ydata(), flop + byte / x + power * np.maximum(1 / peak, 1 / (x * wide)))
+
+
 def check_waves(data):
     (axes,) = figures.draw(data, "waves", [*CHOSEN, "pass=forward", "precision=fp16"], labels=["conv2d-filters"])
     readable.check(axes.figure)
@@ -380,6 +412,7 @@ def main():
     style.plt.close("all")
     check_bars(paper)
     check_counted(paper)
+    check_energy(paper)
     check_waves(paper)
     check_wave_ticks(paper)
     check_short_names(paper)

@@ -155,9 +155,19 @@ for name, factor in (("faster.nc", 1.5), ("slower.nc", 0.9)):
     with netCDF4.Dataset(name, "a") as data:
         data["device_roof_bandwidth"][:] *= factor
         data["device_roof_spread"][:] = 0.01
+for name, variable, factor in (("roof.nc", "device_roof_energy", 1.25), ("row.nc", "energy", 1.25), ("less.nc", "energy", 0.8)):
+    shutil.copy("golden.nc", name)
+    with netCDF4.Dataset(name, "a") as data:
+        data[variable][:] *= factor
 '
 expect 0 script compare golden.nc faster.nc
 expect 1 script compare golden.nc slower.nc
+# More energy for the same, of roofs and of rows, is slower.
+expect 0 script compare golden.nc less.nc --quiet
+expect 1 script compare golden.nc roof.nc --quiet
+row "^FAIL 2#0 node1" "dram read, alone, energy -20.0 % (limit 9.0 %)"
+expect 1 script compare golden.nc row.nc --quiet
+row "^FAIL 2#0 node1" "conv2d.*, energy -20.0 % (limit 9.0 %)"
 
 # Eight healthy GPUs give no mark. One that is at 95 % in one roof is found, for every roof that repeats within 1.3 %.
 expect 0 script compare "$eight"

@@ -71,6 +71,15 @@ python 'import json; row = json.load(open("output"))[0]; assert row["name"].star
 expect 0 script rows golden.nc --time
 row "^conv2d .* kernel=3 .* #0 node1" "2.000 s" "25.0 %" "75.0 %"
 row "^all 2" "4.000 s" "25.0 %" "75.0 %"
+python '
+import shutil, netCDF4
+shutil.copy("golden.nc", "energy.nc")
+with netCDF4.Dataset("energy.nc", "a") as data:
+    data.createVariable("energy_at_roofs", "f8", ("config",), fill_value=-1.0)[:] = 0.93 * data["energy"][:]
+'
+expect 0 script rows energy.nc --energy
+row "^conv2d" "16.40 mJ" "4.429 pJ/FLOP" "15.25 mJ" "-7.0 %"
+says "1 of 1 rows are within 10.0 %"
 expect 0 script --version
 says "roofsweep-post $("$ROOFSWEEP_BIN/roofsweep" --version | sed 's/roofsweep //; s/+.*//')"
 refused_option "did you mean rows?" row golden.nc

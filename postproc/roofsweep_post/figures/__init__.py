@@ -4,7 +4,23 @@ import numpy as np
 
 from ..frames import several
 from ..texts import Refused
-from . import bars, classic, complexity, counted, four, frame, history, kernels, map, roofs, strip, style, time, waves
+from . import (
+    bars,
+    classic,
+    complexity,
+    counted,
+    energy,
+    four,
+    frame,
+    history,
+    kernels,
+    map,
+    roofs,
+    strip,
+    style,
+    time,
+    waves,
+)
 from .scene import MOST, facets_of, fewer, scene
 
 # {word: module with HELP, PANELS, HEIGHT, draw(figure, axes, scene, annotate, height); of nodes also build()}
@@ -13,6 +29,7 @@ KINDS = {
     "complexity": complexity,
     "time": time,
     "four": four,
+    "energy": energy,
     "bars": bars,
     "counted": counted,
     "waves": waves,
