@@ -1,45 +1,17 @@
 """Figures of result files. draw() gives matplotlib axes; the kinds are in KINDS, a module each."""
 
+from importlib import import_module
+
 import numpy as np
 
 from ..frames import several
 from ..texts import Refused
-from . import (
-    bars,
-    classic,
-    complexity,
-    counted,
-    energy,
-    four,
-    frame,
-    history,
-    kernels,
-    map,
-    roofs,
-    strip,
-    style,
-    time,
-    waves,
-)
+from . import frame, style
 from .scene import MOST, facets_of, fewer, scene
 
 # {word: module with HELP, PANELS, HEIGHT, draw(figure, axes, scene, annotate, height); of nodes also build()}
-KINDS = {
-    "classic": classic,
-    "complexity": complexity,
-    "time": time,
-    "four": four,
-    "energy": energy,
-    "bars": bars,
-    "counted": counted,
-    "waves": waves,
-    "kernels": kernels,
-    "roofs": roofs,
-    "map": map,
-    "strip": strip,
-    "history": history,
-}
-
+WORDS = "classic complexity time four energy bars counted waves kernels roofs map strip history"
+KINDS = {word: import_module(f"{__name__}.{word}") for word in WORDS.split()}
 
 LONGEST = 100  # letters of a text that a page has room for
 WHOLE = {"configuration", "config_hash", "kernel_name", "uuid", "device_uuid"}  # are shortened otherwise, or not shown
