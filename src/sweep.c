@@ -24,7 +24,7 @@
 #include "results/journal.h"
 #include "results/outputs.h"
 #include "results/results.h"
-#include "results/earlier_roofs.h"
+#include "results/earlier.h"
 #include "results/publication.h"
 #include "version.h"
 
@@ -138,7 +138,7 @@ static enum status open_choices(struct sweep *sweep, struct error *error)
         error_prefix(error, "%s:%d: [sweep] algorithms", sweep->manifest->path,
                      sweep->manifest->algorithms_line);
     else if (file.damaged > 0)
-        log_print(sweep->log, LOG_WARNING, "%s: %zu lines are damaged and left out", path,
+        log_print(sweep->log, LOG_WARNING, "%s: %zu choices are damaged and left out", path,
                   file.damaged);
     return status;
 }
@@ -414,6 +414,30 @@ static void measure_roofs(struct sweep *sweep)
     node_roofs_measure(sweep->comm, sweep->executor, &settings, sweep->log);
 }
 
+/* How far the file of algorithms goes, once for each model of device. */
+static void tell_choices(const struct sweep *sweep)
+{
+    const char *path = sweep_algorithms_file(&sweep->manifest->sweep);
+    const struct device *devices = sweep->devices.list;
+    struct choice unused;
+    for (int i = 0; path && i < sweep->ranks; ++i) {
+        int before = 0;
+        while (before < i && strcmp(devices[before].model, devices[i].model) != 0)
+            ++before;
+        if (before < i || !device_is_open(&devices[i]))
+            continue;
+        size_t found = 0;
+        for (size_t item = 0; item < sweep->plan->count; ++item)
+            found +=
+                choices_find(sweep->choices, sweep->plan->items[item].hash, &devices[i], &unused);
+        log_print(sweep->log, LOG_INFO,
+                  "%s has choices of %zu of the %zu configurations on %s with %s and driver %s; "
+                  "others search",
+                  path, found, sweep->plan->count, devices[i].model, devices[i].library_version,
+                  devices[i].driver_version);
+    }
+}
+
 static void create_dispatcher(struct sweep *sweep)
 {
     const struct executor_settings executor = executor_settings_of(sweep);
@@ -430,6 +454,7 @@ static void create_dispatcher(struct sweep *sweep)
         .limit = &sweep->limit,
         .choices = sweep->choices,
     };
+    tell_choices(sweep);
     sweep->dispatcher = dispatcher_create(&settings, sweep->log);
     if (!sweep->dispatcher)
         MPI_Abort(sweep->comm, 1);

@@ -66,5 +66,6 @@ bool choice_of_record(const struct record *record, struct choice *choice)
 void choice_into_record(const struct choice *choice, struct record *record)
 {
     for (const struct field *field = choice_fields; field->name; ++field)
-        copy(choice, field->offset, record, record_field(field->name)->offset, field->size);
+        if (field->type != FIELD_TEXT || *((const char *)choice + field->offset))
+            copy(choice, field->offset, record, record_field(field->name)->offset, field->size);
 }

@@ -39,7 +39,8 @@ bool choice_is_made(const struct choice *choice);
 /* False, and *choice as choice_init leaves it, unless the row was measured with what its own search
  * chose, and its kernels are known. */
 bool choice_of_record(const struct record *record, struct choice *choice);
-/* Sets the record's members: it runs what was chosen. */
+/* Sets the record's members: it runs what was chosen. A text that the choice lacks, as one out of a
+ * result file may, stays the record's own. */
 void choice_into_record(const struct choice *choice, struct record *record);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "model/device_kind.h"
 #include "ranks/liveness.h"
-#include "results/earlier_roofs.h"
+#include "results/earlier.h"
 
 enum status devices_check_distinct(const struct device *devices, int count, struct error *error)
 {

@@ -26,7 +26,7 @@ enum status devices_collect(struct devices *devices, struct executor *executor,
                             struct error *error);
 
 /* Collective. Gives each rank's executor the roofs that its device has among these (of rank 0; see
- * earlier_roofs.h). False: this rank's device has none. */
+ * earlier.h). False: this rank's device has none. */
 bool devices_reuse_roofs(const struct devices *devices, const struct device *earlier, size_t count,
                          struct executor *executor);
 

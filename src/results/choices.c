@@ -8,14 +8,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "results/earlier.h"
 #include "results/journal.h"
 
 struct choices {
-    char *path; /* NULL: no file */
+    char *path; /* of the file that is added to; NULL: none */
     bool keep;
-    /* By their owners' keys, as compact text: {"choice":{...},"time":s since the epoch, of an entry
-     * of the file; 0: of this run}. */
-    json_t *entries;
+    json_t *entries; /* choices by their owners' keys, as compact text */
     json_t *pending; /* array of what is not in the file yet */
 };
 
@@ -24,21 +23,33 @@ static const char kind_text[] = "choice";
 /* Whose choice it is. False: no record and device have so long texts. */
 enum { KEY_TEXT = 512 };
 static bool key_format(const char *config_hash, const char *model, const char *library,
-                       char key[KEY_TEXT])
+                       const char *driver, char key[KEY_TEXT])
 {
-    return snprintf(key, KEY_TEXT, "%s\n%s\n%s", config_hash, model, library) < KEY_TEXT;
+    return snprintf(key, KEY_TEXT, "%s\n%s\n%s\n%s", config_hash, model, library, driver) <
+           KEY_TEXT;
 }
 
 /* False: there is no memory. */
-static bool entry_put(struct choices *choices, const char *key, json_t *choice, double time)
+static bool entry_put(struct choices *choices, const char *key, const struct choice *choice)
 {
-    json_t *entry = json_pack("{s:O,s:f}", "choice", choice, "time", time);
-    char *text = entry ? json_dumps(entry, JSON_COMPACT) : NULL;
-    json_decref(entry);
+    json_t *object = fields_encode(choice_fields, choice);
+    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    json_decref(object);
     bool put =
         text && json_object_set_new_nocheck(choices->entries, key, json_string_nocheck(text)) == 0;
     free(text);
     return put;
+}
+
+/* What a row says that is measured with a choice of that time of a file. */
+static void origin_set(double time, struct choice *choice)
+{
+    time_t seconds = (time_t)time;
+    struct tm day;
+    snprintf(choice->algorithm_origin, sizeof choice->algorithm_origin, "file");
+    if (time > 0 && time <= FIELD_DATE_MAX && gmtime_r(&seconds, &day))
+        strftime(choice->algorithm_origin, sizeof choice->algorithm_origin, "file of %Y-%m-%d",
+                 &day);
 }
 
 /* ---- the file ---- */
@@ -65,8 +76,9 @@ static bool entry_take(struct choices *choices, const json_t *line, bool *good)
             field_check_number("time", time, FIELD_DATE_MAX, &unused) == STATUS_OK &&
             choice_is_made(&choice) &&
             key_format(member_of(entry, "config_hash"), member_of(entry, "model"),
-                       member_of(entry, "library"), key);
-    return !*good || entry_put(choices, key, made, time);
+                       member_of(entry, "library"), member_of(entry, "driver"), key);
+    origin_set(time, &choice);
+    return !*good || entry_put(choices, key, &choice);
 }
 
 static bool line_take(struct choices *choices, const char *text, size_t length,
@@ -99,21 +111,52 @@ static enum status lines_read(struct choices *choices, FILE *stream, struct choi
 }
 
 /* A file of somebody else must not be appended to. */
-static enum status file_read(struct choices *choices, struct choices_file *file,
-                             struct error *error)
+static enum status own_file_read(struct choices *choices, struct choices_file *file,
+                                 struct error *error)
 {
+    static const char suffix[] = ".nc";
+    const char *path = choices->path;
+    const size_t length = strlen(path);
     FILE *stream;
-    if (access(choices->path, F_OK) != 0 && errno == ENOENT)
-        return STATUS_OK;
-    TRY(file_open(choices->path, &stream, error));
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return length > strlen(suffix) && strcmp(path + length - strlen(suffix), suffix) == 0
+                   ? error_set(error, STATUS_USAGE,
+                               "%s: there is no such result file; to keep choices in a new file, "
+                               "give it another ending",
+                               path)
+                   : STATUS_OK;
+    TRY(file_open(path, &stream, error));
     enum status status = lines_read(choices, stream, file, error);
     bool empty = ftello(stream) == 0;
     fclose(stream);
     if (status == STATUS_OK && !empty && file->entries == 0 &&
-        (file->damaged > 0 || !journal_recognised(choices->path)))
-        status =
-            error_set(error, STATUS_USAGE, "%s is there and no file of algorithms", choices->path);
+        (file->damaged > 0 || !journal_recognised(path)))
+        status = error_set(error, STATUS_USAGE,
+                           "%s is there, and neither a file of algorithms nor a result file", path);
     return status;
+}
+
+static enum status result_read(struct choices *choices, const char *path, struct choices_file *file,
+                               struct error *error)
+{
+    struct earlier_choice *rows;
+    struct error unused;
+    size_t count;
+    char key[KEY_TEXT];
+    bool enough = true;
+    TRY(earlier_choices_read(path, &rows, &count, error));
+    for (size_t i = 0; i < count && enough; ++i) {
+        struct earlier_choice *row = &rows[i];
+        bool good = fields_check(choice_fields, &row->choice, &unused) == STATUS_OK &&
+                    key_format(row->config_hash, row->owner.model, row->owner.library_version,
+                               row->owner.driver_version, key);
+        if (strncmp(row->choice.algorithm_origin, "file", strlen("file")) != 0)
+            origin_set(row->start_time, &row->choice);
+        enough = !good || entry_put(choices, key, &row->choice);
+        ++*(good ? &file->entries : &file->damaged);
+    }
+    free(rows);
+    return enough ? STATUS_OK : error_set(error, STATUS_SYSTEM, "%s: no memory for it", path);
 }
 
 enum status choices_open(const char *path, bool keep, struct choices **choices,
@@ -121,13 +164,16 @@ enum status choices_open(const char *path, bool keep, struct choices **choices,
 {
     struct choices *opened = calloc(1, sizeof *opened);
     *file = (struct choices_file){0, 0};
+    const bool result = path && earlier_is_result(path);
     if (!opened || !(opened->entries = json_object()) || !(opened->pending = json_array()) ||
-        (path && !(opened->path = strdup(path)))) {
+        (path && !result && !(opened->path = strdup(path)))) {
         choices_close(opened);
         return error_set(error, STATUS_SYSTEM, "no memory for the choices of algorithms");
     }
     opened->keep = keep;
-    enum status status = path ? file_read(opened, file, error) : STATUS_OK;
+    enum status status = result ? result_read(opened, path, file, error)
+                         : path ? own_file_read(opened, file, error)
+                                : STATUS_OK;
     if (status == STATUS_OK)
         *choices = opened;
     else
@@ -147,33 +193,23 @@ void choices_close(struct choices *choices)
 
 /* ---- use ---- */
 
-static void origin_format(double time, char *text, size_t size)
-{
-    time_t seconds = (time_t)time;
-    struct tm day;
-    if (time > 0 && gmtime_r(&seconds, &day))
-        strftime(text, size, "file of %Y-%m-%d", &day);
-    else
-        snprintf(text, size, "%s", time > 0 ? "file" : "run");
-}
-
 bool choices_find(const struct choices *choices, const char *config_hash,
                   const struct device *device, struct choice *choice)
 {
     struct error unused;
     char key[KEY_TEXT];
-    key_format(config_hash, device->model, device->library_version, key);
-    const char *text = json_string_value(json_object_get(choices->entries, key));
-    json_t *entry = text ? json_loads(text, 0, NULL) : NULL;
+    key_format(config_hash, device->model, device->library_version, device->driver_version, key);
+    const json_t *text = json_object_get(choices->entries, key);
+    if (!text) { /* of a roofsweep that did not ask for the driver */
+        key_format(config_hash, device->model, device->library_version, "", key);
+        text = json_object_get(choices->entries, key);
+    }
     choice_init(choice);
-    bool found = entry && fields_decode(choice_fields, json_object_get(entry, "choice"), choice,
-                                        &unused) == STATUS_OK;
-    if (found)
-        origin_format(json_number_value(json_object_get(entry, "time")), choice->algorithm_origin,
-                      sizeof choice->algorithm_origin);
-    else
+    json_t *object = text ? json_loads(json_string_value(text), 0, NULL) : NULL;
+    bool found = object && fields_decode(choice_fields, object, choice, &unused) == STATUS_OK;
+    if (!found)
         choice_init(choice);
-    json_decref(entry);
+    json_decref(object);
     return found;
 }
 
@@ -186,6 +222,7 @@ static json_t *entry_encode(const struct record *record, const char *config_hash
     json_object_set_new(entry, "config_hash", text_encode(config_hash));
     json_object_set_new(entry, "model", text_encode(device->model));
     json_object_set_new(entry, "library", text_encode(device->library_version));
+    json_object_set_new(entry, "driver", text_encode(device->driver_version));
     json_object_set_new(entry, "time", json_real(record->start_time));
     json_object_set(entry, "choice", (json_t *)choice);
     return entry;
@@ -200,8 +237,9 @@ enum status choices_learn(struct choices *choices, const struct record *record,
         return STATUS_OK;
     choice.algorithm_origin[0] = '\0';
     json_t *object = fields_encode(choice_fields, &choice);
-    key_format(config_hash, device->model, device->library_version, key);
-    bool enough = !choices->keep || entry_put(choices, key, object, 0);
+    snprintf(choice.algorithm_origin, sizeof choice.algorithm_origin, "run");
+    key_format(config_hash, device->model, device->library_version, device->driver_version, key);
+    bool enough = !choices->keep || entry_put(choices, key, &choice);
     if (choices->path)
         enough = json_array_append_new(choices->pending,
                                        entry_encode(record, config_hash, device, object)) == 0 &&

@@ -1,8 +1,8 @@
 /* What searches for algorithms chose: kept for the run, and on request in a file that later runs
- * read.
+ * read. The result file of an earlier run serves as well; nothing is added to that.
  *
- * An entry is found by its configuration, the model of the device, and the version of its library:
- * under another model or version it is as if it were not there. Of several the newest counts.
+ * An entry is found by its configuration, the model of the device, and the versions of its library
+ * and driver: under another one it is as if it were not there. Of several the last one counts.
  *
  * The file is made of lines as a journal's (journal.h), of the kind "choice"; lines are only added.
  * It is locked while something is added, with one fdatasync, so several runs may share it. A torn
@@ -20,12 +20,13 @@ struct choices;
 
 /* What stands in the file. */
 struct choices_file {
-    size_t entries, damaged; /* lines */
+    size_t entries, damaged; /* lines, or rows of a result file */
 };
 
 /* path: NULL: there is no file; one that does not exist is created with the first entry. `keep`:
  * what this run finds is found again in this run; otherwise only what the file had is.
- * STATUS_USAGE: what is there is no such file; STATUS_SYSTEM. */
+ * STATUS_USAGE: what is there is no such file, or a result file (NAME.nc) is not there;
+ * STATUS_SYSTEM. */
 enum status choices_open(const char *path, bool keep, struct choices **choices,
                          struct choices_file *file, struct error *error);
 void choices_close(struct choices *choices); /* takes NULL */

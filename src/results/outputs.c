@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "results/earlier.h"
 
 static bool exists(const char *path)
 {
@@ -81,8 +82,7 @@ enum status outputs_check_input(const struct outputs *outputs, const char *input
 
 enum status outputs_check_journal(const char *journal, struct error *error)
 {
-    static const char hdf5[] = {'\x89', 'H', 'D', 'F'}; /* how a netCDF-4 file begins */
-    if (file_begins(journal, hdf5, sizeof hdf5))
+    if (earlier_is_result(journal))
         return error_set(error, STATUS_USAGE,
                          "%.400s is a result file; its journal is %.400s.journal", journal,
                          journal);

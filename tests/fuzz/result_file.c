@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "results/earlier_roofs.h"
+#include "results/earlier.h"
 #include "results/results_nc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

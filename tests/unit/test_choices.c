@@ -81,6 +81,8 @@ static void the_run_remembers(void **state)
     const struct device h200 = device_of("H200", "cuDNN 9.14.0");
     const struct device h100 = device_of("H100", "cuDNN 9.14.0");
     const struct device later = device_of("H200", "cuDNN 9.15.0");
+    struct device other_driver = h200;
+    strcpy(other_driver.driver_version, "580.0");
     struct choices_file file;
     struct choices *choices = open_at(NULL, true, &file);
     struct choice choice;
@@ -97,6 +99,9 @@ static void the_run_remembers(void **state)
         assert_false(choices_find(choices, hash, &h100, &choice));
         assert_false(choices_find(choices, hash, &later, &choice));
     }
+    learn(choices, "8", "engine-8", &other_driver);
+    assert_true(choices_find(choices, "8", &h200, &choice));
+    assert_string_equal(choice.algorithm, "engine-1");
     learn(choices, "7", "engine-9", &h200); /* the newest counts */
     assert_true(choices_find(choices, "7", &h200, &choice));
     assert_string_equal(choice.algorithm, "engine-9");
@@ -223,12 +228,42 @@ static void absurd_entries_are_left_out(void **state)
     unlink(path);
 }
 
+/* The last row of an earlier run on four GPUs, with more rows than are read at once. */
+static void a_result_file_serves(void **state)
+{
+    (void)state;
+    static const char hash[] = "0990291f1453e363ddd03fda1c6ae623";
+    static const char *const drivers[] = {"580.159.04", "580.159.05"};
+    char path[64];
+    struct device device = device_of("NVIDIA H200", "cuDNN 9.14.0, cuBLASLt 13.1.0");
+    struct choices_file file;
+    struct choice choice;
+    struct choices *choices = open_at(TEST_DATA_DIR "/node_4xh200.nc", false, &file);
+    assert_int_equal(file.entries, 160);
+    assert_int_equal(file.damaged, 0);
+    for (int i = 0; i < 2; ++i) {
+        strcpy(device.driver_version, drivers[i]);
+        assert_int_equal(choices_find(choices, hash, &device, &choice), i == 0);
+        assert_string_equal(choice.algorithm, i == 0 ? "algo-43" : "");
+        assert_string_equal(choice.algorithm_id, i == 0 ? "c83191ec4f6a46b5" : "");
+        assert_string_equal(choice.algorithm_origin, i == 0 ? "file of 2026-11-22" : "");
+    }
+    learn(choices, hash, "engine-0", &device); /* of no use to the file, and no failure */
+    choices_close(choices);
+    path_make(path);
+    strcat(path, ".nc");
+    assert_refused(path, "no such result file");
+    append(path, "\x89HDF\r\n");
+    assert_refused(path, path);
+    unlink(path);
+}
+
 /* Nothing is added to a file of somebody else. */
 static void another_file_is_refused(void **state)
 {
     (void)state;
     char path[64];
-    static const char foreign[] = "no file of algorithms";
+    static const char foreign[] = "neither a file of algorithms";
     struct journal *journal;
     struct error error;
     path_make(path);
@@ -280,6 +315,7 @@ int main(void)
         cmocka_unit_test(only_searches_of_measured_rows_count),
         cmocka_unit_test(a_file_outlives_the_run),
         cmocka_unit_test(absurd_entries_are_left_out),
+        cmocka_unit_test(a_result_file_serves),
         cmocka_unit_test(another_file_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

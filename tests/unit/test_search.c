@@ -315,6 +315,12 @@ static void an_earlier_choice_is_bound_without_a_search(void **state)
     record.status = RECORD_MEASURED;
     assert_false(choice_of_record(&record, &again)); /* it is not this row's own */
     record_clear(&record);
+    choice.algorithm_launches[0] = '\0'; /* as out of a result file */
+    assert_string_equal(search_for((struct asked){.count = 3, .offer = &choice}, &record, &binds),
+                        "a");
+    assert_int_equal(binds, 1);
+    assert_string_equal(record.algorithm_launches, record.algorithm_id);
+    record_clear(&record);
 }
 
 /* Other kernels or grids under its name, no such name, or a refusal: the search is made, and says

@@ -387,16 +387,18 @@ static enum status winner_bind(struct field_of_entries *field, int *chosen, stru
 /* ---- an earlier choice ---- */
 
 static enum status offered_try(struct field_of_entries *field, const struct choice *offer,
-                               int candidate, struct error *error)
+                               int candidate, struct record *record, struct error *error)
 {
     struct identity identity = {0};
     char id[IDENTITY_TEXT], launches[IDENTITY_TEXT];
     TRY(candidate_identify(field, candidate, &identity, error));
     hash_format(identity.kernels, id);
     hash_format(identity.launches, launches);
-    bool same = id[0] && launches[0] && strcmp(id, offer->algorithm_id) == 0 &&
-                strcmp(launches, offer->algorithm_launches) == 0;
-    return same ? STATUS_OK : error_set(error, STATUS_UNSUPPORTED, "other kernels");
+    if (!id[0] || !launches[0] || strcmp(id, offer->algorithm_id) != 0 ||
+        (offer->algorithm_launches[0] && strcmp(launches, offer->algorithm_launches) != 0))
+        return error_set(error, STATUS_UNSUPPORTED, "other kernels");
+    hash_format(identity.launches, record->algorithm_launches);
+    return STATUS_OK;
 }
 
 /* A name may say after a colon what it runs, which is known once it is bound. */
@@ -409,13 +411,13 @@ static bool is_named(const char *name, const char *offered)
 
 /* Leaves it bound. */
 static enum status offered_find(const struct search *search, const struct choice *offer,
-                                int *chosen, struct error *error)
+                                int *chosen, struct record *record, struct error *error)
 {
     struct field_of_entries field = {.search = search, .bound = -1};
     enum status status = STATUS_UNSUPPORTED;
     for (int i = 0; i < search->count && status != STATUS_OK && status != STATUS_DEVICE; ++i)
         if (is_named(search->name(search->work, i), offer->algorithm))
-            status = offered_try(&field, offer, *chosen = i, error);
+            status = offered_try(&field, offer, *chosen = i, record, error);
     return status;
 }
 
@@ -428,7 +430,7 @@ bool search_recall(const struct search *search, int *chosen, struct record *reco
     record->offer = NULL;
     if (!offer)
         return false;
-    enum status found = offered_find(search, offer, chosen, &refusal);
+    enum status found = offered_find(search, offer, chosen, record, &refusal);
     if (found == STATUS_DEVICE) {
         *error = refusal;
         *status = found;

@@ -4,8 +4,8 @@
  * first choice stays unless another one is faster by more than the noise.
  *
  * What an earlier search chose (record->offer) is taken instead, if the library still has a
- * candidate of that name that runs the same kernels in the same grids. Where the kernels are not
- * known nothing is taken. */
+ * candidate of that name that runs the same kernels, in the same grids if the choice tells these.
+ * Where the kernels are not known nothing is taken. */
 #ifndef ROOFSWEEP_SEARCH_H
 #define ROOFSWEEP_SEARCH_H
 

@@ -1,4 +1,4 @@
-#include "results/earlier_roofs.h"
+#include "results/earlier.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,8 @@
 
 /* ---- columns of variables into the structs that field tables describe ---- */
 
-enum { DEVICES_MOST = 1 << 14, DEVICE_ROOFS_MOST = 1 << 20, LEVELS_MOST = 64 };
+enum { DEVICES_MOST = 1 << 14, DEVICE_ROOFS_MOST = 1 << 20, LEVELS_MOST = 64, ROWS_MOST = 1 << 24 };
+enum { BLOCK = 1 << 7 }; /* rows of configurations that are read at once */
 
 /* The first failure is kept, and after it every call does nothing: a reader asks once, at the
  * end. */
@@ -61,6 +62,7 @@ static bool variable_find(struct reader *r, const char *name, int rank, int *var
 struct rows {
     void *first;
     size_t size, count;
+    size_t from; /* the file's row that comes first */
 };
 
 static void *member(const struct rows *rows, size_t row, const struct field *field)
@@ -138,7 +140,7 @@ static void column_read(struct reader *r, const struct field *field, const char 
     if (rows->count == 0 || !variable_find(r, name, wide ? 2 : 1, &variable))
         return;
     char **names = wide ? levels_read(r, &width) : NULL;
-    const size_t start[] = {0, 0}, counts[] = {rows->count, width};
+    const size_t start[] = {rows->from, 0}, counts[] = {rows->count, width};
     /* no element is wider than a double */
     void *column = calloc(rows->count, (width + 1) * sizeof(double));
     check(r, name, column ? NC_NOERR : NC_ENOMEM);
@@ -221,8 +223,8 @@ static size_t devices_with_roofs(struct device *devices, size_t count)
     return kept;
 }
 
-static enum status devices_read(struct reader *r, const char *path, struct device **devices,
-                                size_t *count, struct error *error)
+static enum status devices_read(struct reader *r, const char *path, void **devices, size_t *count,
+                                struct error *error)
 {
     size_t rows = length_of(r, "device", DEVICES_MOST);
     struct device *read = calloc(rows ? rows : 1, sizeof *read);
@@ -239,22 +241,89 @@ static enum status devices_read(struct reader *r, const char *path, struct devic
     enum status status = STATUS_OK;
     for (size_t i = 0; i < rows && r->code == NC_NOERR && status == STATUS_OK; ++i)
         status = device_check(&read[i], error);
-    if (status == STATUS_OK && r->code == NC_NOERR && rows > 0) {
-        *devices = read;
-        *count = rows;
-        return STATUS_OK;
-    }
-    free(read);
     if (status) {
         error_prefix(error, "%s", path);
-        return STATUS_USAGE;
+        status = STATUS_USAGE;
+    } else if (r->code == NC_NOERR && rows == 0) {
+        status = error_set(error, STATUS_USAGE, "%s: none of its devices has roofs", path);
     }
-    if (r->code != NC_NOERR)
-        return error_set(error, STATUS_USAGE,
-                         "%s: %s: %s; roofs can be taken from a result of this roofsweep only",
-                         path, r->place, nc_strerror(r->code));
-    return error_set(error, STATUS_USAGE, "%s: none of its devices has roofs", path);
+    *devices = read;
+    *count = rows;
+    return status;
 }
+
+/* ---- choices of searches ---- */
+
+#define O(member) FIELD(struct choice_owner, member, FIELD_TEXT, "", "")
+static const struct field owner_fields[] = {
+    O(model),
+    O(library_version),
+    O(driver_version),
+    {0},
+};
+#define C(member, type) FIELD(struct earlier_choice, member, type, "", "")
+static const struct field row_fields[] = {
+    C(config_hash, FIELD_TEXT),
+    C(config_device, FIELD_INTEGER),
+    C(status, FIELD_INTEGER),
+    C(start_time, FIELD_DOUBLE),
+    {0},
+};
+
+/* A search chose, in this row or before it. Only what names its kernels can be taken: a worker
+ * checks that it still runs these. */
+static bool row_has_choice(const struct earlier_choice *row, size_t devices)
+{
+    return row->status == RECORD_MEASURED && row->config_device >= 0 &&
+           (uint64_t)row->config_device < devices && choice_is_made(&row->choice) &&
+           row->choice.algorithm_id[0] && !isnan(row->choice.search_time);
+}
+
+/* In blocks, as most rows of a large file may have nothing to keep. A file in which no row searched
+ * lacks search_time, and one without known kernels algorithm_id. */
+static enum status choices_read(struct reader *r, const char *path, void **choices, size_t *count,
+                                struct error *error)
+{
+    const size_t devices = length_of(r, "device", DEVICES_MOST);
+    const size_t rows = length_of(r, "config", ROWS_MOST);
+    struct choice_owner *owners = calloc(devices + 1, sizeof *owners);
+    struct earlier_choice *kept = NULL, *longer = NULL;
+    size_t found = 0, from = 0;
+    int unused;
+    bool more = owners && rows > 0 && nc_inq_varid(r->id, "algorithm_id", &unused) == NC_NOERR &&
+                nc_inq_varid(r->id, "search_time", &unused) == NC_NOERR;
+    if (more)
+        columns_read(r, owner_fields, "device_",
+                     &(struct rows){owners, sizeof *owners, devices, 0});
+    while (more && (longer = realloc(kept, (found + BLOCK) * sizeof *kept))) {
+        kept = longer;
+        struct rows block = {&kept[found], sizeof *kept, 0, from};
+        while (block.count < BLOCK && from < rows) {
+            choice_init(&kept[found + block.count++].choice);
+            ++from;
+        }
+        columns_read(r, row_fields, "", &block);
+        columns_read(r, choice_fields, "", &block); /* `choice` comes first */
+        more = from < rows && r->code == NC_NOERR;
+        for (size_t i = 0, first = found; i < block.count && r->code == NC_NOERR; ++i)
+            if (row_has_choice(&kept[first + i], devices)) {
+                kept[found] = kept[first + i];
+                kept[found].owner = owners[kept[found].config_device];
+                ++found;
+            }
+    }
+    const bool enough = owners && !more;
+    free(owners);
+    *choices = kept;
+    *count = found;
+    return enough ? STATUS_OK : error_set(error, STATUS_SYSTEM, "%s: no memory for its rows", path);
+}
+
+/* ---- the file ---- */
+
+/* Takes all items of one kind from a file. */
+typedef enum status items_read(struct reader *r, const char *path, void **items, size_t *count,
+                               struct error *error);
 
 static enum status check_version(int file, const char *path, struct error *error)
 {
@@ -267,8 +336,8 @@ static enum status check_version(int file, const char *path, struct error *error
         return error_set(error, STATUS_USAGE, "%s: roofsweep did not write it", path);
     if (version < RESULTS_NC_OLDEST)
         return error_set(error, STATUS_USAGE,
-                         "%s: an older version of roofsweep wrote it; its roofs were measured in "
-                         "another way: measure them anew",
+                         "%s: an older version of roofsweep wrote it, which measured in another "
+                         "way: measure anew",
                          path);
     if (version > RESULTS_NC_VERSION)
         return error_set(error, STATUS_USAGE,
@@ -277,7 +346,7 @@ static enum status check_version(int file, const char *path, struct error *error
     return STATUS_OK;
 }
 
-static enum status file_read(const char *path, struct device **devices, size_t *count,
+static enum status file_read(const char *path, items_read *read, void **items, size_t *count,
                              struct error *error)
 {
     struct reader r = {.code = NC_NOERR};
@@ -286,40 +355,45 @@ static enum status file_read(const char *path, struct device **devices, size_t *
         return error_set(error, STATUS_USAGE, "%s: %s", path, nc_strerror(code));
     enum status status = check_version(r.id, path, error);
     if (status == STATUS_OK)
-        status = devices_read(&r, path, devices, count, error);
+        status = read(&r, path, items, count, error);
+    if (status == STATUS_OK && r.code != NC_NOERR)
+        status =
+            error_set(error, STATUS_USAGE, "%s: %s: %s; name a result that this roofsweep wrote",
+                      path, r.place, nc_strerror(r.code));
     nc_close(r.id);
     return status;
 }
 
-/* What the process that reads tells before the devices. */
+/* What the process that reads tells before the items. */
 struct answer {
     enum status status;
     size_t count;
     struct error error;
 };
 
-static _Noreturn void answer_write(int to, const char *path)
+static _Noreturn void answer_write(int to, const char *path, items_read *read, size_t size)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE};
     struct answer answer = {.status = STATUS_OK};
-    struct device *devices = NULL;
+    void *items = NULL;
     FILE *stream = fdopen(to, "w");
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; ++i)
         signal(crashes[i], SIG_DFL); /* MPI's handlers would tell of them */
-    answer.status = file_read(path, &devices, &answer.count, &answer.error);
+    answer.status = file_read(path, read, &items, &answer.count, &answer.error);
+    if (answer.status)
+        answer.count = 0;
     if (!stream || fwrite(&answer, sizeof answer, 1, stream) != 1 ||
-        (devices && fwrite(devices, sizeof *devices, answer.count, stream) != answer.count) ||
-        fclose(stream))
+        (items && fwrite(items, size, answer.count, stream) != answer.count) || fclose(stream))
         _exit(EXIT_FAILURE);
     _exit(EXIT_SUCCESS);
 }
 
 /* HDF5 crashes over many damaged files, so that the file is read in a process of its own. */
-enum status earlier_roofs_read(const char *path, struct device **devices, size_t *count,
-                               struct error *error)
+static enum status process_read(const char *path, items_read *reading, size_t size, void **items,
+                                size_t *count, struct error *error)
 {
     struct answer answer;
-    struct device *read = NULL;
+    void *read = NULL;
     FILE *stream; /* that it can be read, and no pipe: netCDF would wait for one */
     int ends[2];
     pid_t reader = -1;
@@ -330,25 +404,48 @@ enum status earlier_roofs_read(const char *path, struct device **devices, size_t
         return error_set(error, STATUS_SYSTEM, "%s: cannot start a process that reads it: %s", path,
                          strerror(errno));
     if (reader == 0)
-        answer_write(ends[1], path);
+        answer_write(ends[1], path, reading, size);
     close(ends[1]);
     bool whole = fread(&answer, sizeof answer, 1, stream) == 1 &&
-                 (read = calloc(answer.count + 1, sizeof *read)) &&
-                 fread(read, sizeof *read, answer.count, stream) == answer.count;
+                 (read = calloc(answer.count + 1, size)) &&
+                 fread(read, size, answer.count, stream) == answer.count;
     fclose(stream);
     waitpid(reader, NULL, 0);
     if (whole && answer.status == STATUS_OK) {
-        *devices = read;
+        *items = read;
         *count = answer.count;
         return STATUS_OK;
     }
     free(read);
     if (!whole)
         return error_set(error, STATUS_USAGE,
-                         "%s: the file is damaged, HDF5 crashed over it; measure the roofs anew",
-                         path);
+                         "%s: the file is damaged, HDF5 crashed over it; name another one", path);
     *error = answer.error;
     return answer.status;
+}
+
+enum status earlier_roofs_read(const char *path, struct device **devices, size_t *count,
+                               struct error *error)
+{
+    void *items;
+    TRY(process_read(path, devices_read, sizeof **devices, &items, count, error));
+    *devices = items;
+    return STATUS_OK;
+}
+
+enum status earlier_choices_read(const char *path, struct earlier_choice **choices, size_t *count,
+                                 struct error *error)
+{
+    void *items;
+    TRY(process_read(path, choices_read, sizeof **choices, &items, count, error));
+    *choices = items;
+    return STATUS_OK;
+}
+
+bool earlier_is_result(const char *path)
+{
+    static const char hdf5[] = {'\x89', 'H', 'D', 'F'}; /* how a netCDF-4 file begins */
+    return file_begins(path, hdf5, sizeof hdf5);
 }
 
 static bool same_number(double a, double b)

@@ -11,11 +11,11 @@
 #include <cmocka.h>
 #include <netcdf.h>
 
-#include "results/earlier_roofs.h"
+#include "results/earlier.h"
 #include "results/results_nc.h"
 #include "sample.h"
 
-static const char path[] = "earlier_roofs_test.nc", journal[] = "earlier_roofs_test.nc.journal";
+static const char path[] = "earlier_test.nc", journal[] = "earlier_roofs_test.nc.journal";
 
 static int write_sample(void **state)
 {
@@ -55,6 +55,12 @@ static void they_come_back_whole(void **state)
     struct device again = gpu;
     memcpy(again.roofs, found->roofs, sizeof again.roofs);
     device_set_peaks(&again);
+    struct earlier_choice *choices;
+    assert_int_equal(earlier_choices_read(path, &choices, &count, &error), STATUS_OK);
+    assert_int_equal(count, 1); /* of four rows one searched */
+    assert_string_equal(choices->choice.algorithm, "implicit-precomp-gemm");
+    assert_string_equal(choices->owner.driver_version, gpu.driver_version);
+    free(choices);
     assert_true(again.peak_bandwidth[LEVEL_DRAM] == gpu.peak_bandwidth[LEVEL_DRAM]);
     assert_true(again.peak_tensor[PRECISION_FP16] == gpu.peak_tensor[PRECISION_FP16]);
     free(devices);
@@ -64,7 +70,7 @@ static void they_come_back_whole(void **state)
 static void an_unknown_kind_keeps_its_name(void **state)
 {
     (void)state;
-    static const char odd[] = "earlier_roofs_kind.nc";
+    static const char odd[] = "earlier_kind.nc";
     struct device *devices, gpu = gpu_device();
     size_t count;
     struct error error = {""};
@@ -124,7 +130,7 @@ static void most_roofs_then_the_latest_are_found(void **state)
 static void what_is_no_result_is_refused(void **state)
 {
     (void)state;
-    static const char fifo[] = "earlier_roofs_fifo.nc", foreign[] = "earlier_roofs_foreign.nc";
+    static const char fifo[] = "earlier_fifo.nc", foreign[] = "earlier_roofs_foreign.nc";
     static const char *const files[][2] = {{TEST_DATA_DIR "/golden.cdl", "NetCDF"},
                                            {"no such file.nc", "No such file"},
                                            {fifo, "no regular file"}, /* which nobody writes to */
@@ -166,11 +172,11 @@ static void an_older_format_is_read(void **state)
 static void what_was_not_measured_so_is_refused(void **state)
 {
     (void)state;
-    static const char odd[] = "earlier_roofs_version.nc";
+    static const char odd[] = "earlier_version.nc";
     static const int versions[][1000] = {{1}, {99}, {RESULTS_NC_VERSION}, {RESULTS_NC_VERSION}};
     static const size_t counts[] = {1, 1, 1000, 1}, first = 0;
     static const double below = -1;
-    static const char *const says[] = {"measure them anew", "use a newer one", "an older version",
+    static const char *const says[] = {"measure anew", "use a newer one", "an older version",
                                        "roof 1 of 9: 'bandwidth' is -1, which nobody"};
     for (size_t i = 0; i < 4; ++i) {
         struct device *devices, gpu = gpu_device();
@@ -200,7 +206,7 @@ static void what_was_not_measured_so_is_refused(void **state)
 static void other_dimensions_are_refused(void **state)
 {
     (void)state;
-    static const char odd[] = "earlier_roofs_odd.nc";
+    static const char odd[] = "earlier_odd.nc";
     int file, dimensions[2], variable;
     assert_int_equal(nc_create(odd, NC_NETCDF4 | NC_CLOBBER, &file), NC_NOERR);
     int version = RESULTS_NC_VERSION;
