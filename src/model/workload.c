@@ -160,6 +160,15 @@ bool config_cold(const struct config *config)
     return i >= 0 && config->values[i].first != 0;
 }
 
+struct config config_hot(const struct config *config)
+{
+    struct config hot = *config;
+    int i = workload_role(config->workload, ROLE_CACHE);
+    if (i >= 0)
+        hot.values[i].first = 0;
+    return hot;
+}
+
 bool config_replayed(const struct config *config)
 {
     int i = workload_role(config->workload, ROLE_LAUNCH);

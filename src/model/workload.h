@@ -122,6 +122,8 @@ int workload_role(const struct workload *workload, enum parameter_role role);
 const char *config_word(const struct config *config, enum parameter_role role);
 bool config_replayed(const struct config *config); /* launch = graph */
 bool config_cold(const struct config *config);     /* caches are flushed before each iteration */
+/* The same with a hot cache: what has the same inputs, results and algorithms to choose from. */
+struct config config_hot(const struct config *config);
 /* PRECISION_COUNT if the workload has no such parameter: it may use several. */
 enum precision config_precision(const struct config *config);
 

@@ -54,6 +54,7 @@ static const struct fault kinds[] = {
 struct fault fault;
 static struct gpu gpu;
 static long held; /* blocks of device memory, and descriptors */
+static long made; /* descriptors */
 static int wrong;
 
 bool fault_is_due(void)
@@ -85,6 +86,7 @@ cudnnStatus_t __wrap_cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t t
 {
     cudnnStatus_t code = __real_cudnnBackendCreateDescriptor(type, descriptor);
     held += code == CUDNN_STATUS_SUCCESS;
+    ++made;
     return code;
 }
 
@@ -188,6 +190,31 @@ static void plan_is_recalled(void)
            &row, record.algorithm, &error);
 }
 
+/* Rows of one shape have the same plans, which nobody finds and builds twice. */
+static void plans_are_shared(void)
+{
+    static const struct row hot = {"conv2d batch=1 height=8 width=8 algorithm=graph",
+                                   conv2d_cudnn_prepare};
+    static const struct row cold = {"conv2d batch=1 height=8 width=8 algorithm=graph cache=cold",
+                                    conv2d_cudnn_prepare};
+    struct record record;
+    struct error error;
+    bool unused;
+    fault = (struct fault){0};
+    made = 0;
+    expect(row_run(&cold, NULL, &record, &unused, &error) == STATUS_OK, &cold, "alone", &error);
+    const long alone = made, before = held;
+    gpu.plans = plan_shelf_create();
+    expect(row_run(&hot, NULL, &record, &unused, &error) == STATUS_OK, &hot, "hot", &error);
+    made = 0;
+    expect(row_run(&cold, NULL, &record, &unused, &error) == STATUS_OK, &cold, "cold", &error);
+    printf("descriptors of a cold row: %ld alone, %ld after a hot one\n", alone, made);
+    expect(made < alone / 2, &cold, "plans are made twice", &error);
+    plan_shelf_destroy(gpu.plans);
+    gpu.plans = NULL;
+    expect(held == before, &cold, "plans are left", &error);
+}
+
 int main(void)
 {
     struct device device;
@@ -204,6 +231,7 @@ int main(void)
         return 1;
     }
     plan_is_recalled();
+    plans_are_shared();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
         row_fails(&rows[i]);
     gpu_close(&gpu);

@@ -17,6 +17,7 @@ static struct offer {
     uint64_t kernels; /* 0: as many kinds as candidates */
     double noise;     /* each iteration is off by up to so much */
 } offers[CANDIDATES];
+static double hot_times[CANDIDATES]; /* s, struct search.hot_time */
 
 struct offered_work {
     struct work base;
@@ -54,6 +55,12 @@ static const char *offered_name(const struct work *work, int candidate)
     return names[candidate];
 }
 
+static double *offered_hot_time(const struct work *work, int candidate)
+{
+    (void)work;
+    return &hot_times[candidate];
+}
+
 static enum status offered_identify(struct gpu *gpu, struct work *work, struct identity *identity,
                                     struct error *error)
 {
@@ -84,6 +91,7 @@ static const char *search_for(struct asked asked, struct record *record, int *bi
         .ordered = asked.ordered,
         .bind = offered_bind,
         .name = offered_name,
+        .hot_time = offered_hot_time,
         .refused = asked.refused,
         .identify = offered_identify,
     };
@@ -112,6 +120,7 @@ static const char *search_for(struct asked asked, struct record *record, int *bi
 static void offers_are(size_t count, const double *times)
 {
     memset(offers, 0, sizeof offers);
+    memset(hot_times, 0, sizeof hot_times);
     for (size_t i = 0; i < count; ++i)
         offers[i].time = times[i];
 }
@@ -252,6 +261,24 @@ static void names_follow_kernels_and_order(void **state)
         }
         record_clear(&record);
     }
+}
+
+/* The library's own first choice is timed all the same. */
+static void what_is_slow_with_a_hot_cache_is_not_run_with_a_cold_one(void **state)
+{
+    (void)state;
+    static const double times[] = {50e-6, 60e-6, 4e-4, 9e-4, 52e-6};
+    struct record record;
+    int binds[2];
+    offers_are(5, times);
+    for (int cold = 0; cold < 2; ++cold) {
+        const struct asked asked = {.count = 5, .ordered = 2, .cold = cold};
+        assert_string_equal(search_for(asked, &record, &binds[cold]), "a");
+        assert_string_equal(record.heuristic_algorithm, "c");
+        assert_int_equal(record.search_candidates, 5 - cold);
+        record_clear(&record);
+    }
+    assert_int_equal(binds[1], binds[0] - 1);
 }
 
 /* Each is added to the list and told; an earlier choice's refusals are told no more. */
@@ -468,6 +495,7 @@ int main(void)
         TEST(the_fastest_wins_wherever_it_stands),
         TEST(the_first_choice_stays_within_the_noise),
         TEST(names_follow_kernels_and_order),
+        TEST(what_is_slow_with_a_hot_cache_is_not_run_with_a_cold_one),
         TEST(what_is_refused_is_told),
         TEST(an_earlier_choice_is_bound_without_a_search),
         TEST(a_choice_that_cannot_be_had_is_searched_anew),

@@ -138,6 +138,7 @@ struct entry {
     int candidate;
     struct identity identity;
     double time;           /* s: the median of all that was timed last */
+    double least;          /* s: it takes no less */
     double rounds[ROUNDS]; /* s; of finalists */
     double noise;          /* of finalists */
     struct pace pace;      /* work.h, of this candidate */
@@ -172,24 +173,35 @@ static enum status median_time(const struct search *search, int samples, double 
     return STATUS_OK;
 }
 
-/* A candidate whose warm-up takes far longer than the best time so far cannot win. The warm-up is
- * then taken as its time, so that a slow candidate costs little. */
-static enum status brief_time(const struct search *search, double best_time, double *time,
-                              struct error *error)
+static const double slow_least = 5e-3; /* s: code that is loaded takes less */
+
+static bool is_hopeless(double time, double best_time)
 {
-    const double hopeless_factor = 1.5, hopeless_least = 5e-5; /* s */
+    const double factor = 1.5, least = 5e-5; /* s */
+    return time > factor * best_time + least;
+}
+
+/* A candidate whose warm-up takes far longer than the best time so far cannot win. The warm-up is
+ * then taken as its time, so that a slow candidate costs little. *least: what it takes at least,
+ * without the code that the first iteration loads. */
+static enum status brief_time(const struct search *search, double best_time, double *time,
+                              double *least, struct error *error)
+{
     enum { WARMUP = 1, SAMPLES = 6 };
-    const double slow_factor = 10.0, slow_least = 5e-3; /* s: code that is loaded takes less */
+    const double slow_factor = 10.0;
     double seconds[SAMPLES];
     TRY(timing_run(search->gpu, search->work, search->cold, WARMUP, seconds, NULL, error));
     *time = seconds[0];
+    *least = fmax(0.0, *time - slow_least);
     if (*time > slow_factor * best_time + slow_least)
         return STATUS_OK;
     TRY(timing_run(search->gpu, search->work, search->cold, WARMUP, seconds, NULL, error));
-    *time = fmin(*time, seconds[0]);
-    if (*time > hopeless_factor * best_time + hopeless_least)
+    *time = *least = fmin(*time, seconds[0]);
+    if (is_hopeless(*time, best_time))
         return STATUS_OK;
-    return median_time(search, SAMPLES, seconds, time, error);
+    TRY(median_time(search, SAMPLES, seconds, time, error));
+    *least = fmin(*least, *time);
+    return STATUS_OK;
 }
 
 static enum status candidate_bind(struct field_of_entries *field, int candidate,
@@ -221,6 +233,10 @@ static enum status entry_add(struct field_of_entries *field, int candidate, doub
     const struct search *search = field->search;
     struct entry entry = {.candidate = candidate};
     char id[IDENTITY_TEXT];
+    double *hot = search->hot_time ? search->hot_time(search->work, candidate) : NULL;
+    const bool first = candidate >= search->ordered && !first_find(field);
+    if (search->cold && hot && is_hopeless(*hot, *best_time) && !first)
+        return error_set(error, STATUS_UNSUPPORTED, "it takes longer with a hot cache");
     TRY(candidate_identify(field, candidate, &entry.identity, error));
     hash_format(entry.identity.kernels, id);
     if (search->refused && id[0] && strstr(search->refused, id))
@@ -232,14 +248,16 @@ static enum status entry_add(struct field_of_entries *field, int candidate, doub
     if (!same) {
         search->work->pace = (struct pace){0};
         double begin = clock_monotonic();
-        TRY(brief_time(search, *best_time, &entry.time, error));
+        TRY(brief_time(search, *best_time, &entry.time, &entry.least, error));
         field->ran += clock_monotonic() - begin;
         entry.pace = search->work->pace;
         *best_time = fmin(*best_time, entry.time);
         same = &field->entries[field->count++];
         *same = entry;
     }
-    same->first |= candidate >= search->ordered && !first_find(field);
+    if (!search->cold && hot)
+        *hot = same->least;
+    same->first |= first;
     return STATUS_OK;
 }
 

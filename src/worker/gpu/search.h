@@ -62,6 +62,9 @@ struct search {
     /* Makes a candidate what `work` runs. A refusal is no failure of the search. */
     enum status (*bind)(struct gpu *gpu, struct work *work, int candidate, struct error *error);
     const char *(*name)(const struct work *work, int candidate);
+    /* Where the least that a candidate takes with a hot cache is kept, s, for a later search of the
+     * same candidates with a cold one, which takes no less; 0: not known. NULL: nowhere. */
+    double *(*hot_time)(const struct work *work, int candidate);
     /* algorithm_id of kernels that are not to be chosen, in any form; NULL: none. */
     const char *refused;
     /* What tells algorithms apart; NULL: identity_find. */

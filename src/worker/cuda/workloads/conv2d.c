@@ -67,6 +67,8 @@ struct conv2d_work {
     int candidate_count, call_count; /* calls come first */
     cudnnStatus_t refusal;           /* of the last call that cuDNN does not take */
     const struct candidate *bound;
+    struct cudnn_binding plan;    /* of the graph, if `bound` is one of its plans */
+    char key[CONFIG_HASH_TEXT];   /* of the graph: its hash, with a hot cache */
     char refused[SEARCH_REFUSED]; /* algorithm_id of wrong results, separated by spaces */
     bool recalled;                /* the candidates are those of an earlier choice's kind alone */
 };
@@ -369,16 +371,17 @@ static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char
     return status;
 }
 
-/* `only`: the plan of that name; NULL: all. Plans that were searched among go at once: hundreds
- * would take much memory on the shelf. */
+/* `only`: the plan of that name; NULL: all, which the last rows of this shape may have found. */
 static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, const char *only,
                               size_t bytes, struct error *error)
 {
     const struct cudnn_engines engines = {
         .tensor = c->format->tensor, .vector = c->format->vector_allowed, .only = only};
-    TRY(cudnn_graph_create(gpu->cudnn, only ? gpu->plans : NULL, bytes, &c->graph, error));
-    TRY(operation_describe(c, error));
-    TRY(cudnn_graph_plan(c->graph, &engines, error));
+    TRY(cudnn_graph_create(gpu->cudnn, gpu->plans, only ? NULL : c->key, bytes, &c->graph, error));
+    if (cudnn_graph_plans(c->graph) == 0) {
+        TRY(operation_describe(c, error));
+        TRY(cudnn_graph_plan(c->graph, &engines, error));
+    }
     for (int i = 0; i < cudnn_graph_plans(c->graph); ++i) {
         const struct cudnn_plan *plan = cudnn_graph_plan_at(c->graph, i);
         TRY(candidate_add(c,
@@ -414,7 +417,7 @@ static enum status candidate_bind(struct gpu *gpu, struct work *work, int candid
     }
     if (chosen->plan != CALL)
         TRY(cudnn_graph_bind(c->graph, chosen->plan, uids, memory, TENSOR_BASIC_COUNT, c->workspace,
-                             error));
+                             &c->plan, error));
     else
         TRY(CUDNN(cudnnSetConvolutionMathType(c->convolution, chosen->math)));
     c->bound = chosen;
@@ -424,6 +427,13 @@ static enum status candidate_bind(struct gpu *gpu, struct work *work, int candid
 static const char *candidate_name(const struct work *work, int candidate)
 {
     return ((const struct conv2d_work *)work)->candidates[candidate].name;
+}
+
+static double *candidate_hot_time(const struct work *work, int candidate)
+{
+    const struct conv2d_work *c = (const struct conv2d_work *)work;
+    const int plan = c->candidates[candidate].plan;
+    return plan == CALL ? NULL : &cudnn_graph_plan_at(c->graph, plan)->hot_time;
 }
 
 /* ---- the algorithm ---- */
@@ -475,6 +485,7 @@ static enum status algorithm_refuse(const struct conv2d_work *c, const char *rea
 
 static void candidates_forget(struct conv2d_work *c)
 {
+    cudnn_graph_unbind(&c->plan);
     cudnn_graph_destroy(c->graph);
     c->graph = NULL;
     c->bound = NULL;
@@ -492,6 +503,7 @@ static struct search search_of(struct gpu *gpu, struct conv2d_work *c)
         .ordered = c->call_count < c->candidate_count ? c->call_count : 0,
         .bind = candidate_bind,
         .name = candidate_name,
+        .hot_time = candidate_hot_time,
         .refused = c->refused,
     };
 }
@@ -555,7 +567,7 @@ static enum status conv2d_iterate(struct gpu *gpu, struct work *work, struct err
 {
     struct conv2d_work *c = (struct conv2d_work *)work;
     cudnnStatus_t code = c->bound->plan == CALL ? passes[c->shape.pass].run(c, gpu->cudnn)
-                                                : cudnn_graph_run(c->graph);
+                                                : cudnn_graph_run(c->graph, &c->plan);
     return cudnn_check(code, "the convolution", error);
 }
 
@@ -607,6 +619,7 @@ static enum status conv2d_reject(struct gpu *gpu, struct work *work, struct reco
 static void conv2d_release(struct work *work)
 {
     struct conv2d_work *c = (struct conv2d_work *)work;
+    cudnn_graph_unbind(&c->plan);
     cudnn_graph_destroy(c->graph);
     if (c->convolution)
         cudnnDestroyConvolutionDescriptor(c->convolution);
@@ -689,6 +702,8 @@ enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config, ui
     c->lent = lent != NULL;
     if (lent)
         c->memory = *lent;
+    const struct config hot = config_hot(config);
+    config_hash(&hot, c->key);
     enum status status = work_prepare(gpu, c, config, seed, record, error);
     if (status) {
         conv2d_release(&c->base);

@@ -14,6 +14,8 @@ struct stack {
 };
 
 struct cudnn_graph {
+    int users;
+    char key[CONFIG_HASH_TEXT]; /* "": nobody looks for it */
     cudnnHandle_t cudnn;
     struct plan_shelf *shelf;
     size_t workspace_limit;
@@ -23,9 +25,6 @@ struct cudnn_graph {
     struct cudnn_plan *plans;             /* owned */
     int operation_count, plan_count;
     double compiling; /* s, spent on plans that cuDNN compiles */
-    const struct cudnn_plan *bound;
-    cudnnBackendDescriptor_t pack; /* of `bound`: its memory */
-    int pack_place;                /* in the stack */
 };
 
 /* ---- descriptors ---- */
@@ -110,10 +109,13 @@ enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescripto
 
 /* ---- graphs and the shelf ---- */
 
-enum { SHELF_MOST = 128 };
+/* A row searches among the plans of three graphs at most. */
+enum { SHELF_MOST = 128, SEARCHED_MOST = 3 };
 struct plan_shelf {
     struct stack graphs[SHELF_MOST];
     int count;
+    struct cudnn_graph *searched[SEARCHED_MOST]; /* the last ones; NULL: none */
+    int oldest;                                  /* of them */
 };
 
 static void shelf_empty(struct plan_shelf *shelf)
@@ -129,18 +131,31 @@ struct plan_shelf *plan_shelf_create(void)
 
 void plan_shelf_destroy(struct plan_shelf *shelf)
 {
+    for (int i = 0; shelf && i < SEARCHED_MOST; ++i)
+        cudnn_graph_destroy(shelf->searched[i]);
     if (shelf)
         shelf_empty(shelf);
     free(shelf);
 }
 
-enum status cudnn_graph_create(cudnnHandle_t cudnn, struct plan_shelf *shelf,
+enum status cudnn_graph_create(cudnnHandle_t cudnn, struct plan_shelf *shelf, const char *key,
                                size_t workspace_limit, struct cudnn_graph **graph,
                                struct error *error)
 {
+    for (int i = 0; shelf && key && i < SEARCHED_MOST; ++i) {
+        struct cudnn_graph *searched = shelf->searched[i];
+        if (searched && strcmp(searched->key, key) == 0 &&
+            searched->workspace_limit == workspace_limit) {
+            ++searched->users;
+            *graph = searched;
+            return STATUS_OK;
+        }
+    }
     struct cudnn_graph *created = calloc(1, sizeof *created);
     if (!created)
         return error_set(error, STATUS_FAILED, "no memory");
+    created->users = 1;
+    snprintf(created->key, sizeof created->key, "%s", key ? key : "");
     created->cudnn = cudnn;
     created->shelf = shelf;
     created->workspace_limit = workspace_limit;
@@ -150,9 +165,9 @@ enum status cudnn_graph_create(cudnnHandle_t cudnn, struct plan_shelf *shelf,
 
 void cudnn_graph_destroy(struct cudnn_graph *graph)
 {
-    if (!graph)
+    if (!graph || --graph->users > 0)
         return;
-    struct plan_shelf *shelf = graph->shelf;
+    struct plan_shelf *shelf = graph->key[0] ? NULL : graph->shelf;
     if (shelf && shelf->count == SHELF_MOST)
         shelf_empty(shelf);
     if (shelf)
@@ -446,7 +461,13 @@ enum status cudnn_graph_plan(struct cudnn_graph *graph, const struct cudnn_engin
         status = STATUS_UNSUPPORTED;
     if (status)
         return error_set(error, status, "%s", refusal.text);
-    graph->pack_place = graph->stack.count;
+    if (graph->key[0] && graph->shelf) {
+        struct cudnn_graph **place = &graph->shelf->searched[graph->shelf->oldest];
+        graph->shelf->oldest = (graph->shelf->oldest + 1) % SEARCHED_MOST;
+        cudnn_graph_destroy(*place);
+        *place = graph;
+        ++graph->users;
+    }
     return STATUS_OK;
 }
 
@@ -455,7 +476,7 @@ int cudnn_graph_plans(const struct cudnn_graph *graph)
     return graph->plan_count;
 }
 
-const struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan)
+struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan)
 {
     return &graph->plans[plan];
 }
@@ -466,7 +487,6 @@ const struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, in
  * named the likely ones first. */
 static const double compiling_enough = 0.1; /* s, for one graph */
 
-/* A plan lies below the pack on the stack. */
 enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error)
 {
     struct cudnn_plan *p = &graph->plans[plan];
@@ -477,19 +497,18 @@ enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error 
     if (p->compiled && graph->compiling > compiling_enough)
         return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled any more", p->name);
     double begin = clock_monotonic();
-    descriptors_destroy(&graph->stack, graph->pack_place);
+    const int kept = graph->stack.count;
     p->status = plan_build(graph, p, error);
     if (p->compiled)
         graph->compiling += clock_monotonic() - begin;
     if (p->status)
-        descriptors_destroy(&graph->stack, graph->pack_place);
-    graph->pack_place = graph->stack.count;
+        descriptors_destroy(&graph->stack, kept);
     return p->status;
 }
 
 enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t *uids,
                              void *const *memory, int64_t count, void *workspace,
-                             struct error *error)
+                             struct cudnn_binding *binding, struct error *error)
 {
     const struct cudnn_attribute attributes[] = {
         {CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, uids},
@@ -497,14 +516,26 @@ enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t 
         {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace},
         {0},
     };
-    descriptors_destroy(&graph->stack, graph->pack_place);
-    TRY(cudnn_graph_describe(graph, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attributes, &graph->pack,
-                             error));
-    graph->bound = &graph->plans[plan];
-    return STATUS_OK;
+    const int kept = graph->stack.count;
+    cudnn_graph_unbind(binding);
+    enum status status = cudnn_graph_describe(graph, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
+                                              attributes, &binding->pack, error);
+    if (status)
+        descriptors_destroy(&graph->stack, kept);
+    else
+        graph->stack.count = kept; /* the pack is the binding's */
+    binding->plan = graph->plans[plan].descriptor;
+    return status;
 }
 
-cudnnStatus_t cudnn_graph_run(struct cudnn_graph *graph)
+void cudnn_graph_unbind(struct cudnn_binding *binding)
 {
-    return cudnnBackendExecute(graph->cudnn, graph->bound->descriptor, graph->pack);
+    if (binding->pack)
+        cudnnBackendDestroyDescriptor(binding->pack);
+    *binding = (struct cudnn_binding){0};
+}
+
+cudnnStatus_t cudnn_graph_run(const struct cudnn_graph *graph, const struct cudnn_binding *binding)
+{
+    return cudnnBackendExecute(graph->cudnn, binding->plan, binding->pack);
 }

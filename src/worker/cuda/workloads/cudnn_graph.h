@@ -22,6 +22,7 @@ struct cudnn_plan {
     bool tensor;                /* runs on tensor units */
     bool compiled;              /* cuDNN compiles its kernel when the plan is built */
     size_t workspace;           /* byte; known once it is built */
+    double hot_time;            /* s, of its users: as struct search has it */
     enum status status;         /* of building it */
     cudnnBackendDescriptor_t config;
     cudnnBackendDescriptor_t descriptor; /* NULL: not built */
@@ -29,18 +30,23 @@ struct cudnn_plan {
 
 /* Plans of rows that are done. They stay for a while, because destroying a plan that cuDNN has
  * compiled unloads its code: then CUPTI has to be attached anew (profiling/counters.c), which costs
- * as much as counting dozens of rows. They are destroyed many at a time, so this is rare. */
+ * as much as counting dozens of rows. They are destroyed many at a time, so this is rare. The last
+ * graphs that were searched among stay for the next row of the same shape. */
 struct plan_shelf;
 struct plan_shelf *plan_shelf_create(void);        /* NULL without memory */
 void plan_shelf_destroy(struct plan_shelf *shelf); /* takes NULL; destroys what is on it */
 
 struct cudnn_graph;
 
-/* `shelf`: where its plans go in the end; NULL: they are destroyed with the graph. */
-enum status cudnn_graph_create(cudnnHandle_t cudnn, struct plan_shelf *shelf,
+/* `shelf`: where its plans go in the end; NULL: they are destroyed with the graph.
+ *
+ * `key`, a hash: of what is searched among. Then it is the same graph that the last rows with this
+ * key had, with its plans, and has several users; its plans are destroyed with it. NULL: it is new.
+ */
+enum status cudnn_graph_create(cudnnHandle_t cudnn, struct plan_shelf *shelf, const char *key,
                                size_t workspace_limit, struct cudnn_graph **graph,
                                struct error *error);
-void cudnn_graph_destroy(struct cudnn_graph *graph); /* takes NULL */
+void cudnn_graph_destroy(struct cudnn_graph *graph); /* for this user; takes NULL */
 
 /* A descriptor with these attributes, which lives as long as the graph. */
 enum status cudnn_graph_describe(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
@@ -65,16 +71,23 @@ struct cudnn_engines {
 enum status cudnn_graph_plan(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                              struct error *error);
 int cudnn_graph_plans(const struct cudnn_graph *graph);
-const struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan);
+struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan);
 
 /* Builds the plan, if it is not built yet: a matter of microseconds to seconds. STATUS_UNSUPPORTED
  * if it needs more workspace than the graph allows. */
 enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error);
+/* What one user runs. All zero: nothing. */
+struct cudnn_binding {
+    cudnnBackendDescriptor_t plan; /* not owned */
+    cudnnBackendDescriptor_t pack; /* its memory; owned */
+};
 /* Makes a built plan the one that runs, with these tensors by their unique ids: device memory, of
  * those that are passed by value the host's. */
 enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t *uids,
                              void *const *memory, int64_t count, void *workspace,
-                             struct error *error);
-cudnnStatus_t cudnn_graph_run(struct cudnn_graph *graph); /* enqueues what is bound */
+                             struct cudnn_binding *binding, struct error *error);
+void cudnn_graph_unbind(struct cudnn_binding *binding); /* before its graph is destroyed */
+/* Enqueues what is bound. */
+cudnnStatus_t cudnn_graph_run(const struct cudnn_graph *graph, const struct cudnn_binding *binding);
 
 #endif

@@ -7,7 +7,7 @@ static const size_t workspace_most = (size_t)256 << 20; /* bytes */
 
 enum status graph_work_create(const struct gpu *gpu, struct graph_work *work, struct error *error)
 {
-    return cudnn_graph_create(gpu->cudnn, gpu->plans, workspace_most, &work->graph, error);
+    return cudnn_graph_create(gpu->cudnn, gpu->plans, NULL, workspace_most, &work->graph, error);
 }
 
 void graph_work_bind(struct graph_work *work, int64_t uid, const void *memory)
@@ -18,9 +18,10 @@ void graph_work_bind(struct graph_work *work, int64_t uid, const void *memory)
 
 static enum status plan_bind(struct gpu *gpu, struct work *work, int candidate, struct error *error)
 {
-    const struct graph_work *w = (const struct graph_work *)work;
+    struct graph_work *w = (struct graph_work *)work;
     (void)gpu;
-    return cudnn_graph_bind(w->graph, candidate, w->uids, w->memory, w->count, w->workspace, error);
+    return cudnn_graph_bind(w->graph, candidate, w->uids, w->memory, w->count, w->workspace,
+                            &w->bound, error);
 }
 
 static const char *plan_name(const struct work *work, int candidate)
@@ -56,12 +57,14 @@ enum status graph_work_choose(struct gpu *gpu, const struct config *config, stru
 
 void graph_work_close(struct graph_work *work)
 {
+    cudnn_graph_unbind(&work->bound);
     cudnn_graph_destroy(work->graph);
     arena_give(work->tensors.arena, work->workspace);
 }
 
 enum status graph_work_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
+    const struct graph_work *w = (const struct graph_work *)work;
     (void)gpu;
-    return CUDNN(cudnn_graph_run(((const struct graph_work *)work)->graph));
+    return CUDNN(cudnn_graph_run(w->graph, &w->bound));
 }

@@ -13,7 +13,8 @@ enum { GRAPH_WORK_TENSORS = 16 };
 struct graph_work {
     struct tensor_work tensors;
     struct cudnn_graph *graph; /* owned; NULL: not created */
-    void *workspace;           /* owned */
+    struct cudnn_binding bound;
+    void *workspace; /* owned */
     int64_t uids[GRAPH_WORK_TENSORS], count;
     void *memory[GRAPH_WORK_TENSORS];
 };
