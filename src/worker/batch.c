@@ -9,6 +9,7 @@ struct batch {
     const struct device_ops *device;
     struct measured *rows; /* owned, in the order in which they came */
     size_t count, capacity;
+    struct expected expected; /* of the last row */
     size_t counted; /* so many of the first ones have their records, and no work any more */
 };
 
@@ -29,6 +30,7 @@ void batch_destroy(struct batch *batch, struct device_state *state)
             batch->device->release(state, batch->rows[i].work);
         record_clear(&batch->rows[i].record);
     }
+    expected_clear(&batch->expected);
     free(batch->rows);
     free(batch);
 }
@@ -123,12 +125,13 @@ static enum status begin(struct batch *batch, struct device_state *state,
     bool beside = batch->counted < batch->count && batch->device->has_room(state, &request->config);
     enum status status = beside ? STATUS_OK : batch_count(batch, state, error);
     if (status == STATUS_OK)
-        status = measure_begin(batch->device, state, request, row, error);
+        status = measure_begin(batch->device, state, request, &batch->expected, row, error);
     if (status || !beside || row->work || row->record.status == RECORD_MEASURED)
         return status;
     record_clear(&row->record); /* what waits may have been in its way */
     status = batch_count(batch, state, error);
-    return status ? status : measure_begin(batch->device, state, request, row, error);
+    return status ? status
+                  : measure_begin(batch->device, state, request, &batch->expected, row, error);
 }
 
 enum status batch_measure(struct batch *batch, struct device_state *state,

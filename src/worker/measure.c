@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/stats.h"
-#include "worker/verify.h"
 
 const struct outcome measure_no_counters = {COUNTED_REFUSED, "this kind of device has no counters"};
 
@@ -17,6 +16,7 @@ struct run {
     const struct device_ops *device;
     struct device_state *state;
     const struct request *request;
+    struct expected *expected;
     struct config config;
     struct work *work;
     double start; /* s, CLOCK_MONOTONIC */
@@ -252,7 +252,7 @@ static enum status verify_prepared(const struct run *run, bool accurate, struct 
     for (int i = 0; i < ATTEMPTS; ++i) {
         struct error none;
         status = verify_work(run->device, run->state, run->work, &run->config, run->request->seed,
-                             record, error);
+                             run->expected, record, error);
         part_done(run, i == 0 ? PART_VERIFY : PART_SEARCH_VERIFY, record);
         if (status == STATUS_OK && accurate && record->accuracy[0])
             status = error_set(error, STATUS_FAILED, "%s", record->accuracy);
@@ -393,11 +393,13 @@ static bool is_counted(const struct run *run, struct record *record)
 }
 
 enum status measure_begin(const struct device_ops *device, struct device_state *state,
-                          const struct request *request, struct measured *row, struct error *error)
+                          const struct request *request, struct expected *expected,
+                          struct measured *row, struct error *error)
 {
     struct run run = {.device = device,
                       .state = state,
                       .request = request,
+                      .expected = expected,
                       .config = request->config,
                       .start = clock_monotonic()};
     struct record *record = &row->record;

@@ -10,6 +10,7 @@
 #include "base/stats.h"
 #include "model/protocol.h"
 #include "worker/device_ops.h"
+#include "worker/verify.h"
 
 /* A row from its first step to its last. */
 struct measured {
@@ -20,12 +21,13 @@ struct measured {
     struct record record; /* owned */
 };
 
-/* Does all but count, and sets *row. The record is complete, and `work` is NULL, if there is
- * nothing to count: the row was skipped (the device does not offer it, with the reason), it has
- * failed (a wrong result, a library error), or nobody asked for counters. Only a lost device is an
- * error: STATUS_DEVICE; then *row owns nothing. */
+/* Does all but count, and sets *row. *expected goes from row to row. The record is complete, and
+ * `work` is NULL, if there is nothing to count: the row was skipped (the device does not offer it,
+ * with the reason), it has failed (a wrong result, a library error), or nobody asked for counters.
+ * Only a lost device is an error: STATUS_DEVICE; then *row owns nothing. */
 enum status measure_begin(const struct device_ops *device, struct device_state *state,
-                          const struct request *request, struct measured *row, struct error *error);
+                          const struct request *request, struct expected *expected,
+                          struct measured *row, struct error *error);
 
 /* The last step: releases the work and completes the record, of which `status` and its error say
  * how counting went. */

@@ -18,6 +18,7 @@
 #include "model/workloads/conv2d.h"
 
 static const uint64_t seed = 3;
+static struct expected kept; /* from row to row */
 
 /* Prepares, runs and times (repetitions must not add up). NULL: the device does not offer it. */
 static struct work *run_work(struct device_state *state, const char *text,
@@ -304,7 +305,7 @@ static bool check_step(struct device_state *state, const char *text)
     if (!work)
         return false;
     record_init(&record);
-    if (verify_work(&device_ops, state, work, &config, seed, &record, &error))
+    if (verify_work(&device_ops, state, work, &config, seed, &kept, &record, &error))
         fail_msg("%s: %s", text, error.text);
     struct conv2d s = conv2d_from(&config);
     int parts = s.pass == CONV2D_FORWARD ? 0 : s.pass == CONV2D_BACKWARD ? 1 : 2;
@@ -354,12 +355,14 @@ static void wrong_results_are_caught(void **state)
         struct record record;
         struct error error;
         record_init(&record);
-        assert_int_equal(verify_work(&device_ops, *state, work, &config, seed, &record, &error),
-                         STATUS_OK);
+        assert_int_equal(
+            verify_work(&device_ops, *state, work, &config, seed, &kept, &record, &error),
+            STATUS_OK);
         assert_true(record.verify_error >= 0.0 && record.verify_error < 1e-6);
         assert_true(record.verify_elements == 1000 || record.verify_elements == 2048);
-        assert_int_equal(verify_work(&device_ops, *state, work, &other, seed, &record, &error),
-                         STATUS_FAILED);
+        assert_int_equal(
+            verify_work(&device_ops, *state, work, &other, seed, &kept, &record, &error),
+            STATUS_FAILED);
         assert_non_null(strstr(error.text, "wrong result"));
         device_ops.release(*state, work);
         record_clear(&record);
@@ -379,7 +382,7 @@ static void missing_reference_is_said(void **state)
     added.reference = NULL;
     config.workload = &added;
     record_init(&record);
-    assert_int_equal(verify_work(&device_ops, *state, NULL, &config, seed, &record, &error),
+    assert_int_equal(verify_work(&device_ops, *state, NULL, &config, seed, &kept, &record, &error),
                      STATUS_OK);
     assert_string_equal(record.error, "not verified: added has no reference");
     assert_int_equal(record.verify_elements, FIELD_MISSING);

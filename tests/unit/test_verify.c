@@ -48,12 +48,14 @@ static enum status computed_run(struct device_state *state, struct work *work, i
     return STATUS_OK;
 }
 
+static struct expected kept; /* from row to row */
+
 /* The device's state is what `read` computes from. */
 static enum status verify(const struct device_ops *ops, void *state, const struct config *config,
                           struct record *record)
 {
     struct error error;
-    return verify_work(ops, state, NULL, config, seed, record, &error);
+    return verify_work(ops, state, NULL, config, seed, &kept, record, &error);
 }
 
 /* ---- a conv2d, forward, in a way ---- */
@@ -595,7 +597,7 @@ static void the_fastest_that_is_not_wrong_is_measured(void **state)
         request.seed = seed;
         request.measure.counters = COUNTERS_OFF;
         assert_int_equal(
-            measure_begin(&ops, (struct device_state *)&choosing, &request, &row, &error),
+            measure_begin(&ops, (struct device_state *)&choosing, &request, &kept, &row, &error),
             STATUS_OK);
         const struct record *record = &row.record;
         if (rows[i].measured < 0) {
@@ -618,10 +620,46 @@ static void the_fastest_that_is_not_wrong_is_measured(void **state)
     }
 }
 
+static int references; /* that were computed */
+
+static enum status counted_reference(const struct reference_request *request,
+                                     struct expectation *expectation, struct error *error)
+{
+    ++references;
+    return conv2d_workload.reference(request, expectation, error);
+}
+
+/* Results differ with shape and seed, and not with the cache. */
+static void one_reference_serves_hot_and_cold(void **state)
+{
+    static const struct {
+        const char *parameters;
+        int references;
+    } rows[] = {{"batch=1", 1}, {"batch=1", 1}, {"batch=1 cache=cold", 1}, {"batch=2", 2}};
+    struct workload counted = conv2d_workload;
+    char text[128];
+    (void)state;
+    counted.reference = counted_reference;
+    expected_clear(&kept);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct record record;
+        struct error error;
+        struct computed computed = {.way = {0}};
+        snprintf(text, sizeof text, "conv2d height=8 width=8 precision=fp32 %s",
+                 rows[i].parameters);
+        assert_int_equal(config_parse_as(&counted, text, &computed.config, &error), STATUS_OK);
+        record_init(&record);
+        verify(&computing, &computed, &computed.config, &record);
+        assert_int_equal(references, rows[i].references);
+        assert_true(record.verify_elements > 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fastest_that_is_not_wrong_is_measured),
+        cmocka_unit_test(one_reference_serves_hot_and_cold),
         cmocka_unit_test(convolutions_are_told_apart),
         cmocka_unit_test(one_wrong_element_fails),
         cmocka_unit_test(products_of_fp8_are_told_apart),
