@@ -418,23 +418,20 @@ static void measure_roofs(struct sweep *sweep)
 static void tell_choices(const struct sweep *sweep)
 {
     const char *path = sweep_algorithms_file(&sweep->manifest->sweep);
-    const struct device *devices = sweep->devices.list;
+    const struct plan *plan = sweep->plan;
     struct choice unused;
     for (int i = 0; path && i < sweep->ranks; ++i) {
-        int before = 0;
-        while (before < i && strcmp(devices[before].model, devices[i].model) != 0)
-            ++before;
-        if (before < i || !device_is_open(&devices[i]))
-            continue;
+        const struct device *device = &sweep->devices.list[i];
         size_t found = 0;
-        for (size_t item = 0; item < sweep->plan->count; ++item)
-            found +=
-                choices_find(sweep->choices, sweep->plan->items[item].hash, &devices[i], &unused);
+        if (!device_is_open(device) || (i > 0 && strcmp(device[-1].model, device->model) == 0))
+            continue;
+        for (size_t item = 0; item < plan->count; ++item)
+            found += choices_find(sweep->choices, plan->items[item].hash, device, &unused);
         log_print(sweep->log, LOG_INFO,
                   "%s has choices of %zu of the %zu configurations on %s with %s and driver %s; "
                   "others search",
-                  path, found, sweep->plan->count, devices[i].model, devices[i].library_version,
-                  devices[i].driver_version);
+                  path, found, plan->count, device->model, device->library_version,
+                  device->driver_version);
     }
 }
 

@@ -114,17 +114,10 @@ static enum status lines_read(struct choices *choices, FILE *stream, struct choi
 static enum status own_file_read(struct choices *choices, struct choices_file *file,
                                  struct error *error)
 {
-    static const char suffix[] = ".nc";
     const char *path = choices->path;
-    const size_t length = strlen(path);
     FILE *stream;
     if (access(path, F_OK) != 0 && errno == ENOENT)
-        return length > strlen(suffix) && strcmp(path + length - strlen(suffix), suffix) == 0
-                   ? error_set(error, STATUS_USAGE,
-                               "%s: there is no such result file; to keep choices in a new file, "
-                               "give it another ending",
-                               path)
-                   : STATUS_OK;
+        return STATUS_OK;
     TRY(file_open(path, &stream, error));
     enum status status = lines_read(choices, stream, file, error);
     bool empty = ftello(stream) == 0;
@@ -164,7 +157,9 @@ enum status choices_open(const char *path, bool keep, struct choices **choices,
 {
     struct choices *opened = calloc(1, sizeof *opened);
     *file = (struct choices_file){0, 0};
-    const bool result = path && earlier_is_result(path);
+    const char *ending = path ? strrchr(path, '.') : NULL;
+    const bool named = ending && strcmp(ending, ".nc") == 0 && access(path, F_OK) != 0;
+    const bool result = path && (named || earlier_is_result(path));
     if (!opened || !(opened->entries = json_object()) || !(opened->pending = json_array()) ||
         (path && !result && !(opened->path = strdup(path)))) {
         choices_close(opened);

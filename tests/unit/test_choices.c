@@ -252,7 +252,7 @@ static void a_result_file_serves(void **state)
     choices_close(choices);
     path_make(path);
     strcat(path, ".nc");
-    assert_refused(path, "no such result file");
+    assert_refused(path, "No such file");
     append(path, "\x89HDF\r\n");
     assert_refused(path, path);
     unlink(path);

@@ -173,8 +173,6 @@ static enum status median_time(const struct search *search, int samples, double 
     return STATUS_OK;
 }
 
-static const double slow_least = 5e-3; /* s: code that is loaded takes less */
-
 static bool is_hopeless(double time, double best_time)
 {
     const double factor = 1.5, least = 5e-5; /* s */
@@ -182,26 +180,23 @@ static bool is_hopeless(double time, double best_time)
 }
 
 /* A candidate whose warm-up takes far longer than the best time so far cannot win. The warm-up is
- * then taken as its time, so that a slow candidate costs little. *least: what it takes at least,
- * without the code that the first iteration loads. */
-static enum status brief_time(const struct search *search, double best_time, double *time,
-                              double *least, struct error *error)
+ * then taken as its time, so that a slow candidate costs little. The first iteration loads code. */
+static enum status brief_time(const struct search *search, double best_time, struct entry *entry,
+                              struct error *error)
 {
     enum { WARMUP = 1, SAMPLES = 6 };
-    const double slow_factor = 10.0;
+    const double slow_factor = 10.0, slow_least = 5e-3; /* s: code that is loaded takes less */
     double seconds[SAMPLES];
     TRY(timing_run(search->gpu, search->work, search->cold, WARMUP, seconds, NULL, error));
-    *time = seconds[0];
-    *least = fmax(0.0, *time - slow_least);
-    if (*time > slow_factor * best_time + slow_least)
+    entry->time = seconds[0];
+    entry->least = entry->time - slow_least;
+    if (entry->time > slow_factor * best_time + slow_least)
         return STATUS_OK;
     TRY(timing_run(search->gpu, search->work, search->cold, WARMUP, seconds, NULL, error));
-    *time = *least = fmin(*time, seconds[0]);
-    if (is_hopeless(*time, best_time))
+    entry->time = entry->least = fmin(entry->time, seconds[0]);
+    if (is_hopeless(entry->time, best_time))
         return STATUS_OK;
-    TRY(median_time(search, SAMPLES, seconds, time, error));
-    *least = fmin(*least, *time);
-    return STATUS_OK;
+    return median_time(search, SAMPLES, seconds, &entry->time, error);
 }
 
 static enum status candidate_bind(struct field_of_entries *field, int candidate,
@@ -248,7 +243,7 @@ static enum status entry_add(struct field_of_entries *field, int candidate, doub
     if (!same) {
         search->work->pace = (struct pace){0};
         double begin = clock_monotonic();
-        TRY(brief_time(search, *best_time, &entry.time, &entry.least, error));
+        TRY(brief_time(search, *best_time, &entry, error));
         field->ran += clock_monotonic() - begin;
         entry.pace = search->work->pace;
         *best_time = fmin(*best_time, entry.time);
