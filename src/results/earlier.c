@@ -297,6 +297,7 @@ static enum status choices_read(struct reader *r, const char *path, void **choic
                      &(struct rows){owners, sizeof *owners, devices, 0});
     while (more && (longer = realloc(kept, (found + BLOCK) * sizeof *kept))) {
         kept = longer;
+        memset(&kept[found], 0, BLOCK * sizeof *kept);
         struct rows block = {&kept[found], sizeof *kept, 0, from};
         while (block.count < BLOCK && from < rows) {
             choice_init(&kept[found + block.count++].choice);
