@@ -173,10 +173,11 @@ static enum status median_time(const struct search *search, int samples, double 
     return STATUS_OK;
 }
 
+/* Beyond the finalists by more than the noise of one sample. */
 static bool is_hopeless(double time, double best_time)
 {
-    const double factor = 1.5, least = 5e-5; /* s */
-    return time > factor * best_time + least;
+    const double noise = 0.1, least = 5e-5; /* s */
+    return time > (1.0 + finalist_margin + noise) * best_time + least;
 }
 
 /* A candidate whose warm-up takes far longer than the best time so far cannot win. The warm-up is
