@@ -81,6 +81,31 @@ def valuable(path):
     return next((what for signature, what in SIGNATURES.items() if head.startswith(signature)), "")
 
 
+def check_inputs(options):
+    """Refuses what is no file, or another one than is read: a pipe, which may never end, a folder, a manifest, a
+    journal. The way out is in each message."""
+    folders = getattr(options, "since", None) is not None
+    for path, name in named(options, INPUTS).items():
+        folder = os.path.dirname(path) or "."
+        if not os.path.lexists(path):
+            makes = "roofsweep-post baseline makes targets" if name == "targets" else "roofsweep SWEEP.ini writes one"
+            there = os.listdir(folder) if os.path.isdir(folder) and os.access(folder, os.R_OK) else []
+            there = [file for file in there if file.endswith(os.path.splitext(path)[1])]
+            near = difflib.get_close_matches(os.path.basename(path), there, 1, 0.8)
+            hint = f"did you mean {os.path.join(os.path.dirname(path), near[0])}?" if near else makes
+            raise Refused(f"{path}: No such file; {hint}")
+        if name == "targets":
+            continue
+        if os.path.isdir(path) and not folders:
+            raise Refused(f"{path}: it is a folder; name its files, as {os.path.join(path, '*.nc')}")
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            raise Refused(f"{path}: it is no regular file")
+        if path.endswith(".ini"):
+            raise Refused(f"{path}: a manifest, not a result file; `roofsweep {path}` writes one")
+        if "journal" in valuable(path):
+            raise Refused(f"{path}: a journal, not a result file; `roofsweep --gather {path}` writes it")
+
+
 def stranger(path):
     """Who owns a link on the way to this file, where others may write to the link's folder; "" of the user and root."""
     trusted = 0, os.geteuid()
@@ -98,18 +123,16 @@ def stranger(path):
 
 
 def check_outputs(options, writes_netcdf=False):
-    """Refuses to write over what is read, a result file or a journal, and to read a pipe, which may never end. Before
+    """Refuses to write over what is read, a result file or a journal, and into a folder that is not there. Before
     anything is read or written.
 
     writes_netcdf: the output is a result file itself, and --overwrite decides; not of a journal."""
-    folders = getattr(options, "since", None) is not None
-    for path in named(options, ("file", "files")):
-        if os.path.exists(path) and not os.path.isfile(path) and not (folders and os.path.isdir(path)):
-            raise Refused(f"{path}: it is no regular file")
     outputs = [(path, name) for name in OUTPUTS for path in named(options, [name])]
     outputs = [(path, name) for path, name in outputs if os.path.isfile(path) or not os.path.exists(path)]  # /dev/null
     for place, (path, name) in enumerate(outputs):
         other = f"; --{name} must name another file"
+        if not os.path.isdir(folder := os.path.dirname(os.path.realpath(path))):
+            raise Refused(f"cannot write {path}: No such folder {folder}; make it, or --{name} names another")
         if any(same(path, read) for read in named(options, INPUTS)):
             raise Refused(f"cannot write {path}: it is a file that is read{other}")
         if any(same(path, earlier) for earlier, _ in outputs[:place]):

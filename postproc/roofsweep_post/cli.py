@@ -9,7 +9,7 @@ import sys
 import warnings
 
 from . import __version__, baseline, check, compare, describe, export, merge, plot, report, roof_table, row_table
-from .arguments import Parser, check_outputs, named
+from .arguments import Parser, check_inputs, check_outputs, named
 from .texts import Refused, say
 
 # {word: module with HELP, DESCRIPTION, add_options(parser) and run(options), which returns the exit status; also
@@ -56,6 +56,7 @@ def run(options):
     try:
         if hasattr(module, "default_output"):
             options.output = options.output or module.default_output(options)
+        check_inputs(options)
         check_outputs(options, getattr(module, "WRITES_NETCDF", False))
         return module.run(options)
     except Refused as refused:

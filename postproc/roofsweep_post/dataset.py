@@ -286,6 +286,9 @@ def load(path, needs=()):
     if faults:
         say(f"{path}: damaged, left out: {listed(f'{name} ({why})' for name, why in faults.items())}")
     lacking = [name for name in needs if name not in data.variables and data.sizes.get(SHAPES[name][0][0])]
+    if lacking and "status" in data and not (data["status"] == "measured").any():
+        why = f"`roofsweep-post export {path} --columns configuration,error` says why"
+        raise Refused(f"{path}: no configuration was measured; {why}")
     if lacking:
         raise Refused(f"{path}: it has no {', '.join(lacking)}, which this needs")
     data = completed(data)

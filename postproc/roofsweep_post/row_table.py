@@ -6,7 +6,7 @@ from .arguments import whole
 from .dataset import load
 from .export import as_json
 from .frames import ROWS, rows, short_texts
-from .texts import Refused, column, percent, share, table
+from .texts import Refused, column, percent, say, share, table
 
 HELP = "configurations: time, noise, what limits them, what to try"
 DESCRIPTION = """Prints a line for each measured configuration.
@@ -95,7 +95,9 @@ def of_energy(found):
 
 
 def run(options):
-    found = selection.choose(rows([load(path, ROWS) for path in options.files]), options.where)
+    all_rows = rows([load(path, ROWS) for path in options.files], measured=False)
+    measured = all_rows["status"] == "measured"
+    found = selection.choose(all_rows[measured].reset_index(drop=True), options.where)
     by, ascending = SORTS[options.sort]
     found = found.sort_values(by, ascending=ascending, kind="stable") if by else found
     found = found.assign(text=short_texts(found)).head(options.most)
@@ -112,6 +114,9 @@ def run(options):
     if options.energy:
         print(of_energy(found), end="")
         return 0
+    if not measured.all():
+        why = f"`roofsweep-post export {options.files[0]} --columns configuration,status,error` says why"
+        say(f"{(~measured).sum()} of {len(measured)} configurations were not measured; {why}")
     if options.time:
         print(of_wall_time(found), end="")
         return 0

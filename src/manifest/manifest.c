@@ -162,12 +162,19 @@ static enum status reader_finish(struct reader *reader, struct error *error)
 enum status manifest_parse(const char *path, const char *text, size_t length,
                            struct manifest **manifest, struct error *error)
 {
-    static const char hdf5[] = {'\x89', 'H', 'D', 'F'}; /* how a netCDF-4 file begins */
+    static const struct {
+        const char *begin, *what;
+    } others[] = {
+        {"\x89HDF", "a result file, not a manifest; roofsweep-post reads it"},
+        {"{\"xxh3\":", "a journal, not a manifest; --gather makes its result file"},
+    };
     struct reader reader = {
         .settings = settings_default(), .group = -1, .room = MANIFEST_VALUES_MAX};
-    if (length >= sizeof hdf5 && memcmp(text, hdf5, sizeof hdf5) == 0)
-        return error_set(error, STATUS_USAGE,
-                         "%s: a result file, not a manifest; roofsweep-post reads it", path);
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+        size_t begin = strlen(others[i].begin);
+        if (length >= begin && memcmp(text, others[i].begin, begin) == 0)
+            return error_set(error, STATUS_USAGE, "%s: %s", path, others[i].what);
+    }
     enum status status = error_set(error, STATUS_SYSTEM, "out of memory");
     struct manifest *parsed = reader.manifest = calloc(1, sizeof *parsed);
     if (!parsed)

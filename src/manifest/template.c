@@ -43,8 +43,13 @@ static enum status unknown_axis(const struct workload *workload, const char *nam
     for (size_t i = 0; i < workload->count; ++i)
         names[i] = workload->parameters[i].name;
     words_hint(names, name, hint);
-    return error_set(error, STATUS_USAGE, "{%s} is no axis of this section%s", name,
-                     workload->count ? hint : ", which has none");
+    if (workload->count == 0)
+        return error_set(
+            error, STATUS_USAGE,
+            "{%s} is no axis of this section, which has none; add a line '%s = VALUES', "
+            "or write {{%s}} for the braces",
+            name, name, name);
+    return error_set(error, STATUS_USAGE, "{%s} is no axis of this section%s", name, hint);
 }
 
 static enum status axis_put(const struct template *t, const char *name, struct output *out,

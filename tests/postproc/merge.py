@@ -246,7 +246,7 @@ def what_cannot_be_merged_is_refused():
     post("a.nc", "good.nc", "-o", "link.nc", "--overwrite", status=2, says=["it is a file that is read"])
     post("a.nc", "good.nc", "-o", "cut.nc", status=2, says=["cut.nc exists; --overwrite replaces it"])
     post("a.nc", "good.nc", "-o", "x.journal", "--overwrite", status=2, says=["it exists and is a journal"])
-    post("a.nc", "good.nc", "-o", "nowhere/x.nc", status=2, says=["cannot write nowhere/x.nc: No such file"])
+    post("a.nc", "good.nc", "-o", "nowhere/x.nc", status=2, says=["cannot write nowhere/x.nc: No such folder"])
     assert pathlib.Path("a.nc").read_bytes() == before
 
 

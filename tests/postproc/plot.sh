@@ -143,7 +143,7 @@ no variable 'filtres'; did you mean filters | plot four quickstart.nc --where fi
 'filters' is no condition | plot four quickstart.nc --where filters
 no memory level 'l9'; there are: dram, | plot four quickstart.nc --level l9
 its name ends in none of pdf, svg, png | plot four quickstart.nc --output figure.txt
-cannot write nowhere/figure.pdf: No such file | plot four quickstart.nc --output nowhere/figure.pdf
+cannot write nowhere/figure.pdf: No such folder | plot four quickstart.nc --output nowhere/figure.pdf
 alone.nc: it holds roofs alone, no configurations; `plot map` and `plot history` draw | plot four alone.nc
 alone.nc: it holds roofs alone | plot four alone.nc --labels filters
 alone.nc: history needs two sessions or more of one device | plot history alone.nc

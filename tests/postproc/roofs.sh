@@ -150,7 +150,7 @@ printf '[Sample GPU]\ndram read = fast\n' >wrong.ini
 refused "'fast' is neither a figure" roofs node.nc --targets wrong.ini
 printf '[Sample GPU]\nfp32 vector = 1 TB/s\n' >wrong.ini
 refused "wrong.ini:2: [Sample GPU] fp32 vector is in FLOP/s, its target '1 TB/s' is not" roofs node.nc --targets wrong.ini
-refused "none.ini: No such file" roofs node.nc --targets none.ini
+refused "absent.ini: No such file; roofsweep-post baseline makes targets" roofs node.nc --targets absent.ini
 
 # Units are the file's; of int8 it says that its operations are no FLOPs.
 python '

@@ -63,6 +63,7 @@ expect 0 script rows "$h200" --sort time --most 3
 expect 0 script rows "$h200" --advice --where precision=fp32 label=conv2d-kernel kernel=9
 says "tf32, fp16 or bf16, which have tensor units"
 expect 0 script rows golden.nc
+says "configurations were not measured; \`roofsweep-post export golden.nc"
 row "^conv2d .* kernel=3 .* #0 node1" "25.00 us" "3.0 %" latency "two modes, throttled, inaccurate"
 refused "no row has batch=77" rows "$h200" --where batch=77
 expect 0 script rows golden.nc --labels --json --where "batch == 16"
@@ -101,6 +102,11 @@ refused "'start_time>soon': 'soon' is no time, as 2025-01-31 or 2025-01-31T12:00
 
 mkfifo pipe
 refused "pipe: it is no regular file" rows pipe
+refused "goldn.nc: No such file; did you mean golden.nc?" rows goldn.nc
+echo '{"xxh3":"0"}' >golden.nc.journal
+refused "a journal, not a result file; \`roofsweep --gather golden.nc.journal\`" rows golden.nc.journal
+refused "paper.ini: a manifest, not a result file" rows "$root/sweeps/paper.ini"
+refused "it is a folder; name its files, as ./*.nc" rows .
 
 # What is damaged is left out and named; what needs it is refused, all else works.
 python '

@@ -33,7 +33,7 @@ def roof_nodes(data, where=(), **_):
     table = choose(roof_table(files), where)
     found = judged(medians(table[table["usable"]], "key")).dropna(subset="deviation")
     if found.empty:
-        raise Refused("no two devices of a model have a roof in common")
+        raise Refused("no two devices of a model have a roof in common: name a file of several, or several files")
     return Nodes(files, named_devices(found, files))
 
 
