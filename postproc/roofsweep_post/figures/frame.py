@@ -15,6 +15,7 @@ MARGIN = 0.06  # inches beside the caption
 DATES = ["time_coverage_start", "time_coverage_end"]
 LEAST = 1e-60  # a quantity that is smaller, or larger than 1 / LEAST, is a damaged one
 HIGHEST = 9.5  # inches: a page of a journal has room for no more
+KEY = "Key: "  # how the sentence begins that has what labels were shortened to
 LEAST_DECADES = 3  # of a logarithmic axis with fewer in view, powers of ten are too few numbers
 
 
@@ -160,7 +161,9 @@ def draw_facets(module, facets, width, annotate, captioned):
     names = {series.name for one in facets for series in one.series}
     own = sorted((handle for text, handle in handles.items() if text in names), key=lambda handle: handle.get_color())
     entries = [*own, *(handle for text, handle in handles.items() if text not in names)]
-    settle(figure, grid.flat, height, entries, sentences(texts), **room)
+    cut = dict.fromkeys(word for text in texts if text.startswith(KEY) for word in text[len(KEY) :].split("; "))
+    facts = [text for text in texts if not text.startswith(KEY)] + [KEY + "; ".join(cut)] * bool(cut)
+    settle(figure, grid.flat, height, entries, sentences(facts), **room)
     box = grid[-1, 0].get_position(), grid[0, -1].get_position()
     how = {"fontsize": style.FONT, "ha": "center", "gid": "axis"}
     low = box[0].y0 - 0.36 / figure.get_size_inches()[1]

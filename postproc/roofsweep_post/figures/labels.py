@@ -9,6 +9,7 @@ from itertools import pairwise, takewhile
 import numpy as np
 
 from . import style
+from .frame import KEY
 
 GAPS = [2.0, 4.5, 8.0, 13.0, 19.0, 27.0, 37.0]  # points between a label and its point
 NEAR = 2  # rings that need no line to the point
@@ -253,6 +254,6 @@ class Labels:
     def key_text(self):
         """What the numbers mean, a sentence; "" without any."""
         words = [*self.cut, *(f"({number}) {text}" for number, text in enumerate(self.key, 1))]
-        key = f"Key: {'; '.join(words)}. " * bool(words)
+        key = f"{KEY}{'; '.join(words)}. " * bool(words)
         labels = "label has" if self.missing == 1 else "labels have"
         return key + f"{self.missing} {labels} no room, fewer rows would have" * (self.missing > 0)

@@ -12,7 +12,7 @@ from .scene import NEEDS as SCENE
 HELP = "waves of blocks of each kernel, and the share of the last one that stays empty"
 PANELS, HEIGHT = 1, {"column": 1.4, "page": 1.4}
 NEEDS = (*SCENE, *KERNELS)
-LETTER, RIGHT, BAR = 0.045, 0.55, 0.23  # inches: of a letter at a tick, of what stands beside the bars, of a bar
+LETTER, RIGHT, BAR = 0.045, 0.55, 0.26  # inches: of a letter at a tick, of what stands beside the bars, of a bar
 LOST = "Lost is what the last wave leaves empty, as a share of all waves"
 
 
@@ -50,7 +50,7 @@ def draw(figure, axes, scene, annotate, height):
     names, rows = row_names(scene, table)
     ticks = tick_texts(table, names)
     axes.set(ylim=(len(table) - 0.4, -0.6), xlabel=what)
-    axes.set_yticks(y, ticks, fontsize=style.SMALL, linespacing=1.0)
+    axes.set_yticks(y, ticks, fontsize=style.SMALL, linespacing=1.15)
     axes.set_ylabel("kernel, row (share of its time)")
     if waves.max() > 12:
         axes.set_xscale("symlog", linthresh=2)
