@@ -115,7 +115,7 @@ def run(options):
         print(of_energy(found), end="")
         return 0
     if not measured.all():
-        why = f"`roofsweep-post export {options.files[0]} --columns configuration,status,error` says why"
+        why = f"`roofsweep-post export {' '.join(options.files)} --columns configuration,status,error` says why"
         say(f"{(~measured).sum()} of {len(measured)} configurations were not measured; {why}")
     if options.time:
         print(of_wall_time(found), end="")
