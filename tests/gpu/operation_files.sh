@@ -11,7 +11,7 @@ file() {
     python '
 import sys, numpy, xarray
 data = xarray.open_dataset(sys.argv[1]).load()
-assert "H200" in data.device_model.values[0] and data.sizes["config"] == int(sys.argv[2]), data.sizes
+assert "H200" in data.device_model.values[0] and data.sizes["config"] >= int(sys.argv[2]), data.sizes
 assert (data.status == 0).all() and (data.counters == "counted").all() and data.flops_counted.notnull().all()
 assert (data.verify_error <= data.verify_tolerance).all()
 label, implementation = data.label.values.astype(str), data.implementation.values.astype(str)
@@ -23,16 +23,17 @@ ratio = (data.flops_counted / data.flops_model).values
 # A layer of 4096 x 1024 counts what is modelled, and a kernel for one sample fills tiles of eight. Of the library's other
 # kernels a ReLU scales each element and adds, a pool adds once for nine pixels, a layer norm by Welford takes twice.
 file guide 5 '
-by_label = dict(zip(label, ratio))
+by_label = {word: own for text, own in zip(label, ratio) for word in text.split()}
 assert abs(by_label["linear-512"] - 1) < 1e-3 and by_label["linear-1"] == 8, by_label
 assert abs(by_label["pooling"] - 1 / 9) < 1e-3 and by_label["relu"] == 2 and 1.5 < by_label["norm"] < 2.5, by_label
 '
 
 # A product and the loops are what they say, to the last operation; a step by hand leaves out what is padding.
 file training 13 '
-known = numpy.isin(label, ["product", "registers", "shared"])
+kept = (data.cache.values == "hot") & (label != "remedies")
+known = kept & numpy.isin(label, ["product", "registers", "shared"])
 assert known.sum() == 3 and numpy.allclose(ratio[known], 1, rtol=1e-3), ratio[known]
-plain = (implementation == "plain") & ~known
+plain = kept & (implementation == "plain") & ~known
 assert plain.sum() == 5 and ((0.9 < ratio[plain]) & (ratio[plain] <= 1.001)).all(), ratio[plain]
 '
 
