@@ -10,11 +10,15 @@ import xarray
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "postproc"))
 from roofsweep_post.dataset import completed, renamed  # noqa: E402
-from roofsweep_post.frames import kernel_parts  # noqa: E402
+from roofsweep_post.frames import kernel_parts, kernels  # noqa: E402
 
 HOLDS, PART, NOT, UNKNOWN = "holds", "holds in part", "does not hold", "cannot be told from this file"
 SHAPE = ["batch", "filters", "filter_height", "stride", "sequence", "features", "hidden"]
 OF_RESULT = ["height", "width", "channels", "filter_width", "groups", "padding"]
+# The paper's layers. What a program has no axis for is the default, in its model, too.
+DEFAULTS = dict.fromkeys(["batch", "sequence", "hidden"], 16) | {"features": 32, "filters": 64, "filter_height": 3}
+DEFAULTS |= {"filter_width": 3, "stride": 2, "height": 112, "width": 112, "channels": 64, "groups": 1}
+ALIKE = 1.5  # bytes, largest over smallest
 PRESERVED = 1.15  # of an arithmetic intensity: largest over smallest
 FASTER = 0.02  # of a program's kernels: what two runs differ by without a cause
 
@@ -42,8 +46,15 @@ class File:
         table["tensor_flops"] = np.nansum(data.flops_tensor.values, axis=1)
         table["ai"] = table.flops / table.bytes
         table["rate"] = table.flops / table.time_median
+        roofs = data.device_peak_bandwidth.values[:, self.levels.index(self.level)]
+        moving = table.bytes / roofs[np.maximum(table.config_device.fillna(0).astype(int), 0)]
+        table["balance"] = table.compute_roof * moving / table.bytes
+        floors = table.flops / table.compute_roof, moving
+        over = [np.maximum(*floors) < table.overhead_time, floors[0] >= moving, moving > 0]
+        table["bound"] = np.select(over, ["overhead", "compute", "bandwidth"], "unknown")
         self.kernels_counted = bool(np.isfinite(data.kernel_flops_counted.values).any())
         self.add_kernels(table)
+        self.kernels = kernels(data)
         table = table[table.status == self.flag("status", "measured")]
         self.rows = table[table.cache == "cold"] if self.cold else table
         self.hot = table[table.cache == "hot"] if (table.cache == "hot").any() else table
@@ -56,7 +67,11 @@ class File:
         if self.level != "dram" or "bytes_written" not in self.data:
             return 0.0
         dram, l2 = (self.data.bytes_written.values[:, self.levels.index(level)] for level in ("dram", "l2"))
-        return np.nan_to_num(np.clip(l2 - dram, 0.0, conv2d_result(table)))
+        return np.nan_to_num(np.clip(l2 - dram, 0.0, conv2d_result(table.fillna(DEFAULTS))))
+
+    def peak(self, unit, precision):
+        """The median of the devices' measured roofs."""
+        return float(np.median(self.data[f"device_peak_{unit}"].values[:, self.precisions.index(precision)]))
 
     def flag(self, name, word):
         """The value of a flag variable that stands for a word."""
@@ -90,14 +105,15 @@ def conv2d_result(table):
         "backward-data": table.batch * table.channels * table.height * table.width,
         "backward-filter": table.filters * table.channels / table.groups * table.filter_height * table.filter_width,
     }
-    known = (table.workload == "conv2d") & (table.padding == "same")
+    numbers["backward"] = numbers["backward-data"] + numbers["backward-filter"]
+    known = (table.workload == "conv2d") & (table.padding == "same") | (table.get("modelled_as") == "conv2d")
     element = table.precision.map({"fp16": 2, "bf16": 2, "tf32": 4, "fp32": 4, "fp64": 8})
     return element * np.select([known & (table["pass"] == name) for name in numbers], list(numbers.values()), np.nan)
 
 
-def better(changed, before, after, noise):
-    """Whether a search took something else, and that is faster by more than the noise."""
-    return changed & (before / after > 1 + noise)
+def better(before, after, noise):
+    """Whether what a search took is faster by more than the noise, measured after the search."""
+    return before / after > 1 + noise
 
 
 def verdict(parts):
@@ -114,12 +130,18 @@ def told(test, file):
         parts, figures = test(file)
     except (AttributeError, IndexError, KeyError, ValueError, ZeroDivisionError) as error:
         return UNKNOWN, f"the file lacks what this needs ({type(error).__name__})"
-    return verdict(parts), figures
+    return verdict(parts), figures if len(parts) else "the file has no such rows"
 
 
 def share(parts):
     parts = list(parts)
     return f"{sum(bool(part) for part in parts)} of {len(parts)}"
+
+
+def span(values, form="{:.2f}"):
+    """The smallest to the largest, or one of them if they look the same."""
+    values = np.asarray(list(values), float)
+    return " to ".join(dict.fromkeys(form.format(value) for value in (np.nanmin(values), np.nanmax(values))))
 
 
 def listed(values, form):

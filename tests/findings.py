@@ -1,30 +1,24 @@
 #!/usr/bin/env python3
-"""The findings of Wang et al., "Time-Based Roofline for Deep Learning Performance Analysis", 2020, tested one by one.
+"""The findings of Wang et al., "Time-Based Roofline for Deep Learning Performance Analysis", 2020, and of De Sanctis
+and De Sanctis, "Roofline Model: Training a Convolutional Neural Network", 2025, tested one by one.
 
-Usage: findings.py [PAPER [ALGORITHMS]] [--write | --check]
+Usage: findings.py [--write | --check]
 
-PAPER is a result file of sweeps/paper.ini, ALGORITHMS one of sweeps/algorithms.ini; without them, the newest committed
-ones. Prints the page docs/findings.md; --write renews it; --check: status 1 if it is not that of the files.
+Prints the page docs/findings.md of the committed files; --write renews it; --check: status 1 if it is not theirs.
 
 A test gives what it looked at, as truths, and the figures that tell, as a text. Its first line is the claim."""
 
 import os
 import sys
 
+import evidence
 import numpy as np
 import pandas
-from evidence import PRESERVED, ROOT, SHAPE, File, better, markdown, page_hand_over, ratio, rises, share, told
+from evidence import ALIKE, PRESERVED, SHAPE, File, better, listed, ratio, rises, share, span, told
 
-FILES = ["tests/data/paper_h200.nc", "tests/data/algorithms_h200.nc"]
-ALIKE = 1.5  # bytes, largest over smallest
-MOVED = ("data_movement_share", "time_median")
+SWEEPS = ["paper", "algorithms", "training"]
+MOVED = ("data_movement_share", "busy_time")
 STEADY = 1.25  # times and FLOP/s, largest over smallest
-
-
-def span(values, form="{:.2f}"):
-    """The smallest to the largest, or one of them if they look the same."""
-    values = np.asarray(list(values), float)
-    return " to ".join(dict.fromkeys(form.format(value) for value in (np.nanmin(values), np.nanmax(values))))
 
 
 def series(f, label, axis, **chosen):
@@ -61,28 +55,26 @@ def batch_backward(f):
 
 def bytes_by_precision(f):
     """From fp16 to fp32 twice the data is moved."""
-    keys = [*SHAPE[:4], "pass", "layout"]
-    pair = f.conv2d.pivot_table(index=keys, columns="precision", values="bytes").dropna()
+    table = pandas.concat(series(f, "conv2d-batch", "batch", passes=FORWARD))
+    pair = table.pivot_table(index=["batch", "layout"], columns="precision", values="bytes").dropna()
     grown = pair.fp32 / pair.fp16
-    medians = grown.groupby("layout").median()
-    parts = [part.between(1.6, 2.4).all() for _, part in grown.groupby(["pass", "layout"])]
-    return parts, f"{span(grown)} times; median {medians['nchw']:.2f} in nchw, {medians['nhwc']:.2f} in nhwc"
+    texts = [f"{span(grown.xs(layout, level='layout'))} times in {layout}" for layout in ("nchw", "nhwc")]
+    return grown.between(1.6, 2.4), ", ".join(texts)
 
 
 def data_movers(f):
     """Kernels that only move data (padding, shuffling, other layouts) cost time: who has fewer is faster."""
-    keys = ["precision", *SHAPE[:4], "pass"]
-    idle, time = (f.conv2d.pivot_table(index=keys, columns="layout", values=v) for v in MOVED)
+    table = f.conv2d[f.conv2d["pass"].isin(BACKWARD) & (f.conv2d.precision == "fp16")]
+    idle, time = (table.pivot_table(index=[*SHAPE[:4], "pass"], columns="layout", values=v) for v in MOVED)
     more = np.sign(idle.nchw - idle.nhwc) * (np.abs(idle.nchw - idle.nhwc) > 0.01)
     told = (more == np.sign(time.nchw - time.nhwc))[more != 0]
-    half = idle.loc["fp16"].median()
-    shares = f"of fp16's time {100 * half.nchw:.0f} % in nchw, {100 * half.nhwc:.0f} % in nhwc"
-    return told, f"{share(told)} pairs of layouts; {shares}"
+    shares = f"of the kernels' time {100 * idle.nchw.median():.0f} % in nchw, {100 * idle.nhwc.median():.0f} % in nhwc"
+    return told, f"in fp16 {share(told)} pairs of layouts; {shares}"
 
 
 def tensor_units(f):
     """Tensor units are used in fp16; an auto-tuner may find them only at larger batches."""
-    units = [r.tensor_flops > 0 for r in series(f, "conv2d-batch", "batch", precision=["fp16"])]
+    units = [r.tensor_flops > 0 for r in series(f, "conv2d-batch", "batch", passes=BACKWARD, precision=["fp16"])]
     used, late = [one for own in units for one in own], [not own.iloc[0] and own.iloc[-1] for own in units]
     return used + late, f"used in {share(used)} rows; only at larger batches in {share(late)} series"
 
@@ -97,7 +89,7 @@ def filters_forward(f):
 
 def fp32_saturates(f):
     """In fp32 the FLOP/s stay the same as filters or the kernel grow: some unit is saturated."""
-    peak = f.data.device_peak_vector.values[0, f.precisions.index("fp32")]
+    peak = f.peak("vector", "fp32")
     axes = {"conv2d-filters": "filters", "conv2d-kernel": "filter_height"}
     found = [r for label in axes for r in series(f, label, axes[label], passes=FORWARD, precision=["fp32"])]
     best = span((100 * r.rate.max() / peak for r in found), "{:.0f}")
@@ -116,9 +108,9 @@ def filters_backward(f):
 def filters_bound(f):
     """Backward in fp16: with 512 filters kernels go over from memory-bound to compute-bound."""
     found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
-    words = [r.paper_bound.map(f.words("paper_bound")) for r in found]
-    parts = [own.iloc[0] == "bandwidth" and own.iloc[-1] == "compute" for own in words]
-    return parts, f"{share(parts)} series go over; AI at 512 is {span((r.ai.iloc[-1] for r in found), '{:.0f}')}"
+    parts = [r.bound.iloc[0] == "bandwidth" and r.bound.iloc[-1] == "compute" for r in found]
+    over = span(r.ai.iloc[-1] / r.balance.iloc[-1] for r in found)
+    return parts, f"{share(parts)} series go over; at 512 the AI is {over} of the machine balance"
 
 
 def kernel_size(f):
@@ -132,7 +124,7 @@ def kernel_size(f):
 
 def stride_bytes(f):
     """A larger stride: fewer FLOPs for about the same bytes."""
-    found = series(f, "conv2d-stride", "stride", passes=FORWARD)
+    found = series(f, "conv2d-stride", "stride", passes=FORWARD, precision=["fp16"])
     flops, moved = ([r[name].iloc[0] / r[name].iloc[-1] for r in found] for name in ("flops", "bytes"))
     parts = [fall > 1 for fall in flops] + [fall <= ALIKE for fall in moved]
     return parts, f"from stride 3 to 1 {span(flops, '{:.1f}')} times the FLOPs, {span(moved, '{:.1f}')} times the bytes"
@@ -140,7 +132,7 @@ def stride_bytes(f):
 
 def stride_overhead(f):
     """A larger stride does not mean fewer launches, so the share of overhead grows."""
-    found = series(f, "conv2d-stride", "stride")
+    found = series(f, "conv2d-stride", "stride", passes=FORWARD, precision=["fp16"])
     parts = [r.overhead_time / r.time_median for r in found]
     fewer, grows = ([r.launches.iloc[-1] < r.launches.iloc[0] for r in found], [p.iloc[-1] > p.iloc[0] for p in parts])
     text = f"fewer launches in {share(fewer)} series; the share grows in {share(grows)}"
@@ -150,10 +142,7 @@ def stride_overhead(f):
 def stride_bound(f):
     """Backward in fp16 with stride 1 is compute-bound, and FLOP/s fall with the stride."""
     found = series(f, "conv2d-stride", "stride", passes=BACKWARD, precision=["fp16"])
-    bound, falls = (
-        [r.paper_bound.iloc[0] == f.flag("paper_bound", "compute") for r in found],
-        [rises(-r.rate) for r in found],
-    )
+    bound, falls = [r.bound.iloc[0] == "compute" for r in found], [rises(-r.rate) for r in found]
     return bound + falls, f"compute-bound in {share(bound)} series; FLOP/s fall in {share(falls)}"
 
 
@@ -191,17 +180,47 @@ def half_precision(f):
 
 def lstm_overhead(f):
     """An LSTM is always overhead-bound, whatever the batch and the pass."""
-    box = f.lstm.paper_bound == f.flag("paper_bound", "overhead")
     parts = f.lstm.overhead_time / f.lstm.time_median
     took = span(100 * parts, "{:.0f}")
-    return parts > 0.5, f"{share(box)} rows lie in the paper's box; launches take {took} % of the time"
+    return parts > 0.5, f"{share(f.lstm.bound == 'overhead')} rows lie in the box; launches take {took} % of the time"
+
+
+def lstm_launch_time(f):
+    """The run time of an LSTM is its launches times the latency of one, 4.2 us in the paper."""
+    of_launch = f.lstm.time_median / f.lstm.launches
+    own, same = f.lstm.overhead_time / f.lstm.launches, f.lstm.groupby(["precision", "pass", "launches"]).time_median
+    parts = [*(of_launch / own).between(1 / STEADY, STEADY), *(same.max() / same.min() <= STEADY)]
+    grown = span(same.max() / same.min())
+    return parts, f"time over launches is {span(1e6 * of_launch)} us; of as many launches times differ {grown} times"
+
+
+def lstm_leaves(f):
+    """Forward, an LSTM leaves its launch overhead at 0.4452 GFLOP, a batch of about 3000."""
+    peak, (r,) = f.peak("tensor", "fp16"), series(f, "lstm-batch", "batch", passes=FORWARD, precision=["fp16"])
+    work = peak * (r.overhead_time / r.launches).median()
+    batches = np.array([1, r.launches.median()]) * work / (r.flops / r.batch).median()
+    parts = [abs(found / paper - 1) < 0.5 for found, paper in ((work, 0.4452e9), (batches[0], 3000))]
+    large = f.lstm[f.lstm.label.str.contains("lstm-large")]
+    inside, out = (large.batch[(large.bound == "overhead") == box] for box in (True, False))
+    told = f"; measured: in the box up to {inside.max():.0f}, out from {out.min():.0f}" if len(large) else ""
+    texts = f"one launch is worth {work / 1e9:.2f} GFLOP, a batch of {batches[0]:.0f}; all launches {batches[1]:.0f}"
+    return parts + ([(out > 1500).all() and (inside < 6000).all()] if len(large) else []), texts + told
+
+
+def lstm_steady(f, axes):
+    grown = {axis: [ratio(r.time_median) for r in series(f, f"lstm-{axis}", axis)] for axis in axes}
+    parts = [own <= STEADY for found in grown.values() for own in found]
+    return parts, f"within {STEADY} in {share(parts)} series; " + ", ".join(f"{a} {span(g)}" for a, g in grown.items())
 
 
 def lstm_batch(f):
     """The run time of an LSTM stays the same whatever the batch."""
-    grown = [ratio(r.time_median) for r in series(f, "lstm-batch", "batch")]
-    parts = [own <= STEADY for own in grown]
-    return parts, f"within {STEADY} in {share(parts)} series ({span(grown)}), from batch 16 to 128"
+    return lstm_steady(f, ["batch"])
+
+
+def lstm_sizes(f):
+    """It also does whatever the number of features and the hidden size."""
+    return lstm_steady(f, ["features", "hidden"])
 
 
 def lstm_launches(f):
@@ -233,14 +252,11 @@ def lstm_default(f):
 
 
 def lstm_slow(f):
-    """An LSTM has far lower FLOP/s than a conv2d."""
-    faster = [
-        conv2d.median() / lstm.median()
-        for conv2d, lstm in (
-            [t[t.precision == precision].rate for t in (f.conv2d, f.lstm)] for precision in ("fp16", "fp32")
-        )
-    ]
-    return [own > 10 for own in faster], f"a {faster[0]:.0f}th in fp16, a {faster[1]:.0f}th in fp32 (medians)"
+    """An LSTM has far lower FLOP/s than a conv2d, and moves more bytes for each FLOP."""
+    conv2d, lstm = (table.groupby("precision")[["rate", "ai"]].median() for table in (f.conv2d, f.lstm))
+    more = conv2d / lstm
+    texts = [f"in {name} {r.rate:.0f} times the FLOP/s and {r.ai:.1f} times the AI" for name, r in more.iterrows()]
+    return [*(more.rate > 10), *(more.ai > 1)], f"a conv2d has {', '.join(texts)} (medians)"
 
 
 # ---- the method ----
@@ -251,10 +267,10 @@ def auto_tuning(f):
     r = pandas.concat([f.hot, f.rows]).drop_duplicates("row")
     r = r[np.isfinite(r.heuristic_time)]
     changed = r.algorithm_id != r.heuristic_id
-    gain = (r.heuristic_time / r.search_time)[changed]
-    parts = better(changed, r.heuristic_time, r.search_time, r.search_noise)
-    times = f"where it changes {gain.median():.2f} times, at most {gain.max():.2f}"
-    return parts, f"in {share(parts)} rows, beyond the noise; {times}"
+    gain = (r.heuristic_time / r.time_median)[changed]
+    parts = better(r.heuristic_time, r.time_median, r.search_noise)[changed]
+    times = f"measured anew {gain.median():.2f} times ({span(gain)}) as fast as the library's first choice"
+    return [changed.mean() > 0.5, *parts], f"it changes in {share(changed)} rows; faster in {share(parts)}: {times}"
 
 
 def layouts(f):
@@ -289,6 +305,69 @@ def complexity(algorithms):
     return parts, f"in {share(parts)} shapes, all in {by}: the one with most FLOP/s takes {times} times as long"
 
 
+# ---- the report ----
+
+
+def benchmarks(f):
+    """The four of the report's figures: product, loops, and the training step by hand."""
+    names, by_hand = ["product", "registers", "shared", "step"], f.rows.requested_implementation == "plain"
+    by_hand |= f.rows.workload.str.endswith("-loop")
+    labels = f.rows.label.str.split()
+    return pandas.DataFrame([f.rows[by_hand & [n in own for own in labels]].iloc[0] for n in names], names)
+
+
+def report_product(f):
+    """A matrix product as one would first write it is bound by memory."""
+    one = benchmarks(f).loc["product"]
+    return [one.bound == "bandwidth"], f"AI {one.ai:.1f}, the machine balance is {one.balance:.1f}"
+
+
+def report_registers(f):
+    """A loop of multiply-adds in registers nearly reaches the roof."""
+    one = benchmarks(f).loc["registers"]
+    part = one.rate / one.compute_roof
+    return [part > 0.9], f"{100 * part:.0f} % of it, at an AI of {one.ai:.0f}"
+
+
+def report_shared(f):
+    """The same through shared memory has at least its intensity, and a tenth of its FLOP/s."""
+    t = benchmarks(f)
+    ai, rate = (t[name]["shared"] / t[name]["registers"] for name in ("ai", "rate"))
+    return [ai > 0.98, rate < 0.2], f"{ai:.2f} times the AI, {rate:.2f} times the FLOP/s"
+
+
+def report_step(f):
+    """A training step has the lowest FLOP/s of the four, far below its roofs, and more intensity than the product."""
+    t, one = benchmarks(f), benchmarks(f).loc["step"]
+    part = one.rate / min(1, one.ai / one.balance) / one.compute_roof
+    parts = [t.rate.idxmin() == "step", part < 0.1, one.ai > t.ai["product"]]
+    return parts, f"{100 * part:.1f} % of its roof, AI {one.ai:.1f}, the product's {t.ai['product']:.1f}"
+
+
+def report_remedies(f):
+    """A larger batch, half precision and more filters bring the step nearer to the roof."""
+    table = f.rows[f.rows.label.str.contains("remedies")]
+    found = {}
+    for by, r in table.groupby("requested_implementation"):
+        base = r[(r.batch == 16) & (r.filters == 32)].set_index("precision").rate
+        ends = r[r.precision == "fp32"].sort_values(["batch", "filters"])
+        large, wide = ends[ends.batch > 16].rate.iloc[-1], ends[ends.filters > 32].rate.iloc[-1]
+        found[by] = np.array([large, base["fp16"], wide]) / base["fp32"]
+    texts = [f"{by} {listed(grown, '{:.2f}')}" for by, grown in found.items()]
+    return [one > 1.1 for grown in found.values() for one in grown], f"times the FLOP/s: {'; '.join(texts)}"
+
+
+def report_causes(f):
+    """Register spills and low occupancy keep the step from its roof."""
+    row = benchmarks(f).loc["step"].row
+    own = f.kernels[f.kernels.kernel_config == row].nlargest(1, "kernel_time").iloc[0]
+    text = (
+        f"its longest kernel holds {own.kernel_registers:.0f} of 255 registers and {100 * own.kernel_occupancy:.0f} % "
+    )
+    parts = [own.kernel_registers >= 255, own.kernel_occupancy < 0.25]
+    return parts, text + f"of the threads; its blocks fill {100 * own.kernel_waves:.0f} % of a wave"
+
+
 FINDINGS = [
     ("II-B", complexity),
     ("III-B", launch_overhead),
@@ -308,7 +387,10 @@ FINDINGS = [
     ("IV-A.4, backward", stride_bound),
     ("IV-A.4, backward", single_precision_in_half),
     ("IV-B.1", lstm_overhead),
+    ("IV-B.1", lstm_launch_time),
+    ("IV-B.1", lstm_leaves),
     ("IV-B.1", lstm_batch),
+    ("IV-B.1", lstm_sizes),
     ("IV-B.1", lstm_launches),
     ("IV-B.1", lstm_default),
     ("IV-B.2", lstm_sequence),
@@ -316,20 +398,26 @@ FINDINGS = [
     ("V", half_precision),
     ("I and IV", auto_tuning),
     ("none", layouts),
+    ("report, 5", report_product),
+    ("report, 5", report_registers),
+    ("report, 5", report_shared),
+    ("report, 5", report_step),
+    ("report, 5", report_remedies),
+    ("report, 5", report_causes),
 ]
 
-PAGE = """# The paper's findings, one by one
+PAGE = """# The findings of the paper and of the report, one by one
 
 Wang et al., *Time-Based Roofline for Deep Learning Performance Analysis*, 2020, measured conv2d and LSTM on a V100 with
-PyTorch 1.5 and TensorFlow. Here each finding is tested on another GPU, with the libraries of today.
-`tests/findings.py --write` writes this page from the result files. Each finding is a function there, in this order.
+PyTorch 1.5 and TensorFlow. De Sanctis and De Sanctis, *Roofline Model: Training a Convolutional Neural Network*, 2025,
+measured a training step on RTX cards. Here each finding is tested on another GPU, with the libraries of today.
+`tests/findings.py --write` writes this page from the result files. Each finding is a function there.
 
 {files}
 
-- Times and bytes are those of rows with {cache} caches, bytes and arithmetic intensities (AI) at `{level}`.
 - Of a conv2d's result a part is still in L2 when its time is over. The counters of device memory do not see that part.
   It is added here: bytes written to L2 less those written to device memory, at most the bytes of the result.
-- `paper_bound` is the row's ([method.md](method.md)).
+- Bounds are the paper's (II-B): a row's FLOPs at its own roof against its bytes at that of the memory level.
 - A series is one precision, pass and layout of a sweep. "1.2 to 3" is the smallest and the largest.
 - A claim holds in part if some of its halves, series or rows agree and others do not.
 
@@ -337,34 +425,40 @@ PyTorch 1.5 and TensorFlow. Here each finding is tested on another GPU, with the
 """
 
 
-def page(paper, algorithms):
+def files():
+    """{sweep: File} of the committed ones."""
+    paths = {name: os.path.join(evidence.ROOT, f"tests/data/{name}_h200.nc") for name in SWEEPS}
+    return {name: File(path) for name, path in paths.items() if os.path.exists(path)}
+
+
+def evidence_of(test, found):
+    """The file that a finding is tested with."""
+    return found.get("algorithms" if test is complexity else "training" if "report" in test.__name__ else "paper")
+
+
+def page():
     """The whole page."""
-    of = ((paper, "sweeps/paper.ini"), (algorithms, "sweeps/algorithms.ini"))
-    files = [
-        [f"`{os.path.relpath(f.path, ROOT)}`", f"`{manifest}`", f.data.device_model.values[0]]
-        + [f.data.device_library_version.values[0], str(f.rows.start_time.min())[:10]]
-        for f, manifest in of
-        if f
-    ]
-    findings = []
+    found, lines = files(), []
     for place, test in FINDINGS:
-        word, figures = told(test, algorithms if test is complexity else paper)
-        findings.append([place, test.__doc__.rstrip("."), f"**{word}**", figures])
+        word, figures = told(test, evidence_of(test, found))
+        lines.append([place, test.__doc__.rstrip("."), f"**{word}**", figures])
+    of = [
+        [f"`{os.path.relpath(f.path, evidence.ROOT)}`", f"`sweeps/{name}.ini`", f.data.device_model.values[0]]
+        + [f.data.device_library_version.values[0], str(f.rows.start_time.min())[:10]]
+        + ["cold" if f.cold else "hot", f"`{f.level}`"]
+        for name, f in found.items()
+    ]
     return PAGE.format(
-        files="\n".join(markdown(["file", "of", "device", "library", "measured"], files)),
-        cache="flushed (cold)" if paper.cold else "warm (hot)",
-        level=paper.level,
-        findings="\n".join(markdown(["in the paper", "finding", "here", "figures"], findings)),
+        files="\n".join(evidence.markdown(["file", "of", "device", "library", "measured", "caches", "AI at"], of)),
+        findings="\n".join(evidence.markdown(["in", "finding", "here", "figures"], lines)),
     )
 
 
 def main():
-    options = {word for word in sys.argv[1:] if word.startswith("--")}
-    paths = [word for word in sys.argv[1:] if word not in options] or [os.path.join(ROOT, path) for path in FILES]
+    options = set(sys.argv[1:])
     if options - {"--write", "--check"}:
         raise SystemExit(__doc__)
-    algorithms = File(paths[1]) if len(paths) > 1 and os.path.exists(paths[1]) else None
-    return page_hand_over(page(File(paths[0]), algorithms), "findings", options)
+    return evidence.page_hand_over(page(), "findings", options)
 
 
 if __name__ == "__main__":

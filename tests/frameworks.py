@@ -4,23 +4,25 @@
 Usage: frameworks.py [FILE] [--write | --check | --agree]
 
 FILE is a result file of sweeps/frameworks.ini; without one, the newest committed one. Prints the page
-docs/frameworks.md; --write renews it; --check: status 1 if it is not that of the file. --agree: prints which kernels
-cuDNN and frameworks share; status 1 if their FLOPs differ, or times in CUDA graphs by more than 5 %; 77 if they share
-none."""
+docs/frameworks.md; --write renews it; --check: status 1 if it is not that of the file. The findings are those of the
+committed file of sweeps/paper_frameworks.ini, once there is one. --agree: prints which kernels cuDNN and frameworks
+share; status 1 if their FLOPs differ, or times in CUDA graphs by more than 5 %; 77 if they share none."""
 
 import os
 import sys
-from itertools import product
+from itertools import combinations, product
 
+import evidence
 import numpy as np
 import pandas
-from evidence import FASTER, PRESERVED, ROOT, File, better, listed, markdown, page_hand_over, ratio, share, told
+from evidence import ALIKE, DEFAULTS, FASTER, PRESERVED, SHAPE, File, better, listed, ratio, share, span, told
 
-FILE = "tests/data/frameworks_h200.nc"
-CASE = ["batch", "precision", "pass"]
+FILE, PAPER = "tests/data/frameworks_h200.nc", "tests/data/paper_frameworks_h200.nc"
+CASE = [*SHAPE, "precision", "pass"]
+AXES = {"conv2d": SHAPE[:4], "lstm": ["batch", *SHAPE[4:]]}
 SHAPE_OF_LAUNCH = ["blocks", "threads"]
 GRAPHS_DIFFER = 0.05  # of times in CUDA graphs, of the same kernels
-NAMES = {"cudnn": "cuDNN", "torch": "PyTorch", "jax": "JAX"}
+NAMES = {"cudnn": "cuDNN", "torch": "PyTorch", "jax": "JAX", "tensorflow": "TensorFlow"}
 
 
 def series(row):
@@ -42,9 +44,7 @@ class Frameworks(File):
 
     def __init__(self, path):
         super().__init__(path)
-        table, data = self.rows.copy(), self.data
-        table["bytes_l2"] = data.bytes_counted.values[table.row, self.levels.index("l2")]
-        table["ai_l2"] = table.flops_counted / table.bytes_l2
+        table = self.rows.fillna({name: DEFAULTS[name] for name in SHAPE})
         table["series"] = [series(row) for _, row in table.iterrows()]
         table["framework"] = table.series.str.split(",").str[0]
         table["main"] = [self.main_kernel(row) for row in table.row]
@@ -80,45 +80,79 @@ class Frameworks(File):
 # ---- the findings: each returns what was looked at, as truths, and its figures ----
 
 
+def along(table, axis):
+    """Of each series the rows in which this parameter alone is not the paper's default: (names, rows in its order)."""
+    others = [name for name in SHAPE if name != axis]
+    table = table[(table[others] == pandas.Series(DEFAULTS)[others]).all(axis=1)]
+    for names, rows in table.groupby(["series", "precision", "pass"]):
+        if rows[axis].nunique() > 1:
+            yield names, rows.sort_values(axis)
+
+
+def cases(table):
+    """Of each layer that several frameworks have: the fastest row of each."""
+    for _, rows in table.groupby(CASE):
+        best = rows.loc[rows.groupby("framework").time_median.idxmin()]
+        if len(best) > 1:
+            yield best
+
+
 def batch_forward(f):
     """The arithmetic intensity is preserved in each framework, whatever the batch."""
-    part = f.conv2d[(f.conv2d["pass"] == "forward") & (f.conv2d.precision == "fp16")]
-    found = [(name, r.sort_values("batch")) for name, r in part.groupby("series") if r.batch.nunique() > 1]
-    texts = [f"{name} {listed(r.ai_l2, '{:.1f}')}" for name, r in found]
-    return [ratio(r.ai_l2) <= PRESERVED for _, r in found], f"AI at L2, batch 16 and 64: {'; '.join(texts)}"
+    found = [(names, r) for names, r in along(f.conv2d, "batch") if names[2] == "forward"]
+    texts = [f"{name} {precision} {listed(r.ai, '{:.1f}')}" for (name, precision, _), r in found]
+    return [ratio(r.ai) <= PRESERVED for _, r in found], f"AI at {f.level} as the batch grows: {'; '.join(texts)}"
 
 
 def bytes_by_precision(f):
     """From half to single precision twice the data is moved; in PyTorch it stays the same."""
-    parts, texts = [], []
-    for names, r in f.conv2d.groupby(["framework", "series", "batch", "pass"]):
-        half, single = (r[r.precision == precision].bytes_l2 for precision in ("fp16", "tf32"))
+    forward, grown = f.conv2d[f.conv2d["pass"] == "forward"], {}
+    for names, r in forward.groupby(["framework", "series", *SHAPE]):
+        half, single = (r[r.precision.isin(words)].bytes for words in (["fp16"], ["tf32", "fp32"]))
         if len(half) == len(single) == 1:
-            grown = single.iloc[0] / half.iloc[0]
-            parts.append(grown < 1.2 if names[0] == "PyTorch" else 1.6 <= grown <= 2.4)
-            texts.append(f"{names[1]} {grown:.2f}")
-    return parts, f"bytes at L2 in tf32 over fp16: {'; '.join(texts)}"
+            grown.setdefault(names[:2], []).append(single.iloc[0] / half.iloc[0])
+    parts = [one < 1.2 if names[0] == "PyTorch" else 1.6 <= one <= 2.4 for names, own in grown.items() for one in own]
+    texts = [f"{names[1]} {span(own)}" for names, own in grown.items()]
+    return parts, f"bytes at {f.level}, single over half: {'; '.join(texts)}"
 
 
 def invocations(f):
     """Backward, frameworks differ in the number of launches."""
-    cases = [r for _, r in f.conv2d[f.conv2d["pass"] != "forward"].groupby(CASE)]
-    text = "; ".join(
-        f"{name} {listed(r.launches.unique(), '{:.0f}')}" for c in cases for name, r in c.groupby("framework")
-    )
-    return [r.launches.nunique() > 1 for r in cases], f"launches: {text}"
+    backward = f.conv2d[f.conv2d["pass"] != "forward"]
+    texts = [f"{name} {span(own, '{:.0f}')}" for name, own in backward.groupby("framework").launches]
+    return [r.launches.nunique() > 1 for r in cases(backward)], f"launches: {'; '.join(texts)}"
 
 
 def movers(f):
     """Who has fewer kernels that only move data (padding, other layouts) has the shorter kernels' time."""
-    parts, texts = [], []
-    for _, r in f.conv2d.groupby(CASE):
-        r = r[np.isfinite(r.data_movement_launches)]
+    grown = []
+    for _, r in f.conv2d[np.isfinite(f.conv2d.data_movement_launches)].groupby(CASE):
         with_, without = (r[(r.data_movement_launches > 0) == some].busy_time for some in (True, False))
-        if len(with_) and len(without):
-            parts.append(with_.min() > without.min())
-            texts.append(f"{1e6 * with_.min():.1f} to {1e6 * without.min():.1f}")
-    return parts, f"shortest with such kernels to without, us: {'; '.join(texts)}"
+        grown += [with_.min() / without.min()] if len(with_) and len(without) else []
+    return [one > 1 for one in grown], f"shortest with such kernels over without: {span(grown)} times"
+
+
+def busiest(f):
+    """Backward in fp16, who has the highest FLOP/s and intensity takes longest."""
+    found = cases(f.conv2d[(f.conv2d["pass"] != "forward") & (f.conv2d.precision == "fp16")])
+    firsts = [(r.rate.idxmax(), r.ai.idxmax(), r.time_median.idxmax()) for r in found]
+    both = [rate == ai for rate, ai, _ in firsts]
+    return [len(set(one)) == 1 for one in firsts], f"one has both in {share(both)} layers"
+
+
+def trendlines(f):
+    """In half precision, FLOPs and bytes grow alike in all frameworks along every axis."""
+    parts, texts = [], []
+    for layer, axis in [(layer, axis) for layer, axes in AXES.items() for axis in axes]:
+        ways, alike = {}, []
+        for (_, precision, way), r in along(getattr(f, layer), axis):
+            if precision == "fp16":
+                ways.setdefault(way, []).append([r[name].iloc[-1] / r[name].iloc[0] for name in ("flops", "bytes")])
+        for grown in ways.values():
+            alike += [ratio(one) <= ALIKE for one in zip(*grown)] if len(grown) > 1 else []
+        texts += [f"{layer} {axis.replace('filter_height', 'kernel')} {share(alike)}"] if alike else []
+        parts += alike
+    return parts, f"within {ALIKE}: {', '.join(texts)}"
 
 
 def same_kernels(f):
@@ -130,7 +164,7 @@ def same_kernels(f):
         counts.append(r.main.nunique())
     moving = forward.groupby("framework").data_movement_launches.max()
     others = "; ".join(f"{name} {n:.0f}" for name, n in moving.items())
-    return parts, f"{listed(counts, '{}')} convolution kernels in {len(counts)} cases; others, at most: {others}"
+    return parts, f"{span(counts, '{:.0f}')} convolution kernels in {len(counts)} cases; others, at most: {others}"
 
 
 def tensor_units(f):
@@ -156,11 +190,21 @@ def lstm_launches(f):
 
 
 def fewest_launches(f):
-    """The framework with the fewest launches is the fastest."""
-    parts = []
-    for _, r in [*f.conv2d.groupby(CASE), *f.lstm.groupby(CASE)]:
-        parts.append(r.loc[r.time_median.idxmin()].launches == r.launches.min())
-    return parts, f"in {share(parts)} cases"
+    """The framework with fewer launches is faster."""
+    pairs = [pair for r in [*cases(f.conv2d), *cases(f.lstm)] for pair in combinations(r.itertuples(), 2)]
+    parts = [(a.launches < b.launches) == (a.time_median < b.time_median) for a, b in pairs if a.launches != b.launches]
+    return parts, f"in {share(parts)} pairs; as many launches in {len(pairs) - len(parts)}"
+
+
+def torch_fastest(f):
+    """PyTorch is the fastest framework: it moves less data, does fewer FLOPs and needs fewer launches."""
+    found = [r for t in (f.conv2d, f.lstm) for r in cases(t[t.framework != "cuDNN"]) if "PyTorch" in set(r.framework)]
+    first = {
+        name: [r.loc[r[name] == r[name].min()].framework.tolist() == ["PyTorch"] for r in found]
+        for name in ("time_median", "bytes", "flops", "launches")
+    }
+    texts = [f"{word} {share(own)}" for word, own in zip(("fastest in", "bytes", "FLOPs", "launches"), first.values())]
+    return [one for own in first.values() for one in own], f"{texts[0]} layers; fewest {', '.join(texts[1:])}"
 
 
 def auto_tuning(f):
@@ -168,11 +212,13 @@ def auto_tuning(f):
     parts, texts = [], []
     for framework, axis, values in (("PyTorch", "axis_benchmark", ("off", "on")), ("JAX", "axis_autotune", ("0", "4"))):
         for without, tuned in f.tuned(framework, axis, values):
-            parts.append(better(without.kernels != tuned.kernels, without.busy_time, tuned.busy_time, FASTER))
+            parts.append(without.kernels != tuned.kernels and better(without.busy_time, tuned.busy_time, FASTER))
             texts.append(f"{framework} {1e6 * without.busy_time:.1f} to {1e6 * tuned.busy_time:.1f}")
     own = f.conv2d[(f.conv2d.framework == "cuDNN") & np.isfinite(f.conv2d.get("heuristic_time", np.nan))]
-    parts += list(better(own.algorithm_id != own.heuristic_id, own.heuristic_time, own.search_time, own.search_noise))
-    texts += [f"cuDNN {1e6 * r.heuristic_time:.1f} to {1e6 * r.search_time:.1f}" for _, r in own.iterrows()]
+    parts += list(
+        (own.algorithm_id != own.heuristic_id) & better(own.heuristic_time, own.time_median, own.search_noise)
+    )
+    texts += [f"cuDNN {1e6 * r.heuristic_time:.1f} to {1e6 * r.time_median:.1f}" for _, r in own.iterrows()]
     return parts, f"in {share(parts)} cases; us without to with: {'; '.join(texts)}"
 
 
@@ -182,10 +228,13 @@ FINDINGS = [
     ("IV-A.1, backward", invocations),
     ("IV-A.1, backward", movers),
     ("IV-A.2, forward", same_kernels),
+    ("IV-A.2, forward", trendlines),
+    ("IV-A.2, backward", busiest),
     ("IV-B.1", lstm_overhead),
     ("IV-B.1", lstm_launches),
     ("V", tensor_units),
     ("V", fewest_launches),
+    ("V", torch_fastest),
     ("I and IV", auto_tuning),
 ]
 
@@ -255,6 +304,11 @@ through PyTorch (eager, compiled, as a CUDA graph) and through JAX, in one sweep
 
 {findings}
 
+Of `{paper}`; auto-tuning of `{file}`.
+How many times as much at the last value of an axis as at the first:
+
+{trajectories}
+
 ## The layers
 
 *Kernels* is the time in which a kernel runs, traced. What is more in *time* is the host's, or of gaps. *Tuned* is
@@ -272,12 +326,30 @@ def layers(f):
     lines = []
     for title, table in (("conv2d", f.conv2d), ("LSTM", f.lstm)):
         for names, rows in table.groupby(CASE):
-            case = f"{title}, batch {names[0]:.0f}, {names[1]}, {names[2]}"
+            case = f"{title}, batch {names[0]:.0f}, {names[-2]}, {names[-1]}"
             for _, r in rows.sort_values("series").iterrows():
                 numbers = [f"{1e6 * r.time_median:.1f}", f"{1e6 * r.busy_time:.1f}", f"{r.launches:.0f}"]
                 lines.append([case, r.series, *numbers, f.words("limiter").get(r.limiter, "")])
                 case = ""
-    return markdown(["layer", "series", "time, us", "kernels, us", "launches", "limiter"], lines)
+    return evidence.markdown(["layer", "series", "time, us", "kernels, us", "launches", "limiter"], lines)
+
+
+def paper_file(f):
+    """The file of the paper's axes, if there is one."""
+    return Frameworks(os.path.join(evidence.ROOT, PAPER)) if os.path.exists(os.path.join(evidence.ROOT, PAPER)) else f
+
+
+def trajectories(f):
+    """From the first to the last value of each axis: how many times the FLOPs, bytes, time and launches."""
+    lines, names = [], ["flops", "bytes", "time_median", "launches"]
+    for layer, axis in [(layer, axis) for layer, axes in AXES.items() for axis in axes]:
+        for (name, precision, way), r in along(getattr(f, layer), axis):
+            if precision == "fp16" and way == "forward":
+                ends = (
+                    f"{layer} {axis.replace('filter_height', 'kernel')} {r[axis].iloc[0]:.0f} to {r[axis].iloc[-1]:.0f}"
+                )
+                lines.append([ends, name, *(f"{r[one].iloc[-1] / r[one].iloc[0]:.2f}" for one in names)])
+    return evidence.markdown(["fp16, forward", "series", "FLOPs", "bytes", "time", "launches"], lines)
 
 
 def page(f):
@@ -286,15 +358,19 @@ def page(f):
     graphs = [
         f"{layer}, {name} {100 * difference:+.1f} %" for layer, name, difference, same in graphs_beside(f) if same
     ]
-    findings = [[place, test.__doc__.rstrip("."), test] for place, test in FINDINGS]
-    findings = [[place, claim, f"**{told(test, f)[0]}**", told(test, f)[1]] for place, claim, test in findings]
+    paper, findings = paper_file(f), []
+    for place, test in FINDINGS:
+        word, figures = told(test, f if test is auto_tuning else paper)
+        findings.append([place, test.__doc__.rstrip("."), f"**{word}**", figures])
     return PAGE.format(
-        file=os.path.relpath(f.path, ROOT),
+        file=os.path.relpath(f.path, evidence.ROOT),
         devices=f"{len(f.data.device_model)} x {f.data.device_model.values[0]}",
         library=f.data.device_library_version.values[0],
         day=str(f.rows.start_time.min())[:10],
-        findings="\n".join(markdown(["in the paper", "finding", "here", "figures"], findings)),
+        findings="\n".join(evidence.markdown(["in the paper", "finding", "here", "figures"], findings)),
         layers="\n".join(layers(f)),
+        paper=os.path.relpath(paper.path, evidence.ROOT),
+        trajectories="\n".join(trajectories(paper)),
         agreement=f"{len(shared)} kernels run in the same grid in rows of several frameworks. They do "
         + ("NOT " if wrong else "")
         + "the same FLOPs in all, to the last digit.\n"
@@ -305,12 +381,12 @@ def page(f):
 
 def main():
     options = {word for word in sys.argv[1:] if word.startswith("--")}
-    paths = [word for word in sys.argv[1:] if word not in options] or [os.path.join(ROOT, FILE)]
+    paths = [word for word in sys.argv[1:] if word not in options] or [os.path.join(evidence.ROOT, FILE)]
     if options - {"--write", "--check", "--agree"}:
         raise SystemExit(__doc__)
     if "--agree" in options:
         return agreement(Frameworks(paths[0]))
-    return page_hand_over(page(Frameworks(paths[0])), "frameworks", options)
+    return evidence.page_hand_over(page(Frameworks(paths[0])), "frameworks", options)
 
 
 if __name__ == "__main__":
