@@ -1,95 +1,218 @@
 #!/usr/bin/env python3
-"""docs/guide.md is what the program and the committed file of sweeps/guide.ini say, and the models are the guide's.
+"""NVIDIA's "GPU Performance Background User's Guide", its tables and claims tested one by one.
 
-Usage: guide.py FOLDER [--write], FOLDER with the programs. --write renews the columns "modelled", "counted" and
-"limiter" of the page, the last two from tests/data/guide_h200.nc. Exit status 0; 1 with what differs; 77 (skipped)
-without xarray."""
+Usage: guide.py FOLDER [--write | --check], FOLDER with the programs. Prints the page docs/guide.md of the models and of
+tests/data/guide_h200.nc; --write renews it; --check: status 1 if it is not theirs, or a model is not the guide's.
 
-import pathlib
-import re
+A test gives what it looked at, as truths, and the figures that tell, as a text. Its first line is the claim."""
+
+import json
+import os
 import subprocess
 import sys
 
-try:
-    import xarray
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+import evidence
+import numpy as np
+import pandas
+from evidence import File, listed, rises, share, told
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs/guide.md"
-FILE = ROOT / "tests/data/guide_h200.nc"
-SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-QUANTITY = r"([\d.]+) ([kMGTP]?)"
-# operation | row | guide | modelled | counted | limiter in the guide | limiter as measured
-ROW = re.compile(r"^\| ([^|]+) \| `([^`|]+)` \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.M)
-
-
-def modelled(roofsweep):
-    """Label -> FLOP/byte, of each row of the plan."""
-    command = [roofsweep, "--dry-run", ROOT / "sweeps/guide.ini"]
-    plan = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = {}
-    for match in re.finditer(rf"^[0-9a-f]{{12}} +{QUANTITY}FLOP +{QUANTITY}B +\S+ \w+ +(\S+)", plan, re.M):
-        flops, flops_scale, size, size_scale, label = match.groups()
-        found[label] = float(flops) * SCALES[flops_scale] / (float(size) * SCALES[size_scale])
-    return found
-
-
-def measured():
-    """Label -> (counted FLOP/byte of device memory, limiter), as text, of each row of the committed file."""
-    data = xarray.open_dataset(FILE).load()
-    names = data["memory_level" if "memory_level" in data.variables else "memory_level_name"]  # before format 3
-    dram = list(names.values.astype(str)).index("dram")
-    intensity = (data.flops_counted / data.bytes_counted[:, dram]).values
-    words = dict(zip(data.limiter.attrs["flag_values"], data.limiter.attrs["flag_meanings"].split()))
-    return {
-        str(label): (f"{value:.3g}", words[limiter])
-        for label, value, limiter in zip(data.label.values, intensity, data.limiter.values)
-    }
+FILE, SWEEPS = "tests/data/guide_h200.nc", "tests/data/paper_h200.nc"
+# What limits an operation, in the guide's words and in ours.
+LIMITS = {"arithmetic": "compute", "memory": "bandwidth", "latency": "latency"}
+# {row of sweeps/guide.ini: (operation, intensity in the guide, what limits it there)}
+OPERATIONS = {
+    "linear-512": ("Linear layer, 4096 outputs, 1024 inputs, batch 512", "315", "arithmetic"),
+    "linear-1": ("Linear layer, 4096 outputs, 1024 inputs, batch 1", "1", "memory"),
+    "pooling": ("Max pooling with 3x3 window and unit stride", "2.25", "memory"),
+    "relu": ("ReLU activation", "0.25", "memory"),
+    "norm": ("Layer normalization", "< 10", "memory"),
+    "thread": ("A single thread, 16 bytes and 16000 operations", "1000", "latency"),
+    "sigmoid": ("Sigmoid", "-", "memory"),
+    "batch-norm": ("Batch normalization, in training", "-", "memory"),
+    "softmax": ("Softmax", "-", "memory"),
+    "attention": ("Attention, fused", "-", "-"),
+}
+FEW, TAIL = 300, 0.25  # blocks of a launch; of its waves, what the last one leaves empty
+BLOCKS, THREADS = 4, 128  # for each multiprocessor; of a block
 
 
-def expected(label, plan, counts):
-    """The columns of a row that are not the guide's: modelled, counted, limiter."""
-    return f"{plan[label]:.3g}" if label in plan else "-", *counts.get(label, ("-", "-"))
+class Guide(File):
+    """The rows, each under every label that it has."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        table = self.rows.assign(limits=self.rows.limiter.map(self.words("limiter")), name=self.rows.label.str.split())
+        table = table.explode("name")
+        table["l2"] = self.data.bytes_counted.values[table.row, self.levels.index("l2")]
+        self.linear = table[table.name.isin(["linear-batch", "linear-1", "linear-512"])]
+        self.linear = self.linear.drop_duplicates("batch").sort_values("batch")
+        self.named = table[table.name.isin(OPERATIONS)].set_index("name")
+        self.threads = int(self.data.device_multiprocessors.values[0])
 
 
-def faults(plan, counts, rows):
-    if plan.keys() != rows.keys():
-        yield f"docs/guide.md has {sorted(rows)}, sweeps/guide.ini {sorted(plan)}"
-    for label in plan.keys() & rows.keys():
-        guide, *found = rows[label]
-        wanted = list(expected(label, plan, counts))
-        if found != wanted:
-            yield f"{label}: docs/guide.md has {found}, the program and the file {wanted}: guide.py FOLDER --write"
-        if guide.startswith("<"):
-            holds = plan[label] < float(guide[1:])
+def ratio_limits(f, paper):
+    """Above the ratio of operations to bytes math limits an operation, below it memory."""
+    t = f.named.drop("thread", errors="ignore")
+    parts = t.limits == np.where(t.ai > t.balance, "compute", "bandwidth")
+    others = t[~parts].limits.value_counts()
+    return parts, f"{share(parts)} operations; the others: {listed(others.items(), '{0[0]} {0[1]}')}"
+
+
+def usual_limits(f, paper):
+    """Each operation is limited by what the table says: layers of large batches by arithmetic, the others by memory."""
+    wanted = f.named.index.map(lambda name: LIMITS.get(OPERATIONS[name][2], ""))
+    known = (wanted != "") & (wanted != "latency")
+    roofs, parts = (f.named.bound == wanted)[known], (f.named.limits == wanted)[known]
+    return [*roofs, *parts], f"its roofs in {share(roofs)} operations, its time in {share(parts)}"
+
+
+def linear_batches(f, paper):
+    """A linear layer goes over from memory to arithmetic as its batch grows."""
+    t = f.linear
+    over = t[t.bound == "compute"].batch.min()
+    parts = [t.bound.iloc[0] == "bandwidth", t.bound.iloc[-1] == "compute", rises(t.ai)]
+    parts += [t.limits.iloc[-1] == "compute"]
+    return parts if len(t) > 2 else [], f"by its roofs from batch {over:.0f} on; its limiter is {', '.join(t.limits)}"
+
+
+def single_thread(f, paper):
+    """A single thread is limited by latency, whatever its intensity."""
+    one = f.named.loc["thread"]
+    part = one.rate / one.compute_roof
+    return [one.limits == "latency", part < 0.001], f"AI {one.ai:.0f}, {100 * part:.4f} % of the roof"
+
+
+def read_again(f, paper):
+    """It is not unusual to read inputs several times, which reduces the intensity."""
+    more = f.named.l2 / f.named.bytes_model
+    return more > 1.05, f"bytes at L2 over modelled: {', '.join(f'{n} {value:.2f}' for n, value in more.items())}"
+
+
+def tails(f, paper):
+    """Only launches of fewer than 300 blocks should be examined for a tail."""
+    k = paper.kernels.drop_duplicates(["kernel_name", "kernel_blocks", "kernel_resident"])
+    few = k.kernel_blocks < FEW
+    texts = [
+        f"{100 * k.kernel_tail_loss[own].median():.0f} % {name}" for own, name in ((few, "below"), (~few, "above"))
+    ]
+    parts = k.kernel_tail_loss[~few] <= TAIL
+    return parts, f"{share(parts)} with more lose at most {100 * TAIL:.0f} % of their waves; median {', '.join(texts)}"
+
+
+def enough_blocks(f, paper):
+    """Four blocks of some hundred threads for each multiprocessor are parallelism enough."""
+    k = paper.kernels[paper.kernels.kernel_threads >= THREADS]
+    least = k.groupby("kernel_config").kernel_blocks.min().reindex(paper.rows.row).to_numpy()
+    own = paper.rows[least >= BLOCKS * f.threads]
+    parts = own.limiter.map(paper.words("limiter")) != "latency"
+    return parts, f"{share(parts)} rows of `{SWEEPS}` with as many are not limited by latency"
+
+
+FINDINGS = [ratio_limits, usual_limits, linear_batches, single_thread, read_again, tails, enough_blocks]
+
+PAGE = """# NVIDIA's guide, tested
+
+The "GPU Performance Background User's Guide" says what limits operations of deep learning, on a V100.
+`tests/guide.py build/bin --write` writes this page from the models (`roofsweep --dry-run sweeps/guide.ini`) and from
+`{file}`, a file of `sweeps/guide.ini` on {device}, with cold caches.
+
+## Operations for each byte
+
+At the measured roofs of each memory level. Of the V100 the guide has 139 from memory and 40 from L2, in fp16.
+
+{machine}
+
+## Operations
+
+FLOPs for each byte of device memory, modelled and counted. *Roofs*: by its counts, what takes longer there; *limiter*:
+what limits the time ([method.md](method.md)).
+
+{operations}
+
+- Counters see additions, multiplications and fused multiply-adds. They see no maximum, which the model takes for a
+  FLOP, and no exponential. cuDNN's ReLU also scales each element, which is 2 FLOPs.
+- A part of what is written is still in L2 at the end. Counters at device memory do not see it.
+- `linear-1`: the tiles of cuBLASLt's kernel have room for eight samples and hold one. The counters see all eight.
+- `norm`: the counters also see sums across threads, differences that are made twice, quotients and roots.
+
+## The linear layer by batch
+
+{linear}
+
+## Claims
+
+{findings}
+"""
+
+
+def modelled(folder):
+    """{label: FLOP/byte} of the plan."""
+    sweep = os.path.join(evidence.ROOT, "sweeps/guide.ini")
+    command = [os.path.join(folder, "roofsweep"), "--dry-run", "--json", sweep]
+    plan = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["configurations"]
+    return {label: row["flops"] / row["bytes"] for row in plan for label in row["label"].split()}
+
+
+def faults(plan):
+    """Models that are not the guide's, in its digits."""
+    for label, (_, guide, _) in OPERATIONS.items():
+        digits = len(guide.replace(".", "").lstrip("0"))
+        if guide == "< 10":
+            same = plan[label] < 10
         else:
-            holds = float(f"{plan[label]:.{len(guide.replace('.', '').lstrip('0'))}g}") == float(guide)
-        if not holds:
+            same = guide == "-" or float(f"{plan[label]:.{digits}g}") == float(guide)
+        if not same:
             yield f"{label}: the guide has {guide}, the program {plan[label]:.3g}"
 
 
-def renewed(text, plan, counts):
-    def row(match):
-        operation, label, guide, _, _, limited, _ = match.groups()
-        model, counted, limiter = expected(label, plan, counts)
-        return f"| {operation} | `{label}` | {guide} | {model} | {counted} | {limited} | {limiter} |"
+def short(value):
+    return f"{float(f'{value:.3g}'):g}"
 
-    return ROW.sub(row, text)
+
+def counted(r):
+    return short(r.ai) if r.flops > 0 else "none is seen"
+
+
+def page(folder):
+    f, paper = (Guide if path == FILE else File for path in (FILE, SWEEPS))
+    f, paper = f(os.path.join(evidence.ROOT, FILE)), paper(os.path.join(evidence.ROOT, SWEEPS))
+    plan, levels = modelled(folder), [level for level in f.levels if level != "l3"]
+    widths = f.data.device_peak_bandwidth.values[0][[f.levels.index(level) for level in levels]]
+    machine = [
+        [f"{precision} {unit}", *(f"{peak / width:.3g}" for width in widths)]
+        for unit in ("tensor", "vector")
+        for precision, peak in zip(f.precisions, f.data[f"device_peak_{unit}"].values[0])
+        if np.isfinite(peak)
+    ]
+    machine = pandas.DataFrame(machine, columns=["roof", *levels]).loc[:, lambda t: ~t.isin(["nan"]).all()]
+    operations = []
+    for label, (operation, guide, limited) in OPERATIONS.items():
+        r = f.named.loc[label] if label in f.named.index else None
+        found = ["-"] * 3 if r is None else [counted(r), r.bound, r.limits]
+        operations.append([operation, f"`{label}`", guide, short(plan[label]), found[0], limited, *found[1:]])
+    linear = [[f"{r.batch:.0f}", counted(r), f"{r.rate / 1e12:.3g}", r.bound, r.limits] for _, r in f.linear.iterrows()]
+    claims = []
+    for test in FINDINGS:
+        word, figures = told(lambda f, test=test: test(f, paper), f)
+        claims.append([test.__doc__.rstrip("."), f"**{word}**", figures])
+    head = ["operation", "row", "guide", "modelled", "counted", "limited by, guide", "roofs", "limiter"]
+    return PAGE.format(
+        file=FILE,
+        device=f.data.device_model.values[0],
+        machine="\n".join(evidence.markdown(machine.columns, machine.to_numpy())),
+        operations="\n".join(evidence.markdown(head, operations)),
+        linear="\n".join(evidence.markdown(["batch", "counted", "TFLOP/s", "roofs", "limiter"], linear)),
+        findings="\n".join(evidence.markdown(["claim", "here", "figures"], claims)),
+    ), list(faults(plan))
 
 
 def main(folder, *options):
-    plan, counts = modelled(pathlib.Path(folder) / "roofsweep"), measured()
-    text = PAGE.read_text()
-    if "--write" in options:
-        text = renewed(text, plan, counts)
-        PAGE.write_text(text)
-    rows = {match[2]: (match[3], match[4], match[5], match[7]) for match in ROW.finditer(text)}
-    wrong = list(faults(plan, counts, rows))
-    for line in wrong:
-        print(line)
-    return 1 if wrong else 0
+    if set(options) - {"--write", "--check"}:
+        raise SystemExit(__doc__)
+    text, wrong = page(folder)
+    print(*wrong, sep="\n", end="")
+    return evidence.page_hand_over(text, "guide", set(options)) or bool(wrong)
 
 
-sys.exit(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
