@@ -141,6 +141,8 @@ def share(parts):
 def span(values, form="{:.2f}"):
     """The smallest to the largest, or one of them if they look the same."""
     values = np.asarray(list(values), float)
+    if not len(values):
+        return "none"
     return " to ".join(dict.fromkeys(form.format(value) for value in (np.nanmin(values), np.nanmax(values))))
 
 

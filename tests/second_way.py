@@ -31,7 +31,8 @@ class Tables:
 
     def __init__(self, path):
         t, self.kernels, self.device = (csv(path, table) for table in ("rows", "kernels", "devices"))
-        t = t.reindex(columns=[*t.columns, *(name for name in [*SHAPE, "modelled_as"] if name not in t)])
+        needed = [*SHAPE, "height", "width", "channels", "modelled_as", "bytes_written_dram", "bytes_written_l2"]
+        t = t.reindex(columns=[*t.columns, *(name for name in needed if name not in t)])
         cold = (t.cache == "cold").any()
         self.level = "dram" if cold else "l2"
         t["F"], t["T"] = t.flops_counted.fillna(t.flops_model), t.time_median
@@ -259,7 +260,7 @@ def truths(test, *files):
     """Of a finding: how many of its truths hold, of how many."""
     try:
         parts = list(test(*files)[0])
-    except (KeyError, IndexError):  # the file lacks the rows
+    except (AttributeError, IndexError, KeyError, ValueError, ZeroDivisionError):  # the file lacks what it needs
         parts = []
     return sum(map(bool, parts)), len(parts)
 

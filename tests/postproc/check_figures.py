@@ -107,7 +107,7 @@ def check_series(data):
 
 def check_devices(files):
     """On devices of two models a symbol is the same work, and colour and fill together are the same device."""
-    where = ["label=product,registers,shared,step"]
+    where = ["label=product,registers,shared,step", "cache=hot"]
     (axes,) = figures.draw(files, "classic", where, series=["workload", "implementation"], width="page")
     readable.check(axes.figure)
     found = figures.scene(files, where, series=["workload", "implementation"]).series

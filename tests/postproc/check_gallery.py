@@ -14,7 +14,7 @@ def gallery():
     found = importlib.util.spec_from_file_location("make", "docs/gallery/make.py")
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
-    return module.FIGURES
+    return [(name, arguments) for name, _, _, *own in module.FIGURES if (arguments := module.chosen(own)[0])]
 
 
 def main():
@@ -22,7 +22,7 @@ def main():
     drawn = []
     plot.save = lambda figure, *_: drawn.append(figure)
     wrong = []
-    for name, _, arguments in gallery():
+    for name, arguments in gallery():
         words = ["plot", *arguments.split(), "--output", f"{name}.png"]
         assert cli.run(cli.arguments(words)) == 0, name
         try:

@@ -10,7 +10,7 @@ from . import frame, style
 from .scene import MOST, facets_of, fewer, scene
 
 # {word: module with HELP, PANELS, HEIGHT, draw(figure, axes, scene, annotate, height); of nodes also build()}
-WORDS = "classic complexity time four energy bars counted waves kernels roofs map strip history"
+WORDS = "classic regions complexity time four energy bars counted waves kernels roofs map strip history"
 KINDS = {word: import_module(f"{__name__}.{word}") for word in WORDS.split()}
 
 LONGEST = 100  # letters of a text that a page has room for

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from matplotlib.patches import Patch
 
 from ..texts import Refused, scaled
 from . import frame, marks, style
@@ -13,6 +14,7 @@ FACETS = {"column": 1.15, "page": 1.3}  # inches, of one of a crowded figure
 CEILINGS_SEEN = 20  # times the highest peak: what is above does not limit anything
 LABELS_RIGHT = 15.0  # room for labels at the ends of rows, as a factor of the highest intensity
 LEVEL_FILLS = ["closed", "left", "hollow", "bottom"]  # a memory level's symbol, from far to near
+POOR = 0.1  # of a roof: what is below is poor performance
 OVERHEAD = "The ceiling of launch overhead is FLOPs / (launches x gap between launches)"
 
 
@@ -72,6 +74,25 @@ def limits(axes, scene, intensities, right=3.0):
     axes.set(xscale="log", yscale="log", xlim=(x.min() / 2.5, x.max() * right), ylim=(y.min() / 3, y.max() * 3.5))
 
 
+def draw_regions(axes, roofs):
+    """Tints the paper's regions below the farthest memory's roof and the highest peak; entries of the legend."""
+    width = min(value for kind, value in roofs.values() if kind == "bandwidth")
+    peak = max((value for kind, value in roofs.values() if kind != "bandwidth"), default=np.inf)
+    x = np.union1d(np.geomspace(*axes.get_xlim(), 300), peak / width)
+    roof, low = np.minimum(x * width, peak), axes.get_ylim()[0]
+    found = {
+        "bandwidth-bound": (x * width <= peak, POOR * roof, style.COLOURS[0]),
+        "compute-bound": (x * width >= peak, POOR * roof, style.COLOURS[1]),
+        f"poor performance (< {100 * POOR:.0f} %)": (x > 0, np.full_like(x, low), style.GREY),
+    }
+    for name, (where, bottom, colour) in found.items():
+        top = np.maximum(roof * (POOR if colour == style.GREY else 1), low)
+        how = {"color": colour, "alpha": 0.13, "linewidth": 0, "zorder": 0, "gid": f"region|{name}"}
+        axes.fill_between(x, np.maximum(bottom, low), top, where=where, **how)
+    patches = [Patch(facecolor=colour, alpha=0.3, label=name) for name, (*_, colour) in found.items()]
+    return [*patches, Patch(facecolor="white", edgecolor=style.GREY, linewidth=0.5, label="unattainable")]
+
+
 def handles_of(scene, every):
     handles = marks.series_handles(scene, joined=not every)
     if every:
@@ -121,7 +142,7 @@ def draw_ceilings(axes, labels, series, joined):
         labels.add_line(series.rows["intensity_at"], series.rows["overhead_ceiling"])
 
 
-def draw(figure, axes, scene, annotate, height):
+def draw(figure, axes, scene, annotate, height, regions=False):
     (axes,) = axes
     every = scene.level == "all"
     levels = levels_of(scene) if every else []
@@ -133,7 +154,7 @@ def draw(figure, axes, scene, annotate, height):
     axes.set(xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
     frame.engineering(axes.xaxis, text=frame.power)
     frame.engineering(axes.yaxis)
-    handles = handles_of(scene, every)
+    handles = handles_of(scene, every) + (draw_regions(axes, roofs) if regions else [])
     scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, OVERHEAD))
     drawn = draw_roofs(axes, roofs)
     labels = marks.Labels(axes, scale)

@@ -32,7 +32,7 @@ def draw(figure, axes, scene, annotate, height):
         labels = marks.Labels(place, scale)
         labels.add_line(ends, ends)
         for series in scene.series:
-            marks.points(place, series, x, y, joined=False)
+            marks.points(place, series, x, y, dash="none")
             labels.add_points(series.rows[x], series.rows[y])
         marks.label_points(labels, scene, annotate, x, y)
         keys.append(labels.key_text())

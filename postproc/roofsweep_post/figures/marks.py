@@ -15,13 +15,15 @@ from .labels import Labels
 
 SHARED = 4  # points: so close are symbols that share a label
 BOXES = "A box of launch overhead has the colour of its series, or is grey if series share it"
+TIMES = (0, (3, 1.5))  # the line that joins measured times beside the complexities
 CEILING = 2.2  # points, of the symbol of a ceiling: it is the series' own, small
 HEAD = np.array([[0.0, 0.0], [-2.0, 1.0], [-2.0, -1.0]])  # points, of an arrow to the right
 ALL_LABELLED = 16  # points of a figure; of more, the ends of each series are labelled
 
 
-def points(axes, series, x, y, fill="", joined=True, size=style.SIZE, zorder=3):
-    """One Line2D of a series' rows, in their order. fill: closed or open, without it as the series is."""
+def points(axes, series, x, y, fill="", dash=None, size=style.SIZE, zorder=3):
+    """One Line2D of a series' rows, in their order. fill: closed or open; dash: of the line that joins them; without
+    these as the series is."""
     fill = fill or series.fill
     (line,) = axes.plot(
         series.rows[x],
@@ -30,7 +32,7 @@ def points(axes, series, x, y, fill="", joined=True, size=style.SIZE, zorder=3):
         marker=series.marker,
         markersize=size,
         markeredgewidth=0.7,
-        linestyle=series.dash if joined and series.by else "none",
+        linestyle=(dash or series.dash) if series.by else "none",
         linewidth=0.6,
         zorder=zorder,
         gid=f"{series.name}|{fill}",

@@ -128,7 +128,11 @@ def draw_losses(axes, labels, scene, series):
 def time_handles(scene, complexity):
     return [
         *marks.series_handles(scene, fill="closed" if complexity else "open"),
-        *([marks.symbol("complexity at its roofs"), marks.symbol("measured time", "open")] if complexity else []),
+        *(
+            [marks.symbol("complexity at its roofs"), marks.symbol("measured time", "open", dash=marks.TIMES)]
+            if complexity
+            else []
+        ),
         *marks.direction(scene),
         *([marks.line("complexity to time", (0, (1, 1.5)), width=0.4)] if complexity else []),
         marks.line("machine balance", (0, (4, 1.5)), style.BLACK),
@@ -160,13 +164,13 @@ def draw_times(figure, axes, scene, annotate, height, complexity):
     for series in scene.series:
         if complexity:
             draw_losses(axes, labels, scene, series)
-        marks.points(axes, series, *PLACES[0], fill="open", joined=not complexity)
+        marks.points(axes, series, *PLACES[0], fill="open", dash=marks.TIMES if complexity else None)
         if not complexity:
             marks.arrows(axes, scene, series, *PLACES[0])
     labelled = PLACES[1] if complexity else PLACES[0]  # the symbols that are joined
     for series in scene.series:
-        labels.add_line(*(series.rows[name] for name in labelled))
         for x, y in PLACES if complexity else PLACES[:1]:
+            labels.add_line(series.rows[x], series.rows[y])
             labels.add_points(series.rows[x], series.rows[y])
     marks.label_points(labels, scene, annotate, *labelled)
     frame.settle(figure, [axes], height, handles, frame.caption(scene, marks.BOXES, labels.key_text()))
