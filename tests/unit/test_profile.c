@@ -1,98 +1,198 @@
-/* The CUDA worker's rows: how they are counted, on a scripted H200 (scripted_vendor.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+/* What the profiler tells of rows, put into their records, on a scripted GPU (scripted_vendor.h).
+ * The profiler is the test's: unit/profiler has the real one. */
+#include "scripted_vendor.h"
+
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "kernels/kernels.h"
-#include "scripted_bench.h"
-#include "scripted_cuda.h"
 #include "worker/cuda/gpu/gpu.h"
-#include "worker/gpu/energy.h"
-#include "worker/gpu/timing.h"
-#include "worker/gpu/graph.h"
-#include "worker/gpu/arena.h"
+#include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/profile.h"
-#include "worker/gpu/search.h"
 
-static enum status empty_iterate(struct gpu *gpu, struct work *work, struct error *error)
+static struct gpu gpu;
+
+/* ---- the profiler ---- */
+
+struct profiler {
+    struct profiler_host host;
+    struct outcome tried;
+    bool attached;
+};
+static struct profiler profiler;
+static int processes; /* that compute on the GPU */
+
+struct profiler *profiler_open(const struct profiler_host *host)
 {
-    (void)work;
-    return CUDA(kernel_empty(gpu->stream));
+    profiler = (struct profiler){.host = *host, .tried.code = OUTCOME_MISSING};
+    return &profiler;
 }
 
-static const struct work_ops empty_ops = {.iterate = empty_iterate};
+void profiler_leave(struct profiler *p)
+{
+    p->attached = false;
+}
 
-/* ---- counts ---- */
+const struct outcome *profiler_counters(const struct profiler *p)
+{
+    return &p->tried;
+}
 
-enum { FP32_ROW = 1, FP32_THREADS = 1024, FP32_ITERATIONS = 10 };
+enum status profiler_try(struct profiler *p, int device, CUcontext context, struct outcome *outcome,
+                         struct error *error)
+{
+    (void)device, (void)context;
+    if (p->tried.code == OUTCOME_MISSING) {
+        TRY(p->host.reserve(p->host.argument, error));
+        TRY(p->host.run(p->host.argument, error));
+        p->tried.code = COUNTED_YES;
+    }
+    *outcome = p->tried;
+    return STATUS_OK;
+}
 
-/* One iteration of it does the kernel's own iterations `times` times. */
-struct fp32_work {
+enum status profiler_count(struct profiler *p, unsigned tensors, const struct profiled_work *works,
+                           size_t count, double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                           struct error *error)
+{
+    assert_int_equal(p->tried.code, COUNTED_YES);
+    p->attached = true;
+    return vendor.count(p, tensors, works, count, values, outcome, error);
+}
+
+/* All launches of a scripted work do the same. */
+enum status profiler_count_launches(struct profiler *p, unsigned tensors,
+                                    const struct profiled_work *work, size_t launches, size_t most,
+                                    double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                                    struct error *error)
+{
+    assert_true(launches > 0 && launches <= most);
+    TRY(profiler_count(p, tensors, work, 1, values, outcome, error));
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        values[0][i] /= (double)launches;
+    for (size_t i = 1; i < launches; ++i)
+        memcpy(values[i], values[0], sizeof *values);
+    return STATUS_OK;
+}
+
+enum status profiler_trace(struct profiler *p, const struct profiled_work *work,
+                           struct outcome *outcome, struct error *error)
+{
+    (void)p, (void)work, (void)outcome, (void)error;
+    fail_msg("nothing is traced");
+    return STATUS_FAILED;
+}
+
+const struct trace *profiler_last_trace(const struct profiler *p)
+{
+    (void)p;
+    return NULL;
+}
+
+/* ---- the rest of CUDA ---- */
+
+int nvml_processes(struct nvml *nvml)
+{
+    (void)nvml;
+    return processes;
+}
+
+cudaError_t kernel_empty(cudaStream_t stream)
+{
+    struct error error;
+    (void)stream;
+    return script_kernel("empty", script.empty_time, script.node_time, &error) ? cudaErrorUnknown
+                                                                               : cudaSuccess;
+}
+
+cudaError_t kernel_delay(double seconds, cudaStream_t stream)
+{
+    (void)seconds, (void)stream;
+    return cudaErrorUnknown;
+}
+
+const struct fma_kernel fma_kernels[] = {{PRECISION_COUNT, NULL, 0}};
+
+cudaError_t cudaFree(void *memory)
+{
+    vendor.free(memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **entry, unsigned version,
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *found)
+{
+    (void)symbol, (void)entry, (void)version, (void)flags, (void)found;
+    return cudaErrorNotSupported;
+}
+
+enum status cuda_check(cudaError_t code, const char *call, struct error *error)
+{
+    return code ? error_set(error, STATUS_FAILED, "%s", call) : STATUS_OK;
+}
+
+static int set_up(void **state)
+{
+    script_set_up(state);
+    gpu = (struct gpu){.multiprocessors = 132};
+    processes = 1;
+    return profile_open(&gpu) == NULL;
+}
+
+/* Rows are timed next: nothing stays attached. */
+static int tear_down(void **state)
+{
+    assert_false(profiler.attached);
+    return script_tear_down(state);
+}
+
+/* ---- rows ---- */
+
+#define FLOPS  1e6 /* of one of the `times` */
+#define ACTIVE 0.5 /* each activity of one */
+
+struct counted_work {
     struct work base;
+    enum quantity quantity;
     int times;
     bool fails;
 };
 
-static enum status fp32_iterate(struct gpu *gpu, struct work *work, struct error *error)
+static enum status counted_iterate(struct gpu *unused, struct work *work, struct error *error)
 {
-    void *out;
-    (void)work;
-    TRY(memory_allocate(gpu->multiprocessors * FP32_THREADS * sizeof(float), "it", &out, error));
-    cudaError_t code = fma_kernels[FP32_ROW].launch(out, FP32_ITERATIONS, gpu->multiprocessors,
-                                                    FP32_THREADS, gpu->stream);
-    cudaFree(out);
-    return CUDA(code);
-}
-
-static const struct work_ops fp32_ops = {.iterate = fp32_iterate};
-
-static enum status times_iterate(struct gpu *gpu, struct work *work, struct error *error)
-{
-    const struct fp32_work *fp32 = (const struct fp32_work *)work;
-    if (fp32->fails)
+    const struct counted_work *counted = (const struct counted_work *)work;
+    (void)unused;
+    if (counted->fails)
         return error_set(error, STATUS_FAILED, "it cannot run");
-    for (int i = 0; i < fp32->times; ++i)
-        TRY(fp32_iterate(gpu, work, error));
-    return STATUS_OK;
+    script.done[counted->quantity] += FLOPS * counted->times;
+    for (int i = 0; i < ACTIVITY_COUNT; ++i)
+        script.done[QUANTITY_ACTIVITY + i] += ACTIVE * counted->times;
+    script.cache = SCRIPT_WARM;
+    return script_enqueue(1e-6, error);
 }
 
-static const struct work_ops times_ops = {.iterate = times_iterate};
+static const struct work_ops ops = {.iterate = counted_iterate};
 
-static double flops_of_one(void)
+static struct counted_work work_of(int times)
 {
-    return (double)fma_kernels[FP32_ROW].flops_per_iteration * FP32_ITERATIONS * FP32_THREADS *
-           bench.gpu.multiprocessors;
+    return (struct counted_work){.base = {.ops = &ops, .precision = PRECISION_FP32},
+                                 .quantity = QUANTITY_VECTOR_FP32,
+                                 .times = times};
 }
 
 /* A row by itself, whose record is the caller's to clear. */
-static struct record count_one(struct work *work, bool cold, enum unit unit)
+static struct record count_one(struct counted_work *work, bool cold, enum unit unit)
 {
     struct record record;
     struct error error;
-    const struct countable row = {work, cold, false, false, &record};
+    const struct countable row = {&work->base, cold, false, false, &record};
     record_init(&record);
     record.unit = unit;
-    assert_int_equal(profile_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
+    assert_int_equal(profile_count(&profiler, &gpu, &row, 1, &error), STATUS_OK);
     return record;
-}
-
-/* With this outcome, which record.counters tells. */
-static void row_is_counted(const char *outcome)
-{
-    struct work work = {.ops = &fp32_ops, .precision = PRECISION_FP32};
-    char text[OUTCOME_TEXT];
-    script.collection = outcome;
-    struct record record = count_one(&work, false, UNIT_VECTOR);
-    outcome_format(&record.counters, counted_word, text);
-    assert_string_equal(text, outcome);
-    if (record.counters.code == COUNTED_YES)
-        assert_true(record.flops_counted == flops_of_one());
-    record_clear(&record);
 }
 
 /* A graph's vector FLOPs would be 0: the same kernels in the stream are counted, or nothing is. */
@@ -100,34 +200,35 @@ static void a_replay_is_counted_in_the_stream(void **state)
 {
     (void)state;
     for (int differs = 0; differs < 2; ++differs) {
-        struct work stream = {.ops = &fp32_ops, .precision = PRECISION_FP32};
-        struct work work = {.ops = &empty_ops,
-                            .precision = PRECISION_FP32,
-                            .stream = &stream,
-                            .stream_differs = differs};
+        struct counted_work stream = work_of(2), work = work_of(1);
+        work.base.stream = &stream.base;
+        work.base.stream_differs = differs;
         struct record record = count_one(&work, false, UNIT_VECTOR);
-        if (differs) {
-            assert_int_equal(record.counters.code, COUNTED_REFUSED);
-            assert_true(isnan(record.flops_counted) && isnan(record.bytes_counted[LEVEL_DRAM]));
-        } else {
-            assert_int_equal(record.counters.code, COUNTED_YES);
-            assert_true(record.flops_counted == flops_of_one());
-        }
+        assert_int_equal(record.counters.code, differs ? COUNTED_REFUSED : COUNTED_YES);
+        assert_true(differs ? isnan(record.flops_counted) : record.flops_counted == 2 * FLOPS);
+        assert_int_equal(isnan(record.bytes_counted[LEVEL_DRAM]), differs);
         record_clear(&record);
     }
 }
 
-static void so_many_are_counted(int rows)
+/* The neighbour's work would be counted; some time it ends. */
+static void a_gpu_of_others_is_not_counted(void **state)
 {
-    for (int row = 0; row < rows; ++row)
-        row_is_counted("counted");
+    struct counted_work work = work_of(1);
+    (void)state;
+    for (processes = 2; processes > 0; --processes) {
+        struct record record = count_one(&work, false, UNIT_VECTOR);
+        assert_int_equal(record.counters.code, processes > 1 ? COUNTED_REFUSED : COUNTED_YES);
+        assert_int_equal(isnan(record.flops_counted), processes > 1);
+        record_clear(&record);
+    }
 }
 
 enum { ROWS = 4 };
 
 /* Rows that do 1, 2, ... of the same, in this order, as one collection. */
 struct rows {
-    struct fp32_work works[ROWS];
+    struct counted_work works[ROWS];
     struct record records[ROWS];
     struct countable rows[ROWS];
 };
@@ -136,8 +237,7 @@ static void rows_make(struct rows *rows, const int order[ROWS])
 {
     memset(rows, 0, sizeof *rows);
     for (int i = 0; i < ROWS; ++i) {
-        rows->works[i] = (struct fp32_work){
-            .base = {.ops = &times_ops, .precision = PRECISION_FP32}, .times = order[i]};
+        rows->works[i] = work_of(order[i]);
         record_init(&rows->records[i]);
         rows->records[i].unit = UNIT_VECTOR;
         rows->rows[i] =
@@ -148,7 +248,7 @@ static void rows_make(struct rows *rows, const int order[ROWS])
 static enum status rows_run(struct rows *rows)
 {
     struct error error;
-    return profile_count(bench.profiler, &bench.gpu, rows->rows, ROWS, &error);
+    return profile_count(&profiler, &gpu, rows->rows, ROWS, &error);
 }
 
 static void rows_clear(struct rows *rows)
@@ -170,7 +270,7 @@ static void rows_are_counted_in_one_collection(void **state)
         assert_int_equal(rows_run(&rows), STATUS_OK);
         for (int j = 0; j < ROWS; ++j) {
             assert_int_equal(rows.records[j].counters.code, COUNTED_YES);
-            assert_true(rows.records[j].flops_counted == orders[i][j] * flops_of_one());
+            assert_true(rows.records[j].flops_counted == orders[i][j] * FLOPS);
         }
         rows_clear(&rows);
     }
@@ -216,14 +316,12 @@ static void a_batch_that_fails_can_be_counted_again(void **state)
         script.collection = "counted";
         for (int i = 0; i < ROWS; ++i) {
             bool fails = rows.works[i].fails;
-            assert_int_equal(profile_count(bench.profiler, &bench.gpu, &rows.rows[i], 1, &error),
+            assert_int_equal(profile_count(&profiler, &gpu, &rows.rows[i], 1, &error),
                              fails ? STATUS_FAILED : STATUS_OK);
             if (!fails)
-                assert_true(rows.records[i].flops_counted == order[i] * flops_of_one());
+                assert_true(rows.records[i].flops_counted == order[i] * FLOPS);
         }
         rows_clear(&rows);
-        bench_close();
-        bench_open();
     }
 }
 
@@ -247,17 +345,15 @@ static void kernels_of_a_batch_have_their_counts(void **state)
         rows.rows[i].kernels = i != 1;
         rows.rows[i].causes = i != 2;
     }
-    so_many_are_counted(1);
     assert_int_equal(rows_run(&rows), STATUS_OK);
     for (int i = 0; i < ROWS; ++i) {
         assert_int_equal(rows.records[i].counters.code, COUNTED_YES);
         if (i == 1)
             assert_true(isnan(rows.records[i].kernels[0].flops_counted));
         else
-            assert_true(rows.records[i].kernels[0].flops_counted == order[i] * flops_of_one());
-        /* the script says 0.5 of each activity of each launch */
+            assert_true(rows.records[i].kernels[0].flops_counted == order[i] * FLOPS);
         const double *activity = rows.records[i].kernels[0].activity;
-        assert_int_equal(activity[ACTIVITY_DRAM] == 0.5, i != 2);
+        assert_int_equal(activity[ACTIVITY_DRAM] == ACTIVE, i != 2);
         assert_int_equal(fabs(activity[ACTIVITY_STALL_WAIT] * STALLS - 1) < 1e-9, i != 2);
     }
     script.activities = "refused: taken by another; wait for it";
@@ -274,56 +370,29 @@ static void kernels_of_a_batch_have_their_counts(void **state)
 /* And nothing of the profiler is in it, to be written to memory at the row's cost. */
 static void rows_are_counted_with_the_cache_as_timed(void **state)
 {
-    (void)state;
     static const enum script_cache expected[] = {SCRIPT_WARM, SCRIPT_FLUSHED};
-    struct work work = {.ops = &fp32_ops, .precision = PRECISION_FP32};
+    struct counted_work work = work_of(1);
+    (void)state;
     for (int cold = 0; cold < 2; ++cold) {
         struct record record = count_one(&work, cold, UNIT_VECTOR);
-        assert_int_equal(record.counters.code, COUNTED_YES);
         assert_int_equal(script.counted_cache, expected[cold]);
         record_clear(&record);
     }
 }
 
-/* Rows are timed next: each collection attaches CUPTI, and nothing stays. */
-static void nothing_is_attached_between_collections(void **state)
-{
-    (void)state;
-    so_many_are_counted(3);
-    assert_int_equal(profiler_attached(bench.profiler), PROFILER_NOTHING);
-    assert_int_equal(script.afresh, 3);
-    row_is_counted("refused: taken by another");
-    assert_int_equal(profiler_attached(bench.profiler), PROFILER_NOTHING);
-    so_many_are_counted(1);
-}
-
 /* Of instructions with sparse factors the counters count the dense ones. */
-static enum status tensor_iterate(struct gpu *gpu, struct work *work, struct error *error)
-{
-    const struct tensor_kernel *kernel = tensor_kernels;
-    void *out;
-    (void)work;
-    while (kernel->roof != ROOF_FP16_TENSOR_MMA)
-        ++kernel;
-    int blocks = kernel->blocks * gpu->multiprocessors;
-    TRY(memory_allocate((double)blocks * kernel->threads * sizeof(float), "it", &out, error));
-    cudaError_t code = kernel->launch(out, FP32_ITERATIONS, blocks, gpu->stream);
-    cudaFree(out);
-    return CUDA(code);
-}
-
 static void sparse_products_are_counted_as_done(void **state)
 {
-    static const struct work_ops tensor_ops = {.iterate = tensor_iterate};
-    double flops[2];
+    struct counted_work work = work_of(1);
     (void)state;
+    work.base.precision = PRECISION_FP16;
+    work.quantity = QUANTITY_TENSOR_FP16;
     for (int sparse = 0; sparse < 2; ++sparse) {
-        struct work work = {.ops = &tensor_ops, .precision = PRECISION_FP16, .sparse = sparse};
+        work.base.sparse = sparse;
         struct record record = count_one(&work, false, UNIT_TENSOR);
-        flops[sparse] = record.flops_counted;
+        assert_true(record.flops_counted == FLOPS / (1 + sparse));
         record_clear(&record);
     }
-    assert_true(flops[1] > 0.0 && flops[0] == 2.0 * flops[1]);
 }
 
 /* ---- blocks on a multiprocessor ---- */
@@ -376,18 +445,18 @@ static void each_resource_limits(void **state)
     assert_int_equal(profile_blocks(&limits, &traced, &limit), FIELD_MISSING);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, bench_set_up, bench_tear_down)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_replay_is_counted_in_the_stream),
+        TEST(a_gpu_of_others_is_not_counted),
         TEST(rows_are_counted_with_the_cache_as_timed),
         TEST(rows_are_counted_in_one_collection),
         TEST(what_others_ask_for_is_not_told),
         TEST(a_batch_that_fails_can_be_counted_again),
         TEST(kernels_of_a_batch_have_their_counts),
-        TEST(nothing_is_attached_between_collections),
         TEST(sparse_products_are_counted_as_done),
         TEST(each_resource_limits),
     };

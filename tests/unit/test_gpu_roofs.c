@@ -1,0 +1,809 @@
+/* Roofs of a scripted GPU (scripted_vendor.h), whose families of methods are the test's own:
+ * search, proof, samples. Those of NVIDIA GPUs are measured on one: tests/gpu/roofs.sh. */
+#include "scripted_vendor.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "model/roof.h"
+#include "worker/gpu/energy.h"
+#include "worker/gpu/roof_family.h"
+#include "worker/gpu/roofs.h"
+
+/* Memory has many methods, units have fewer; a copy and launches have one. */
+enum { ROWS = 12, UNIT_ROWS = 3, CHOICES = 4, UNIT_METHODS = UNIT_ROWS * CHOICES };
+#define CACHE 32e6 /* byte: what is found of L2 */
+
+/* Bytes, FLOPs or launches per second of the fastest method. */
+static const struct offered {
+    int kind;
+    double rate;
+    const struct roof_family *family;
+} offers[] = {
+    {ROOF_DRAM_READ, 4.61e12, &roofs_memory},
+    {ROOF_DRAM_COPY, 4.23e12, &roofs_memory},
+    {ROOF_L2_READ, 9.7e12, &roofs_memory},
+    {ROOF_L1_READ, 30.1e12, &roofs_memory},
+    {ROOF_SHARED_READ, 32.3e12, &roofs_memory},
+    {ROOF_HOST_TO_DEVICE, 55e9, &roofs_transfer},
+    {ROOF_DEVICE_TO_DEVICE, 390e9, &roofs_transfer},
+    {ROOF_FP64_VECTOR, 32.5e12, &roofs_memory},
+    {ROOF_FP16_TENSOR_MMA, 640e12, &roofs_memory},
+    {ROOF_FP16_TENSOR_WGMMA, 980e12, &roofs_memory},
+    {ROOF_FP8_TENSOR_WGMMA, 1970e12, &roofs_memory},
+    {ROOF_LAUNCH_GAP, 1e6, &roofs_launch},
+};
+enum { OFFERS = sizeof offers / sizeof *offers };
+
+static struct {
+    int best;          /* the number of the fastest method of each kind */
+    double begin_time; /* s, that each run of it takes more */
+    double less;       /* the rate of others, over its */
+    double slower;     /* the factor of all times */
+    int refused;       /* methods with lower numbers cannot run */
+    bool loaded[ROOF_KINDS][ROWS], ran[ROOF_KINDS];
+    int closed; /* how often families were */
+    struct theory theory;
+} test;
+
+static struct roofs *roofs;
+static struct resting_power resting;
+static bool found[ROOF_KINDS]; /* by the last tuning */
+static struct profiler *const profiler =
+    (struct profiler *)(void *)&test; /* the script's counters */
+
+static const struct offered *offer_of(int kind)
+{
+    for (int i = 0; i < OFFERS; ++i)
+        if (offers[i].kind == kind)
+            return &offers[i];
+    return NULL;
+}
+
+/* ---- families ---- */
+
+static const char rows[ROWS]; /* their addresses are what counts */
+
+static const void *row_of(const struct roof_family *family, int kind, int n)
+{
+    const struct offered *offer = offer_of(kind);
+    const bool unit = roof_kinds[kind].measure == ROOF_COMPUTE;
+    const int most = family->choices == 1 ? 1 : unit ? UNIT_ROWS : ROWS;
+    return offer && offer->family == family && n < most ? &rows[n] : NULL;
+}
+
+static enum status prepare(struct roofs *all, int kind, const void *row, int choice,
+                           struct method *method, struct error *error)
+{
+    const struct offered *offer = offer_of(kind);
+    const bool copies = offer->family == &roofs_transfer, times = offer->family->time;
+    assert_in_range(choice, 0, offer->family->choices - 1);
+    *method = (struct method){.row = row,
+                              .code = kind,
+                              .blocks = choice,
+                              .iterations = copies || times ? 1 : 8,
+                              .elastic = !copies && !times,
+                              .work = times ? 500 : offer->rate * (copies ? 2e-3 : 1e-6)};
+    snprintf(method->text, sizeof method->text, "row %d, %d blocks",
+             (int)((const char *)row - rows), choice);
+    return roofs_reserve(all, &all->results, (size_t)(choice + 1) << 20, error);
+}
+
+/* s, of a run. Its code is loaded when it first runs, and the host waits for that. */
+static enum status method_time(const struct method *method, double *seconds, struct error *error)
+{
+    const double loading = 4e-3;
+    const int row = (int)((const char *)method->row - rows), kind = method->code;
+    const int number = row * offer_of(kind)->family->choices + method->blocks;
+    const bool best = number == test.best || offer_of(kind)->family->choices == 1;
+    if (number < test.refused)
+        return error_set(error, STATUS_FAILED, "no kernel image");
+    if (!test.loaded[kind][row])
+        clock_sleep(loading);
+    test.loaded[kind][row] = test.ran[kind] = true;
+    *seconds = run_work(method) / (offer_of(kind)->rate * (best ? 1.0 : test.less));
+    *seconds = *seconds * test.slower * script_next_jitter() + (best ? test.begin_time : 0.0);
+    return STATUS_OK;
+}
+
+static enum status run(struct roofs *all, const struct method *method, struct error *error)
+{
+    const struct roof_kind *info = &roof_kinds[method->code];
+    double seconds, work = run_work(method);
+    assert_true(all->results.bytes >= (size_t)(method->blocks + 1) << 20);
+    TRY(method_time(method, &seconds, error));
+    if (info->measure == ROOF_COMPUTE)
+        script.done[quantity_of(info->precision, info->unit == UNIT_TENSOR)] += work;
+    else
+        for (int level = info->level; level < LEVEL_COUNT; ++level) {
+            enum quantity read, write;
+            if (quantity_of_level((enum memory_level)level, &read, &write))
+                script.done[read] += work;
+        }
+    return script_enqueue(seconds, error);
+}
+
+static enum status reach(struct roofs *all, int kind, double *bytes, struct error *error)
+{
+    (void)all, (void)error;
+    if (kind == ROOF_L2_READ)
+        *bytes = CACHE;
+    return STATUS_OK;
+}
+
+static enum status gap_time(struct roofs *all, const struct method *method, double *seconds,
+                            struct error *error)
+{
+    TRY(method_time(method, seconds, error));
+    TRY(script_enqueue(*seconds, error));
+    return vendor.synchronize(all->gpu, error);
+}
+
+static void close_one(struct roofs *all)
+{
+    (void)all;
+    ++test.closed;
+}
+
+static const void *memory_row(struct roofs *all, int kind, int n)
+{
+    (void)all;
+    return row_of(&roofs_memory, kind, n);
+}
+
+static const void *transfer_row(struct roofs *all, int kind, int n)
+{
+    (void)all;
+    return row_of(&roofs_transfer, kind, n);
+}
+
+static const void *launch_row(struct roofs *all, int kind, int n)
+{
+    (void)all;
+    return row_of(&roofs_launch, kind, n);
+}
+
+static const void *no_row(struct roofs *all, int kind, int n)
+{
+    (void)all, (void)kind, (void)n;
+    return NULL;
+}
+
+const struct roof_family roofs_memory = {.row = memory_row,
+                                         .choices = CHOICES,
+                                         .prepare = prepare,
+                                         .run = run,
+                                         .reach = reach,
+                                         .close = close_one,
+                                         .counted = true};
+const struct roof_family roofs_transfer = {
+    .row = transfer_row, .choices = 1, .prepare = prepare, .run = run};
+const struct roof_family roofs_launch = {
+    .row = launch_row, .choices = 1, .prepare = prepare, .time = gap_time};
+const struct roof_family roofs_onchip = {.row = no_row}, roofs_vector = {.row = no_row},
+                         roofs_tensor = {.row = no_row}, roofs_library = {.row = no_row};
+
+/* ---- steps ---- */
+
+/* Before each test and after it. */
+static int begin_anew(void **state)
+{
+    (void)state;
+    roofs_close(roofs);
+    roofs = NULL;
+    script_assert_clean();
+    script_reset();
+    memset(&test, 0, sizeof test);
+    test.slower = 1.0;
+    test.less = 0.9;
+    test.theory =
+        chip_theory(chip_find(90, "NVIDIA H200"), 132, script.sm_clock, script.memory_clock, 6016);
+    script.theory = &test.theory;
+    return 0;
+}
+
+static struct roof_request everything(void)
+{
+    struct roof_request request;
+    memset(&request, 1, sizeof request);
+    memset(request.later, 0, sizeof request.later); /* none */
+    memset(request.ways, 0, sizeof request.ways);
+    return request;
+}
+
+static enum status tune_more(const struct roof_request *request, bool prove, struct error *error)
+{
+    return roofs_tune(&roofs, NULL, prove ? profiler : NULL, request, found, error);
+}
+
+static void tune(const struct roof_request *request, bool prove)
+{
+    struct error error;
+    roofs_close(roofs);
+    roofs = NULL;
+    assert_int_equal(tune_more(request, prove, &error), STATUS_OK);
+}
+
+static void tune_all(bool prove)
+{
+    const struct roof_request request = everything();
+    tune(&request, prove);
+}
+
+static const struct roof_order at_once,
+    sustained = {.sustained = true}, only_sustained = {.sustained = true, .only_sustained = true},
+    energy = {.energy = true};
+
+static enum status measure_status(int kind, struct roof_order order, struct roof *roof,
+                                  struct error *error)
+{
+    roof_init(roof, kind, ROOF_ALONE);
+    return roofs_measure(roofs, kind, &order, &resting, roof, error);
+}
+
+static struct roof measure(int kind, struct roof_order order)
+{
+    struct roof roof;
+    struct error error;
+    assert_int_equal(measure_status(kind, order, &roof, &error), STATUS_OK);
+    return roof;
+}
+
+static void assert_starts(const char *text, const char *start)
+{
+    if (strncmp(text, start, strlen(start)) != 0)
+        fail_msg("\"%s\", not \"%s\"", text, start);
+}
+
+/* ---- values ---- */
+
+/* The devices of a node measure alone in turn, so all kinds take little time but for the rests of
+ * the tensor units, each of which begins cool. */
+static void all_kinds_have_their_values(void **state)
+{
+    const double rest = 0.06; /* s */
+    double rests = 0.0, cool = 0.0;
+    (void)state;
+    tune_all(false);
+    const double begin = clock_monotonic();
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        const struct roof_kind *info = &roof_kinds[kind];
+        assert_int_equal(found[kind], offer_of(kind) != NULL);
+        if (!found[kind])
+            continue;
+        struct roof roof = measure(kind, at_once);
+        assert_in_range(roof.samples, 5, info->measure == ROOF_TIME ? 64 : 8);
+        assert_string_equal(roof.setting, "row 0, 0 blocks");
+        assert_int_equal(roof.verdict, ROOF_UNPROVEN);
+        assert_near(roof.sm_clock, script.sm_clock);
+        assert_true(roof.spread < 0.01 && roof.median > 0.99);
+        if (info->measure == ROOF_COMPUTE && info->unit == UNIT_TENSOR) {
+            assert_true(roof.start_time > cool);
+            cool = clock_epoch() + rest;
+            rests += rest;
+        }
+        if (info->measure == ROOF_TIME) {
+            assert_near(roof.time, 1.0 / offer_of(kind)->rate);
+            continue;
+        }
+        assert_near(roof_value(&roof), offer_of(kind)->rate);
+        assert_int_equal(roof.throttled, 0); /* the device was still at it */
+    }
+    assert_true(clock_monotonic() - begin - rests < 0.4);
+}
+
+/* The own clock is what the device counts, not what the driver says. */
+static void theory_goes_by_the_clock_that_was_counted(void **state)
+{
+    (void)state;
+    tune_all(false);
+    const struct theory *theory = script.theory;
+    script.sm_clock *= 0.9;
+    script.memory_clock *= 0.95;
+    const struct {
+        enum roof_id kind;
+        double theory, clock; /* clock: over the nominal one */
+    } cases[] = {
+        {ROOF_FP64_VECTOR, theory->vector[PRECISION_FP64], 0.9},
+        {ROOF_FP16_TENSOR_WGMMA, theory->tensor[PRECISION_FP16], 0.9},
+        {ROOF_L1_READ, theory->bandwidth[LEVEL_L1], 0.9},
+        {ROOF_SHARED_READ, theory->shared_read, 0.9},
+        {ROOF_DRAM_READ, theory->bandwidth[LEVEL_DRAM], 0.95},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct roof roof = measure(cases[i].kind, at_once);
+        double fraction = offer_of(cases[i].kind)->rate / cases[i].theory;
+        assert_near(roof.sm_clock, script.sm_clock);
+        assert_near(roof.nominal_fraction, fraction);
+        assert_near(roof.clock_fraction, fraction / cases[i].clock);
+        assert_int_equal(roof.verdict,
+                         fraction / cases[i].clock > 1.01 ? ROOF_ABOVE_THEORY : ROOF_UNPROVEN);
+    }
+    struct roof roof = measure(ROOF_L2_READ, at_once); /* nobody states it of this chip */
+    assert_true(isnan(roof.nominal_fraction) && isnan(roof.clock_fraction));
+}
+
+/* Of a short load the sensor would tell what was before it. */
+static void power_is_of_long_loads(void **state)
+{
+    (void)state;
+    tune_all(false);
+    assert_true(isnan(measure(ROOF_DRAM_READ, at_once).power));
+    const struct roof_order soon = {.start = clock_epoch() + 0.05};
+    assert_near(measure(ROOF_DRAM_READ, soon).power, 700.0);
+    const struct roof_order then = {.start = clock_epoch() + 0.05};
+    assert_true(isnan(measure(ROOF_FP64_VECTOR, then).power)); /* of compute it is the burst's */
+}
+
+static bool a_few_times(void *argument)
+{
+    return --*(int *)argument >= 0;
+}
+
+/* So that no neighbour's sample falls after the others have ended. */
+static void a_roof_is_held(void **state)
+{
+    struct error error;
+    (void)state;
+    tune_all(false);
+    for (int i = 0; i < OFFERS; ++i) {
+        int left = 7;
+        double busy = script.busy;
+        assert_int_equal(roofs_hold(roofs, offers[i].kind, a_few_times, &left, &error), STATUS_OK);
+        assert_int_equal(left, -1);
+        assert_true(script.busy > busy);
+    }
+    int left = 7;
+    assert_int_equal(roofs_hold(NULL, ROOF_DRAM_READ, a_few_times, &left, &error), STATUS_FAILED);
+    assert_string_equal(error.text, "dram read was not tuned");
+    assert_int_equal(left, 7);
+}
+
+/* ---- the search ---- */
+
+/* begin_time: in a short run it would count for more than that others are slower. */
+static void the_fastest_method_wins(void **state)
+{
+    static const struct {
+        int best;
+        double begin_time, less;
+        const char *setting;
+    } cases[] = {{0, 0.0, 0.9, "row 0, 0 blocks"},
+                 {CHOICES + 1, 0.0, 0.9, "row 1, 1 blocks"},
+                 {UNIT_METHODS - 1, 20e-6, 0.99, "row 2, 3 blocks"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        test.best = cases[i].best;
+        test.begin_time = cases[i].begin_time;
+        test.less = cases[i].less;
+        tune_all(false);
+        struct roof roof = measure(ROOF_FP64_VECTOR, at_once);
+        assert_string_equal(roof.setting, cases[i].setting);
+        assert_near(roof_value(&roof), offer_of(ROOF_FP64_VECTOR)->rate);
+    }
+}
+
+/* What another device of the model has found is tried alone, where it is as fast here; else all are
+ * tried. */
+static void a_way_that_is_told_is_checked(void **state)
+{
+    struct roof_request request = everything();
+    const char *best = "row 1, 1 blocks";
+    struct roof_way *way = &request.ways[ROOF_FP64_VECTOR];
+    (void)state;
+    test.best = CHOICES + 1;
+    int calls = script.calls;
+    tune(&request, false);
+    const int all = script.calls - calls;
+    for (int i = 0; i < OFFERS; ++i)
+        request.ways[offers[i].kind] = roofs_way(roofs, offers[i].kind);
+    assert_int_equal(way->number, test.best);
+    calls = script.calls;
+    tune(&request, false);
+    assert_true(3 * (script.calls - calls) < all);
+    assert_string_equal(measure(ROOF_FP64_VECTOR, at_once).setting, best);
+
+    way->rate *= 1.1; /* here it is slower */
+    way->number = 0;
+    tune(&request, false);
+    assert_string_equal(measure(ROOF_FP64_VECTOR, at_once).setting, best);
+    way->number = UNIT_METHODS; /* no such method here */
+    tune(&request, false);
+    assert_string_equal(measure(ROOF_FP64_VECTOR, at_once).setting, best);
+}
+
+/* Devices of a model share the search. What is left to another one comes with a later tune, and so
+ * does the proof. */
+static void a_search_is_shared(void **state)
+{
+    struct roof_request own = everything(), all = everything();
+    struct error error;
+    (void)state;
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        own.later[kind] = kind % 2 == 1;
+    tune(&own, true);
+    assert_int_equal(script.collections, 0);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        assert_int_equal(found[kind], offer_of(kind) && !own.later[kind]);
+    test.best = UNIT_METHODS - 1; /* what was found is kept */
+    assert_int_equal(tune_more(&all, true, &error), STATUS_OK);
+    assert_int_equal(script.collections, 1);
+    for (int i = 0; i < OFFERS; ++i) {
+        const int kind = offers[i].kind;
+        assert_true(found[kind]);
+        if (offers[i].family == &roofs_memory) {
+            assert_int_equal(roofs_way(roofs, kind).number, own.later[kind] ? test.best : 0);
+            assert_int_equal(measure(kind, at_once).verdict, ROOF_PROVEN);
+        }
+    }
+}
+
+static void only_what_is_asked_is_tuned(void **state)
+{
+    struct roof_request request;
+    const size_t flags = offsetof(struct roof_request, condition); /* all before are of bool */
+    (void)state;
+    for (size_t i = 0; i <= flags; ++i) { /* last nothing */
+        request = (struct roof_request){.launch = false};
+        if (i < flags)
+            ((bool *)&request)[i] = true;
+        memset(test.ran, 0, sizeof test.ran);
+        tune(&request, i == flags);
+        for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+            bool wanted = offer_of(kind) && roof_requested(&request, kind);
+            assert_int_equal(found[kind], wanted);
+            assert_int_equal(test.ran[kind], wanted);
+        }
+    }
+    assert_int_equal(script.collections, 0);
+}
+
+/* ---- what fails ---- */
+
+static void a_method_that_cannot_run_is_passed_over(void **state)
+{
+    struct roof roof, untouched;
+    struct error error;
+    (void)state;
+    test.refused = 2;
+    tune_all(false);
+    assert_starts(measure(ROOF_L2_READ, at_once).setting, "row 0, 2 blocks");
+    roof_init(&untouched, ROOF_LAUNCH_GAP, ROOF_ALONE); /* there is no other method */
+    assert_true(found[ROOF_LAUNCH_GAP]);
+    assert_int_equal(measure_status(ROOF_LAUNCH_GAP, at_once, &roof, &error), STATUS_FAILED);
+    assert_memory_equal(&roof, &untouched, sizeof roof);
+    assert_string_equal(error.text, "no kernel image");
+}
+
+/* Each of the first calls fails once, then ever fewer. If the device is lost, the process must know
+ * it, and hold nothing any more. Any other failure costs a candidate, at most a kind, and no
+ * memory. */
+static void any_call_may_fail(void **state)
+{
+    const struct roof_request request = everything();
+    (void)state;
+    tune(&request, true);
+    const int calls = script.calls;
+    for (int at = 1; at < calls; at += 1 + at / 50) {
+        const bool none[ROOF_KINDS] = {false};
+        struct error error;
+        struct roof roof;
+        int missing = 0;
+        begin_anew(NULL);
+        memset(found, 0, sizeof found);
+        script.lost_at = at;
+        assert_int_equal(tune_more(&request, true, &error), STATUS_DEVICE);
+        assert_null(roofs);
+        assert_int_equal(test.closed, 1);
+        assert_memory_equal(found, none, sizeof found);
+        begin_anew(NULL);
+        script.fail_at = at;
+        enum status status = tune_more(&request, true, &error);
+        assert_true(status == STATUS_OK || status == STATUS_FAILED);
+        for (int i = 0; status == STATUS_OK && i < OFFERS; ++i)
+            missing += measure_status(offers[i].kind, at_once, &roof, &error) != STATUS_OK;
+        assert_in_range(missing, 0, 1);
+    }
+}
+
+/* The method that lost the device is named, of hundreds, so that it can be found. */
+static void a_lost_device_is_told(void **state)
+{
+    const struct roof_request request = everything();
+    struct roof roof;
+    struct error error;
+    (void)state;
+    script.lost_at = 100;
+    assert_int_equal(tune_more(&request, false, &error), STATUS_DEVICE);
+    assert_starts(error.text, "dram read, row 1, 0 blocks: ");
+    begin_anew(NULL);
+    tune_all(false);
+    script.lost_at = script.calls + 10;
+    for (int i = 0; i < OFFERS; ++i)
+        assert_int_equal(measure_status(offers[i].kind, at_once, &roof, &error), STATUS_DEVICE);
+    assert_int_equal(tune_more(&request, true, &error), STATUS_DEVICE);
+    assert_null(roofs);
+}
+
+/* However little memory there is: each kind is measured, or says that memory is what it lacks. */
+static void no_memory_is_a_reason(void **state)
+{
+    (void)state;
+    for (int i = 0; i <= CHOICES; ++i) {
+        script.free_bytes = (i + 0.5) * (1 << 20);
+        tune_all(false);
+        for (int j = 0; j < OFFERS; ++j) {
+            struct roof roof;
+            struct error error;
+            enum status status = measure_status(offers[j].kind, at_once, &roof, &error);
+            assert_int_equal(status, i == 0 ? STATUS_UNSUPPORTED : STATUS_OK);
+            if (status)
+                assert_non_null(strstr(error.text, "of device memory for the roofs"));
+        }
+    }
+}
+
+/* ---- common start ---- */
+
+static void samples_begin_at_the_common_start(void **state)
+{
+    const double resolution = 20e-6; /* s, of what is enqueued first */
+    (void)state;
+    tune_all(false);
+    for (int i = 0; i < OFFERS; ++i) {
+        const double start = clock_epoch() + 0.05;
+        struct roof roof = measure(offers[i].kind, (struct roof_order){.start = start});
+        assert_true(roof.start_time >= start && roof.start_time < start + resolution);
+        /* the device as well: nothing of the warm-up was left to do */
+        assert_true(script.begin_time >= start && script.begin_time < start + resolution);
+    }
+}
+
+static void a_start_that_has_passed_is_too_late(void **state)
+{
+    static const struct {
+        double start, slower; /* s, from now on; the third one's warm-up takes too long */
+        enum status status;
+    } cases[] = {{-1.0, 1.0, STATUS_FAILED},
+                 {-10e-3, 1.0, STATUS_FAILED},
+                 {1e-3, 10.0, STATUS_FAILED},
+                 {1e-3, 1.0, STATUS_OK}};
+    (void)state;
+    tune_all(false);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const struct roof_order order = {.start = clock_epoch() + cases[i].start};
+        struct roof roof;
+        struct error error;
+        test.slower = cases[i].slower;
+        assert_int_equal(measure_status(ROOF_DRAM_COPY, order, &roof, &error), cases[i].status);
+        assert_int_equal(isnan(roof.bandwidth), cases[i].status != STATUS_OK);
+        if (cases[i].status)
+            assert_starts(error.text, "too late");
+    }
+}
+
+/* ---- proofs ---- */
+
+/* What is counted over what was done, of one quantity. Copy engines are not seen. A neighbour's
+ * copies end some time: counting then begins. */
+static void what_is_counted_is_the_verdict(void **state)
+{
+    static const struct {
+        const char *collection;
+        enum quantity quantity;
+        double counted;
+        const char *kinds; /* with this in their names; all others are proven */
+        enum roof_verdict verdict;
+    } cases[] = {
+        {"counted", QUANTITY_DRAM_READ, 1.1, "dram", ROOF_CONTRADICTED},
+        {"counted", QUANTITY_L2_READ, 0.9, "l2", ROOF_CONTRADICTED},
+        {"counted", QUANTITY_L1_READ, 0.9, "l1", ROOF_CONTRADICTED},
+        {"counted", QUANTITY_VECTOR_FP64, 2.0, "fp64 vector", ROOF_CONTRADICTED},
+        {"counted", QUANTITY_TENSOR_FP16, 0.95, "fp16", ROOF_CONTRADICTED},
+        {"counted", QUANTITY_TENSOR_FP8, 0.0, "fp8", ROOF_CONTRADICTED},
+        {"counted", QUANTITY_TENSOR_FP8, NAN, "fp8", ROOF_UNPROVEN},
+        {"refused: taken by another; wait", QUANTITY_DRAM_READ, 1.0, "", ROOF_UNPROVEN},
+    };
+    const struct roof_request request = everything();
+    struct error error;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        begin_anew(NULL);
+        script.collection = "refused: another process; wait";
+        tune(&request, true);
+        script.collection = cases[i].collection;
+        script.counted[cases[i].quantity] = cases[i].counted;
+        assert_int_equal(tune_more(&request, true, &error), STATUS_OK);
+        assert_int_equal(script.collections, 2);
+        for (int j = 0; j < OFFERS; ++j) {
+            const char *name = roof_kinds[offers[j].kind].name;
+            enum roof_verdict expected = offers[j].family != &roofs_memory ? ROOF_UNPROVEN
+                                         : strstr(name, cases[i].kinds)    ? cases[i].verdict
+                                                                           : ROOF_PROVEN;
+            if (measure(offers[j].kind, at_once).verdict != (int64_t)expected)
+                fail_msg("%zu: %s is not %s", i, name, roof_verdict_name[expected]);
+        }
+    }
+}
+
+/* ---- sustained ---- */
+
+static void assert_between(double value, double least, double most)
+{
+    if (!(value > least && value < most))
+        fail_msg("%g is not between %g and %g", value, least, most);
+}
+
+/* A window at the burst's clock is enough: nothing limits it. Alone it comes after the bursts of
+ * all: its own is not measured again. */
+static void a_settled_clock_is_sustained_soon(void **state)
+{
+    const double rate = offer_of(ROOF_FP16_TENSOR_WGMMA)->rate;
+    (void)state;
+    tune_all(false);
+    struct roof roof = measure(ROOF_FP16_TENSOR_WGMMA, sustained);
+    assert_near(roof.sustained, rate);
+    assert_near(roof.sustained_clock, script.sm_clock);
+    assert_near(roof.sustained_power, 700.0);
+    assert_int_equal(roof.settled, 1);
+    assert_between(roof.settling_time, 0.1, 0.15);
+    assert_true(
+        isnan(measure(ROOF_FP16_TENSOR_WGMMA, at_once).sustained)); /* nobody asked for it */
+    assert_true(isnan(measure(ROOF_L2_READ, sustained).sustained));
+    assert_true(isnan(measure(ROOF_LAUNCH_GAP, sustained).sustained));
+    assert_true(measure(ROOF_L2_READ, sustained).working_set == CACHE);
+    assert_true(isnan(measure(ROOF_L2_READ, at_once).working_set)); /* nobody asked for it */
+
+    roof = measure(ROOF_FP16_TENSOR_WGMMA, only_sustained);
+    assert_near(roof.sustained, rate);
+    assert_int_equal(roof.settled, 1);
+    assert_true(isnan(roof_value(&roof)) && isnan(roof.sm_clock));
+    assert_int_equal(roof.samples, FIELD_MISSING);
+    roof = measure(ROOF_DRAM_READ, only_sustained); /* of other kinds it says nothing */
+    assert_near(roof_value(&roof), offer_of(ROOF_DRAM_READ)->rate);
+}
+
+/* After a burst at the full clock it is `share` of that, and comes back to it with a time constant,
+ * s. The script's power goes by the clock: 700 W at all of it. The limit is kept on the average: a
+ * load draws more for a while, and then less. */
+static void a_load_goes_on_until_the_clock_settles(void **state)
+{
+    static const struct {
+        double share, comes_back_in, swings_by, limit;
+        bool settled;
+        double earliest, latest; /* s */
+        double clock;            /* NaN: it is not asked for */
+    } cases[] = {
+        {1.0, 1e6, 0, 650.0, false, 1.9, 2.2, NAN}, /* with more power than that it will fall */
+        {1.0, 1e6, 0, NAN, true, 0.0, 0.35, 1.0},
+        {0.9, 1e6, 0, 630.0, true, 0.25, 0.35, 0.9}, /* the clock is what the limit allows */
+        {0.9, 1e6, 0, 800.0, true, 0.95, 1.3, 0.9},  /* something else holds it still for 1 s */
+        {0.5, 2.0, 0, 800.0, false, 1.9, 2.2, NAN},  /* it rises all the time */
+        {1.0, 1e6, 0.08, 700.0, true, 0.25, 1.2, 1.0},
+    };
+    (void)state;
+    tune_all(false);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        script.falls_by = script.swings_by = 0.0;
+        measure(ROOF_FP16_TENSOR_WGMMA, at_once);
+        script.power_limit = cases[i].limit;
+        script.falls_by = cases[i].share - 1.0;
+        script.falls_from = script_device_time();
+        script.falls_in = cases[i].comes_back_in;
+        script.swings_by = cases[i].swings_by;
+        script.swings_in = 1.0;
+        struct roof roof = measure(ROOF_FP16_TENSOR_WGMMA, only_sustained);
+        assert_int_equal(roof.settled, cases[i].settled);
+        assert_between(roof.settling_time, cases[i].earliest, cases[i].latest);
+        if (!isnan(cases[i].clock)) {
+            assert_between(roof.sustained_clock / script.sm_clock / cases[i].clock, 0.97, 1.03);
+            assert_between(roof.sustained_power / 700.0 / cases[i].clock, 0.97, 1.03);
+        }
+    }
+}
+
+/* The clock falls by a fifth: the burst has the high one, sustained is taken once it has fallen.
+ * For each cycle both are then another figure here, since the script's rate does not go by the
+ * clock. */
+static void sustained_comes_after_the_fall(void **state)
+{
+    (void)state;
+    tune_all(false);
+    script.falls_by = 0.25;
+    script.falls_from = script_device_time();
+    script.falls_in = 0.3;
+    const struct roof_order soon = {.start = clock_epoch() + 0.015, .sustained = true};
+    struct roof roof = measure(ROOF_FP16_TENSOR_WGMMA, soon);
+    assert_true(roof.sm_clock > 1.2 * script.sm_clock);
+    assert_between(roof.sustained_clock / script.sm_clock, 0.98, 1.02);
+    assert_int_equal(roof.settled, 1);
+    assert_between(roof.settling_time, 0.5, 1.8);
+
+    script.falls_by = 10.0; /* still falling by 1 % in a window when the time runs out */
+    script.falls_from = script_device_time();
+    script.falls_in = 3.0;
+    roof = measure(ROOF_FP16_TENSOR_WGMMA, sustained);
+    assert_int_equal(roof.settled, 0);
+    assert_between(roof.settling_time, 1.9, 2.2);
+}
+
+/* ---- energy ---- */
+
+/* What the device draws at rest is measured once and taken off. Each power is known to 2 %: where
+ * the counter is read less often, that takes longer. */
+static void a_roof_has_its_energy(void **state)
+{
+    static const struct {
+        int pause_every;
+        double pause_time, earliest, latest; /* s */
+    } paces[] = {{0, 0.0, 0.65, 1.1}, {8, 20e-3, 0.9, 1.6}, {8, 80e-3, 3.0, 4.5}};
+    (void)state;
+    tune_all(false);
+    resting = (struct resting_power){NAN, NAN};
+    assert_true(isnan(measure(ROOF_DRAM_READ, energy).energy_power));
+    script.idle_power = 100.0; /* there is a counter */
+    script.held_power = 150.0;
+    script.busy_power = 600.0;
+    assert_true(isnan(measure(ROOF_DRAM_READ, at_once).energy)); /* nobody asked for it */
+    for (int i = 0; i < OFFERS; ++i) {
+        const struct roof roof = measure(offers[i].kind, energy);
+        const bool has = offers[i].family == &roofs_memory;
+        assert_int_equal(!isnan(roof.energy), has);
+        if (has) {
+            assert_near(roof.rest_power, script.idle_power);
+            assert_between(roof.constant_power / script.held_power, 0.98, 1.02);
+            assert_between(roof.energy_power / script.busy_power, 0.98, 1.02);
+            assert_between(roof.energy * offers[i].rate / 450.0, 0.96, 1.04);
+        }
+    }
+    for (size_t i = 0; i < sizeof paces / sizeof *paces; ++i) {
+        script.pause_every = paces[i].pause_every;
+        script.pause_time = paces[i].pause_time;
+        const double begin = clock_monotonic();
+        const struct roof roof = measure(ROOF_L2_READ, energy);
+        assert_between(clock_monotonic() - begin, paces[i].earliest, paces[i].latest);
+        assert_int_equal(!isnan(roof.energy_power), paces[i].latest < 4.0);
+    }
+}
+
+/* Of compute: a longer load before it would bring the clock down. */
+static void a_burst_begins_cool(void **state)
+{
+    (void)state;
+    tune_all(false);
+    double busy = script.busy;
+    measure(ROOF_FP16_TENSOR_WGMMA,
+            (struct roof_order){.start = clock_epoch() + 0.5, .sustained = true});
+    assert_between(script.busy - busy, 0.1, 0.2); /* the window, not the half second before */
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin_anew, begin_anew)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(all_kinds_have_their_values),
+        TEST(theory_goes_by_the_clock_that_was_counted),
+        TEST(power_is_of_long_loads),
+        TEST(a_roof_is_held),
+        TEST(the_fastest_method_wins),
+        TEST(a_way_that_is_told_is_checked),
+        TEST(a_search_is_shared),
+        TEST(only_what_is_asked_is_tuned),
+        TEST(a_method_that_cannot_run_is_passed_over),
+        TEST(any_call_may_fail),
+        TEST(a_lost_device_is_told),
+        TEST(no_memory_is_a_reason),
+        TEST(samples_begin_at_the_common_start),
+        TEST(a_start_that_has_passed_is_too_late),
+        TEST(what_is_counted_is_the_verdict),
+        TEST(a_settled_clock_is_sustained_soon),
+        TEST(a_load_goes_on_until_the_clock_settles),
+        TEST(sustained_comes_after_the_fall),
+        TEST(a_roof_has_its_energy),
+        TEST(a_burst_begins_cool),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
