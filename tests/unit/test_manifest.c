@@ -607,24 +607,15 @@ static const char manifest_text[] = "; a comment\n"
                                     "[lstm]\n"
                                     "batch = 1";
 
-static struct manifest *parsed(const char *text)
-{
-    struct manifest *manifest;
-    struct error error;
-    if (manifest_parse("test.ini", text, strlen(text), &manifest, &error))
-        fail_msg("%s", error.text);
-    return manifest;
-}
-
 static void assert_amended(const struct amendment *amendment, const char *expected)
 {
-    struct manifest *manifest = parsed(manifest_text);
+    struct manifest *manifest = parse(manifest_text);
     struct error error;
     char *text;
     if (amendment_apply(amendment, manifest, &text, &error))
         fail_msg("%s", error.text);
     assert_string_equal(text, expected);
-    manifest_destroy(parsed(text));
+    manifest_destroy(parse(text));
     free(text);
     manifest_destroy(manifest);
 }
@@ -684,7 +675,7 @@ static void what_means_nothing_is_refused(void **state)
         {{.sets = {"title=1\n[peaks]"}, .set_count = 1}, "in one line"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        struct manifest *manifest = parsed(manifest_text), *before = manifest;
+        struct manifest *manifest = parse(manifest_text), *before = manifest;
         struct error error = {""};
         assert_int_equal(amendment_read(&rows[i].amendment, &manifest, &error), STATUS_USAGE);
         if (!strstr(error.text, rows[i].text))
@@ -697,7 +688,7 @@ static void what_means_nothing_is_refused(void **state)
 static void the_amended_one_is_what_runs(void **state)
 {
     (void)state;
-    struct manifest *manifest = parsed(manifest_text);
+    struct manifest *manifest = parse(manifest_text);
     struct amendment amendment = {
         .sets = {"batch=1,2,3"}, .set_count = 1, .onlys = {"first", "first"}, .only_count = 2};
     struct plan *plan;

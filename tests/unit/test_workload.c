@@ -491,15 +491,6 @@ static void lstm_parts_tile_the_weights(void **state)
 
 /* ---- short names ---- */
 
-static struct config parsed(const char *text)
-{
-    struct config config;
-    struct error error;
-    if (config_parse(text, &config, &error))
-        fail_msg("%s: %s", text, error.text);
-    return config;
-}
-
 /* Names by label and configuration, all added first. */
 static void what_differs_is_named(void **state)
 {
@@ -519,11 +510,11 @@ static void what_differs_is_named(void **state)
     struct naming *naming = naming_create();
     assert_non_null(naming);
     for (int i = 0; i < COUNT; ++i) {
-        struct config config = parsed(rows[i].configuration);
+        struct config config = parse(rows[i].configuration);
         assert_true(naming_add(naming, rows[i].label, &config));
     }
     for (int i = 0; i < COUNT; ++i) {
-        struct config config = parsed(rows[i].configuration);
+        struct config config = parse(rows[i].configuration);
         char name[WORKLOAD_TEXT];
         assert_true(naming_format(naming, rows[i].label, &config, name));
         assert_string_equal(name, rows[i].name);
@@ -536,7 +527,7 @@ static void the_unknown_has_no_name(void **state)
 {
     (void)state;
     struct naming *naming = naming_create();
-    struct config known = parsed("conv2d batch=8"), unknown = {.workload = NULL};
+    struct config known = parse("conv2d batch=8"), unknown = {.workload = NULL};
     char name[WORKLOAD_TEXT] = "as it was";
     assert_true(naming_add(naming, "a", &unknown));
     assert_false(naming_format(naming, "a", &unknown, name));
