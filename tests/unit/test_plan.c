@@ -11,7 +11,6 @@
 
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
-#include "model/workloads/conv2d.h"
 
 #define VALID  TEST_DATA_DIR "/manifests/valid/"
 #define PLANS  TEST_DATA_DIR "/plans/"
@@ -46,14 +45,6 @@ static struct plan *plan_parse(const char *text)
     struct plan *plan = plan_of(manifest);
     manifest_destroy(manifest);
     return plan;
-}
-
-static int64_t value_at(const struct plan *plan, size_t item, const char *parameter)
-{
-    const struct config *config = &plan->items[item].config;
-    int i = workload_parameter(config->workload, parameter);
-    assert_true(i >= 0);
-    return config->values[i].first;
 }
 
 /* The golden files are what --dry-run prints: a change of them is a change of that, or of
@@ -148,78 +139,6 @@ static void test_sweeps(void **state)
     }
 }
 
-/* Each row's parameters of every item, in order. */
-static void assert_order(const char *path, const char *const names[], size_t name_count,
-                         const int64_t *values, size_t count)
-{
-    struct plan *plan = plan_read(path);
-    assert_int_equal(plan->count, count);
-    for (size_t i = 0; i < count; ++i)
-        for (size_t j = 0; j < name_count; ++j)
-            if (value_at(plan, i, names[j]) != values[i * name_count + j])
-                fail_msg("%s: item %zu has %s %lld", path, i, names[j],
-                         (long long)value_at(plan, i, names[j]));
-    plan_destroy(plan);
-}
-
-static void test_product(void **state)
-{
-    (void)state;
-    enum { F = CONV2D_FORWARD, B = CONV2D_BACKWARD_DATA };
-    static const char *const names[] = {"batch", "filters", "pass", "precision"};
-    static const int64_t values[][4] = {
-        {1, 8, F, PRECISION_FP16},  {1, 8, F, PRECISION_FP32},  {1, 8, B, PRECISION_FP16},
-        {1, 8, B, PRECISION_FP32},  {1, 16, F, PRECISION_FP16}, {1, 16, F, PRECISION_FP32},
-        {1, 16, B, PRECISION_FP16}, {1, 16, B, PRECISION_FP32}, {2, 8, F, PRECISION_FP16},
-        {2, 8, F, PRECISION_FP32},  {2, 8, B, PRECISION_FP16},  {2, 8, B, PRECISION_FP32},
-        {2, 16, F, PRECISION_FP16}, {2, 16, F, PRECISION_FP32}, {2, 16, B, PRECISION_FP16},
-        {2, 16, B, PRECISION_FP32},
-    };
-    assert_order(VALID "product.ini", names, 4, &values[0][0], 16);
-}
-
-static void test_zip(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"batch", "hidden", "sequence", "features", "pass"};
-    static const int64_t values[][5] = {
-        {8, 64, 10, 5, 0},  {8, 64, 10, 5, 1},  {16, 64, 20, 6, 0},
-        {16, 64, 20, 6, 1}, {32, 64, 30, 7, 0}, {32, 64, 30, 7, 1},
-    };
-    assert_order(VALID "zip.ini", names, 5, &values[0][0], 6);
-    struct plan *plan = plan_read(VALID "zip_repeats.ini");
-    assert_int_equal(plan->count, 3);
-    assert_int_equal(plan->merged, 1);
-    assert_string_equal(plan->items[2].label, "z");
-    plan_destroy(plan);
-}
-
-static void test_one_at_a_time(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"sequence", "hidden", "batch", "precision"};
-    static const int64_t values[][4] = {
-        {4, 16, 8, PRECISION_FP32}, {4, 16, 8, PRECISION_FP64}, {4, 32, 8, PRECISION_FP32},
-        {4, 32, 8, PRECISION_FP64}, {4, 64, 8, PRECISION_FP32}, {4, 64, 8, PRECISION_FP64},
-        {4, 16, 4, PRECISION_FP32}, {4, 16, 4, PRECISION_FP64},
-    };
-    assert_order(VALID "one_at_a_time.ini", names, 4, &values[0][0], 8);
-}
-
-static void test_cache_is_fastest(void **state)
-{
-    (void)state;
-    struct plan *plan = plan_parse("[measure]\ncache = both\n[lstm]\npass = forward, backward\n");
-    static const char *const words[][2] = {
-        {"forward", "hot"}, {"forward", "cold"}, {"backward", "hot"}, {"backward", "cold"}};
-    assert_int_equal(plan->count, 4);
-    for (size_t i = 0; i < 4; ++i) {
-        assert_string_equal(config_word(&plan->items[i].config, ROLE_PASS), words[i][0]);
-        assert_string_equal(config_word(&plan->items[i].config, ROLE_CACHE), words[i][1]);
-    }
-    plan_destroy(plan);
-}
-
 static void test_exclude(void **state)
 {
     (void)state;
@@ -271,33 +190,6 @@ static void test_exclude(void **state)
     }
 }
 
-static void test_merge(void **state)
-{
-    (void)state;
-    struct plan *plan = plan_read(VALID "merged.ini");
-    assert_int_equal(plan->count, 3);
-    assert_int_equal(plan->merged, 2);
-    assert_string_equal(plan->items[0].label, "a");
-    assert_string_equal(plan->items[1].label, "a b c");
-    assert_string_equal(plan->items[2].label, "b");
-    plan_destroy(plan);
-}
-
-static void test_impossible(void **state)
-{
-    (void)state;
-    struct plan *plan = plan_read(VALID "impossible.ini");
-    struct error error;
-    assert_int_equal(plan->count, 3);
-    assert_int_equal(config_check(&plan->items[0].config, &error), STATUS_OK);
-    assert_true(plan->items[0].cost.flops > 0);
-    for (size_t i = 1; i < 3; ++i) {
-        assert_int_equal(config_check(&plan->items[i].config, &error), STATUS_UNSUPPORTED);
-        assert_true(plan->items[i].cost.flops == 0 && plan->items[i].cost.bytes == 0);
-    }
-    plan_destroy(plan);
-}
-
 static int compare_texts(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -327,11 +219,10 @@ static void test_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),        cmocka_unit_test(test_sweeps),
-        cmocka_unit_test(test_product),       cmocka_unit_test(test_zip),
-        cmocka_unit_test(test_one_at_a_time), cmocka_unit_test(test_cache_is_fastest),
-        cmocka_unit_test(test_exclude),       cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_impossible),    cmocka_unit_test(test_large),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_sweeps),
+        cmocka_unit_test(test_exclude),
+        cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

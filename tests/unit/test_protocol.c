@@ -91,15 +91,6 @@ static void roofs_round_trip(void **state)
     assert_false(copy.prove);
 }
 
-static void bare_requests_round_trip(void **state)
-{
-    (void)state;
-    struct request release = request_default(REQUEST_RELEASE);
-    struct request count = request_default(REQUEST_COUNT);
-    passed(&release);
-    passed(&count);
-}
-
 static void roof_round_trips(void **state)
 {
     (void)state;
@@ -402,7 +393,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(request_round_trips),
         cmocka_unit_test(roofs_round_trip),
-        cmocka_unit_test(bare_requests_round_trip),
         cmocka_unit_test(roof_round_trips),
         cmocka_unit_test(ways_of_roofs_are_passed_on),
         cmocka_unit_test(short_requests_take_defaults),
