@@ -53,6 +53,13 @@ energies = numpy.isfinite(power)
 wrong += [(name, "without energy") for name in ("dram read", "l2 read", "fp32 vector") if not energies[names == name].any()]
 wrong += [(names[i], "power", rest[i], constant[i], power[i]) for i in numpy.flatnonzero(energies)
           if not 0 < rest[i] < 1.2 * constant[i] < power[i]]
+# The largest set that stays in L2 was found, and is a part of it.
+level = list(data.memory_level.values).index("l2")
+for device in range(gpus):
+    own = (data.device_roof_device.values == device) & (names == "l2 read")
+    held = numpy.nanmax(data.device_roof_working_set.values[own]) / data.device_cache.values[device, level]
+    if not 0.25 <= held <= 1:
+        wrong.append((device, "l2 read", "working set", held))
 for line in wrong:
     print(*line)
 sys.exit(bool(wrong))

@@ -1,6 +1,7 @@
-/* Calls of CUDA, cuDNN and cuBLASLt that fail, in a small row of each workload: each of the first
- * calls, and later ones at growing distances. The status is what the failure is, the next row runs,
- * and no device memory and no descriptor of cuDNN's graphs is left. Skipped (77) without a GPU. */
+/* Calls of CUDA, cuDNN and cuBLASLt that fail, in a small row of each workload and in the search of
+ * roofs: each of the first calls, and later ones at growing distances. The status is what the
+ * failure is, the next row runs, and no device memory and no descriptor of cuDNN's graphs is left.
+ * Skipped (77) without a GPU. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "worker/cuda/workloads/cudnn_graph.h"
 #include "worker/cuda/workloads/workloads.h"
 #include "worker/gpu/arena.h"
+#include "worker/gpu/roofs.h"
 
 enum { SKIPPED = 77, EVERY = 8 };
 
@@ -167,6 +169,34 @@ static void row_fails(const struct row *row)
     fflush(stdout);
 }
 
+/* Roofs whose families hold more than arrays are searched in the same way. A call that fails costs
+ * a method, which is no failure; what is lost in the capture of a graph, the next call tells. */
+static void roofs_fail(const struct roof_request *request)
+{
+    static const struct row all = {"roofs", NULL};
+    long before = 0;
+    fault = (struct fault){0};
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; ++kind) {
+        bool reached = true;
+        for (long at = 0; reached; at += 1 + at / EVERY) { /* at 0 none fails */
+            struct roofs *roofs = NULL;
+            bool found[ROOF_KINDS];
+            struct error error = {""};
+            fault = kinds[kind];
+            fault.at = at;
+            enum status status = roofs_tune(&roofs, &gpu, NULL, request, found, &error);
+            reached = fault.calls >= at;
+            expect(fault.lost || status != STATUS_DEVICE, &all, "the wrong status", &error);
+            fault.at = 0;
+            roofs_close(roofs);
+            before = at == 0 ? held : before;
+            fault.at = at; /* for the message */
+            expect(held == before, &all, "something is left", &error);
+        }
+    }
+    fault = (struct fault){0};
+}
+
 /* A plan is made from its name, without a search. */
 static void plan_is_recalled(void)
 {
@@ -234,6 +264,10 @@ int main(void)
     plans_are_shared();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
         row_fails(&rows[i]);
+    const struct roof_request requests[] = {{.transfer = true}, {.launch = true}};
+    /* Memory of a second GPU goes with its context, uncounted. */
+    for (size_t i = count > 1; i < sizeof requests / sizeof *requests; ++i)
+        roofs_fail(&requests[i]);
     gpu_close(&gpu);
     printf("%d failures\n", wrong);
     return wrong > 0;
