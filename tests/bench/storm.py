@@ -249,7 +249,7 @@ class Storm:
         self.runs, self.hits, self.log, self.ends = 0, [], [], []
         self.finished, self.given_back = set(), 0  # records so far; rows that were timed, and lost with a worker
         self.hung_launchers = self.swept = 0  # swept: left by a kill, and gone after the next run
-        count = CONFIGURATIONS[distribute]
+        count = CONFIGURATIONS[distribute] // tool.worker["part"]
         self.expected_rows = count * (tool.ranks if distribute == "replicate" else 1)
         self.limit = REQUEST_TIMEOUT + 2 * OPEN_TIMEOUT + LOCK_WAIT + END_BOUND
         if undisturbed:
