@@ -29,7 +29,7 @@ ROWS = [
     "conv2d precision=fp16 pass=backward-data filters=512",
     "lstm precision=fp16 implementation=persistent hidden=256 features=128 sequence=128",
     "matmul precision=fp16",
-    "conv2d precision=fp32 algorithm=fft-tiling kernel=7",
+    "conv2d precision=fp32 algorithm=fft-tiling kernel=7 layout=nchw",
     "conv2d precision=fp32 pass=backward-data filters=512",
 ]
 BUSY = {
