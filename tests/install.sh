@@ -91,7 +91,7 @@ for package in openmpi-bin libnetcdf libhwloc libjansson python3-xarray; do
     says "$package"
 done
 dpkg-deb --extract "$work"/package/roofsweep_*.deb "$work/package/root"
-(cd "$work/prefix" && find . ! -type d | sort) >installed
+(cd "$work/prefix" && find . ! -type d ! -path '*/__pycache__/*' | sort) >installed
 (cd "$work/package/root/usr" && find . ! -type d ! -name copyright | sort) >packaged
 grep -v copyright installed | diff - packaged || fail "the package has other files"
 expect 0 "$work/package/root/usr/bin/roofsweep" --sweeps

@@ -228,7 +228,8 @@ def of_many(times, threshold):
     plain = times[~times["key"].str.endswith(SUSTAINS) & times["fair"].notna()]
     devices = [own for _, own in plain.groupby(["file", "place"]) if len(own) >= MANY]
     for own in devices:
-        times.loc[own.index, "fair"] = own["fair"] / own["fair"].median()
+        pace = own["fair"].median().clip(1 - MEAN_DIFFERS, 1 + MEAN_DIFFERS)
+        times.loc[own.index, "fair"] = own["fair"] / pace
     times = limited(times, threshold)
     for own in (times.loc[own.index] for own in devices):
         if own["slow"].sum() < FEW * len(own):

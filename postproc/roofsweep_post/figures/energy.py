@@ -64,7 +64,7 @@ def draw(figure, axes, scene, annotate, height):
     for series in scene.series:
         series.rows = with_energies(series.rows).dropna(subset=["intensity_at", "each"])
         marks.points(axes, series, "intensity_at", "each", fill="closed")
-        marks.points(axes, series, "intensity_at", "least", fill="open", joined=False, zorder=2.9)
+        marks.points(axes, series, "intensity_at", "least", fill="open", dash="none", zorder=2.9)
         for name in ("each", "least"):
             labels.add_points(series.rows["intensity_at"], series.rows[name])
         if series.by:
