@@ -121,7 +121,9 @@ void cause_write(const struct record *record, const struct device *device, char 
         if (!kernel || record->kernels[i].time > kernel->time)
             kernel = &record->kernels[i];
     }
-    double most = kernel ? largest(kernel->activity, 0, ACTIVITY_UNITS) : NAN;
+    if (!kernel)
+        return;
+    double most = largest(kernel->activity, 0, ACTIVITY_UNITS);
     if (isnan(most))
         return;
     bool idle = kernel->activity[ACTIVITY_MULTIPROCESSORS] < most_active;
