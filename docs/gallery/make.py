@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+import textwrap
 
 from PIL import Image
 
@@ -200,8 +201,9 @@ def main():
         print(f"{path}: {os.path.getsize(path)} bytes")
         files = 3 + sum(word.endswith(".nc") for word in command)
         first, rest = shlex.join(command[:files]), shlex.join(command[files:-2])
-        lines = f"{first} \\\n    {rest}" if rest else first
-        page.append(f"## {title}\n" + f"\n{told}\n" * bool(told))
+        rest = textwrap.wrap(rest, 112, break_long_words=False, break_on_hyphens=False)
+        lines = " \\\n    ".join([first, *rest])
+        page.append(f"## {title}\n" + f"\n{textwrap.fill(told, 120)}\n" * bool(told))
         page.append(f"```\n{lines}\n```\n\n![{name}]({name}.png)\n")
     for file, names in waiting.items():
         print(f"{', '.join(names)} with {file}: waits for it")
