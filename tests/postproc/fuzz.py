@@ -29,7 +29,7 @@ except ImportError as missing:
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "postproc"))
-from roofsweep_post import cli, dataset, export  # noqa: E402
+from roofsweep_post import check, cli, dataset, describe, export  # noqa: E402
 from roofsweep_post.figures import KINDS  # noqa: E402
 
 TARGETS = """[NVIDIA H200]
@@ -134,8 +134,15 @@ def flipped(choose, source, target):
 
 def feed(own):
     """Commands read these datasets as if they were files. own: {path: (dataset, what read() makes of it)}"""
-    dataset.opened = lambda path: own[path][0]
-    dataset.read = lambda raw: next(tuple(map(dict, found)) for data, found in own.values() if data is raw)
+    read_by(
+        lambda path: own[path][0],
+        lambda raw: next(tuple(map(dict, found)) for data, found in own.values() if data is raw),
+    )
+
+
+def read_by(opened, read):
+    for module in (dataset, check, describe):
+        module.opened, module.read = opened, read
 
 
 def in_process(words, shown):
@@ -175,7 +182,7 @@ def run_case(number, seed, bases, figures, shown):
     """Runs one case; prints what is wrong with it."""
     choose = random.Random(f"{seed}/{number}")
     base, bits = choose.choice(bases), number % 8 == 7
-    dataset.opened, dataset.read = OPENED, READ
+    read_by(OPENED, READ)
     if bits:
         flipped(choose, "golden.nc", "A")
         shutil.copy("golden.nc", "B")
