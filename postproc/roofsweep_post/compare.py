@@ -29,6 +29,8 @@ a check of its own: the median over the roofs, and over the configurations, may 
 Work of tensor units counts in a clock cycle. A configuration at the power cap, here and in the reference, is slow if
 it is so in seconds and in clock cycles; what it sustains is a check of its own.
 The energy of a FLOP or a byte is compared with the same device's alone; - is more of it.
+Of 20 configurations and more a few are slow by chance: they count from a tenth on, or beyond 10 %, against the pace of
+all of them. That pace, their geometric mean, may be slower by 0.625 of the threshold.
 Gaps between launches, the host's time to launch, and copies of all devices at once to and from the host are printed and
 not judged: processes on one device differ by 10 %. What longer gaps add to a configuration, up to 13 % of each gap, is
 taken off its time. Gaps within a graph are judged against the same device alone.
@@ -73,8 +75,8 @@ POWER_CAP = 4  # a bit of throttle_reasons
 # Of the samples: slowest over fastest of a roof, 95th percentile over the median of a row; the median over all.
 NOISY = 0.05
 SAMPLES_LEAST = 10  # of a row, to know its noise
-# Of so many configurations, slow ones count from this share on. The mean of all has a threshold of its own.
-MANY, FEW, MEAN_DIFFERS = 20, 0.1, 0.025
+# Of so many configurations, slow ones count from this share on; their mean may differ by this share of the threshold.
+MANY, FEW, MEAN_DIFFERS = 20, 0.1, 0.625
 SUSTAINS, ENERGY = ", sustained", ", energy"  # of a key
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
 
@@ -223,12 +225,12 @@ def judged_times(found, roofs_found, *how):
 
 def of_many(times, threshold):
     """limited(), and of a device with MANY configurations: what all of them differ by is the process's, and judged by
-    their mean; and a few slow ones are chance, up to WIDEST (docs/measurements.md, One GPU beside itself)."""
+    their mean; and a few slow ones are chance, up to WIDEST (docs/measurements.md, The gate)."""
     times["fair"] = times["paced"]
     plain = times[~times["key"].str.endswith(SUSTAINS) & times["fair"].notna()]
     devices = [own for _, own in plain.groupby(["file", "place"]) if len(own) >= MANY]
     for own in devices:
-        pace = own["fair"].median().clip(1 - MEAN_DIFFERS, 1 + MEAN_DIFFERS)
+        pace = own["fair"].median().clip(1 - MEAN_DIFFERS * threshold, 1 + MEAN_DIFFERS * threshold)
         times.loc[own.index, "fair"] = own["fair"] / pace
     times = limited(times, threshold)
     for own in (times.loc[own.index] for own in devices):
@@ -398,7 +400,7 @@ def verdict_of(device, roofs_found, times, reasons, wanted, threshold, names):
             verdict.add(names.get(key, key), f"{names.get(key, key)}: {why}")
     if len(own):
         mean = mean_of(own["paced"])
-        limit = min(MEAN_DIFFERS, threshold) if len(own) >= MANY else threshold
+        limit = MEAN_DIFFERS * threshold if len(own) >= MANY else threshold
         why = f"times of {len(own)} configurations: geometric mean {percent(mean)}" if mean < 1 - limit else ""
         verdict.add("geometric mean of speeds", why, value=mean, reference=1.0, limit=limit, excess=(1 - mean) / limit)
     return verdict
