@@ -29,8 +29,9 @@ a check of its own: the median over the roofs, and over the configurations, may 
 Work of tensor units counts in a clock cycle. A configuration at the power cap, here and in the reference, is slow if
 it is so in seconds and in clock cycles; what it sustains is a check of its own.
 The energy of a FLOP or a byte is compared with the same device's alone; - is more of it.
-Of 20 configurations and more a few are slow by chance: they count from a tenth on, or beyond 10 %, against the pace of
-all of them. That pace, their geometric mean, may be slower by 0.625 of the threshold.
+Of 20 configurations and more a few are slow by chance. The mean of the slowest fifth is judged, against the pace of all
+of them: it may be slower by 0.8 of the threshold, and each single one by 10 %. The pace, the geometric mean of all, may
+be slower by 0.625 of the threshold.
 Gaps between launches, the host's time to launch, and copies of all devices at once to and from the host are printed and
 not judged: processes on one device differ by 10 %. What longer gaps add to a configuration, up to 13 % of each gap, is
 taken off its time. Gaps within a graph are judged against the same device alone.
@@ -75,8 +76,8 @@ POWER_CAP = 4  # a bit of throttle_reasons
 # Of the samples: slowest over fastest of a roof, 95th percentile over the median of a row; the median over all.
 NOISY = 0.05
 SAMPLES_LEAST = 10  # of a row, to know its noise
-# Of so many configurations, slow ones count from this share on; their mean may differ by this share of the threshold.
-MANY, FEW, MEAN_DIFFERS = 20, 0.1, 0.625
+# Of so many configurations the mean of all, and that of the slowest fifth, may differ by these shares of the threshold.
+MANY, MEAN_DIFFERS, FIFTH_DIFFERS = 20, 0.625, 0.8
 SUSTAINS, ENERGY = ", sustained", ", energy"  # of a key
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
 
@@ -225,7 +226,7 @@ def judged_times(found, roofs_found, *how):
 
 def of_many(times, threshold):
     """limited(), and of a device with MANY configurations: what all of them differ by is the process's, and judged by
-    their mean; and a few slow ones are chance, up to WIDEST (docs/measurements.md, The gate)."""
+    their mean; the others by the mean of the slowest fifth, and each by WIDEST (docs/measurements.md, The gate)."""
     times["fair"] = times["paced"]
     plain = times[~times["key"].str.endswith(SUSTAINS) & times["fair"].notna()]
     devices = [own for _, own in plain.groupby(["file", "place"]) if len(own) >= MANY]
@@ -234,8 +235,12 @@ def of_many(times, threshold):
         times.loc[own.index, "fair"] = own["fair"] / pace
     times = limited(times, threshold)
     for own in (times.loc[own.index] for own in devices):
-        if own["slow"].sum() < FEW * len(own):
-            times.loc[own.index[1 - own["fair"] <= WIDEST], "slow"] = False
+        slower = 1 - own["fair"]
+        beyond = slower.nlargest(len(own) // 5).mean() > FIFTH_DIFFERS * threshold
+        limit = FIFTH_DIFFERS * threshold if beyond else max(WIDEST, threshold)
+        slow = slower > (limit if beyond else own["spread_of"].clip(lower=limit))
+        times.loc[own.index, "limit"], times.loc[own.index, "slow"] = limit, slow
+        times.loc[own.index, "unsure"] = own["unsure"] & ~slow
     return times
 
 
