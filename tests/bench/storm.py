@@ -38,7 +38,7 @@ iterations = {iterations}
 counters = {counters}
 {together}verify = {verify}
 [peaks]
-memory = dram
+memory = {memory}
 compute = fp32
 launch = yes
 transfer = no
