@@ -22,8 +22,10 @@ from storm_rows import Journal, netCDF4, rows_of_file
 VICTIMS = ("worker", "keeper", "program")
 PAUSE = {"cpu": 0.25, "cuda": 0.8}  # s, between two kills: a GPU takes seconds to be opened anew
 END_BOUND = 10  # s, until all that was started is gone
+PROGRESS = 20  # signals or kills, between two lines
 
-MANIFEST = """[sweep]
+# The roofs are measured once, undisturbed: most of the time that a run takes until its first program.
+ROOFS = """[sweep]
 device = {device}
 timeout = 60 s
 retries = 100
@@ -35,11 +37,16 @@ compute = fp32
 condition = together
 launch = no
 transfer = no
+"""
+MANIFEST = (
+    ROOFS
+    + """reuse = roofs.nc
 [program storm]
 command = sh storm.sh {{n}}
 n = 1:{rows}:+1
 iterations = 8
 """
+)
 # Each leaves a daemon in a session of its own, and times itself. On a GPU it launches kernels where it is traced.
 TIMED = 'setsid sleep 4711 &\necho "region 0.001" >"$ROOFSWEEP_REPORT/$$"\n'
 TRACED = '[ -n "$CUDA_INJECTION64_PATH" ] || exec sleep 0.1\nexec {hostile} usual\n'
@@ -73,11 +80,18 @@ class Storm:
         (self.folder / "tmp").mkdir()
         kind = self.kind = tool.options.worker
         hostile = Path(tool.options.build).resolve() / "tests" / "hostile"
+        (self.folder / "roofs.ini").write_text(ROOFS.format(device=kind))
         (self.folder / "sweep.ini").write_text(MANIFEST.format(device=kind, rows=tool.options.programs))
         (self.folder / "storm.sh").write_text(SCRIPTS[kind].replace("{hostile}", str(hostile)))
         self.journal = Journal(str(self.folder / "sweep.nc.journal"))
         self.hits, self.over = collections.Counter(), threading.Event()
         self.signals, self.early = 0, []
+        self.begin, self.ending = time.monotonic(), {}  # pid -> when it must be gone
+
+    def progress(self, count, what):
+        if count % PROGRESS == 0:
+            rows, seconds = self.journal.look()["record"], time.monotonic() - self.begin
+            print(f"{count} {what} after {seconds:.0f} s, {rows} rows, {len(self.early)} faults", flush=True)
 
     def kill(self, chance):
         """One victim at random, of each kind in turn, once rows are measured."""
@@ -92,38 +106,55 @@ class Storm:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(chance.choice(victims), signal.SIGKILL)
                     self.hits[kind] += 1
+                    self.progress(sum(self.hits.values()), "kills")
 
-    def start(self, stream):
+    def start(self, stream, name="sweep"):
         command = [self.tool.mpirun, "-n", str(self.tool.ranks), "--oversubscribe", "--bind-to", "none"]
-        command += [str(self.tool.bin / "roofsweep"), "--verbose", "-o", "sweep.nc", "--resume", "sweep.ini"]
+        command += [str(self.tool.bin / "roofsweep"), "--verbose", "-o", f"{name}.nc", f"{name}.ini"]
+        command += ["--resume"] if name == "sweep" else []
         environment = dict(os.environ, OMP_WAIT_POLICY="passive", TMPDIR=str(self.folder / "tmp"))
         environment["OMPI_ALLOW_RUN_AS_ROOT"] = environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
         return subprocess.Popen(command, cwd=self.folder, env=environment, stdout=stream, stderr=stream)
+
+    def ours(self):
+        """(pid, program) of the run: not ranks and launchers that got their signal, where MPI takes 1 to 2 s to end."""
+        found = those_in(self.folder)
+        self.ending = {pid: self.ending[pid] for pid, _ in found if pid in self.ending}
+        return [one for one in found if one[0] not in self.ending]
 
     def signal(self, chance):
         """One run: while programs run, all of the job get a signal, in no order. Its fault as a text, or None."""
         with open(self.folder / "output", "wb") as stream:
             run = self.start(stream)
-        before, end = self.journal.look()["record"], time.monotonic() + self.tool.options.limit
-        while self.journal.look()["record"] == before and run.poll() is None and time.monotonic() < end:
+        end = time.monotonic() + self.tool.options.limit
+        while "program" not in [role(program) for _, program in self.ours()]:
+            if run.poll() is not None or time.monotonic() > end:
+                return f"no program ran before a signal; exit {run.poll()}, {self.journal.look()['record']} rows"
             time.sleep(0.01)
-        time.sleep(PAUSE[self.kind] * chance.random())
+        # Rows end meanwhile in some of the runs.
+        time.sleep(2 * PAUSE[self.kind] * chance.random())
         number = list(ALL.values())[self.signals % len(ALL)]
-        everyone = [pid for pid, _ in those_in(self.folder)]
-        signal_all(chance.sample(everyone, len(everyone)), number)
+        everyone = self.ours()
+        signal_all([pid for pid, _ in chance.sample(everyone, len(everyone))], number)
         self.signals += 1
+        # The next run begins at once where ranks and launchers alone are left, as a batch system may do it.
         end = time.monotonic() + 2 * END_BOUND
-        while (left := those_in(self.folder)) and time.monotonic() < end:
-            run.poll()
+        self.ending.update((pid, end) for pid, program in everyone if program in ("roofsweep", "mpirun"))
+        while (left := self.ours()) and time.monotonic() < end:
             time.sleep(0.02)
-        return f"{END_BOUND} s after {number.name} to all there are {left}" if left else None
+        left += [found for found in those_in(self.folder) if self.ending.get(found[0], end) < time.monotonic()]
+        return f"{2 * END_BOUND} s after {number.name} to all there are {left}" if left else None
 
     def run(self):
         chance = random.Random(self.tool.options.seed)
-        while self.signals < self.tool.options.signals:
+        with open(self.folder / "output", "wb") as stream:
+            if status := self.start(stream, "roofs").wait():
+                return status
+        for _ in range(self.tool.options.signals):
             if fault := self.signal(chance):
                 self.early.append(fault)
                 self.clear_processes()
+            self.progress(self.signals, "signals")
         killer = threading.Thread(target=self.kill, args=(chance,))
         killer.start()
         try:
