@@ -573,7 +573,7 @@ static const char manifest_text[] = "; a comment\n"
                                     "[conv2d first]\n"
                                     "batch = 16, 32 ; of old\n"
                                     "filters = 64\n"
-                                    "[conv2d b.c]\n"
+                                    "[ conv2d  b.c ]\n"
                                     "filters = 8\n"
                                     "[lstm]\n"
                                     "batch = 1";
@@ -598,7 +598,7 @@ static void a_parameter_goes_to_all_that_have_it(void **state)
     assert_amended(&amendment,
                    "; a comment\n[sweep]\ntitle = two\n"
                    "[conv2d first]\nbatch = 1,2\n#batch = 16, 32 ; of old\nfilters = 64\n"
-                   "[conv2d b.c]\nbatch = 1,2\nfilters = 8\n"
+                   "[ conv2d  b.c ]\nbatch = 1,2\nfilters = 8\n"
                    "[lstm]\nbatch = 1,2\nfeatures = 8\n#batch = 1\n");
 }
 
@@ -608,7 +608,7 @@ static void a_section_can_be_named(void **state)
     struct amendment amendment = {.sets = {"b.c.batch=7", "sweep.title=x = y"}, .set_count = 2};
     assert_amended(&amendment, "; a comment\n[sweep]\ntitle = x = y\n#title = two\n"
                                "[conv2d first]\nbatch = 16, 32 ; of old\nfilters = 64\n"
-                               "[conv2d b.c]\nbatch = 7\nfilters = 8\n[lstm]\nbatch = 1\n");
+                               "[ conv2d  b.c ]\nbatch = 7\nfilters = 8\n[lstm]\nbatch = 1\n");
 }
 
 static void settings_get_their_section(void **state)
@@ -620,7 +620,7 @@ static void settings_get_their_section(void **state)
                                   .only_count = 1};
     assert_amended(&amendment, "; a comment\n[sweep]\ntimeout = 9 s\ntitle = two\n"
                                "#[conv2d first]\n#batch = 16, 32 ; of old\n#filters = 64\n"
-                               "#[conv2d b.c]\n#filters = 8\n[lstm]\nbatch = 1\n"
+                               "#[ conv2d  b.c ]\n#filters = 8\n[lstm]\nbatch = 1\n"
                                "[measure]\niterations = 7\nwarmup = 0\n");
 }
 
