@@ -48,10 +48,10 @@ def moment(word):
 
 def equal(values, words):
     """Which values are one of the words, as text or as number."""
-    found = values.astype(str).isin(words).to_numpy()
+    found = values.astype(str).isin(words).to_numpy(bool)
     if values.dtype.kind in "fiu":
         numbers = [number(word) for word in words if re.fullmatch(r"[-+.\deE]+", word)]
-        found = found | values.isin([value for value in numbers if value is not None]).to_numpy()
+        found = found | values.isin([value for value in numbers if value is not None]).to_numpy(bool)
     return found
 
 

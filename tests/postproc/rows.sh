@@ -92,7 +92,7 @@ refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 
 refused_option "FILE stands before --where: they take every word after them" rows --where precision=fp32 "$h200"
 refused_option "FILE stands before --where: they take" export --where precision=fp32 "$h200"
 
-for term in batch=32 "batch=32.0,16" "batch>=32"; do expect 0 script export "$h200" --columns batch --where "$term"; done
+for term in batch=32 "batch=32.0,16" "batch>=32" "batch!=32"; do expect 0 script export "$h200" --columns batch --where "$term"; done
 refused "no variable 'label'; " export golden.nc --table roofs --where label=lstm
 # Times are compared as times, of UTC.
 expect 0 script export golden.nc --columns start_time --where "start_time>2025-01-01T00:00:10" "start_time<=2025-01-01T00:00:11Z"
