@@ -1,6 +1,7 @@
 """A result file as an xarray Dataset that can be asked by words: .sel(memory_level="dram"), status == "measured"."""
 
 import importlib.util
+import re
 
 import numpy as np
 import pandas
@@ -61,8 +62,7 @@ KNOWN = {
     ("kernel", "memory_level"): {"number": "kernel_bytes_counted"},
     ("device",): {
         "text": "device_key device_kind device_hostname device_uuid device_model device_pci_id device_driver_version "
-        "device_library_version device_counters device_roofs_reused device_firmware device_operating_system",
-        "flag": "device_ecc",
+        "device_library_version device_roofs_reused device_system",
         "number": "device_launch_overhead device_multiprocessors device_multiprocessor_threads device_power_limit "
         "device_sm_clock_free",
     },
@@ -74,8 +74,8 @@ KNOWN = {
         "flag": "device_roof_condition device_roof_verdict device_roof_settled",
         "time": "device_roof_start_time",
         "number": "device_roof_device device_roof_bandwidth device_roof_performance device_roof_time "
-        "device_roof_median device_roof_mean device_roof_spread device_roof_nominal_fraction "
-        "device_roof_clock_fraction device_roof_sm_clock device_roof_power device_roof_sustained "
+        "device_roof_mean device_roof_spread device_roof_nominal_fraction "
+        "device_roof_clock_fraction device_roof_sm_clock device_roof_sustained "
         "device_roof_sustained_clock device_roof_flops_ratio device_roof_energy device_roof_energy_power "
         "device_roof_constant_power device_roof_rest_power",
     },
@@ -91,6 +91,8 @@ SHAPES = {
 }
 DTYPES = {"text": "OUS", "flag": "iuf", "time": "M", "number": "iuf"}
 MISSING = {"text": "", "flag": "unknown", "time": np.datetime64("NaT", "ns"), "number": np.nan}
+# A number of a configuration's text.
+NUMBER = re.compile(r" (\w+)=(\d+(?:x\d+)?|same|valid)(?= |$)")
 INVALID = "invalid"  # the word of a flag whose value has no meaning
 # Those whose absence tables look at: something else stands in for them, or they are computed.
 REPLACED = {
@@ -120,6 +122,24 @@ def completed(data):
             word == "" and f" {name}=auto" in text for word, text in zip(requested.values, data.configuration.values)
         ]
         data[f"requested_{name}"] = (requested.dims, np.where(auto, "auto", requested).astype(object), requested.attrs)
+    return data
+
+
+def numbers_of(text):
+    """{variable: value} of the numbers of a configuration's text. A program's may be within its free texts."""
+    found = {} if text.startswith("program ") else dict(NUMBER.findall(text))
+    high, _, wide = found.pop("kernel", "").partition("x")
+    found |= {"filter_height": high, "filter_width": wide or high} if high else {}
+    return {name: int(value) if value.isdigit() else value for name, value in found.items()}
+
+
+def with_numbers(data):
+    """The dataset with the parameters that all its rows leave at their default: their values are in `configuration`."""
+    found = pandas.DataFrame([numbers_of(text) for text in data.configuration.values])
+    for name in found.columns.difference(list(data.variables)):
+        padding = found[name].dtype == object
+        values = found[name].fillna("") if padding else found[name]
+        data[name] = ("config", values.to_numpy(), {"long_name": f"parameter {name}"})
     return data
 
 
@@ -291,7 +311,7 @@ def load(path, needs=()):
         raise Refused(f"{path}: no configuration was measured; {why}")
     if lacking:
         raise Refused(f"{path}: it has no {', '.join(lacking)}, which this needs")
-    data = completed(data)
+    data = with_numbers(completed(data))
     return data.set_coords(["config_hash", "device_uuid", "device_roof_name"])
 
 

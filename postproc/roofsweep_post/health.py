@@ -9,13 +9,11 @@ from .texts import listed, plain
 SHARED = {
     "driver_version": "driver",
     "library_version": "library",
-    "firmware": "firmware",
-    "operating_system": "operating system",
+    "system": "firmware or operating system",
     "multiprocessors": "multiprocessors or cores",
     "power_limit": "power cap (W)",
-    "ecc": "ECC",
 }
-SHARED_HEALTH = ("pcie_generation_max", "pcie_width", "nvlinks_active", "persistence_mode", "compute_mode")
+SHARED_HEALTH = ("pcie_generation_max", "pcie_width", "nvlinks_active", "persistence_mode", "compute_mode", "ecc_enabled")
 # {name: (what must not be, the verdict if it is)}. "grows" and "shrinks": since the start, and since the reference.
 # "runs": grows since the start, of what begins anew with the driver. "is": it is more than 0.
 RULES = {

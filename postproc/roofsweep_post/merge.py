@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from .arguments import same
-from .dataset import COORDINATES, FORMAT_VERSION, INDICES, INVALID, OLD_DIMENSIONS, OLD_NAMES, SHAPES
+from .dataset import COORDINATES, FORMAT_VERSION, INDICES, INVALID, OLD_DIMENSIONS, OLD_NAMES, SHAPES, numbers_of
 from .texts import Refused, say
 
 HELP = "several result files as one"
@@ -492,7 +492,8 @@ def define(output, layout, lengths):
 
 
 def gather(layout, lengths, dim, places):
-    """{variable: values} of one dimension at (source, row) each; what a file lacks is missing."""
+    """{variable: values} of one dimension at (source, row) each; what a file lacks is missing. A parameter that it lacks
+    is at its default in all its rows, which their configuration names."""
     columns = {name: layout.missing(name, len(places), lengths) for name in layout.of([dim])}
     for number in np.unique(places[:, 0]):
         source, own = layout.sources[number], np.flatnonzero(places[:, 0] == number)
@@ -505,6 +506,9 @@ def gather(layout, lengths, dim, places):
                 columns[name][own, :width] = values[:, :width]
             else:
                 columns[name][own] = values
+        numbers = [numbers_of(text) for text in source.rows["configuration"][rows]] if dim == "config" else []
+        for name in set().union(*numbers) & columns.keys() - source.variables.keys():
+            columns[name][own] = [found.get(name, layout.variables[name].missing) for found in numbers]
     return columns
 
 

@@ -18,11 +18,10 @@ alone          value while the node's other devices idle: the best sample, of la
 together       the same while all devices of the node do it at once
 node spread    highest minus lowest of a node's devices, over their mean; of several nodes the widest; together, if
                it was measured
-median/best    median of the samples over the value
+mean/best      all samples together over the value
 of theory      value over theory at the nominal clock
 of clock       all samples together, over theory at the clock that was measured meanwhile
 SM clock       that clock
-power          power draw meanwhile
 energy         of a byte or a FLOP, beyond the constant power, where that was measured
 verdict        proven: hardware counters have seen the work where it should be, and nowhere else; unproven: no
                counters could be read; ABOVE-THEORY, CONTRADICTED: an error to look into. Such a value carries !, is
@@ -105,11 +104,10 @@ def kind_cells(rows, devices):
         "alone": value_text(alone),
         "together": value_text(together),
         "node\nspread": share(spread),
-        "median\n/best": share(middle(used["median"])),
+        "mean\n/best": share(middle(used["mean"])),
         "of\ntheory": share(middle(used["nominal_fraction"])),
         "of\nclock": share(middle(used["clock_fraction"])),
         "SM clock": scaled(middle(used["sm_clock"]), "Hz"),
-        "power": scaled(middle(used["power"]), "W"),
         "energy": scaled(middle(used["energy"]), "J/" + used["unit"].iloc[0].removesuffix("/s")) if len(used) else "-",
         "verdict": verdict_text(rows),
         "setting": setting_text(rows),
@@ -124,12 +122,11 @@ def roof_cells(roof):
     return cells | {
         "value": scaled(roof["value"], roof["unit"]) + "!" * (not roof["usable"]),
         "node\nspread": share(roof["node_spread"]),
-        "median\n/best": share(roof["median"]),
+        "mean\n/best": share(roof["mean"]),
         "spread": share(roof["spread"]),
         "of\ntheory": share(roof["nominal_fraction"]),
         "of\nclock": share(roof["clock_fraction"]),
         "SM clock": scaled(roof["sm_clock"], "Hz"),
-        "power": scaled(roof["power"], "W"),
         "energy": scaled(roof["energy"], "J/" + roof["unit"].removesuffix("/s")),
         "verdict": word(roof["verdict"]),
         "counted": counted_text(roof),
@@ -184,11 +181,10 @@ def print_model(model, rows, devices, targets, kinds):
             "alone",
             "together",
             "node\nspread",
-            "median\n/best",
+            "mean\n/best",
             "of\ntheory",
             "of\nclock",
             "SM clock",
-            "power",
             *["energy"] * bool(rows["energy"].notna().any()),
             "verdict",
         ]
@@ -221,12 +217,11 @@ def print_device(number, rows, devices, targets, kinds):
             "condition",
             "value",
             "node\nspread",
-            "median\n/best",
+            "mean\n/best",
             "spread",
             "of\ntheory",
             "of\nclock",
             "SM clock",
-            "power",
             *["energy"] * bool(rows["energy"].notna().any()),
             "verdict",
             "counted",

@@ -28,14 +28,12 @@ struct device {
     double cache[LEVEL_COUNT];          /* byte, capacity on the whole device; dram missing */
     double clock_max, memory_clock_max; /* s-1 */
     double power_limit;                 /* W */
-    int64_t ecc;                        /* 1 on, 0 off */
     int64_t mig;                        /* 1 on, 0 off */
     int64_t cores_shared;               /* 1: another rank ran on the same cores */
     struct outcome counters; /* enum counted, and "WHY; WHAT TO DO"; missing if nobody asked */
     int64_t count_together; /* rows whose counters its worker reads together, at most; missing: 1 */
     char driver_version[32], runtime_version[32], library_version[64];
-    char firmware[128];         /* "VBIOS 96.00.74.00.1A, InfoROM G520.0200.00.05" */
-    char operating_system[128]; /* "Linux 6.1.0-30-amd64" */
+    char system[256]; /* "VBIOS 96.00.74.00.1A, InfoROM G520.0200.00.05, Linux 6.1.0-30-amd64" */
     /* By enum health. At the end: missing unless the job asked once more. */
     double health_start[HEALTH_COUNT], health_end[HEALTH_COUNT];
     /* The roofs that the model uses, set by device_set_peaks; missing where none was measured. */

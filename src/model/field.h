@@ -66,6 +66,7 @@ enum field_type {
     ROW(POWER_CAP_DEFAULT, "power_cap_default_W")                                                  \
     ROW(PERSISTENCE, "persistence_mode")                                                           \
     ROW(COMPUTE_MODE, "compute_mode")                                                              \
+    ROW(ECC_ENABLED, "ecc_enabled")                                                                \
     ROW(MEMORY_TEMPERATURE, "memory_temperature_K")
 
 enum health {

@@ -177,7 +177,7 @@ const struct field record_fields[] = {
     R(idle_power, FIELD_DOUBLE, "W", "power draw of the device awake without work, mean"),
     R(verify_error, FIELD_DOUBLE, "1", "relative error against the fp64 reference, 2-norm"),
     R(verify_tolerance, FIELD_DOUBLE, "1", "largest relative error that is not taken as wrong",
-      .origin = FIELD_MODELLED),
+      .origin = FIELD_MODELLED, JSON_ONLY),
     R(verify_element_error, FIELD_DOUBLE, "1",
       "worst element's error over the larger of itself and the root mean square", JSON_ONLY),
     R(verify_element_tolerance, FIELD_DOUBLE, "1",

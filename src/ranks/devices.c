@@ -84,9 +84,7 @@ static void log_devices(const struct devices *devices, const char *choices, size
                       count == 1 ? "" : "s", device->model, of, host, choice);
         if (device->cores_shared == 1)
             log_print(devices->log, LOG_WARNING,
-                      "more ranks than cores%s%s; times and roofs disturb one another (variable "
-                      "device_cores_shared)",
-                      of, host);
+                      "more ranks than cores%s%s; times and roofs disturb one another", of, host);
     }
 }
 

@@ -76,17 +76,24 @@ static void axes_list(struct parameters *p, const struct results *results)
                 axis_note(p, name);
 }
 
-/* A later parameter is not in the text of a configuration that leaves it at its default. One that
- * no row names is none of the file's. */
+/* A number that all rows leave at its default is none of the file's: `configuration` has it. Nor is
+ * a later parameter that no row names. */
 static bool is_named(const struct workload *workload, const char *name,
                      const struct results *results)
 {
     int place = workload_parameter(workload, name);
-    char word[NC_MAX_NAME];
+    if (place < 0)
+        return false;
+    const struct parameter *own = &workload->parameters[place];
+    const bool number = own->kind < PARAMETER_WORD && workload != &program_workload;
+    char usual[NC_MAX_NAME], word[NC_MAX_NAME];
+    const size_t length = (size_t)snprintf(usual, sizeof usual, " %s=%s", name, own->initial);
+    bool named = false;
     snprintf(word, sizeof word, " %s=", name);
-    bool named = place >= 0 && !workload->parameters[place].later;
-    for (size_t i = 0; place >= 0 && !named && i < results->row_count; ++i)
-        named = strstr(results->rows[i].configuration, word) != NULL;
+    for (size_t i = 0; !named && i < results->row_count; ++i) {
+        const char *at = strstr(results->rows[i].configuration, word);
+        named = at && !(number && strncmp(at, usual, length) == 0 && strchr(" ", at[length]));
+    }
     return named;
 }
 

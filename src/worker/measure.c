@@ -203,7 +203,7 @@ static enum status placements_keep(struct placement *placements, size_t count, s
     if (status)
         return status;
     run->work = middle->work;
-    record->placements = (int64_t)count;
+    record->placements = run->request->measure.repeat > 1 ? (int64_t)count : FIELD_MISSING;
     record->bimodal = middle->samples.count < STATS_MODES_LEAST ? FIELD_MISSING : two;
     record->time_median = middle->stats.median;
     if (count > 1) {

@@ -41,8 +41,8 @@ static enum status worker_open(struct worker *worker, int64_t index, struct erro
     device_init(device);
     TRY(worker->ops->open((int)index, &worker->state, device, error));
     if (uname(&system) == 0)
-        snprintf(device->operating_system, sizeof device->operating_system, "%.40s %.80s",
-                 system.sysname, system.release);
+        snprintf(device->system + strlen(device->system), 124, "%.40s %.80s", system.sysname,
+                 system.release);
     if (worker->ops->health)
         worker->ops->health(worker->state, device->health_start);
     return STATUS_OK;

@@ -66,8 +66,8 @@ static struct device gpu_device(void)
     strcpy(d.driver_version, "580.0");
     strcpy(d.runtime_version, "13.0");
     strcpy(d.library_version, "cuDNN 9.0.0");
-    strcpy(d.firmware, "VBIOS 96.00.74.00.1A");
-    strcpy(d.operating_system, "Linux 6.1.0");
+    strcpy(d.system, "VBIOS 96.00.74.00.1A, Linux 6.1.0");
+    d.health_start[HEALTH_ECC_ENABLED] = 1;
     d.health_start[HEALTH_PCIE_WIDTH] = d.health_end[HEALTH_PCIE_WIDTH] = 16;
     d.health_start[HEALTH_THROTTLED_BY_POWER] = 1.5;
     d.health_end[HEALTH_THROTTLED_BY_POWER] = 2.5;
@@ -80,7 +80,6 @@ static struct device gpu_device(void)
     d.clock_max = 2e9;
     d.memory_clock_max = 3e9;
     d.power_limit = 700;
-    d.ecc = 1;
     d.mig = 0;
     add_roof(&d, ROOF_DRAM_READ, ROOF_ALONE, 3.5e12);
     add_roof(&d, ROOF_DRAM_TRIAD, ROOF_ALONE, 4e12);

@@ -277,7 +277,7 @@ static void a_row_is_measured_in_placements(void **state)
         request.measure.repeat = cases[i].repeat;
         struct record record = measured(&device, &request);
         const int last = cases[i].placements - 1, middle = last / 2;
-        assert_int_equal(record.placements, last + 1);
+        assert_int_equal(record.placements, cases[i].repeat > 1 ? last + 1 : FIELD_MISSING);
         assert_int_equal(record.samples, 20 * (last + 1));
         assert_int_equal(record.sample_count, record.samples);
         assert_true(record.sm_clock_counted == middle);

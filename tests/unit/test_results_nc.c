@@ -262,6 +262,7 @@ static void test_absent_variables(void **state)
                                           "batch",        "limiter",     "kernel_name", "precision",
                                           "memory_level", "device_uuid"};
     static const char *const absent[] = {"filters",
+                                         "layers", /* at its default */
                                          "filter_height",
                                          "activation",
                                          "requested_algorithm",
@@ -288,7 +289,7 @@ static void test_absent_variables(void **state)
                                          "sm_clock"};
     const struct folder *folder = *state;
     struct error error;
-    struct record record = sample_record("lstm", "cpu", "s1-1", 11);
+    struct record record = sample_record("lstm batch=3 hidden=7", "cpu", "s1-1", 11);
     record.status = RECORD_FAILED;
     strcpy(record.error, "not now");
     struct results *results = cpu_results(folder->journal, &record);

@@ -104,11 +104,11 @@ def devices_of(files):
     found = []
     for data in files:
         for place in range(data.sizes["device"]):
-            names = ("hostname", "model", "uuid", "pci_id", "driver_version", "library_version", "counters")
+            names = ("hostname", "model", "uuid", "pci_id", "driver_version", "library_version")
             texts = [str(data[f"device_{name}"].values[place]) for name in names]
             cap = float(data["device_power_limit"].values[place])
             found.append([f"#{place}", *texts, scaled(cap, "W"), data.attrs.get("date_created", "")])
-    head = ["device", "host", "model", "UUID", "PCI", "driver", "library", "counters", "power cap", "file of"]
+    head = ["device", "host", "model", "UUID", "PCI", "driver", "library", "power cap", "file of"]
     return {"head": head, "rows": found}
 
 

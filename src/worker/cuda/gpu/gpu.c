@@ -113,7 +113,6 @@ static void properties_describe(const struct cudaDeviceProp *properties, const s
     device->memory = (double)properties->totalGlobalMem;
     device->cache[LEVEL_L2] = (double)properties->l2CacheSize;
     device->cache[LEVEL_L1] = chip->l1_bytes * properties->multiProcessorCount;
-    device->ecc = properties->ECCEnabled;
 }
 
 static enum status gpu_describe(int index, struct gpu *gpu, struct device *device,

@@ -190,7 +190,6 @@ void nvml_describe(struct nvml *nvml, struct device *device)
     if (!nvml)
         return;
     unsigned value, pending;
-    int current, later;
     char driver[sizeof device->driver_version];
     if (nvml->driver(driver, sizeof driver) == 0)
         memcpy(device->driver_version, driver, sizeof driver);
@@ -200,16 +199,13 @@ void nvml_describe(struct nvml *nvml, struct device *device)
         device->memory_clock_max = 1e6 * value;
     if (nvml->power_limit(nvml->device, &value) == 0)
         device->power_limit = 1e-3 * value;
-    if (nvml->ecc(nvml->device, &current, &later) == 0)
-        device->ecc = current;
     if (nvml->mig && nvml->mig(nvml->device, &value, &pending) == 0)
         device->mig = value != 0;
     char text[32];
     if (nvml->vbios && nvml->vbios(nvml->device, text, sizeof text) == 0)
-        snprintf(device->firmware, sizeof device->firmware, "VBIOS %s", text);
+        snprintf(device->system, sizeof device->system, "VBIOS %s, ", text);
     if (nvml->inforom && nvml->inforom(nvml->device, text, sizeof text) == 0)
-        snprintf(device->firmware + strlen(device->firmware), 48, "%sInfoROM %s",
-                 *device->firmware ? ", " : "", text);
+        snprintf(device->system + strlen(device->system), 48, "InfoROM %s, ", text);
 }
 
 static const double celsius_zero = 273.15;
@@ -265,10 +261,13 @@ void nvml_health(struct nvml *nvml, double health[HEALTH_COUNT])
     static const int reasons[] = {0, 1, 3, 5}; /* power, heat, board, reliability */
     unsigned long long violation[VIOLATION];
     unsigned value;
+    int enabled, pending;
     for (int i = 0; i < HEALTH_COUNT; ++i)
         health[i] = NAN;
     if (!nvml)
         return;
+    if (nvml->ecc && nvml->ecc(nvml->device, &enabled, &pending) == 0)
+        health[HEALTH_ECC_ENABLED] = enabled;
     memory_health(nvml, health);
     link_health(nvml, health);
     for (size_t i = 0; i < NUMBERS; ++i)
