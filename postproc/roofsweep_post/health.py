@@ -13,7 +13,9 @@ SHARED = {
     "multiprocessors": "multiprocessors or cores",
     "power_limit": "power cap (W)",
 }
-SHARED_HEALTH = ("pcie_generation_max", "pcie_width", "nvlinks_active", "persistence_mode", "compute_mode", "ecc_enabled")
+SHARED_HEALTH = (
+    *("pcie_generation_max", "pcie_width", "nvlinks_active", "persistence_mode", "compute_mode", "ecc_enabled"),
+)
 # {name: (what must not be, the verdict if it is)}. "grows" and "shrinks": since the start, and since the reference.
 # "runs": grows since the start, of what begins anew with the driver. "is": it is more than 0.
 RULES = {

@@ -492,8 +492,8 @@ def define(output, layout, lengths):
 
 
 def gather(layout, lengths, dim, places):
-    """{variable: values} of one dimension at (source, row) each; what a file lacks is missing. A parameter that it lacks
-    is at its default in all its rows, which their configuration names."""
+    """{variable: values} of one dimension at (source, row) each; what a file lacks is missing. Numbers that all its
+    rows leave at their default are in their configuration."""
     columns = {name: layout.missing(name, len(places), lengths) for name in layout.of([dim])}
     for number in np.unique(places[:, 0]):
         source, own = layout.sources[number], np.flatnonzero(places[:, 0] == number)

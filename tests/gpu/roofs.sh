@@ -11,12 +11,14 @@ data = xarray.open_dataset("roofs.nc", decode_times=False).load()
 def flag(name):
     return numpy.array(data[name].attrs["flag_meanings"].split())[data[name].values]
 names, conditions = data.device_roof_name.values, flag("device_roof_condition")
-verdicts, counted = flag("device_roof_verdict"), data.device_counters.values
+verdicts = flag("device_roof_verdict")
 value = numpy.nanmax([data[f"device_roof_{n}"].values for n in ("bandwidth", "performance", "time")], axis=0)
 wanted = {f"{level} {way}" for level in ("dram", "l2") for way in ("read", "write", "copy", "triad")}
 wanted |= {"l1 read", "shared read", "host to device", "device to host"}
 wanted |= {"launch host", "launch latency", "launch gap", "launch gap graph", "fp64 vector", "fp32 vector"}
-capability = float(next(line["entry"]["compute_capability"] for line in map(json.loads, open("roofs.nc.journal")) if line["kind"] == "device"))
+lines = [line["entry"] for line in map(json.loads, open("roofs.nc.journal")) if line["kind"] == "device"]
+counted = {line["uuid"]: line.get("counters") for line in lines}
+capability = float(lines[0]["compute_capability"])
 if capability >= 8.0:
     wanted |= {f"{p} vector" for p in ("fp16", "bf16")}
     wanted |= {f"{p} tensor mma" for p in ("tf32", "fp16", "bf16", "int8")}
@@ -43,7 +45,7 @@ for device in range(gpus):
             elif verdicts[i] in ("above-theory", "contradicted"):
                 wrong.append((device, condition, name, verdicts[i], setting, data.device_roof_clock_fraction.values[i],
                               data.device_roof_flops_ratio.values[i], data.device_roof_bytes_ratio.values[i]))
-            elif counted[device] == "counted" and verdicts[i] != "proven" and not name.startswith(uncounted):
+            elif counted[data.device_uuid.values[device]] == "counted" and verdicts[i] != "proven" and not name.startswith(uncounted):
                 wrong.append((device, condition, name, "not proven", setting))
             fraction = data.device_roof_clock_fraction.values[i]
             if name.endswith((" vector", " wgmma", "dram read", "dram write")) and fraction < 0.85:

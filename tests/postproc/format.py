@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Files of format 3: format.py BIN. Committed files of older formats go back into a journal, and `roofsweep --gather`
-writes them anew. Tables of rows, kernels and roofs are then the same, be a column in the file or computed. The header
-of sweeps/paper.ini's file has at most 130 variables and 600 lines."""
+writes them anew. Tables of rows, kernels and roofs are then the same, be a column in the file, computed, or a number
+of the configuration. The header of sweeps/paper.ini's file has at most 130 variables and 600 lines."""
 
 import ctypes
 import ctypes.util
@@ -20,6 +20,7 @@ try:
     import netCDF4
     import numpy as np
     import roofsweep_post as post
+    from roofsweep_post.dataset import parameters
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -159,7 +160,8 @@ def anew(path, roofsweep):
 def check(path, roofsweep):
     name = anew(path, roofsweep)
     old, new = post.load(path), post.load(name)
-    same(post.rows(old), post.rows(new), ["config_hash"], COMPUTED)
+    numbers = {name for name in parameters(old) if old[name].dtype.kind in "iuf" and old[name].max() > 0}
+    same(post.rows(old), post.rows(new), ["config_hash"], COMPUTED | numbers)
     by_kernel = ["config_hash", "kernel_name", "kernel_time", "kernel_blocks"]
     same(post.kernels(old), post.kernels(new), by_kernel, {"kernel_waves", "kernel_occupancy", "kernel_tail_loss"})
     same(post.roofs(old), post.roofs(new), ["device", "name", "condition"], {"node_spread"})

@@ -135,7 +135,7 @@ def what_one_file_lacks_is_missing():
     failed = int((whole.status == 2).sum())
 
     def lacks(data):  # a version that knew fewer precisions and fewer words of a flag
-        del data["device_power_limit"]
+        del data["device_power_limit"], data["batch"]  # its rows' configuration names the batch
 
     part(whole, "gpu.nc", on(0, whole), [0])
     part(whole, "rest.nc", np.flatnonzero(whole.config_device != 0), [1], lacks)
