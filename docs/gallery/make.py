@@ -17,7 +17,7 @@ PAPER, EIGHT = "tests/data/paper_h200.nc", "tests/data/roofs_8xh200.nc"
 ALGORITHMS, LOOPS = "tests/data/algorithms_h200.nc", "tests/data/loops_h200.nc"
 REPLICATE = "tests/data/node_4xh200.nc"
 TRAINING, CORE = "tests/data/training_h200.nc", "tests/data/training_cpu.nc"
-BY_HAND = "tests/data/handwritten_h200.nc"
+BY_HAND, ENERGY = "tests/data/handwritten_h200.nc", "tests/data/energy_h100.nc"
 FRAMEWORKS = "tests/data/paper_frameworks_h200.nc"
 # One of the layouts and of the cache modes that the file may have.
 ONE = "layout=nhwc cache=hot"
@@ -151,6 +151,7 @@ FIGURES = [
         "",
         f"classic {BY_HAND} --labels default stages points --where precision=fp16 --series implementation --level l2",
     ),
+    ("energy", "Energy of a FLOP, measured and by the energy roofs", "", f"energy {ENERGY} --labels products"),
     ("roofs", "Roofs of a GPU against theory", "", f"roofs {PAPER}"),
     ("map", "Eight GPUs, each roof against the median", "", f"map {EIGHT} --width page"),
     (

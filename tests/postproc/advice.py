@@ -15,7 +15,7 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-WIDTH = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2}
+WIDTH = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
 # {rule: (the parameters that it changes, whether a row follows another one's advice)}
 FOLLOWED = {
     "graph": ({"launch"}, lambda row, other: other["launch"] == "graph"),
