@@ -81,6 +81,8 @@ class Tool:
             self.kills -= missed
             self.passed += fault is None
             self.failed += fault is not None
+            if (self.passed + self.failed) % 10 == 0:
+                print(f"{self.table.total()} kills, {self.passed} passed, {self.failed} failed", flush=True)
             if fault is not None:
                 kept = f"; kept: {storm.folder}" if self.options.keep else ""
                 print(f"FAIL: {storm.name}, seed {self.options.seed}: {fault}{kept}")
