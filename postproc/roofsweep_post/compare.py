@@ -226,7 +226,7 @@ def judged_times(found, roofs_found, *how):
 
 def of_many(times, threshold):
     """limited(), and of a device with MANY configurations: what all of them differ by is the process's, and judged by
-    their mean; the others by the mean of the slowest fifth, and each by WIDEST (docs/measurements.md, The gate)."""
+    their mean; beside that, the slowest fifth by its mean, and each by WIDEST (docs/measurements.md, The gate)."""
     times["fair"] = times["paced"]
     plain = times[~times["key"].str.endswith(SUSTAINS) & times["fair"].notna()]
     devices = [own for _, own in plain.groupby(["file", "place"]) if len(own) >= MANY]

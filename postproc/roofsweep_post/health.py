@@ -14,7 +14,12 @@ SHARED = {
     "power_limit": "power cap (W)",
 }
 SHARED_HEALTH = (
-    *("pcie_generation_max", "pcie_width", "nvlinks_active", "persistence_mode", "compute_mode", "ecc_enabled"),
+    "pcie_generation_max",
+    "pcie_width",
+    "nvlinks_active",
+    "persistence_mode",
+    "compute_mode",
+    "ecc_enabled",
 )
 # {name: (what must not be, the verdict if it is)}. "grows" and "shrinks": since the start, and since the reference.
 # "runs": grows since the start, of what begins anew with the driver. "is": it is more than 0.

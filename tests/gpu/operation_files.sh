@@ -57,7 +57,7 @@ assert all(value > 1.4 for key, value in speed.items() if "lstm" in key and "fea
 '
 
 # Energy of rows beside that at the energy roofs: none is off by a half, the middle row by less than a quarter
-# (docs/measurements.md). The cap of the power holds over seconds, a run of 0.7 s may be 15 % beyond it.
+# (docs/measurements.md). In a run of 0.7 s the power was up to 11 % beyond the cap.
 energy=$root/tests/data/energy_h100.nc
 "$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$energy" >/dev/null || fail "xarray: energy"
 PYTHONPATH=$root/postproc python '
