@@ -201,7 +201,8 @@ condition = alone
 INI
 sed 's/^resources=.*/resources=(--ntasks=1)/' "$root/jobscripts/gate.sh" >gate.sh
 chmod +x gate.sh
-export ROOFSWEEP_POST="$ROOFSWEEP_PYTHON $root/postproc/roofsweep-post"
+cp -R "$root/postproc" postproc # a node has a /tmp of its own, which hides a tree in ours
+export ROOFSWEEP_POST="$ROOFSWEEP_PYTHON $PWD/postproc/roofsweep-post"
 wait_for "nodes" nodes_are_idle
 ./gate.sh all gate gate.ini >output
 wait_for "verdict" test -e gate/drain
