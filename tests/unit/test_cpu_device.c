@@ -411,7 +411,7 @@ static void unsupported_is_said(void **state)
         {"compute-loop precision=fp16", "fp16"},
         {"pool precision=bf16 implementation=plain", "bf16"},
         {"softmax implementation=cudnn", "cudnn"},
-        {"elementwise precision=fp16", "fp16"},
+        {"elementwise precision=fp16 implementation=plain", "fp16"},
         {"elementwise implementation=cudnn", "cudnn"},
         {"shared-loop tiles=67108864 tile=2048 precision=fp64", "memory"},
         {"conv2d algorithm=winograd", "winograd"},
