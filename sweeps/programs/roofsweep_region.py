@@ -64,11 +64,11 @@ class Cold:
     """Regions of one iteration each, before which the caches are flushed.
 
     On a GPU the flush stands before the iteration in the queue, so that what the host takes to enqueue it is hidden.
-    The time of a flush alone is taken away."""
+    The time of a flush alone is taken away: each region is the median of five differences between neighbours, as the
+    flush itself takes more or less time from one moment to the next."""
 
     def __init__(self, flush, synchronize, queued):
         self.flush, self.synchronize, self.queued = flush, synchronize, queued
-        self.alone = sorted(self._seconds(lambda: None) for _ in range(21))[10] if queued else 0.0
 
     def _seconds(self, step):
         self.synchronize()
@@ -86,8 +86,11 @@ class Cold:
             self.flush()
             with region(self.synchronize):
                 step()
+        elif self.queued:
+            differences = [-self._seconds(lambda: None) + self._seconds(step) for _ in range(5)]
+            _hand_back(f"region {sorted(differences)[2]!r}")
         else:
-            _hand_back(f"region {self._seconds(step) - self.alone!r}")
+            _hand_back(f"region {self._seconds(step)!r}")
 
 
 def regions(count, run, synchronize, cold=None):
