@@ -74,7 +74,9 @@ def measure(args):
     cold = None
     if args.cache == "cold":
         cold = roofsweep_region.Cold(
-            lambda: scratch.assign_add(tf.ones_like(scratch)), synchronize, bool(tf.config.list_physical_devices("GPU"))
+            lambda: tf.reduce_sum(scratch.assign_add(tf.ones_like(scratch))),
+            synchronize,
+            bool(tf.config.list_physical_devices("GPU")),
         )
     roofsweep_region.regions(args.regions, run, synchronize, cold)
     if roofsweep_region.counted():

@@ -31,17 +31,18 @@ def measure(args, make, inputs, rounded=1):
     exact = jax.lax.Precision.HIGHEST
     step = jax.jit(make(jax.lax.Precision.DEFAULT if args.precision == "tf32" else exact))
     iterations = 1 if args.cache == "cold" else args.iterations
-    scratch = jnp.zeros(1 << 26, jnp.float32)
-    fill = jax.jit(lambda old: old + 1, donate_argnums=0)
+    scratch, read = jnp.zeros(1 << 26, jnp.float32), None
+    fill, total = jax.jit(lambda old: old + 1, donate_argnums=0), jax.jit(jnp.sum)
     for _ in range(args.warmup):
         result = step(*inputs)
 
     def synchronize():
-        jax.block_until_ready((result, scratch))
+        jax.block_until_ready((result, scratch, read))
 
     def flush():
-        nonlocal scratch
+        nonlocal scratch, read
         scratch = fill(scratch)
+        read = total(scratch)
 
     def run():
         nonlocal result

@@ -63,6 +63,7 @@ def region(synchronize=lambda: None):
 class Cold:
     """Regions of one iteration each, before which the caches are flushed.
 
+    `flush` ends with reading: what it wrote last would be written back during the region, and be counted there.
     On a GPU the flush stands before the iteration in the queue, so that what the host takes to enqueue it is hidden.
     The time of a flush alone is taken away: each region is the median of five differences between neighbours, as the
     flush itself takes more or less time from one moment to the next."""
