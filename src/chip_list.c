@@ -66,26 +66,31 @@ static const char *model_text(const struct chip *chip, char text[CELL])
     return text;
 }
 
-/* In text the units stand above the precisions. */
-static void people_print(const struct rate *rates, int count, bool markdown, FILE *stream)
+/* The line of precisions begins with `first`; in text the units stand above it. */
+static void heads_print(const char *first, const struct rate *rates, int count, bool markdown,
+                        FILE *stream)
 {
-    char text[CELL];
-    if (!markdown)
-        fputs("Theory, dense: fused multiply-adds of one multiprocessor in one clock.\n"
-              "-: no such unit; ?: not known. others: of that capability and not named above.\n\n",
-              stream);
-    fprintf(stream, markdown ? "| %s | %s | %s |" : "%-13s %10s %-23s", "architecture",
-            "capability", "model");
+    fprintf(stream, markdown ? "%s" : "%-48s", markdown ? first : "");
     for (int i = 0; i < count; ++i)
         if (markdown)
             fprintf(stream, " %s %s |", precision_info[rates[i].precision].name,
                     unit_name[rates[i].unit]);
         else
             fprintf(stream, " %6s", unit_name[rates[i].unit]);
-    fprintf(stream, markdown ? "\n|---|---|---|%s" : "\n%-48s", "");
+    fprintf(stream, markdown ? "\n|" : "\n%-48s", first);
+    for (const char *at = first + 1; markdown && *at; ++at)
+        fputs(*at == '|' ? "---|" : "", stream);
     for (int i = 0; i < count; ++i)
         fprintf(stream, markdown ? "---:|" : " %6s", precision_info[rates[i].precision].name);
     fputc('\n', stream);
+}
+
+static void rates_print(const struct rate *rates, int count, bool markdown, FILE *stream)
+{
+    char text[CELL];
+    heads_print(markdown ? "| architecture | capability | model |"
+                         : "architecture  capability model",
+                rates, count, markdown, stream);
     for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
         fprintf(stream, markdown ? "| %s | %d.%d | %s |" : "%-13s %8d.%d %-23s", chip->architecture,
                 chip->capability / 10, chip->capability % 10, model_text(chip, text));
@@ -93,6 +98,36 @@ static void people_print(const struct rate *rates, int count, bool markdown, FIL
             fprintf(stream, markdown ? " %s |" : " %6s", rate_text(rate_of(chip, &rates[i]), text));
         fputc('\n', stream);
     }
+}
+
+static void peaks_print(const struct rate *rates, int count, bool markdown, FILE *stream)
+{
+    heads_print(markdown ? "| TFLOP/s |" : "TFLOP/s", rates, count, markdown, stream);
+    for (const struct chip_product *of = chip_product_next(NULL); of; of = chip_product_next(of)) {
+        const struct theory theory = chip_product_theory(of);
+        const struct chip *chip = chip_find(of->capability, of->name);
+        fprintf(stream, markdown ? "| %s |" : "%-48s", of->name);
+        for (int i = 0; i < count; ++i) {
+            double peak =
+                (rates[i].unit == UNIT_TENSOR ? theory.tensor : theory.vector)[rates[i].precision];
+            char text[CELL];
+            snprintf(text, CELL, peak < 99.95e12 ? "%.1f" : "%.0f", peak / 1e12);
+            fprintf(stream, markdown ? " %s |" : " %6s",
+                    isnan(peak) ? rate_text(rate_of(chip, &rates[i]), text) : text);
+        }
+        fputc('\n', stream);
+    }
+}
+
+static void people_print(const struct rate *rates, int count, bool markdown, FILE *stream)
+{
+    if (!markdown)
+        fputs("Theory, dense: fused multiply-adds of one multiprocessor in one clock.\n"
+              "-: no such unit; ?: not known. others: of that capability and not named above.\n\n",
+              stream);
+    rates_print(rates, count, markdown, stream);
+    fputs(markdown ? "\n" : "\nWhole chips, at their boost clocks.\n\n", stream);
+    peaks_print(rates, count, markdown, stream);
 }
 
 static void csv_print(const struct rate *rates, int count, FILE *stream)

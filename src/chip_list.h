@@ -8,7 +8,7 @@
 
 /* A line for each row of model/chip.h: fused multiply-adds of one multiprocessor in one clock, by
  * unit and precision. No such units: "-" for people, 0 for programs. Not known: "?" for people,
- * empty or null for programs. */
+ * empty or null for programs. For people also the peaks of whole chips. */
 void chip_list_print(enum table_format format, FILE *stream);
 
 #endif

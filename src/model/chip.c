@@ -72,6 +72,24 @@ static const struct chip chips[] = {
     {RTX_120,   TENSOR(NAN,  256,  512,  512, 1024,  2048, 1024), "RTX PRO 6000 Blackwell*"},
     {RTX_120,   TENSOR(NAN,  NAN,  NAN,  NAN,  NAN,   NAN,  NAN), NULL},
 };
+
+static const struct chip_product products[] = {
+    {"Tesla V100-SXM2",                              70,  80, 1.530e9,  0.877e9, 4096},
+    {"NVIDIA GeForce RTX 2080 Ti",                   75,  68, 1.635e9,  7.000e9,  352},
+    {"Tesla T4",                                     75,  40, 1.590e9,  5.001e9,  256},
+    {"NVIDIA A100-SXM4-40GB",                        80, 108, 1.410e9,  1.215e9, 5120},
+    {"NVIDIA GeForce RTX 3090",                      86,  82, 1.695e9,  9.751e9,  384},
+    {"NVIDIA A40",                                   86,  84, 1.740e9,  7.251e9,  384},
+    {"NVIDIA GeForce RTX 4090",                      89, 128, 2.520e9, 10.501e9,  384},
+    {"NVIDIA L4",                                    89,  58, 2.040e9,  6.251e9,  192},
+    {"NVIDIA L40",                                   89, 142, 2.490e9,  9.001e9,  384},
+    {"NVIDIA L40S",                                  89, 142, 2.520e9,  9.001e9,  384},
+    {"NVIDIA H100 80GB HBM3",                        90, 132, 1.830e9,  2.619e9, 5120},
+    {"NVIDIA H200",                                  90, 132, 1.980e9,  3.201e9, 6016},
+    {"NVIDIA B200",                                 100, 148, 1.860e9,  3.996e9, 8192},
+    {"NVIDIA GeForce RTX 5090",                     120, 170, 2.407e9, 14.001e9,  512},
+    {"NVIDIA RTX PRO 6000 Blackwell Server Edition", 120, 188, 2.617e9, 14.001e9, 512},
+};
 /* clang-format on */
 static const struct chip unknown = {
     "",   0, NAN, NAN, NAN, VECTOR(NAN, NAN, NAN, NAN), TENSOR(NAN, NAN, NAN, NAN, NAN, NAN, NAN),
@@ -94,6 +112,12 @@ const struct chip *chip_next(const struct chip *chip)
 {
     const struct chip *next = chip ? chip + 1 : chips;
     return next < chips + sizeof chips / sizeof *chips ? next : NULL;
+}
+
+const struct chip_product *chip_product_next(const struct chip_product *product)
+{
+    const struct chip_product *next = product ? product + 1 : products;
+    return next < products + sizeof products / sizeof *products ? next : NULL;
 }
 
 const struct chip *chip_find(int capability, const char *name)
@@ -125,4 +149,10 @@ struct theory chip_theory(const struct chip *chip, int multiprocessors, double c
         theory.tensor[i] = chip->tensor[i] > 0.0 ? flops * cycles * chip->tensor[i] : NAN;
     }
     return theory;
+}
+
+struct theory chip_product_theory(const struct chip_product *product)
+{
+    return chip_theory(chip_find(product->capability, product->name), product->multiprocessors,
+                       product->clock, product->memory_clock, product->bus_bits);
 }

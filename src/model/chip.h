@@ -22,6 +22,14 @@ const struct chip *chip_next(const struct chip *chip);
 /* name: of the product, as CUDA tells it, "NVIDIA L40S". A chip of unknowns if there is no row. */
 const struct chip *chip_find(int capability, const char *name);
 
+/* Whole chips by the name that CUDA tells, at their boost clocks. */
+struct chip_product {
+    const char *name;
+    int capability, multiprocessors;
+    double clock, memory_clock, bus_bits; /* s-1, s-1, bit */
+};
+const struct chip_product *chip_product_next(const struct chip_product *product); /* as chip_next */
+
 /* At the nominal clocks; NaN where not known or where there are no such units. */
 struct theory {
     double clock, memory_clock;                              /* s-1 */
@@ -31,5 +39,6 @@ struct theory {
 };
 struct theory chip_theory(const struct chip *chip, int multiprocessors, double clock,
                           double memory_clock, double bus_bits);
+struct theory chip_product_theory(const struct chip_product *product);
 
 #endif

@@ -108,21 +108,13 @@ static void latency_say(const struct kernel *kernel, const struct device *device
     occupancy_say(kernel, device, cause);
 }
 
-void cause_write(const struct record *record, const struct device *device, char text[CAUSE_TEXT])
+void cause_of_kernel(const struct kernel *kernel, const struct device *device,
+                     char text[CAUSE_TEXT])
 {
-    const double most_active = 0.85, all = 0.995;
+    const double most_active = 0.85;
     const double many = 5; /* waves: the last one is then a small part */
-    const struct kernel *kernel = NULL;
     struct cause cause = {"", ""};
-    double time = 0;
     *text = '\0';
-    for (size_t i = 0; i < record->kernel_count; ++i) {
-        time += record->kernels[i].time;
-        if (!kernel || record->kernels[i].time > kernel->time)
-            kernel = &record->kernels[i];
-    }
-    if (!kernel)
-        return;
     double most = largest(kernel->activity, 0, ACTIVITY_UNITS);
     if (isnan(most))
         return;
@@ -142,7 +134,23 @@ void cause_write(const struct record *record, const struct device *device, char 
     if ((idle || most < busy + near) && kernel->resident != FIELD_MISSING &&
         kernel->grid_x != FIELD_MISSING && waves < many)
         WHY(&cause, "%.1f waves of blocks", waves);
-    if (kernel->time < all * time)
-        WHY(&cause, "of the kernel with %.0f %% of the kernels' time", 100 * kernel->time / time);
     snprintf(text, CAUSE_TEXT, "%s: %s", cause.words, cause.why);
+}
+
+void cause_write(const struct record *record, const struct device *device, char text[CAUSE_TEXT])
+{
+    const double all = 0.995;
+    const struct kernel *kernel = NULL;
+    double time = 0;
+    *text = '\0';
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        time += record->kernels[i].time;
+        if (!kernel || record->kernels[i].time > kernel->time)
+            kernel = &record->kernels[i];
+    }
+    if (kernel)
+        cause_of_kernel(kernel, device, text);
+    if (*text && kernel->time < all * time)
+        append(text, CAUSE_TEXT, "; ", "of the kernel with %.0f %% of the kernels' time",
+               100 * kernel->time / time);
 }

@@ -1,5 +1,5 @@
-/* Why a row's kernels reach no roof: of the one that takes longest the units that are busy, or what
- * its threads wait for and why there are no more of them. Pure. */
+/* Why a kernel reaches no roof: the units that are busy, or what its threads wait for and why there
+ * are no more of them. Pure. */
 #ifndef ROOFSWEEP_CAUSE_H
 #define ROOFSWEEP_CAUSE_H
 
@@ -17,6 +17,9 @@ enum { CAUSE_TEXT = 768 };
  *   last wave of blocks.
  *
  * "": the kernel's activities were not counted. */
+void cause_of_kernel(const struct kernel *kernel, const struct device *device,
+                     char text[CAUSE_TEXT]);
+/* Of the kernel of a record that takes longest, with its share of the kernels' time. */
 void cause_write(const struct record *record, const struct device *device, char text[CAUSE_TEXT]);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/device_kind.h"
+#include "model/workloads/program.h"
 
 const char *const limiter_name[] = {"compute",  "bandwidth", "latency", "kernel",
                                     "overhead", "host",      "unknown", NULL};
@@ -253,6 +254,16 @@ static int shared_level(const struct record *record, const struct device *device
     return record->footprint <= holds ? (int)cache : LEVEL_DRAM;
 }
 
+/* Caches are flushed before each iteration: of a program, if it has an axis `cache` that says so.
+ */
+static bool is_cold(const struct config *config)
+{
+    char axis[WORKLOAD_STRING];
+    return config_cold(config) ||
+           (config_is_program(config) && program_axis(config, "cache", axis) &&
+            strcmp(axis, workload_caches[1]) == 0);
+}
+
 /* The level whose bytes are set against its bandwidth; LEVEL_COUNT: not known. Of counted bytes the
  * one that needs longest for its own, which is the lowest of the bandwidth roofs; device memory,
  * without a roof, if no level has one. */
@@ -261,7 +272,7 @@ static int roof_level(const struct record *record, const struct device *device)
     int slowest = LEVEL_DRAM;
     double longest = -1.0;
     if (!bytes_counted(record)) {
-        bool known = record->config.workload && !config_cold(&record->config);
+        bool known = record->config.workload && !is_cold(&record->config);
         return known ? shared_level(record, device) : LEVEL_DRAM;
     }
     for (int level = 0; level < LEVEL_COUNT; ++level) {

@@ -107,7 +107,7 @@ enum {
     CALLER_UNCERTAINTY,
     SAMPLE_ITERATIONS,
     TIMER_OVERHEAD,
-    SM_CLOCK,
+    SM_CLOCK_FREE,
     MEMBERS
 };
 
@@ -201,7 +201,7 @@ static const struct member wanted[MEMBERS] = {
     [CALLER_UNCERTAINTY] = {.name = "caller_uncertainty"},
     [SAMPLE_ITERATIONS] = {.name = "sample_iterations"},
     [TIMER_OVERHEAD] = {.name = "timer_overhead"},
-    [SM_CLOCK] = {.name = "sm_clock_counted"},
+    [SM_CLOCK_FREE] = {.name = "sm_clock_free"},
 };
 
 static enum status row_of_text(const char *text, size_t length, struct row *row,
@@ -229,7 +229,7 @@ static enum status row_of_text(const char *text, size_t length, struct row *row,
     found.attempts = integer_of(&members[ATTEMPTS]);
     found.wall_time = member_number(&members[WALL_TIME]);
     found.end_time = member_number(&members[START_TIME]) + found.wall_time;
-    found.sm_clock = member_number(&members[SM_CLOCK]);
+    found.sm_clock_free = member_number(&members[SM_CLOCK_FREE]);
     found.kernels = member_elements(&members[KERNELS]);
     found.samples = member_elements(&members[SAMPLES]);
     *row = found;
@@ -388,7 +388,8 @@ enum status results_add_record(struct results *results, const char *text, size_t
     return STATUS_OK;
 }
 
-/* The highest clock that a roof or a row held. */
+/* The highest clock that a roof held, or the device before a row's samples, at most its own. What
+ * is counted over some microseconds may be some per cent beyond that. */
 static void clocks_set(struct results *results)
 {
     for (size_t i = 0; i < results->device_count; ++i) {
@@ -402,7 +403,12 @@ static void clocks_set(struct results *results)
         int64_t at = results_device(results, results->rows[i].device_key);
         if (at >= 0)
             results->devices[at].sm_clock_free =
-                fmax(results->devices[at].sm_clock_free, results->rows[i].sm_clock);
+                fmax(results->devices[at].sm_clock_free, results->rows[i].sm_clock_free);
+    }
+    for (size_t i = 0; i < results->device_count; ++i) {
+        struct device *device = &results->devices[i];
+        if (device->sm_clock_free > device->clock_max)
+            device->sm_clock_free = device->clock_max;
     }
 }
 

@@ -51,7 +51,7 @@ struct row {
     int64_t attempts;
     double end_time;         /* s since 1970-01-01T00:00:00Z; missing: NaN */
     double wall_time;        /* s */
-    double sm_clock;         /* s-1, as counted; missing: NaN */
+    double sm_clock_free;    /* s-1, before its samples; missing: NaN */
     char marks[TIME_MARKS];  /* of its time */
     size_t kernels, samples; /* how many */
     struct place place;

@@ -63,9 +63,10 @@ def region(synchronize=lambda: None):
 class Cold:
     """Regions of one iteration each, before which the caches are flushed.
 
-    `flush` ends with reading: what it wrote last would be written back during the region, and be counted there. On a GPU
-    the flush stands before the iteration in the queue, so that what the host takes to enqueue it is hidden. Time is that
-    of ten flushes and iterations less that of ten flushes, over ten: so the host's wait for the device counts little."""
+    `flush` ends with reading: what it wrote last would be written back during the region, and be counted there. On a
+    GPU the flush stands before the iteration in the queue, so that what the host takes to enqueue it is hidden. Time is
+    that of ten flushes and iterations less that of ten flushes, over ten: so the host's wait for the device counts
+    little."""
 
     def __init__(self, flush, synchronize, queued):
         self.flush, self.synchronize, self.queued = flush, synchronize, queued

@@ -238,7 +238,7 @@ static void a_result_file_serves(void **state)
     struct device device = device_of("NVIDIA H200", "cuDNN 9.14.0, cuBLASLt 13.1.0");
     struct choices_file file;
     struct choice choice;
-    struct choices *choices = open_at(TEST_DATA_DIR "/node_4xh200.nc", false, &file);
+    struct choices *choices = open_at(TEST_DATA_DIR "/earlier/node_4xh200.nc", false, &file);
     assert_int_equal(file.entries, 160);
     assert_int_equal(file.damaged, 0);
     for (int i = 0; i < 2; ++i) {

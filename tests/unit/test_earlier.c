@@ -159,8 +159,9 @@ static void an_older_format_is_read(void **state)
     struct device *devices;
     size_t count;
     struct error error = {""};
-    assert_int_equal(earlier_roofs_read(TEST_DATA_DIR "/node_4xh200.nc", &devices, &count, &error),
-                     STATUS_OK);
+    assert_int_equal(
+        earlier_roofs_read(TEST_DATA_DIR "/earlier/node_4xh200.nc", &devices, &count, &error),
+        STATUS_OK);
     assert_int_equal(count, 4);
     device_set_peaks(&devices[0]);
     assert_true(devices[0].working_set[LEVEL_L2] > 1e6 &&

@@ -55,6 +55,30 @@ static void test_golden(void **state)
     results_destroy(results);
 }
 
+/* A single row says where its time went: its longest kernel first. */
+static void test_parts(void **state)
+{
+    (void)state;
+    struct error error;
+    struct device device = gpu_device();
+    struct record record = counted_record();
+    struct results *results = results_of(&record, 1);
+    assert_ok(results_add_device(results, &device, &error), &error);
+    char *text = report_text(results);
+    static const char *const lines[] = {
+        "\nwhere the time of an iteration went\n  88.0 % 22.00 us   kernels run\n",
+        " 116.0 % 29.00 us   the host enqueues it\n",
+        "\n  81.8 %     1   ",
+        "27.8 % implicit_gemm<__half>(Params)\n         latency: ",
+        "\n  18.2 %     1    0.0 %   78.1 % nchwToNhwc\n",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i)
+        if (!strstr(text, lines[i]))
+            fail_msg("no '%s' in:\n%s", lines[i], text);
+    free(text);
+    results_destroy(results);
+}
+
 /* A sweep of many rows ends in a table that says what it leaves out; one without rows is no error.
  */
 static void test_sizes(void **state)
@@ -195,9 +219,10 @@ static void test_summary(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),    cmocka_unit_test(test_summary),
-        cmocka_unit_test(test_golden),     cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_long_names), cmocka_unit_test(test_hostile_texts),
+        cmocka_unit_test(test_formats),       cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_golden),        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_sizes),         cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_hostile_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

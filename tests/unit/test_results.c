@@ -78,13 +78,14 @@ static void test_free_clock(void **state)
         device_init(&device);
         snprintf(device.key, sizeof device.key, "s1/%d", i);
         strcpy(device.kind, kinds[i]);
+        device.clock_max = 1.98e9;
         roof_init(&device.roofs[device.roof_count++], ROOF_DRAM_READ, ROOF_ALONE);
         device.roofs[0].sm_clock = 1.965e9;
         assert_ok(results_add_device(results, &device, &error), &error);
         snprintf(text, sizeof text,
                  "{\"status\":\"measured\",\"config_hash\":\"%d\",\"device_key\":\"s1/0\","
-                 "\"sm_clock_counted\":%g}",
-                 i, i < 2 ? 1.7e9 : 1.98e9);
+                 "\"sm_clock_free\":%g,\"sm_clock_counted\":2.05e9}",
+                 i, i < 2 ? 1.7e9 : 2.04e9);
         assert_ok(results_add_record(results, text, strlen(text), (struct place){0}, &error),
                   &error);
     }
