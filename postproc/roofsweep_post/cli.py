@@ -28,7 +28,8 @@ COMMANDS = {
 }
 
 # What ends a process that reads a file whose sizes and addresses are wrong.
-DEADLY = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL}
+DEADLY = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGVTALRM}
+LONGEST = 3600  # s of a processor: of a damaged file HDF5 may read for ever
 PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 
 
@@ -73,6 +74,7 @@ def main(words=None):
     if child == 0:
         with contextlib.suppress(AttributeError):  # not Linux
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
         try:
             return run(options)
         except Exception as error:

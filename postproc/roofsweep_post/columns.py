@@ -37,7 +37,7 @@ def evidence(table):
 
 def own_time(table):
     """Time of an iteration without what the timer adds to it."""
-    if "timer_overhead" not in table:
+    if not {"timer_overhead", "sample_iterations"} <= set(table):
         return table["time_median"]
     return table["time_median"] - (table["timer_overhead"] / table["sample_iterations"]).fillna(0)
 

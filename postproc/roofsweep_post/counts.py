@@ -36,15 +36,27 @@ def beyond(row):
 
 
 def handed_over(row):
-    """Beyond the model, a workspace is moved: at least half of it, by transforms also less or for each tile."""
+    """A workspace is written and read, what stays in l2 in part; by transforms for each tile."""
     moved = beyond(row) / row["workspace"] if row["workspace"] > 0 else np.nan
     transforms = "fft" in f"{row['algorithm']} {row['kernel_names']}"
-    return row["kernel_count"] > 1 and (moved >= 0 if transforms else 0.5 <= moved <= 2.1)
+    return row["kernel_count"] > 1 and (moved >= 0 if transforms else 0.15 <= moved <= 2.3)
 
 
 def read_again(row):
+    """One kernel: more moves than the tensors are. Several: each may move all tensors again."""
     moved = row["bytes_read_dram"] + row["bytes_written_l2"]
-    return row["kernel_count"] == 1 and moved > 1.1 * row["footprint"] and row["footprint"] > row["l2_capacity"]
+    again = row["kernel_count"] * row["footprint"]
+    many = moved > 1.1 * row["footprint"] if row["kernel_count"] == 1 else row["bytes_counted_dram"] <= again
+    return many and row["footprint"] > row["l2_capacity"]
+
+
+def of_steps(row):
+    """A program's kernels have buffers that roofsweep does not know."""
+    return row["kernel_count"] > 1
+
+
+def single(row):
+    return "elements=1 " in row["configuration"] + " "
 
 
 def own_writes(row):
@@ -61,7 +73,7 @@ def code(row):
 CELLS = "lstm|gru|rnn|program"
 PRODUCTS = "conv2d|matmul|linear|attention|program"
 TILES = r"\d+x\d+|_engine|gemm"
-CONVERTS = "nchwToNhwc|nhwcToNchw|FoldedNhwc|convertTensor|AddPadding|cvt"
+CONVERTS = "nchwToNhwc|nhwcToNchw|FoldedNhwc|convertTensor|AddPadding|cvt|transpose"
 PATTERNS = [
     Pattern("flops", True, CELLS, "persist|lstm_tile", "a recurrence of whole tiles, and of functions"),
     Pattern("flops", True, CELLS, "elementwise|elemwise", "functions such as sigmoids are no FLOPs in the model"),
@@ -71,6 +83,7 @@ PATTERNS = [
     Pattern("flops", False, "conv2d", "", "products with padding zeros are left out"),
     Pattern("flops", True, "attention", "", "pairs are computed that the mask hides", masked),
     Pattern("flops", True, PRODUCTS, TILES, "whole tiles are computed"),
+    Pattern("flops", True, "compute-loop", "", "a thread computes several values, be they asked for or not", single),
     Pattern("flops", False, "pool|elementwise", "", "a maximum is one FLOP in the model and none to counters"),
     Pattern("flops", None, "norm|softmax|attention|elementwise|pool", "", "sums across threads, quotients, roots"),
     Pattern("bytes", True, "", CONVERTS, "kernels that convert the layout ran"),
@@ -79,7 +92,8 @@ PATTERNS = [
     Pattern("bytes", True, "", "-separate", "the kernel after the product reads it and writes it again"),
     Pattern("bytes", True, "", "scalePackedTensor", "a kernel sets the result to zero, and another adds to it"),
     Pattern("bytes", True, "", "", "its kernels hand over results in a workspace", handed_over),
-    Pattern("bytes", True, "", "", "its kernel reads again what l2 does not hold", read_again),
+    Pattern("bytes", True, "", "", "its kernels read again what l2 does not hold", read_again),
+    Pattern("bytes", True, "program", "", "its kernels hand over results in buffers of the program", of_steps),
     Pattern("bytes", True, "", "", "a part of it are the device's own writes, which come now and then", own_writes),
     Pattern("bytes", True, "", "", "a cold cache reads the code of its kernels, too", code),
     Pattern("bytes", False, "", "", "what was written is still in l2", cold),

@@ -18,7 +18,6 @@ except ImportError as missing:
 WIDTH = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
 # {rule: (the parameters that it changes, whether a row follows another one's advice)}
 FOLLOWED = {
-    "graph": ({"launch"}, lambda row, other: other["launch"] == "graph"),
     "sequence": ({"implementation"}, lambda row, other: other["implementation"] == "persistent"),
     "unit of the precision": ({"algorithm"}, lambda row, other: other["unit"] == "tensor"),
     "unit of fp32": ({"precision"}, lambda row, other: other["precision"] in ("tf32", "fp16", "bf16")),

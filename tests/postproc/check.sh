@@ -3,12 +3,12 @@
 # that is made from the golden sample; and the example for ReFrame.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
-h200=$root/tests/data/paper_h200.nc
+paper=$root/tests/data/paper_h100.nc
 
 # The committed GPUs pass the targets that are shipped; one at 95 % in one of them does not. Rows that failed are told.
-expect 1 script check "$root/tests/data/algorithms_h200.nc" --targets "$root/sweeps/targets.ini"
-row "^FAIL #0" "2 rows failed, the first: wrong result"
-for file in "$h200" "$root"/tests/data/loops_h200.nc "$root"/tests/data/roofs_*h200.nc; do
+expect 1 script check "$root/tests/data/algorithms_h100.nc" --targets "$root/sweeps/targets.ini"
+row "^FAIL #0" "1 rows failed, the first: wrong result"
+for file in "$paper" "$root"/tests/data/loops_h100.nc "$root"/tests/data/roofs_*h100.nc; do
     expect 0 script check "$file" --targets "$root/sweeps/targets.ini"
     ! grep -q '^FAIL' output || { cat output; fail "a committed GPU fails"; }
 done
@@ -18,7 +18,7 @@ shutil.copy(sys.argv[1], "sick.nc")
 with netCDF4.Dataset("sick.nc", "a") as data:
     sick = (data["device_roof_name"][:] == "dram triad") & (data["device_roof_device"][:] == 5)
     data["device_roof_bandwidth"][sick] *= 0.95
-' "$root/tests/data/roofs_8xh200.nc"
+' "$root/tests/data/earlier/roofs_8xh200.nc"
 expect 1 script check sick.nc --targets "$root/sweeps/targets.ini" --quiet --json found.json --junit found.xml
 row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.28 TB/s MISSED"
 [ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }
@@ -35,14 +35,14 @@ assert (check["limit"], check["unit"]) == (0, "B/s"), check
 
 # So it is with the targets that the page shows.
 sed -n '/^```ini$/,/^```$/{/^```/!p}' "$root/postproc/README.md" >page.ini
-expect 0 script check "$h200" --targets page.ini
-row "^PASS #0 vm .* (5 checks)$"
+expect 0 script check "$paper" --targets page.ini
+row "^PASS #0 vm .* (6 checks)$"
 
 # Targets of a healthy fleet, which its devices reach, and a slower one does not.
-expect 0 script baseline "$root"/tests/data/roofs_8xh200.nc "$root/tests/data/node_4xh200.nc" --output fleet.ini
+expect 0 script baseline "$root"/tests/data/earlier/roofs_8xh200.nc "$root/tests/data/earlier/node_4xh200.nc" --output fleet.ini
 grep -q "^dram triad = 4.417 TB/s +- 4.0 %$" fleet.ini || { cat fleet.ini; fail "the median of the fleet"; }
 [ "$(grep -c '^time_median' fleet.ini)" = 40 ] || fail "configurations"
-expect 0 script check "$root/tests/data/node_4xh200.nc" --targets fleet.ini --quiet
+expect 0 script check "$root/tests/data/earlier/node_4xh200.nc" --targets fleet.ini --quiet
 expect 1 script check sick.nc --targets fleet.ini --quiet
 row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.417 TB/s +- 4.0 % MISSED"
 [ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }
@@ -72,18 +72,18 @@ row "^FAIL #1 node2" "no targets for Sample CPU; one.ini has: Sample GPU"
 # References of configurations: slower fails, faster does not, and the tolerance is what it says.
 reference() {
     cat >rows.ini <<INI
-[NVIDIA H200]
-[NVIDIA H200 | one]
+[NVIDIA H100 80GB HBM3]
+[NVIDIA H100 80GB HBM3 | one]
 where = label=conv2d-filters filters=64 pass=forward precision=fp16 layout=nhwc cache=hot
 $1
 INI
-    expect "$2" script check "$h200" --targets rows.ini
+    expect "$2" script check "$paper" --targets rows.ini
 }
 time=$(python '
 import sys, roofsweep_post as post
 from roofsweep_post.selection import choose
 rows = choose(post.rows(post.load(sys.argv[1])), "label=conv2d-filters filters=64 pass=forward precision=fp16 layout=nhwc cache=hot".split())
-print(f"{1e6 * rows.time_median.max():.6f}")' "$h200")
+print(f"{1e6 * rows.time_median.max():.6f}")' "$paper")
 faster() { python 'import sys; print(f"{float(sys.argv[1]) * float(sys.argv[2]):.6f} us")' "$time" "$1"; }
 reference "time_median = $(faster 1.01)" 0
 reference "time_median = $(faster 2)" 0
@@ -96,23 +96,23 @@ reference "time_median = 0 s" 1
 reference "performance = 1 GFLOP/s" 0
 reference "where_not = 3" 2
 reference "time_median = 3 TB/s" 2
-says "rows.ini:4: [NVIDIA H200 | one] time_median = 3 TB/s: time_median is in s, as in time_median = 16.2 us"
+says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] time_median = 3 TB/s: time_median is in s, as in time_median = 16.2 us"
 reference "time_median = soon" 2
-says "rows.ini:4: [NVIDIA H200 | one] time_median = soon: no figure, as in time_median = 16.2 us"
+says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] time_median = soon: no figure, as in time_median = 16.2 us"
 reference "roof_fraction = 30 %
 time_median = 3" 2
-says "rows.ini:5: [NVIDIA H200 | one] time_median = 3: a figure without a unit, as in time_median = 16.2 us or"
+says "rows.ini:5: [NVIDIA H100 80GB HBM3 | one] time_median = 3: a figure without a unit, as in time_median = 16.2 us or"
 reference "time_medan = 3 us +- 5 %" 2
-says "rows.ini:4: [NVIDIA H200 | one] 'time_medan' is no figure of a row; did you mean time_median"
+says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] 'time_medan' is no figure of a row; did you mean time_median"
 reference "algorithm = 3 us" 2
-says "rows.ini:4: [NVIDIA H200 | one] 'algorithm' is no figure of a row; "
+says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] 'algorithm' is no figure of a row; "
 reference "" 2
-says "rows.ini:2: [NVIDIA H200 | one] needs \`where\` and at least one variable"
+says "rows.ini:2: [NVIDIA H100 80GB HBM3 | one] needs \`where\` and at least one variable"
 # What is no INI file: the line, and what it should be.
 wrong() {
     # shellcheck disable=SC2059 # with line ends
     printf "$1" >wrong.ini
-    refused "$2" check "$h200" --targets wrong.ini
+    refused "$2" check "$paper" --targets wrong.ini
 }
 wrong '# ours\ndram triad = 4 TB/s\n' "wrong.ini:2: 'dram triad = 4 TB/s' stands in no section; put a line [MODEL] above"
 wrong '[A]\ndram triad\n' "wrong.ini:2: 'dram triad' is no target; one is NAME = VALUE"
@@ -120,13 +120,13 @@ wrong '[A]\n[A]\n' "wrong.ini:2: a second section [A]; put its lines into the fi
 wrong '[A]\nx = 1\nX = 2\n' "wrong.ini:3: [A] has 'x' twice; leave one of them"
 wrong '[A]\n\nx = \377\n' "wrong.ini:3: no text (UTF-8); targets are an INI file"
 wrong '[A]\nx = \000\n' "wrong.ini:2: no text (UTF-8); targets are an INI file"
-wrong '[NVIDIA H200]\ndram triad = quick\n' "wrong.ini:2: [NVIDIA H200] 'quick' is neither a figure"
-wrong '[NVIDIA H200]\ndram triad = 0 TB/s\n' "wrong.ini:2: [NVIDIA H200] '0 TB/s' is reached by everything"
-wrong '[NVIDIA H200]\ndram triad = 0 %%\n' "wrong.ini:2: [NVIDIA H200] '0 %' is reached by everything"
-refused "$h200:1: no text (UTF-8)" check "$h200" --targets "$h200"
-refused "none.ini: No such file" check "$h200" --targets none.ini
-printf '[NVIDIA H200]\n[NVIDIA H200 | none]\nwhere = batch=77\ntime_median = 1 s\n' >rows.ini
-expect 1 script check "$h200" --targets rows.ini
+wrong '[NVIDIA H100 80GB HBM3]\ndram triad = quick\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] 'quick' is neither a figure"
+wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 0 TB/s\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] '0 TB/s' is reached by everything"
+wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 0 %%\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] '0 %' is reached by everything"
+refused "$paper:1: no text (UTF-8)" check "$paper" --targets "$paper"
+refused "none.ini: No such file" check "$paper" --targets none.ini
+printf '[NVIDIA H100 80GB HBM3]\n[NVIDIA H100 80GB HBM3 | none]\nwhere = batch=77\ntime_median = 1 s\n' >rows.ini
+expect 1 script check "$paper" --targets rows.ini
 row "^FAIL #0" "none: no row has batch=77"
 # What no terminal and no XML takes, in names of the targets and in a file.
 python '
@@ -134,8 +134,8 @@ import shutil, sys, netCDF4
 shutil.copy(sys.argv[1], "control.nc")
 with netCDF4.Dataset("control.nc", "a") as data:
     data["status"][3], data["error"][3] = 2, "ended \ufffe, \"quoted\" <here> & there"
-' "$h200"
-printf '[NVIDIA H200]\n[NVIDIA H200 | a\033[31mb]\nwhere = batch=77\001\ntime_median = 1 s\n' >rows.ini
+' "$paper"
+printf '[NVIDIA H100 80GB HBM3]\n[NVIDIA H100 80GB HBM3 | a\033[31mb]\nwhere = batch=77\001\ntime_median = 1 s\n' >rows.ini
 expect 1 script check control.nc --targets rows.ini --junit found.xml
 row "^FAIL #0" "a?\[31mb: no row has batch=77?"
 python '
@@ -149,8 +149,8 @@ import shutil, sys, netCDF4
 shutil.copy(sys.argv[1], "failed.nc")
 with netCDF4.Dataset("failed.nc", "a") as data:
     data["status"][3], data["error"][3] = 2, "worker was killed"
-' "$h200"
-printf '[NVIDIA H200]\n' >empty.ini
+' "$paper"
+printf '[NVIDIA H100 80GB HBM3]\n' >empty.ini
 expect 1 script check failed.nc --targets empty.ini
 row "^FAIL #0" "1 rows failed, the first: worker was killed"
 

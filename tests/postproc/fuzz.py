@@ -55,6 +55,7 @@ SLOW = [
 ]
 TEXTS = ["", " ", "a" * 100_000, "$x_{", "$\\frac{a}{b}$", "=1", "a 'b", "\x1b[31m", "0", "nan", "measured", "a\tb|c=d"]
 NUMBERS = [0, -1, 1, 5, 99, 2**31, 2**62, -(2**62), 1e-308, 1e308, -1e308, np.inf, -np.inf, np.nan]
+cli.LONGEST = 60
 OPENED, READ = dataset.opened, dataset.read
 STATUSES = (0, 1, 2, 3, 6)
 ENDED = "ended"  # inside of HDF5
@@ -64,7 +65,7 @@ def base_files():
     """Small files in memory, see feed(): the golden sample, and a node of four GPUs with some of its rows."""
     subprocess.run(["ncgen", "-4", "-o", "golden.nc", ROOT / "tests/data/golden.cdl"], check=True)
     pathlib.Path("targets.ini").write_text(TARGETS)
-    golden, node = (dataset.opened(path).load() for path in ("golden.nc", ROOT / "tests/data/node_4xh200.nc"))
+    golden, node = (dataset.opened(path).load() for path in ("golden.nc", ROOT / "tests/data/earlier/node_4xh200.nc"))
     rows = slice(0, 12)
     own = np.flatnonzero(node["kernel_config"].values < rows.stop)
     node = node.isel(config=rows, kernel=own, device_roof=slice(None, None, 4))

@@ -22,7 +22,7 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-OLD_NODE = ROOT / "tests/data/node_4xh200.nc"  # four GPUs, 160 rows, of format 2
+OLD_NODE = ROOT / "tests/data/earlier/node_4xh200.nc"  # four GPUs, 160 rows, of format 2
 HOME = tempfile.TemporaryDirectory()
 NODE = pathlib.Path(HOME.name) / "node.nc"  # the same under today's names
 INDEX = {"config_device": "device", "kernel_config": "config", "device_roof_device": "device"}

@@ -11,10 +11,12 @@ unset DISPLAY
 script() { # matplotlib's own warnings are not ours
     served plot "$@"
 }
-h200=$root/tests/data/paper_h200.nc
-eight=$root/tests/data/roofs_8xh200.nc
-file "$root/tests/postproc/check_figures.py" "$h200" "$eight" golden.nc \
-    "$root/tests/data/algorithms_h200.nc" "$root/tests/data/loops_h200.nc" || fail "a figure shows something else"
+paper=$root/tests/data/paper_h100.nc
+eight=$root/tests/data/earlier/roofs_8xh200.nc
+"$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" merge "$root/tests/data/guide_h100.nc" \
+    "$root/tests/data/conv2d_batch_h100.nc" --output two.nc >output 2>&1 || fail "a file of two sessions"
+file "$root/tests/postproc/check_figures.py" "$paper" "$eight" golden.nc two.nc \
+    "$root/tests/data/algorithms_h100.nc" "$root/tests/data/loops_h100.nc" || fail "a figure shows something else"
 # Every figure of the gallery can be read.
 expect 0 file "$root/tests/postproc/check_gallery.py" "$root"
 
@@ -41,7 +43,7 @@ for words in [
 ]:
     assert cli.run(cli.arguments(["plot", *shlex.split(words)])) == 0, words
 PY
-expect 0 file kinds.py "$h200" "$eight"
+expect 0 file kinds.py "$paper" "$eight"
 for format in pdf svg png; do says "figure.$format"; done
 # Names that are TeX, or longer than a page.
 python '
@@ -90,7 +92,7 @@ assert count("batch>=32") + count("batch<32") == len(table) and count("batch=16.
 assert count("label=conv2d-filters", "pass!=forward") == sum("conv2d-filters" in l for l in
     table[table["pass"] != "forward"].label)
 assert 0 < count("kernel=3") < len(table)
-' "$h200" || fail "other rows are chosen"
+' "$paper" || fail "other rows are chosen"
 
 # Tables for others.
 expect 0 script export quickstart.nc --columns configuration,time_median,paper_bound --output rows.csv

@@ -266,18 +266,6 @@ class Row:
 # ---- comparison ----
 
 
-def free_clock(file, device):
-    """The highest clock of a GPU's rows and roofs."""
-    names = ("sm_clock", "config_device"), ("device_roof_sm_clock", "device_roof_device")
-    found = [
-        float(clock)
-        for clocks, owners in names
-        for clock, owner in zip(file.values[clocks], file.values[owners])
-        if owner == device and file.values["device_kind"][device] != "cpu"
-    ]
-    return largest(*found)
-
-
 def expected(file):
     """variable -> its values, row by row."""
     ceilings, enough = devices(file), enough_parallelism(file)
@@ -286,7 +274,6 @@ def expected(file):
     result = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
     names = ("peak_bandwidth", "peak_vector", "peak_tensor", "launch_overhead")
     result |= {f"device_{name}": [row[name] for row in ceilings] for name in names}
-    result["device_sm_clock_free"] = [free_clock(file, device) for device in range(file.data.sizes["device"])]
     result["device_roof_verdict"] = [verdict(file, row) for row in roofs]
     return result
 
@@ -308,10 +295,11 @@ def check(path):
     today = file.data.attrs.get("format_version", 1) >= 3  # older files have more
     if not today:  # other rules held
         changed = {"few_blocks_share", "limiter", "limiter_evidence", "arithmetic_intensity", "level_time"}
-        changed |= {"bandwidth_roof", "roof_fraction", "roof_memory_level", "paper_bound", "device_sm_clock_free"}
+        changed |= {"bandwidth_roof", "roof_fraction", "roof_memory_level", "paper_bound"}
         print(f"{path}: not compared, as their rules have changed: {', '.join(sorted(changed))}")
         wanted = {name: values for name, values in wanted.items() if name not in changed}
-    given = {"sm_clock", "kernel_blocks", "kernel_threads", "cause"}  # of what is in the journal alone
+    # Of what is in the journal alone.
+    given = {"sm_clock", "kernel_blocks", "kernel_threads", "cause", "device_sm_clock_free"}
     names = set(file.derived()) - set(wanted) - given if today else ()
     unknown = [name for name in names if file.data[name].size > 0]
     for name in unknown:

@@ -7,7 +7,7 @@ python 'import plotly' 2>/dev/null || {
     exit 77
 }
 # Files without rows, with roofs alone, several at once.
-for files in golden.nc alone.nc "golden.nc node.nc" "$root/tests/data/roofs_8xh200.nc"; do
+for files in golden.nc alone.nc "golden.nc node.nc" "$root/tests/data/earlier/roofs_8xh200.nc"; do
     # shellcheck disable=SC2086 # one file or two
     expect 0 script report $files --output page.html
     says page.html
@@ -21,4 +21,4 @@ kept golden.nc "cannot write ./golden.nc: it is a file that is read" report node
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" report golden.nc -o node.nc
 cp golden.nc named.html
 kept named.html "cannot write named.html: it is a file that is read" report named.html
-file "$root/tests/postproc/check_report.py" "$root/tests/data/paper_h200.nc"
+file "$root/tests/postproc/check_report.py" "$root/tests/data/paper_h100.nc"

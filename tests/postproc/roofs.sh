@@ -180,9 +180,9 @@ says ": 2 devices on 1 host"
 for kind in "dram triad" "fp64 vector" "fp32 vector" "launch gap"; do row "^$kind " "%"; done
 expect 0 script roofs roofs.nc --device 1
 row "^dram triad *alone" "B/s"
-row "^dram triad *together" "B/s"
+row "^[ld][a-z0-9]* [a-z]* *together" "B/s" # a busy machine misses the common start of some
 script compare roofs.nc --threshold 100000 >output || true # devices of a busy machine are noisy
-row "^dram triad, together *2 "
+row "^[ld][a-z0-9]* [a-z]*, together *2 "
 row "^fp64 vector, alone *2 "
 sed 's/^; reuse = .*/reuse = roofs.nc/' roofs.ini >again.ini
 expect 0 run 2 --output again.nc again.ini

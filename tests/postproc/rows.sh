@@ -3,7 +3,7 @@
 # on the committed files.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
-h200=$root/tests/data/paper_h200.nc
+h200=$root/tests/data/paper_h100.nc
 
 # A python3 that lacks the packages is passed over; if none has them, it says what to install.
 mkdir bare packed

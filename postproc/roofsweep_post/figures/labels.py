@@ -83,11 +83,11 @@ class Labels:
         box = text.get_window_extent(self.renderer)
         self.boxes = np.vstack([self.boxes, [box.x0, box.y0, box.x1, box.y1]])
 
-    def free(self, box, lines):
-        """Whether a box lies within the axes and touches nothing. lines: whether lines count."""
+    def free(self, box):
+        """Whether a box lies within the axes and touches nothing."""
         low, high = self.axes.bbox.min + 1, self.axes.bbox.max - 1
         fits = box[0] >= low[0] and box[1] >= low[1] and box[2] <= high[0] and box[3] <= high[1]
-        return fits and not overlaps(box, self.boxes) and not (lines and inside(box, self.dots))
+        return fits and not overlaps(box, self.boxes) and not inside(box, self.dots)
 
     def places(self, at, size, rings):
         """(box, ring) of all places about a point, the best first."""
@@ -99,9 +99,9 @@ class Labels:
                 centre = at + way * distance + np.clip(way * 1.5, -1, 1) * half
                 yield np.concatenate([centre - half, centre + half]), ring
 
-    def found(self, at, size, rings, lines):
+    def found(self, at, size, rings):
         """(box, ring) of the first free place about a point; its line to the point crosses nothing, if that can be."""
-        free = [place for place in self.places(at, size, rings) if self.free(place[0], lines)]
+        free = [place for place in self.places(at, size, rings) if self.free(place[0])]
         for across in (False, True):
             for box, ring in free:
                 if (ring >= NEAR or self.belongs(at, box)) and self.line_is_free(at, box, across):
@@ -164,13 +164,12 @@ class Labels:
         """Writes a label near a point of the data; returns the Text, or None without room."""
         at = self.pixels(x, y)[0]
         rings = range(len(GAPS))
-        if found := self.found(at, self.extent(text, size), rings, lines=True):
+        if found := self.found(at, self.extent(text, size), rings):
             return self.write(text, *found, at, colour, size)
         number = f"({len(self.key) + 1})"  # in brackets: it is no value
-        for lines in (True, False):
-            if found := self.found(at, self.extent(number, size), rings, lines):
-                self.key += [text]
-                return self.write(number, *found, at, colour, size)
+        if found := self.found(at, self.extent(number, size), rings):
+            self.key += [text]
+            return self.write(number, *found, at, colour, size)
         self.missing += 1
         return None
 
