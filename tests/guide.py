@@ -2,7 +2,7 @@
 """NVIDIA's "GPU Performance Background User's Guide", its tables and claims tested one by one.
 
 Usage: guide.py FOLDER [--write | --check], FOLDER with the programs. Prints the page docs/guide.md of the models and of
-tests/data/guide_h200.nc; --write renews it; --check: status 1 if it is not theirs, or a model is not the guide's.
+tests/data/guide_h100.nc; --write renews it; --check: status 1 if it is not theirs, or a model is not the guide's.
 
 A test gives what it looked at, as truths, and the figures that tell, as a text. Its first line is the claim."""
 
@@ -16,7 +16,7 @@ import numpy as np
 import pandas
 from evidence import File, listed, rises, share, told
 
-FILE, SWEEPS = "tests/data/guide_h200.nc", "tests/data/paper_h200.nc"
+FILE, SWEEPS = "tests/data/guide_h100.nc", "tests/data/paper_h100.nc"
 # What limits an operation, in the guide's words and in ours.
 LIMITS = {"arithmetic": "compute", "memory": "bandwidth", "latency": "latency"}
 # {row of sweeps/guide.ini: (operation, intensity in the guide, what limits it there)}

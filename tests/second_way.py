@@ -163,7 +163,7 @@ def of_paper(p, a, t):
         "report_step": [min(mul.R, reg.R, sha.R) > step.R, step["T"] > 10 * max(step.c, step.m), step.ai > mul.ai],
         "report_remedies": [ok for r, b in full for ok in (b.fp16 > 1.1 * b.fp32,
             r.R[r.batch.idxmax()] > 1.1 * b.fp32, r.R[r.filters.idxmax()] > 1.1 * b.fp32)],
-        "report_causes": [slow.kernel_registers >= 255, slow.kernel_occupancy < 0.25],
+        "report_causes": ["registers" in step.cause, slow.kernel_occupancy < 0.25],
     }
 
 
@@ -173,7 +173,8 @@ def of_frameworks(p, f):
     for x in (p, f):
         t = x.rows.fillna(SHAPE)
         t["layer"], t["who"] = t.words.str[0].str.split("-").str[-1], t.words.str[0].str.split("-").str[0]
-        t["axis_benchmark"] = t.get("axis_benchmark", pd.Series("", t.index)).fillna("off")
+        for name, usual in (("axis_benchmark", "off"), ("launch", "")):
+            t[name] = t.get(name, pd.Series("", t.index)).fillna(usual)
         how = [n for n in ("launch", "axis_mode", "axis_benchmark", "axis_autotune") if n in t]
         t["how"] = t.who + t[how].astype(str).agg("|".join, axis=1).where(t.who != "cudnn", t.launch)
         k = x.kernels.sort_values("kernel_time").groupby("kernel_config").kernel_name.last()
@@ -194,8 +195,9 @@ def of_frameworks(p, f):
 
     single = fwd.assign(precision=fwd.precision.replace("tf32", "fp32"))
     twice = wide(single, ["who", "how", *SHAPE], "precision", "B").reset_index().dropna()
+    tuned_c, tuned_m = found[True][1:3]
     moves = [(r[r.data_movement_launches > 0].busy_time.min(), r[r.data_movement_launches == 0].busy_time.min())
-             for _, r in c.groupby(case)]
+             for _, r in tuned_c.groupby(case)]
     axes = [(half, by) for by in list(SHAPE)[:4]]
     axes += [(m[m.precision == "fp16"], by) for by in ("batch", *list(SHAPE)[4:])]
     ways = [along(x[x["pass"] == way], by) for x, by in axes for way in sorted(set(x["pass"]))]
@@ -217,11 +219,11 @@ def of_frameworks(p, f):
         "movers": [a > b for a, b in moves if a > 0 and b > 0],
         "busiest": [r.R.idxmax() == r.ai.idxmax() == r["T"].idxmax() for r in firsts(back[back.precision == "fp16"])],
         "trendlines": [max(x) <= 1.5 * min(x) for x in grown],
-        "same_kernels": [ok for _, r in fwd.groupby(case) for ok in (
+        "same_kernels": [ok for _, r in tuned_c[tuned_c["pass"] == "forward"].groupby(case) for ok in (
             r.main.nunique() == 1, (r[r.who == "torch"].data_movement_launches > 0).any())],
         "tensor_units": half[quick].tf > 0,
         "lstm_overhead": m.groupby("how").apply(lambda r: (r.busy_time / r["T"]).min() < 0.5),
-        "lstm_launches": m[(m["pass"] == "forward") & (m.who == "torch")].launches == 36,
+        "lstm_launches": tuned_m[(tuned_m["pass"] == "forward") & (tuned_m.who == "torch")].launches == 36,
         "fewest_launches": [(x["launches"] - y["launches"]) * (x["T"] - y["T"]) > 0 for x, y in pairs
                             if x["launches"] != y["launches"]],
         "torch_fastest": [r.who[r[n] == r[n].min()].tolist() == ["torch"]
@@ -266,13 +268,13 @@ def truths(test, *files):
 
 
 def main():
-    data = os.path.join(evidence.ROOT, "tests/data/{}_h200.nc").format
+    data = os.path.join(evidence.ROOT, "tests/data/{}_h100.nc").format
     files, tables = findings.files(), {name: Tables(data(name)) for name in (*findings.SWEEPS, "frameworks", "guide")}
     beside = frameworks.Frameworks(data("frameworks"))
     paper = frameworks.paper_file(beside)
     own = tables["frameworks"] if paper is beside else Tables(paper.path)
     first = {test: truths(test, findings.evidence_of(test, files)) for _, test in findings.FINDINGS}
-    first |= {test: truths(test, beside if "tuning" in test.__name__ else paper) for _, test in frameworks.FINDINGS}
+    first |= {test: truths(test, beside if test in frameworks.OF_KERNELS else paper) for _, test in frameworks.FINDINGS}
     first |= {test: truths(test, guide.Guide(data("guide")), files["paper"]) for test in guide.FINDINGS}
     second = {"findings": of_paper(*(tables[name] for name in findings.SWEEPS))}
     second |= {"frameworks": of_frameworks(own, tables["frameworks"])}

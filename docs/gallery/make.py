@@ -13,12 +13,12 @@ from PIL import Image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PAPER, EIGHT = "tests/data/paper_h200.nc", "tests/data/roofs_8xh200.nc"
-ALGORITHMS, LOOPS = "tests/data/algorithms_h200.nc", "tests/data/loops_h200.nc"
-REPLICATE = "tests/data/node_4xh200.nc"
-TRAINING, CORE = "tests/data/training_h200.nc", "tests/data/training_cpu.nc"
-BY_HAND, ENERGY = "tests/data/handwritten_h200.nc", "tests/data/energy_h100.nc"
-FRAMEWORKS = "tests/data/paper_frameworks_h200.nc"
+PAPER, EIGHT = "tests/data/paper_h100.nc", "tests/data/earlier/roofs_8xh200.nc"
+ALGORITHMS, LOOPS = "tests/data/algorithms_h100.nc", "tests/data/loops_h100.nc"
+REPLICATE = "tests/data/earlier/node_4xh200.nc"
+TRAINING, CORE = "tests/data/training_h100.nc", "tests/data/training_cpu.nc"
+BY_HAND, ENERGY = "tests/data/handwritten_h100.nc", "tests/data/energy_h100.nc"
+FRAMEWORKS = "tests/data/paper_frameworks_h100.nc"
 # One of the layouts and of the cache modes that the file may have.
 ONE = "layout=nhwc cache=hot"
 FILTERS = f"{PAPER} --labels conv2d-filters --where pass=forward {ONE}"
@@ -58,7 +58,7 @@ FIGURES = [
     (
         "figure1",
         "Figure 1: run time of a conv2d with 256 filters, fp16, forward and backward",
-        "The paper: TensorFlow 2 is slow backward. Here: transposes make nchw slow in every pass.",
+        "The paper: TensorFlow 2 is slow backward. Here: all are within a tenth, backward too.",
         f"bars {FRAMEWORKS} --labels cudnn-conv2d torch-conv2d jax-conv2d --where filters=256 precision=fp16 cache=cold"
         " --by pass --series label axis_mode",
         f"bars {PAPER} --labels conv2d-filters --where filters=256 precision=fp16 cache=cold --by pass --series layout",
@@ -75,58 +75,60 @@ FIGURES = [
     of_paper(
         "3ab",
         "conv2d by batch, forward",
-        "The paper: each framework keeps its intensity; PyTorch moves as much in fp32 as in fp16. Here: two series keep"
-        " it; fp32 moves 0.7 to 6 times the data of fp16.",
+        "The paper: each framework keeps its intensity; PyTorch moves as much in fp32 as in fp16. Here: each keeps"
+        " it in fp16; fp32 moves at least 5 times the data, in PyTorch too.",
         *("four", "conv2d", "batch", "forward", "fp16,fp32"),
     ),
     of_paper(
         "3c",
         "conv2d by batch, backward, fp16",
-        "The paper: boxes of overhead differ, padding and shuffling cost time. Here: nchw has the transposes and the"
-        " larger box.",
+        "The paper: boxes of overhead differ, padding and shuffling cost time. Here: JAX has the larger box, and"
+        " moves fewer bytes at batch 16.",
         *("four", "conv2d", "batch", "backward", "fp16"),
     ),
     of_paper(
         4,
         "conv2d by filters, forward, fp32",
-        "The paper: more filters, more FLOP/s and intensity, but not in PyTorch. Here: in both layouts.",
+        "The paper: more filters, more FLOP/s and intensity, but not in PyTorch. Here: in each, on the same line.",
         *("four", "conv2d", "filters", "forward", "fp32"),
     ),
     of_paper(
         5,
         "conv2d by filters, backward, fp16",
         "The paper: algorithms change all the time, at 512 filters all are compute-bound."
-        " Here: nhwc lies at the balance, nchw is bound by memory.",
+        " Here: at 512 all are bound by memory, near the balance.",
         *("four", "conv2d", "filters", "backward", "fp16"),
     ),
     of_paper(
         6,
         "conv2d by size of the kernel, forward",
-        "The paper: intensity and FLOP/s rise, but PyTorch's FLOP/s in fp32. Here: not every series rises.",
+        "The paper: intensity and FLOP/s rise, but PyTorch's FLOP/s in fp32. Here: in fp32 FLOP/s fall from 5 on.",
         *("classic", "conv2d", "kernel", "forward", "fp16,fp32"),
     ),
     of_paper(
         7,
         "conv2d by stride, forward, fp16",
-        "The paper: a larger stride does fewer FLOPs on about the same bytes. Here: bytes fall as well, by less.",
+        "The paper: a larger stride does fewer FLOPs on about the same bytes. Here: from stride 2 to 3 the bytes stay.",
         *("four", "conv2d", "stride", "forward", "fp16"),
     ),
     of_paper(
         8,
         "conv2d by stride, backward, fp16",
-        "The paper: FLOP/s drop where no tensor unit is used. Here: all use them, there is no such drop.",
+        "The paper: FLOP/s drop where no tensor unit is used. Here: all use them; PyTorch falls most at stride 3.",
         *("classic", "conv2d", "stride", "backward", "fp16"),
     ),
     of_paper(
         9,
         "LSTM by batch, backward, fp16",
-        "The paper: within the box of overhead, always as long. Here: within the box, and far from what launches take.",
+        "The paper: within the box of overhead, always as long. Here: as long at each batch; JAX and PyTorch take about"
+        " ten times as long as cuDNN.",
         *("four", "lstm", "batch", "backward", "fp16"),
     ),
     of_paper(
         10,
         "LSTM by sequence, forward",
-        "The paper: time grows with the sequence, the intensity stays. Here: by less, as one kernel does all steps.",
+        "The paper: time grows with the sequence, the intensity stays. Here: so does JAX; of cuDNN and PyTorch by"
+        " less.",
         *("four", "lstm", "sequence", "forward", "fp16,fp32"),
     ),
     ("levels", "Every memory level, the levels of a row joined", "", f"classic {FILTERS} --level all"),
