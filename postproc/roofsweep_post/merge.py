@@ -58,6 +58,7 @@ def add_options(parser):
     parser.add_argument("-o", "--output", metavar="FILE", required=True)
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     parser.add_argument("--newest", action="store_true", help="of a row in several files, take that measured last")
+    parser.add_argument("--any-settings", action="store_true", help="also files with other settings of [measure]")
 
 
 def natural(text):
@@ -216,7 +217,7 @@ class Source:
             )
 
 
-def read_all(paths, files):
+def read_all(paths, files, any_settings):
     sources = []
     for place, path in enumerate(paths):
         for earlier in paths[:place]:
@@ -224,8 +225,9 @@ def read_all(paths, files):
                 raise Refused(f"{earlier} and {path} are the same file")
         sources.append(Source(path, files))
         first, own = (str(source.attributes.get("settings", "")) for source in (sources[0], sources[-1]))
-        if first != own:
-            raise Refused(f"{paths[0]} was measured with '{first}', {path} with '{own}': their rows cannot be compared")
+        if first != own and not any_settings:
+            other = f"{paths[0]} was measured with '{first}', {path} with '{own}'"
+            raise Refused(f"{other}: their rows cannot be compared; --any-settings merges them all the same")
     return sources
 
 
@@ -323,19 +325,23 @@ def read_devices(sources, layout):
 
 def unify(devices):
     """Gives devices that are the same one key: that of the first file. devices: [[Device]] by source."""
+    others = {}  # {(host, uuid): files in which it has other roofs}
     for number, own in enumerate(devices):
         for device in own:
-            for earlier in (one for others in devices[:number] for one in others):
-                is_one = device.uuid and (earlier.host, earlier.uuid) == (device.host, device.uuid)
-                if earlier.key == device.key or not is_one:
-                    continue
-                if earlier.facts == device.facts:
-                    device.key = earlier.key
-                    break
-                say(
-                    f"warning: {device.uuid} of {device.host} has other roofs in {device.path} than in {earlier.path}: "
-                    "both stay, each for the rows of its file"
-                )
+            alike = [
+                earlier
+                for earlier in (one for files in devices[:number] for one in files)
+                if device.uuid and (earlier.host, earlier.uuid) == (device.host, device.uuid)
+            ]
+            like = next((earlier for earlier in alike if earlier.facts == device.facts), None)
+            if like:
+                device.key = like.key
+            elif alike and all(earlier.key != device.key for earlier in alike):
+                others.setdefault((device.host, device.uuid), [alike[0].path]).append(device.path)
+    for (host, uuid), (first, *paths) in others.items():
+        more = f" and {len(paths) - 1} more" * (len(paths) > 1)
+        differ = f"{uuid} of {host} has other roofs in {paths[0]}{more} than in {first}"
+        say(f"warning: {differ}: all stay, each for the rows of its file")
 
 
 def choose_devices(devices, used):
@@ -455,7 +461,9 @@ def attributes(sources, chosen, rows):
         for name, of in [("instrument", "model"), ("platform", "hostname")]
     }
     text = {time: datetime.fromtimestamp(time, UTC).strftime(TIME) for time in (first, end)}
+    settings = dict.fromkeys(str(source.attributes.get("settings", "")) for source in sources)
     found = last.attributes | {
+        "settings": " | ".join(filter(None, settings)),
         "id": sessions[0][0][1],
         "format_version": np.int32(FORMAT_VERSION),
         "product_version": version,
@@ -608,7 +616,8 @@ def run(options):
     check_output(options.output, options.overwrite)
     netcdf().set_chunk_cache(1 << 16)  # bytes of a variable: its rows are read and written in their order
     with contextlib.closing(Files()) as files:
-        counts, devices, roofs = merge(read_all(options.files, files), options.output, options.newest)
+        sources = read_all(options.files, files, options.any_settings)
+        counts, devices, roofs = merge(sources, options.output, options.newest)
     failed, total = counts.get("failed", 0), sum(counts.values())
     words = " ".join(f"{word}={count}" for word, count in counts.items())
     if failed:

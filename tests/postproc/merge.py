@@ -250,6 +250,13 @@ def what_cannot_be_merged_is_refused():
     assert pathlib.Path("a.nc").read_bytes() == before
 
 
+def all_committed_files_are_merged():
+    files = sorted(map(str, (ROOT / "tests/data").glob("*.nc")))
+    post(*files, "-o", "m.nc", status=2, says=["--any-settings merges them all the same"])
+    post(*files, "-o", "m.nc", "--any-settings", "--newest", status=3, says=["and 7 more than in", "rows=1144"])
+    assert " | " in read("m.nc").settings
+
+
 TESTS = [
     files_of_single_devices_give_the_file_of_all,
     parts_of_a_list_give_the_whole,
@@ -259,6 +266,7 @@ TESTS = [
     a_device_is_one_unless_its_roofs_differ,
     a_clash_is_named_and_the_newest_may_hold,
     what_cannot_be_merged_is_refused,
+    all_committed_files_are_merged,
 ]
 write(today(read(OLD_NODE)), NODE)
 for test in TESTS:
