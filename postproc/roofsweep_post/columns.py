@@ -25,9 +25,9 @@ def limiter(table):
 
 
 def limiter_cause(table):
-    """The limiter; of kernels that reach no roof with the words of their cause."""
+    """The limiter; of kernels that reach no roof the words of their cause."""
     words = table["cause"].str.split(":").str[0].replace("", "cause not collected")
-    return table["limited_by"].where(table["limited_by"] != "kernel", "kernel: " + words)
+    return table["limited_by"].where(table["limited_by"] != "kernel", words)
 
 
 def evidence(table):
