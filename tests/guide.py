@@ -42,6 +42,8 @@ class Guide(File):
     def __init__(self, path):
         super().__init__(path)
         table = self.rows.assign(limits=self.rows.limiter.map(self.words("limiter")), name=self.rows.label.str.split())
+        causes = table.cause.str.split(":").str[0]
+        table["shown"] = table.limits.where((table.limits != "kernel") | (causes == ""), causes)
         table = table.explode("name")
         table["l2"] = self.data.bytes_counted.values[table.row, self.levels.index("l2")]
         self.linear = table[table.name.isin(["linear-batch", "linear-1", "linear-512"])]
@@ -54,7 +56,7 @@ def ratio_limits(f, paper):
     """Above the ratio of operations to bytes math limits an operation, below it memory."""
     t = f.named.drop("thread", errors="ignore")
     parts = t.limits == np.where(t.ai > t.balance, "compute", "bandwidth")
-    others = t[~parts].limits.value_counts()
+    others = t[~parts].shown.value_counts()
     return parts, f"{share(parts)} operations; the others: {listed(others.items(), '{0[0]} {0[1]}')}"
 
 
@@ -72,7 +74,9 @@ def linear_batches(f, paper):
     over = t[t.bound == "compute"].batch.min()
     parts = [t.bound.iloc[0] == "bandwidth", t.bound.iloc[-1] == "compute", rises(t.ai)]
     parts += [t.limits.iloc[-1] == "compute"]
-    return parts if len(t) > 2 else [], f"by its roofs from batch {over:.0f} on; its limiter is {', '.join(t.limits)}"
+    first = t[t.limits != t.limits.shift()]
+    words = listed(zip(first.limits, first.batch), "{0[0]} from {0[1]:.0f}")
+    return parts if len(t) > 2 else [], f"by its roofs from batch {over:.0f} on; its limiter is {words}"
 
 
 def single_thread(f, paper):
@@ -188,9 +192,9 @@ def page(folder):
     operations = []
     for label, (operation, guide, limited) in OPERATIONS.items():
         r = f.named.loc[label] if label in f.named.index else None
-        found = ["-"] * 3 if r is None else [counted(r), r.bound, r.limits]
+        found = ["-"] * 3 if r is None else [counted(r), r.bound, r.shown]
         operations.append([operation, f"`{label}`", guide, short(plan[label]), found[0], limited, *found[1:]])
-    linear = [[f"{r.batch:.0f}", counted(r), f"{r.rate / 1e12:.3g}", r.bound, r.limits] for _, r in f.linear.iterrows()]
+    linear = [[f"{r.batch:.0f}", counted(r), f"{r.rate / 1e12:.3g}", r.bound, r.shown] for _, r in f.linear.iterrows()]
     claims = []
     for test in FINDINGS:
         word, figures = told(lambda f, test=test: test(f, paper), f)
