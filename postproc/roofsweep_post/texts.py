@@ -44,8 +44,8 @@ def column(value, unit):
 
 
 def percent(ratio):
-    """1.02 as "+2.0 %"."""
-    return f"{100 * (ratio - 1):+.1f} %"
+    """1.02 as "+2.0 %"; "-" for what is missing."""
+    return f"{100 * (ratio - 1):+.1f} %" if np.isfinite(ratio) else "-"
 
 
 def share(value):
