@@ -219,6 +219,24 @@ static void begin_mpi(int *argc, char ***argv, const struct log *log)
     guard_end(guard);
 }
 
+/* srun without a PMI that this MPI speaks starts jobs of one rank, all of the same output. Of these
+ * the first speaks. What mpirun starts inherits the variables of the task that is its daemon. */
+static enum status check_launch(struct log *log, bool by_mpirun, struct error *error)
+{
+    const char *tasks = getenv("SLURM_STEP_NUM_TASKS"), *task = getenv("SLURM_PROCID");
+    int ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &log->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (ranks > 1 || by_mpirun || !tasks || atoi(tasks) < 2)
+        return STATUS_OK;
+    log->rank = task ? atoi(task) : 0;
+    return error_set(error, STATUS_USAGE,
+                     "srun started %.10s tasks, but MPI sees each alone: use 'srun --mpi=pmix' "
+                     "('srun --mpi=list' shows what there is); for runs of one rank, unset "
+                     "SLURM_STEP_NUM_TASKS",
+                     tasks);
+}
+
 /* A rank that stops now can no longer harm: all is published. */
 static void end_mpi(MPI_Comm comm, const struct log *log, enum status status, struct sweep *sweep)
 {
@@ -301,13 +319,14 @@ int main(int argc, char **argv)
     if (status == STATUS_OK)
         log.level = options.level;
     if (status == STATUS_OK && options.action == ACTION_SWEEP) {
+        const bool by_mpirun = getenv("OMPI_COMM_WORLD_SIZE"); /* MPI_Init may set it */
         begin_mpi(&argc, &argv, &log);
-        MPI_Comm_rank(MPI_COMM_WORLD, &log.rank);
-        status = run_sweep(MPI_COMM_WORLD, &options, start, &log, argv, &error);
-        leave(status);
+        status = check_launch(&log, by_mpirun, &error);
+        if (status == STATUS_OK)
+            leave(run_sweep(MPI_COMM_WORLD, &options, start, &log, argv, &error));
     }
     struct summary summary = {.file = ""};
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && options.action != ACTION_SWEEP)
         status = run_locally(&options, &log, &summary, &error);
     say(&log, status, &error);
     summarize(&options, &log, &summary, status, start);
