@@ -1,6 +1,7 @@
 #!/bin/bash
 # Flux: flux batch jobscripts/flux.sh sweep.ini [roofsweep options]
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
+# Tried: its commands, with a stand-in for flux. Not tried: Flux itself.
 
 # EDIT 1: the machine and the time. gpus is the number of GPUs of a node; `limit` (minutes) ends before -t.
 #flux: --nodes=2
@@ -8,6 +9,7 @@
 #flux: --time-limit=60m
 gpus=4
 limit=58
+# Where your centre asks for them, as lines like those above: --bank=PROJECT, --queue=NAME.
 # CPU nodes: flux run with --tasks-per-node=1, no --gpus-per-node, and `--device cpu` after the manifest.
 
 #flux: --job-name=roofsweep
@@ -18,8 +20,9 @@ roofsweep=${ROOFSWEEP:-roofsweep}
 
 # Each task sees all GPUs of its node and takes the one of its rank on that node; with
 # -o gpu-affinity=per-task each sees one, as its device 0. Both are right.
-# Nothing is begun that cannot end two minutes before the limit. Should it come all the same, the tasks then get USR1: roofsweep writes its file and ends with 5. Flux requeues
-# on no exit status: submit the same line again; --resume goes on where there is a journal.
+# Nothing is begun that cannot end two minutes before the limit. Should it come all the same, the tasks
+# then get USR1: roofsweep writes its file and ends with 5. Flux requeues on no exit status: submit the
+# same line again; --resume goes on where there is a journal.
 # After 137 and 139 (processes were killed or crashed) it goes on at once, three times at most, while five
 # minutes are left.
 for attempt in 1 2 3 4; do

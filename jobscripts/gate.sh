@@ -3,10 +3,12 @@
 # One job a node, which writes FOLDER/NODE.nc: an array cannot name the node of a task. The last job joins the files.
 # Then FOLDER/verdicts has a line for each device, FOLDER/drain the commands that drain nodes with one that fails.
 # `bash jobscripts/gate.sh verdict FOLDER` does that again.
+# Tried on Slurm 22.05 with two virtual nodes, without GPUs.
 set -eu
 
 # EDIT 1: the GPUs of a node. CPU nodes: --ntasks=1 alone.
 resources=(--ntasks=8 --gpus-per-node=8 --exclusive --time=00:10:00)
+# export SBATCH_ACCOUNT=PROJECT
 # EDIT 2: modules, and where roofsweep and its post-processor are.
 # module load cuda openmpi netcdf
 roofsweep=${ROOFSWEEP:-roofsweep} post=${ROOFSWEEP_POST:-roofsweep-post}

@@ -1,6 +1,7 @@
 #!/bin/bash
 # LSF: manifest=sweep.ini bsub < jobscripts/lsf.sh      (read from standard input: no arguments)
 # One rank per GPU on all hosts. Edit the two places marked EDIT.
+# Tried: its commands, on one host, with the variables of LSF set by hand. Not tried: LSF itself, jsrun.
 
 # EDIT 1: the machine and the time. ptile is the number of GPUs of a host, -n that times the hosts;
 # `limit` is -W (minutes) less three, and must stay below it.
@@ -9,6 +10,10 @@
 #BSUB -gpu "num=4:j_exclusive=yes"
 #BSUB -W 60
 limit=57
+# Where your centre asks for them (one # less):
+##BSUB -P PROJECT
+##BSUB -q QUEUE
+##BSUB -N
 # CPU nodes: no -gpu line, ptile=1, -x, and options="--device cpu" beside manifest=.
 
 #BSUB -J roofsweep
@@ -22,9 +27,10 @@ limit=57
 # module load cuda openmpi netcdf
 roofsweep=${ROOFSWEEP:-roofsweep}
 
-# Nothing is begun that cannot end before the limit. Should it come all the same, `timeout` sends USR1 to Open MPI's mpirun, which hands it on to the ranks: roofsweep
-# writes its file and ends with 5. It is not LSF's own warning signal (-wa, -wt), because that may reach a
-# rank twice, from LSF and from mpirun, and a second signal ends a rank at once.
+# Nothing is begun that cannot end before the limit. Should it come all the same, `timeout` sends USR1 to
+# Open MPI's mpirun, which hands it on to the ranks: roofsweep writes its file and ends with 5. It is not
+# LSF's own warning signal (-wa, -wt), because that may reach a rank twice, from LSF and from mpirun, and
+# a second signal ends a rank at once.
 # With jsrun: jsrun -n ALL_GPUS -a 1 -g 1 -c CORES in mpirun's place.
 # After 137 and 139 (processes were killed or crashed) it goes on at once, three times at most, while five
 # minutes are left.

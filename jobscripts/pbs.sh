@@ -1,6 +1,7 @@
 #!/bin/bash
 # PBS Pro, OpenPBS: qsub -v manifest=sweep.ini jobscripts/pbs.sh      (qsub hands on no arguments)
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
+# Tried: its commands, on one node, with the variables of PBS set by hand. Not tried: PBS itself.
 
 # EDIT 1: the machine and the time. mpiprocs is the number of GPUs of a node; `limit` is walltime
 # (minutes) less three, and must stay below it.
@@ -8,6 +9,10 @@
 #PBS -l place=scatter:excl
 #PBS -l walltime=01:00:00
 limit=57
+# Where your centre asks for them (one # less):
+##PBS -A PROJECT
+##PBS -q QUEUE
+##PBS -m ae
 # CPU nodes: select=2:ncpus=64:mpiprocs=1, and -v "manifest=sweep.ini,options=--device cpu".
 
 #PBS -N roofsweep
@@ -19,9 +24,9 @@ limit=57
 roofsweep=${ROOFSWEEP:-roofsweep}
 
 cd "$PBS_O_WORKDIR" || exit
-# Nothing is begun that cannot end before the limit. PBS warns of none, so `timeout` does as well, and Open MPI's mpirun hands USR1 on to the ranks:
-# roofsweep writes its file and ends with 5. --foreground: the signal goes to mpirun alone, once; a second
-# one would end a rank at once. --resume begins where there is no journal yet, and goes on where there is
+# Nothing is begun that cannot end before the limit. PBS sends no signal before it, so `timeout` does:
+# Open MPI's mpirun hands USR1 on to the ranks, roofsweep writes its file and ends with 5. --foreground:
+# the signal goes to mpirun alone, once; a second one would end a rank at once. --resume begins where there is no journal yet, and goes on where there is
 # one: when a node fails PBS reruns the job by itself (-r y). PBS requeues on no exit status: after 5 submit
 # the same line again, or a chain of jobs ahead: qsub -W depend=afternotok:JOB -v manifest=...
 # After 137 and 139 (processes were killed or crashed) it goes on at once, three times at most, while five

@@ -1,6 +1,8 @@
 #!/bin/bash
 # Slurm: sbatch jobscripts/slurm.sh sweep.ini [roofsweep options]
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
+# Several manifests: sbatch --array=1-9 jobscripts/slurm.sh sweep%a.ini      (%a: the number of the task)
+# Tried on Slurm 22.05 with two virtual nodes, without GPUs.
 
 # EDIT 1: the machine and the time. --ntasks-per-node is the number of GPUs of a node.
 #SBATCH --nodes=2
@@ -8,6 +10,10 @@
 #SBATCH --ntasks-per-node=4
 #SBATCH --exclusive
 #SBATCH --time=01:00:00
+# Where your centre asks for them (one # less):
+##SBATCH --account=PROJECT
+##SBATCH --partition=NAME
+##SBATCH --mail-type=END,FAIL
 #
 # Each task sees all GPUs of its node, and takes the one of its rank on that node. With
 # --gpus-per-task=1 in place of --gpus-per-node each task sees one GPU, as its device 0: roofsweep takes
@@ -29,6 +35,7 @@ roofsweep=${ROOFSWEEP:-roofsweep}
 export SLURM_MPI_TYPE=${SLURM_MPI_TYPE:-pmix} # for Open MPI; `srun --mpi=list` shows what there is
 
 [ $# -gt 0 ] || { echo "usage: sbatch slurm.sh sweep.ini [roofsweep options]" >&2; exit 2; }
+set -- "${@//%a/${SLURM_ARRAY_TASK_ID:-%a}}"
 # srun does not take sbatch's --cpus-per-task over by itself.
 [ -z "$SLURM_CPUS_PER_TASK" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
 
@@ -51,7 +58,8 @@ case $status in
 esac
 if [ "${SLURM_RESTART_COUNT:-0}" -lt "$restarts" ]; then
     echo "slurm.sh: roofsweep ended with status $status; the job is requeued and goes on" >&2
-    scontrol requeue "$SLURM_JOB_ID"
+    # Of an array this task alone: one of its tasks has the number of the whole array.
+    scontrol requeue "${SLURM_ARRAY_TASK_ID:+${SLURM_ARRAY_JOB_ID}_}${SLURM_ARRAY_TASK_ID:-$SLURM_JOB_ID}"
 elif [ "$status" -ne 0 ]; then
     echo "slurm.sh: roofsweep ended with status $status after ${SLURM_RESTART_COUNT:-0} restarts of at" \
         "most $restarts; see its messages above and docs/operating.md, and submit again to go on" >&2

@@ -19,6 +19,9 @@ says "did you mean 'filters'"
 expect 2 "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none sh -c \
     '[ "$OMPI_COMM_WORLD_RANK" = 0 ] && exec "$0" sweep.ini; exec "$0" other.ini' "$roofsweep"
 says "rank 1: started with 'other.ini', but rank 0 with 'sweep.ini'; all ranks of a job take the same"
+# What srun starts without a PMI of this MPI: two jobs of one rank each.
+expect 2 env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0 "$roofsweep" sweep.ini
+says "srun started 2 tasks, but MPI sees each alone: use 'srun --mpi=pmix'"
 expect 2 "$roofsweep" --gather sweep.nc
 says "name OUTPUT.journal, or say --output"
 expect 2 "$roofsweep" --gather none.nc.journal
