@@ -55,6 +55,8 @@ static const char help_text[] =
     "\n"
     "Read the file with roofsweep-post: tables, figures, a report, several files as one\n"
     "(merge), and which GPU is slower than the others (compare); roofsweep-post --help.\n"
+    "share/roofsweep/jobscripts has job scripts for Slurm, PBS, LSF and Flux, and gate.sh: a\n"
+    "verdict on each node of a partition, and the commands that drain those that fail.\n"
     "\n"
     "Exit status: 0 all configurations measured (or skipped with a reason); 1 a file, a library\n"
     "or MPI failed; 2 command line or manifest wrong, nothing ran; 3 some configurations failed,\n"

@@ -74,7 +74,7 @@ def add_options(parser):
     parser.add_argument("--prometheus", metavar="FILE", help="write verdicts and checks for Prometheus, too")
     lines = parser.add_mutually_exclusive_group()
     lines.add_argument("-q", "--quiet", action="store_true", help="a line for each device, nothing else")
-    drain = "instead of all else, the commands that drain nodes with a device that fails, in Slurm's form"
+    drain = "instead of all else, Slurm's commands that drain nodes with a failing device; nvidia-smi -L has its UUID"
     lines.add_argument("--drain", dest="quiet", action="store_const", const="drain", help=drain)
 
 
