@@ -282,18 +282,17 @@ static struct executor_settings executor_settings_of(const struct sweep *sweep)
     };
 }
 
-static enum status open_executor(struct sweep *sweep, const struct binding *binding,
-                                 struct error *error)
+static enum status create_executor(struct sweep *sweep, struct error *error)
 {
     TRY(folder_of_program(sweep->worker_folder, sizeof sweep->worker_folder, error));
     struct executor_settings settings = executor_settings_of(sweep);
-    settings.binding = *binding;
+    sched_getaffinity(0, sizeof settings.binding.cpus, &settings.binding.cpus);
     sweep->transport = transport_create(sweep->comm);
     const struct sender sender = transport_sender(sweep->transport);
     sweep->executor = executor_create(&settings, &sender, sweep->log);
     if (!sweep->transport || !sweep->executor)
         return error_set(error, STATUS_SYSTEM, "no memory");
-    return executor_open(sweep->executor, error);
+    return STATUS_OK;
 }
 
 /* Each rank tries each kind of device within a bound. One that takes longer has stopped. */
@@ -318,11 +317,19 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 {
     signals_catch();
     sweep->devices = (struct devices){sweep->comm, sweep->manifest, sweep->log, 0, 0, NULL};
+    struct seen seen = {0};
+    enum status status = create_executor(sweep, error);
+    if (status == STATUS_OK)
+        seen = executor_look(sweep->executor);
+    wait_for_opening(sweep);
     struct guard *guard = guard_all(sweep, short_patience, "dividing the cores");
     share_time_limit(sweep);
-    struct binding binding = binding_create(sweep->comm);
+    const struct binding binding = binding_create(sweep->comm, &seen);
     guard_end(guard);
-    enum status status = open_executor(sweep, &binding, error);
+    if (status == STATUS_OK) {
+        executor_bind(sweep->executor, &binding);
+        status = executor_open(sweep->executor, error);
+    }
     wait_for_opening(sweep);
     guard = guard_all(sweep, short_patience, "comparing the devices");
     status = liveness_agree(sweep->comm, status, error);

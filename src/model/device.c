@@ -28,6 +28,7 @@ const struct field device_fields[] = {
     D(power_limit, FIELD_DOUBLE, "W", "power cap"),
     F(mig, no_yes, "multi-instance mode", JSON_ONLY),
     F(cores_shared, no_yes, "another rank ran on the same cores", JSON_ONLY),
+    F(cores_far, no_yes, "the launcher left its rank no core near it", JSON_ONLY),
     FIELD_OF_OUTCOME(struct device, counters, counted_word,
                      "whether its hardware counters can be read", JSON_ONLY),
     D(count_together, FIELD_INTEGER, "1", "most rows whose counters are read together", JSON_ONLY),

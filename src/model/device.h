@@ -30,6 +30,7 @@ struct device {
     double power_limit;                 /* W */
     int64_t mig;                        /* 1 on, 0 off */
     int64_t cores_shared;               /* 1: another rank ran on the same cores */
+    int64_t cores_far;                  /* 1: the launcher left the rank no core near it */
     struct outcome counters; /* enum counted, and "WHY; WHAT TO DO"; missing if nobody asked */
     int64_t count_together; /* rows whose counters its worker reads together, at most; missing: 1 */
     char driver_version[32], runtime_version[32], library_version[64];

@@ -458,8 +458,13 @@ char *reply_encode(const struct reply *reply)
 {
     json_t *object = json_object();
     json_object_set_new(object, "reply", json_string(reply_words[reply->kind]));
-    if (reply->kind == REPLY_DEVICES)
+    if (reply->kind == REPLY_DEVICES) {
         json_object_set_new(object, "count", json_integer(reply->count));
+        json_object_set_new(object, "seen", json_array());
+    }
+    for (int i = 0; i < reply->seen.count; ++i)
+        json_array_append_new(json_object_get(object, "seen"),
+                              json_integer(reply->seen.address[i]));
     if (reply->kind == REPLY_DEVICE)
         json_object_set_new(object, "device", device_encode(&reply->device));
     if (reply->kind == REPLY_ROOFS) {
@@ -509,11 +514,15 @@ static enum status decode_body(const json_t *object, size_t length, struct reply
     const char *configuration = json_string_value(json_object_get(object, "configuration"));
     const char *status_word = json_string_value(json_object_get(object, "status"));
     const char *text = json_string_value(json_object_get(object, "text"));
+    const json_t *seen = json_object_get(object, "seen");
     json_t *record = json_object_get(object, "record");
     int status;
     switch (reply->kind) {
     case REPLY_DEVICES:
         reply->count = json_integer_value(count);
+        for (size_t i = 0; i < json_array_size(seen) && i < SEEN_MAX; ++i)
+            reply->seen.address[reply->seen.count++] =
+                (int)json_integer_value(json_array_get(seen, i));
         return json_is_integer(count)
                    ? STATUS_OK
                    : error_set(error, STATUS_SYSTEM, "a reply with devices, but no count of them");

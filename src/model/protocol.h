@@ -1,7 +1,8 @@
 /* What a rank and its worker say to each other: one JSON object per line, in both directions.
  *
  * Requests (a worker can be run by hand: echo '{"op":"describe"}' | roofsweep-worker-cpu):
- *   {"op":"devices"}                                  -> {"reply":"devices","count":8}
+ *   {"op":"devices"}                                  -> {"reply":"devices","count":2,
+ *                                                         "seen":[6656,6912]}
  *   {"op":"describe","index":0,"counters":"auto"}     -> {"reply":"device","device":{...}}
  *   {"op":"tune","memory":["dram"],"compute":["fp32"],"launch":true,"transfer":true,
  *    "prove":true,"ways":{"dram read":[3,4.1e12],...},"later":["fp32 vector",...]}
@@ -21,6 +22,8 @@
  *                                                        {"reply":"timed","configuration":"conv2d
  *                                                        ..."}
  *   {"op":"count"}                                    -> {"reply":"record","record":{...}}
+ * Seen are PCI addresses, where the devices have some: domain x 65536 + bus x 256 + device.
+ *
  * Describe opens the device and, unless "counters" is "off", tries its counters. Asked again, it
  * tells the device's health of that moment as health_end. Tune finds the
  * fastest way to do each roof. Of `ways`, which other devices of the same model have found, it
@@ -143,9 +146,16 @@ enum reply_kind {
     REPLY_ERROR
 };
 
+/* The devices that a process sees, in its order. None: not known, or too many. */
+enum { SEEN_MAX = 64 };
+struct seen {
+    int count, address[SEEN_MAX];
+};
+
 struct reply {
     enum reply_kind kind;
     int64_t count;
+    struct seen seen; /* devices */
     struct device device;
     bool found[ROOF_KINDS];           /* roofs */
     struct roof_way ways[ROOF_KINDS]; /* roofs: those that won */

@@ -2,7 +2,9 @@
 
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
+#include <hwloc/linux.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Only these cores, as if the machine had no others. */
@@ -41,36 +43,101 @@ cpu_set_t binding_share(const cpu_set_t *all, int place, int count, bool *shared
     return share;
 }
 
-struct binding binding_create(MPI_Comm comm)
+static bool is_taken(int address, const int *taken, int count)
 {
-    struct binding binding = {0};
-    MPI_Comm node;
-    cpu_set_t own;
+    while (count > 0 && taken[count - 1] != address)
+        --count;
+    return count > 0;
+}
+
+struct binding binding_choose(const struct seen *seen, int ranks, int rank)
+{
+    struct binding binding = {.local_rank = rank, .local_count = ranks, .device = rank};
+    int *taken = calloc((size_t)ranks * SEEN_MAX, sizeof *taken), place;
+    for (int size = 1; taken && size <= SEEN_MAX; ++size)
+        for (int i = 0; i < ranks; ++i) {
+            const int *own = seen[i].address;
+            if (seen[i].count != size)
+                continue;
+            for (place = 0; place < size && is_taken(own[place], taken, binding.devices); ++place)
+                ;
+            if (place < size)
+                taken[binding.devices++] = own[place];
+            if (i == rank)
+                binding.device = size == 1 ? 0 : place;
+        }
+    free(taken);
+    return binding;
+}
+
+bool binding_narrow(cpu_set_t *cpus, const cpu_set_t *near)
+{
+    cpu_set_t common;
+    CPU_AND(&common, cpus, near);
+    if (CPU_COUNT(&common) > 0)
+        *cpus = common;
+    return CPU_COUNT(&common) > 0 || CPU_COUNT(near) == 0;
+}
+
+/* The cores near a device; none where the system does not say. */
+static cpu_set_t read_near(int address)
+{
+    char path[96];
+    cpu_set_t near;
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/local_cpus",
+             (unsigned)address >> 16, (unsigned)address >> 8 & 255, (unsigned)address & 255);
+    CPU_ZERO(&near);
+    if (set && hwloc_linux_read_path_as_cpumask(path, set) == 0)
+        hwloc_cpuset_to_glibc_sched_affinity(NULL, set, &near, sizeof near);
+    hwloc_bitmap_free(set);
+    return near;
+}
+
+void binding_divide(const cpu_set_t *masks, int ranks, int rank, struct binding *binding)
+{
+    const cpu_set_t *own = &masks[rank];
     int place = 0, count = 0;
     bool overlap = false;
-    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_rank(node, &binding.local_rank);
-    MPI_Comm_size(node, &binding.local_count);
-    if (sched_getaffinity(0, sizeof own, &own) != 0)
-        CPU_ZERO(&own);
-    cpu_set_t *masks = malloc((size_t)binding.local_count * sizeof *masks);
-    if (!masks)
-        MPI_Abort(comm, 1);
-    MPI_Allgather(&own, sizeof own, MPI_BYTE, masks, sizeof own, MPI_BYTE, node);
     /* Masks that overlap without being equal are left as they are: somebody meant them so. */
-    for (int i = 0; i < binding.local_count; ++i) {
+    for (int i = 0; i < ranks; ++i) {
         cpu_set_t common;
-        CPU_AND(&common, &masks[i], &own);
-        if (CPU_EQUAL(&masks[i], &own)) {
-            place += i < binding.local_rank;
+        CPU_AND(&common, &masks[i], own);
+        if (CPU_EQUAL(&masks[i], own)) {
+            place += i < rank;
             ++count;
         } else if (CPU_COUNT(&common) > 0) {
             overlap = true;
         }
     }
-    binding.cpus = binding_share(&own, place, count, &binding.shared);
-    binding.shared |= overlap;
+    binding->cpus = binding_share(own, place, count, &binding->shared);
+    binding->shared |= overlap;
+}
+
+struct binding binding_create(MPI_Comm comm, const struct seen *seen)
+{
+    MPI_Comm node;
+    cpu_set_t own, near;
+    int rank, ranks;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &rank);
+    MPI_Comm_size(node, &ranks);
+    cpu_set_t *masks = malloc((size_t)ranks * sizeof *masks);
+    struct seen *all = malloc((size_t)ranks * sizeof *all);
+    if (!masks || !all)
+        MPI_Abort(comm, 1);
+    MPI_Allgather(seen, sizeof *seen, MPI_BYTE, all, sizeof *seen, MPI_BYTE, node);
+    struct binding binding = binding_choose(all, ranks, rank);
+    if (sched_getaffinity(0, sizeof own, &own) != 0)
+        CPU_ZERO(&own);
+    if (binding.device < seen->count) {
+        near = read_near(seen->address[binding.device]);
+        binding.far = !binding_narrow(&own, &near);
+    }
+    MPI_Allgather(&own, sizeof own, MPI_BYTE, masks, sizeof own, MPI_BYTE, node);
+    binding_divide(masks, ranks, rank, &binding);
     free(masks);
+    free(all);
     MPI_Comm_free(&node);
     return binding;
 }

@@ -12,14 +12,19 @@ enum status devices_check_distinct(const struct device *devices, int count, stru
 {
     for (int i = 0; i < count; ++i) {
         const struct device_kind *kind = device_kind_find(devices[i].kind);
-        for (int j = 0; j < i && kind && kind->exclusive; ++j)
-            if (device_same(&devices[i], &devices[j]))
-                return error_set(error, STATUS_DEVICE,
-                                 "ranks %d and %d would both measure %s %s (PCI %s) of host %s; "
-                                 "start one rank per %s, e.g. srun --ntasks-per-node=GPUS "
-                                 "--gpus-per-task=1, or let every rank see all %ss of its node",
-                                 j, i, kind->noun, devices[i].uuid, devices[i].pci_id,
-                                 devices[i].hostname, kind->noun, kind->noun);
+        for (int j = 0; j < i && kind && kind->exclusive; ++j) {
+            int ranks = 0; /* of that host */
+            if (!device_same(&devices[i], &devices[j]))
+                continue;
+            for (int k = 0; k < count; ++k)
+                ranks += strcmp(devices[k].hostname, devices[i].hostname) == 0;
+            return error_set(error, STATUS_DEVICE,
+                             "ranks %d and %d would both measure %s %s (PCI %s) of host %s; give "
+                             "each its own (srun --ntasks-per-node=%d --gpus-per-task=1), or let "
+                             "every rank see all %ss of its node",
+                             j, i, kind->noun, devices[i].uuid, devices[i].pci_id,
+                             devices[i].hostname, ranks, kind->noun);
+        }
     }
     return STATUS_OK;
 }
@@ -66,13 +71,14 @@ static void log_devices(const struct devices *devices, const char *choices, size
     for (int i = 0; i < devices->ranks; ++i) {
         const struct device *device = &devices->list[i];
         const char *choice = choices + (size_t)i * choice_size;
-        int count = 0, earlier = 0;
+        int count = 0, earlier = 0, far = 0;
         for (int j = 0; j < devices->ranks; ++j) {
             const struct device *other = &devices->list[j];
             bool same = strcmp(device->hostname, other->hostname) == 0 &&
                         strcmp(device->model, other->model) == 0 &&
                         strcmp(choice, choices + (size_t)j * choice_size) == 0;
             count += same;
+            far += same && other->cores_far == 1;
             earlier += same && j < i;
         }
         if (earlier > 0)
@@ -85,6 +91,12 @@ static void log_devices(const struct devices *devices, const char *choices, size
         if (device->cores_shared == 1)
             log_print(devices->log, LOG_WARNING,
                       "more ranks than cores%s%s; times and roofs disturb one another", of, host);
+        if (far > 0)
+            log_print(devices->log, LOG_WARNING,
+                      "%d of %d ranks%s%s may run only on cores far from their device, so that "
+                      "copies take longer; start with srun --cpu-bind=none, or --gpu-bind=closest, "
+                      "or mpirun --bind-to none",
+                      far, count, of, host);
     }
 }
 

@@ -215,21 +215,49 @@ enum status executor_ask(struct executor *executor, const struct request *reques
 
 /* ---- opening ---- */
 
-/* One visible device is this rank's whatever its number; of several it takes the one of its number
- * on the node. Anything else would silently put two ranks on one device. */
+struct seen executor_look(struct executor *executor)
+{
+    const struct executor_settings *settings = &executor->settings;
+    const struct request request = request_default(REQUEST_DEVICES);
+    struct reply reply;
+    struct error unused;
+    reply_init(&reply);
+    for (int i = 0; i < DEVICE_KINDS && reply.seen.count == 0; ++i) {
+        const struct device_kind *kind = executor->kind = &device_kinds[i];
+        if (!kind->numbered || (settings->device && settings->device != kind) ||
+            start_worker(executor, &unused))
+            continue;
+        if (executor_ask(executor, &request, REPLY_DEVICES, settings->open_timeout, &reply,
+                         &unused))
+            stop_worker(executor);
+    }
+    return reply.seen;
+}
+
+void executor_bind(struct executor *executor, const struct binding *binding)
+{
+    if (!CPU_EQUAL(&executor->settings.binding.cpus, &binding->cpus))
+        stop_worker(executor); /* its libraries have counted the cores when they were loaded */
+    executor->settings.binding = *binding;
+}
+
+/* One visible device is this rank's whatever its number; of several it takes the one that the
+ * binding says. Anything else would silently put two ranks on one device. */
 static enum status choose_index(const struct executor *executor, int64_t count, int64_t *index,
                                 struct error *error)
 {
     const struct binding *binding = &executor->settings.binding;
-    *index = count == 1 ? 0 : binding->local_rank;
+    const int most = binding->devices > 0 ? binding->devices : (int)count;
+    *index = count == 1 ? 0 : binding->device;
     if (*index < count)
         return STATUS_OK;
-    return error_set(error, STATUS_USAGE,
-                     "rank %d of %d on this node has no %s of its own: %lld are visible; start at "
-                     "most %lld ranks per node (srun --ntasks-per-node=%lld, mpirun --map-by "
-                     "ppr:%lld:node)",
-                     binding->local_rank, binding->local_count, executor->kind->noun,
-                     (long long)count, (long long)count, (long long)count, (long long)count);
+    return error_set(
+        error, STATUS_USAGE,
+        "rank %d of %d on this node has no %s of its own: it sees %d, which others have; "
+        "start at most %d ranks per node, each with one (srun --ntasks-per-node=%d "
+        "--gpus-per-task=1, mpirun --map-by ppr:%d:node)",
+        binding->local_rank, binding->local_count, executor->kind->noun, (int)count, most, most,
+        most);
 }
 
 /* One worker's try. *answered is set once it has said how many devices there are. */
@@ -240,9 +268,11 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
     struct reply reply;
     struct request request = request_default(REQUEST_DEVICES);
     reply_init(&reply);
+    if (executor->kind != kind)
+        stop_worker(executor); /* that has looked */
     executor->kind = kind;
     executor->worker_lost = executor->worker_hung = false;
-    enum status status = start_worker(executor, error);
+    enum status status = executor->worker ? STATUS_OK : start_worker(executor, error);
     if (status == STATUS_OK)
         status = executor_ask(executor, &request, REPLY_DEVICES, timeout, &reply, error);
     *answered |= status == STATUS_OK;
@@ -262,6 +292,8 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
         memcpy(executor->opened, reply.device.uuid, sizeof executor->opened);
         if (!kind->numbered)
             executor->device.cores_shared = executor->settings.binding.shared;
+        else
+            executor->device.cores_far = executor->settings.binding.far;
     } else {
         stop_worker(executor);
     }

@@ -59,6 +59,12 @@ double executor_longest(const struct executor_settings *settings);
 
 /* ---- the device; these wait ---- */
 
+/* The devices that this rank sees, of which it is to have one; none where a worker does not tell.
+ */
+struct seen executor_look(struct executor *executor);
+/* From now on; before executor_open. Until then the binding of the settings holds. */
+void executor_bind(struct executor *executor, const struct binding *binding);
+
 /* Chooses a device and opens it. A worker that is lost on the way costs a try; there are three,
  * within 3.5 open_timeout. STATUS_DEVICE with the reason and the way out. STATUS_OK also if the
  * workers were lost one after the other: then executor_lost has the reason, the device knows kind,

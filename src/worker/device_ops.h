@@ -58,6 +58,8 @@ struct device_ops {
 
     /* Devices that this process can see. STATUS_DEVICE with the reason if there is none. */
     enum status (*count)(int *count, struct error *error);
+    /* The PCI address of one, as protocol.h writes it; 0: not known. NULL: they have none. */
+    int (*address)(int index);
 
     /* Opens device `index` and describes it (all but roofs and key) in *device. */
     enum status (*open)(int index, struct device_state **state, struct device *device,

@@ -210,6 +210,8 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
         reply->kind = REPLY_DEVICES;
         status = worker->ops->count(&count, error);
         reply->count = count;
+        for (int i = 0; worker->ops->address && i < count && count <= SEEN_MAX; ++i)
+            reply->seen.address[reply->seen.count++] = worker->ops->address(i);
         return status;
     case REQUEST_TUNE:
         return answer_tune(worker, &request, reply, error);

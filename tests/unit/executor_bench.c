@@ -31,7 +31,8 @@ static const char words[] =
     "hang() { exec sleep 1000; }\n"
     "n=$(($(cat starts 2>/dev/null || echo 0) + 1)); echo $n >starts\n"
     "while read -r line; do case $line in\n"
-    "*'\"op\":\"devices\"'*) echo '{\"reply\":\"devices\",\"count\":2}' ;;\n"
+    "*'\"op\":\"devices\"'*) echo '{\"reply\":\"devices\",\"count\":2,\"seen\":"
+    "[6656,6912]}' ;;\n"
     "*'\"op\":\"describe\"'*) %s ;;\n"
     "*'\"op\":\"measure\"'*) %s ;;\n"
     "*'\"op\":\"count\"'*) echo \"$line\" >>counts; %s ;;\n"
@@ -55,7 +56,9 @@ void bench_create(struct bench *bench, const struct bench_settings *settings)
     struct executor_settings executor = {
         .worker_folder = bench->folder,
         .device = settings->asked,
-        .binding = {.local_rank = settings->local_rank, .local_count = settings->local_rank + 1},
+        .binding = {.local_rank = settings->local_rank,
+                    .local_count = settings->local_rank + 1,
+                    .device = settings->local_rank},
         .open_timeout = timeout,
         .counters = COUNTERS_OFF,
         .interrupted = settings->interrupted,

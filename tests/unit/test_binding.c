@@ -1,9 +1,14 @@
-/* Who gets which cores. */
+/* Who gets which device and which cores. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+
+#include <hwloc.h>
+#include <hwloc/glibc-sched.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "ranks/binding.h"
 
@@ -52,12 +57,124 @@ static void more_ranks_than_cores_share(void **state)
     assert_true(CPU_EQUAL(&share, &all));
 }
 
+enum { RANKS = 8 };
+
+/* The ways in which launchers show GPUs: what each rank of a node sees, in its order, a letter for
+ * a PCI address; what each takes, "-" where none is left; how many of them are taken. */
+static void each_rank_takes_a_device(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *way, *seen[RANKS], *taken;
+        int devices;
+    } rows[] = {
+        {"all visible to all", {"abcd", "abcd", "abcd", "abcd"}, "abcd", 4},
+        {"fewer ranks than GPUs", {"abcd", "abcd"}, "ab", 2},
+        {"more ranks than GPUs", {"ab", "ab", "ab"}, "ab-", 2},
+        {"one per task, --gpus-per-task=1", {"a", "b", "c", "d"}, "abcd", 4},
+        {"--gpus-per-task=2", {"ab", "cd"}, "ac", 2},
+        {"--gpu-bind=closest, ranks by blocks", {"ab", "ab", "cd", "cd"}, "abcd", 4},
+        {"--gpu-bind=closest, ranks by turns", {"ab", "cd", "ab", "cd"}, "acbd", 4},
+        {"--gpu-bind=closest, sockets uneven", {"ab", "ab", "ab", "cd"}, "ab-c", 3},
+        {"CUDA_VISIBLE_DEVICES=1,0, by index or UUID", {"ba", "ba"}, "ba", 2},
+        {"a task that sees all beside one that sees one", {"ab", "a"}, "ba", 2},
+        /* No other takes it: what this leads to, devices_check_distinct says. */
+        {"two tasks on one GPU", {"a", "a"}, "aa", 1},
+        {"two MIG slices of one GPU", {"a", "a", "b"}, "aab", 2},
+        {"CUDA_VISIBLE_DEVICES=1,9,0: the wrong one hides the last", {"b", "b"}, "bb", 1},
+    };
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; ++row) {
+        struct seen seen[RANKS] = {{0}};
+        const int ranks = (int)strlen(rows[row].taken);
+        for (int i = 0; i < ranks; ++i)
+            for (const char *at = rows[row].seen[i]; *at; ++at)
+                seen[i].address[seen[i].count++] = *at;
+        for (int i = 0; i < ranks; ++i) {
+            struct binding binding = binding_choose(seen, ranks, i);
+            bool none = binding.device == seen[i].count;
+            int taken = none ? '-' : seen[i].address[binding.device];
+            if (taken != rows[row].taken[i] || binding.devices != rows[row].devices)
+                fail_msg("%s: rank %d of %d GPUs takes %c", rows[row].way, i, binding.devices,
+                         taken);
+        }
+    }
+}
+
+/* CUDA_VISIBLE_DEVICES is empty or all wrong, or the worker is of another kind. */
+static void unknown_devices_go_by_number(void **state)
+{
+    (void)state;
+    const struct seen seen[3] = {{0}};
+    assert_int_equal(binding_choose(seen, 3, 2).device, 2);
+    assert_int_equal(binding_choose(seen, 3, 2).devices, 0);
+}
+
+static cpu_set_t cpus_of(const char *list)
+{
+    cpu_set_t cpus;
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    hwloc_bitmap_list_sscanf(set, list);
+    hwloc_cpuset_to_glibc_sched_affinity(NULL, set, &cpus, sizeof cpus);
+    hwloc_bitmap_free(set);
+    return cpus;
+}
+
+/* Nodes with eight GPUs: their cores, each GPU's local_cpulist, what the launcher leaves each rank,
+ * and what its worker gets. */
+static void workers_run_near_their_gpus(void **state)
+{
+    (void)state;
+    static const char a100[] = "package:2 numa:4 core:16 pu:2(indexes=2*128:1*2)";
+    static const char h100[] = "package:2 numa:1 core:56 pu:2(indexes=2*112:1*2)";
+    static const struct {
+        const char *node, *near[RANKS], *left[RANKS], *gets[RANKS];
+        bool far;
+    } rows[] = {
+        {a100,
+         {"48-63,176-191", "48-63,176-191", "16-31,144-159", "16-31,144-159", "112-127,240-255",
+          "112-127,240-255", "80-95,208-223", "80-95,208-223"},
+         {"0-255", "0-255", "0-255", "0-255", "0-255", "0-255", "0-255", "0-255"},
+         {"48-55,176-183", "56-63,184-191", "16-23,144-151", "24-31,152-159", "112-119,240-247",
+          "120-127,248-255", "80-87,208-215", "88-95,216-223"},
+         false},
+        {h100,
+         {"0-55,112-167", "56-111,168-223"},
+         {"0-223", "0-223"},
+         {"0-55,112-167", "56-111,168-223"},
+         false},
+        {h100, {"0-55,112-167", "0-55,112-167"}, {"50-63", "0-7"}, {"50-55", "0-7"}, false},
+        {h100, {"56-111,168-223", "56-111,168-223"}, {"0-7", "8-15"}, {"0-7", "8-15"}, true},
+        {h100, {"", "0-223"}, {"0-7", "8-15"}, {"0-7", "8-15"}, false}, /* a virtual machine */
+    };
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; ++row) {
+        cpu_set_t masks[RANKS];
+        struct binding binding;
+        int ranks = 0;
+        setenv("HWLOC_SYNTHETIC", rows[row].node, 1);
+        for (; ranks < RANKS && rows[row].left[ranks]; ++ranks) {
+            masks[ranks] = cpus_of(rows[row].left[ranks]);
+            const cpu_set_t near = cpus_of(rows[row].near[ranks]);
+            assert_int_equal(binding_narrow(&masks[ranks], &near), !rows[row].far);
+        }
+        for (int i = 0; i < ranks; ++i) {
+            const cpu_set_t expected = cpus_of(rows[row].gets[i]);
+            binding_divide(masks, ranks, i, &binding);
+            if (!CPU_EQUAL(&binding.cpus, &expected) || binding.shared)
+                fail_msg("row %zu, rank %d: not %s", row, i, rows[row].gets[i]);
+        }
+    }
+    unsetenv("HWLOC_SYNTHETIC");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone_gets_all),
         cmocka_unit_test(shares_do_not_overlap),
         cmocka_unit_test(more_ranks_than_cores_share),
+        cmocka_unit_test(each_rank_takes_a_device),
+        cmocka_unit_test(unknown_devices_go_by_number),
+        cmocka_unit_test(workers_run_near_their_gpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,17 +29,18 @@ static void one_gpu_twice_is_refused(void **state)
     assert_int_equal(devices_check_distinct(devices, 3, &error), STATUS_DEVICE);
     assert_non_null(strstr(error.text, "ranks 0 and 2"));
     assert_non_null(strstr(error.text, "GPU-a"));
-    assert_non_null(strstr(error.text, "srun"));
+    assert_non_null(strstr(error.text, "srun --ntasks-per-node=3 --gpus-per-task=1"));
 }
 
 static void different_ones_are_fine(void **state)
 {
     (void)state;
     struct error error;
-    struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
-                               device("cuda", "n2", "GPU-a"), device("cpu", "n1", "cpu-n1-0-1"),
-                               device("cpu", "n1", "cpu-n1-0-1")};
-    assert_int_equal(devices_check_distinct(devices, 5, &error), STATUS_OK);
+    struct device devices[] = {device("cuda", "n1", "GPU-a"),     device("cuda", "n1", "GPU-b"),
+                               device("cuda", "n2", "GPU-a"),     device("cpu", "n1", "cpu-n1-0-1"),
+                               device("cpu", "n1", "cpu-n1-0-1"), device("cuda", "n3", "MIG-a"),
+                               device("cuda", "n3", "MIG-b")};
+    assert_int_equal(devices_check_distinct(devices, 7, &error), STATUS_OK);
 }
 
 /* Whichever kind it is: the row decides, and ranks on the same cores are told so elsewhere. */

@@ -32,7 +32,8 @@ static void what_cannot_be_opened_says_why(void **state)
          "describes a device of kind 'abacus'",
          1},
         {{.kind = FIRST_KIND, .local_rank = 2},
-         "rank 2 of 3 on this node has no GPU of its own: 2 are visible",
+         "rank 2 of 3 on this node has no GPU of its own: it sees 2, which others have; "
+         "start at most 2 ranks per node, each with one (srun --ntasks-per-node=2 --gpus-per-task=1",
          1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -101,6 +102,28 @@ static void a_numbered_device_goes_to_the_rank_of_its_number(void **state)
                                                       .local_rank = rank});
         assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
         assert_int_equal(executor_device(bench.executor)->index, rank);
+        bench_end(&bench);
+    }
+}
+
+/* The worker that looked opens the device, unless its rank keeps fewer cores. */
+static void a_rank_looks_before_it_opens(void **state)
+{
+    (void)state;
+    for (int fewer = 0; fewer < 2; ++fewer) {
+        struct bench bench;
+        struct error error;
+        struct binding binding = {.local_count = 1, .device = 1};
+        bench_create(&bench, &(struct bench_settings){.kind = FIRST_KIND});
+        struct seen seen = executor_look(bench.executor);
+        assert_int_equal(seen.count, 2);
+        assert_int_equal(seen.address[1], 6912);
+        if (!fewer)
+            sched_getaffinity(0, sizeof binding.cpus, &binding.cpus);
+        executor_bind(bench.executor, &binding);
+        assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
+        assert_int_equal(executor_device(bench.executor)->index, 1);
+        assert_int_equal(starts(&bench), 1 + fewer);
         bench_end(&bench);
     }
 }
@@ -419,6 +442,7 @@ int main(void)
         cmocka_unit_test(health_at_the_end_is_told),
         cmocka_unit_test(auto_falls_to_the_next_kind_and_says_why),
         cmocka_unit_test(a_numbered_device_goes_to_the_rank_of_its_number),
+        cmocka_unit_test(a_rank_looks_before_it_opens),
         cmocka_unit_test(a_signal_ends_the_waiting_for_a_worker),
         cmocka_unit_test(a_device_that_never_opens_is_lost_by_name),
         cmocka_unit_test(a_device_is_lost_after_three_workers),

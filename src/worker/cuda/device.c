@@ -256,6 +256,7 @@ const struct device_ops device_ops = {
     .kind = "cuda",
     .description = "NVIDIA GPUs, measured with cuDNN and CUPTI",
     .count = gpu_count,
+    .address = gpu_address,
     .open = device_open,
     .close = device_close,
     .health = device_health,

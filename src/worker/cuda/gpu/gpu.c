@@ -42,6 +42,15 @@ enum status gpu_count(int *count, struct error *error)
     return STATUS_OK;
 }
 
+int gpu_address(int index)
+{
+    int domain = 0, bus = 0, device = 0;
+    bool known = cudaDeviceGetAttribute(&domain, cudaDevAttrPciDomainId, index) == cudaSuccess &&
+                 cudaDeviceGetAttribute(&bus, cudaDevAttrPciBusId, index) == cudaSuccess &&
+                 cudaDeviceGetAttribute(&device, cudaDevAttrPciDeviceId, index) == cudaSuccess;
+    return known ? domain << 16 | bus << 8 | device : 0;
+}
+
 /* ---- libraries ---- */
 
 enum status cudnn_check(cudnnStatus_t code, const char *call, struct error *error)
