@@ -1,6 +1,7 @@
 """`compare --since`: how the devices of many files have changed: slopes, and the days of new drivers."""
 
 import importlib.util
+import multiprocessing
 import os
 from itertools import pairwise
 
@@ -27,23 +28,30 @@ def paths_of(names):
 
 
 def quick(path):
-    """{column: values} of a file's roofs. The netCDF library takes a quarter of a second to open so many variables."""
+    """{column: values} of a file's roofs. The netCDF library takes a quarter of a second to open so many variables,
+    and what h5py does above its lowest calls takes longer than they do."""
     import h5py
+    from h5py import h5d, h5s
+
+    def column(name):
+        own = h5d.open(file.id, name.encode())
+        values = np.empty(own.shape, own.dtype)
+        own.read(h5s.ALL, h5s.ALL, values)
+        return np.array([one.decode() for one in values], object) if values.dtype.kind in "OS" else values
 
     with h5py.File(path) as file:
-        device = file["device_roof_device"][()]
-        found = {"name": file["device_roof_name"].asstr()[()], "device": device}
+        device = column("device_roof_device")
+        found = {"name": column("device_roof_name"), "device": device}
         for name in ("condition", "verdict"):
-            flags = file[f"device_roof_{name}"]
-            words = flags.attrs["flag_meanings"]
+            words = file[f"device_roof_{name}"].attrs["flag_meanings"]
             words = words.decode() if isinstance(words, bytes) else str(words)
-            found[name] = np.array([*words.split(), INVALID], object)[flags[()]]
+            found[name] = np.array([*words.split(), INVALID], object)[column(f"device_roof_{name}")]
         for name in FIELDS:
-            own = file.get(f"device_roof_{name}")
-            found[name] = np.full(len(device), np.nan) if own is None else own[()]
+            there = f"device_roof_{name}" in file
+            found[name] = column(f"device_roof_{name}") if there else np.full(len(device), np.nan)
         for name in DEVICE:
-            own = file.get(f"device_{name}")
-            found[name] = np.full(len(device), "") if own is None else own.asstr()[()][device]
+            there = f"device_{name}" in file
+            found[name] = column(f"device_{name}")[device] if there else np.full(len(device), "")
     return found
 
 
@@ -56,16 +64,25 @@ def whole(path):
     return {name: found[name].to_numpy() for name in ("name", "device", "condition", "verdict", *FIELDS, *DEVICE)}
 
 
+def attempt(path):
+    """What is in the file, or what is wrong with it."""
+    try:
+        return (quick if importlib.util.find_spec("h5py") else whole)(path)
+    except (OSError, KeyError, ValueError, IndexError, Refused) as error:
+        return error
+
+
 def read_all(names):
     """A line for each usable roof of each file, with its speed, in the order of time."""
     from .compare import at_equal_clock  # which has this as one of its options
 
-    read, parts = quick if importlib.util.find_spec("h5py") else whole, []
-    for path in paths_of(names):
-        try:
-            parts.append(read(path))
-        except (OSError, KeyError, ValueError, IndexError, Refused) as error:
-            say(f"{path}: left out, no result file with roofs, or a damaged one: {error}")
+    paths = paths_of(names)
+    with multiprocessing.get_context("fork").Pool(min(8, len(os.sched_getaffinity(0)))) as pool:
+        parts = pool.map(attempt, paths)
+    for path, part in zip(paths, parts, strict=True):
+        if isinstance(part, Exception):
+            say(f"{path}: left out, no result file with roofs, or a damaged one: {part}")
+    parts = [part for part in parts if isinstance(part, dict)]
     if not parts:
         raise Refused(f"{listed(names)}: no file with roofs")
     found = pandas.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
