@@ -72,7 +72,7 @@ static void log_devices(const struct devices *devices, const char *choices, size
         const struct device *device = &devices->list[i];
         const char *choice = choices + (size_t)i * choice_size;
         int count = 0, earlier = 0, far = 0;
-        for (int j = 0; j < devices->ranks; ++j) {
+        for (int j = 0; j < devices->ranks && earlier == 0; ++j) {
             const struct device *other = &devices->list[j];
             bool same = strcmp(device->hostname, other->hostname) == 0 &&
                         strcmp(device->model, other->model) == 0 &&
@@ -109,7 +109,7 @@ static enum status check_counters(const struct devices *devices, struct error *e
         const struct device_kind *kind = device_kind_find(device->kind);
         char refusal[OUTCOME_TEXT];
         int count = 0, earlier = 0;
-        for (int j = 0; j < devices->ranks; ++j) {
+        for (int j = 0; j < devices->ranks && earlier == 0; ++j) {
             bool same = outcome_same(counters, &devices->list[j].counters);
             count += same;
             earlier += same && j < i;

@@ -5,7 +5,7 @@ write_sweep sweep.ini
 sed -i 's/^device = .*/device = auto/' sweep.ini
 CUDA_VISIBLE_DEVICES=0 expect 4 run 2 sweep.ini
 says "ranks 0 and 1 would both measure GPU GPU-"
-says "one rank per GPU"
+says "srun --ntasks-per-node=2 --gpus-per-task=1"
 if [ "$gpus" -gt 1 ]; then
     expect 4 run $((gpus + 1)) sweep.ini
     says "start at most $gpus ranks per node"

@@ -32,8 +32,8 @@ static void what_cannot_be_opened_says_why(void **state)
          "describes a device of kind 'abacus'",
          1},
         {{.kind = FIRST_KIND, .local_rank = 2},
-         "rank 2 of 3 on this node has no GPU of its own: it sees 2, which others have; "
-         "start at most 2 ranks per node, each with one (srun --ntasks-per-node=2 --gpus-per-task=1",
+         "rank 2 of 3 on this node has no GPU of its own: it sees 2, which others have; start at "
+         "most 2 ranks per node, each with one (srun --ntasks-per-node=2 --gpus-per-task=1",
          1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
