@@ -195,6 +195,20 @@ static enum status answer_measure(struct worker *worker, const struct request *r
     return STATUS_OK;
 }
 
+/* None where an address is not known, or two are slices of one device. */
+static struct seen see_devices(const struct device_ops *ops, int count)
+{
+    struct seen seen = {0};
+    for (int i = 0; ops->address && i < count && i < SEEN_MAX; ++i) {
+        int address = ops->address(i);
+        for (int j = 0; j < i; ++j)
+            if (seen.address[j] == address)
+                return (struct seen){0};
+        seen.address[seen.count++] = address;
+    }
+    return count <= SEEN_MAX && seen.address[0] != 0 ? seen : (struct seen){0};
+}
+
 static enum status answer(struct worker *worker, const char *line, struct reply *reply,
                           struct error *error)
 {
@@ -210,8 +224,7 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
         reply->kind = REPLY_DEVICES;
         status = worker->ops->count(&count, error);
         reply->count = count;
-        for (int i = 0; worker->ops->address && i < count && count <= SEEN_MAX; ++i)
-            reply->seen.address[reply->seen.count++] = worker->ops->address(i);
+        reply->seen = see_devices(worker->ops, count);
         return status;
     case REQUEST_TUNE:
         return answer_tune(worker, &request, reply, error);

@@ -61,7 +61,8 @@ static enum status scripted_devices(int *count, struct error *error)
 
 static void scripted_close(struct device_state *state)
 {
-    close(state->program);
+    if (state)
+        close(state->program);
     free(state);
 }
 

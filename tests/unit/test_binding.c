@@ -74,7 +74,7 @@ static void each_rank_takes_a_device(void **state)
         {"one per task, --gpus-per-task=1", {"a", "b", "c", "d"}, "abcd", 4},
         {"--gpus-per-task=2", {"ab", "cd"}, "ac", 2},
         {"--gpu-bind=closest, ranks by blocks", {"ab", "ab", "cd", "cd"}, "abcd", 4},
-        {"--gpu-bind=closest, ranks by turns", {"ab", "cd", "ab", "cd"}, "acbd", 4},
+        {"--gpu-bind=closest, ranks alternating", {"ab", "cd", "ab", "cd"}, "acbd", 4},
         {"--gpu-bind=closest, sockets uneven", {"ab", "ab", "ab", "cd"}, "ab-c", 3},
         {"CUDA_VISIBLE_DEVICES=1,0, by index or UUID", {"ba", "ba"}, "ba", 2},
         {"a task that sees all beside one that sees one", {"ab", "a"}, "ba", 2},
