@@ -88,7 +88,7 @@ static void each_rank_takes_a_device(void **state)
         const int ranks = (int)strlen(rows[row].taken);
         for (int i = 0; i < ranks; ++i)
             for (const char *at = rows[row].seen[i]; *at; ++at)
-                seen[i].address[seen[i].count++] = *at;
+                seen[i].address[seen[i].count++] = (unsigned char)*at;
         for (int i = 0; i < ranks; ++i) {
             struct binding binding = binding_choose(seen, ranks, i);
             bool none = binding.device == seen[i].count;
