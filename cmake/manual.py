@@ -184,6 +184,22 @@ _arguments \\
 """
 
 
+def zsh_post(commands):
+    cases = "".join(
+        f"    {name}) compadd -- {' '.join(option[1] for option in found)} ;;\n" for name, found in commands.items()
+    )
+    return f"""#compdef roofsweep-post
+if (( CURRENT == 2 )); then
+    compadd -- {" ".join(commands)}
+elif [[ $PREFIX == -* ]]; then
+    case $words[2] in
+{cases}    esac
+else
+    _files
+fi
+"""
+
+
 def fish(options, words, commands):
     lines = ["complete -c roofsweep -a '(roofsweep --sweeps 2>/dev/null | cut -d\" \" -f1)'"]
     for letter, name, value, helps in options:
@@ -228,6 +244,7 @@ def main(roofsweep, post, manifest, folder):
         lines += [".SH SEE ALSO", "roofsweep(1), roofsweep\\-manifest(5)"]
         what = "reads result files of roofsweep"
         written["man/man1/roofsweep-post.1"] = page("roofsweep-post", 1, what, version, lines)
+        written["zsh/site-functions/_roofsweep-post"] = zsh_post(commands)
     except subprocess.CalledProcessError:
         print("roofsweep-post lacks packages here: it gets no man page and no completion", file=sys.stderr)
     for name in ["roofsweep", "roofsweep-post"][: 1 + bool(commands)]:  # the shell finds it by the name

@@ -18,6 +18,9 @@ if(DPKG_SHLIBDEPS AND FILE_PROGRAM)
     "python3-matplotlib, python3-netcdf4 | python3-h5netcdf, python3-pandas, python3-xarray")
   set(CPACK_DEBIAN_PACKAGE_SUGGESTS python3-plotly)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/roofsweep RENAME copyright)
+  # Debian's zsh does not look into site-functions.
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/share/zsh/site-functions/ OPTIONAL
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
   if(build_cuda)
     # dpkg-shlibdeps wants each library that is linked; the driver's stub has another name.
     file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/driver)

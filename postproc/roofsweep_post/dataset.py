@@ -137,7 +137,7 @@ def with_numbers(data):
     """The dataset with the parameters that all its rows leave at their default: their values are in `configuration`."""
     found = pandas.DataFrame([numbers_of(text) for text in data.configuration.values])
     for name in found.columns.difference(list(data.variables)):
-        padding = found[name].dtype == object
+        padding = found[name].dtype.kind == "O"  # pandas 3 has a type of its own for texts
         values = found[name].fillna("") if padding else found[name]
         data[name] = ("config", values.to_numpy(), {"long_name": f"parameter {name}"})
     return data
