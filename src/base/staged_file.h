@@ -10,7 +10,6 @@
 
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/file.h"
 #include "base/status.h"

@@ -2,7 +2,6 @@
 #ifndef ROOFSWEEP_UNITS_H
 #define ROOFSWEEP_UNITS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"

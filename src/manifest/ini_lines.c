@@ -1,7 +1,6 @@
 #include "manifest/ini_lines.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

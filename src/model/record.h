@@ -4,7 +4,6 @@
 #ifndef ROOFSWEEP_RECORD_H
 #define ROOFSWEEP_RECORD_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/field.h"

@@ -9,7 +9,6 @@
 #include <netcdf.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "model/field.h"

@@ -1,8 +1,5 @@
 /* The CPU as a device: the cores of this process's affinity mask, through OpenMP and CBLAS. */
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,6 @@
  * cache. The two directions run side by side. All gates and states are kept, as training needs
  * them. */
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Pools on the CPU: forward by oneDNN, and both ways as one would first write them. */
 #include <math.h>
-#include <string.h>
 
 #include "model/workloads/pool.h"
 #include "worker/cpu/onednn.h"

@@ -1,6 +1,5 @@
 /* Vector and tensor units: our own kernels, which stay on chip. */
 
-#include <math.h>
 #include <stdio.h>
 
 #include "kernels/kernels.h"

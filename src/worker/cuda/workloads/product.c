@@ -1,7 +1,6 @@
 #include "worker/cuda/workloads/product.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/gpu.h"
