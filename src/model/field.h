@@ -140,44 +140,28 @@ struct field {
 #define FIELD_DATE_MAX    253402300800.0
 
 /* Rows of a table. After the long name .comment, .origin and .presence may follow. */
-#define FIELD_AT(structure, member, ...)                                                           \
-    .offset = offsetof(structure, member), .size = sizeof(((structure *)0)->member),               \
-    .long_name = __VA_ARGS__
+#define FIELD_ROW(structure, member, of_name, of_type, of_units, of_maximum, ...)                  \
+    {                                                                                              \
+        .name = of_name, .type = of_type, .offset = offsetof(structure, member),                   \
+        .size = sizeof(((structure *)0)->member), .maximum = of_maximum, .units = of_units,        \
+        .long_name = __VA_ARGS__                                                                   \
+    }
 #define FIELD(structure, member, of_type, of_units, ...)                                           \
-    {                                                                                              \
-        .name = #member, .type = of_type, .maximum = HUGE_VAL, .units = of_units,                  \
-        FIELD_AT(structure, member, __VA_ARGS__)                                                   \
-    }
+    FIELD_ROW(structure, member, #member, of_type, of_units, HUGE_VAL, __VA_ARGS__)
 #define FIELD_OF_SECONDS(structure, member, ...)                                                   \
-    {                                                                                              \
-        .name = #member, .type = FIELD_DOUBLE, .maximum = FIELD_SECONDS_MAX, .units = "s",         \
-        FIELD_AT(structure, member, __VA_ARGS__)                                                   \
-    }
+    FIELD_ROW(structure, member, #member, FIELD_DOUBLE, "s", FIELD_SECONDS_MAX, __VA_ARGS__)
 #define FIELD_OF_DATE(structure, member, ...)                                                      \
-    {                                                                                              \
-        .name = #member, .type = FIELD_DOUBLE, .maximum = FIELD_DATE_MAX,                          \
-        .units = "seconds since 1970-01-01T00:00:00Z", FIELD_AT(structure, member, __VA_ARGS__)    \
-    }
+    FIELD_ROW(structure, member, #member, FIELD_DOUBLE, "seconds since 1970-01-01T00:00:00Z",      \
+              FIELD_DATE_MAX, __VA_ARGS__)
 #define FIELD_OF_FLAGS(structure, member, of_flags, ...)                                           \
-    {                                                                                              \
-        .name = #member, .type = FIELD_FLAG, .units = "1", .flags = of_flags,                      \
-        FIELD_AT(structure, member, __VA_ARGS__)                                                   \
-    }
+    FIELD(structure, member, FIELD_FLAG, "1", __VA_ARGS__, .flags = of_flags)
 #define FIELD_OF_BITS(structure, member, of_flags, ...)                                            \
-    {                                                                                              \
-        .name = #member, .type = FIELD_INTEGER, .maximum = HUGE_VAL, .units = "1",                 \
-        .flags = of_flags, FIELD_AT(structure, member, __VA_ARGS__)                                \
-    }
-#define FIELD_OF_WORDS(structure, member, shown_as, of_words, ...)                                 \
-    {                                                                                              \
-        .name = shown_as, .type = FIELD_WORD, .units = "1", .words = of_words,                     \
-        FIELD_AT(structure, member, __VA_ARGS__)                                                   \
-    }
+    FIELD(structure, member, FIELD_INTEGER, "1", __VA_ARGS__, .flags = of_flags)
 #define FIELD_OF_OUTCOME(structure, member, of_flags, ...)                                         \
-    {                                                                                              \
-        .name = #member, .type = FIELD_OUTCOME, .units = "1", .flags = of_flags,                   \
-        FIELD_AT(structure, member, __VA_ARGS__)                                                   \
-    }
+    FIELD(structure, member, FIELD_OUTCOME, "1", __VA_ARGS__, .flags = of_flags)
+#define FIELD_OF_WORDS(structure, member, shown_as, of_words, ...)                                 \
+    FIELD_ROW(structure, member, shown_as, FIELD_WORD, "1", HUGE_VAL, __VA_ARGS__,                 \
+              .words = of_words)
 
 /* Of a field of several numbers: their names, and how many there are. */
 size_t field_elements(const struct field *field);
