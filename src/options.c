@@ -100,11 +100,8 @@ static enum status take_device(const char *text, struct options *options, struct
 {
     const char *words[DEVICE_KINDS + 2];
     device_kind_words(words);
-    enum status status = words_parse(words, text, &options->device, error);
-    if (status)
-        error_prefix(error, "--device");
     options->has_device = true;
-    return status;
+    return error_prefix(error, words_parse(words, text, &options->device, error), "--device");
 }
 
 static enum status take_output(const char *text, struct options *options, struct error *error)
@@ -153,10 +150,8 @@ static enum status take_time_limit(const char *text, struct options *options, st
         options->time_limit = INFINITY;
         return STATUS_OK;
     }
-    enum status status = units_duration(text, &options->time_limit, error);
-    if (status)
-        error_prefix(error, "--time-limit, a duration or 'none'");
-    return status;
+    return error_prefix(error, units_duration(text, &options->time_limit, error),
+                        "--time-limit, a duration or 'none'");
 }
 
 /* ---- all options ---- */

@@ -134,10 +134,9 @@ static enum status open_choices(struct sweep *sweep, struct error *error)
         status = outputs_check_input(&sweep->outputs, path, "the file of algorithms", error);
     if (status == STATUS_OK)
         status = choices_open(path, settings->replicate, &sweep->choices, &file, error);
-    if (status)
-        error_prefix(error, "%s:%d: [sweep] algorithms", sweep->manifest->path,
-                     sweep->manifest->algorithms_line);
-    else if (file.damaged > 0)
+    error_prefix(error, status, "%s:%d: [sweep] algorithms", sweep->manifest->path,
+                 sweep->manifest->algorithms_line);
+    if (status == STATUS_OK && file.damaged > 0)
         log_print(sweep->log, LOG_WARNING, "%s: %zu choices are damaged and left out", path,
                   file.damaged);
     return status;
@@ -168,10 +167,8 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
         return STATUS_OK;
     enum status status = earlier_roofs_read(sweep->manifest->reuse, &sweep->earlier_devices,
                                             &sweep->earlier_device_count, error);
-    if (status)
-        error_prefix(error, "%s:%d: [peaks] reuse", sweep->manifest->path,
-                     sweep->manifest->reuse_line);
-    return status;
+    return error_prefix(error, status, "%s:%d: [peaks] reuse", sweep->manifest->path,
+                        sweep->manifest->reuse_line);
 }
 
 /* A launcher can start ranks with different words (mpirun ... : ...). All take those of rank 0, or

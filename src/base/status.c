@@ -5,6 +5,7 @@
 #include <string.h>
 
 #undef error_set /* status.h: macros for clang's analyzer */
+#undef error_prefix
 #undef error_append
 
 enum status error_set(struct error *error, enum status status, const char *format, ...)
@@ -16,8 +17,10 @@ enum status error_set(struct error *error, enum status status, const char *forma
     return status;
 }
 
-void error_prefix(struct error *error, const char *format, ...)
+enum status error_prefix(struct error *error, enum status status, const char *format, ...)
 {
+    if (status == STATUS_OK)
+        return status;
     struct error inner = *error;
     va_list arguments;
     va_start(arguments, format);
@@ -26,6 +29,7 @@ void error_prefix(struct error *error, const char *format, ...)
     if (length >= 0 && (size_t)length < sizeof error->text)
         snprintf(error->text + length, sizeof error->text - (size_t)length, ": %.*s",
                  (int)(sizeof error->text - (size_t)length), inner.text);
+    return status;
 }
 
 enum status error_append(struct error *error, enum status status, const char *format, ...)

@@ -26,9 +26,10 @@ struct error {
 enum status error_set(struct error *error, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "PREFIX: " in front of the text that is there. */
-void error_prefix(struct error *error, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Unless `status` is STATUS_OK, puts "PREFIX: " in front of the text that is there. Returns
+ * `status`. */
+enum status error_prefix(struct error *error, enum status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Puts more after the text that is there, and returns `status`: what a caller knows of the way
  * out. */
@@ -46,6 +47,7 @@ enum status error_append(struct error *error, enum status status, const char *fo
 
 #ifdef __clang_analyzer__ /* sees one file at a time: not that error_set returns its argument */
 #define error_set(error, status, ...)    (error_set(error, status, __VA_ARGS__), (status))
+#define error_prefix(error, status, ...) (error_prefix(error, status, __VA_ARGS__), (status))
 #define error_append(error, status, ...) (error_append(error, status, __VA_ARGS__), (status))
 #endif
 

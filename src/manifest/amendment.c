@@ -243,10 +243,7 @@ enum status amendment_read(const struct amendment *amendment, struct manifest **
     TRY(amendment_apply(amendment, *manifest, &text, error));
     enum status status = manifest_parse((*manifest)->path, text, strlen(text), &changed, error);
     free(text);
-    if (status) {
-        error_prefix(error, "after --set and --only");
-        return status;
-    }
+    TRY(error_prefix(error, status, "after --set and --only"));
     manifest_destroy(*manifest);
     *manifest = changed;
     return STATUS_OK;

@@ -23,10 +23,7 @@ static enum status values_expect(const struct parameter *parameter, const struct
     if (count > AXIS_VALUES_MAX - axis->count)
         return error_set(error, STATUS_USAGE, "%s: more than %d values", parameter->name,
                          AXIS_VALUES_MAX);
-    enum status status = room_take((size_t)count, room, error);
-    if (status)
-        error_prefix(error, "%s", parameter->name);
-    return status;
+    return error_prefix(error, room_take((size_t)count, room, error), "%s", parameter->name);
 }
 
 static enum status value_append(struct axis *axis, struct value value, struct error *error)
@@ -69,14 +66,13 @@ static enum status range_parse(const struct parameter *parameter, char *item, st
     *range = (struct range){a.first, b.first, 0, operation};
     status = units_integer(strchr(step, operation) + 1, operation == '*' ? 2 : 1, INT32_MAX,
                            &range->step, error);
-    if (status)
-        error_prefix(error, "%s: %s of a range", parameter->name,
-                     operation == '*' ? "factor" : "step");
-    else if (range->last < range->first)
-        status =
-            error_set(error, STATUS_USAGE, "%s: a range from %lld down to %lld; write it upwards",
-                      parameter->name, (long long)range->first, (long long)range->last);
-    return status;
+    TRY(error_prefix(error, status, "%s: %s of a range", parameter->name,
+                     operation == '*' ? "factor" : "step"));
+    if (range->last < range->first)
+        return error_set(error, STATUS_USAGE,
+                         "%s: a range from %lld down to %lld; write it upwards", parameter->name,
+                         (long long)range->first, (long long)range->last);
+    return STATUS_OK;
 }
 
 static uint64_t range_count(const struct range *range)
@@ -143,9 +139,7 @@ enum status axis_parse(const struct parameter *parameter, const char *text, size
         status = parameter->kind == PARAMETER_TEXT
                      ? words_next_quoted(&text, ",", item, sizeof item, error)
                      : words_next(&text, ",", item, error);
-        if (status)
-            error_prefix(error, "%s", parameter->name);
-        else
+        if (error_prefix(error, status, "%s", parameter->name) == STATUS_OK)
             status = item_append(parameter, item, room, &parsed, error);
         if (status || *text == '\0')
             break;

@@ -172,9 +172,7 @@ enum status ini_lines_visit(const char *path, const char *text, size_t length, i
     enum status status = STATUS_OK;
     while (status == STATUS_OK && lines.next < lines.end)
         status = line_visit(&lines, visit, user, error);
-    if (status)
-        error_prefix(error, "%s:%d", path, lines.number);
-    return status;
+    return error_prefix(error, status, "%s:%d", path, lines.number);
 }
 
 void ini_section_split(const char *text, char name[INI_NAME_BYTES + 1],

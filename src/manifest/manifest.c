@@ -253,10 +253,7 @@ enum status manifest_read(const char *path, struct manifest **manifest, struct e
     enum status status = stream_read(stream, &text, &length, error);
     if (!standard)
         fclose(stream);
-    if (status) {
-        error_prefix(error, "%s", name);
-        return status;
-    }
+    TRY(error_prefix(error, status, "%s", name));
     status = parse_at(standard ? "-" : path, name, text, length, manifest, error);
     free(text);
     return status;

@@ -436,9 +436,8 @@ static enum status finish(struct section *section, size_t *room, int *line, stru
         *line = program->lines[i].number;
         enum status status = key ? key->check(&c, &program->lines[i], error) : STATUS_OK;
         if (status && key->named)
-            error_prefix(error, "%s", program->lines[i].key);
-        if (status)
-            return status;
+            error_prefix(error, status, "%s", program->lines[i].key);
+        TRY(status);
     }
     return axes_check(&c, line, error);
 }
@@ -448,9 +447,7 @@ enum status program_section_finish(struct section *section, const char *path, si
 {
     int line;
     enum status status = finish(section, room, &line, error);
-    if (status)
-        error_prefix(error, "%s:%d", path, line);
-    return status;
+    return error_prefix(error, status, "%s:%d", path, line);
 }
 
 /* ---- one point of the axes as the configuration that runs ---- */
@@ -634,10 +631,8 @@ static enum status settings_put(const struct program_section *program, struct co
     if (!model)
         return STATUS_OK;
     text_set(config, "modelled_as", model);
-    enum status status = program_model_config(config, workload_find(model), &modelled, error);
-    if (status)
-        error_prefix(error, "model = %s", model);
-    return status;
+    return error_prefix(error, program_model_config(config, workload_find(model), &modelled, error),
+                        "model = %s", model);
 }
 
 enum status program_section_expand(const struct section *section, const char *path,
@@ -657,9 +652,7 @@ enum status program_section_expand(const struct section *section, const char *pa
         status = formula_put(program, &template, "flops", "model_flops", &made, error);
     if (status == STATUS_OK)
         status = formula_put(program, &template, "bytes", "model_bytes", &made, error);
-    if (status)
-        error_prefix(error, "%s:%d: [program %s]", path, section->line, section->label);
-    else
+    if (status == STATUS_OK)
         *config = made;
-    return status;
+    return error_prefix(error, status, "%s:%d: [program %s]", path, section->line, section->label);
 }

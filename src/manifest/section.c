@@ -47,9 +47,7 @@ enum status section_take(struct section *section, const struct ini_line *line, s
                           &section->axes[parameter], error);
     enum status status = key == VARY ? section_vary(section, line->value, error)
                                      : section_exclude(section, line->value, room, error);
-    if (status)
-        error_prefix(error, "%s", keys[key]);
-    return status;
+    return error_prefix(error, status, "%s", keys[key]);
 }
 
 /* How many values an axis of the shape has. 0 for a series, and where the section does not name the
@@ -88,10 +86,7 @@ static enum status distinct_check(const struct section *section, const char *pat
             continue;
         enum status status =
             axis_distinct(&section->workload->parameters[i], &section->axes[i], error);
-        if (status) {
-            error_prefix(error, "%s:%d", path, section->axes[i].line);
-            return status;
-        }
+        TRY(error_prefix(error, status, "%s:%d", path, section->axes[i].line));
     }
     return STATUS_OK;
 }

@@ -184,9 +184,7 @@ enum status settings_take(struct settings *settings, int group, const struct ini
         TRY(ini_line_first(line, &settings->lines[i], error));
         enum status status =
             setting_parse(setting, line->value, (char *)settings + setting->offset, error);
-        if (status)
-            error_prefix(error, "%s", setting->key);
-        return status;
+        return error_prefix(error, status, "%s", setting->key);
     }
     return ini_line_unknown(line, keys, settings_group_of(line->key), error);
 }

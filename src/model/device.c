@@ -318,9 +318,8 @@ enum status device_check(const struct device *device, struct error *error)
         status = error_set(error, STATUS_SYSTEM, "a device without 'uuid'");
     for (int64_t i = 0; i < device->roof_count && status == STATUS_OK; ++i) {
         status = roof_check(&device->roofs[i], error);
-        if (status)
-            error_prefix(error, "roof %lld of %lld", (long long)i + 1,
-                         (long long)device->roof_count);
+        error_prefix(error, status, "roof %lld of %lld", (long long)i + 1,
+                     (long long)device->roof_count);
     }
     return status;
 }

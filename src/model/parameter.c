@@ -15,9 +15,7 @@ static enum status parse_number(const struct parameter *parameter, const char *t
                                 int64_t *number, struct error *error)
 {
     enum status status = units_integer(text, parameter->minimum, parameter->maximum, number, error);
-    if (status)
-        error_prefix(error, "%s", parameter->name);
-    return status;
+    return error_prefix(error, status, "%s", parameter->name);
 }
 
 static enum status parse_extent(const struct parameter *parameter, const char *text,
@@ -48,12 +46,10 @@ static enum status parse_word(const struct parameter *parameter, const char *tex
                               struct value *value, struct error *error)
 {
     int index;
-    enum status status = words_parse(parameter->words, text, &index, error);
-    if (status)
-        error_prefix(error, "%s", parameter->name);
-    else
-        *value = (struct value){.first = index};
-    return status;
+    TRY(error_prefix(error, words_parse(parameter->words, text, &index, error), "%s",
+                     parameter->name));
+    *value = (struct value){.first = index};
+    return STATUS_OK;
 }
 
 /* Takes quotes and escapes away. `plain` has room for all of `text`. */
@@ -103,10 +99,7 @@ static enum status parse_text(const struct parameter *parameter, const char *tex
         strcpy(plain, text);
     if (status == STATUS_OK)
         status = text_check(parameter, plain, error);
-    if (status) {
-        error_prefix(error, "%s", parameter->name);
-        return status;
-    }
+    TRY(error_prefix(error, status, "%s", parameter->name));
     *value = (struct value){.first = 0};
     memcpy(value->text, plain, strlen(plain) + 1);
     return STATUS_OK;

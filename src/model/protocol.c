@@ -421,8 +421,8 @@ enum status request_decode(const char *line, struct request *request, struct err
         status = json ? value_decode(key, json, (char *)&decoded + key->offset, error)
                       : error_set(error, STATUS_USAGE, "op %s needs %s", op_words[op],
                                   key->required_text);
-        if (json && status)
-            error_prefix(error, "%s", key->name);
+        if (json)
+            error_prefix(error, status, "%s", key->name);
     }
     json_decref(object);
     if (status)

@@ -451,8 +451,7 @@ enum status record_check(const struct record *record, struct error *error)
         status = field_check_number("sample", record->sample[i], FIELD_SECONDS_MAX, error);
     for (size_t i = 0; i < record->kernel_count && status == STATUS_OK; ++i) {
         status = fields_check(kernel_fields, &record->kernels[i], error);
-        if (status)
-            error_prefix(error, "kernel %zu of %zu", i + 1, record->kernel_count);
+        error_prefix(error, status, "kernel %zu of %zu", i + 1, record->kernel_count);
     }
     return status;
 }

@@ -155,10 +155,8 @@ static enum status read_reply(const struct executor *executor, const struct requ
                               enum reply_kind kind, const char *line, struct reply *reply,
                               struct error *error)
 {
-    if (reply_decode(line, reply, error)) {
-        error_prefix(error, "%s", executor->kind->worker);
-        return STATUS_DEVICE;
-    }
+    if (reply_decode(line, reply, error))
+        return error_prefix(error, STATUS_DEVICE, "%s", executor->kind->worker);
     if (reply->kind == REPLY_ERROR) {
         *error = reply->error;
         return reply->status;
@@ -204,7 +202,7 @@ enum status executor_ask(struct executor *executor, const struct request *reques
         status = error_set(error, STATUS_INTERRUPTED, "%s",
                            signals_text(*executor->settings.interrupted));
     else
-        error_prefix(error, "%s", executor->kind->worker);
+        error_prefix(error, status, "%s", executor->kind->worker);
     free(line);
     executor->worker_lost = event == WORKER_LOST || event == WORKER_SIGNALLED;
     executor->worker_hung = event == WORKER_LOST && clock_monotonic() - start >= timeout;
@@ -610,7 +608,7 @@ static void take_measured(struct executor *executor, const char *line)
     struct error error;
     reply_init(&reply);
     if (reply_decode(line, &reply, &error)) {
-        error_prefix(&error, "%s", executor->kind->worker);
+        error_prefix(&error, STATUS_DEVICE, "%s", executor->kind->worker);
         attempt_failed(executor, error.text);
     } else if (reply.kind == REPLY_RECORD && is_requested(executor, reply.record.configuration)) {
         executor->stage = STAGE_IDLE;

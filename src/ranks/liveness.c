@@ -286,9 +286,8 @@ enum status liveness_agree(MPI_Comm comm, enum status own, struct error *error)
     struct error text = *error;
     MPI_Bcast(text.text, sizeof text.text, MPI_CHAR, first, comm);
     *error = text;
-    if (first != 0)
-        error_prefix(error, "rank %d", first);
-    return (enum status)status;
+    return first == 0 ? (enum status)status
+                      : error_prefix(error, (enum status)status, "rank %d", first);
 }
 
 char *liveness_share_text(MPI_Comm comm, const char *text)

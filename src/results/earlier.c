@@ -241,12 +241,10 @@ static enum status devices_read(struct reader *r, const char *path, void **devic
     enum status status = STATUS_OK;
     for (size_t i = 0; i < rows && r->code == NC_NOERR && status == STATUS_OK; ++i)
         status = device_check(&read[i], error);
-    if (status) {
-        error_prefix(error, "%s", path);
-        status = STATUS_USAGE;
-    } else if (r->code == NC_NOERR && rows == 0) {
+    if (status)
+        status = error_prefix(error, STATUS_USAGE, "%s", path);
+    else if (r->code == NC_NOERR && rows == 0)
         status = error_set(error, STATUS_USAGE, "%s: none of its devices has roofs", path);
-    }
     *devices = read;
     *count = rows;
     return status;

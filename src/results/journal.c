@@ -504,8 +504,7 @@ static enum status verdict(const struct reading *reading, const char *path, stru
 {
     if (reading->useless) {
         *error = reading->first;
-        error_prefix(error, "%s:%zu", path, reading->place.line);
-        return STATUS_SYSTEM;
+        return error_prefix(error, STATUS_SYSTEM, "%s:%zu", path, reading->place.line);
     }
     if (reading->good == 0 && reading->place.line > 0 && !reading->begins_as_journal)
         return error_set(error, STATUS_SYSTEM,

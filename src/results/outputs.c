@@ -43,7 +43,7 @@ static enum status check_output(const char *path, struct error *error)
 {
     char target[LINK_TARGET];
     if (link_follow(path, target, error)) {
-        error_prefix(error, "cannot write");
+        error_prefix(error, STATUS_USAGE, "cannot write");
         return error_append(error, STATUS_USAGE, "; --output names another");
     }
     TRY(check_file(path, error));

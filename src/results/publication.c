@@ -67,11 +67,9 @@ static enum status write_file(const struct results *results, const struct public
     snprintf(written, LINK_TARGET, "%s", netcdf);
     enum status status =
         results_nc_write(results, netcdf, publication->overwrite ? NULL : written, error);
-    if (status)
-        error_prefix(error, "%s keep%s every row, for --gather%s", journal,
-                     publication->joined ? "" : "s",
-                     access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
-    return status;
+    return error_prefix(error, status, "%s keep%s every row, for --gather%s", journal,
+                        publication->joined ? "" : "s",
+                        access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
 }
 
 /* What came of the rows, for people; and where the reasons of those that failed are. */

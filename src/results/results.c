@@ -476,9 +476,7 @@ enum status results_fetch(const struct results *results, const struct row *row,
         status = error_set(error, STATUS_SYSTEM, "cannot read it again: %s",
                            got < 0 ? strerror(errno) : "it has become shorter");
     free(line);
-    if (status)
-        error_prefix(error, "%s:%zu", owner->journal, row->place.line);
-    return status;
+    return error_prefix(error, status, "%s:%zu", owner->journal, row->place.line);
 }
 
 static int compare_devices(const void *a, const void *b)

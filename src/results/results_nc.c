@@ -673,10 +673,7 @@ enum status results_nc_write(const struct results *results, const char *path,
         status = build(&draft, &content, path, error);
     free(content.order);
     json_decref(content.found);
-    if (status) {
-        error_prefix(error, "%s", path);
-        return status;
-    }
+    TRY(error_prefix(error, status, "%s", path));
     status = staged_file_publish(&draft, path, published, error);
     staged_file_close(&draft);
     return status;

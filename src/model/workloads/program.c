@@ -112,10 +112,8 @@ static enum status program_check(const struct config *config, struct error *erro
         return STATUS_OK;
     if (!model || model == &program_workload)
         return error_set(error, STATUS_UNSUPPORTED, "modelled_as: '%s' has no model", name.text);
-    if (program_model_config(config, model, &modelled, error) || config_check(&modelled, error)) {
-        error_prefix(error, "as %s", name.text);
-        return STATUS_UNSUPPORTED;
-    }
+    if (program_model_config(config, model, &modelled, error) || config_check(&modelled, error))
+        return error_prefix(error, STATUS_UNSUPPORTED, "as %s", name.text);
     return STATUS_OK;
 }
 

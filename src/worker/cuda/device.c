@@ -65,8 +65,7 @@ static enum status device_open(int index, struct device_state **state, struct de
     enum status status = state_open(index, result, &described, error);
     if (status) {
         device_close(result);
-        error_prefix(error, "GPU %d", index);
-        return STATUS_DEVICE;
+        return error_prefix(error, STATUS_DEVICE, "GPU %d", index);
     }
     memcpy(result->uuid, described.uuid, sizeof result->uuid);
     *device = described;

@@ -27,8 +27,7 @@ static enum status captured(struct gpu *gpu, graph_part *enqueue, void *argument
         return status;
     if (status == STATUS_OK)
         *error = refusal;
-    error_prefix(error, "it cannot be captured in a graph");
-    return STATUS_UNSUPPORTED;
+    return error_prefix(error, STATUS_UNSUPPORTED, "it cannot be captured in a graph");
 }
 
 enum status graph_capture(struct gpu *gpu, graph_part *enqueue, void *argument,

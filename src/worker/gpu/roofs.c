@@ -149,9 +149,8 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
         status = trial_rate(roofs, &tried, aim, winner->way.rate, &rate, &reason);
     if (status == STATUS_DEVICE) {
         *error = reason;
-        error_prefix(error, "%s, %s", roof_kinds[kind].name,
-                     *tried.method.text ? tried.method.text : "before its first run");
-        return status;
+        return error_prefix(error, status, "%s, %s", roof_kinds[kind].name,
+                            *tried.method.text ? tried.method.text : "before its first run");
     }
     if (status && !winner->refusal) {
         winner->refusal = status;

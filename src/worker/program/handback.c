@@ -77,13 +77,11 @@ enum status handback_read(const struct scratch *folder, struct handback *handbac
 {
     struct handback read = {.verify_error = NAN, .verify_tolerance = NAN};
     enum status status = scratch_each(folder, file_take, &read, error);
-    if (status) {
+    if (status)
         handback_clear(&read);
-        error_prefix(error, "the program handed back");
-    } else {
+    else
         *handback = read;
-    }
-    return status;
+    return error_prefix(error, status, "the program handed back");
 }
 
 void handback_clear(struct handback *handback)

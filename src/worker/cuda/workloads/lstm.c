@@ -455,12 +455,10 @@ static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct
     };
     int chosen;
     enum status status = search_run(&search, &chosen, record, error);
-    if (status && l->count == 1) {
-        error_prefix(error, "algorithm %s", l->shape.algorithm);
-        status = status == STATUS_FAILED ? STATUS_UNSUPPORTED : status;
-    }
-    if (status)
-        return status;
+    if (status && l->count == 1)
+        return error_prefix(error, status == STATUS_FAILED ? STATUS_UNSUPPORTED : status,
+                            "algorithm %s", l->shape.algorithm);
+    TRY(status);
     bool tensor = l->math == CUDNN_TENSOR_OP_MATH ||
                   (l->shape.precision == PRECISION_FP64 && strstr(l->bound->name, "tensor"));
     tensor_work_describe(algorithm_name(search.work, chosen), tensor ? UNIT_TENSOR : UNIT_VECTOR,
