@@ -139,8 +139,7 @@ static enum status gather_several(const struct options *options, const struct lo
         paths[i] = i == 0 ? options->journal : options->more_journals[i - 1];
     enum status status = journals_join(paths, count, &journals, error);
     free(paths);
-    if (status)
-        return status;
+    TRY(status);
     if (journals.replaced > 0)
         log_print(log, LOG_WARNING,
                   "%zu rows are in several journals, of the same device: the last one holds",

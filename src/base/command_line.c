@@ -69,11 +69,8 @@ static enum status words_read(const char *text, char *room, struct command_line 
         if (*r.next == '\0')
             return word_add(line, NULL, error);
         r.out = room;
-        enum status status = take_word(&r, error);
-        if (status == STATUS_OK)
-            status = word_add(line, room, error);
-        if (status)
-            return status;
+        TRY(take_word(&r, error));
+        TRY(word_add(line, room, error));
     }
 }
 

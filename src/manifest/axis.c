@@ -58,14 +58,11 @@ static enum status range_parse(const struct parameter *parameter, char *item, st
                          parameter->name, item);
     *last++ = '\0';
     *step++ = '\0';
-    enum status status = parameter_parse(parameter, item, &a, error);
-    if (status == STATUS_OK)
-        status = parameter_parse(parameter, last, &b, error);
-    if (status)
-        return status;
+    TRY(parameter_parse(parameter, item, &a, error));
+    TRY(parameter_parse(parameter, last, &b, error));
     *range = (struct range){a.first, b.first, 0, operation};
-    status = units_integer(strchr(step, operation) + 1, operation == '*' ? 2 : 1, INT32_MAX,
-                           &range->step, error);
+    enum status status = units_integer(strchr(step, operation) + 1, operation == '*' ? 2 : 1,
+                                       INT32_MAX, &range->step, error);
     TRY(error_prefix(error, status, "%s: %s of a range", parameter->name,
                      operation == '*' ? "factor" : "step"));
     if (range->last < range->first)

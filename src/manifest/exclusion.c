@@ -73,8 +73,7 @@ static enum status term_parse(const struct workload *workload, const char *text,
                                          value_text + strspn(value_text, " \t"), &value, error);
     if (status && value_text[strcspn(value_text, "=!<>")])
         return error_append(error, status, "; join comparisons with &");
-    if (status)
-        return status;
+    TRY(status);
     if (comparison >= COMPARE_LT && !value_ordered(&workload->parameters[parameter], value))
         return error_set(error, STATUS_USAGE, "'%s': this value has no order; use = or !=", text);
     *term = (struct term){parameter, (enum comparison)comparison, value};

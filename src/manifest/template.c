@@ -106,9 +106,8 @@ enum status template_words(const struct template *t, const char *words, char *te
                            struct error *error)
 {
     struct command_line line;
-    enum status status = command_line_split(words, &line, error);
-    if (status)
-        return status;
+    TRY(command_line_split(words, &line, error));
+    enum status status = STATUS_OK;
     for (size_t i = 0; i < line.count && status == STATUS_OK; ++i) {
         char word[WORKLOAD_STRING] = "";
         status = template_fill(t, line.words[i], word, sizeof word, error);

@@ -560,9 +560,8 @@ static enum status decode_body(const json_t *object, size_t length, struct reply
 enum status reply_decode(const char *line, struct reply *reply, struct error *error)
 {
     json_t *object;
-    enum status status = line_load(line, &object, error);
-    if (status)
-        return status;
+    TRY(line_load(line, &object, error));
+    enum status status = STATUS_OK;
     const char *text = json_string_value(json_object_get(object, "reply"));
     int kind = words_find(reply_words, text ? text : "");
     reply_clear(reply);

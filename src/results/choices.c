@@ -255,8 +255,7 @@ enum status choices_save(struct choices *choices, struct error *error)
     if (status == STATUS_USAGE && access(choices->path, F_OK) != 0 &&
         journal_open(choices->path, JOURNAL_CREATE, &journal, error) == STATUS_OK)
         status = STATUS_OK;
-    if (status)
-        return status;
+    TRY(status);
     json_array_foreach(choices->pending, index, entry) if (status == STATUS_OK) status =
         journal_append(journal, kind_text, json_incref(entry), error);
     if (status == STATUS_OK)

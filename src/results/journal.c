@@ -571,9 +571,7 @@ enum status journal_salvage(const char *path, struct results **results,
                             struct journal_damage *damage, struct error *error)
 {
     struct reading reading = {.checking = true};
-    enum status status = file_read(path, &reading, error);
-    if (status)
-        return status;
+    TRY(file_read(path, &reading, error));
     *results = reading.results;
     *damage = reading.damage;
     return STATUS_OK;
@@ -584,9 +582,7 @@ static enum status read_whole(const char *path, bool checking, struct results **
 {
     struct reading reading = {.checking = checking};
     char lines[JOURNAL_DAMAGE_TEXT];
-    enum status status = file_read(path, &reading, error);
-    if (status)
-        return status;
+    TRY(file_read(path, &reading, error));
     if (reading.damage.count == 0) {
         *results = reading.results;
         *torn = reading.damage.torn;
@@ -669,10 +665,8 @@ static enum status check(struct joining *joining, const char *path, struct error
 {
     struct results *results = NULL;
     bool torn;
-    enum status status = journal_index(path, &results, &torn, error);
-    if (status)
-        return status;
-    status = check_settings(joining, results, path, error);
+    TRY(journal_index(path, &results, &torn, error));
+    enum status status = check_settings(joining, results, path, error);
     joining->rows += results->row_count + results->without_device;
     results_destroy(results);
     return status;
@@ -703,9 +697,7 @@ static enum status count_replaced(const struct joining *joining, struct journals
 {
     struct results *results = NULL;
     bool torn;
-    enum status status = journal_index(journals->path, &results, &torn, error);
-    if (status)
-        return status;
+    TRY(journal_index(journals->path, &results, &torn, error));
     journals->replaced = joining->rows - results->row_count - results->without_device;
     results_destroy(results);
     return STATUS_OK;
@@ -719,8 +711,7 @@ enum status journals_join(const char *const *paths, size_t count, struct journal
     enum status status = check_twice(paths, count, error);
     for (size_t i = 0; i < count && status == STATUS_OK; ++i)
         status = check(&joining, paths[i], error);
-    if (status)
-        return status;
+    TRY(status);
     joined.fd = joining.fd = nameless_open();
     if (joined.fd < 0)
         return error_set(error, STATUS_SYSTEM, "no place to join journals in: %s", strerror(errno));

@@ -121,11 +121,8 @@ enum status outputs_name(const char *path, bool resume, bool overwrite, struct o
 
 enum status outputs_check(const struct outputs *outputs, struct error *error)
 {
-    enum status status = check_output(outputs->netcdf, error);
-    if (status == STATUS_OK)
-        status = check_journal(outputs->journal, outputs->overwrite, error);
-    if (status)
-        return status;
+    TRY(check_output(outputs->netcdf, error));
+    TRY(check_journal(outputs->journal, outputs->overwrite, error));
     bool netcdf = exists(outputs->netcdf), journal = exists(outputs->journal);
     if (!outputs->resume && !outputs->overwrite && (netcdf || journal))
         return error_set(error, STATUS_USAGE,
@@ -162,8 +159,7 @@ static enum status read_earlier(const struct outputs *outputs, const char *setti
     enum status status = journal_read(journal_path(journal), &earlier, &torn, error);
     if (status && journal_settle(journal, &(struct error){""})) /* others took it away meanwhile */
         status = journal_read(journal_path(journal), &earlier, &torn, error);
-    if (status)
-        return status;
+    TRY(status);
     journal_tell_left_out(outputs->journal, torn, earlier, log);
     status = check_settings(outputs, earlier, settings, error);
     if (status)
@@ -185,8 +181,7 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
                               : outputs->any_owner ? JOURNAL_ADOPT
                                                    : JOURNAL_RESUME,
                               &older, error);
-    if (status)
-        return status;
+    TRY(status);
     if (older && outputs->resume)
         status = read_earlier(outputs, settings, log, older, results, error);
     else if (!(*results = results_create()))

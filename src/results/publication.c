@@ -46,11 +46,9 @@ static enum status print_table(const struct results *results, enum table_format 
 {
     struct printout table;
     bool unread = false;
-    enum status status = printout_open(&table, error);
-    if (status)
-        return status;
+    TRY(printout_open(&table, error));
     report_print(results, format, table.stream);
-    status = printout_close(&table, &unread, error);
+    enum status status = printout_close(&table, &unread, error);
     if (status && unread) {
         log_print(log, LOG_WARNING, "the table: %s", error->text);
         status = STATUS_OK;
@@ -113,14 +111,11 @@ static enum status publish_journal(const struct publication *publication, const 
     struct results *results;
     struct journal_damage damage = {.count = 0};
     char lines[JOURNAL_DAMAGE_TEXT];
-    enum status status = publication->skip_damaged
-                             ? journal_salvage(journal, &results, &damage, error)
-                             : journal_index(journal, &results, &damage.torn, error);
-    if (status)
-        return status;
+    TRY(publication->skip_damaged ? journal_salvage(journal, &results, &damage, error)
+                                  : journal_index(journal, &results, &damage.torn, error));
     journal_tell_left_out(publication->joined ? publication->joined : journal, damage.torn, results,
                           log);
-    status = publish(results, publication, netcdf, log, summary, error);
+    enum status status = publish(results, publication, netcdf, log, summary, error);
     results_destroy(results);
     if ((status && status != STATUS_FAILED) || damage.count == 0)
         return status;

@@ -369,9 +369,7 @@ enum status results_add_record(struct results *results, const char *text, size_t
 {
     struct indexed_results *owner = (struct indexed_results *)results;
     struct row row;
-    enum status status = row_of_text(text, length, &row, error);
-    if (status)
-        return status;
+    TRY(row_of_text(text, length, &row, error));
     row.place = place;
     void *grown = array_grow(results->rows, results->row_count, sizeof row);
     results->rows = grown ? grown : results->rows;

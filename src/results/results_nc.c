@@ -608,9 +608,7 @@ static enum status fill(struct staged_file *draft, const struct content *content
 {
     struct writer w;
     dataset_prepare();
-    enum status status = staged_file_show(draft, error);
-    if (status)
-        return status;
+    TRY(staged_file_show(draft, error));
     writer_init(&w, content);
     dataset_create(&w.set, draft->path);
     staged_file_hide(draft);
@@ -625,10 +623,8 @@ static enum status build(struct staged_file *draft, const struct content *conten
 {
     for (;;) {
         size_t found = json_object_size(content->found);
-        enum status status = staged_file_open(draft, output, error);
-        if (status)
-            return status;
-        status = fill(draft, content, error);
+        TRY(staged_file_open(draft, output, error));
+        enum status status = fill(draft, content, error);
         if (status == STATUS_OK && json_object_size(content->found) == found)
             return STATUS_OK;
         int obstacle = status ? staged_file_obstacle(draft) : 0;
@@ -637,8 +633,7 @@ static enum status build(struct staged_file *draft, const struct content *conten
             error_set(error, status, "cannot write into the folder '%.*s': %s",
                       (int)(strrchr(draft->path, '/') - draft->path), draft->path,
                       strerror(obstacle));
-        if (status)
-            return status;
+        TRY(status);
     }
 }
 

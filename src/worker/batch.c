@@ -142,8 +142,7 @@ enum status batch_measure(struct batch *batch, struct device_state *state,
     enum status status = batch_reserve(batch, error);
     if (status == STATUS_OK)
         status = begin(batch, state, request, &row, error);
-    if (status)
-        return status;
+    TRY(status);
     *waits = row.work && request->count_later && batch->device->has_room;
     if (row.work && !*waits)
         status = count_alone(batch, state, &row, error);
@@ -161,9 +160,7 @@ enum status batch_take(struct batch *batch, struct device_state *state, struct r
 {
     if (batch->count == 0)
         return error_set(error, STATUS_USAGE, "op count: no row waits for its counters");
-    enum status status = batch->counted > 0 ? STATUS_OK : batch_count(batch, state, error);
-    if (status)
-        return status;
+    TRY(batch->counted > 0 ? STATUS_OK : batch_count(batch, state, error));
     *record = batch->rows[0].record;
     --batch->counted;
     memmove(batch->rows, batch->rows + 1, --batch->count * sizeof *batch->rows);

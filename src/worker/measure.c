@@ -52,12 +52,9 @@ static enum status samples_reserve(struct samples *samples, size_t more, struct 
 static enum status time_batch(const struct run *run, int count, struct samples *samples,
                               struct record *record, struct error *error)
 {
-    enum status status = samples_reserve(samples, (size_t)count, error);
-    if (status == STATUS_OK)
-        status = run->device->time(run->state, run->work, run->cold, count,
-                                   samples->values + samples->count, record, error);
-    if (status)
-        return status;
+    TRY(samples_reserve(samples, (size_t)count, error));
+    TRY(run->device->time(run->state, run->work, run->cold, count, samples->values + samples->count,
+                          record, error));
     for (int i = 0; i < count; ++i)
         samples->total += (double)record->sample_iterations * samples->values[samples->count++];
     return STATUS_OK;
@@ -76,11 +73,8 @@ static enum status time_adaptively(const struct run *run, struct samples *sample
     int batch = least;
     for (;;) {
         struct stats stats;
-        enum status status = time_batch(run, batch, samples, record, error);
-        if (status == STATUS_OK)
-            status = stats_compute(samples->values, samples->count, &stats, error);
-        if (status)
-            return status;
+        TRY(time_batch(run, batch, samples, record, error));
+        TRY(stats_compute(samples->values, samples->count, &stats, error));
         bool done = stats_uncertainty(&stats) <= rule->stop && samples->total >= rule->min_time;
         if (done || clock_monotonic() - begin >= rule->max_time) {
             record->converged = done;
@@ -96,11 +90,8 @@ enum status measure_keep_samples(const double *samples, size_t count, struct rec
 {
     size_t kept = count < RECORD_SAMPLES_MAX ? count : RECORD_SAMPLES_MAX;
     bool two = false;
-    enum status status = stats_compute(samples, count, stats, error);
-    if (status == STATUS_OK)
-        status = stats_two_modes(samples, count, &two, error);
-    if (status)
-        return status;
+    TRY(stats_compute(samples, count, stats, error));
+    TRY(stats_two_modes(samples, count, &two, error));
     record->sample = malloc(kept * sizeof *record->sample);
     if (!record->sample)
         return error_set(error, STATUS_FAILED, "no memory for the samples");
@@ -200,8 +191,7 @@ static enum status placements_keep(struct placement *placements, size_t count, s
         status = measure_keep_samples(all.values, all.count, record, &stats, error);
     }
     free(all.values);
-    if (status)
-        return status;
+    TRY(status);
     run->work = middle->work;
     record->placements = run->request->measure.repeat > 1 ? (int64_t)count : FIELD_MISSING;
     record->bimodal = middle->samples.count < STATS_MODES_LEAST ? FIELD_MISSING : two;

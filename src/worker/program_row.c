@@ -170,9 +170,8 @@ static enum status program_run(struct program *program, struct process_end *end,
     const double missed = program->time->missed;
     struct residents *residents = program->residents;
     struct scratch report;
-    enum status status = scratch_create(&report, error);
-    if (status)
-        return status;
+    TRY(scratch_create(&report, error));
+    enum status status = STATUS_OK;
     environment_put(&program->environment, HANDBACK_VARIABLE, report.path);
     const struct process process = {
         .words = program->command.words,
@@ -262,12 +261,11 @@ static enum status record_times(struct program *program, struct handback *handba
                               record, error);
     if (!program->device.library[0])
         return no_region(program, error);
-    enum status status = program_run_injected(program, "time", &injected, error);
-    if (status)
-        return status;
-    status = injected.region_count > 0 ? record_samples(injected.regions, injected.region_count,
-                                                        program->iterations, record, error)
-                                       : no_region(program, error);
+    TRY(program_run_injected(program, "time", &injected, error));
+    enum status status = injected.region_count > 0
+                             ? record_samples(injected.regions, injected.region_count,
+                                              program->iterations, record, error)
+                             : no_region(program, error);
     injected_clear(&injected);
     return status;
 }
@@ -311,9 +309,8 @@ static void found_clear(struct found *found)
 static enum status trace(struct program *program, const char *task, struct injected *traced,
                          struct error *error)
 {
-    enum status status = program_run_injected(program, task, traced, error);
-    if (status)
-        return status;
+    TRY(program_run_injected(program, task, traced, error));
+    enum status status = STATUS_OK;
     if (traced->region_count == 0)
         status = error_set(error, STATUS_FAILED, "%s",
                            traced->processes ? "the program ended with its region open"
@@ -343,9 +340,8 @@ static enum status count_run(struct program *program, const struct injected *tra
                              struct outcome *outcome, struct error *error)
 {
     for (int tries = 3;; --tries) {
-        enum status status = program_run_injected(program, "count", counted, error);
-        if (status)
-            return status;
+        TRY(program_run_injected(program, "count", counted, error));
+        enum status status = STATUS_OK;
         if (counted->refusal.code != OUTCOME_MISSING) {
             outcome_set(outcome, counted->refusal.code, "%s", counted->refusal.reason);
             return STATUS_OK;
@@ -382,10 +378,7 @@ static enum status count_runs(struct program *program, struct found *found,
     program->residents = NULL; /* the counters begin with the first allocation of a process */
     for (size_t i = 0; i < most; ++i) {
         struct injected counted;
-        enum status status =
-            count_run(program, &found->traced, images, &counted, &found->outcome, error);
-        if (status)
-            return status;
+        TRY(count_run(program, &found->traced, images, &counted, &found->outcome, error));
         found->traced.unloaded |= counted.unloaded;
         if (found->outcome.code != COUNTED_YES || counted.last) {
             injected_clear(&found->counted);
@@ -404,9 +397,8 @@ static enum status profile_first(struct program *program, struct found *found,
                                  const struct scratch *images, bool *over, struct error *error)
 {
     struct injected *traced = &found->traced;
-    enum status status = trace(program, "profile", traced, error);
-    if (status)
-        return status;
+    TRY(trace(program, "profile", traced, error));
+    enum status status = STATUS_OK;
     *over = traced->last || traced->refusal.code == COUNTED_REFUSED;
     if (traced->last) {
         memcpy(found->counted.values, traced->values, sizeof traced->values);
@@ -457,10 +449,8 @@ static enum status profile_command(struct program *program, size_t regions, bool
     outcome_set(&found->outcome, COUNTED_YES, NULL);
     if (!counted)
         return trace(program, "trace", &found->traced, error);
-    enum status status = scratch_create(&images, error);
-    if (status)
-        return status;
-    status = profile_runs(program, regions, found, &images, error);
+    TRY(scratch_create(&images, error));
+    enum status status = profile_runs(program, regions, found, &images, error);
     scratch_remove(&images);
     if (status)
         found_clear(found);
@@ -525,8 +515,7 @@ static enum status record_counts(const struct program *program, size_t regions, 
     }
     if (found->traced.in_graphs > 0 && TEXT_OF(program, "ungraphed")[0])
         status = ungraph(program, regions, found, &why, error);
-    if (status)
-        return status;
+    TRY(status);
     injected_record_counts(&found->counted, &found->traced, program->iterations, record);
     if (found->outcome.reason[0])
         outcome_set(&record->counters, COUNTED_INCOMPLETE, "%s", found->outcome.reason);
@@ -588,15 +577,12 @@ static enum status row_measure(struct program *program, double start, struct rec
     record->workspace = NAN;
     program_hash(program->command.words, program->folder, record->program_hash);
     record_end_part(record, PART_PREPARE, clock_monotonic() - start);
-    enum status status = program_run(program, &end, &handback, NULL, error);
-    if (status)
-        return status;
-    status = record_times(program, &handback, &end, record, error);
+    TRY(program_run(program, &end, &handback, NULL, error));
+    enum status status = record_times(program, &handback, &end, record, error);
     if (status == STATUS_OK)
         status = record_verified(program, &handback, record, error);
     handback_clear(&handback);
-    if (status)
-        return status;
+    TRY(status);
     /* A region of the whole program is one, whatever else was timed. */
     bool several = record->samples > 0 && !region_is(program, "all");
     record_end_part(record, PART_TIMING, clock_monotonic() - start);

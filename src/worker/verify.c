@@ -71,10 +71,8 @@ static enum status compare(const struct device_ops *device, struct device_state 
     struct slice_errors errors = {0};
     int64_t elements = 0;
     for (size_t i = 0; i < expectation->count; ++i) {
-        enum status status = slice_read(device, state, work, &expectation->slices[i],
-                                        config_precision(config), &errors, error);
-        if (status)
-            return status;
+        TRY(slice_read(device, state, work, &expectation->slices[i], config_precision(config),
+                       &errors, error));
         elements += expectation->slices[i].count;
     }
     const struct tolerance tolerance = config_tolerance(config);

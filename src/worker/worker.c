@@ -108,11 +108,8 @@ static enum status measure_roofs(struct worker *worker, const struct request *re
 static enum status answer_tune(struct worker *worker, const struct request *request,
                                struct reply *reply, struct error *error)
 {
-    enum status status = worker_open(worker, 0, error);
-    if (status == STATUS_OK)
-        status = tune_roofs(worker, request, reply->found, error);
-    if (status)
-        return status;
+    TRY(worker_open(worker, 0, error));
+    TRY(tune_roofs(worker, request, reply->found, error));
     for (int kind = 0; kind < ROOF_KINDS && worker->ops->roof_way; ++kind)
         if (reply->found[kind])
             reply->ways[kind] = worker->ops->roof_way(worker->state, kind);
@@ -127,10 +124,7 @@ static enum status answer_roof(struct worker *worker, const struct request *requ
         return error_set(error, STATUS_USAGE, "op roof comes after op tune");
     const struct roof_order order = {request->start, request->sustained, request->only_sustained,
                                      request->peaks.energy};
-    enum status status =
-        measure_roof(worker, (int)request->kind, request->condition, &order, &reply->roof, error);
-    if (status)
-        return status;
+    TRY(measure_roof(worker, (int)request->kind, request->condition, &order, &reply->roof, error));
     reply->kind = REPLY_ROOF;
     bool measured = !isnan(roof_value(&reply->roof)) || !isnan(reply->roof.sustained);
     worker->held = request->hold && measured ? request->kind : HELD_NONE;
@@ -168,8 +162,7 @@ static enum status answer_device(struct worker *worker, const struct request *re
         status = try_counters(worker, error);
     if (status == STATUS_OK && request->op == REQUEST_ROOFS)
         status = measure_roofs(worker, request, error);
-    if (status)
-        return status;
+    TRY(status);
     reply->kind = REPLY_DEVICE;
     reply->device = worker->device;
     return STATUS_OK;
@@ -188,8 +181,7 @@ static enum status answer_measure(struct worker *worker, const struct request *r
                                                request, &reply->record, error)
                          : batch_measure(worker->batch, worker->state, request, &reply->record,
                                          &waits, error);
-    if (status)
-        return status;
+    TRY(status);
     reply->kind = waits ? REPLY_TIMED : REPLY_RECORD;
     config_format(&request->config, reply->configuration);
     return STATUS_OK;
@@ -214,9 +206,8 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
 {
     struct request request;
     int count = 0;
-    enum status status = request_decode(line, &request, error);
-    if (status)
-        return status;
+    TRY(request_decode(line, &request, error));
+    enum status status = STATUS_OK;
     if (request.op != REQUEST_MEASURE || !config_is_program(&request.config))
         residents_end(worker->residents); /* nothing else is in the device's way */
     switch (request.op) {

@@ -716,8 +716,7 @@ static enum status lstm_reference(const struct reference_request *request,
         status = weights_divide(&s, weights, error);
     if (status == STATUS_OK && !forward && s.kind == LSTM_RELU)
         status = output_read(request, &s, samples, &seen, error);
-    if (status)
-        return status;
+    TRY(status);
     sample_offsets(&s, samples, width, first->offsets);
     for (int64_t i = 0; weights && i < weights->count; ++i)
         weights->offsets[i] = i;

@@ -126,10 +126,8 @@ static enum status steps_plan(struct work *work, struct error *error)
     plan->heads = heads;
     scratch_take(work, (size_t)(heads * s->sequence * s->keys) * work->element);
     for (int i = 0; i < STEPS; ++i) {
-        enum status status =
-            onednn_create_for(work, &operations[i], NULL, &plan->steps[i], &plan->memory[i], error);
-        if (status)
-            return status;
+        TRY(onednn_create_for(work, &operations[i], NULL, &plan->steps[i], &plan->memory[i],
+                              error));
     }
     snprintf(plan->name, sizeof plan->name, "three-steps %.30s %.30s %.30s",
              onednn_name(plan->steps[SCORES]), onednn_name(plan->steps[SOFTMAX]),

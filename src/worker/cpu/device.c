@@ -232,8 +232,7 @@ static enum status routine_prepare(struct device_state *state, const struct cpu_
     if (!routine->check && precision != PRECISION_FP32 && precision != PRECISION_FP64)
         status = error_set(error, STATUS_UNSUPPORTED, "its precisions are fp32 and fp64, not %s",
                            precision_info[precision].name);
-    if (status)
-        return status;
+    TRY(status);
     struct work *prepared = work_create(workload, routine, &state->topology, config, seed);
     if (!prepared)
         return error_set(error, STATUS_FAILED, "no memory for the configuration");
@@ -273,8 +272,7 @@ static enum status work_prepare(struct device_state *state, const struct config 
     enum status status = config_supported(config, error);
     if (status == STATUS_OK)
         status = memory_check(config_cost(config).memory, error);
-    if (status)
-        return status;
+    TRY(status);
     for (size_t i = 0; i < sizeof cpu_workloads / sizeof *cpu_workloads; ++i)
         if (cpu_workloads[i]->workload == config->workload)
             workload = cpu_workloads[i];

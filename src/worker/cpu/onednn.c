@@ -500,9 +500,7 @@ enum status onednn_create_for(struct work *work, const struct onednn_operation *
                               const struct onednn *forward, struct onednn **made, size_t *memory,
                               struct error *error)
 {
-    enum status status = onednn_create(operation, forward, made, error);
-    if (status)
-        return status;
+    TRY(onednn_create(operation, forward, made, error));
     const char *name = (*made)->name;
     bool definition = strncmp(name, "ref", 3) == 0 || strncmp(name, "simple", 6) == 0;
     if (definition && strcmp(config_word(&work->config, ROLE_IMPLEMENTATION), "auto") == 0)
@@ -517,9 +515,7 @@ enum status onednn_plan_operation(struct work *work, const struct onednn_operati
 {
     struct onednn_plan *plan = work->plan;
     size_t memory;
-    enum status status = onednn_create_for(work, operation, NULL, &plan->made, &memory, error);
-    if (status)
-        return status;
+    TRY(onednn_create_for(work, operation, NULL, &plan->made, &memory, error));
     plan->roles = *roles;
     work->scratch_size = plan->made->size;
     return STATUS_OK;

@@ -134,9 +134,7 @@ static void record_fill(const struct device_state *state, struct record *record)
 enum status team_time(struct device_state *state, struct work *work, bool cold, int samples,
                       double *seconds, struct record *record, struct error *error)
 {
-    enum status status = cold ? flush_create(state, error) : STATUS_OK;
-    if (status)
-        return status;
+    TRY(cold ? flush_create(state, error) : STATUS_OK);
     if (work->routine->own_regions)
         team_loosen(&state->topology);
     for (int i = 0; i < samples; ++i) {
@@ -146,7 +144,8 @@ enum status team_time(struct device_state *state, struct work *work, bool cold, 
         work_run(work, NULL);
         seconds[i] = clock_monotonic() - begin;
     }
-    status = work->routine->own_regions ? team_bind(&state->topology, error) : STATUS_OK;
+    enum status status =
+        work->routine->own_regions ? team_bind(&state->topology, error) : STATUS_OK;
     if (status == STATUS_OK && record)
         record_fill(state, record);
     return status;
@@ -157,9 +156,7 @@ enum status team_trace(struct device_state *state, struct work *work, bool cold,
                        struct record *record, struct error *error)
 {
     struct trace trace = {.count = 0};
-    enum status status = cold ? flush_create(state, error) : STATUS_OK;
-    if (status)
-        return status;
+    TRY(cold ? flush_create(state, error) : STATUS_OK);
     if (cold)
         flush_caches(state);
     double begin = clock_monotonic();
@@ -176,9 +173,7 @@ enum status team_trace(struct device_state *state, struct work *work, bool cold,
         launches += trace.regions[i].count;
         busy += trace.regions[i].time;
     }
-    status = record_set_kernels(record, kernels, trace.count, error);
-    if (status)
-        return status;
+    TRY(record_set_kernels(record, kernels, trace.count, error));
     record->launches = launches;
     record->busy_time = busy;
     return STATUS_OK;

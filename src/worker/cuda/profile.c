@@ -54,8 +54,7 @@ static enum status held_time(struct gpu *gpu, enqueue *work, void *out, double *
     if (status == STATUS_OK)
         status = vendor.record(gpu, 1, error);
     vendor.release(gpu);
-    if (status)
-        return status;
+    TRY(status);
     TRY(vendor.wait(gpu, 1, error));
     return vendor.elapsed(gpu, 0, 1, seconds, error);
 }

@@ -357,8 +357,7 @@ enum status selftest_run(struct profiler *profiler, struct gpu *gpu, FILE *strea
     cudaFree(test.a);
     cudaFree(test.b);
     cudaFree(test.c);
-    if (status)
-        return status;
+    TRY(status);
     fprintf(stream, "%d counts are right, %d are wrong\n", test.right, test.wrong);
     return test.wrong ? error_set(error, STATUS_FAILED, "%d counts are wrong", test.wrong)
                       : STATUS_OK;

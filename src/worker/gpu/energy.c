@@ -166,8 +166,7 @@ enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct res
     (void)graph_of_work(gpu, work, count, &own.graph, &ignored);
     enum status status = energy_measure(gpu, &load, &seen, error);
     vendor.graph_drop(own.graph);
-    if (status)
-        return status;
+    TRY(status);
     TRY(timing_clock(gpu, &record->energy_clock, error));
     record->power = seen.power;
     record->energy_time = seen.time / count;

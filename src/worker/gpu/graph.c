@@ -103,8 +103,7 @@ static enum status launch_time(struct gpu *gpu, const struct graph *graph, doubl
     if (status == STATUS_OK)
         status = vendor.record(gpu, 1, error);
     vendor.release(gpu);
-    if (status)
-        return status;
+    TRY(status);
     TRY(vendor.synchronize(gpu, error));
     return vendor.elapsed(gpu, 0, 1, seconds, error);
 }
@@ -132,8 +131,7 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
     for (int i = 0; i < LAUNCHES && status == STATUS_OK; ++i)
         status = launch_time(gpu, graph, &times[i], error);
     vendor.graph_drop(graph);
-    if (status)
-        return status;
+    TRY(status);
     TRY(stats_compute(times, LAUNCHES, &stats, error));
     *seconds = stats.median / iterations;
     return STATUS_OK;

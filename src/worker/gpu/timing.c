@@ -126,8 +126,7 @@ static enum status chunk_try(const struct series *s, int left, struct chunk *chu
             TRY(vendor.hold(s->gpu, chunk->limit, error));
         enum status status = samples_enqueue(s, chunk->samples, seen, error);
         vendor.release(s->gpu);
-        if (status)
-            return status;
+        TRY(status);
         if (seen->ahead || chunk->limit == 0.0)
             return STATUS_OK;
         if (chunk->samples > 1)

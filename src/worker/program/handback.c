@@ -50,8 +50,7 @@ static enum status line_take(char *line, struct handback *handback, struct error
     enum status status = number_read(&text, &first, error);
     if (status == STATUS_OK && verify)
         status = number_read(&text, &second, error);
-    if (status)
-        return status;
+    TRY(status);
     if (region)
         return region_take(first, handback, error);
     /* The worst of several counts. */

@@ -109,9 +109,7 @@ static enum status start(const struct process *process, struct running *running,
     struct pipes pipes = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
     int *const theirs[] = {&pipes.life[0], &pipes.news[1], &pipes.output[1], &pipes.channel[1]};
     int *const ours[] = {&pipes.life[1], &pipes.news[0], &pipes.output[0], &pipes.channel[0]};
-    enum status status = folder_of_program(folder, sizeof folder, error);
-    if (status)
-        return status;
+    TRY(folder_of_program(folder, sizeof folder, error));
     snprintf(path, sizeof path, "%s/%s", folder, KEEPER_PROGRAM);
     int failure = pipe2(pipes.life, O_CLOEXEC) == 0 && pipe2(pipes.news, O_CLOEXEC) == 0 &&
                           pipe2(pipes.output, O_CLOEXEC) == 0 &&

@@ -245,9 +245,8 @@ static enum status traced_run(struct tracer *tracer, const struct profiled_work 
 static enum status run(struct tracer *tracer, const struct profiled_work *work, bool stays,
                        struct error *error)
 {
-    enum status status = work->prepare(work->argument, error);
-    if (status)
-        return status;
+    TRY(work->prepare(work->argument, error));
+    enum status status = STATUS_OK;
     activate(tracer);
     tracer->attached = true;
     CUptiResult attached = enable(1);
