@@ -152,11 +152,11 @@ static enum status reader_finish(struct reader *reader, struct error *error)
             "%s: no workload; add a section such as [conv2d LABEL] or [lstm LABEL], or "
             "[peaks] to measure the roofs alone",
             manifest->path);
-    enum status status = settings_finish(&reader->settings, manifest->path, error);
-    for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
-        status = section_finish(&manifest->sections[i], manifest->path,
-                                settings_cache(&reader->settings), &reader->room, error);
-    return status;
+    TRY(settings_finish(&reader->settings, manifest->path, error));
+    for (size_t i = 0; i < manifest->section_count; ++i)
+        TRY(section_finish(&manifest->sections[i], manifest->path,
+                           settings_cache(&reader->settings), &reader->room, error));
+    return STATUS_OK;
 }
 
 enum status manifest_parse(const char *path, const char *text, size_t length,

@@ -303,25 +303,23 @@ enum status device_decode(const json_t *object, struct device *device, struct er
 {
     const json_t *roofs = json_object_get(object, "roofs");
     device_init(device);
-    enum status status = fields_decode(device_fields, object, device, error);
-    for (size_t i = 0; i < json_array_size(roofs) && i < ROOFS_MAX && status == STATUS_OK; ++i) {
-        status = fields_decode(roof_fields, json_array_get(roofs, i), &device->roofs[i], error);
-        device->roof_count += status == STATUS_OK;
+    TRY(fields_decode(device_fields, object, device, error));
+    for (size_t i = 0; i < json_array_size(roofs) && i < ROOFS_MAX; ++i) {
+        TRY(fields_decode(roof_fields, json_array_get(roofs, i), &device->roofs[i], error));
+        ++device->roof_count;
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status device_check(const struct device *device, struct error *error)
 {
-    enum status status = fields_check(device_fields, device, error);
-    if (status == STATUS_OK && !device_is_open(device))
-        status = error_set(error, STATUS_SYSTEM, "a device without 'uuid'");
-    for (int64_t i = 0; i < device->roof_count && status == STATUS_OK; ++i) {
-        status = roof_check(&device->roofs[i], error);
-        error_prefix(error, status, "roof %lld of %lld", (long long)i + 1,
-                     (long long)device->roof_count);
-    }
-    return status;
+    TRY(fields_check(device_fields, device, error));
+    if (!device_is_open(device))
+        return error_set(error, STATUS_SYSTEM, "a device without 'uuid'");
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        TRY(error_prefix(error, roof_check(&device->roofs[i], error), "roof %lld of %lld",
+                         (long long)i + 1, (long long)device->roof_count));
+    return STATUS_OK;
 }
 
 double device_launch_gap(const struct device *device, bool graph)

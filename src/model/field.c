@@ -88,8 +88,7 @@ void fields_clear(const struct field *table, void *structure)
         } else if (field->type == FIELD_WORD) {
             *(struct word *)at = (struct word){.index = FIELD_MISSING};
         } else {
-            size_t count = field->size / sizeof(double);
-            for (size_t i = 0; i < count; ++i)
+            for (size_t i = 0; i < field_elements(field); ++i)
                 ((double *)at)[i] = NAN;
         }
     }
@@ -123,13 +122,6 @@ json_t *text_encode(const char *text)
     return string;
 }
 
-static json_t *encode_outcome(const struct field *field, const struct outcome *outcome)
-{
-    char text[OUTCOME_TEXT];
-    outcome_format(outcome, field->flags, text);
-    return text_encode(text);
-}
-
 bool field_is_missing(const struct field *field, const void *structure)
 {
     const void *at = const_member(field, structure);
@@ -142,7 +134,7 @@ bool field_is_missing(const struct field *field, const void *structure)
         return *(const int64_t *)at == FIELD_MISSING;
     if (field->type == FIELD_WORD)
         return ((const struct word *)at)->index == FIELD_MISSING;
-    for (size_t i = 0; i < field->size / sizeof(double); ++i)
+    for (size_t i = 0; i < field_elements(field); ++i)
         missing = missing && isnan(((const double *)at)[i]);
     return missing;
 }
@@ -150,6 +142,7 @@ bool field_is_missing(const struct field *field, const void *structure)
 /* NULL if the value is missing. */
 static json_t *encode_value(const struct field *field, const void *at)
 {
+    char text[OUTCOME_TEXT];
     switch (field->type) {
     case FIELD_TEXT:
         return text_encode(at);
@@ -164,7 +157,8 @@ static json_t *encode_value(const struct field *field, const void *at)
     case FIELD_DOUBLE:
         return isfinite(*(const double *)at) ? json_real(*(const double *)at) : NULL;
     case FIELD_OUTCOME:
-        return encode_outcome(field, at);
+        outcome_format(at, field->flags, text);
+        return text_encode(text);
     default: /* several numbers */
         return encode_elements(field, at);
     }
@@ -181,14 +175,6 @@ json_t *fields_encode(const struct field *table, const void *structure)
     return object;
 }
 
-static bool decode_text(const struct field *field, const json_t *value, char *at)
-{
-    if (!json_is_string(value))
-        return false;
-    text_copy(at, field->size, json_string_value(value), json_string_length(value));
-    return true;
-}
-
 /* A number, where an older version had an integer of the same values. */
 static bool decode_flag(const struct field *field, const json_t *value, int64_t *at)
 {
@@ -200,13 +186,6 @@ static bool decode_flag(const struct field *field, const json_t *value, int64_t 
             return true;
         }
     return false;
-}
-
-static bool decode_word(const struct field *field, const json_t *value, struct word *at)
-{
-    if (json_is_string(value))
-        word_set(at, field->words, json_string_value(value));
-    return json_is_string(value);
 }
 
 static bool decode_elements(const struct field *field, const json_t *value, double *at)
@@ -225,21 +204,26 @@ static bool decode_elements(const struct field *field, const json_t *value, doub
 
 static bool decode_value(const struct field *field, const json_t *value, void *at)
 {
+    const char *text = json_string_value(value); /* NULL: it is none */
     switch (field->type) {
     case FIELD_TEXT:
-        return decode_text(field, value, at);
+        if (text)
+            text_copy(at, field->size, text, json_string_length(value));
+        return text != NULL;
     case FIELD_INTEGER:
         *(int64_t *)at = (int64_t)json_integer_value(value);
         return json_is_integer(value) && *(int64_t *)at != FIELD_MISSING;
     case FIELD_FLAG:
         return decode_flag(field, value, at);
     case FIELD_WORD:
-        return decode_word(field, value, at);
+        if (text)
+            word_set(at, field->words, text);
+        return text != NULL;
     case FIELD_DOUBLE:
         *(double *)at = json_number_value(value);
         return json_is_number(value);
     case FIELD_OUTCOME:
-        return json_is_string(value) && outcome_parse(json_string_value(value), field->flags, at);
+        return text && outcome_parse(text, field->flags, at);
     default: /* several numbers */
         return decode_elements(field, value, at);
     }
@@ -268,29 +252,20 @@ enum status field_check_number(const char *name, double value, double maximum, s
                      value, value < 0 ? "; it is never below 0" : "");
 }
 
-static enum status check_integer(const struct field *field, int64_t value, struct error *error)
-{
-    return value == FIELD_MISSING
-               ? STATUS_OK
-               : field_check_number(field->name, (double)value, field->maximum, error);
-}
-
 static enum status check_value(const struct field *field, const void *at, struct error *error)
 {
-    enum status status = STATUS_OK;
-    if (field->type == FIELD_INTEGER)
-        return check_integer(field, *(const int64_t *)at, error);
+    if (field->type == FIELD_INTEGER && *(const int64_t *)at != FIELD_MISSING)
+        return field_check_number(field->name, (double)*(const int64_t *)at, field->maximum, error);
     if (field->type < FIELD_DOUBLE || field->type > FIELD_ACTIVITIES)
         return STATUS_OK;
-    for (size_t i = 0; i < field->size / sizeof(double) && status == STATUS_OK; ++i)
-        status = field_check_number(field->name, ((const double *)at)[i], field->maximum, error);
-    return status;
+    for (size_t i = 0; i < field_elements(field); ++i)
+        TRY(field_check_number(field->name, ((const double *)at)[i], field->maximum, error));
+    return STATUS_OK;
 }
 
 enum status fields_check(const struct field *table, const void *structure, struct error *error)
 {
-    enum status status = STATUS_OK;
-    for (const struct field *field = table; field->name && status == STATUS_OK; ++field)
-        status = check_value(field, const_member(field, structure), error);
-    return status;
+    for (const struct field *field = table; field->name; ++field)
+        TRY(check_value(field, const_member(field, structure), error));
+    return STATUS_OK;
 }

@@ -352,21 +352,14 @@ static enum status decode_kernels(const json_t *array, struct record *record, st
     if (!record->kernels)
         return error_set(error, STATUS_SYSTEM, "no memory for %zu kernels", count);
     record->kernel_count = count;
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < count && status == STATUS_OK; ++i)
-        status = fields_decode(kernel_fields, json_array_get(array, i), &record->kernels[i], error);
-    return status;
-}
-
-static void parse_config(struct record *record)
-{
-    struct error unknown;
-    if (config_parse(record->configuration, &record->config, &unknown) != STATUS_OK)
-        record->config.workload = NULL;
+    for (size_t i = 0; i < count; ++i)
+        TRY(fields_decode(kernel_fields, json_array_get(array, i), &record->kernels[i], error));
+    return STATUS_OK;
 }
 
 enum status record_decode(const json_t *object, struct record *record, struct error *error)
 {
+    struct error unknown;
     record_clear(record);
     enum status status = fields_decode(record_fields, object, record, error);
     if (status == STATUS_OK && record->status == FIELD_MISSING)
@@ -375,7 +368,8 @@ enum status record_decode(const json_t *object, struct record *record, struct er
         status = decode_samples(json_object_get(object, "sample"), record, error);
     if (status == STATUS_OK)
         status = decode_kernels(json_object_get(object, "kernels"), record, error);
-    parse_config(record);
+    if (config_parse(record->configuration, &record->config, &unknown) != STATUS_OK)
+        record->config.workload = NULL;
     if (status)
         record_clear(record);
     return status;
@@ -440,18 +434,16 @@ static enum status check_identity(const struct record *record, struct error *err
 
 enum status record_check(const struct record *record, struct error *error)
 {
-    enum status status = fields_check(record_fields, record, error);
-    if (status == STATUS_OK)
-        status = check_identity(record, error);
-    if (status == STATUS_OK && record->status == RECORD_MEASURED)
-        status = check_measured(record, error);
-    if (status == STATUS_OK && record->status == RECORD_SKIPPED && !isnan(record->time_median))
-        status = error_set(error, STATUS_SYSTEM, "a skipped record with 'time_median'");
-    for (size_t i = 0; i < record->sample_count && status == STATUS_OK; ++i)
-        status = field_check_number("sample", record->sample[i], FIELD_SECONDS_MAX, error);
-    for (size_t i = 0; i < record->kernel_count && status == STATUS_OK; ++i) {
-        status = fields_check(kernel_fields, &record->kernels[i], error);
-        error_prefix(error, status, "kernel %zu of %zu", i + 1, record->kernel_count);
-    }
-    return status;
+    TRY(fields_check(record_fields, record, error));
+    TRY(check_identity(record, error));
+    if (record->status == RECORD_MEASURED)
+        TRY(check_measured(record, error));
+    if (record->status == RECORD_SKIPPED && !isnan(record->time_median))
+        return error_set(error, STATUS_SYSTEM, "a skipped record with 'time_median'");
+    for (size_t i = 0; i < record->sample_count; ++i)
+        TRY(field_check_number("sample", record->sample[i], FIELD_SECONDS_MAX, error));
+    for (size_t i = 0; i < record->kernel_count; ++i)
+        TRY(error_prefix(error, fields_check(kernel_fields, &record->kernels[i], error),
+                         "kernel %zu of %zu", i + 1, record->kernel_count));
+    return STATUS_OK;
 }

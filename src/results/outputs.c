@@ -29,15 +29,6 @@ static enum status check_file(const char *path, struct error *error)
     return STATUS_OK;
 }
 
-/* The rows of a sweep are in its journal alone: no option replaces it by something else. */
-static enum status check_no_journal(const char *path, struct error *error)
-{
-    if (journal_recognised(path))
-        return error_set(error, STATUS_USAGE,
-                         "cannot write %s: it is a journal; --output names another", path);
-    return STATUS_OK;
-}
-
 /* Of a link, the folder of what it names. */
 static enum status check_output(const char *path, struct error *error)
 {
@@ -51,7 +42,11 @@ static enum status check_output(const char *path, struct error *error)
     if (access(folder, W_OK | X_OK) != 0)
         return error_set(error, STATUS_USAGE, "cannot write %s: folder '%s': %s", path, folder,
                          strerror(errno));
-    return check_no_journal(path, error);
+    /* The rows of a sweep are in its journal alone: no option replaces it by something else. */
+    return journal_recognised(path)
+               ? error_set(error, STATUS_USAGE,
+                           "cannot write %s: it is a journal; --output names another", path)
+               : STATUS_OK;
 }
 
 /* Nobody means a file of another kind when they say --overwrite. With --resume, reading it
@@ -59,14 +54,13 @@ static enum status check_output(const char *path, struct error *error)
 static enum status check_journal(const char *path, bool overwrite, struct error *error)
 {
     struct stat file;
-    enum status status = check_file(path, error);
-    if (status == STATUS_OK && overwrite && stat(path, &file) == 0 && file.st_size > 0 &&
-        !journal_recognised(path))
-        status = error_set(error, STATUS_USAGE,
-                           "%s is no journal of roofsweep, but has the name of one; move it, or "
-                           "choose another --output",
-                           path);
-    return status;
+    TRY(check_file(path, error));
+    if (overwrite && stat(path, &file) == 0 && file.st_size > 0 && !journal_recognised(path))
+        return error_set(error, STATUS_USAGE,
+                         "%s is no journal of roofsweep, but has the name of one; move it, or "
+                         "choose another --output",
+                         path);
+    return STATUS_OK;
 }
 
 enum status outputs_check_input(const struct outputs *outputs, const char *input, const char *what,
@@ -193,23 +187,17 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
     return status;
 }
 
-/* Of a link, the file that it names. */
-static enum status remove_older(const char *netcdf, struct error *error)
-{
-    char target[LINK_TARGET];
-    enum status status = link_follow(netcdf, target, error);
-    if (status == STATUS_OK && unlink(target) != 0 && errno != ENOENT)
-        status = error_set(error, STATUS_SYSTEM, "cannot remove %s: %s", netcdf, strerror(errno));
-    return status;
-}
-
 enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
                           struct error *error)
 {
-    enum status status = STATUS_OK;
+    char target[LINK_TARGET]; /* of a link, the file that it names */
     if (!*journal)
-        status = journal_open(outputs->journal, JOURNAL_CREATE, journal, error);
-    if (status == STATUS_OK && outputs->overwrite)
-        status = remove_older(outputs->netcdf, error);
-    return status;
+        TRY(journal_open(outputs->journal, JOURNAL_CREATE, journal, error));
+    if (!outputs->overwrite)
+        return STATUS_OK;
+    TRY(link_follow(outputs->netcdf, target, error));
+    return unlink(target) == 0 || errno == ENOENT
+               ? STATUS_OK
+               : error_set(error, STATUS_SYSTEM, "cannot remove %s: %s", outputs->netcdf,
+                           strerror(errno));
 }

@@ -173,15 +173,13 @@ static enum status answer_measure(struct worker *worker, const struct request *r
 {
     bool waits = false;
     const bool program = config_is_program(&request->config);
-    enum status status = worker_open(worker, 0, error);
-    if (status == STATUS_OK && program) /* it gets the whole device */
-        status = batch_count(worker->batch, worker->state, error);
-    if (status == STATUS_OK)
-        status = program ? program_row_measure(worker->ops, worker->state, worker->residents,
-                                               request, &reply->record, error)
-                         : batch_measure(worker->batch, worker->state, request, &reply->record,
-                                         &waits, error);
-    TRY(status);
+    TRY(worker_open(worker, 0, error));
+    if (program) /* it gets the whole device */
+        TRY(batch_count(worker->batch, worker->state, error));
+    TRY(program
+            ? program_row_measure(worker->ops, worker->state, worker->residents, request,
+                                  &reply->record, error)
+            : batch_measure(worker->batch, worker->state, request, &reply->record, &waits, error));
     reply->kind = waits ? REPLY_TIMED : REPLY_RECORD;
     config_format(&request->config, reply->configuration);
     return STATUS_OK;

@@ -47,10 +47,9 @@ static enum status line_take(char *line, struct handback *handback, struct error
         return error_set(error, STATUS_FAILED,
                          "'%.60s' is none of: region SECONDS, verify ERROR TOLERANCE", line);
     }
-    enum status status = number_read(&text, &first, error);
-    if (status == STATUS_OK && verify)
-        status = number_read(&text, &second, error);
-    TRY(status);
+    TRY(number_read(&text, &first, error));
+    if (verify)
+        TRY(number_read(&text, &second, error));
     if (region)
         return region_take(first, handback, error);
     /* The worst of several counts. */
@@ -65,10 +64,9 @@ static enum status line_take(char *line, struct handback *handback, struct error
 static enum status file_take(const char *name, FILE *file, void *argument, struct error *error)
 {
     char line[LINE_BYTES];
-    enum status status = STATUS_OK;
-    while (!injected_is(name) && status == STATUS_OK && fgets(line, sizeof line, file))
-        status = line_take(line, argument, error);
-    return status;
+    while (!injected_is(name) && fgets(line, sizeof line, file))
+        TRY(line_take(line, argument, error));
+    return STATUS_OK;
 }
 
 enum status handback_read(const struct scratch *folder, struct handback *handback,
