@@ -292,6 +292,10 @@ void config_text_hash(const char *text, char hash[CONFIG_HASH_TEXT])
 enum status config_check(const struct config *config, struct error *error)
 {
     const struct workload *workload = config->workload;
+    if (workload->without_tensors && config_precision(config) == PRECISION_TF32)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "tf32 is a precision of tensor units, which %s has no use for",
+                         workload->without_tensors);
     TRY(workload->check ? workload->check(config, error) : STATUS_OK);
     /* Beyond this, sizes in elements could leave the range of int64_t. */
     const double largest = 1e17;

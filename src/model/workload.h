@@ -71,6 +71,7 @@ struct workload {
     const struct parameter *parameters; /* sorted by name: the order of the canonical text */
     size_t count;
     const char *const *implementations; /* "NAME: what it is", NULL-terminated, for --list */
+    const char *without_tensors; /* "a pool" has no use for tensor units; NULL: tf32 is allowed */
     /* See config_check; NULL if every configuration can exist. */
     enum status (*check)(const struct config *config, struct error *error);
     /* NULL: nothing is modelled. Then such configurations are handed out first, and their rows have

@@ -28,45 +28,11 @@ static const char *const elementwise_implementations[] = {
     NULL,
 };
 
-/* What each does with a value. */
-static double relu(double x, double w)
-{
-    (void)w;
-    return fmax(x, 0.0);
-}
-
-static double sigmoid(double x, double w)
-{
-    (void)w;
-    return 1.0 / (1.0 + exp(-x));
-}
-
-static double hyperbolic_tangent(double x, double w)
-{
-    (void)w;
-    return tanh(x);
-}
-
-static double sum(double x, double w)
-{
-    return x + w;
-}
-
-static double scaled(double x, double w)
-{
-    (void)w;
-    return ELEMENTWISE_FACTOR * x;
-}
-
 static const struct {
-    double (*value)(double x, double w);
     int inputs, exponent; /* see struct workload */
 } operations[ELEMENTWISE_OPERATIONS] = {
-    [ELEMENTWISE_RELU] = {relu, 1, 0},
-    [ELEMENTWISE_SIGMOID] = {sigmoid, 1, 2},
-    [ELEMENTWISE_TANH] = {hyperbolic_tangent, 1, 2},
-    [ELEMENTWISE_ADD] = {sum, 2, 0},
-    [ELEMENTWISE_SCALE] = {scaled, 1, 0},
+    [ELEMENTWISE_RELU] = {1, 0}, [ELEMENTWISE_SIGMOID] = {1, 2}, [ELEMENTWISE_TANH] = {1, 2},
+    [ELEMENTWISE_ADD] = {2, 0},  [ELEMENTWISE_SCALE] = {1, 0},
 };
 
 struct elementwise elementwise_from(const struct config *config)
@@ -81,20 +47,6 @@ struct elementwise elementwise_from(const struct config *config)
 int elementwise_inputs(enum elementwise_operation operation)
 {
     return operations[operation].inputs;
-}
-
-double elementwise_value(enum elementwise_operation operation, double x, double w)
-{
-    return operations[operation].value(x, w);
-}
-
-static enum status elementwise_check(const struct config *config, struct error *error)
-{
-    if (config_precision(config) == PRECISION_TF32)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "tf32 is a precision of tensor units, which elementwise work has no use "
-                         "for");
-    return STATUS_OK;
 }
 
 static struct cost elementwise_cost(const struct config *config)
@@ -113,9 +65,19 @@ static int elementwise_exponent(const struct config *config, enum tensor tensor)
 
 static double element(const struct reference_inputs *in, int64_t offset)
 {
-    const struct elementwise *s = in->shape;
-    return elementwise_value(s->operation, input_value(in, TENSOR_INPUT, offset),
-                             input_value(in, TENSOR_WEIGHT, offset));
+    double x = input_value(in, TENSOR_INPUT, offset);
+    switch (((const struct elementwise *)in->shape)->operation) {
+    case ELEMENTWISE_RELU:
+        return fmax(x, 0.0);
+    case ELEMENTWISE_SIGMOID:
+        return 1.0 / (1.0 + exp(-x));
+    case ELEMENTWISE_TANH:
+        return tanh(x);
+    case ELEMENTWISE_ADD:
+        return x + input_value(in, TENSOR_WEIGHT, offset);
+    default:
+        return ELEMENTWISE_FACTOR * x;
+    }
 }
 
 static enum status elementwise_reference(const struct reference_request *request,
@@ -131,7 +93,7 @@ const struct workload elementwise_workload = {
     .name = "elementwise",
     WORKLOAD_TABLE(elementwise_parameters),
     .implementations = elementwise_implementations,
-    .check = elementwise_check,
+    .without_tensors = "elementwise work",
     .cost = elementwise_cost,
     .exponent = elementwise_exponent,
     .reference = elementwise_reference,

@@ -28,6 +28,5 @@ struct elementwise {
 };
 struct elementwise elementwise_from(const struct config *config);
 int elementwise_inputs(enum elementwise_operation operation); /* 1: x; 2: x and w */
-double elementwise_value(enum elementwise_operation operation, double x, double w);
 
 #endif

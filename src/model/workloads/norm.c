@@ -53,9 +53,6 @@ enum precision norm_wide(enum precision precision)
 static enum status norm_check(const struct config *config, struct error *error)
 {
     struct norm s = norm_from(config);
-    if (s.precision == PRECISION_TF32)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "tf32 is a precision of tensor units, which a norm has no use for");
     if ((s.operation == NORM_BATCH ? s.rows : s.columns) < 2)
         return error_set(error, STATUS_UNSUPPORTED,
                          "one value is its own mean: nothing is left of it");
@@ -280,6 +277,7 @@ const struct workload norm_workload = {
     .name = "norm",
     WORKLOAD_TABLE(norm_parameters),
     .implementations = norm_implementations,
+    .without_tensors = "a norm",
     .check = norm_check,
     .cost = norm_cost,
     .reference = norm_reference,

@@ -75,9 +75,6 @@ int64_t pool_y_size(const struct pool *s)
 static enum status pool_check(const struct config *config, struct error *error)
 {
     struct pool s = pool_from(config);
-    if (s.precision == PRECISION_TF32)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "tf32 is a precision of tensor units, which a pool has no use for");
     if (s.pad_height >= s.window_height || s.pad_width >= s.window_width)
         return error_set(error, STATUS_UNSUPPORTED,
                          "padding of %lld and %lld pixels leaves a window of %lld x %lld without a "
@@ -261,6 +258,7 @@ const struct workload pool_workload = {
     .name = "pool",
     WORKLOAD_TABLE(pool_parameters),
     .implementations = pool_implementations,
+    .without_tensors = "a pool",
     .check = pool_check,
     .cost = pool_cost,
     .reference = pool_reference,

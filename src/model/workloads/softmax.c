@@ -37,14 +37,6 @@ struct softmax softmax_from(const struct config *config)
     };
 }
 
-static enum status softmax_check(const struct config *config, struct error *error)
-{
-    if (config_precision(config) == PRECISION_TF32)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "tf32 is a precision of tensor units, which a softmax has no use for");
-    return STATUS_OK;
-}
-
 static struct cost softmax_cost(const struct config *config)
 {
     struct softmax s = softmax_from(config);
@@ -104,7 +96,7 @@ const struct workload softmax_workload = {
     .name = "softmax",
     WORKLOAD_TABLE(softmax_parameters),
     .implementations = softmax_implementations,
-    .check = softmax_check,
+    .without_tensors = "a softmax",
     .cost = softmax_cost,
     .exponent = softmax_exponent,
     .reference = softmax_reference,
