@@ -146,14 +146,6 @@ static enum status link_check(const char *link, const char *text, struct error *
                      link, owner, text);
 }
 
-/* A link's text is meant from the folder of the link. */
-static bool step(const char *link, const char *text, char next[LINK_TARGET])
-{
-    const char *slash = *text == '/' ? NULL : strrchr(link, '/');
-    int folder = slash ? (int)(slash - link) + 1 : 0;
-    return snprintf(next, LINK_TARGET, "%.*s%s", folder, link, text) < LINK_TARGET;
-}
-
 enum status link_follow(const char *path, char target[LINK_TARGET], struct error *error)
 {
     enum { STEPS_MAX = 40 }; /* as Linux itself */
@@ -168,7 +160,10 @@ enum status link_follow(const char *path, char target[LINK_TARGET], struct error
         }
         text[length] = '\0';
         TRY(link_check(at, text, error));
-        if (!step(at, text, next))
+        /* A link's text is meant from the folder of the link. */
+        const char *slash = *text == '/' ? NULL : strrchr(at, '/');
+        int folder = slash ? (int)(slash - at) + 1 : 0;
+        if (snprintf(next, sizeof next, "%.*s%s", folder, at, text) >= LINK_TARGET)
             return error_set(error, STATUS_SYSTEM, "%s: the name that it links to is too long",
                              path);
         strcpy(at, next);

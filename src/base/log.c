@@ -84,15 +84,6 @@ struct log log_create(FILE *stream, enum log_level level, int rank)
     return log;
 }
 
-/* Now, "2026-11-22T01:50:03Z". */
-static void stamp_format(char text[32])
-{
-    time_t now = time(NULL);
-    struct tm utc;
-    gmtime_r(&now, &utc);
-    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
-}
-
 void log_print(const struct log *log, enum log_level level, const char *format, ...)
 {
     if (level > log->level || (level == LOG_INFO && log->rank != 0))
@@ -104,9 +95,12 @@ void log_print(const struct log *log, enum log_level level, const char *format, 
     va_end(arguments);
     text[utf8_clean(text, strlen(text))] = '\0';
     char rank[32] = "", stamp[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &utc);
     if (log->rank > 0)
         snprintf(rank, sizeof rank, " rank %d", log->rank);
-    stamp_format(stamp);
     /* One call, so that lines of several ranks do not run into each other. */
     fprintf(log->stream, "%sroofsweep: %s %s%s: %s%s\n", log->terminal ? "\r\033[K" : "", stamp,
             log->hostname, rank, level == LOG_WARNING ? "warning: " : "", text);

@@ -4,26 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double mean_of(const double *values, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; ++i)
-        sum += values[i];
-    return sum / (double)count;
-}
-
-/* In two passes. The sum of squares less the square of the sum, in one pass, would lose all digits
- * where the deviation is small. */
-static double stdev_of(const double *values, size_t count, double mean)
-{
-    if (count < 2)
-        return NAN;
-    double sum = 0;
-    for (size_t i = 0; i < count; ++i)
-        sum += (values[i] - mean) * (values[i] - mean);
-    return sqrt(sum / (double)(count - 1));
-}
-
 /* Terms come from their logarithms: 2^-count is no double for many values. */
 size_t stats_median_rank(size_t count)
 {
@@ -75,8 +55,15 @@ enum status stats_compute(const double *values, size_t count, struct stats *stat
     stats->min = sorted[0];
     stats->max = sorted[count - 1];
     free(sorted);
-    stats->mean = mean_of(values, count);
-    stats->stdev = stdev_of(values, count, stats->mean);
+    /* In two passes. The sum of squares less the square of the sum, in one pass, would lose all
+     * digits where the deviation is small. */
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < count; ++i)
+        sum += values[i];
+    stats->mean = sum / (double)count;
+    for (size_t i = 0; i < count; ++i)
+        squares += (values[i] - stats->mean) * (values[i] - stats->mean);
+    stats->stdev = count < 2 ? NAN : sqrt(squares / (double)(count - 1));
     return STATUS_OK;
 }
 

@@ -209,15 +209,6 @@ size_t utf8_clean_lines(char *text, size_t length)
     return clean(text, length, '\n');
 }
 
-/* Newlines at the end of the format, and none of those at its beginning. */
-static size_t newlines_after(const char *format)
-{
-    size_t length = strlen(format), count = 0;
-    while (count < length && format[length - 1 - count] == '\n')
-        ++count;
-    return count;
-}
-
 void utf8_print(FILE *stream, const char *format, ...)
 {
     char *text;
@@ -229,8 +220,11 @@ void utf8_print(FILE *stream, const char *format, ...)
         fputs("(no memory for this line)\n", stream);
         return;
     }
-    size_t after = newlines_after(format), front = strspn(format, "\n");
-    front = front == strlen(format) ? 0 : front;
+    /* Newlines of the format alone stay, at its beginning and at its end. */
+    size_t whole = strlen(format), front = strspn(format, "\n"), after = 0;
+    while (after < whole && format[whole - 1 - after] == '\n')
+        ++after;
+    front = front == whole ? 0 : front;
     size_t cleaned = utf8_clean(text + front, (size_t)length - front - after);
     fwrite(text, 1, front + cleaned, stream);
     fwrite(text + length - after, 1, after, stream);

@@ -107,11 +107,6 @@ static bool shape_next(struct places *places)
     }
 }
 
-static bool places_next(struct places *places)
-{
-    return product_next(places, places->shape, places->count) || shape_next(places);
-}
-
 /* The product, or UINT64_MAX if it is larger than that. */
 static uint64_t product(uint64_t a, uint64_t b)
 {
@@ -247,7 +242,7 @@ static enum status section_add(struct builder *builder, const struct manifest *m
         if (section->program) /* its configuration follows from the point of its axes */
             TRY(program_section_expand(section, manifest->path, &point, &config, error));
         TRY(config_add(builder, section, &config, error));
-    } while (places_next(&places));
+    } while (product_next(&places, places.shape, places.count) || shape_next(&places));
     return STATUS_OK;
 }
 

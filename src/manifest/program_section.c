@@ -389,14 +389,6 @@ json_t *program_section_encode(void)
 
 /* ---- the section as a whole ---- */
 
-static struct config point_first(const struct section *section)
-{
-    struct config point = config_default(section->workload);
-    for (size_t i = 0; i < section->workload->count; ++i)
-        config_set(&point, i, &section->axes[i].values[0]);
-    return point;
-}
-
 /* An axis says something: to the program, to its model, or whose roof it is (precision). */
 static enum status axes_check(const struct check *c, int *line, struct error *error)
 {
@@ -430,7 +422,9 @@ static enum status finish(struct section *section, size_t *room, int *line, stru
     if (!value_of(program, "command"))
         return error_set(error, STATUS_USAGE, "[program %s] has no command", section->label);
     TRY(axes_make(section, room, line, error));
-    struct check c = {.section = section, .first = point_first(section), .room = room};
+    struct check c = {.section = section, .first = config_default(section->workload), .room = room};
+    for (size_t i = 0; i < section->workload->count; ++i)
+        config_set(&c.first, i, &section->axes[i].values[0]);
     for (size_t i = 0; i < program->line_count; ++i) {
         const struct program_key *key = key_find(program->lines[i].key);
         *line = program->lines[i].number;

@@ -38,17 +38,12 @@ static void split_time(double time, struct roofline *r)
 }
 
 /* With a roof missing, what is known decides: T is never shorter than what it could be. */
-static bool below_overhead(const struct roofline_work *work, const struct roofline_roofs *roofs,
-                           double overhead)
-{
-    return work->time < overhead ||
-           (work->flops / roofs->peak < overhead && work->bytes / roofs->bandwidth < overhead);
-}
-
 static enum roofline_bound bound_of(const struct roofline_work *work,
                                     const struct roofline_roofs *roofs, const struct roofline *r)
 {
-    if (below_overhead(work, roofs, r->overhead_time))
+    const double overhead = r->overhead_time;
+    if (work->time < overhead ||
+        (work->flops / roofs->peak < overhead && work->bytes / roofs->bandwidth < overhead))
         return BOUND_OVERHEAD;
     if (isnan(r->compute_time) || isnan(r->bandwidth_time))
         return BOUND_UNKNOWN;

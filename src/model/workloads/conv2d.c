@@ -219,18 +219,14 @@ static int64_t touched(const struct conv2d *s, int64_t size, int64_t out, int64_
     return count;
 }
 
-static double x_read(const struct conv2d *s)
-{
-    double images = (double)s->batch * (double)s->channels;
-    return images * (double)touched(s, s->height, s->out_height, s->kernel_height, s->pad_height) *
-           (double)touched(s, s->width, s->out_width, s->kernel_width, s->pad_width);
-}
-
 double conv2d_x_touched(const struct conv2d *s)
 {
     struct conv2d_parts parts = conv2d_parts[s->pass];
     double images = (double)s->batch * (double)s->channels;
-    return (parts.forward || parts.filter ? x_read(s) : 0.0) +
+    double read = images *
+                  (double)touched(s, s->height, s->out_height, s->kernel_height, s->pad_height) *
+                  (double)touched(s, s->width, s->out_width, s->kernel_width, s->pad_width);
+    return (parts.forward || parts.filter ? read : 0.0) +
            (parts.data ? images * (double)s->height * (double)s->width : 0.0);
 }
 

@@ -116,23 +116,19 @@ static enum status linear_check(const struct config *config, struct error *error
     return s.precision == PRECISION_FP8 ? low_check(&s, error) : STATUS_OK;
 }
 
-/* FLOPs of one element beside the products: of y, or of dy where the bias' gradient is made. */
-static double flops_of_cell(const struct linear *s)
-{
-    bool bias = s->bias && s->pass != LINEAR_BACKWARD_DATA;
-    return (bias ? 1.0 : 0.0) + (s->activation != LINEAR_NONE ? 1.0 : 0.0);
-}
-
 static struct cost linear_cost(const struct config *config)
 {
     struct linear s = linear_from(config);
     double batch = (double)s.batch, inputs = (double)s.inputs, outputs = (double)s.outputs;
-    double bias = s.bias && s.pass != LINEAR_BACKWARD_DATA ? outputs : 0.0;
+    bool bias = s.bias && s.pass != LINEAR_BACKWARD_DATA;
+    /* FLOPs of one element beside the products: of y, or of dy where the bias' gradient is made. */
+    double beside = (bias ? 1.0 : 0.0) + (s.activation != LINEAR_NONE ? 1.0 : 0.0);
     /* Where a result is wider than the factors there is forward alone: y and b are. */
-    double bytes = (batch * inputs + outputs * inputs) * (double)precision_info[s.precision].bytes +
-                   (batch * outputs + bias) * (double)precision_result(s.precision)->bytes;
+    double bytes =
+        (batch * inputs + outputs * inputs) * (double)precision_info[s.precision].bytes +
+        (batch * outputs + (bias ? outputs : 0.0)) * (double)precision_result(s.precision)->bytes;
     return (struct cost){
-        .flops = batch * outputs * (2.0 * inputs + flops_of_cell(&s)),
+        .flops = batch * outputs * (2.0 * inputs + beside),
         .bytes = bytes,
         .memory = bytes,
     };

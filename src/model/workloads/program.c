@@ -47,13 +47,6 @@ bool program_is_shared(const struct config *config)
            strstr(config_value(config, "environment").text, PROGRAM_POINT "=");
 }
 
-/* The value after "NAME=" if the word begins so, else NULL. */
-static const char *value_of(const char *word, const char *name)
-{
-    size_t length = strlen(name);
-    return strncmp(word, name, length) == 0 && word[length] == '=' ? word + length + 1 : NULL;
-}
-
 bool program_axis(const struct config *config, const char *name, char *text)
 {
     struct command_line line;
@@ -61,11 +54,12 @@ bool program_axis(const struct config *config, const char *name, char *text)
     bool found = false;
     if (command_line_split(config_value(config, "axes").text, &line, &unused))
         return false;
-    for (size_t i = 0; i < line.count && !found; ++i) {
-        const char *value = value_of(line.words[i], name);
-        found = value && strlen(value) < WORKLOAD_STRING;
+    for (size_t i = 0, length = strlen(name); i < line.count && !found; ++i) {
+        const char *word = line.words[i]; /* "NAME=VALUE" */
+        found = strncmp(word, name, length) == 0 && word[length] == '=' &&
+                strlen(word + length + 1) < WORKLOAD_STRING;
         if (found)
-            strcpy(text, value);
+            strcpy(text, word + length + 1);
     }
     command_line_clear(&line);
     return found;
@@ -124,20 +118,14 @@ static void cost_set(const struct config *config, const char *parameter, double 
         *cost = strtod(value.text, NULL);
 }
 
-/* The configuration that the program is modelled as; false if there is none. */
-static bool program_modelled(const struct config *config, struct config *modelled)
-{
-    const struct workload *model = workload_find(config_value(config, "modelled_as").text);
-    struct error unused;
-    return model && model != &program_workload &&
-           program_model_config(config, model, modelled, &unused) == STATUS_OK;
-}
-
 static struct cost program_cost(const struct config *config)
 {
     struct cost cost = {NAN, NAN, NAN};
+    const struct workload *model = workload_find(config_value(config, "modelled_as").text);
     struct config modelled;
-    if (program_modelled(config, &modelled))
+    struct error unused;
+    if (model && model != &program_workload &&
+        program_model_config(config, model, &modelled, &unused) == STATUS_OK)
         cost = config_cost(&modelled);
     cost_set(config, "model_flops", &cost.flops);
     cost_set(config, "model_bytes", &cost.bytes);
