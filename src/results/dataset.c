@@ -108,23 +108,20 @@ static void define_storage(struct dataset *set, const char *name, int variable, 
 }
 
 /* The default fill values of netCDF: NCO and CDO cannot skip a NaN, and xarray turns these into
- * one. */
+ * one. Every text is written. The fill value that netCDF gives to strings would be stored as a text
+ * of its own for each row, and taken away again when the row's text comes: most of the time of a
+ * large file. So it is no text at all, and not said in an attribute. */
 static void define_fill(struct dataset *set, const char *name, int variable, nc_type type)
 {
     const double fill_double = NC_FILL_DOUBLE;
     const long long fill_integer = NC_FILL_INT64;
-    const void *fill = type == NC_DOUBLE ? (const void *)&fill_double : &fill_integer;
-    dataset_check(set, name, nc_def_var_fill(set->id, variable, NC_FILL, fill));
-}
-
-/* Every text is written. The fill value that netCDF gives to strings would be stored as a text of
- * its own for each row, and taken away again when the row's text comes: most of the time of a large
- * file. So it is no text at all, and not said in an attribute. */
-static void define_no_texts(struct dataset *set, const char *name, int variable)
-{
     const char *none = NULL;
-    dataset_check(set, name, nc_def_var_fill(set->id, variable, NC_FILL, &none));
-    dataset_check(set, name, nc_del_att(set->id, variable, "_FillValue"));
+    const void *fill = type == NC_DOUBLE  ? (const void *)&fill_double
+                       : type == NC_INT64 ? (const void *)&fill_integer
+                                          : (const void *)&none;
+    dataset_check(set, name, nc_def_var_fill(set->id, variable, NC_FILL, fill));
+    if (type == NC_STRING)
+        dataset_check(set, name, nc_del_att(set->id, variable, "_FillValue"));
 }
 
 static nc_type type_of(enum field_type type)
@@ -254,10 +251,8 @@ static int variable_define(struct dataset *set, const char *name, const struct f
         return -1;
     define_storage(set, name, variable, type, rows, count == 2 ? set->lengths[inner] : 1);
     define_attributes(set, variable, field);
-    if (type == NC_DOUBLE || (type == NC_INT64 && field->units))
+    if (type == NC_DOUBLE || type == NC_STRING || (type == NC_INT64 && field->units))
         define_fill(set, name, variable, type);
-    if (type == NC_STRING)
-        define_no_texts(set, name, variable);
     if (field->type == FIELD_FLAG)
         define_flags(set, name, variable, field);
     if (field->type == FIELD_INTEGER && field->flags)

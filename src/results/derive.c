@@ -85,26 +85,18 @@ struct derived_kernel derive_kernel(const struct kernel *kernel)
     };
 }
 
-/* Whether a kernel has a full wave: as many blocks as the device holds at a time. Missing where its
- * shape is not known: on CPUs. */
-static int64_t enough_parallelism(const struct kernel *kernel)
-{
-    int64_t blocks = derive_kernel(kernel).blocks;
-    return blocks == FIELD_MISSING || kernel->resident == FIELD_MISSING
-               ? FIELD_MISSING
-               : blocks >= kernel->resident;
-}
-
-/* Of the kernels' time. Missing where there is no trace, or a kernel's shape is not known. */
+/* Of the kernels' time, of those without a full wave: as many blocks as the device holds at a time.
+ * Missing where there is no trace, or a kernel's shape is not known: on CPUs. */
 static double few_blocks_share(const struct record *record)
 {
     double time = 0, few = 0;
     bool known = record->kernel_count > 0;
     for (size_t i = 0; i < record->kernel_count; ++i) {
-        int64_t enough = enough_parallelism(&record->kernels[i]);
-        known &= enough != FIELD_MISSING;
-        time += record->kernels[i].time;
-        few += enough == 0 ? record->kernels[i].time : 0;
+        const struct kernel *kernel = &record->kernels[i];
+        int64_t blocks = derive_kernel(kernel).blocks;
+        known &= blocks != FIELD_MISSING && kernel->resident != FIELD_MISSING;
+        time += kernel->time;
+        few += blocks < kernel->resident ? kernel->time : 0;
     }
     return known ? few / time : NAN;
 }
@@ -169,14 +161,6 @@ static double parts_cost(const struct record *record, const struct device *devic
     return cost;
 }
 
-static bool any_known(const double values[PRECISION_COUNT])
-{
-    bool known = false;
-    for (int i = 0; i < PRECISION_COUNT; ++i)
-        known |= i != PRECISION_INT8 && !isnan(values[i]);
-    return known;
-}
-
 static enum precision precision_of(const struct record *record)
 {
     return record->config.workload ? config_precision(&record->config) : PRECISION_COUNT;
@@ -186,7 +170,9 @@ static enum precision precision_of(const struct record *record)
 static double units_cost(const struct record *record, const struct device *device, double flops,
                          unit_rate *rate)
 {
-    bool apart = !isnan(record->flops_counted) && any_known(record->flops_vector);
+    bool apart = false;
+    for (int i = 0; i < PRECISION_COUNT && !isnan(record->flops_counted); ++i)
+        apart |= i != PRECISION_INT8 && !isnan(record->flops_vector[i]);
     return apart ? parts_cost(record, device, flops, rate)
                  : flops / rate(record, device, record->unit, precision_of(record));
 }
@@ -354,20 +340,13 @@ enum limiter limiter_of(const struct shares *shares)
     return compute >= bandwidth ? LIMITER_COMPUTE : LIMITER_BANDWIDTH;
 }
 
-static void percent_format(double share, char text[16])
-{
-    if (isnan(share))
-        snprintf(text, 16, "unknown");
-    else
-        snprintf(text, 16, "%.1f %%", 100 * share);
-}
-
 static void evidence_write(const struct shares *shares, const char *level, struct derived *derived)
 {
     const double values[] = {shares->compute, shares->bandwidth, shares->gap, shares->few_blocks};
     char texts[sizeof values / sizeof *values][16];
     for (size_t i = 0; i < sizeof values / sizeof *values; ++i)
-        percent_format(values[i], texts[i]);
+        snprintf(texts[i], sizeof texts[i], isnan(values[i]) ? "unknown" : "%.1f %%",
+                 100 * values[i]);
     snprintf(
         derived->limiter_evidence, sizeof derived->limiter_evidence,
         "of the time: FLOPs at their roofs %s, bytes at the roof of %s %s, idle between kernels "
@@ -428,20 +407,6 @@ static void energy_derive(const struct record *record, const struct device *devi
 
 /* ---- a row ---- */
 
-/* Of the timer's own time in a sample of the median time. */
-static double timer_share(const struct record *record)
-{
-    double iterations = record->sample_iterations > 0 ? (double)record->sample_iterations : NAN;
-    return record->timer_overhead / (record->time_median * iterations);
-}
-
-static int64_t timer_visible(const struct record *record)
-{
-    const double visible = 0.02;
-    double share = timer_share(record);
-    return isnan(share) ? FIELD_MISSING : share > visible;
-}
-
 struct derived derive(const struct record *record, const struct device *device)
 {
     const struct device_kind *kind = device_kind_find(device->kind);
@@ -480,23 +445,19 @@ static const struct {
     {'c', "a caller in a loop waits for the host, see the variable caller_time"},
 };
 
-/* An ordinary caller, whose iterations nothing holds back, waits for the host. The limiter is of
- * the time that is measured, and does not depend on that. */
-static bool caller_slower(const struct record *record)
-{
-    const double apart = 1.05;
-    return record->caller_time * (1 - record->caller_uncertainty) > apart * record->time_median;
-}
-
 void time_marks(const struct record *record, char marks[TIME_MARKS])
 {
-    const double noisy = 0.05;
+    const double noisy = 0.05, visible = 0.02, apart = 1.05, time = record->time_median;
+    double iterations = record->sample_iterations > 0 ? (double)record->sample_iterations : NAN;
+    /* An ordinary caller, whose iterations nothing holds back, waits for the host. The limiter is
+     * of the time that is measured, and does not depend on that. */
+    bool waits = record->caller_time * (1 - record->caller_uncertainty) > apart * time;
     const int64_t set[] = {time_uncertainty(record) > noisy,
                            record->host_paced,
                            record->bimodal,
-                           timer_visible(record),
+                           record->timer_overhead / (time * iterations) > visible,
                            record->accuracy[0] != '\0',
-                           caller_slower(record)};
+                           waits};
     size_t used = 0;
     for (size_t i = 0; i < sizeof set / sizeof *set; ++i)
         if (set[i] == 1)

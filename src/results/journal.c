@@ -459,45 +459,36 @@ static enum status line_add(struct reading *reading, const char *line, size_t le
     return entry_add(reading, line, length, error);
 }
 
-static enum status line_too_long(struct error *error)
-{
-    return error_set(error, STATUS_SYSTEM,
-                     "a line of more than %d bytes, which no journal of roofsweep has; delete the "
-                     "line, and --resume measures again what is then missing",
-                     JOURNAL_LINE_BYTES);
-}
-
-static void damage_note(struct reading *reading, const struct error *error)
-{
-    struct journal_damage *damage = &reading->damage;
-    if (damage->count == 0)
-        reading->first = *error;
-    if (damage->count < sizeof damage->first / sizeof *damage->first)
-        damage->first[damage->count] = reading->place.line;
-    ++damage->count;
-}
-
 static void line_take(struct reading *reading, const char *line, size_t length)
 {
+    struct journal_damage *damage = &reading->damage;
     struct error error;
     ++reading->place.line;
     if (length > JOURNAL_LINE_BYTES) {
         reading->useless = true;
-        line_too_long(&reading->first);
+        error_set(&reading->first, STATUS_SYSTEM,
+                  "a line of more than %d bytes, which no journal of roofsweep has; delete the "
+                  "line, and --resume measures again what is then missing",
+                  JOURNAL_LINE_BYTES);
         return;
     }
-    reading->damage.torn = line[length - 1] != '\n';
+    damage->torn = line[length - 1] != '\n';
     if (reading->place.line == 1)
-        reading->begins_as_journal = line_begins(line, reading->damage.torn ? length : length - 1);
-    if (reading->damage.torn)
+        reading->begins_as_journal = line_begins(line, damage->torn ? length : length - 1);
+    if (damage->torn)
         return;
     reading->place.length = (size_t)length - 1;
-    if (line_add(reading, line, length - 1, &error) == STATUS_OK)
+    if (line_add(reading, line, length - 1, &error) == STATUS_OK) {
         ++reading->good;
-    else if (reading->useless)
+        return;
+    }
+    if (reading->useless || damage->count == 0)
         reading->first = error;
-    else
-        damage_note(reading, &error);
+    if (reading->useless)
+        return;
+    if (damage->count < sizeof damage->first / sizeof *damage->first)
+        damage->first[damage->count] = reading->place.line;
+    ++damage->count;
 }
 
 static enum status verdict(const struct reading *reading, const char *path, struct error *error)
