@@ -19,22 +19,17 @@ static double rate_of(const struct chip *chip, const struct rate *rate)
     return (rate->unit == UNIT_TENSOR ? chip->tensor : chip->vector)[rate->precision];
 }
 
-static bool rate_known(const struct rate *rate)
-{
-    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip))
-        if (rate_of(chip, rate) > 0.0)
-            return true;
-    return false;
-}
-
 /* Those that any chip has. */
 static int rates_list(struct rate rates[RATES_MAX])
 {
     int count = 0;
     for (int unit = UNIT_VECTOR; unit <= UNIT_TENSOR; ++unit)
         for (int precision = 0; precision < PRECISION_COUNT; ++precision) {
+            bool known = false;
             rates[count] = (struct rate){(enum unit)unit, (enum precision)precision};
-            count += rate_known(&rates[count]);
+            for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip))
+                known |= rate_of(chip, &rates[count]) > 0.0;
+            count += known;
         }
     return count;
 }
@@ -49,20 +44,14 @@ static const char *rate_text(double rate, char text[CELL])
     return text;
 }
 
-static bool has_siblings(const struct chip *of)
-{
-    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip))
-        if (chip != of && chip->capability == of->capability)
-            return true;
-    return false;
-}
-
 /* The star of "GeForce RTX 40*" is a pattern's. */
-static const char *model_text(const struct chip *chip, char text[CELL])
+static const char *model_text(const struct chip *of, char text[CELL])
 {
-    snprintf(text, CELL, "%s", chip->model ? chip->model : has_siblings(chip) ? "others" : "all");
-    size_t length = strcspn(text, "*");
-    text[length] = '\0';
+    bool siblings = false;
+    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip))
+        siblings |= chip != of && chip->capability == of->capability;
+    snprintf(text, CELL, "%s", of->model ? of->model : siblings ? "others" : "all");
+    text[strcspn(text, "*")] = '\0';
     return text;
 }
 
@@ -119,17 +108,6 @@ static void peaks_print(const struct rate *rates, int count, bool markdown, FILE
     }
 }
 
-static void people_print(const struct rate *rates, int count, bool markdown, FILE *stream)
-{
-    if (!markdown)
-        fputs("Theory, dense: fused multiply-adds of one multiprocessor in one clock.\n"
-              "-: no such unit; ?: not known. others: of that capability and not named above.\n\n",
-              stream);
-    rates_print(rates, count, markdown, stream);
-    fputs(markdown ? "\n" : "\nWhole chips, at their boost clocks.\n\n", stream);
-    peaks_print(rates, count, markdown, stream);
-}
-
 static void csv_print(const struct rate *rates, int count, FILE *stream)
 {
     fputs("architecture,compute_capability,model", stream);
@@ -173,10 +151,20 @@ void chip_list_print(enum table_format format, FILE *stream)
 {
     struct rate rates[RATES_MAX];
     int count = rates_list(rates);
-    if (format == TABLE_CSV)
+    bool markdown = format == TABLE_MARKDOWN;
+    if (format == TABLE_CSV) {
         csv_print(rates, count, stream);
-    else if (format == TABLE_JSON)
+        return;
+    }
+    if (format == TABLE_JSON) {
         json_print(rates, count, stream);
-    else
-        people_print(rates, count, format == TABLE_MARKDOWN, stream);
+        return;
+    }
+    if (!markdown)
+        fputs("Theory, dense: fused multiply-adds of one multiprocessor in one clock.\n"
+              "-: no such unit; ?: not known. others: of that capability and not named above.\n\n",
+              stream);
+    rates_print(rates, count, markdown, stream);
+    fputs(markdown ? "\n" : "\nWhole chips, at their boost clocks.\n\n", stream);
+    peaks_print(rates, count, markdown, stream);
 }

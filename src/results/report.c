@@ -272,27 +272,18 @@ struct layout {
 struct style {
     bool people; /* columns without a head are left out */
     void (*head)(const struct layout *layout, FILE *stream);
-    void (*line)(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
-                 FILE *stream);
-    const char *foot;
+    void (*line)(const struct cell cells[COLUMNS], const struct layout *layout, FILE *stream);
+    const char *between, *foot; /* lines; after them */
 };
 
 /* Columns for people in their widths, the first one to the left. */
-static void text_columns(const struct cell cells[COLUMNS], const struct layout *layout,
-                         FILE *stream)
+static void text_line(const struct cell cells[COLUMNS], const struct layout *layout, FILE *stream)
 {
     utf8_print(stream, "%-*s", layout->width, cells[0].text);
     for (int i = 1; i < COLUMNS; ++i)
         if (layout->shown[i])
             utf8_print(stream, " %*s", columns[i].width, cells[i].text);
     fputc('\n', stream);
-}
-
-static void text_line(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
-                      FILE *stream)
-{
-    (void)first;
-    text_columns(cells, layout, stream);
 }
 
 /* Of the names of the first rows. */
@@ -314,8 +305,8 @@ static void text_head(const struct layout *layout, FILE *stream)
         heads[i].text = columns[i].head;
         units[i].text = columns[i].unit;
     }
-    text_columns(heads, layout, stream);
-    text_columns(units, layout, stream);
+    text_line(heads, layout, stream);
+    text_line(units, layout, stream);
 }
 
 /* A bar would end the cell. */
@@ -333,10 +324,9 @@ static void markdown_cell(const char *text, FILE *stream)
     fputc(' ', stream);
 }
 
-static void markdown_line(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
+static void markdown_line(const struct cell cells[COLUMNS], const struct layout *layout,
                           FILE *stream)
 {
-    (void)first;
     for (int i = 0; i < COLUMNS; ++i)
         if (layout->shown[i])
             markdown_cell(cells[i].text, stream);
@@ -378,10 +368,8 @@ static void csv_text(const char *text, FILE *stream)
     fputc('"', stream);
 }
 
-static void csv_line(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
-                     FILE *stream)
+static void csv_line(const struct cell cells[COLUMNS], const struct layout *layout, FILE *stream)
 {
-    (void)first;
     for (int i = 0; i < COLUMNS; ++i) {
         if (!layout->shown[i])
             continue;
@@ -414,11 +402,9 @@ static json_t *json_of(const struct cell *cell)
     return whole ? json_integer((json_int_t)cell->number) : json_real(cell->number);
 }
 
-static void json_line(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
-                      FILE *stream)
+static void json_line(const struct cell cells[COLUMNS], const struct layout *layout, FILE *stream)
 {
     json_t *object = json_object();
-    fputs(first ? "" : ",\n", stream);
     for (int i = 0; object && i < COLUMNS; ++i) {
         if (!layout->shown[i])
             continue;
@@ -437,10 +423,10 @@ static void json_head(const struct layout *layout, FILE *stream)
 }
 
 static const struct style styles[] = {
-    [TABLE_TEXT] = {true, text_head, text_line, ""},
-    [TABLE_MARKDOWN] = {true, markdown_head, markdown_line, ""},
-    [TABLE_CSV] = {false, csv_head, csv_line, ""},
-    [TABLE_JSON] = {false, json_head, json_line, "\n]\n"},
+    [TABLE_TEXT] = {true, text_head, text_line, "", ""},
+    [TABLE_MARKDOWN] = {true, markdown_head, markdown_line, "", ""},
+    [TABLE_CSV] = {false, csv_head, csv_line, "", ""},
+    [TABLE_JSON] = {false, json_head, json_line, ",\n", "\n]\n"},
 };
 
 /* Whether the row's fraction of its roof is above 1. */
@@ -452,7 +438,8 @@ static bool line_print(const struct table *table, size_t place, const struct sty
     line_begin(table, place, &line);
     for (int i = 0; i < COLUMNS; ++i)
         cell_make(&line, &columns[i], &cells[i]);
-    style->line(cells, layout, place == 0, stream);
+    fputs(place > 0 ? style->between : "", stream);
+    style->line(cells, layout, stream);
     record_clear(&line.record);
     return line.derived.roof_fraction > 1;
 }
