@@ -383,16 +383,15 @@ static void list_parameter(const struct parameter *parameter, FILE *stream)
     fprintf(stream, "\n  %26s %s\n", "", parameter->help);
 }
 
-/* Its parameters follow from these and from the axes. */
-static void list_program(FILE *stream)
-{
-    fputs("[program LABEL]\n  setting         default    allowed\n", stream);
-    program_section_list(stream);
-    fputs("  All other keys are axes: lists of numbers or of words.\n", stream);
-}
-
+/* A program's parameters follow from its settings and from the axes. */
 static void list_workload(const struct workload *workload, FILE *stream)
 {
+    if (workload == &program_workload) {
+        fputs("[program LABEL]\n  setting         default    allowed\n", stream);
+        program_section_list(stream);
+        fputs("  All other keys are axes: lists of numbers or of words.\n", stream);
+        return;
+    }
     fprintf(stream, "[%s LABEL]\n  %-15s %-10s allowed\n", workload->name, "parameter", "default");
     for (size_t j = 0; j < workload->count; ++j)
         list_parameter(&workload->parameters[j], stream);
@@ -459,9 +458,6 @@ void options_list(const char *name, enum table_format format, FILE *stream)
         if (name && strcmp(workloads[i]->name, name) != 0)
             continue;
         fputs(i > 0 && !name ? "\n" : "", stream);
-        if (workloads[i] == &program_workload)
-            list_program(stream);
-        else
-            list_workload(workloads[i], stream);
+        list_workload(workloads[i], stream);
     }
 }

@@ -163,18 +163,6 @@ static enum status gather(const struct options *options, const struct log *log,
                                    : publication_gather(&publication, log, summary, error);
 }
 
-/* What needs neither MPI nor a device. Without MPI nobody knows which rank this is: a launcher's
- * variables are also there in a shell within its job. So every process that was started does it. */
-static enum status run_locally(const struct options *options, const struct log *log,
-                               struct summary *summary, struct error *error)
-{
-    if (options->action == ACTION_GATHER)
-        return gather(options, log, summary, error);
-    if (options->action == ACTION_SELF_TEST)
-        return self_test(options, error);
-    return print_whole(options, error);
-}
-
 static void say(const struct log *log, enum status status, const struct error *error)
 {
     if (status && log->rank == 0)
@@ -193,17 +181,6 @@ static void summarize(const struct options *options, const struct log *log,
                    summary->file);
     summary_format(summary, exit_code_of(status), clock_monotonic() - start, text);
     utf8_print(log->stream, "roofsweep: %s\n", text);
-}
-
-/* Some rank does not answer. MPI_Abort ends it, and gives the launcher this exit status. */
-static void abandon(MPI_Comm comm, const struct options *options, const struct log *log,
-                    enum status status, const struct error *error, const struct summary *summary,
-                    double start)
-{
-    say(log, status, error);
-    summarize(options, log, summary, status, start);
-    fflush(NULL);
-    MPI_Abort(comm, exit_code_of(status));
 }
 
 /* s. A large job may take minutes to start. Its end has no more to do than to close connections. */
@@ -272,11 +249,14 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     } else if (published && published != STATUS_FAILED) {
         log_print(log, LOG_WARNING, "%s", publishing.text);
     }
-    if (!sweep_part(sweep))
-        abandon(comm, options, log, status, error, &summary, start);
+    bool all_here = sweep_part(sweep);
     /* Before the ranks part: a launcher may kill this one as soon as another has ended badly. */
     say(log, status, error);
     summarize(options, log, &summary, status, start);
+    if (!all_here) { /* MPI_Abort ends the others, and gives the launcher this exit status */
+        fflush(NULL);
+        MPI_Abort(comm, exit_code_of(status));
+    }
     end_mpi(comm, log, status, sweep);
     return status;
 }
@@ -288,14 +268,6 @@ static void guard_standard_streams(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
             open("/dev/null", O_RDONLY);
-}
-
-/* A full disk, a limit to a file's size, a log or a table that nobody reads any more: the call that
- * fails says so. */
-static void ignore_signals(void)
-{
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
 }
 
 /* Without the handlers of libraries: HDF5's crashes once it could not write. */
@@ -312,7 +284,10 @@ int main(int argc, char **argv)
     struct error error;
     struct log log = log_create(stderr, LOG_INFO, 0);
     guard_standard_streams();
-    ignore_signals();
+    /* A full disk, a limit to a file's size, a log or a table that nobody reads any more: the call
+     * that fails says so. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     results_nc_prepare();
     enum status status = options_parse(argc, argv, &options, &error);
     if (status == STATUS_OK)
@@ -324,9 +299,14 @@ int main(int argc, char **argv)
         if (status == STATUS_OK)
             leave(run_sweep(MPI_COMM_WORLD, &options, start, &log, argv, &error));
     }
+    /* What needs neither MPI nor a device. Without MPI nobody knows which rank this is: a
+     * launcher's variables are also there in a shell within its job. So every process that was
+     * started does it. */
     struct summary summary = {.file = ""};
     if (status == STATUS_OK && options.action != ACTION_SWEEP)
-        status = run_locally(&options, &log, &summary, &error);
+        status = options.action == ACTION_GATHER      ? gather(&options, &log, &summary, &error)
+                 : options.action == ACTION_SELF_TEST ? self_test(&options, &error)
+                                                      : print_whole(&options, &error);
     say(&log, status, &error);
     summarize(&options, &log, &summary, status, start);
     leave(status);

@@ -300,16 +300,6 @@ static void wait_for_opening(struct sweep *sweep)
                   "opening the devices");
 }
 
-/* With replicate: every device has its rows, so that there is nothing to do. */
-static void share_completeness(struct sweep *sweep)
-{
-    int complete =
-        sweep->rank == 0 && sweep->earlier->row_count > 0 &&
-        resume_missing(sweep->plan, sweep->earlier, sweep->devices.list, (size_t)sweep->ranks) == 0;
-    MPI_Bcast(&complete, 1, MPI_INT, 0, sweep->comm);
-    sweep->complete = complete;
-}
-
 enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 {
     signals_catch();
@@ -336,8 +326,14 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
                   sweep->limit.text);
     if (status == STATUS_OK)
         status = devices_collect(&sweep->devices, sweep->executor, error);
-    if (status == STATUS_OK && sweep->manifest->sweep.replicate)
-        share_completeness(sweep);
+    if (status == STATUS_OK && sweep->manifest->sweep.replicate) {
+        /* If every device has its rows, there is nothing to do. */
+        int complete = sweep->rank == 0 && sweep->earlier->row_count > 0 &&
+                       resume_missing(sweep->plan, sweep->earlier, sweep->devices.list,
+                                      (size_t)sweep->ranks) == 0;
+        MPI_Bcast(&complete, 1, MPI_INT, 0, sweep->comm);
+        sweep->complete = complete;
+    }
     if (status == STATUS_OK && sweep->manifest->reuse)
         sweep->roofs_reused = devices_reuse_roofs(&sweep->devices, sweep->earlier_devices,
                                                   sweep->earlier_device_count, sweep->executor);

@@ -451,15 +451,6 @@ static void sustain(struct node *node, enum roof_condition condition)
             measure(node, kind, condition, 0, true);
 }
 
-static void sustain_in_turns(struct node *node)
-{
-    for (int turn = 0; turn < node->count && !node->leaving; ++turn) {
-        if (turn == node->rank)
-            sustain(node, ROOF_ALONE);
-        node_wait(node, 0);
-    }
-}
-
 /* Who has settled goes on: the neighbours find it at work, be it with the next roof, until the last
  * one has done. */
 static void sustain_together(struct node *node, int device_kind)
@@ -551,8 +542,11 @@ static void node_measure(struct node *node)
     log_part(node, "all together");
     if (!node->leaving)
         choose_sustained(node);
-    if (!node->leaving && any_sustained(node, false))
-        sustain_in_turns(node);
+    for (int turn = 0; turn < node->count && any_sustained(node, false) && !node->leaving; ++turn) {
+        if (turn == node->rank)
+            sustain(node, ROOF_ALONE);
+        node_wait(node, 0);
+    }
     for (int kind = 0; kind < DEVICE_KINDS && any_sustained(node, true) && !node->leaving; ++kind)
         sustain_together(node, kind);
     log_part(node, "sustained");
