@@ -30,13 +30,16 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             typed = unknown[0].partition("=")[0]
             near = difflib.get_close_matches(typed, re.findall(r"--[a-z-]+", self.format_help()), 1)
+            if not typed.startswith("-"):
+                where = "--where" in self.format_help()
+                self.error(f"unexpected word {typed}" + "; --where label=LABEL chooses rows of a label" * where)
             self.error(f"unknown option {unknown[0]}" + "".join(f"; did you mean {name}?" for name in near))
         return found, unknown
 
     def error(self, message):
         greedy = [name for name in GREEDY if re.search(rf" {name} [A-Z]", self.format_help())]
         if greedy and "required:" in message and message.endswith("file"):
-            message += f"; FILE stands before {', '.join(greedy)}: they take every word after them"
+            message += f"; put FILE before any {', '.join(greedy)}: it takes every word that follows"
         if choice := re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message):
             near = difflib.get_close_matches(choice[1], re.findall(r"[\w-]+", choice[2]), 1)
             message += "".join(f"; did you mean {name}?" for name in near)

@@ -38,6 +38,7 @@ def add_options(parser):
     parser.add_argument("-b", "--by", metavar="PARAMETER", help="the parameter that orders and joins points")
     parser.add_argument(
         "--level",
+        type=str.lower,
         help="memory level, or `row` for each row's own, or `all` (default: dram; of four, complexity and time: row)",
     )
     parser.add_argument("--width", choices=["column", "page"], default="column", help="default: column")

@@ -6,11 +6,15 @@ import re
 import numpy as np
 
 from .dataset import OLD_NAMES
-from .texts import Refused
+from .texts import PREFIXES, Refused, listed
 
 TERM = re.compile(r"\s*(\w+)\s*(>=|<=|!=|==?|>|<)\s*(.*?)\s*", re.S)
+FIGURE = re.compile(r"([-+.\deE]+) *(?:(%)|([pnumkMGTP]?)(?:s|J|W|Hz|(?:B|FLOP|OP)(?:/s)?))?")
 NUMBERS = {">=": np.greater_equal, "<=": np.less_equal, ">": np.greater, "<": np.less}
-HELP = "only rows that fulfil all of these: NAME=VALUE,VALUE... or != >= <= > <; NAME is a variable of the file"
+HELP = (
+    "only rows that fulfil all of these: NAME=VALUE,VALUE... or != >= <= > <; NAME is a variable of the file; quote > "
+    "and <, as in 'time_median>1ms' 'roof_fraction<50%%'"
+)
 
 
 def column(table, name):
@@ -24,16 +28,21 @@ def column(table, name):
 
 
 def hint(name, names):
-    """The nearest of the names, also by what column() takes for them; all of them if none is near."""
+    """The nearest of the names, also by what column() takes for them; the first of them if none is near."""
     short = [other.removeprefix("requested_").removesuffix("_height") for other in names]
     near = difflib.get_close_matches(name, dict.fromkeys([*names, *short]))
-    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
+    return (
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else f"there are: {listed(names)}; `roofsweep-post describe FILE` explains them"
+    )
 
 
 def number(word):
-    """A word as a number; None if it is none."""
+    """A word as a number, in SI units: 1ms, 5 %, 3 TB/s; None if it is none."""
+    figure = FIGURE.fullmatch(word)
     try:
-        return float(word)
+        return float(figure[1]) * (0.01 if figure[2] else PREFIXES[figure[3] or ""]) if figure else None
     except ValueError:
         return None
 
@@ -85,13 +94,23 @@ def labels(table):
     return list(dict.fromkeys(" ".join(table["label"]).split()))
 
 
+def values_of(table, name):
+    """What a variable's values are, as texts; of many numbers their ends."""
+    if name == "label":
+        return labels(table)
+    values = table[column(table, name)].dropna().drop_duplicates()
+    if values.dtype.kind in "fiu":
+        values = [f"{value:g}" for value in values]
+        return values if len(values) <= 8 else [f"{min(values, key=float)} to {max(values, key=float)}"]
+    return [str(value) or "(none)" for value in values]
+
+
 def choose(table, terms):
     """The rows that fulfil every term; Refused if there is none."""
     for term in terms or ():
         chosen = table[matches(table, term)]
         if chosen.empty and not table.empty:
             name = TERM.fullmatch(term)[1]
-            values = labels(table) if name == "label" else table[column(table, name)].drop_duplicates().astype(str)
-            raise Refused(f"no row has {term}; there are: {', '.join(list(values)[:40])}")
+            raise Refused(f"no row has {term}; there are: {listed(values_of(table, name), 40)}")
         table = chosen
     return table.reset_index(drop=True)

@@ -92,6 +92,7 @@ assert count("batch>=32") + count("batch<32") == len(table) and count("batch=16.
 assert count("label=conv2d-filters", "pass!=forward") == sum("conv2d-filters" in l for l in
     table[table["pass"] != "forward"].label)
 assert 0 < count("kernel=3") < len(table)
+assert count("time_median>0.1 ms") + count("time_median<=1e-4") == len(table) == count("roof_fraction<200%")
 ' "$paper" || fail "other rows are chosen"
 
 # Tables for others.
@@ -153,6 +154,7 @@ did you mean precision | plot four quickstart.nc --where precison=fp32
 'batch>=x': 'x' is no number | plot four quickstart.nc --where batch>=x
 'pass>=3': pass is no number; = and != | plot four quickstart.nc --where pass>=3
 no row has batch=e; there are: | plot four quickstart.nc --where batch=e
+no row has time_median<1ns; there are: | plot four quickstart.nc --where 'time_median<1ns'
 no configuration was measured on two devices | plot strip golden.nc"""
 lines = [[part.strip() for part in line.split("|")] for line in wrong.splitlines()]
 for command in ("plot four", "compare", "roofs", "export", "rows", "report", "check --targets /dev/null"):
@@ -170,7 +172,7 @@ ln -s golden.nc golden.pdf
 kept golden.nc "cannot write golden.pdf: it is a file that is read; --output must" plot four golden.nc -o golden.pdf
 cp node.nc four.pdf
 kept four.pdf "cannot write four.pdf: it exists and is a NetCDF file; --output must" plot four golden.nc
-refused_option "FILE stands before --where, --labels, --series: they take" plot four --labels filters golden.nc
+refused_option "put FILE before any --where, --labels, --series: it takes" plot four --labels filters golden.nc
 expect 0 script plot --help
 says "complexity"
 expect 2 script plot nothing quickstart.nc

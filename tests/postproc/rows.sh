@@ -89,8 +89,8 @@ refused_option "unknown option --advise; did you mean --advice?" rows golden.nc 
 refused_option "argument -n/--most: '-1' is no whole number from 1 on" rows "$h200" --most -1
 refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 0
 # An option that takes every word after it takes the file, too.
-refused_option "FILE stands before --where: they take every word after them" rows --where precision=fp32 "$h200"
-refused_option "FILE stands before --where: they take" export --where precision=fp32 "$h200"
+refused_option "put FILE before any --where: it takes every word that follows" rows --where precision=fp32 "$h200"
+refused_option "put FILE before any --where: it takes" export --where precision=fp32 "$h200"
 
 for term in batch=32 "batch=32.0,16" "batch>=32" "batch!=32"; do expect 0 script export "$h200" --columns batch --where "$term"; done
 refused "no variable 'label'; " export golden.nc --table roofs --where label=lstm
