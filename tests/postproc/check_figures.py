@@ -202,6 +202,16 @@ def check_wave_ticks(data):
     assert [name for name, _ in ticks] == [shorts[name] for name in table["kernel_name"].head(len(ticks))]
 
 
+def check_wave_rows(data):
+    """Of a whole file a series has rows that only the caption tells apart: each has a number of its own."""
+    (axes,) = figures.draw(data, "waves")
+    names = {text.get_text().split("\n")[1].rpartition(" (")[0] for text in axes.get_yticklabels()}
+    table = post.kernels(data)
+    table = table[table["kernel_blocks"] > 0].sort_values("kernel_time", ascending=False)
+    style.plt.close(axes.figure)
+    assert len(names) == table["config_hash"].head(14).nunique() and "row 1: conv2d " in plain_caption(axes), names
+
+
 def check_no_waves(data):
     """A CPU's kernels have no blocks: that is said."""
     try:
@@ -393,7 +403,9 @@ def check_crowded(paper, others):
     assert sum(len(line.get_xdata()) for line in drawn) == len(table), "a row is in no facet"
     assert all(len(names) == 1 for names in looks.values()) and len(found[0].figure.legends) == 1, looks
     assert plain_caption(found[0]).startswith("NVIDIA H100 80GB HBM3, measured on 2026-11-26"), plain_caption(found[0])
-    for data, kind in [(paper, "bars"), *((other, kind) for other in others for kind in ("four", "bars"))]:
+    assert len(figures.draw(paper, "regions")) == len(found)
+    wide = [(other, kind) for other in others for kind in ("four", "bars")]
+    for data, kind in [(paper, "bars"), (paper, "counted"), *wide]:
         try:
             figures.draw(data, kind)
             raise AssertionError(f"{kind} of {data.attrs['path']} is not refused")
@@ -418,6 +430,7 @@ def main():
     check_waves(paper)
     check_wave_ticks(paper)
     check_short_names(paper)
+    check_wave_rows(paper)
     check_no_waves(paper)
     check_kernels(counted, paper)
     check_nodes(eight)

@@ -114,6 +114,8 @@ def check_axes(axes):
         assert label, "an axis without a label"
         units = [text for text in ticks(axis) if re.search(r"\d \S*(s|B)$", text.get_text())]
         assert "(" in label or units or WITHOUT_UNIT.search(label), f"{label}: no unit"
+        for before, after in pairwise(text.get_window_extent() for text in ticks(axis) if text.get_text()):
+            assert not before.overlaps(after), f"{label}: numbers of ticks overlap"
 
 
 def check_texts(figure):
@@ -130,9 +132,21 @@ def check_texts(figure):
             assert text.get_fontsize() >= style.SMALL, f"{text}: {text.get_fontsize()} points"
 
 
+def look(handle):
+    """What the eye sees of an entry of a legend."""
+    if hasattr(handle, "get_hatch"):
+        return *handle.get_facecolor(), *handle.get_edgecolor(), handle.get_hatch(), handle.get_linestyle()
+    line = str(handle._dash_pattern) if handle.get_linestyle() != "None" else ""
+    symbol = handle.get_marker(), handle.get_markersize(), handle.get_fillstyle(), handle.get_markerfacecolor()
+    return handle.get_color(), line, handle.get_linewidth() * bool(line), *symbol
+
+
 def check_legend(figure):
-    """The legend is as wide as the page at most, and covers neither the caption nor an axis."""
+    """The legend is as wide as the page at most, covers neither the caption nor an axis, and no two of its entries
+    look alike."""
     for legend in figure.legends:
+        looks = [look(handle) for handle in [*legend.get_lines(), *legend.get_patches()]]
+        assert len(set(looks)) == len(looks), f"entries look alike: {looks}"
         box = legend.get_window_extent()
         assert box.x0 >= figure.bbox.x0 - 1 and box.x1 <= figure.bbox.x1 + 1, "the legend is wider than the page"
         assert not box.overlaps(figure.texts[-1].get_window_extent()), "legend and caption overlap"

@@ -43,7 +43,8 @@ def draw(
     module = KINDS[kind]
     build = getattr(module, "build", scene)
     level = level or getattr(module, "LEVEL", "dram")
-    found = build([short(one) for one in several(data)], where=where, series=series, by=by, level=level, labels=labels)
+    how = {"where": where, "series": series, "by": by, "level": level, "labels": labels}
+    found = build([short(one) for one in several(data)], **how, known=getattr(module, "KNOWN", None))
     with style.settings(sheet):
         height = module.HEIGHT[width]
         try:
@@ -53,6 +54,6 @@ def draw(
             figure, axes = frame.page(width, height, module.PANELS, caption)
             return module.draw(figure, axes, found, annotate, height)
         except frame.Crowded as crowded:
-            roofs = ", as in --where condition=alone" if kind == "map" else ""
-            way = fewer(found) if build is scene else f"--where chooses fewer{roofs}, --width page is wider"
+            other = ", as in --where condition=alone" if kind == "map" else ", --width page is wider"
+            way = fewer(found) if build is scene else f"--where chooses fewer{other}"
             raise Refused(f"{crowded}; {way}") from crowded

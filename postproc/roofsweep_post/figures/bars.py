@@ -5,11 +5,13 @@ from matplotlib.patches import Patch
 
 from ..frames import short_texts
 from . import frame, marks, style
+from .scene import check_looks
 
 HELP = "run time by the swept parameter: busy, gap, and a caller's time"
 PANELS, HEIGHT = 1, {"column": 1.9, "page": 2.4}
 BARS = 0.8  # of the room of a group
 NARROW = 1.5  # points, of a bar whose hatches are still seen
+ROOM = 10  # points, of a group whose number stands upright
 RANGE = 30  # times the shortest time: were the axis linear, bars that are shorter than that would not be seen
 
 
@@ -57,14 +59,17 @@ def handles_of(scene):
         )
         for number, series in enumerate(scene.series)
     ]
-    return handles + [
-        Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.4, label="gap: device idle between kernels"),
-        marks.line("time for a caller in a loop", colour=style.BLACK, width=1.1),
-    ]
+    handles.append(
+        Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.4, label="gap: device idle between kernels")
+    )
+    caller = marks.line("time for a caller in a loop", colour=style.BLACK, width=1.1)
+    return handles + [caller] * bool(scene.rows["caller"].notna().any())
 
 
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
+    looks = [(series.colour, number % len(style.HATCHES)) for number, series in enumerate(scene.series)]
+    check_looks(looks)
     found = groups(scene)
     count = max(len(scene.series), 1)
     width = BARS / count
@@ -84,6 +89,8 @@ def draw(figure, axes, scene, annotate, height):
         xlabel=f"{scene.swept[0]} (parameter)" if scene.by else "configuration",
         ylabel="time of an iteration" + " (logarithmic)" * wide,
     )
+    room = axes.get_window_extent().width / figure.dpi * 72 / len(found)
+    axes.tick_params(axis="x", rotation=90 if numbered and room < ROOM and len(found) > 9 else 0)
     axes.grid(False, axis="x")
     frame.engineering(axes.yaxis, "s")
     for place, (_, rows) in enumerate(found):

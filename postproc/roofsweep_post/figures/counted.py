@@ -4,12 +4,14 @@ import numpy as np
 
 from ..texts import Refused
 from . import frame, marks, style
+from .scene import check_looks
 
 HELP = "counted FLOPs and bytes against the model's"
 PANELS, HEIGHT = 2, {"column": 2.1, "page": 2.9}
 
 
 def draw(figure, axes, scene, annotate, height):
+    check_looks([(series.colour, series.marker) for series in scene.series])
     level = scene.level if scene.level not in ("row", "all") else "dram"
     panels = [
         ("flops_model", "flops_counted", "FLOPs", ""),

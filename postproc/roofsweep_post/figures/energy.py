@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..frames import roofs
-from ..texts import Refused, scaled
+from ..texts import scaled
 from . import frame, marks, style
 
 HELP = "energy of a FLOP over arithmetic intensity, measured (closed) and by the energy roofs (open)"
@@ -30,6 +30,9 @@ def energy_roofs(scene, x):
     return found
 
 
+KNOWN = {"energy": "no row that was chosen has its energy: energy = yes in [measure], on a GPU"}
+
+
 def with_energies(table):
     return table.assign(each=table["energy"] / table["flops"], least=table["energy_at_roofs"] / table["flops"])
 
@@ -37,8 +40,6 @@ def with_energies(table):
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
     scene.extent = with_energies(scene.extent).dropna(subset=["intensity_at", "each"])
-    if scene.extent.empty:
-        raise Refused("no row that was chosen has its energy: energy = yes in [measure], on a GPU")
     x = frame.finite(scene.extent["intensity_at"])
     x = np.geomspace(x.min() / 2.5, x.max() * 3, 300)
     lines = energy_roofs(scene, x)
@@ -50,11 +51,12 @@ def draw(figure, axes, scene, annotate, height):
     handles = [
         *marks.series_handles(scene),
         marks.symbol("measured"),
-        marks.symbol("by the energy roofs", "open"),
-        marks.line("energy roofs", colour=style.BLACK),
-        marks.line("without constant power", DASHES),
+        *([marks.symbol("by the energy roofs", "open")] if scene.extent["least"].notna().any() else []),
     ]
-    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, LINES))
+    if lines:
+        handles += [marks.line("energy roofs", colour=style.BLACK), marks.line("without constant power", DASHES)]
+    note = LINES if lines else ""
+    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, note))
     labels = marks.Labels(axes, scale)
     for text, (own, alone) in lines.items():
         axes.plot(x, own, color=style.BLACK, linewidth=0.9, zorder=1, gid=f"roof|{text}")
@@ -72,5 +74,5 @@ def draw(figure, axes, scene, annotate, height):
     for text, (own, _) in lines.items():
         labels.along(text, x[150:], own[150:])
     marks.label_points(labels, scene, annotate, "intensity_at", "each")
-    frame.settle(figure, [axes], height, handles, frame.caption(scene, LINES, labels.key_text()))
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, note, labels.key_text()))
     return [axes]

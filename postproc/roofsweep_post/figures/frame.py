@@ -135,7 +135,8 @@ def draw_facets(module, facets, width, annotate, captioned):
     down, across = (max(one.place[side] for one in facets) + 1 for side in (0, 1))
     height, inches = module.FACETS[width], style.WIDTHS[width]
     if inches / across < 1 or down * height > HIGHEST:
-        raise Crowded(f"{down} x {across} facets have no room in a {width}")
+        page = " (--width page has)" * (width == "column" and across <= style.WIDTHS["page"])
+        raise Crowded(f"{down} x {across} facets have no room in a {width}{page}")
     shared = {"sharex": True, "sharey": True}
     figure, grid = style.plt.subplots(down, across, squeeze=False, FigureClass=Page, captioned=captioned, **shared)
     figure.set_size_inches(inches, height * down)
@@ -162,7 +163,12 @@ def draw_facets(module, facets, width, annotate, captioned):
     own = sorted((handle for text, handle in handles.items() if text in names), key=lambda handle: handle.get_color())
     entries = [*own, *(handle for text, handle in handles.items() if text not in names)]
     cut = dict.fromkeys(word for text in texts if text.startswith(KEY) for word in text[len(KEY) :].split("; "))
-    facts = [text for text in texts if not text.startswith(KEY)] + [KEY + "; ".join(cut)] * bool(cut)
+    found = {}  # a machine balance may differ between facets
+    for word in cut:
+        name, _, value = word.partition(": ")
+        found.setdefault(name, []).append(value)
+    key = KEY + "; ".join(name + f": {', '.join(values)}" * bool(values[0]) for name, values in found.items())
+    facts = [text for text in texts if not text.startswith(KEY)] + [key] * bool(cut)
     settle(figure, grid.flat, height, entries, sentences(facts), **room)
     box = grid[-1, 0].get_position(), grid[0, -1].get_position()
     how = {"fontsize": style.FONT, "ha": "center", "gid": "axis"}

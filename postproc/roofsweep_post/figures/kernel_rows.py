@@ -3,7 +3,7 @@
 import re
 
 from .. import frames
-from ..frames import kernels
+from ..frames import kernels, short_texts
 from ..texts import Refused
 from .marks import value_text
 from .scene import short_name
@@ -47,7 +47,9 @@ def short_kernels(names):
         tails = [next((word for word in words(name) if word not in shared), "") for name in own]
         for number, (name, tail) in enumerate(zip(own, tails), 1):
             ends = [tail if len(own) > 1 else "", f"#{number}" if tails.count(tail) > 1 else ""]
-            found[name] = " ".join(filter(None, [short, *ends]))
+            room = LENGTH - len(" ".join(ends))
+            cut = short if len(short) <= room else short[:room].rpartition("_")[0] + "..."
+            found[name] = " ".join(filter(None, [cut, *ends]))
     return found
 
 
@@ -65,7 +67,11 @@ def row_names(scene, table):
             value = f"{short_name(series.by)} {value_text(row[series.by])} " if series.by else ""
             own = "" if series.name == "rows" and value else series.name
             names[row["config_hash"], row["file"]] = (value + own).strip()
-    found = [names[key] for key in zip(table["config_hash"], table["file"])]
+    keys = list(zip(table["config_hash"], table["file"]))
+    if len({names[key] for key in keys}) < len(set(keys)):  # a series has rows that no parameter tells apart
+        rows = scene.rows[[key in keys for key in zip(scene.rows["config_hash"], scene.rows["file"])]]
+        names = dict(zip(zip(rows["config_hash"], rows["file"]), short_texts(rows)))
+    found = [names[key] for key in keys]
     if max(map(len, found)) <= ROW_LENGTH:
         return found, ""
     numbers = {name: f"row {number}" for number, name in enumerate(dict.fromkeys(found), 1)}

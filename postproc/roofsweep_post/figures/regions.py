@@ -3,7 +3,7 @@
 from . import classic
 
 HELP = "classic, with the regions that memory and peak limit, poor performance and what is unattainable"
-PANELS, HEIGHT = classic.PANELS, classic.HEIGHT
+PANELS, HEIGHT, FACETS = classic.PANELS, classic.HEIGHT, classic.FACETS
 
 
 def draw(figure, axes, scene, annotate, height):

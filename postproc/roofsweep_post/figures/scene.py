@@ -14,6 +14,7 @@ from ..levels import at_levels, with_bandwidths
 from ..selection import choose, column
 from ..texts import Refused
 from . import style
+from .frame import Crowded
 
 # What is crossed with the shapes: each value is a curve of its own.
 CROSSED = ["precision", "pass", "requested_implementation", "requested_algorithm", "layout", "cache"]
@@ -84,8 +85,9 @@ def swept(table, files):
     rows; or None."""
     if not set.intersection(*(set(label.split()) for label in table["label"])) and any(table["label"]):
         return None
-    names = {name: data.variables[name].attrs["long_name"] for data in files for name in parameters(data)}
-    # How a program is run is no size, as a command is none.
+    found = {name: data.variables[name].attrs for data in files for name in parameters(data)}
+    # How a program is run is no size, as a command is none. Before format 3 long_name says what comment does.
+    names = {name: f"{own['long_name']}; {own.get('comment', '')}" for name, own in found.items()}
     names = [name for name, meaning in names.items() if name not in CROSSED and "; program:" not in meaning]
     found = varying(table, names)
     follow = found and len(table[found].drop_duplicates()) == table[found[0]].nunique()
@@ -169,8 +171,9 @@ def check_rows(files):
         raise Refused(f"{names}: it holds roofs alone, no configurations; `plot map` and `plot history` draw roofs")
 
 
-def scene(data, where=(), series=None, by=None, level="dram", labels=()):
-    """A Scene of the rows that fulfil `where` and have one of the labels.
+def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=None):
+    """A Scene of the rows that fulfil `where` and have one of the labels. known: {variable: why rows lack it}, of what
+    they must have.
 
     series: variables that tell curves apart (default: what is crossed with the shapes and differs); by: the parameter
     that orders and joins points; level: dram, l2, ..., row for each row's own, or all."""
@@ -178,9 +181,10 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=()):
     check_rows(files)
     table = choose(rows(files), where)
     table = by_label(table, labels) if labels else table
-    table = table[table["performance"].notna()]
-    if table.empty:
-        raise Refused("no row that was chosen is measured and has FLOPs")
+    for name, why in {"performance": "no row that was chosen is measured and has FLOPs", **(known or {})}.items():
+        table = table[table[name].notna()]
+        if table.empty:
+            raise Refused(why)
     table = with_bandwidths(table.reset_index(drop=True), files)
     if series:
         keys = [column(table, name) for name in series]
@@ -221,9 +225,16 @@ def facets_of(scene):
         found.append(replace(scene, rows=own, series=series, apart=False, title=title, place=place))
     drawn = {series.name: (series.colour, series.marker) for one in found for series in one.series}
     most = max(len(one.series) for one in found)
-    if most > MOST or len(drawn) > ENTRIES or len(set(drawn.values())) < len(drawn):
-        raise Refused(f"{len(drawn)} series cannot be told apart; {fewer(scene)}")
+    if most > MOST or len(drawn) > ENTRIES:
+        raise Crowded(f"{len(drawn)} series cannot be told apart")
+    check_looks(list(drawn.values()))
     return found
+
+
+def check_looks(looks):
+    """Refuses series of which two look alike."""
+    if len(set(looks)) < len(looks):
+        raise Crowded(f"{len(looks)} series cannot be told apart")
 
 
 def fewer(scene):
@@ -240,4 +251,4 @@ def fewer(scene):
             table = table[table[name] == value]
             terms.append(shlex.quote(f"{name}={value}"))
     options = [f"--labels {label}" if label else "", f"--where {' '.join(terms)}" if terms else ""]
-    return f"choose fewer rows, as with {' '.join(filter(None, options)) or '--where'}"
+    return f"choose fewer rows, as with {' '.join(filter(None, options)) or '--where NAME=VALUE, or --annotate none'}"

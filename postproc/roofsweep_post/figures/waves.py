@@ -34,10 +34,11 @@ def tick_texts(table, rows):
 
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
-    table = kernel_rows(scene)
-    note = left_out(table)
-    table, what = with_waves(scene, table.head(MOST))
-    table = table[table["waves"] > 0].reset_index(drop=True)
+    table, what = with_waves(scene, kernel_rows(scene))
+    note = left_out(table[table["waves"] > 0])
+    without = (~(table["waves"] > 0)).sum()
+    note = ". ".join(filter(None, [note, f"{without} whose waves are not known are left out" if without else ""]))
+    table = table[table["waves"] > 0].head(MOST).reset_index(drop=True)
     if table.empty:
         raise Refused("the kernels of these rows have no waves of blocks; only those of GPUs do")
     y, waves = np.arange(len(table)), table["waves"].to_numpy()
