@@ -81,7 +81,9 @@ def valuable(path):
             head = stream.read(8)
     except OSError:
         return ""
-    return next((what for signature, what in SIGNATURES.items() if head.startswith(signature)), "")
+    found = next((what for signature, what in SIGNATURES.items() if head.startswith(signature)), "")
+    manifest = path.endswith(".ini") and head and not re.match(rb"; \d+ ", head)  # baseline writes `; 4 devices`
+    return "an INI file that `baseline` has not written" if manifest else found
 
 
 def check_inputs(options):

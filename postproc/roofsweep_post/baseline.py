@@ -76,5 +76,6 @@ def run(options):
             lines += [f"; {line['text']}", f"[{model} | {line['key']}]", f"where = config_hash={line['key']}"]
             lines += [f"time_median = {scaled(line['value'], 's')} +- {100 * line['tolerance']:.1f} %", ""]
     write(options.output, "\n".join(lines))
-    say(f"{len(devices)} models, {len(roofs)} roofs and {len(rows)} configurations in {options.output}")
+    models = f"{len(devices)} model{'s' * (len(devices) > 1)}"
+    say(f"{models}, {len(roofs)} roofs and {len(rows)} configurations in {options.output}")
     return 0

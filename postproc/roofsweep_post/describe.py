@@ -3,12 +3,13 @@
 import numpy as np
 
 from . import selection
-from .dataset import OLD_NAMES, check_version, opened, read
+from .dataset import OLD_NAMES, SHAPES, check_version, opened, read
 from .texts import Refused, plain, say, table
 
 HELP = "the variables of a file, and what each of them means"
 DESCRIPTION = """Lists the variables of a result file with unit and meaning, or explains some of them: what the file
 says of each, how many values are missing, and between which values the others are."""
+VARIABLES = "`roofsweep --list variables` says what it means"
 FLAGS = ("flag_values", "flag_masks")
 
 
@@ -67,7 +68,8 @@ def run(options):
         other = {"kernel": "filter_height", **OLD_NAMES, **{new: old for old, new in OLD_NAMES.items()}}
         own = next((word for word in (name, f"requested_{name}", other.get(name)) if word in found), None)
         if own is None:
-            raise Refused(f"{options.file}: no variable '{name}'; {selection.hint(name, sorted(found))}")
+            known = f"no row has a value of it; {VARIABLES}" if name in SHAPES else selection.hint(name, sorted(found))
+            raise Refused(f"{options.file}: no variable '{name}'; {known}")
         lines.append(explained(own, found[own]))
     if options.names:
         print("\n\n".join(lines))

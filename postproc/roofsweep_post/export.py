@@ -11,7 +11,7 @@ import pandas
 from . import selection
 from .arguments import write, writing
 from .dataset import load
-from .frames import flat, kernels, roofs, rows
+from .frames import flat, kernels, roofs, rows, short_texts
 from .texts import Refused
 
 HELP = "rows, roofs, kernels or devices as CSV, JSON, Markdown, Parquet or a spreadsheet"
@@ -41,7 +41,9 @@ TABLES = {
 
 
 def markdown(table):
-    """A table of Markdown; bars in texts are escaped."""
+    """A table of Markdown for people: six digits; bars in texts are escaped."""
+    numbers = table.select_dtypes("floating")
+    table = table.assign(**{name: numbers[name].map("{:.6g}".format, na_action="ignore") for name in numbers})
     cells = table.astype(object).where(table.notna(), "").astype(str)
     cells = cells.apply(lambda column: column.str.replace("|", "\\|", regex=False))
     lines = [list(cells.columns), ["---"] * len(cells.columns), *cells.to_numpy().tolist()]
@@ -102,7 +104,9 @@ def add_options(parser):
     formats = [*TEXTS, *WRITERS, *FORMATS]
     parser.add_argument("-f", "--format", choices=formats, help="default: that of the output's name, else csv")
     parser.add_argument("-w", "--where", nargs="+", metavar="TERM", help=selection.HELP)
-    parser.add_argument("-c", "--columns", metavar="NAME,...", help="only these columns, in this order")
+    parser.add_argument(
+        "-c", "--columns", metavar="NAME,...", help="only these, in this order; of rows also `name`, short"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
 
 
@@ -118,6 +122,8 @@ def run(options):
     files = [load(path, needs) for path in options.files]
     table = selection.choose(whole(build(files), files), options.where)
     if options.columns:
+        if "name" not in table and "configuration" in table:
+            table = table.assign(name=short_texts(table))
         names = [selection.column(table, name) for name in options.columns.split(",")]
         table = table[list(dict.fromkeys(names))]
     if word in WRITERS:

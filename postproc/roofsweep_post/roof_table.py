@@ -8,7 +8,7 @@ from .dataset import load
 from .devices import Devices
 from .frames import DOUBTFUL, ROOFS, head_line, roofs
 from .targets import Kinds, Targets, middle, of_theory
-from .texts import Refused, percent, scaled, share, table
+from .texts import Refused, percent, room, scaled, share, table
 
 HELP = "what each device can do at its best: a line for each kind of roof"
 DESCRIPTION = """Prints the measured roofs of a result file: for each device model a line for each kind of roof.
@@ -134,7 +134,12 @@ def roof_cells(roof):
 
 
 def print_lines(head, lines):
-    print(table(head, [[line.get(name, "-") for name in head] for line in lines], LEFT))
+    head = [name for name in head if any(line.get(name, "-") != "-" for line in lines)]
+    cells = [[line.get(name, "-") for name in head] for line in lines]
+    text = table(head, cells, LEFT)
+    if head[-1] == "setting" and max(map(len, text.splitlines())) > room():  # --device has it
+        text = table(head[:-1], [line[:-1] for line in cells], LEFT)
+    print(text)
 
 
 def print_conditions(data, rows):

@@ -115,8 +115,9 @@ def run(options):
         print(of_energy(found), end="")
         return 0
     if not measured.all():
-        why = f"`roofsweep-post export {' '.join(options.files)} --columns configuration,status,error` says why"
-        say(f"{(~measured).sum()} of {len(measured)} configurations were not measured; {why}")
+        way = f"{' '.join(options.files)} --columns name,status,error --where status!=measured"
+        count = f"{(~measured).sum()} of {len(measured)} configurations were not measured"
+        say(f"{count}; `roofsweep-post export {way}` says why")
     if options.time:
         print(of_wall_time(found), end="")
         return 0
@@ -134,11 +135,8 @@ def run(options):
         for row in found.to_dict("records")
     ]
     head = ["configuration", "device", "time", "+-", "performance", "of roof", "limiter", "samples"]
-    text = table(head, lines, left=["limiter", "samples"])
-    if options.advice:
-        first, *own = text.splitlines()
-        text = "\n".join([first, *[f"{line}\n    {advice}" for line, advice in zip(own, advise(found))]]) + "\n"
-    print(text, end="")
+    below = [f"    {advice}" for advice in advise(found)] if options.advice else []
+    print(table(head, lines, left=["limiter", "samples"], below=below), end="")
     if (found["roof_fraction"] > 1).any():
         print(ABOVE)
     return 0

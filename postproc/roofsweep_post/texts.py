@@ -1,6 +1,7 @@
 """Words and figures for people: plain texts, scaled values, tables of text."""
 
 import re
+import shutil
 import sys
 
 import numpy as np
@@ -53,20 +54,30 @@ def share(value):
     return f"{100 * value:.1f} %" if np.isfinite(value) else "-"
 
 
-def table(head, rows, left=()):
+def room():
+    """Characters of a line of the terminal; without one there is no end."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 10**6
+
+
+def table(head, rows, left=(), below=()):
     """The text of a table. Columns are as wide as they must be, to the right but the first and those in `left`.
-    A head may have several lines. (tabulate would do it, too; a cluster's Python seldom has it.)"""
+    A head may have several lines; below: a line under each row. Where the terminal is too narrow, the first column
+    has lines of its own if that helps. (tabulate would do it, too; a cluster's Python seldom has it.)"""
     depth = max(cell.count("\n") for cell in head) + 1
     heads = list(zip(*[([""] * depth + cell.split("\n"))[-depth:] for cell in head]))
     widths = [max(len(row[i]) for row in heads + rows) for i in range(len(head))]
-    return "".join(
-        "  ".join(
+    whole, wide = sum(widths) + 2 * len(widths) - 2, room()
+    narrow = whole > wide and (whole - widths[0] + 2 <= wide or widths[0] > wide / 2)
+    lines = [head[0]] if narrow else []
+    for number, row in enumerate([*heads, *rows], -depth):
+        first, *others = (
             cell.ljust(width) if i == 0 or head[i] in left else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        + "\n"
-        for row in heads + rows
-    )
+        )
+        lines += [first] if narrow and number >= 0 else []
+        lines.append("  ".join(["  " if narrow else first, *others]))
+        lines += below[number : number + 1] if number >= 0 else []
+    return "".join(line.rstrip() + "\n" for line in lines)
 
 
 def listed(names, most=8):

@@ -90,6 +90,7 @@ refused_option "argument -n/--most: '-1' is no whole number from 1 on" rows "$h2
 refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 0
 # An option that takes every word after it takes the file, too.
 refused_option "put FILE before any --where: it takes every word that follows" rows --where precision=fp32 "$h200"
+refused_option "unexpected word lstm; --where label=LABEL chooses rows of a label" rows golden.nc --labels lstm
 refused_option "put FILE before any --where: it takes" export --where precision=fp32 "$h200"
 
 for term in batch=32 "batch=32.0,16" "batch>=32" "batch!=32"; do expect 0 script export "$h200" --columns batch --where "$term"; done
@@ -147,6 +148,8 @@ kept golden.nc "cannot write golden.nc: it is a file that is read; --output must
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" export golden.nc -o node.nc
 printf '{"xxh3":"0","program":"roofsweep"}\n' >a.journal
 kept a.journal "cannot write a.journal: it exists and is a journal of roofsweep" export golden.nc -o a.journal
+printf '[conv2d a]\nbatch = 4\n' >mine.ini
+kept mine.ini "cannot write mine.ini: it exists and is an INI file that" baseline golden.nc -o mine.ini
 expect 0 script export golden.nc --output rows.csv
 expect 0 script export golden.nc --output rows.csv
 # Nor what another user's link names, where both may write.
@@ -185,6 +188,22 @@ assert [list(row) for row in rows] == [["verify_error", "compute_roof", "start_t
 assert rows[2]["verify_error"] == 2.345678901234567e-13 and rows[2]["compute_roof"] is None, rows[2]
 assert rows[0]["verify_error"] is None and rows[3]["start_time"].startswith("2025-01-01T00:00:"), rows
 ' || fail "JSON of a table"
+expect 0 script export digits.nc --format md --columns name,verify_error --where verify_error\<1ns
+says "| conv2d"
+says " | 2.34568e-13 |"
+# In a terminal that is too narrow a configuration has a line of its own, its numbers and its advice one below.
+python '
+import contextlib, io, os, sys
+from roofsweep_post import cli
+os.environ["COLUMNS"] = "100"
+class Terminal(io.StringIO):
+    isatty = lambda self: True
+with contextlib.redirect_stdout(Terminal()) as out:
+    cli.run(cli.arguments(["rows", sys.argv[1], "--advice", "--most", "4"]))
+lines = out.getvalue().splitlines()
+assert len(lines) == 2 + 3 * 4 and all(line.startswith("conv2d ") for line in lines[2::3]), lines
+assert all(len(line) <= 101 and line.startswith("    ") for line in lines[3::3]), lines
+' "$h200" || fail "a table in a terminal"
 expect 0 script export golden.nc --table kernels --format markdown
 says "| kernel_config |"
 expect 0 script export golden.nc --format json --table roofs
