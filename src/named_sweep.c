@@ -101,7 +101,7 @@ enum status named_sweeps_list(bool json, FILE *stream, struct error *error)
         if (status)
             break;
         if (!json)
-            utf8_print(stream, "%-15s %s\n", names.names[i], manifest->sweep.title);
+            utf8_print(stream, "%-16s  %s\n", names.names[i], manifest->sweep.title);
         json_array_append_new(all, json_pack("{s:s, s:s, s:s}", "name", names.names[i], "title",
                                              manifest->sweep.title, "path", path));
         manifest_destroy(manifest);
