@@ -415,6 +415,7 @@ def check_crowded(paper, others):
         style.plt.close(axes.figure)
     empty = {axes.get_title(): axes for axes in figures.draw(others[0], "four", width="page")}["matmul, tf32"]
     assert not [line for line in empty.get_lines() if (line.get_gid() or "").endswith("|open")], "rows without a roof"
+    assert "that several devices measured is their median" in plain_caption(empty), plain_caption(empty)
     (axes,) = figures.draw([paper, *others], "bars", ["pass=forward"], labels=["conv2d-filters"], width="page")
     assert f"Nothing here is from {others[0].attrs['path']}." in plain_caption(axes), plain_caption(axes)
 

@@ -4,7 +4,7 @@ import io
 import textwrap
 
 import numpy as np
-from matplotlib.ticker import EngFormatter, NullLocator
+from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
 from ..texts import Refused, listed
 from . import style
@@ -98,6 +98,7 @@ def caption(scene, *notes, work=True):
         versions = [f"driver {device('driver_version')}" * bool(device("driver_version")), device("library_version")]
         facts.append(", ".join(filter(None, versions)))
         facts[-1] = facts[-1][:1].upper() + facts[-1][1:]
+        facts.append("A configuration that several devices measured is their median" * bool((own["devices"] > 1).any()))
         caches = sorted(set(own["cache"]) - {""})
         facts.append(f"The cache was {' or '.join(caches)}" if caches else "")
         facts += sources(own) if work else []
@@ -151,6 +152,8 @@ def draw_facets(module, facets, width, annotate, captioned):
     for axis in (axes.xaxis, axes.yaxis):  # which all facets share
         if np.ptp(np.log10(axis.get_view_interval())) > LEAST_DECADES:
             axis.set_minor_locator(NullLocator())  # of many decades they are dust in a small facet, and take seconds
+            if axis is axes.xaxis:
+                axis.set_major_locator(LogLocator(numticks=4))
     (handles, texts), figure.gathered = figure.gathered, None
     drawn = {one.place for one in facets}
     for (row, column), axes in np.ndenumerate(grid):

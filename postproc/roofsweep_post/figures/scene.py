@@ -99,10 +99,11 @@ def short_name(name):
 
 
 def one_per_configuration(table, keys):
-    """The median over devices that are not told apart."""
+    """The median over devices that are not told apart, and how many these are."""
     same = [*dict.fromkeys(["config_hash", "model", "file", *keys])]
     how = {name: "median" if kind.kind in "iuf" else "first" for name, kind in table.dtypes.items() if name not in same}
-    return table.groupby(same, as_index=False, sort=False, dropna=False).agg(how)[[*same, *how]]
+    groups = table.groupby(same, as_index=False, sort=False, dropna=False)
+    return groups.agg(how)[[*same, *how]].assign(devices=groups.size()["size"])
 
 
 def source_keys(keys, table, level):
