@@ -72,6 +72,7 @@ def main(words=None):
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads: those of OpenBLAS take part in a fork
         child = os.fork()
     if child == 0:
+        warnings.filterwarnings("ignore", "DataFrame is highly fragmented")  # pandas 3: each text column is a fragment
         with contextlib.suppress(AttributeError):  # not Linux
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
