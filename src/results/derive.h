@@ -78,7 +78,7 @@ double time_uncertainty(const struct record *record);
 
 enum { TIME_MARKS = 7 };
 /* After a time in the table: 'n' noisy, an uncertainty above 5 %, 'h' host_paced, 'b' bimodal, 't'
- * timer_visible, 'i' an inaccurate result, 'c' a slower caller, in this order; "" for a time that
+ * timer in sight, 'i' an inaccurate result, 'c' a slower caller, in this order; "" for a time that
  * is as it should be. */
 void time_marks(const struct record *record, char marks[TIME_MARKS]);
 /* What a mark means; NULL for another letter. */
