@@ -78,8 +78,8 @@ double time_uncertainty(const struct record *record);
 
 enum { TIME_MARKS = 7 };
 /* After a time in the table: 'n' noisy, an uncertainty above 5 %, 'h' host_paced, 'b' bimodal, 't'
- * timer in sight, 'i' an inaccurate result, 'c' a slower caller, in this order; "" for a time that
- * is as it should be. */
+ * the timer's own time above 2 %, 'i' an inaccurate result, 'c' a slower caller, in this order; ""
+ * for a time that is as it should be. */
 void time_marks(const struct record *record, char marks[TIME_MARKS]);
 /* What a mark means; NULL for another letter. */
 const char *time_mark_text(char mark);
