@@ -153,6 +153,15 @@ void cupti_unload(void)
                      CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, NULL);
 }
 
+void cupti_launch(void)
+{
+    const CUpti_CallbackId id = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
+    const CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER};
+    cupti.in_pass += cupti.range == CUPTI_AutoRange;
+    if (cupti.called && cupti.calls[id])
+        cupti.called(cupti.caller, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+}
+
 /* ---- range profiler ---- */
 
 static size_t ranges_now(void)

@@ -69,8 +69,10 @@ extern struct cupti_script {
     bool modules, calls[1000]; /* what the subscriber asked for: unloading, calls of the driver */
 } cupti;
 
-/* A module is unloaded: subscribers are notified. */
+/* A module is unloaded, a kernel launched: subscribers are notified. The latter is a range of the
+ * image, where each kernel is one. */
 void cupti_unload(void);
+void cupti_launch(void);
 
 /* For cmocka: a GH100 whose counters can be read; nothing has happened, and nothing will be traced.
  */

@@ -10,7 +10,7 @@
 #include "scripted_cupti.h"
 #include "worker/cuda/profiling/counters.h"
 
-enum { MANY = 20, MORE = 200, LAUNCHES = 3, BEFORE = 2, ROOM = 152 };
+enum { MANY = 20, MORE = 200, LAUNCHES = 3, BEFORE = 2, ROOM = 32 };
 
 static struct counters *counters;
 static double values[MORE][QUANTITY_COUNT]; /* of the last collection */
@@ -20,6 +20,7 @@ static struct piece {
     int prepared, ran;
     int fails_at; /* 0: never; else its run of this number fails */
     bool unloads; /* a module */
+    size_t launches; /* of its run; BEFORE prepare it */
 } pieces[MORE];
 
 /* What CUPTI does to begin a pass must not come between this and the work. */
@@ -29,6 +30,8 @@ static enum status piece_prepare(void *argument, struct error *error)
     (void)error;
     assert_true(cupti.passing && !cupti.within);
     ++piece->prepared;
+    for (int i = 0; i < BEFORE; ++i)
+        cupti_launch();
     return STATUS_OK;
 }
 
@@ -38,6 +41,8 @@ static enum status piece_run(void *argument, struct error *error)
     assert_true(cupti.within == (cupti.range == CUPTI_UserRange));
     assert_int_equal(piece->prepared, piece->ran + 1); /* right before, in each pass */
     ++cupti.runs;
+    for (size_t i = 0; i < piece->launches; ++i)
+        cupti_launch();
     if (piece->unloads)
         cupti_unload();
     return ++piece->ran == piece->fails_at ? error_set(error, STATUS_FAILED, "it cannot run")
@@ -45,6 +50,8 @@ static enum status piece_run(void *argument, struct error *error)
 }
 
 /* ---- steps ---- */
+
+static size_t wrong; /* so many launches less than were traced */
 
 /* As it is printed. The text lasts until the next call. */
 static const char *text_of(const struct outcome *outcome)
@@ -82,18 +89,26 @@ static const char *collect(unsigned tensors, size_t count)
     return told(&outcome, count);
 }
 
-static const char *collect_launches(unsigned asked, size_t launches, size_t most)
+/* Of `count` works, the first with `launches` launches, the next ones with one more each. */
+static const char *collect_launches(unsigned asked, size_t launches, size_t count)
 {
     struct outcome outcome;
     struct error error;
-    const struct profiled_work work = {piece_prepare, piece_run, &pieces[0], NULL};
-    pieces[0].prepared = pieces[0].ran = 0;
+    struct profiled_work works[LAUNCHES];
+    size_t each[LAUNCHES], all = 0;
+    for (size_t i = 0; i < count; ++i) {
+        works[i] = (struct profiled_work){piece_prepare, piece_run, &pieces[i], NULL};
+        pieces[i].prepared = pieces[i].ran = 0;
+        pieces[i].launches = each[i] = launches + i;
+        all += each[i];
+    }
+    each[0] += wrong;
     cupti.runs = 0;
-    cupti.passes = CUPTI_PASSES;
-    assert_int_equal(
-        counters_collect_launches(counters, asked, &work, launches, most, values, &outcome, &error),
-        STATUS_OK);
-    return told(&outcome, launches);
+    cupti.passes = CUPTI_PASSES * (int)count;
+    assert_int_equal(counters_collect_launches(counters, asked, works, each, count, ROOM, values,
+                                               &outcome, &error),
+                     STATUS_OK);
+    return told(&outcome, all);
 }
 
 static int set_up(void **state)
@@ -211,22 +226,28 @@ static void each_work_has_its_counts(void **state)
     }
 }
 
-/* Room is made for launches of several works at once, whose largest is not the first. */
+/* Whatever is launched before it, and by the works before it. */
 static void each_launch_has_its_counts(void **state)
 {
-    static const size_t launches[] = {1, LAUNCHES, 2};
     (void)state;
-    for (size_t i = 0; i < sizeof launches / sizeof *launches; ++i) {
-        cupti.trouble.ranges = BEFORE + launches[i];
-        assert_string_equal(collect_launches(0, launches[i], LAUNCHES), "counted");
+    for (size_t count = 1; count <= LAUNCHES; ++count) {
+        size_t range = 0, value = 0;
+        assert_string_equal(collect_launches(0, 2, count), "counted");
         assert_int_equal(cupti.range, CUPTI_AutoRange);
         assert_int_equal(cupti.pushed, 0);
-        assert_int_equal(cupti.runs, CUPTI_PASSES);
+        assert_int_equal(cupti.runs, CUPTI_PASSES * (int)count);
         assert_int_equal(cupti.enabled, 1);
         assert_int_equal(cupti.room, ROOM);
-        for (size_t j = 0; j < launches[i]; ++j)
-            assert_true(values[j][QUANTITY_DRAM_READ] == CUPTI_EACH * (double)(BEFORE + j + 1));
+        for (size_t i = 0; i < count; ++i) {
+            range += BEFORE;
+            for (size_t j = 0; j < 2 + i; ++j)
+                assert_true(values[value++][QUANTITY_DRAM_READ] == CUPTI_EACH * (double)++range);
+            assert_int_equal(counters_launches(counters, i), BEFORE + 2 + i);
+        }
     }
+    wrong = 1;
+    assert_string_equal(collect_launches(0, 2, 1), "incomplete: 2 launches where 3 were traced");
+    wrong = 0;
 }
 
 /* As on a shared MIG slice. */
@@ -260,19 +281,18 @@ static void what_cannot_be_counted_says_why(void **state)
         {{.ranges = MANY - 1}, "incomplete: 0 ranges dropped, 19 kept for 20", 60, 0},
         {{.ranges = MANY + 1}, "incomplete: 0 ranges dropped, 21 kept for 20", 60, 0},
         {{.nameless = true}, "incomplete: range 0 is unknown", 60, 0},
-        {{.ranges = LAUNCHES - 1}, "incomplete: 0 ranges dropped, 2 kept for 3", 3, LAUNCHES},
-        {{.ranges = ROOM}, "incomplete: 0 ranges dropped, 152 kept", 3, LAUNCHES}, /* maybe more */
-        {{.ranges = BEFORE + LAUNCHES, .dropped = 1},
-         "incomplete: 1 ranges dropped, 5 kept for 3",
+        {{.ranges = LAUNCHES},
+         "incomplete: 0 ranges dropped, 3 kept for 5 launches",
          3,
          LAUNCHES},
+        {{.dropped = 1}, "incomplete: 1 ranges dropped, 5 kept for 5 launches", 3, LAUNCHES},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         begin_anew();
         cupti.trouble = rows[i].trouble;
         const char *text =
-            rows[i].launches ? collect_launches(0, rows[i].launches, 0) : collect(0, MANY);
+            rows[i].launches ? collect_launches(0, rows[i].launches, 1) : collect(0, MANY);
         assert_memory_equal(text, rows[i].text, strlen(rows[i].text));
         assert_int_equal(cupti.runs, rows[i].runs);
         assert_false(counters_are_attached(counters));
@@ -312,8 +332,7 @@ static void it_stays_attached(void **state)
     }
     assert_int_equal(cupti.enabled, 1);
     assert_int_equal(cupti.finalized, 0);
-    cupti.trouble.ranges = 1;
-    assert_string_equal(collect_launches(0, 1, 0), "counted");
+    assert_string_equal(collect_launches(0, 1, 1), "counted");
     assert_int_equal(cupti.enabled, 2);
     assert_int_equal(cupti.disabled, 1);
     assert_int_equal(cupti.finalized, 1);
@@ -342,9 +361,8 @@ static void activities_are_counted_apart(void **state)
     static const unsigned asked[] = {0, QUANTITY_ACTIVITIES, QUANTITY_ACTIVITIES};
     static const int enabled[] = {1, 2, 2};
     (void)state;
-    cupti.trouble.ranges = 1;
     for (size_t i = 0; i < sizeof asked / sizeof *asked; ++i) {
-        assert_string_equal(collect_launches(asked[i], 1, 0), "counted");
+        assert_string_equal(collect_launches(asked[i], 1, 1), "counted");
         assert_int_equal(cupti.enabled, enabled[i]);
         assert_int_equal(isnan(values[0][QUANTITY_VECTOR_FP32]), asked[i] != 0);
         for (int j = 0; j < ACTIVITY_COUNT; ++j)

@@ -23,6 +23,7 @@ struct profiler {
 };
 static struct profiler profiler;
 static int processes; /* that compute on the GPU */
+enum { ROWS = 4 };
 
 struct profiler *profiler_open(const struct profiler_host *host)
 {
@@ -62,18 +63,40 @@ enum status profiler_count(struct profiler *p, unsigned tensors, const struct pr
     return vendor.count(p, tensors, works, count, values, outcome, error);
 }
 
+static size_t ranges; /* of each work */
+static struct {
+    int calls;
+    size_t most; /* works in one of them; more than `works_most` cannot be counted at once */
+} launches_asked;
+static size_t works_most;
+
+size_t profiler_launches(const struct profiler *p, size_t work)
+{
+    (void)p, (void)work;
+    return ranges;
+}
+
 /* All launches of a scripted work do the same. */
 enum status profiler_count_launches(struct profiler *p, unsigned tensors,
-                                    const struct profiled_work *work, size_t launches, size_t most,
-                                    double (*values)[QUANTITY_COUNT], struct outcome *outcome,
-                                    struct error *error)
+                                    const struct profiled_work *works, const size_t *launches,
+                                    size_t count, size_t room, double (*values)[QUANTITY_COUNT],
+                                    struct outcome *outcome, struct error *error)
 {
-    assert_true(launches > 0 && launches <= most);
-    TRY(profiler_count(p, tensors, work, 1, values, outcome, error));
-    for (int i = 0; i < QUANTITY_COUNT; ++i)
-        values[0][i] /= (double)launches;
-    for (size_t i = 1; i < launches; ++i)
-        memcpy(values[i], values[0], sizeof *values);
+    assert_true(count > 0 && count * ranges <= room);
+    ++launches_asked.calls;
+    if (count > launches_asked.most)
+        launches_asked.most = count;
+    for (size_t i = 0; i < count; ++i) {
+        assert_true(launches[i] > 0);
+        TRY(profiler_count(p, tensors, &works[i], 1, values, outcome, error));
+        for (int j = 0; j < QUANTITY_COUNT; ++j)
+            values[0][j] /= (double)launches[i];
+        for (size_t j = 1; j < launches[i]; ++j)
+            memcpy(values[j], values[0], sizeof *values);
+        values += launches[i];
+    }
+    if (count > works_most)
+        outcome_set(outcome, COUNTED_INCOMPLETE, "another number of launches");
     return STATUS_OK;
 }
 
@@ -139,6 +162,8 @@ static int set_up(void **state)
     script_set_up(state);
     gpu = (struct gpu){.multiprocessors = 132};
     processes = 1;
+    ranges = works_most = ROWS;
+    memset(&launches_asked, 0, sizeof launches_asked);
     return profile_open(&gpu) == NULL;
 }
 
@@ -223,8 +248,6 @@ static void a_gpu_of_others_is_not_counted(void **state)
         record_clear(&record);
     }
 }
-
-enum { ROWS = 4 };
 
 /* Rows that do 1, 2, ... of the same, in this order, as one collection. */
 struct rows {
@@ -325,6 +348,49 @@ static void a_batch_that_fails_can_be_counted_again(void **state)
     }
 }
 
+/* Rows that have been traced. */
+static void rows_trace(struct rows *rows, const int order[ROWS])
+{
+    struct error error;
+    rows_make(rows, order);
+    for (int i = 0; i < ROWS; ++i) {
+        struct kernel kernel;
+        fields_clear(kernel_fields, &kernel);
+        strcpy(kernel.name, "fma");
+        kernel.count = order[i];
+        assert_int_equal(record_set_kernels(&rows->records[i], &kernel, 1, &error), STATUS_OK);
+        rows->works[i].base.launches = calloc((size_t)order[i], sizeof(size_t));
+        rows->works[i].base.launch_count = (size_t)order[i];
+        rows->rows[i].kernels = true;
+    }
+}
+
+/* CUPTI has room for 512 ranges. Where it cannot count some at once, each is counted alone. */
+static void kernels_are_counted_together(void **state)
+{
+    static const int order[ROWS] = {1, 2, 3, 4};
+    static const struct {
+        size_t ranges, works_most, most;
+        int calls;
+    } rows[] = {{4, ROWS, ROWS, 1}, {200, ROWS, 2, 2}, {600, ROWS, 1, 4}, {4, 1, ROWS, 5}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct rows batch;
+        memset(&launches_asked, 0, sizeof launches_asked);
+        ranges = rows[i].ranges;
+        works_most = rows[i].works_most;
+        rows_trace(&batch, order);
+        assert_int_equal(rows_run(&batch), STATUS_OK);
+        assert_int_equal(launches_asked.calls, rows[i].calls);
+        assert_int_equal(launches_asked.most, rows[i].most);
+        for (int j = 0; j < ROWS; ++j) {
+            assert_int_equal(batch.records[j].counters.code, COUNTED_YES);
+            assert_true(batch.records[j].kernels[0].flops_counted == order[j] * FLOPS);
+        }
+        rows_clear(&batch);
+    }
+}
+
 /* Each row's own launches, though others were traced after it. */
 static void kernels_of_a_batch_have_their_counts(void **state)
 {
@@ -332,16 +398,8 @@ static void kernels_of_a_batch_have_their_counts(void **state)
     enum { STALLS = ACTIVITY_COUNT - ACTIVITY_STALL_BARRIER };
     static const int order[ROWS] = {1, 2, 3, 4};
     struct rows rows;
-    struct error error;
-    rows_make(&rows, order);
+    rows_trace(&rows, order);
     for (int i = 0; i < ROWS; ++i) {
-        struct kernel kernel;
-        fields_clear(kernel_fields, &kernel);
-        strcpy(kernel.name, "fma");
-        kernel.count = order[i];
-        assert_int_equal(record_set_kernels(&rows.records[i], &kernel, 1, &error), STATUS_OK);
-        rows.works[i].base.launches = calloc((size_t)order[i], sizeof(size_t));
-        rows.works[i].base.launch_count = (size_t)order[i];
         rows.rows[i].kernels = i != 1;
         rows.rows[i].causes = i != 2;
     }
@@ -457,6 +515,7 @@ int main(void)
         TEST(what_others_ask_for_is_not_told),
         TEST(a_batch_that_fails_can_be_counted_again),
         TEST(kernels_of_a_batch_have_their_counts),
+        TEST(kernels_are_counted_together),
         TEST(sparse_products_are_counted_as_done),
         TEST(each_resource_limits),
     };

@@ -63,6 +63,7 @@ static enum status work_run(void *argument, struct error *error)
 {
     (void)argument;
     ++test.runs;
+    cupti_launch();
     return tell(test.run, error);
 }
 
@@ -146,11 +147,11 @@ static int64_t count_launches(void)
     double values[1][QUANTITY_COUNT];
     struct outcome outcome;
     struct error error;
-    cupti.trouble.ranges = 1;
-    assert_int_equal(profiler_count_launches(profiler, 0, &work, 1, 0, values, &outcome, &error),
-                     STATUS_OK);
+    const size_t launches = 1;
+    assert_int_equal(
+        profiler_count_launches(profiler, 0, &work, &launches, 1, 1, values, &outcome, &error),
+        STATUS_OK);
     assert_int_equal(cupti.range, CUPTI_AutoRange);
-    cupti.trouble.ranges = 0;
     return outcome.code;
 }
 

@@ -352,6 +352,7 @@ struct collection {
     struct countable *rows; /* with the work that is counted */
     struct iteration *iterations;
     struct profiled_work *works;
+    size_t *launches, *ranges; /* kernels of its run; and with those that prepare it */
     double (*values)[QUANTITY_COUNT];
     size_t count;
 };
@@ -458,40 +459,94 @@ static void activities_mean(double (*values)[QUANTITY_COUNT], const struct count
     }
 }
 
-/* The i-th value is of the i-th launch of the trace: both are of the same iteration of the same
- * plan. `most`: the most launches of a row that is counted with this one. `failure` says what is
- * counted: COUNTED_NOT_BY_KERNEL FLOPs and bytes, COUNTED_WITHOUT_CAUSES activities. */
-static enum status kernels_count(struct profiler *profiler, const struct profiled_work *work,
-                                 const struct countable *row, size_t most, enum counted failure,
+/* What its launches counted: the i-th value is of the i-th launch of the trace, as both are of the
+ * same iteration of the same plan. `failure` says what was counted: COUNTED_NOT_BY_KERNEL FLOPs and
+ * bytes, COUNTED_WITHOUT_CAUSES activities. */
+static void kernels_record(double (*values)[QUANTITY_COUNT], const struct countable *row,
+                           enum counted failure, const struct outcome *outcome)
+{
+    char problem[OUTCOME_TEXT] = "their FLOPs are not those of the whole";
+    bool well = outcome->code == COUNTED_YES;
+    if (!well)
+        outcome_format(outcome, counted_word, problem);
+    else if (failure == COUNTED_WITHOUT_CAUSES)
+        activities_mean(values, row);
+    else
+        well = kernels_sum(values, row);
+    if (well)
+        return;
+    if (failure == COUNTED_NOT_BY_KERNEL)
+        kernels_set_counts(row->record, NAN);
+    outcome_set(&row->record->counters, failure, "%.*s", (int)strcspn(problem, ";"), problem);
+}
+
+/* Kernels of `count` rows, from `first` on; one by one if that fails, because it may be for one of
+ * them. */
+static enum status kernels_count(struct profiler *profiler, const struct collection *collection,
+                                 size_t first, size_t count, size_t room, enum counted failure,
                                  struct error *error)
 {
-    const bool causes = failure == COUNTED_WITHOUT_CAUSES;
-
-    struct outcome outcome = {.code = OUTCOME_MISSING};
-    char problem[OUTCOME_TEXT] = "no trace";
-    const size_t launches = row->work->launch_count;
-    double(*values)[QUANTITY_COUNT] = malloc((launches + 1) * sizeof *values);
-    enum status status = STATUS_OK;
+    unsigned tensors = 0;
+    size_t launches = 0;
+    struct outcome outcome;
+    for (size_t i = first; i < first + count; ++i) {
+        launches += collection->launches[i];
+        tensors |= row_tensors(&collection->rows[i]);
+    }
+    double(*values)[QUANTITY_COUNT] = malloc(launches * sizeof *values), (*own)[QUANTITY_COUNT];
     if (!values)
         return error_set(error, STATUS_FAILED, "no memory for the counts of %zu kernels", launches);
-    if (launches > 0) {
-        status = profiler_count_launches(profiler, causes ? QUANTITY_ACTIVITIES : row_tensors(row),
-                                         work, launches, most, values, &outcome, error);
-        outcome_format(&outcome, counted_word, problem);
-    }
-    if (status == STATUS_OK && outcome.code == COUNTED_YES && causes) {
-        activities_mean(values, row);
-    } else if (status == STATUS_OK && outcome.code == COUNTED_YES && !kernels_sum(values, row)) {
-        outcome.code = COUNTED_INCOMPLETE;
-        snprintf(problem, sizeof problem, "their FLOPs are not those of the whole");
-    }
-    if (status == STATUS_OK && outcome.code != COUNTED_YES) {
-        if (!causes)
-            kernels_set_counts(row->record, NAN);
-        outcome_set(&row->record->counters, failure, "%.*s", (int)strcspn(problem, ";"), problem);
+    enum status status = profiler_count_launches(
+        profiler, failure == COUNTED_WITHOUT_CAUSES ? QUANTITY_ACTIVITIES : tensors,
+        collection->works + first, collection->launches + first, count, room, values, &outcome,
+        error);
+    own = values;
+    for (size_t i = first; i < first + count && status == STATUS_OK; ++i) {
+        if (count > 1 && outcome.code != COUNTED_YES)
+            status = kernels_count(profiler, collection, i, 1, room, failure, error);
+        else
+            kernels_record(own, &collection->rows[i], failure, &outcome);
+        own += collection->launches[i];
     }
     free(values);
     return status;
+}
+
+static bool has_kernels_counted(const struct countable *row, bool causes)
+{
+    return causes ? row->causes && row->record->counters.code == COUNTED_YES : row->kernels;
+}
+
+/* As many rows at once as CUPTI has room for: each collection costs a fixed time, and so does room
+ * ("Cost of attaching CUPTI"). A row of more kernels is alone. */
+static enum status all_kernels_count(struct profiler *profiler,
+                                     const struct collection *collection, enum counted failure,
+                                     struct error *error)
+{
+    static const size_t ranges_most = 512;
+    const bool causes = failure == COUNTED_WITHOUT_CAUSES;
+    size_t room = 0, total = 0, count;
+    for (size_t i = 0; i < collection->count; ++i) {
+        total += collection->ranges[i];
+        room = collection->ranges[i] > room ? collection->ranges[i] : room;
+    }
+    if (room < ranges_most)
+        room = total < ranges_most ? total : ranges_most;
+    for (size_t first = 0; first < collection->count; first += count ? count : 1) {
+        size_t ranges = 0;
+        for (count = 0; first + count < collection->count; ++count) {
+            size_t i = first + count;
+            ranges += collection->ranges[i];
+            if (ranges > room || collection->launches[i] == 0 ||
+                !has_kernels_counted(&collection->rows[i], causes))
+                break;
+        }
+        if (count > 0)
+            TRY(kernels_count(profiler, collection, first, count, room, failure, error));
+        else if (has_kernels_counted(&collection->rows[first], causes))
+            outcome_set(&collection->rows[first].record->counters, failure, "no trace");
+    }
+    return STATUS_OK;
 }
 
 /* All rows as a whole; then, with one new setting of CUPTI, the kernels of each; then, with one
@@ -501,27 +556,20 @@ static enum status collection_count(struct profiler *profiler, struct collection
 {
     struct outcome outcome;
     unsigned tensors = 0;
-    size_t most = 0;
-    for (size_t i = 0; i < collection->count; ++i) {
-        const struct countable *row = &collection->rows[i];
-        tensors |= row_tensors(row);
-        if ((row->kernels || row->causes) && row->work->launch_count > most)
-            most = row->work->launch_count;
-    }
+    for (size_t i = 0; i < collection->count; ++i)
+        tensors |= row_tensors(&collection->rows[i]);
     TRY(profiler_count(profiler, tensors, collection->works, collection->count, collection->values,
                        &outcome, error));
     for (size_t i = 0; i < collection->count; ++i) {
         outcome_set_brief(&collection->rows[i].record->counters, &outcome);
         row_record(collection->values[i], &collection->rows[i]);
     }
-    for (int causes = 0; causes < 2 && outcome.code == COUNTED_YES; ++causes)
-        for (size_t i = 0; i < collection->count; ++i) {
-            const struct countable *row = &collection->rows[i];
-            if (causes ? row->causes && row->record->counters.code == COUNTED_YES : row->kernels)
-                TRY(kernels_count(profiler, &collection->works[i], row, most,
-                                  causes ? COUNTED_WITHOUT_CAUSES : COUNTED_NOT_BY_KERNEL, error));
-        }
-    return STATUS_OK;
+    if (outcome.code != COUNTED_YES)
+        return STATUS_OK;
+    for (size_t i = 0; i < collection->count; ++i)
+        collection->ranges[i] = profiler_launches(profiler, i);
+    TRY(all_kernels_count(profiler, collection, COUNTED_NOT_BY_KERNEL, error));
+    return all_kernels_count(profiler, collection, COUNTED_WITHOUT_CAUSES, error);
 }
 
 /* What cannot be counted in its graph, nor by the same kernels in the stream, is missing, never 0.
@@ -544,6 +592,7 @@ static void collection_fill(struct gpu *gpu, const struct countable *rows, size_
             (struct iteration){.gpu = gpu, .work = collection->rows[at].work, .cold = rows[i].cold};
         collection->works[at] = (struct profiled_work){iteration_prepare, iteration_run,
                                                        &collection->iterations[at], NULL};
+        collection->launches[at] = collection->rows[at].work->launch_count;
         ++collection->count;
     }
 }
@@ -573,10 +622,13 @@ enum status profile_count(struct profiler *profiler, struct gpu *gpu, const stru
         .rows = calloc(count, sizeof *collection.rows),
         .iterations = calloc(count, sizeof *collection.iterations),
         .works = calloc(count, sizeof *collection.works),
+        .launches = calloc(count, sizeof *collection.launches),
+        .ranges = calloc(count, sizeof *collection.ranges),
         .values = calloc(count, sizeof *collection.values),
     };
     enum status status;
-    if (collection.rows && collection.iterations && collection.works && collection.values) {
+    if (collection.rows && collection.iterations && collection.works && collection.launches &&
+        collection.ranges && collection.values) {
         collection_fill(gpu, rows, count, &collection);
         status = rows_count(profiler, gpu, &collection, error);
     } else {
@@ -585,6 +637,8 @@ enum status profile_count(struct profiler *profiler, struct gpu *gpu, const stru
     free(collection.rows);
     free(collection.iterations);
     free(collection.works);
+    free(collection.launches);
+    free(collection.ranges);
     free(collection.values);
     return status;
 }

@@ -23,8 +23,15 @@ struct collection {
     size_t room;  /* for so many ranges; each costs time, attaching CUPTI and collecting */
     /* Not of regions: */
     const struct profiled_work *works;
+    const size_t *launches; /* of each work's run, where each is a range */
     size_t works_count;
     double (*values)[QUANTITY_COUNT];
+};
+
+/* Launches of a work in a pass, by their numbers since the pass began: `prepare` begins with the
+ * first, `run` with the second, the next work with the third. */
+struct span {
+    size_t prepare, run, end;
 };
 
 /* A file that goes from run to run of a program begins with this. */
@@ -60,9 +67,11 @@ struct counters {
     CUpti_SubscriberHandle subscriber;
     bool watching; /* unloaded modules */
     bool unloaded; /* one was; set by whatever thread unloads, by __atomic functions alone */
+    size_t launched; /* kernels since the pass began; likewise */
     /* pieces of work */
     unsigned asked; /* tensors, since CUPTI was attached */
     bool afresh;    /* it counts only once an attachment */
+    struct span *spans; /* owned: of the works of the last collection */
 };
 
 /* ---- CUPTI's calls: parameters are structs that say their own size, answers are codes ---- */
@@ -127,21 +136,25 @@ static bool is_well(CUptiResult code, const char *call, struct outcome *refusal)
     return false;
 }
 
-/* ---- unloaded modules ----
+/* ---- unloaded modules, launches ----
  *
  * CUPTI counts vector FLOPs by instructions that it adds to each kernel when the kernel is first
  * launched. It knows such a kernel by an address, and is not told when the kernel's module is
  * unloaded. A kernel that is loaded to the same address later is taken for the old one: its FLOPs
  * are wrong, or the process dies in the launch. So counters are begun afresh once a module has been
- * unloaded. cuDNN unloads one with each plan that it has compiled. */
+ * unloaded. cuDNN unloads one with each plan that it has compiled.
+ *
+ * Nothing in a range of one kernel says whose it is: launches are counted as they are made. */
 
 static void CUPTIAPI called(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                             const void *data)
 {
     struct counters *counters = user;
-    (void)data;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
         __atomic_store_n(&counters->unloaded, true, __ATOMIC_SEQ_CST);
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API &&
+        ((const CUpti_CallbackData *)data)->callbackSite == CUPTI_API_ENTER)
+        __atomic_add_fetch(&counters->launched, 1, __ATOMIC_SEQ_CST);
 }
 
 static bool saw_unload(const struct counters *counters)
@@ -153,11 +166,16 @@ static bool saw_unload(const struct counters *counters)
 static void watch_begin(struct counters *counters)
 {
     __atomic_store_n(&counters->unloaded, false, __ATOMIC_SEQ_CST);
+    static const CUpti_CallbackId launches[] = {COUNTERS_LAUNCHES};
     if (cuptiSubscribe(&counters->subscriber, called, counters) != CUPTI_SUCCESS)
         return;
     counters->watching =
         cuptiEnableCallback(1, counters->subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                             CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING) == CUPTI_SUCCESS;
+    for (size_t i = 0; i < sizeof launches / sizeof *launches; ++i)
+        counters->watching &= cuptiEnableCallback(1, counters->subscriber,
+                                                  CUPTI_CB_DOMAIN_DRIVER_API,
+                                                  launches[i]) == CUPTI_SUCCESS;
     if (!counters->watching)
         cuptiUnsubscribe(counters->subscriber);
 }
@@ -300,6 +318,7 @@ static void counters_free(struct counters *counters)
         metric_set_close(&counters->sets[i]);
     image_free(&counters->image);
     free(counters->availability);
+    free(counters->spans);
     free(counters);
 }
 
@@ -496,12 +515,17 @@ static CUptiResult collection_begin(struct counters *counters, const struct coll
     }
     counters->last_image = counters->image;
     counters->image = (struct image){
-        .names = calloc(collection->count, sizeof *counters->image.names),
+        .names = calloc(collection->works_count, sizeof *counters->image.names),
     };
     if (!counters->image.names)
         return CUPTI_ERROR_OUT_OF_MEMORY;
     TRY_CUPTI(image_create(counters));
     return configure(counters);
+}
+
+static size_t launched(const struct counters *counters)
+{
+    return __atomic_load_n(&counters->launched, __ATOMIC_SEQ_CST);
 }
 
 /* The range's name is the work's number: what comes back is known by it. */
@@ -510,13 +534,17 @@ static enum status work_run(struct counters *counters, const struct profiled_wor
 {
     const bool ranges = counters->told.by == COUNTERS_BY_RANGE;
     char *name = counters->image.names[number];
+    struct span *span = &counters->spans[number];
+    span->prepare = launched(counters);
     TRY(work->prepare(work->argument, error));
+    span->run = launched(counters);
     snprintf(name, RANGE_NAME, "%zu", number);
     *code = ranges ? range_push(counters, name) : CUPTI_SUCCESS;
     if (*code != CUPTI_SUCCESS)
         return STATUS_OK;
     enum status status = work->run(work->argument, error);
     *code = ranges ? range_pop(counters) : CUPTI_SUCCESS;
+    span->end = launched(counters);
     return status;
 }
 
@@ -527,6 +555,7 @@ static enum status pass_run(struct counters *counters, const struct collection *
 {
     enum status status = STATUS_OK;
     *code = pass_start(counters);
+    __atomic_store_n(&counters->launched, 0, __ATOMIC_SEQ_CST);
     if (*code != CUPTI_SUCCESS)
         return STATUS_OK;
     for (size_t i = 0; i < collection->works_count && status == STATUS_OK && *code == CUPTI_SUCCESS;
@@ -538,14 +567,9 @@ static enum status pass_run(struct counters *counters, const struct collection *
     return status;
 }
 
-/* Which of the values the i-th range of the image is, of `ranges`. SIZE_MAX: none. */
-static CUptiResult range_number(const struct counters *counters,
-                                const struct collection *collection, size_t i, size_t ranges,
-                                size_t *number)
+/* The name of the i-th range of the image, as a number. SIZE_MAX: it has none. */
+static CUptiResult range_number(const struct counters *counters, size_t i, size_t *number)
 {
-    *number = i + collection->count - ranges;
-    if (collection->by == COUNTERS_BY_LAUNCH || collection->count == 1)
-        return CUPTI_SUCCESS;
     PARAMETERS(range, CUpti_RangeProfiler_CounterData_GetRangeInfo);
     range.pCounterDataImage = counters->image.data;
     range.counterDataImageSize = counters->image.passed.bytes;
@@ -558,26 +582,13 @@ static CUptiResult range_number(const struct counters *counters,
     return CUPTI_SUCCESS;
 }
 
-/* Says in `outcome` what is missing, if anything. */
-static CUptiResult values_read(struct counters *counters, const struct collection *collection,
-                               struct outcome *outcome)
+static CUptiResult works_read(struct counters *counters, const struct collection *collection,
+                              struct outcome *outcome)
 {
-    size_t dropped, found;
-    TRY_CUPTI(decode(counters, &dropped));
-    TRY_CUPTI(ranges_found(counters, &found));
-    /* Kernels that prepared come first, and CUPTI does not say of all ranges that they were dropped
-     * for lack of room. */
-    bool complete = collection->by == COUNTERS_BY_LAUNCH
-                        ? found >= collection->count && found < counters->told.room
-                        : found == collection->count;
-    if (dropped > 0 || !complete) {
-        outcome_set(outcome, COUNTED_INCOMPLETE, "%zu ranges dropped, %zu kept for %zu", dropped,
-                    found, collection->count);
-        return CUPTI_SUCCESS;
-    }
-    for (size_t i = found - collection->count; i < found; ++i) {
-        size_t number;
-        TRY_CUPTI(range_number(counters, collection, i, found, &number));
+    for (size_t i = 0; i < collection->count; ++i) {
+        size_t number = i;
+        if (collection->count > 1)
+            TRY_CUPTI(range_number(counters, i, &number));
         if (number >= collection->count) {
             outcome_set(outcome, COUNTED_INCOMPLETE, "range %zu is unknown", i);
             return CUPTI_SUCCESS;
@@ -587,12 +598,49 @@ static CUptiResult values_read(struct counters *counters, const struct collectio
     return CUPTI_SUCCESS;
 }
 
+static CUptiResult launches_read(struct counters *counters, const struct collection *collection,
+                                 struct outcome *outcome)
+{
+    double(*values)[QUANTITY_COUNT] = collection->values;
+    for (size_t i = 0; i < collection->works_count; ++i) {
+        const struct span *span = &counters->spans[i];
+        if (span->end - span->run != collection->launches[i]) {
+            outcome_set(outcome, COUNTED_INCOMPLETE, "%zu launches where %zu were traced",
+                        span->end - span->run, collection->launches[i]);
+            return CUPTI_SUCCESS;
+        }
+        for (size_t j = span->run; j < span->end; ++j)
+            TRY_CUPTI(evaluate(counters, j, *values++));
+    }
+    return CUPTI_SUCCESS;
+}
+
+/* Says in `outcome` what is missing, if anything. */
+static CUptiResult values_read(struct counters *counters, const struct collection *collection,
+                               struct outcome *outcome)
+{
+    const bool launches = collection->by == COUNTERS_BY_LAUNCH;
+    size_t dropped, found;
+    TRY_CUPTI(decode(counters, &dropped));
+    TRY_CUPTI(ranges_found(counters, &found));
+    size_t expected = launches ? launched(counters) : collection->count;
+    if (dropped > 0 || found != expected)
+        outcome_set(outcome, COUNTED_INCOMPLETE, "%zu ranges dropped, %zu kept for %zu%s", dropped,
+                    found, expected, launches ? " launches" : "");
+    else
+        return (launches ? launches_read : works_read)(counters, collection, outcome);
+    return CUPTI_SUCCESS;
+}
+
 static enum status collect(struct counters *counters, const struct collection *collection,
                            struct outcome *outcome, struct error *error)
 {
     bool complete = false;
     enum status status = STATUS_OK;
-    CUptiResult code = collection_begin(counters, collection);
+    free(counters->spans);
+    counters->spans = calloc(collection->works_count, sizeof *counters->spans);
+    CUptiResult code =
+        counters->spans ? collection_begin(counters, collection) : CUPTI_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0;
          i < counters_passes(counters) && status == STATUS_OK && code == CUPTI_SUCCESS && !complete;
          ++i)
@@ -667,19 +715,25 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
                              double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                              struct error *error)
 {
-    struct collection collection = {COUNTERS_BY_RANGE, tensors, count, count, works, count, values};
+    struct collection collection = {COUNTERS_BY_RANGE, tensors, count, count, works, NULL, count,
+                                    values};
     return collect_or_repeat(counters, &collection, outcome, error);
 }
 
+size_t counters_launches(const struct counters *counters, size_t work)
+{
+    return counters->spans[work].end - counters->spans[work].prepare;
+}
+
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                      const struct profiled_work *work, size_t launches,
-                                      size_t most, double (*values)[QUANTITY_COUNT],
+                                      const struct profiled_work *works, const size_t *launches,
+                                      size_t count, size_t room, double (*values)[QUANTITY_COUNT],
                                       struct outcome *outcome, struct error *error)
 {
-    const size_t filling = 128; /* launches that make caches as they are when timed, at most */
-    const size_t preparing = 7; /* times what is counted: twice another pass, and itself */
-    const size_t room = filling + (1 + preparing) * (launches > most ? launches : most);
-    struct collection collection = {COUNTERS_BY_LAUNCH, tensors, launches, room, work, 1, values};
+    struct collection collection = {COUNTERS_BY_LAUNCH, tensors, 0, room, works, launches, count,
+                                    values};
+    for (size_t i = 0; i < count; ++i)
+        collection.count += launches[i];
     return collect_or_repeat(counters, &collection, outcome, error);
 }
 

@@ -18,6 +18,13 @@
 
 struct counters;
 
+/* The driver's calls that launch one kernel. */
+#define COUNTERS_LAUNCHES                                                                          \
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,           \
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,   \
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,                                         \
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz
+
 /* What is a range of its own, with values of its own. */
 enum counters_by {
     COUNTERS_BY_RANGE,  /* a piece of work, or a region */
@@ -42,14 +49,17 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
                              double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                              struct error *error);
 
-/* As counters_collect, but of each kernel by itself, while no other runs: values[i] is of the i-th
- * of the last `launches` launches, which are those of `run`. Those of `prepare` come before. If
- * they are more than 7 times as many and 127, the outcome is COUNTED_INCOMPLETE. `most`: launches
- * that collections which follow this one will have, so that CUPTI need not be attached anew for
- * them. QUANTITY_ACTIVITIES in place of `tensors`: of each its activities, and nothing else. */
+/* How many kernels `prepare` and `run` of a work of the last collection launched in a pass. */
+size_t counters_launches(const struct counters *counters, size_t work);
+
+/* As counters_collect, but of each kernel by itself, while no other runs: values[] are of the
+ * launches[0] launches of the first work's `run`, then of the second's, and so on. `room`: for all
+ * that `prepare` and `run` of all of them launch. More than that is COUNTED_INCOMPLETE, and so is
+ * another number of launches. A `room` that is no larger than an earlier one's leaves CUPTI
+ * attached. QUANTITY_ACTIVITIES in place of `tensors`: of each its activities, and nothing else. */
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                      const struct profiled_work *work, size_t launches,
-                                      size_t most, double (*values)[QUANTITY_COUNT],
+                                      const struct profiled_work *works, const size_t *launches,
+                                      size_t count, size_t room, double (*values)[QUANTITY_COUNT],
                                       struct outcome *outcome, struct error *error);
 
 /* CUPTI leaves until the next collection, and forgets which tensors were asked for.

@@ -111,14 +111,19 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
     return counters_collect(profiler->counters, tensors, works, count, values, outcome, error);
 }
 
+size_t profiler_launches(const struct profiler *profiler, size_t work)
+{
+    return counters_launches(profiler->counters, work);
+}
+
 enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
-                                    const struct profiled_work *work, size_t launches, size_t most,
-                                    double (*values)[QUANTITY_COUNT], struct outcome *outcome,
-                                    struct error *error)
+                                    const struct profiled_work *works, const size_t *launches,
+                                    size_t count, size_t room, double (*values)[QUANTITY_COUNT],
+                                    struct outcome *outcome, struct error *error)
 {
     tracer_detach(profiler->tracer);
-    return counters_collect_launches(profiler->counters, tensors, work, launches, most, values,
-                                     outcome, error);
+    return counters_collect_launches(profiler->counters, tensors, works, launches, count, room,
+                                     values, outcome, error);
 }
 
 /* ---- known kernels ---- */
