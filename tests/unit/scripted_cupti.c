@@ -156,10 +156,11 @@ void cupti_unload(void)
 void cupti_launch(void)
 {
     const CUpti_CallbackId id = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
-    const CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER};
-    cupti.in_pass += cupti.range == CUPTI_AutoRange;
-    if (cupti.called && cupti.calls[id])
+    static const CUpti_ApiCallbackSite sites[] = {CUPTI_API_ENTER, CUPTI_API_EXIT};
+    for (int i = 0; i < 2 && cupti.called && cupti.calls[id]; ++i) {
+        const CUpti_CallbackData data = {.callbackSite = sites[i]};
         cupti.called(cupti.caller, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    }
 }
 
 /* ---- range profiler ---- */

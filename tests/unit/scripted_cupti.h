@@ -69,8 +69,7 @@ extern struct cupti_script {
     bool modules, calls[1000]; /* what the subscriber asked for: unloading, calls of the driver */
 } cupti;
 
-/* A module is unloaded, a kernel launched: subscribers are notified. The latter is a range of the
- * image, where each kernel is one. */
+/* A module is unloaded, a kernel launched: subscribers are notified. */
 void cupti_unload(void);
 void cupti_launch(void);
 

@@ -352,7 +352,7 @@ struct collection {
     struct countable *rows; /* with the work that is counted */
     struct iteration *iterations;
     struct profiled_work *works;
-    size_t *launches, *ranges; /* kernels of its run; and with those that prepare it */
+    size_t *launches; /* of the row's kernels */
     double (*values)[QUANTITY_COUNT];
     size_t count;
 };
@@ -517,28 +517,27 @@ static bool has_kernels_counted(const struct countable *row, bool causes)
     return causes ? row->causes && row->record->counters.code == COUNTED_YES : row->kernels;
 }
 
-/* As many rows at once as CUPTI has room for: each collection costs a fixed time, and so does room
- * ("Cost of attaching CUPTI"). A row of more kernels is alone. */
-static enum status all_kernels_count(struct profiler *profiler,
-                                     const struct collection *collection, enum counted failure,
-                                     struct error *error)
+/* As many rows at once as there is room for: each collection costs a fixed time, and so does room
+ * ("Cost of attaching CUPTI"). A row of more launches is alone. */
+static enum status all_kernels_count(struct profiler *profiler, const struct collection *collection,
+                                     enum counted failure, struct error *error)
 {
-    static const size_t ranges_most = 512;
+    static const size_t launches_most = 512;
     const bool causes = failure == COUNTED_WITHOUT_CAUSES;
     size_t room = 0, total = 0, count;
     for (size_t i = 0; i < collection->count; ++i) {
-        total += collection->ranges[i];
-        room = collection->ranges[i] > room ? collection->ranges[i] : room;
+        total += collection->launches[i];
+        room = collection->launches[i] > room ? collection->launches[i] : room;
     }
-    if (room < ranges_most)
-        room = total < ranges_most ? total : ranges_most;
+    if (room < launches_most)
+        room = total < launches_most ? total : launches_most;
     for (size_t first = 0; first < collection->count; first += count ? count : 1) {
-        size_t ranges = 0;
+        size_t launches = 0;
         for (count = 0; first + count < collection->count; ++count) {
-            size_t i = first + count;
-            ranges += collection->ranges[i];
-            if (ranges > room || collection->launches[i] == 0 ||
-                !has_kernels_counted(&collection->rows[i], causes))
+            size_t own = collection->launches[first + count];
+            launches += own;
+            if (launches > room || own == 0 ||
+                !has_kernels_counted(&collection->rows[first + count], causes))
                 break;
         }
         if (count > 0)
@@ -566,8 +565,6 @@ static enum status collection_count(struct profiler *profiler, struct collection
     }
     if (outcome.code != COUNTED_YES)
         return STATUS_OK;
-    for (size_t i = 0; i < collection->count; ++i)
-        collection->ranges[i] = profiler_launches(profiler, i);
     TRY(all_kernels_count(profiler, collection, COUNTED_NOT_BY_KERNEL, error));
     return all_kernels_count(profiler, collection, COUNTED_WITHOUT_CAUSES, error);
 }
@@ -623,12 +620,11 @@ enum status profile_count(struct profiler *profiler, struct gpu *gpu, const stru
         .iterations = calloc(count, sizeof *collection.iterations),
         .works = calloc(count, sizeof *collection.works),
         .launches = calloc(count, sizeof *collection.launches),
-        .ranges = calloc(count, sizeof *collection.ranges),
         .values = calloc(count, sizeof *collection.values),
     };
     enum status status;
     if (collection.rows && collection.iterations && collection.works && collection.launches &&
-        collection.ranges && collection.values) {
+        collection.values) {
         collection_fill(gpu, rows, count, &collection);
         status = rows_count(profiler, gpu, &collection, error);
     } else {
@@ -638,7 +634,6 @@ enum status profile_count(struct profiler *profiler, struct gpu *gpu, const stru
     free(collection.iterations);
     free(collection.works);
     free(collection.launches);
-    free(collection.ranges);
     free(collection.values);
     return status;
 }

@@ -28,12 +28,6 @@ struct collection {
     double (*values)[QUANTITY_COUNT];
 };
 
-/* Launches of a work in a pass, by their numbers since the pass began: `prepare` begins with the
- * first, `run` with the second, the next work with the third. */
-struct span {
-    size_t prepare, run, end;
-};
-
 /* A file that goes from run to run of a program begins with this. */
 struct passed {
     uint64_t bytes; /* of the counter data */
@@ -44,7 +38,8 @@ struct passed {
 struct image {
     struct passed passed;
     uint8_t *data;             /* owned: counter data */
-    char (*names)[RANGE_NAME]; /* owned: of the ranges */
+    char (*names)[RANGE_NAME]; /* owned: of the ranges, */
+    size_t count;              /* so many */
 };
 
 struct counters {
@@ -67,11 +62,12 @@ struct counters {
     CUpti_SubscriberHandle subscriber;
     bool watching; /* unloaded modules */
     bool unloaded; /* one was; set by whatever thread unloads, by __atomic functions alone */
-    size_t launched; /* kernels since the pass began; likewise */
     /* pieces of work */
-    unsigned asked; /* tensors, since CUPTI was attached */
-    bool afresh;    /* it counts only once an attachment */
-    struct span *spans; /* owned: of the works of the last collection */
+    unsigned asked;     /* tensors, since CUPTI was attached */
+    bool afresh;        /* it counts only once an attachment */
+    bool each;          /* kernel that is launched now is a range of its own; */
+    size_t launched;    /* so many were in this pass; */
+    CUptiResult ranged; /* what CUPTI says of their ranges */
 };
 
 /* ---- CUPTI's calls: parameters are structs that say their own size, answers are codes ---- */
@@ -136,7 +132,24 @@ static bool is_well(CUptiResult code, const char *call, struct outcome *refusal)
     return false;
 }
 
-/* ---- unloaded modules, launches ----
+/* ---- ranges ---- */
+
+static CUptiResult range_push(struct counters *counters, const char *name)
+{
+    PARAMETERS(push, CUpti_RangeProfiler_PushRange);
+    push.pRangeProfilerObject = counters->profiler;
+    push.pRangeName = name;
+    return cuptiRangeProfilerPushRange(&push);
+}
+
+static CUptiResult range_pop(struct counters *counters)
+{
+    PARAMETERS(pop, CUpti_RangeProfiler_PopRange);
+    pop.pRangeProfilerObject = counters->profiler;
+    return cuptiRangeProfilerPopRange(&pop);
+}
+
+/* ---- calls of the driver ----
  *
  * CUPTI counts vector FLOPs by instructions that it adds to each kernel when the kernel is first
  * launched. It knows such a kernel by an address, and is not told when the kernel's module is
@@ -144,7 +157,21 @@ static bool is_well(CUptiResult code, const char *call, struct outcome *refusal)
  * are wrong, or the process dies in the launch. So counters are begun afresh once a module has been
  * unloaded. cuDNN unloads one with each plan that it has compiled.
  *
- * Nothing in a range of one kernel says whose it is: launches are counted as they are made. */
+ * CUPTI can make a range of each launch by itself, but then of those that prepare a work, too, and
+ * a range costs 1 ms in each pass. */
+
+/* The range's name is the launch's number. What is launched beyond the names is counted alone. */
+static void launch_range(struct counters *counters, CUpti_ApiCallbackSite site)
+{
+    const bool named = counters->launched < counters->image.count;
+    char *name = counters->image.names[named ? counters->launched : 0];
+    if (named && counters->ranged == CUPTI_SUCCESS) {
+        snprintf(name, RANGE_NAME, "%zu", counters->launched);
+        counters->ranged =
+            site == CUPTI_API_ENTER ? range_push(counters, name) : range_pop(counters);
+    }
+    counters->launched += site == CUPTI_API_EXIT;
+}
 
 static void CUPTIAPI called(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                             const void *data)
@@ -152,9 +179,8 @@ static void CUPTIAPI called(void *user, CUpti_CallbackDomain domain, CUpti_Callb
     struct counters *counters = user;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
         __atomic_store_n(&counters->unloaded, true, __ATOMIC_SEQ_CST);
-    if (domain == CUPTI_CB_DOMAIN_DRIVER_API &&
-        ((const CUpti_CallbackData *)data)->callbackSite == CUPTI_API_ENTER)
-        __atomic_add_fetch(&counters->launched, 1, __ATOMIC_SEQ_CST);
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API && counters->each)
+        launch_range(counters, ((const CUpti_CallbackData *)data)->callbackSite);
 }
 
 static bool saw_unload(const struct counters *counters)
@@ -166,16 +192,23 @@ static bool saw_unload(const struct counters *counters)
 static void watch_begin(struct counters *counters)
 {
     __atomic_store_n(&counters->unloaded, false, __ATOMIC_SEQ_CST);
-    static const CUpti_CallbackId launches[] = {COUNTERS_LAUNCHES};
+    static const CUpti_CallbackId launches[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz,
+    };
     if (cuptiSubscribe(&counters->subscriber, called, counters) != CUPTI_SUCCESS)
         return;
     counters->watching =
         cuptiEnableCallback(1, counters->subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                             CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING) == CUPTI_SUCCESS;
     for (size_t i = 0; i < sizeof launches / sizeof *launches; ++i)
-        counters->watching &= cuptiEnableCallback(1, counters->subscriber,
-                                                  CUPTI_CB_DOMAIN_DRIVER_API,
-                                                  launches[i]) == CUPTI_SUCCESS;
+        counters->watching &=
+            cuptiEnableCallback(1, counters->subscriber, CUPTI_CB_DOMAIN_DRIVER_API, launches[i]) ==
+            CUPTI_SUCCESS;
     if (!counters->watching)
         cuptiUnsubscribe(counters->subscriber);
 }
@@ -318,7 +351,6 @@ static void counters_free(struct counters *counters)
         metric_set_close(&counters->sets[i]);
     image_free(&counters->image);
     free(counters->availability);
-    free(counters->spans);
     free(counters);
 }
 
@@ -443,21 +475,6 @@ static CUptiResult pass_stop(struct counters *counters, bool *last)
     return CUPTI_SUCCESS;
 }
 
-static CUptiResult range_push(struct counters *counters, const char *name)
-{
-    PARAMETERS(push, CUpti_RangeProfiler_PushRange);
-    push.pRangeProfilerObject = counters->profiler;
-    push.pRangeName = name;
-    return cuptiRangeProfilerPushRange(&push);
-}
-
-static CUptiResult range_pop(struct counters *counters)
-{
-    PARAMETERS(pop, CUpti_RangeProfiler_PopRange);
-    pop.pRangeProfilerObject = counters->profiler;
-    return cuptiRangeProfilerPopRange(&pop);
-}
-
 static CUptiResult decode(struct counters *counters, size_t *dropped)
 {
     PARAMETERS(data, CUpti_RangeProfiler_DecodeData);
@@ -515,7 +532,8 @@ static CUptiResult collection_begin(struct counters *counters, const struct coll
     }
     counters->last_image = counters->image;
     counters->image = (struct image){
-        .names = calloc(collection->works_count, sizeof *counters->image.names),
+        .names = calloc(collection->count, sizeof *counters->image.names),
+        .count = collection->count,
     };
     if (!counters->image.names)
         return CUPTI_ERROR_OUT_OF_MEMORY;
@@ -523,28 +541,26 @@ static CUptiResult collection_begin(struct counters *counters, const struct coll
     return configure(counters);
 }
 
-static size_t launched(const struct counters *counters)
-{
-    return __atomic_load_n(&counters->launched, __ATOMIC_SEQ_CST);
-}
-
 /* The range's name is the work's number: what comes back is known by it. */
-static enum status work_run(struct counters *counters, const struct profiled_work *work,
+static enum status work_run(struct counters *counters, const struct collection *collection,
                             size_t number, CUptiResult *code, struct error *error)
 {
-    const bool ranges = counters->told.by == COUNTERS_BY_RANGE;
-    char *name = counters->image.names[number];
-    struct span *span = &counters->spans[number];
-    span->prepare = launched(counters);
+    const struct profiled_work *work = &collection->works[number];
     TRY(work->prepare(work->argument, error));
-    span->run = launched(counters);
+    if (collection->launches) {
+        counters->each = true;
+        enum status status = work->run(work->argument, error);
+        counters->each = false;
+        *code = counters->ranged;
+        return status;
+    }
+    char *name = counters->image.names[number];
     snprintf(name, RANGE_NAME, "%zu", number);
-    *code = ranges ? range_push(counters, name) : CUPTI_SUCCESS;
+    *code = range_push(counters, name);
     if (*code != CUPTI_SUCCESS)
         return STATUS_OK;
     enum status status = work->run(work->argument, error);
-    *code = ranges ? range_pop(counters) : CUPTI_SUCCESS;
-    span->end = launched(counters);
+    *code = range_pop(counters);
     return status;
 }
 
@@ -555,12 +571,13 @@ static enum status pass_run(struct counters *counters, const struct collection *
 {
     enum status status = STATUS_OK;
     *code = pass_start(counters);
-    __atomic_store_n(&counters->launched, 0, __ATOMIC_SEQ_CST);
+    counters->launched = 0;
+    counters->ranged = CUPTI_SUCCESS;
     if (*code != CUPTI_SUCCESS)
         return STATUS_OK;
     for (size_t i = 0; i < collection->works_count && status == STATUS_OK && *code == CUPTI_SUCCESS;
          ++i)
-        status = work_run(counters, &collection->works[i], i, code, error);
+        status = work_run(counters, collection, i, code, error);
     CUptiResult end = pass_stop(counters, complete);
     if (*code == CUPTI_SUCCESS)
         *code = end;
@@ -582,53 +599,28 @@ static CUptiResult range_number(const struct counters *counters, size_t i, size_
     return CUPTI_SUCCESS;
 }
 
-static CUptiResult works_read(struct counters *counters, const struct collection *collection,
-                              struct outcome *outcome)
-{
-    for (size_t i = 0; i < collection->count; ++i) {
-        size_t number = i;
-        if (collection->count > 1)
-            TRY_CUPTI(range_number(counters, i, &number));
-        if (number >= collection->count) {
-            outcome_set(outcome, COUNTED_INCOMPLETE, "range %zu is unknown", i);
-            return CUPTI_SUCCESS;
-        }
-        TRY_CUPTI(evaluate(counters, i, collection->values[number]));
-    }
-    return CUPTI_SUCCESS;
-}
-
-static CUptiResult launches_read(struct counters *counters, const struct collection *collection,
-                                 struct outcome *outcome)
-{
-    double(*values)[QUANTITY_COUNT] = collection->values;
-    for (size_t i = 0; i < collection->works_count; ++i) {
-        const struct span *span = &counters->spans[i];
-        if (span->end - span->run != collection->launches[i]) {
-            outcome_set(outcome, COUNTED_INCOMPLETE, "%zu launches where %zu were traced",
-                        span->end - span->run, collection->launches[i]);
-            return CUPTI_SUCCESS;
-        }
-        for (size_t j = span->run; j < span->end; ++j)
-            TRY_CUPTI(evaluate(counters, j, *values++));
-    }
-    return CUPTI_SUCCESS;
-}
-
 /* Says in `outcome` what is missing, if anything. */
 static CUptiResult values_read(struct counters *counters, const struct collection *collection,
                                struct outcome *outcome)
 {
-    const bool launches = collection->by == COUNTERS_BY_LAUNCH;
     size_t dropped, found;
     TRY_CUPTI(decode(counters, &dropped));
     TRY_CUPTI(ranges_found(counters, &found));
-    size_t expected = launches ? launched(counters) : collection->count;
-    if (dropped > 0 || found != expected)
-        outcome_set(outcome, COUNTED_INCOMPLETE, "%zu ranges dropped, %zu kept for %zu%s", dropped,
-                    found, expected, launches ? " launches" : "");
-    else
-        return (launches ? launches_read : works_read)(counters, collection, outcome);
+    if (collection->launches && counters->launched != collection->count)
+        outcome_set(outcome, COUNTED_INCOMPLETE, "%zu launches where %zu were traced",
+                    counters->launched, collection->count);
+    else if (dropped > 0 || found != collection->count)
+        outcome_set(outcome, COUNTED_INCOMPLETE, "%zu ranges dropped, %zu kept for %zu", dropped,
+                    found, collection->count);
+    for (size_t i = 0; i < collection->count && outcome->code == COUNTED_YES; ++i) {
+        size_t number = i;
+        if (collection->count > 1)
+            TRY_CUPTI(range_number(counters, i, &number));
+        if (number < collection->count)
+            TRY_CUPTI(evaluate(counters, i, collection->values[number]));
+        else
+            outcome_set(outcome, COUNTED_INCOMPLETE, "range %zu is unknown", i);
+    }
     return CUPTI_SUCCESS;
 }
 
@@ -637,10 +629,7 @@ static enum status collect(struct counters *counters, const struct collection *c
 {
     bool complete = false;
     enum status status = STATUS_OK;
-    free(counters->spans);
-    counters->spans = calloc(collection->works_count, sizeof *counters->spans);
-    CUptiResult code =
-        counters->spans ? collection_begin(counters, collection) : CUPTI_ERROR_OUT_OF_MEMORY;
+    CUptiResult code = collection_begin(counters, collection);
     for (size_t i = 0;
          i < counters_passes(counters) && status == STATUS_OK && code == CUPTI_SUCCESS && !complete;
          ++i)
@@ -715,14 +704,9 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
                              double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                              struct error *error)
 {
-    struct collection collection = {COUNTERS_BY_RANGE, tensors, count, count, works, NULL, count,
-                                    values};
+    struct collection collection = {
+        COUNTERS_BY_RANGE, tensors, count, count, works, NULL, count, values};
     return collect_or_repeat(counters, &collection, outcome, error);
-}
-
-size_t counters_launches(const struct counters *counters, size_t work)
-{
-    return counters->spans[work].end - counters->spans[work].prepare;
 }
 
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
@@ -730,8 +714,8 @@ enum status counters_collect_launches(struct counters *counters, unsigned tensor
                                       size_t count, size_t room, double (*values)[QUANTITY_COUNT],
                                       struct outcome *outcome, struct error *error)
 {
-    struct collection collection = {COUNTERS_BY_LAUNCH, tensors, 0, room, works, launches, count,
-                                    values};
+    struct collection collection = {COUNTERS_BY_RANGE, tensors, 0,     room, works,
+                                    launches,          count,   values};
     for (size_t i = 0; i < count; ++i)
         collection.count += launches[i];
     return collect_or_repeat(counters, &collection, outcome, error);

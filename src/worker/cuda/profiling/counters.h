@@ -18,17 +18,10 @@
 
 struct counters;
 
-/* The driver's calls that launch one kernel. */
-#define COUNTERS_LAUNCHES                                                                          \
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,           \
-        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,   \
-        CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,                                         \
-        CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz
-
 /* What is a range of its own, with values of its own. */
 enum counters_by {
-    COUNTERS_BY_RANGE,  /* a piece of work, or a region */
-    COUNTERS_BY_LAUNCH, /* each kernel, while no other runs */
+    COUNTERS_BY_RANGE,  /* a piece of work, one launch of it, or a region */
+    COUNTERS_BY_LAUNCH, /* each kernel, while no other runs; of regions alone */
     COUNTERS_BY_REPLAY  /* each kernel, which CUPTI repeats for all passes; of regions alone */
 };
 
@@ -49,14 +42,11 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
                              double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                              struct error *error);
 
-/* How many kernels `prepare` and `run` of a work of the last collection launched in a pass. */
-size_t counters_launches(const struct counters *counters, size_t work);
-
-/* As counters_collect, but of each kernel by itself, while no other runs: values[] are of the
- * launches[0] launches of the first work's `run`, then of the second's, and so on. `room`: for all
- * that `prepare` and `run` of all of them launch. More than that is COUNTED_INCOMPLETE, and so is
- * another number of launches. A `room` that is no larger than an earlier one's leaves CUPTI
- * attached. QUANTITY_ACTIVITIES in place of `tensors`: of each its activities, and nothing else. */
+/* As counters_collect, but of each kernel by itself: values[] are of the launches[0] launches of
+ * the first work's `run`, then of the second's, and so on. Another number of launches is
+ * COUNTED_INCOMPLETE. `room`: for all launches of this collection, and of others that follow it,
+ * for which CUPTI need not be attached anew then. QUANTITY_ACTIVITIES in place of `tensors`: of
+ * each its activities, and nothing else. */
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
                                       const struct profiled_work *works, const size_t *launches,
                                       size_t count, size_t room, double (*values)[QUANTITY_COUNT],

@@ -111,11 +111,6 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
     return counters_collect(profiler->counters, tensors, works, count, values, outcome, error);
 }
 
-size_t profiler_launches(const struct profiler *profiler, size_t work)
-{
-    return counters_launches(profiler->counters, work);
-}
-
 enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
                                     const struct profiled_work *works, const size_t *launches,
                                     size_t count, size_t room, double (*values)[QUANTITY_COUNT],

@@ -75,9 +75,6 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
                            double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                            struct error *error);
 
-/* How many kernels one of its works launched in a pass, as counters_launches. */
-size_t profiler_launches(const struct profiler *profiler, size_t work);
-
 /* Each launch of works by itself, as counters_collect_launches. */
 enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
                                     const struct profiled_work *works, const size_t *launches,
