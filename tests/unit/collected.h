@@ -1,6 +1,8 @@
-/* A post that keeps what is sent, for tests that play the other ranks; include cmocka.h first. */
+/* A post that keeps what is sent, for tests that play the other ranks. */
 #ifndef ROOFSWEEP_TEST_COLLECTED_H
 #define ROOFSWEEP_TEST_COLLECTED_H
+
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,6 @@ static inline enum status collect(void *context, int to, enum message_kind kind,
                                   struct error *error)
 {
     struct collected *collected = context;
-    (void)error;
     assert_true(collected->count < COLLECTED_MAX);
     collected->messages[collected->count].to = to;
     collected->messages[collected->count].kind = kind;

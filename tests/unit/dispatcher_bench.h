@@ -1,9 +1,9 @@
 /* A sweep as rank 0 sees it: a dispatcher over a real plan, its actions carried out on a real
- * journal, and the other ranks played by messages. No MPI, no worker. For tests only; include
- * cmocka.h first. */
+ * journal, and the other ranks played by messages. No MPI, no worker. For tests only. */
 #ifndef ROOFSWEEP_TEST_DISPATCHER_BENCH_H
 #define ROOFSWEEP_TEST_DISPATCHER_BENCH_H
 
+#include "unit.h"
 #include "collected.h"
 #include "model/protocol.h"
 #include "ranks/dispatcher.h"

@@ -1,8 +1,9 @@
 /* A rank without MPI: an executor, a worker that is a scripted program, and its messages,
- * collected. For tests only; include cmocka.h first. */
+ * collected. For tests only. */
 #ifndef ROOFSWEEP_TEST_EXECUTOR_BENCH_H
 #define ROOFSWEEP_TEST_EXECUTOR_BENCH_H
 
+#include "unit.h"
 #include "collected.h"
 #include "ranks/executor.h"
 

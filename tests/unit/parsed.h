@@ -1,7 +1,8 @@
-/* A configuration by its text, "matmul m=4 n=4". For tests only; include cmocka.h first. */
+/* A configuration by its text, "matmul m=4 n=4". For tests only. */
 #ifndef ROOFSWEEP_TEST_PARSED_H
 #define ROOFSWEEP_TEST_PARSED_H
 
+#include "unit.h"
 #include "model/workload.h"
 
 /* It is a possible one, or the test has failed. */

@@ -1,7 +1,9 @@
 /* A small sweep with fixed numbers, two devices, and a row of each outcome: what the golden files
- * show. It goes through a journal, as every sweep does. For tests only; include cmocka.h first. */
+ * show. It goes through a journal, as every sweep does. For tests only. */
 #ifndef ROOFSWEEP_TEST_SAMPLE_H
 #define ROOFSWEEP_TEST_SAMPLE_H
+
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>

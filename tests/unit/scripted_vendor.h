@@ -7,12 +7,9 @@
 #ifndef ROOFSWEEP_SCRIPTED_VENDOR_H
 #define ROOFSWEEP_SCRIPTED_VENDOR_H
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
+
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "model/quantity.h"
 #include "worker/gpu/work.h"
