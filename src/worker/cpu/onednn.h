@@ -1,7 +1,7 @@
 /* Operations of oneDNN, which is what frameworks run on CPUs: described in plain numbers, created,
- * bound to memory and run. Nobody else includes the library's header; the versions of its interface
- * have onednn_2.c and onednn_3.c. A worker that was built without the library has none of these
- * files and no ROOFSWEEP_ONEDNN, and its workloads no such routine.
+ * bound to memory and run. Nobody else includes the library's header; onednn_primitive.c knows the
+ * versions of its interface. A worker that was built without the library has none of these files
+ * and no ROOFSWEEP_ONEDNN, and its workloads no such routine.
  *
  * The library's threads are those of the OpenMP team that calls it: with any other it is
  * refused. */

@@ -1,5 +1,5 @@
-/* How oneDNN has memory and operations described: 2.x in structs that the caller keeps
- * (onednn_2.c), 3.x in objects that the library keeps (onednn_3.c). */
+/* How oneDNN has memory and operations described: 2.x in structs that the caller keeps, 3.x in
+ * objects that the library keeps. */
 #ifndef ROOFSWEEP_CPU_ONEDNN_PRIMITIVE_H
 #define ROOFSWEEP_CPU_ONEDNN_PRIMITIVE_H
 
