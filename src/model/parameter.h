@@ -1,7 +1,6 @@
 /* A parameter of a workload: its kind, range and words, and one value of it as text and back. Const
  * data and pure functions. */
-#ifndef ROOFSWEEP_PARAMETER_H
-#define ROOFSWEEP_PARAMETER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -120,5 +119,3 @@ void parameter_format(const struct parameter *parameter, struct value value,
 /* NULL-terminated */
 extern const char *const workload_precisions[],
     *const workload_precisions_low[], *const workload_caches[], *const workload_launches[];
-
-#endif

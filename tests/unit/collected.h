@@ -1,6 +1,5 @@
 /* A post that keeps what is sent, for tests that play the other ranks. */
-#ifndef ROOFSWEEP_TEST_COLLECTED_H
-#define ROOFSWEEP_TEST_COLLECTED_H
+#pragma once
 
 #include "unit.h"
 
@@ -54,5 +53,3 @@ static inline void collected_clear(struct collected *collected)
     while (collected->count > 0)
         free(collected->messages[--collected->count].text);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A configuration by its text, "matmul m=4 n=4". For tests only. */
-#ifndef ROOFSWEEP_TEST_PARSED_H
-#define ROOFSWEEP_TEST_PARSED_H
+#pragma once
 
 #include "unit.h"
 #include "model/workload.h"
@@ -14,5 +13,3 @@ static inline struct config parse(const char *text)
         fail_msg("%s: %s", text, error.text);
     return config;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A small sweep with fixed numbers, two devices, and a row of each outcome: what the golden files
  * show. It goes through a journal, as every sweep does. For tests only. */
-#ifndef ROOFSWEEP_TEST_SAMPLE_H
-#define ROOFSWEEP_TEST_SAMPLE_H
+#pragma once
 
 #include "unit.h"
 
@@ -402,5 +401,3 @@ static inline struct results *sample_results(const char *path)
     sample_journal(path);
     return sample_read(path);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Time is virtual. The one stream runs what is enqueued in turn; calls take the host its time.
  * Device memory is addresses alone: the host cannot touch it, and each pointer and size that is
  * given is checked against what was allocated. */
-#ifndef ROOFSWEEP_SCRIPTED_VENDOR_H
-#define ROOFSWEEP_SCRIPTED_VENDOR_H
+#pragma once
 
 #include "unit.h"
 
@@ -82,5 +81,3 @@ enum status script_kernel(const char *name, double seconds, double in_graph, str
 double script_device_time(void); /* s: when all that is enqueued will be done */
 
 void assert_near(double value, double expected); /* within 1 % */
-
-#endif

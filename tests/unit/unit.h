@@ -1,7 +1,6 @@
 /* cmocka, with what it needs before it. The state that it gives to each test few of them need, so
  * parameters may be unused from here on. */
-#ifndef ROOFSWEEP_TEST_UNIT_H
-#define ROOFSWEEP_TEST_UNIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,5 +9,3 @@
 #include <cmocka.h>
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-
-#endif

@@ -5,8 +5,7 @@
  *
  * The library's threads are those of the OpenMP team that calls it: with any other it is
  * refused. */
-#ifndef ROOFSWEEP_CPU_ONEDNN_H
-#define ROOFSWEEP_CPU_ONEDNN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -172,5 +171,3 @@ const char *onednn_plan_name(const struct work *work);
     .plan_size = sizeof(struct onednn_plan), .own_regions = true, .check = onednn_check,           \
     .plan = plan_function, .ready = onednn_plan_ready, .run = onednn_plan_run,                     \
     .release = onednn_plan_release, .name = onednn_plan_name
-
-#endif

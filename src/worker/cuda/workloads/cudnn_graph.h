@@ -2,8 +2,7 @@
  *
  * create; describe and operate for tensors and operations; plan; then any of build, bind and run;
  * destroy. */
-#ifndef ROOFSWEEP_CUDNN_GRAPH_H
-#define ROOFSWEEP_CUDNN_GRAPH_H
+#pragma once
 
 #include "worker/cuda/gpu/gpu.h"
 
@@ -89,5 +88,3 @@ enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t 
 void cudnn_graph_unbind(struct cudnn_binding *binding); /* before its graph is destroyed */
 /* Enqueues what is bound. */
 cudnnStatus_t cudnn_graph_run(const struct cudnn_graph *graph, const struct cudnn_binding *binding);
-
-#endif

@@ -1,6 +1,5 @@
 /* The workloads that run on CUDA devices, and how each implementation is prepared. */
-#ifndef ROOFSWEEP_CUDA_WORKLOADS_H
-#define ROOFSWEEP_CUDA_WORKLOADS_H
+#pragma once
 
 #include "worker/gpu/work.h"
 
@@ -38,5 +37,3 @@ CUDA_WORKLOADS(DECLARE)
 
 /* Whether its fused kernels are of this precision: fp16 and bf16. */
 bool attention_cudnn_takes(const struct config *config);
-
-#endif
