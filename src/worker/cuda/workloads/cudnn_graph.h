@@ -5,6 +5,7 @@
 #pragma once
 
 #include "worker/cuda/gpu/gpu.h"
+#include "worker/cuda/workloads/cudnn_tensor.h"
 
 /* An attribute of one of cuDNN's descriptors. */
 struct cudnn_attribute {
@@ -51,6 +52,17 @@ void cudnn_graph_destroy(struct cudnn_graph *graph); /* for this user; takes NUL
 enum status cudnn_graph_describe(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
                                  const struct cudnn_attribute *attributes,
                                  cudnnBackendDescriptor_t *descriptor, struct error *error);
+/* The same of a tensor. */
+struct cudnn_graph_tensor {
+    int64_t uid; /* its name in the graph and in a variant pack */
+    cudnnDataType_t type;
+    struct cudnn_extents extents;
+    int64_t alignment; /* byte */
+    bool inner;        /* it is within the kernel only, and has no memory */
+    bool by_value;     /* its memory is the host's */
+};
+enum status cudnn_graph_tensor(struct cudnn_graph *graph, const struct cudnn_graph_tensor *tensor,
+                               cudnnBackendDescriptor_t *descriptor, struct error *error);
 /* The same of an operation, which becomes the graph's next one. */
 enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
                                 const struct cudnn_attribute *attributes, struct error *error);
