@@ -3,7 +3,6 @@
 #include <float.h>
 #include <stdio.h>
 
-#include "kernels/kernels.h"
 #include "model/workloads/attention.h"
 #include "worker/gpu/arena.h"
 #include "worker/cuda/workloads/graph_work.h"

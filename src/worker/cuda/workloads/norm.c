@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "kernels/kernels.h"
 #include "model/workloads/norm.h"
 #include "worker/gpu/arena.h"
 #include "worker/cuda/workloads/graph_work.h"
