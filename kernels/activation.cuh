@@ -1,7 +1,6 @@
 /* What a layer does with each output: its activation, and the derivative of that where the
  * function's value is `y`. In the type that they are computed in. */
-#ifndef ROOFSWEEP_ACTIVATION_CUH
-#define ROOFSWEEP_ACTIVATION_CUH
+#pragma once
 
 #include "model/workloads/conv2d.h"
 
@@ -49,5 +48,3 @@ template <typename C> __device__ inline C slope_of(enum activation activation, C
         return 1;
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A block that has a row of values: what its threads find is reduced to one value. */
-#ifndef ROOFSWEEP_BLOCK_CUH
-#define ROOFSWEEP_BLOCK_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -41,5 +40,3 @@ template <typename C, typename F> __device__ inline C block_reduce(C v, F combin
         v = combine(v, of_warp[warp]);
     return v;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Thread block clusters, of 9.0 and later, in the words of PTX. Before 9.0 every block is a cluster
  * of its own. */
-#ifndef ROOFSWEEP_CLUSTER_CUH
-#define ROOFSWEEP_CLUSTER_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -65,5 +64,4 @@ __device__ static inline void cluster_wait()
     __syncthreads();
 }
 
-#endif
 #endif

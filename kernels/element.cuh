@@ -1,7 +1,6 @@
 /* One element of a tensor: in each stored type, and in the type that it is computed in, which is
  * double of fp64 and else float. The loop and the launch of kernels that visit all elements. */
-#ifndef ROOFSWEEP_ELEMENT_CUH
-#define ROOFSWEEP_ELEMENT_CUH
+#pragma once
 
 #include <stdint.h>
 #include <cuda_bf16.h>
@@ -84,5 +83,3 @@ template <> __device__ inline __nv_bfloat16 to_stored<__nv_bfloat16>(float x)
 template <typename T, int count = 16 / (int)sizeof(T)> struct alignas(count * sizeof(T)) pack {
     T at[count];
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* A build for an older chip leaves out instructions that the chip does not have, and the kernel
  * must then not be run. CUDA does not prevent that: a newer device of the same generation takes
  * code that was built for the older one. */
-#ifndef ROOFSWEEP_IMAGE_CUH
-#define ROOFSWEEP_IMAGE_CUH
+#pragma once
 
 #include <cuda_runtime_api.h>
 
@@ -32,5 +31,3 @@ static inline cudaError_t image_check(const void *kernel, int least)
         return cudaGetLastError();
     return attributes.ptxVersion < least ? cudaErrorNoKernelImageForDevice : cudaSuccess;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Hand-written device code, one .cu file a noun. Every launcher is asynchronous on `stream`,
  * launches exactly one kernel and returns its launch error. Pointers are device memory, owned by
  * the caller. Sources of the numbers that they are used for: src/worker/gpu/roofs.c. */
-#ifndef ROOFSWEEP_KERNELS_H
-#define ROOFSWEEP_KERNELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -271,5 +270,4 @@ cudaError_t known_widen(void *out, const void *in, size_t count, int blocks, cud
 
 #ifdef __cplusplus
 }
-#endif
 #endif

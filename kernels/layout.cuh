@@ -1,6 +1,5 @@
 /* Where the elements of images lie, in both layouts. */
-#ifndef ROOFSWEEP_LAYOUT_CUH
-#define ROOFSWEEP_LAYOUT_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ __device__ static inline place place_of(extents e, int64_t i)
     int c = (int)(e.nhwc ? rest % e.channels : rest / ((int64_t)e.height * e.width));
     return {(int)(i / size), (int)(pixel / e.width), (int)(pixel % e.width), c};
 }
-
-#endif

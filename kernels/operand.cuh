@@ -1,8 +1,7 @@
 /* Random operands of matrix instructions, one register at a time: full mantissas and both signs,
  * since zeros draw less power and so run faster than real data. Floating-point values lie in
  * 1/8 <= |x| < 2; integers and fp4 take all values, of which one in eight of fp4 is 0. */
-#ifndef ROOFSWEEP_OPERAND_CUH
-#define ROOFSWEEP_OPERAND_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -70,5 +69,3 @@ template <> __device__ inline double operand_sum<double>(uint64_t index)
 {
     return single_fp64::make(index);
 }
-
-#endif

@@ -10,8 +10,7 @@
  *
  * A slice has rows of 128 bytes, the 16-byte pieces of each permuted by the row's number, so that
  * eight rows of one column fall on all banks: what wgmma.cuh calls SWIZZLED. */
-#ifndef ROOFSWEEP_PATCHES_CUH
-#define ROOFSWEEP_PATCHES_CUH
+#pragma once
 
 #include <limits.h>
 
@@ -199,5 +198,3 @@ __device__ static inline void tile_store(T *y, const float *tile, const T *b, co
                     to[j] = eight.at[j];
     }
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Tensor instructions of Blackwell (compute capability 10.x), as PTX describes them ("TensorCore
  * 5th Generation Family Instructions"). One thread starts a product for the whole block. Operands
  * lie in shared memory, sums in tensor memory: 128 lanes, each with columns of 32 bits. */
-#ifndef ROOFSWEEP_TCGEN05_CUH
-#define ROOFSWEEP_TCGEN05_CUH
+#pragma once
 
 #include "wgmma.cuh"
 
@@ -111,5 +110,3 @@ static __device__ inline void tcgen05_read(uint32_t address, uint32_t sums[8])
                  : "r"(address)
                  : "memory");
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Operands of a warpgroup's matrix instructions in shared memory, as PTX describes them ("Matrix
  * Descriptor", "Shared Memory Layout"), both with rows along k. One instruction takes 32 bytes of
  * every row, whatever the precision. */
-#ifndef ROOFSWEEP_WGMMA_CUH
-#define ROOFSWEEP_WGMMA_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -77,5 +76,3 @@ static __device__ inline void wgmma_finish()
     wgmma_commit();
     wgmma_wait();
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What is known of chips, for people and programs: `roofsweep --list chips`. */
-#ifndef ROOFSWEEP_CHIP_LIST_H
-#define ROOFSWEEP_CHIP_LIST_H
+#pragma once
 
 #include <stdio.h>
 
@@ -10,5 +9,3 @@
  * unit and precision. No such units: "-" for people, 0 for programs. Not known: "?" for people,
  * empty or null for programs. For people also the peaks of whole chips. */
 void chip_list_print(enum table_format format, FILE *stream);
-
-#endif

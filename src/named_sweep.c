@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

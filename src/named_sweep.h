@@ -1,7 +1,6 @@
 /* The manifests that come along, which a name without folder and ending stands
  * for. */
-#ifndef ROOFSWEEP_NAMED_SWEEP_H
-#define ROOFSWEEP_NAMED_SWEEP_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -15,5 +14,3 @@ enum { SWEEP_PATH = PATH_MAX + NAME_MAX + 2 };
 enum status named_sweep_find(const char *name, char path[SWEEP_PATH], struct error *error);
 /* A line for each, with its title. */
 enum status named_sweeps_list(bool json, FILE *stream, struct error *error);
-
-#endif

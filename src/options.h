@@ -1,6 +1,5 @@
 /* The command line. */
-#ifndef ROOFSWEEP_OPTIONS_H
-#define ROOFSWEEP_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -63,5 +62,3 @@ enum status options_manifest(const struct options *options, struct manifest **ma
 void options_help(FILE *stream);
 /* Workloads, or the one of this name: parameters, defaults and implementations. */
 void options_list(const char *workload, enum table_format format, FILE *stream);
-
-#endif

@@ -1,8 +1,7 @@
 /* One job's share of a sweep, the collective part: all ranks call these in the same order. Each
  * ends in an agreement, so that all ranks return the same status; rank 0 has the text of an
  * error. */
-#ifndef ROOFSWEEP_SWEEP_H
-#define ROOFSWEEP_SWEEP_H
+#pragma once
 
 #include <mpi.h>
 
@@ -40,5 +39,3 @@ bool sweep_part(struct sweep *sweep);
 
 /* Collective. Takes NULL. */
 void sweep_destroy(struct sweep *sweep);
-
-#endif

@@ -40,8 +40,6 @@ HEADERLESS = {
     "src/roofsweep.c": "a program",
     "src/worker/worker.c": "a program",
     "src/worker/cpu/device.c": "defines the one device_ops of its program; worker/device_ops.h declares it",
-    "src/worker/cpu/onednn_2.c": "defines what worker/cpu/onednn_primitive.h declares, by 2.x of the library",
-    "src/worker/cpu/onednn_3.c": "defines what worker/cpu/onednn_primitive.h declares, by 3.x of the library",
     "src/worker/cuda/inject/inject.c": "a library that others find by the names of its functions",
     "src/worker/cuda/gpu/check.c": "defines what gpu.h declares; tests link it without the libraries",
     "src/worker/cuda/gpu/vendor.c": "defines what worker/gpu/vendor.h declares",

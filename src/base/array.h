@@ -1,6 +1,5 @@
 /* Arrays that grow by one: the capacity is the smallest power of two that holds `count`. */
-#ifndef ROOFSWEEP_ARRAY_H
-#define ROOFSWEEP_ARRAY_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,5 +13,3 @@ static inline void *array_grow(void *items, size_t count, size_t size)
     size_t capacity = count ? 2 * count : 1;
     return capacity > SIZE_MAX / size ? NULL : realloc(items, capacity * size);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Now, in seconds, and later. */
-#ifndef ROOFSWEEP_CLOCK_H
-#define ROOFSWEEP_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ struct countdown countdown_start(double seconds);
 bool countdown_over(struct countdown *countdown);
 
 void clock_sleep(double seconds); /* a signal may end it early */
-
-#endif

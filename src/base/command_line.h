@@ -1,8 +1,7 @@
 /* The words of a command as one writes it: blanks separate them, '...' and "..." keep them
  * together, a backslash takes the meaning of the character after it (within "..." of \" and \\
  * alone). No shell is there: $, *, > and | are characters like others. */
-#ifndef ROOFSWEEP_COMMAND_LINE_H
-#define ROOFSWEEP_COMMAND_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void command_line_clear(struct command_line *line);
 /* Appends the word to the text, with a blank before it unless it is the first, in quotes where it
  * needs them: splitting gives it back. False, and the text as it was, if it has no room. */
 bool command_line_append(char *text, size_t size, const char *word);
-
-#endif

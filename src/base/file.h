@@ -1,7 +1,6 @@
 /* Files and folders: what survives a crash, what a path names in the end, and lines that need not
  * end. */
-#ifndef ROOFSWEEP_FILE_H
-#define ROOFSWEEP_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ void spare_name(const char *path, const char *suffix, int index, char name[LINK_
  * to free. Returns its bytes; 0 at the end of the file, -1 where reading fails or memory is
  * wanting. A line of more than `most` bytes is read no further than its byte `most` + 1. */
 ssize_t line_read(FILE *stream, size_t most, char **line, size_t *size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Lines for people, on standard error, and what is printed on standard output. One struct log per
  * process, made in main and passed on. */
-#ifndef ROOFSWEEP_LOG_H
-#define ROOFSWEEP_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,5 +43,3 @@ enum status printout_open(struct printout *printout, struct error *error);
 /* Prints and frees it. STATUS_SYSTEM if standard output does not take all of it; *unread is then
  * set if it is a pipe whose reader has gone. `unread` may be NULL. */
 enum status printout_close(struct printout *printout, bool *unread, struct error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * rename where a file is replaced. Nobody can guess the name, and nobody else's file of that name
  * is opened. Meanwhile signals that end the process wait: only SIGKILL can leave it there, and
  * staged_file_sweep then takes it away. */
-#ifndef ROOFSWEEP_STAGED_FILE_H
-#define ROOFSWEEP_STAGED_FILE_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -48,5 +47,3 @@ enum status staged_file_publish(const struct staged_file *file, const char *path
 
 /* Gives its room back, even where a library still holds it open. */
 void staged_file_close(struct staged_file *file);
-
-#endif

@@ -1,6 +1,5 @@
 /* Statistics of repeated timings. Pure functions; inputs are not changed. */
-#ifndef ROOFSWEEP_STATS_H
-#define ROOFSWEEP_STATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ double stats_uncertainty(const struct stats *stats);
  * without memory. */
 enum { STATS_MODES_LEAST = 20 };
 enum status stats_two_modes(const double *values, size_t count, bool *two, struct error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * Whoever first knows that it is an error words it, once, with the place and the way out; a caller
  * may only put its own place in front (error_prefix), or a way out after (error_append). struct
  * error is plain storage: nothing to free. */
-#ifndef ROOFSWEEP_STATUS_H
-#define ROOFSWEEP_STATUS_H
+#pragma once
 
 enum status {
     STATUS_OK = 0,
@@ -49,6 +48,4 @@ enum status error_append(struct error *error, enum status status, const char *fo
 #define error_set(error, status, ...)    (error_set(error, status, __VA_ARGS__), (status))
 #define error_prefix(error, status, ...) (error_prefix(error, status, __VA_ARGS__), (status))
 #define error_append(error, status, ...) (error_append(error, status, __VA_ARGS__), (status))
-#endif
-
 #endif

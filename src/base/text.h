@@ -1,7 +1,6 @@
 /* Texts: words and lists of words, what of any bytes a terminal may see, and the end of what a
  * process prints. */
-#ifndef ROOFSWEEP_TEXT_H
-#define ROOFSWEEP_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -70,5 +69,3 @@ void tail_append(struct tail *tail, const char *text, size_t length);
 
 /* Puts its lines on one: '|' between them, a blank for any other control character. */
 void tail_join(struct tail *tail);
-
-#endif

@@ -1,6 +1,5 @@
 /* Text to quantity, and quantity to text that people read. SI inside, scaled only here. */
-#ifndef ROOFSWEEP_UNITS_H
-#define ROOFSWEEP_UNITS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ enum { UNITS_TEXT = 24 };
 /* "4.680 TB/s", "1.230 ms": four significant digits, so that the numbers of a column have one form,
  * and an SI prefix in front of `unit`; "-" for NaN. */
 void units_format(double value, const char *unit, char text[UNITS_TEXT]);
-
-#endif

@@ -4,8 +4,7 @@
  * Lines of sections that --only leaves out become comments, so that lines keep their numbers; so do
  * the lines whose values --set replaces. A key that a section lacks is added after the section's
  * name. */
-#ifndef ROOFSWEEP_AMENDMENT_H
-#define ROOFSWEEP_AMENDMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ enum status amendment_apply(const struct amendment *amendment, const struct mani
  * *manifest is unchanged then. */
 enum status amendment_read(const struct amendment *amendment, struct manifest **manifest,
                            struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* A parameter's list of values, as in "16, 32, 64:512:*2"; struct axis is in manifest.h. */
-#ifndef ROOFSWEEP_AXIS_H
-#define ROOFSWEEP_AXIS_H
+#pragma once
 
 #include "manifest/manifest.h"
 
@@ -22,5 +21,3 @@ enum status axis_parse(const struct parameter *parameter, const char *text, size
 enum status axis_distinct(const struct parameter *parameter, const struct axis *axis,
                           struct error *error);
 void axis_clear(struct axis *axis);
-
-#endif

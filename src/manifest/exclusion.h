@@ -1,7 +1,6 @@
 /* Rules for configurations to leave out, as in "filters>=512 & batch>=64, pass=forward"; struct
  * exclusion is in manifest.h. */
-#ifndef ROOFSWEEP_EXCLUSION_H
-#define ROOFSWEEP_EXCLUSION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ void exclusions_destroy(struct exclusion *exclusions, size_t count);
 /* An order comparison holds for an extent if it holds for rows and columns both, and never for a
  * padding keyword. */
 bool exclusion_holds(const struct exclusion *exclusion, const struct config *config);
-
-#endif

@@ -1,7 +1,6 @@
 /* Formulas over the axes of a section, as in "2*batch*(height/stride)*filters": numbers, names, + -
  * * / and parentheses. */
-#ifndef ROOFSWEEP_FORMULA_H
-#define ROOFSWEEP_FORMULA_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ typedef bool formula_lookup(void *user, const char *name, double *value);
  * 0. */
 enum status formula_evaluate(const char *text, formula_lookup *lookup, void *user, double *value,
                              struct error *error);
-
-#endif

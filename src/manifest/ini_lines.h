@@ -1,8 +1,7 @@
 /* An INI text, line by line: `[section]`, `key = value`, comments after `;` or in lines that begin
  * with `#`. What other readers of INI files take in silence is refused here: continuation lines,
  * `key: value`, text after a section, control characters, long lines. */
-#ifndef ROOFSWEEP_INI_LINES_H
-#define ROOFSWEEP_INI_LINES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -34,5 +33,3 @@ enum status ini_line_first(const struct ini_line *line, int *noted, struct error
  * NULL. */
 enum status ini_line_unknown(const struct ini_line *line, const char *const *keys, const char *home,
                              struct error *error);
-
-#endif

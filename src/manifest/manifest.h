@@ -3,8 +3,7 @@
  * Life cycle: manifest_read (a file) or manifest_parse (a text), read the const fields,
  * manifest_destroy. Every error in it is STATUS_USAGE and says "FILE:LINE: what was found; what is
  * allowed"; STATUS_SYSTEM is want of memory. */
-#ifndef ROOFSWEEP_MANIFEST_H
-#define ROOFSWEEP_MANIFEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ void manifest_destroy(struct manifest *manifest); /* takes NULL */
 /* How measurements were made, as one canonical line ("warmup=5 iterations=20 ... seed=1"). Records
  * with different lines must not be mixed in one file. */
 void manifest_settings_text(const struct manifest *manifest, char text[256]);
-
-#endif

@@ -1,6 +1,7 @@
 #include "manifest/plan.h"
 
 #include <math.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +21,10 @@ struct places {
     struct config defaults;
 };
 
-/* A plan under construction, with a hash table over its items. */
+/* A plan under construction. */
 struct builder {
     struct plan plan;
-    size_t *slots;               /* index of an item + 1; 0: free */
-    size_t slot_count;           /* a power of two, at least twice the items */
+    void *hashes;                /* of its items, as tsearch has them */
     const struct section **last; /* by item: the section that asked for it last */
 };
 
@@ -180,17 +180,16 @@ static bool config_excluded(const struct config *config, const struct section *s
     return false;
 }
 
-/* The slot of the item with this hash, or the free one where it belongs. */
-static size_t *slot_find(const struct builder *builder, const char *hash)
+static int item_compare(const void *a, const void *b)
 {
-    char digits[17];
-    snprintf(digits, sizeof digits, "%.16s", hash);
-    size_t slot = (size_t)strtoull(digits, NULL, 16);
-    for (;; ++slot) {
-        size_t *found = &builder->slots[slot & (builder->slot_count - 1)];
-        if (*found == 0 || strcmp(builder->plan.items[*found - 1].hash, hash) == 0)
-            return found;
-    }
+    const struct plan_item *x = a, *y = b;
+    return strcmp(x->hash, y->hash);
+}
+
+/* Items lie in their plan. */
+static void item_keep(void *item)
+{
+    (void)item;
 }
 
 static enum status label_append(struct plan_item *item, const char *label, struct error *error)
@@ -207,25 +206,24 @@ static enum status config_add(struct builder *builder, const struct section *sec
                               const struct config *config, struct error *error)
 {
     struct plan *plan = &builder->plan;
-    struct plan_item item = {.config = *config};
+    struct plan_item *item = &plan->items[plan->count];
     struct error unused;
-    config_hash(config, item.hash);
-    size_t *slot = slot_find(builder, item.hash);
-    if (*slot) {
-        size_t i = *slot - 1;
+    *item = (struct plan_item){.config = *config};
+    config_hash(config, item->hash);
+    struct plan_item *const *found = tsearch(item, &builder->hashes, item_compare);
+    if (found && *found != item) {
+        size_t i = (size_t)(*found - plan->items);
         bool again = builder->last[i] == section;
         plan->merged += 1;
         builder->last[i] = section;
-        return again ? STATUS_OK : label_append(&plan->items[i], section->label, error);
+        return again ? STATUS_OK : label_append(*found, section->label, error);
     }
-    item.label = strdup(section->label);
-    if (!item.label)
+    item->label = found ? strdup(section->label) : NULL;
+    if (!item->label)
         return error_set(error, STATUS_SYSTEM, "out of memory");
     if (config_check(config, &unused) == STATUS_OK)
-        item.cost = config_cost(config);
-    builder->last[plan->count] = section;
-    plan->items[plan->count++] = item;
-    *slot = plan->count;
+        item->cost = config_cost(config);
+    builder->last[plan->count++] = section;
     return STATUS_OK;
 }
 
@@ -248,14 +246,9 @@ static enum status section_add(struct builder *builder, const struct manifest *m
 
 static enum status builder_make(uint64_t count, struct builder *builder, struct error *error)
 {
-    struct builder made = {.slot_count = 2};
-    while (made.slot_count < 2 * count)
-        made.slot_count *= 2;
-    made.plan.items = calloc(count + 1, sizeof *made.plan.items);
-    made.slots = calloc(made.slot_count, sizeof *made.slots);
-    made.last = calloc(count + 1, sizeof *made.last);
-    *builder = made;
-    return made.plan.items && made.slots && made.last
+    builder->plan.items = calloc(count + 1, sizeof *builder->plan.items);
+    builder->last = calloc(count + 1, sizeof *builder->last);
+    return builder->plan.items && builder->last
                ? STATUS_OK
                : error_set(error, STATUS_SYSTEM, "no memory for %llu configurations",
                            (unsigned long long)count);
@@ -286,7 +279,7 @@ static enum status builder_fill(struct builder *builder, const struct manifest *
 
 enum status plan_create(const struct manifest *manifest, struct plan **plan, struct error *error)
 {
-    struct builder builder = {.slots = NULL};
+    struct builder builder = {.hashes = NULL};
     uint64_t count = 0;
     TRY(manifest_count(manifest, &count, error));
     struct plan *created = malloc(sizeof *created);
@@ -294,7 +287,7 @@ enum status plan_create(const struct manifest *manifest, struct plan **plan, str
                                  : error_set(error, STATUS_SYSTEM, "out of memory");
     if (status == STATUS_OK)
         status = builder_fill(&builder, manifest, error);
-    free(builder.slots);
+    tdestroy(builder.hashes, item_keep);
     free(builder.last);
     if (status) {
         plan_clear(&builder.plan);

@@ -4,8 +4,7 @@
  * parameters as they stand, the first varying slowest, and within each shape the series likewise.
  * Configurations that two sections share are one item, at its first place, with both labels.
  * Immutable after plan_create. */
-#ifndef ROOFSWEEP_PLAN_H
-#define ROOFSWEEP_PLAN_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -39,5 +38,3 @@ void plan_print(const struct plan *plan, FILE *stream);
 /* The same for programs: SI units, all digits of a hash, null for what is not modelled. NULL
  * without memory. */
 json_t *plan_encode(const struct plan *plan);
-
-#endif

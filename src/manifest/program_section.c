@@ -1,7 +1,6 @@
 #include "manifest/program_section.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,7 @@
  *
  * The plan takes its points as it takes those of any workload: `workload` has the axes for
  * parameters, numbers as shape, words as series. */
-#ifndef ROOFSWEEP_PROGRAM_SECTION_H
-#define ROOFSWEEP_PROGRAM_SECTION_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -34,5 +33,3 @@ enum status program_section_expand(const struct section *section, const char *pa
 /* Keys that are no axes, for --list. vary and exclude are those of every section. */
 json_t *program_section_encode(void); /* the same as an array of objects */
 void program_section_list(FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* A workload section of the manifest, [conv2d LABEL]; struct section is in manifest.h. */
-#ifndef ROOFSWEEP_SECTION_H
-#define ROOFSWEEP_SECTION_H
+#pragma once
 
 #include "manifest/ini_lines.h"
 #include "manifest/manifest.h"
@@ -17,5 +16,3 @@ enum status section_exclude(struct section *section, const char *text, size_t *r
 enum status section_finish(struct section *section, const char *path, const char *cache,
                            size_t *room, struct error *error);
 void section_clear(struct section *section);
-
-#endif

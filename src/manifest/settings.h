@@ -1,7 +1,6 @@
 /* The sections [sweep], [measure] and [peaks]: one const table of keys, defaults, and what excludes
  * what. */
-#ifndef ROOFSWEEP_SETTINGS_H
-#define ROOFSWEEP_SETTINGS_H
+#pragma once
 
 #include "manifest/ini_lines.h"
 #include "manifest/manifest.h"
@@ -33,5 +32,3 @@ void settings_keys(const char *keys[SETTINGS_MAX], const char *groups[SETTINGS_M
 int settings_line(const struct settings *settings, const char *key);
 /* After the last line: what goes together. "PATH:LINE: " is in front of the error. */
 enum status settings_finish(struct settings *settings, const char *path, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Text with the values of axes in it: "--batch {batch}". "{{" and "}}" are braces. */
-#ifndef ROOFSWEEP_TEMPLATE_H
-#define ROOFSWEEP_TEMPLATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ enum status template_formula(const struct template *t, const char *formula, doub
 
 /* One axis as a program is to see it: without quotes. */
 void template_axis(const struct config *point, size_t axis, char text[WORKLOAD_VALUE_TEXT]);
-
-#endif

@@ -1,8 +1,7 @@
 /* What is known of the chips of one vendor by compute capability, and what follows from it: the
  * theoretical roofs. One table, which `roofsweep --list chips` prints and workers ask. Const data
  * and pure functions. */
-#ifndef ROOFSWEEP_CHIP_H
-#define ROOFSWEEP_CHIP_H
+#pragma once
 
 #include "model/workload.h"
 
@@ -40,5 +39,3 @@ struct theory {
 struct theory chip_theory(const struct chip *chip, int multiprocessors, double clock,
                           double memory_clock, double bus_bits);
 struct theory chip_product_theory(const struct chip_product *product);
-
-#endif

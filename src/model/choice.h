@@ -4,8 +4,7 @@
  * It holds for that configuration on that model of device with that version of its library: the
  * names of algorithms mean something there only. A worker that is offered one checks that it has
  * the same kernels. */
-#ifndef ROOFSWEEP_CHOICE_H
-#define ROOFSWEEP_CHOICE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -42,5 +41,3 @@ bool choice_of_record(const struct record *record, struct choice *choice);
 /* Sets the record's members: it runs what was chosen. A text that the choice lacks, as one out of a
  * result file may, stays the record's own. */
 void choice_into_record(const struct choice *choice, struct record *record);
-
-#endif

@@ -1,7 +1,6 @@
 /* One device as one job saw it: what it is, what it reached (its roofs), what it should reach.
  * Plain data in SI units, described by a field table (field.h). */
-#ifndef ROOFSWEEP_DEVICE_H
-#define ROOFSWEEP_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -106,5 +105,3 @@ enum status device_decode(const json_t *object, struct device *device, struct er
 /* STATUS_SYSTEM, with the field's name: it has no UUID, or holds what nobody measured. As
  * record_check. */
 enum status device_check(const struct device *device, struct error *error);
-
-#endif

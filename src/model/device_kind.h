@@ -7,8 +7,7 @@
  * CMakeLists.txt. The words of `device =` and of --device, the order in which `auto` tries, the
  * check for two ranks on one device and the roofs of a node follow from the row. Workloads list
  * the kind's implementations in their own files. */
-#ifndef ROOFSWEEP_DEVICE_KIND_H
-#define ROOFSWEEP_DEVICE_KIND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -48,5 +47,3 @@ enum { DEVICE_AUTO = 0 };
 const struct device_kind *device_kind_chosen(int choice);
 /* "auto" and the names, NULL-terminated. */
 void device_kind_words(const char *words[DEVICE_KINDS + 2]);
-
-#endif

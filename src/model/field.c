@@ -1,7 +1,5 @@
 #include "model/field.h"
 
-#include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,8 +5,7 @@
  * A value that was not measured is missing: NaN for doubles, FIELD_MISSING for integers, "" for
  * text. Missing values are left out of the JSON and become the fill value in NetCDF; they are never
  * 0. */
-#ifndef ROOFSWEEP_FIELD_H
-#define ROOFSWEEP_FIELD_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -189,5 +188,3 @@ enum status fields_decode(const struct field *table, const json_t *object, void 
 enum status fields_check(const struct field *table, const void *structure, struct error *error);
 /* The same of one number that is in no table. */
 enum status field_check_number(const char *name, double value, double maximum, struct error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * significand + 1) with a uniform integer k of `significand` bits and sign: exact in the precision
  * under test, with full mantissas, because zeros and round numbers draw less power and so run
  * faster than real data. */
-#ifndef ROOFSWEEP_FILL_H
-#define ROOFSWEEP_FILL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -66,5 +65,3 @@ FILL_FUNCTION double fill_value(struct fill fill, uint64_t index)
     int64_t k = (int64_t)(bits >> (64 - fill.significand)) - ((int64_t)1 << (fill.significand - 1));
     return (double)k * fill.unit;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Kernels and their launches, as a trace has them. Knows no JSON: what is loaded into programs has
  * it, too. */
-#ifndef ROOFSWEEP_KERNEL_H
-#define ROOFSWEEP_KERNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ void launches_sort(struct launch *launches, size_t count);
 /* s, in which at least one of them ran: kernels on several streams may run at the same time, which
  * counts once. Leaves them in the order of their starts. */
 double launches_busy_time(struct launch *launches, size_t count);
-
-#endif

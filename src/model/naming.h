@@ -3,8 +3,7 @@
  * are: "batch+1".
  *
  * All configurations that stand in one table are added first; then each can be named. */
-#ifndef ROOFSWEEP_NAMING_H
-#define ROOFSWEEP_NAMING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ bool naming_add(struct naming *naming, const char *label, const struct config *c
 /* False, and `name` unchanged: nothing of its label and workload was added. */
 bool naming_format(const struct naming *naming, const char *label, const struct config *config,
                    char name[WORKLOAD_TEXT]);
-
-#endif

@@ -1,8 +1,7 @@
 /* What became of something that may be left out or refused: a code for the program, and a reason
  * for people. As text it is WORD or "WORD: REASON", where the word is that of the code. Plain
  * data. */
-#ifndef ROOFSWEEP_OUTCOME_H
-#define ROOFSWEEP_OUTCOME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void outcome_format(const struct outcome *outcome, const char *const *words,
 bool outcome_parse(const char *text, const char *const *words, struct outcome *outcome);
 
 bool outcome_same(const struct outcome *a, const struct outcome *b);
-
-#endif

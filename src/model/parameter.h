@@ -1,7 +1,6 @@
 /* A parameter of a workload: its kind, range and words, and one value of it as text and back. Const
  * data and pure functions. */
-#ifndef ROOFSWEEP_PARAMETER_H
-#define ROOFSWEEP_PARAMETER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,33 +68,26 @@ void parameter_format(const struct parameter *parameter, struct value value,
 
 /* Rows of a table of parameters, those that workloads share among them, and the table's place in
  * struct workload. */
+#define WORKLOAD_ROW(...)                                                                          \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 #define WORKLOAD_INTEGER(name, maximum, initial, help)                                             \
-    {                                                                                              \
-        name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, help, ROLE_NONE, false          \
-    }
+    WORKLOAD_ROW(name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, help, ROLE_NONE, false)
 #define WORKLOAD_WORDS(name, words, initial, help, role)                                           \
-    {                                                                                              \
-        name, PARAMETER_WORD, true, 0, 0, words, initial, help, role, false                        \
-    }
+    WORKLOAD_ROW(name, PARAMETER_WORD, true, 0, 0, words, initial, help, role, false)
 #define WORKLOAD_FREE_TEXT(name, maximum, initial, help)                                           \
-    {                                                                                              \
-        name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, help, ROLE_NONE, false              \
-    }
+    WORKLOAD_ROW(name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, help, ROLE_NONE, false)
 #define WORKLOAD_SERIES(name, words, initial, help)                                                \
     WORKLOAD_WORDS(name, words, initial, help, ROLE_NONE)
 /* Later ones, see struct parameter. */
 #define WORKLOAD_LATER_INTEGER(name, minimum, maximum, initial, help)                              \
-    {                                                                                              \
-        name, PARAMETER_INTEGER, false, minimum, maximum, NULL, initial, help, ROLE_NONE, true     \
-    }
+    WORKLOAD_ROW(name, PARAMETER_INTEGER, false, minimum, maximum, NULL, initial, help, ROLE_NONE, \
+                 true)
 #define WORKLOAD_LATER_WORDS(name, words, initial, help, role)                                     \
-    {                                                                                              \
-        name, PARAMETER_WORD, true, 0, 0, words, initial, help, role, true                         \
-    }
+    WORKLOAD_ROW(name, PARAMETER_WORD, true, 0, 0, words, initial, help, role, true)
 #define WORKLOAD_LATER_TEXT(name, maximum, initial, help)                                          \
-    {                                                                                              \
-        name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, help, ROLE_NONE, true               \
-    }
+    WORKLOAD_ROW(name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, help, ROLE_NONE, true)
 #define WORKLOAD_LATER_SERIES(name, words, initial, help)                                          \
     WORKLOAD_LATER_WORDS(name, words, initial, help, ROLE_NONE)
 #define WORKLOAD_LAUNCH                                                                            \
@@ -120,5 +112,3 @@ void parameter_format(const struct parameter *parameter, struct value value,
 /* NULL-terminated */
 extern const char *const workload_precisions[],
     *const workload_precisions_low[], *const workload_caches[], *const workload_launches[];
-
-#endif

@@ -1,7 +1,6 @@
 /* One piece of work to trace or to count. Whoever owns it repeats it as often as it is asked to, so
  * that a profiler saves and restores no memory. Plain data. */
-#ifndef ROOFSWEEP_PROFILED_WORK_H
-#define ROOFSWEEP_PROFILED_WORK_H
+#pragma once
 
 #include "base/status.h"
 
@@ -15,5 +14,3 @@ struct profiled_work {
      * keeps the device waiting while `run` enqueues. NULL: the device does not wait. */
     enum status (*hold)(void *argument, struct error *error);
 };
-
-#endif

@@ -51,8 +51,7 @@
  *   {"reply":"error","status":"device","text":"..."};
  * after the status "device" the worker ends, because its device is lost. End of input ends it
  * too. */
-#ifndef ROOFSWEEP_PROTOCOL_H
-#define ROOFSWEEP_PROTOCOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -173,5 +172,3 @@ char *reply_encode(const struct reply *reply);
 enum status reply_decode(const char *line, struct reply *reply, struct error *error);
 void reply_init(struct reply *reply);
 void reply_clear(struct reply *reply);
-
-#endif

@@ -1,7 +1,6 @@
 /* What hardware counters can tell of a piece of work: FLOPs by unit and precision, bytes by level
  * of memory, what a kernel keeps busy. Pure functions; knows nothing of a device. */
-#ifndef ROOFSWEEP_QUANTITY_H
-#define ROOFSWEEP_QUANTITY_H
+#pragma once
 
 #include "model/kernel.h"
 #include "model/workload.h"
@@ -64,5 +63,4 @@ enum { QUANTITY_TENSOR_SETS = 1 << (QUANTITY_TENSOR_INT8 - QUANTITY_TENSOR_FP64 
 
 #ifdef __cplusplus
 }
-#endif
 #endif

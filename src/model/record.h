@@ -1,8 +1,7 @@
 /* What a sweep produces: one record for each configuration and device. Plain structs in SI units,
  * described by const field tables (field.h), which are at once their JSON form and their NetCDF
  * variables. */
-#ifndef ROOFSWEEP_RECORD_H
-#define ROOFSWEEP_RECORD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -165,5 +164,3 @@ enum status record_decode(const json_t *object, struct record *record, struct er
  * contradict one another or the outcome, or the hash is of another configuration. The one check of
  * what a worker answers and of what a line of a journal holds. */
 enum status record_check(const struct record *record, struct error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * Each workload's row has a function (struct workload, member `reference`) that takes a request and
  * makes an expectation. Inputs come from config_fill; nothing is read from a device. The model has
  * no threads of its own: the caller passes a loop, which may run its tasks at the same time. */
-#ifndef ROOFSWEEP_REFERENCE_H
-#define ROOFSWEEP_REFERENCE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -108,5 +107,3 @@ struct elements {
 enum status reference_elements(const struct reference_request *request, const void *shape,
                                const struct elements *elements, struct expectation *expectation,
                                struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* A roof as measured: what a device does at its best in one respect (its kind, roof_kind.h), and
  * how much that figure is worth. Plain data in SI units, described by a field table (field.h). */
-#ifndef ROOFSWEEP_ROOF_H
-#define ROOFSWEEP_ROOF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -110,5 +109,3 @@ enum status roof_check(const struct roof *roof, struct error *error);
 
 /* Not missing, and neither above theory nor contradicted. */
 bool roof_usable(const struct roof *roof);
-
-#endif

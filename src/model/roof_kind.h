@@ -2,8 +2,7 @@
  *
  * To add a kind: its row in ROOF_LIST, and a way to do it in the roofs.c of each device folder that
  * has it. Nothing else knows the kinds one by one. Plain C and C++, for kernels/. */
-#ifndef ROOFSWEEP_ROOF_KIND_H
-#define ROOFSWEEP_ROOF_KIND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -159,5 +158,4 @@ bool roof_requested(const struct roof_request *request, int id);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -13,8 +13,7 @@
  * times, which may fall below n * L; T here is elapsed time, gaps between kernels included, which
  * cannot, so that comparing T itself with n * L would call nothing overhead-bound. A quantity that
  * is missing (NaN) makes missing only what depends on it. */
-#ifndef ROOFSWEEP_ROOFLINE_H
-#define ROOFSWEEP_ROOFLINE_H
+#pragma once
 
 struct roofline_work {
     double flops;    /* F, in one iteration */
@@ -53,5 +52,3 @@ double roofline_balance(double peak, double bandwidth);
 /* Peak of one precision: multiprocessors * fused multiply-adds per clock and multiprocessor * clock
  * * 2. */
 double roofline_peak(double multiprocessors, double fma_per_clock, double clock);
-
-#endif

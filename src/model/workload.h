@@ -4,8 +4,7 @@
  * Rank and workers share it. Everything is const data and pure functions: thread-safe, nothing to
  * free. What one workload is stands in its file of workloads/; a new one is such a file and a row
  * of the table in workload.c. */
-#ifndef ROOFSWEEP_WORKLOAD_H
-#define ROOFSWEEP_WORKLOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -155,5 +154,3 @@ struct cost config_cost(const struct config *config); /* all NaN if the workload
 
 /* Of a parameter that the workload has: for its own file, which knows that. */
 struct value config_value(const struct config *config, const char *parameter);
-
-#endif

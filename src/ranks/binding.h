@@ -1,6 +1,5 @@
 /* Where a rank stands on its node, and which cores are its own. */
-#ifndef ROOFSWEEP_BINDING_H
-#define ROOFSWEEP_BINDING_H
+#pragma once
 
 #include <mpi.h>
 #include <sched.h>
@@ -36,5 +35,3 @@ void binding_divide(const cpu_set_t *masks, int ranks, int rank, struct binding 
 /* The share of number `place` of `count` ranks that were all given `all`: whole cores, with all
  * their hardware threads, close together. */
 cpu_set_t binding_share(const cpu_set_t *all, int place, int count, bool *shared);
-
-#endif

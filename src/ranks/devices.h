@@ -1,7 +1,6 @@
 /* The devices of all ranks, as rank 0 sees them: printed, compared, told apart, given their
  * earlier roofs. */
-#ifndef ROOFSWEEP_DEVICES_H
-#define ROOFSWEEP_DEVICES_H
+#pragma once
 
 #include <mpi.h>
 
@@ -46,5 +45,3 @@ enum status devices_check_kinds(const struct device *devices, int count, struct 
  * of them get "#2", "#3", ... after the UUID. A later job with as many ranks gives the same
  * names. */
 void devices_number_shared(struct device *devices, int count);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * With a time limit, nothing is handed out that cannot end before it (estimate.h). When nothing
  * that is left can, or the limit has come, the sweep ends, and says what is left. */
-#ifndef ROOFSWEEP_DISPATCHER_H
-#define ROOFSWEEP_DISPATCHER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -116,5 +115,3 @@ bool dispatcher_missing(const struct dispatcher *dispatcher, char *text, size_t 
  * STATUS_INTERRUPTED, also by the time limit, but STATUS_FAILED if no run with this limit can
  * measure what is left; STATUS_SYSTEM if an action failed, or a rank sent nonsense. */
 enum status dispatcher_status(const struct dispatcher *dispatcher, struct error *error);
-
-#endif

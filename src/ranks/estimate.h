@@ -10,8 +10,7 @@
  * same factor. Without a modelled cost: as long as the longest such one that was measured.
  *
  * Never more than `timeout`: an attempt is ended then. */
-#ifndef ROOFSWEEP_ESTIMATE_H
-#define ROOFSWEEP_ESTIMATE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -62,5 +61,3 @@ enum status estimate_make(const struct manifest *manifest, const struct plan *pl
 void estimate_encode(const struct estimate_total *total, json_t *object);
 /* Some lines; nothing where nothing is left. */
 void estimate_print(const struct estimate_total *total, FILE *stream);
-
-#endif

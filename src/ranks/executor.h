@@ -13,8 +13,7 @@
  * waits a request may take a `timeout` longer: the worker may have to count them first.
  *
  * It knows no MPI: messages leave by the sender, and executor_handle is given those that arrive. */
-#ifndef ROOFSWEEP_EXECUTOR_H
-#define ROOFSWEEP_EXECUTOR_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -107,5 +106,3 @@ void executor_step(struct executor *executor);
 bool executor_stopped(const struct executor *executor);
 /* The worker measures or counts: what comes next for this rank comes from it. */
 bool executor_works(const struct executor *executor);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A collective call of MPI waits for a stopped rank without end, and cannot say for whom. So all
  * ranks meet before such calls, asleep and within bounds, and a guard stands over each call. */
-#ifndef ROOFSWEEP_LIVENESS_H
-#define ROOFSWEEP_LIVENESS_H
+#pragma once
 
 #include <mpi.h>
 #include <signal.h>
@@ -68,5 +67,3 @@ enum status liveness_agree(MPI_Comm comm, enum status own, struct error *error);
 
 /* Collective. Gives every rank rank 0's text; the caller frees it. */
 char *liveness_share_text(MPI_Comm comm, const char *text);
-
-#endif

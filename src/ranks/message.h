@@ -1,7 +1,6 @@
 /* Messages between the ranks of a sweep, and who sends them: transport.h by MPI, a test collects
  * them. */
-#ifndef ROOFSWEEP_MESSAGE_H
-#define ROOFSWEEP_MESSAGE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -33,5 +32,3 @@ struct sender {
     enum status (*send)(void *context, int to, enum message_kind kind, const char *text,
                         struct error *error);
 };
-
-#endif

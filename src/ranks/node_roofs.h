@@ -11,8 +11,7 @@
  * sustained once the clock has settled comes last, of the fastest way to each precision and unit
  * alone, together where that is wanted. A worker that is lost, or answers something else, over a
  * roof is replaced; that roof is not tried again. */
-#ifndef ROOFSWEEP_NODE_ROOFS_H
-#define ROOFSWEEP_NODE_ROOFS_H
+#pragma once
 
 #include <mpi.h>
 
@@ -36,5 +35,3 @@ struct node_roofs_settings {
  * set on a rank of the node, all its ranks leave, with what they have. */
 void node_roofs_measure(MPI_Comm comm, struct executor *executor,
                         const struct node_roofs_settings *settings, const struct log *log);
-
-#endif

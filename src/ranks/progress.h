@@ -1,7 +1,6 @@
 /* How far the sweep is, on standard error of rank 0: a bar on a terminal, now and then a plain line
  * in a batch log. */
-#ifndef ROOFSWEEP_PROGRESS_H
-#define ROOFSWEEP_PROGRESS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ void progress_destroy(struct progress *progress); /* clears the bar; takes NULL 
  * seconds_left < 0: unknown. */
 void progress_format(size_t total, struct progress_left left, size_t failed, double seconds_left,
                      char text[128]);
-
-#endif

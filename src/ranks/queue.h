@@ -5,8 +5,7 @@
  * modelled cost come before all others, in the manifest's order: they may be long. So do those that
  * share a process, which goes on with the next of them. Split: each item
  * once, to whoever asks. Replicate: each item once for each rank. */
-#ifndef ROOFSWEEP_QUEUE_H
-#define ROOFSWEEP_QUEUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ void queue_rank_lost(struct queue *queue, int rank);
 
 size_t queue_total(const struct queue *queue); /* done, in flight and waiting */
 size_t queue_left(const struct queue *queue);  /* not done */
-
-#endif

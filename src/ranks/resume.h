@@ -1,7 +1,6 @@
 /* Which items of a plan a journal already holds, found by their hashes: the manifest may have
  * changed since. */
-#ifndef ROOFSWEEP_RESUME_H
-#define ROOFSWEEP_RESUME_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ size_t *resume_items(const struct plan *plan, const struct results *results);
  * Without memory all. */
 size_t resume_missing(const struct plan *plan, const struct results *results,
                       const struct device *devices, size_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* The signals that end a sweep in order: SIGINT, SIGTERM, SIGUSR1, and SIGHUP unless the program
  * was started without it (nohup); and SIGALRM, which the time limit sends. */
-#ifndef ROOFSWEEP_SIGNALS_H
-#define ROOFSWEEP_SIGNALS_H
+#pragma once
 
 #include <signal.h>
 
@@ -20,5 +19,3 @@ const char *signals_text(int number);
 /* The number of the last one; 0: none. What a handler can reach, so there is one for the process;
  * the caller may set it back to 0. */
 extern volatile sig_atomic_t signals_seen;
-
-#endif

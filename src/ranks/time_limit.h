@@ -1,8 +1,7 @@
 /* When this run must be over: --time-limit, counted from the start of the program, or the end of
  * the batch job, whichever comes first; and what a sweep leaves for lack of time. Times are s of
  * CLOCK_MONOTONIC. */
-#ifndef ROOFSWEEP_TIME_LIMIT_H
-#define ROOFSWEEP_TIME_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ bool left_over_is_hopeless(const struct left_over *left_over);
 enum { LEFT_OVER_TEXT = 576 };
 void left_over_format(const struct left_over *left_over, const struct time_limit *limit,
                       size_t total, char text[LEFT_OVER_TEXT]);
-
-#endif

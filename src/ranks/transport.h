@@ -1,8 +1,7 @@
 /* Messages between ranks by MPI, point to point. Sending copies and never waits; receiving never
  * waits either, so a rank can look after its worker in the same loop. Messages from one rank to
  * another arrive in the order of sending. A rank may send to itself. */
-#ifndef ROOFSWEEP_TRANSPORT_H
-#define ROOFSWEEP_TRANSPORT_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ struct poll_interval poll_interval_start(void); /* the next look comes at once *
  * answers it. `longest`: s, of a sleep, unless answers take much longer. */
 void poll_interval_update(struct poll_interval *interval, double now, bool moved, bool due,
                           double longest);
-
-#endif

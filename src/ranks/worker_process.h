@@ -1,7 +1,6 @@
 /* The rank's end of one worker process: start it, write it lines, read its replies, know when it is
  * gone. Never blocks; the caller polls the descriptors and calls worker_process_step. */
-#ifndef ROOFSWEEP_WORKER_PROCESS_H
-#define ROOFSWEEP_WORKER_PROCESS_H
+#pragma once
 
 #include <poll.h>
 #include <sched.h>
@@ -41,5 +40,3 @@ enum worker_event worker_process_step(struct worker_process *process, char **lin
 
 /* Fills in the two descriptors to poll for reading. */
 void worker_process_poll(const struct worker_process *process, struct pollfd descriptors[2]);
-
-#endif

@@ -1,7 +1,6 @@
 /* Why a kernel reaches no roof: the units that are busy, or what its threads wait for and why there
  * are no more of them. Pure. */
-#ifndef ROOFSWEEP_CAUSE_H
-#define ROOFSWEEP_CAUSE_H
+#pragma once
 
 #include "model/device.h"
 #include "model/record.h"
@@ -21,5 +20,3 @@ void cause_of_kernel(const struct kernel *kernel, const struct device *device,
                      char text[CAUSE_TEXT]);
 /* Of the kernel of a record that takes longest, with its share of the kernels' time. */
 void cause_write(const struct record *record, const struct device *device, char text[CAUSE_TEXT]);
-
-#endif

@@ -7,8 +7,7 @@
  * The file is made of lines as a journal's (journal.h), of the kind "choice"; lines are only added.
  * It is locked while something is added, with one fdatasync, so several runs may share it. A torn
  * last line, and lines that are damaged, are left out. */
-#ifndef ROOFSWEEP_CHOICES_H
-#define ROOFSWEEP_CHOICES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -45,5 +44,3 @@ enum status choices_learn(struct choices *choices, const struct record *record,
 /* Adds to the file what was learnt since. Does not wait: STATUS_USAGE while another run writes to
  * it. After a failure nothing is lost: the next call tries again. */
 enum status choices_save(struct choices *choices, struct error *error);
-
-#endif

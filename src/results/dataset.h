@@ -3,8 +3,7 @@
  *
  * The first failure is kept, and after it every call does nothing: a writer asks once, at the end.
  * Order of calls: lengths set, dataset_create, all that defines, all that puts, dataset_close. */
-#ifndef ROOFSWEEP_DATASET_H
-#define ROOFSWEEP_DATASET_H
+#pragma once
 
 #include <netcdf.h>
 #include <stdbool.h>
@@ -88,5 +87,3 @@ void dataset_attribute_integer(struct dataset *set, const char *name, int value)
  * first + i. A value of a variable that the file has not is noted in `found`. */
 void dataset_put(struct dataset *set, int group, size_t first, size_t count,
                  const void *const *rows);
-
-#endif

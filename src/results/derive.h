@@ -7,8 +7,7 @@
  * working set (or, not measured, its capacity) is as large as the footprint, otherwise device
  * memory. (Nearer caches are private to a core, so none of them holds the whole.) Where that level
  * has no measured roof, what needs one is missing: no other level stands in for it. */
-#ifndef ROOFSWEEP_DERIVE_H
-#define ROOFSWEEP_DERIVE_H
+#pragma once
 
 #include "model/device.h"
 #include "model/record.h"
@@ -83,5 +82,3 @@ enum { TIME_MARKS = 7 };
 void time_marks(const struct record *record, char marks[TIME_MARKS]);
 /* What a mark means; NULL for another letter. */
 const char *time_mark_text(char mark);
-
-#endif

@@ -1,7 +1,6 @@
 /* What an earlier result file holds that is used again instead of measured: the roofs of devices,
  * and what searches for algorithms chose. */
-#ifndef ROOFSWEEP_EARLIER_H
-#define ROOFSWEEP_EARLIER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -42,5 +41,3 @@ struct earlier_choice {
  * that a file without any is no error. */
 enum status earlier_choices_read(const char *path, struct earlier_choice **choices, size_t *count,
                                  struct error *error);
-
-#endif

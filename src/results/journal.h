@@ -11,8 +11,7 @@
  * The first line also has "format":1 after its kind; without, as older versions wrote it, the
  * format is 1. Every later format keeps that line's frame, so that each version can say that a
  * journal is too new for it. */
-#ifndef ROOFSWEEP_JOURNAL_H
-#define ROOFSWEEP_JOURNAL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -102,5 +101,3 @@ struct journals {
 enum status journals_join(const char *const *paths, size_t count, struct journals *journals,
                           struct error *error);
 void journals_close(struct journals *journals);
-
-#endif

@@ -1,7 +1,6 @@
 /* Members of a JSON object's text, found without making the object: rank 0 needs a few of each of
  * many records. What is skipped is skipped by its brackets and quotes alone, and not checked. */
-#ifndef ROOFSWEEP_MEMBERS_H
-#define ROOFSWEEP_MEMBERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ double member_number(const struct member *member);
 
 /* The string into `text`, which has room for member->length bytes. False: it is none. */
 bool member_text(const struct member *member, char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* The two files that a sweep writes, OUTPUT and OUTPUT.journal, and what may happen to older
  * ones. */
-#ifndef ROOFSWEEP_OUTPUTS_H
-#define ROOFSWEEP_OUTPUTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -50,5 +49,3 @@ enum status outputs_check_journal(const char *journal, struct error *error);
  * outputs_check; a file that exists needs `overwrite`, and a journal is refused always. */
 enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
                                    struct error *error);
-
-#endif

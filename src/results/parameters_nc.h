@@ -1,7 +1,6 @@
 /* The parameters of configurations as variables of a result file: each parameter is one, missing in
  * the rows of workloads that have none of its name. */
-#ifndef ROOFSWEEP_PARAMETERS_NC_H
-#define ROOFSWEEP_PARAMETERS_NC_H
+#pragma once
 
 #include "results/dataset.h"
 #include "results/results.h"
@@ -17,5 +16,3 @@ void parameters_destroy(struct parameters *parameters); /* takes NULL */
 /* What dataset_put needs of a configuration, at `row`, which has so many bytes. */
 size_t parameters_row_size(const struct parameters *parameters);
 void parameters_row(const struct parameters *parameters, const struct config *config, void *row);
-
-#endif

@@ -5,10 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "results/journal.h"
 #include "results/outputs.h"
-#include "results/report.h"
 #include "results/results_nc.h"
 
 static struct summary summary_of(const struct results *results, const char *file)

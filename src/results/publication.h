@@ -1,6 +1,5 @@
 /* Publishing: the NetCDF file of what a journal holds, and the table on standard output. */
-#ifndef ROOFSWEEP_PUBLICATION_H
-#define ROOFSWEEP_PUBLICATION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -45,5 +44,3 @@ enum status publication_make(const struct publication *publication, const struct
  * of the journal were left out. */
 enum status publication_gather(const struct publication *publication, const struct log *log,
                                struct summary *summary, struct error *error);
-
-#endif

@@ -2,8 +2,7 @@
  * and why, and the roofs of the devices. The table is for people as text or Markdown, scaled and
  * with units; for programs as CSV or JSON, in SI units without a prefix, with what is missing left
  * empty or null, and with columns for which people have no room. */
-#ifndef ROOFSWEEP_REPORT_H
-#define ROOFSWEEP_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -14,5 +13,3 @@ enum table_format { TABLE_TEXT, TABLE_MARKDOWN, TABLE_CSV, TABLE_JSON };
 /* Of long lists only the beginning, with the number of what is left out: the file has it all.
  * Another format than TABLE_TEXT is the table alone, with all rows. */
 void report_print(const struct results *results, enum table_format format, FILE *stream);
-
-#endif

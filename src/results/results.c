@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "base/array.h"
 #include "model/device_kind.h"
@@ -15,9 +14,7 @@
 /* What results_create really makes: results, and where to find a row by its identity. */
 struct indexed_results {
     struct results results; /* first, so that a pointer to it is a pointer to the whole */
-    json_t *devices;        /* device key -> row */
-    size_t *slots;          /* hash of a row's identity -> row + 1; 0: none */
-    size_t slot_count;      /* a power of two, at least twice the rows */
+    json_t *devices, *rows; /* device key, identity of a row -> its place */
     char *journal;          /* name of the file; NULL without one */
     int fd;
 };
@@ -245,7 +242,8 @@ struct results *results_create(void)
         return NULL;
     owner->fd = -1;
     owner->devices = json_object();
-    if (owner->devices)
+    owner->rows = json_object();
+    if (owner->devices && owner->rows)
         return &owner->results;
     results_destroy(&owner->results);
     return NULL;
@@ -264,7 +262,7 @@ void results_destroy(struct results *results)
     free(results->devices);
     free(results->rows);
     json_decref(owner->devices);
-    free(owner->slots);
+    json_decref(owner->rows);
     free(owner->journal);
     if (owner->fd >= 0)
         close(owner->fd);
@@ -308,60 +306,19 @@ enum status results_add_device(struct results *results, const struct device *dev
     return STATUS_OK;
 }
 
-/* The same GPU is the same device in a later session, where its key is another one. */
-struct identity {
-    const char *hash, *host, *uuid;
-};
-
-static struct identity identity_of(const struct results *results, const struct row *row)
+/* Row of what this one measures, `row_count` for one that is new, -1 without memory. The same GPU
+ * is the same device in a later session, where its key is another one. */
+static int64_t row_place(const struct indexed_results *owner, const struct row *row)
 {
-    int64_t at = results_device(results, row->device_key);
-    const struct device *device = at < 0 ? NULL : &results->devices[at];
-    return (struct identity){row->config_hash, device ? device->hostname : row->device_key,
-                             device ? device->uuid : ""};
-}
-
-static bool same_identity(struct identity a, struct identity b)
-{
-    return strcmp(a.hash, b.hash) == 0 && strcmp(a.host, b.host) == 0 &&
-           strcmp(a.uuid, b.uuid) == 0;
-}
-
-static size_t identity_hash(struct identity identity)
-{
-    uint64_t hash = XXH3_64bits(identity.hash, strlen(identity.hash));
-    hash = XXH3_64bits_withSeed(identity.host, strlen(identity.host), hash);
-    return (size_t)XXH3_64bits_withSeed(identity.uuid, strlen(identity.uuid), hash);
-}
-
-/* The slot of the row with this identity, or the free one where it belongs. */
-static size_t *slot_find(const struct indexed_results *owner, struct identity identity)
-{
-    size_t at = identity_hash(identity) & (owner->slot_count - 1);
-    while (owner->slots[at] &&
-           !same_identity(identity,
-                          identity_of(&owner->results, &owner->results.rows[owner->slots[at] - 1])))
-        at = (at + 1) & (owner->slot_count - 1);
-    return &owner->slots[at];
-}
-
-static bool slots_grow(struct indexed_results *owner)
-{
-    enum { FIRST = 64 };
-    if (2 * (owner->results.row_count + 1) <= owner->slot_count)
-        return true;
-    size_t count = owner->slot_count ? owner->slot_count : FIRST;
-    while (count < 2 * (owner->results.row_count + 1))
-        count *= 2;
-    size_t *slots = calloc(count, sizeof *slots);
-    if (!slots)
-        return false;
-    free(owner->slots);
-    owner->slots = slots;
-    owner->slot_count = count;
-    for (size_t i = 0; i < owner->results.row_count; ++i)
-        *slot_find(owner, identity_of(&owner->results, &owner->results.rows[i])) = i + 1;
-    return true;
+    const int64_t at = results_device(&owner->results, row->device_key);
+    const struct device *device = at < 0 ? NULL : &owner->results.devices[at];
+    char *identity;
+    if (asprintf(&identity, "%s\n%s\n%s", row->config_hash,
+                 device ? device->hostname : row->device_key, device ? device->uuid : "") < 0)
+        return -1;
+    int64_t place = index_row(owner->rows, identity, owner->results.row_count);
+    free(identity);
+    return place;
 }
 
 enum status results_add_record(struct results *results, const char *text, size_t length,
@@ -373,16 +330,16 @@ enum status results_add_record(struct results *results, const char *text, size_t
     row.place = place;
     void *grown = array_grow(results->rows, results->row_count, sizeof row);
     results->rows = grown ? grown : results->rows;
-    if (!grown || !slots_grow(owner)) {
+    int64_t at = grown ? row_place(owner, &row) : -1;
+    if (at < 0) {
         row_clear(&row);
         return no_memory(error);
     }
-    size_t *slot = slot_find(owner, identity_of(results, &row));
-    if (*slot == 0)
-        *slot = ++results->row_count;
+    if ((size_t)at == results->row_count)
+        ++results->row_count;
     else
-        row_clear(&results->rows[*slot - 1]);
-    results->rows[*slot - 1] = row;
+        row_clear(&results->rows[at]);
+    results->rows[at] = row;
     return STATUS_OK;
 }
 
@@ -427,9 +384,7 @@ void results_settle(struct results *results)
         row_clear(row);
     }
     results->row_count = kept;
-    free(owner->slots); /* their rows have moved */
-    owner->slots = NULL;
-    owner->slot_count = 0;
+    json_object_clear(owner->rows); /* they have moved */
     clocks_set(results);
 }
 

@@ -3,8 +3,7 @@
  * written. The record itself stays in the journal and is fetched from there.
  *
  * Filled by journal_read, consumed by results_nc and report. Owns all it holds. */
-#ifndef ROOFSWEEP_RESULTS_H
-#define ROOFSWEEP_RESULTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -106,5 +105,3 @@ int64_t results_device(const struct results *results, const char *key);
 /* All rows in the order in which people read them: by label, configuration (numbers in it as
  * numbers), device. The caller frees the array; NULL without memory. */
 const struct row **results_order(const struct results *results);
-
-#endif

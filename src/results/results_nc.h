@@ -3,8 +3,7 @@
  * Dimensions config (unlimited), kernel (kernel_config points into config), device, precision,
  * memory_level, sample. Variables come from the field tables of record.h, the parameters from
  * workload.h. Made aside, closed, synced and renamed: PATH is whole or absent. */
-#ifndef ROOFSWEEP_RESULTS_NC_H
-#define ROOFSWEEP_RESULTS_NC_H
+#pragma once
 
 #include <stdio.h>
 
@@ -33,5 +32,3 @@ enum status results_nc_write(const struct results *results, const char *path,
 
 /* Prints all variables that there are, but those of parameters and axes. */
 void results_nc_list(FILE *stream);
-
-#endif

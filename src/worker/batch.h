@@ -10,8 +10,7 @@
  *
  * A row that could not be counted together with others is counted alone, and then says why not, if
  * it cannot. Not thread-safe. */
-#ifndef ROOFSWEEP_BATCH_H
-#define ROOFSWEEP_BATCH_H
+#pragma once
 
 #include "worker/measure.h"
 
@@ -38,5 +37,3 @@ enum status batch_count(struct batch *batch, struct device_state *state, struct 
  * owns it. STATUS_USAGE: none waits. STATUS_DEVICE. */
 enum status batch_take(struct batch *batch, struct device_state *state, struct record *record,
                        struct error *error);
-
-#endif

@@ -6,8 +6,7 @@
  * }, then close. One piece of work exists at a time, unless has_room says that another one may be
  * prepared. STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration
  * went wrong, the device is fine; STATUS_DEVICE: the device is lost, the process must end. */
-#ifndef ROOFSWEEP_DEVICE_OPS_H
-#define ROOFSWEEP_DEVICE_OPS_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -171,5 +170,3 @@ struct device_ops {
 };
 
 extern const struct device_ops device_ops; /* exactly one is linked into each worker program */
-
-#endif

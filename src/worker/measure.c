@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/stats.h"
 
 const struct outcome measure_no_counters = {COUNTED_REFUSED, "this kind of device has no counters"};
 

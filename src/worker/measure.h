@@ -4,8 +4,7 @@
  *
  * Timing, trace and counters are separate runs of the same work, because both others change
  * times. */
-#ifndef ROOFSWEEP_MEASURE_H
-#define ROOFSWEEP_MEASURE_H
+#pragma once
 
 #include "base/stats.h"
 #include "model/protocol.h"
@@ -42,5 +41,3 @@ enum status measure_keep_samples(const double *samples, size_t count, struct rec
 
 /* The outcome for counters where the device has none. */
 extern const struct outcome measure_no_counters;
-
-#endif

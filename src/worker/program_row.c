@@ -15,7 +15,6 @@
 #include "worker/program/environment.h"
 #include "worker/program/handback.h"
 #include "worker/program/injected.h"
-#include "worker/program/process.h"
 #include "worker/program/scratch.h"
 
 /* s, between the moments at which a program and its worker get a signal that goes to both. */

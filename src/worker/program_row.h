@@ -1,7 +1,6 @@
 /* A row of a program: its command is run, once for its times and again for its kernels and counts,
  * and what the runs hand back becomes a record. */
-#ifndef ROOFSWEEP_PROGRAM_ROW_H
-#define ROOFSWEEP_PROGRAM_ROW_H
+#pragma once
 
 #include "model/protocol.h"
 #include "worker/device_ops.h"
@@ -21,5 +20,3 @@ enum { PROGRAM_HASH = 33 };
  * words that name a regular file, seen from the folder, as 32 hexadecimal digits. "" if there is
  * none: a command from PATH alone. */
 void program_hash(char *const *words, const char *folder, char hash[PROGRAM_HASH]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Comparison of a configuration's output with the fp64 reference, on a slice or the whole. */
-#ifndef ROOFSWEEP_VERIFY_H
-#define ROOFSWEEP_VERIFY_H
+#pragma once
 
 #include "model/record.h"
 #include "model/reference.h"
@@ -22,5 +21,3 @@ void expected_clear(struct expected *expected);
 enum status verify_work(const struct device_ops *device, struct device_state *state,
                         struct work *work, const struct config *config, uint64_t seed,
                         struct expected *expected, struct record *record, struct error *error);
-
-#endif

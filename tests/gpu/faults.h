@@ -1,7 +1,6 @@
 /* Stands before each of the CUDA worker's sources that test_faults.c is built of: a call that goes
  * through the macros can fail without being made. */
-#ifndef ROOFSWEEP_FAULTS_H
-#define ROOFSWEEP_FAULTS_H
+#pragma once
 
 #include "worker/cuda/gpu/gpu.h"
 
@@ -27,5 +26,3 @@ bool fault_is_due(void);
 #define CUDNN(call) FAULT(cudnn_check, fault.cudnn, call)
 #undef CUBLAS
 #define CUBLAS(call) FAULT(cublas_check, fault.cublas, call)
-
-#endif

@@ -7,8 +7,7 @@
  * first byte too far. A second argument: only configurations with it in their text. A third one: so
  * many seconds; a configuration that has not begun by then is left out, and told. The first ones
  * are then of all kinds. */
-#ifndef ROOFSWEEP_TRIAL_H
-#define ROOFSWEEP_TRIAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <cuda_runtime.h>
@@ -47,5 +46,3 @@ void trial_cross(struct trials *trials, const char *text, const char *const *con
 /* A program's main: all that `check` tries. Returns its exit status. */
 int trial_main(int count, char **arguments, const struct trial *kinds,
                void (*check)(struct trials *trials));
-
-#endif

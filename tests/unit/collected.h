@@ -1,6 +1,7 @@
-/* A post that keeps what is sent, for tests that play the other ranks; include cmocka.h first. */
-#ifndef ROOFSWEEP_TEST_COLLECTED_H
-#define ROOFSWEEP_TEST_COLLECTED_H
+/* A post that keeps what is sent, for tests that play the other ranks. */
+#pragma once
+
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,6 @@ static inline enum status collect(void *context, int to, enum message_kind kind,
                                   struct error *error)
 {
     struct collected *collected = context;
-    (void)error;
     assert_true(collected->count < COLLECTED_MAX);
     collected->messages[collected->count].to = to;
     collected->messages[collected->count].kind = kind;
@@ -53,5 +53,3 @@ static inline void collected_clear(struct collected *collected)
     while (collected->count > 0)
         free(collected->messages[--collected->count].text);
 }
-
-#endif

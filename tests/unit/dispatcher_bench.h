@@ -1,9 +1,8 @@
 /* A sweep as rank 0 sees it: a dispatcher over a real plan, its actions carried out on a real
- * journal, and the other ranks played by messages. No MPI, no worker. For tests only; include
- * cmocka.h first. */
-#ifndef ROOFSWEEP_TEST_DISPATCHER_BENCH_H
-#define ROOFSWEEP_TEST_DISPATCHER_BENCH_H
+ * journal, and the other ranks played by messages. No MPI, no worker. For tests only. */
+#pragma once
 
+#include "unit.h"
 #include "collected.h"
 #include "model/protocol.h"
 #include "ranks/dispatcher.h"
@@ -70,5 +69,3 @@ bool is_told_to_count(struct bench *bench, int rank);
 /* What its worker says; the caller's. */
 char *record_text(const char *configuration, int rank, enum record_status status);
 void record_arrives(struct bench *bench, int rank, const char *configuration);
-
-#endif

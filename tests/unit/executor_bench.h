@@ -1,8 +1,8 @@
 /* A rank without MPI: an executor, a worker that is a scripted program, and its messages,
- * collected. For tests only; include cmocka.h first. */
-#ifndef ROOFSWEEP_TEST_EXECUTOR_BENCH_H
-#define ROOFSWEEP_TEST_EXECUTOR_BENCH_H
+ * collected. For tests only. */
+#pragma once
 
+#include "unit.h"
 #include "collected.h"
 #include "ranks/executor.h"
 
@@ -50,5 +50,3 @@ void assert_message(struct bench *bench, enum message_kind kind, const char *par
 struct record measured(struct bench *bench, const char *configuration);
 
 void assert_says(const char *text, const char *part);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the reference of a configuration gives, for tests that compute the same in another way. For
  * tests only. */
-#ifndef ROOFSWEEP_TEST_EXPECTED_H
-#define ROOFSWEEP_TEST_EXPECTED_H
+#pragma once
 
 #include "model/reference.h"
 
@@ -17,5 +16,3 @@ struct expectation expect(const struct config *config, double products);
 double *expect_all(const struct config *config, enum tensor tensor, int64_t size);
 
 double sigmoid(double v);
-
-#endif

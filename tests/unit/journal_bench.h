@@ -1,6 +1,5 @@
 /* A folder that holds at most one journal, and what is written there and read. For tests only. */
-#ifndef ROOFSWEEP_TEST_JOURNAL_BENCH_H
-#define ROOFSWEEP_TEST_JOURNAL_BENCH_H
+#pragma once
 
 #include "results/journal.h"
 
@@ -25,5 +24,3 @@ json_t *device_entry(const char *key, const char *uuid);
 /* As bytes; the caller frees them. */
 char *file_load(const char *path, size_t *length);
 void file_store(const char *path, const char *text, size_t length);
-
-#endif

@@ -1,6 +1,5 @@
 /* The program's device, opened as the state of a group of tests. For tests only. */
-#ifndef ROOFSWEEP_TEST_OPENED_H
-#define ROOFSWEEP_TEST_OPENED_H
+#pragma once
 
 #include "worker/device_ops.h"
 
@@ -21,5 +20,3 @@ static inline int close_device(void **state)
     device_ops.close(*state);
     return 0;
 }
-
-#endif

@@ -1,7 +1,7 @@
-/* A configuration by its text, "matmul m=4 n=4". For tests only; include cmocka.h first. */
-#ifndef ROOFSWEEP_TEST_PARSED_H
-#define ROOFSWEEP_TEST_PARSED_H
+/* A configuration by its text, "matmul m=4 n=4". For tests only. */
+#pragma once
 
+#include "unit.h"
 #include "model/workload.h"
 
 /* It is a possible one, or the test has failed. */
@@ -13,5 +13,3 @@ static inline struct config parse(const char *text)
         fail_msg("%s: %s", text, error.text);
     return config;
 }
-
-#endif

@@ -1,7 +1,8 @@
 /* A small sweep with fixed numbers, two devices, and a row of each outcome: what the golden files
- * show. It goes through a journal, as every sweep does. For tests only; include cmocka.h first. */
-#ifndef ROOFSWEEP_TEST_SAMPLE_H
-#define ROOFSWEEP_TEST_SAMPLE_H
+ * show. It goes through a journal, as every sweep does. For tests only. */
+#pragma once
+
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -400,5 +401,3 @@ static inline struct results *sample_results(const char *path)
     sample_journal(path);
     return sample_read(path);
 }
-
-#endif

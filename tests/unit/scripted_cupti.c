@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "scripted_cupti.h"
 
 #include <math.h>
@@ -19,7 +14,6 @@ static struct metric_set opened_set, configured_set;
 
 int cupti_set_up(void **state)
 {
-    (void)state;
     cupti = (struct cupti_script){.chip = "GH100", .passes = CUPTI_PASSES};
     cupti.support.isSupported = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
     return 0;
@@ -83,7 +77,6 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Acti
 
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *dropped)
 {
-    (void)context, (void)stream;
     *dropped = cupti.records_dropped;
     return CUPTI_SUCCESS;
 }
@@ -96,7 +89,6 @@ CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **text)
 
 CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 {
-    (void)result;
     *text = "CUPTI_ERROR";
     return CUPTI_SUCCESS;
 }
@@ -172,7 +164,6 @@ static size_t ranges_now(void)
 
 CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *parameters)
 {
-    (void)parameters;
     ++cupti.attached;
     cupti.present = true;
     return cupti.initialize;
@@ -244,7 +235,6 @@ cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Para
 
 CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *parameters)
 {
-    (void)parameters;
     cupti.passing = true;
     cupti.in_pass = 0;
     return cupti.trouble.start;
@@ -252,7 +242,6 @@ CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *parameters
 
 CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params *parameters)
 {
-    (void)parameters;
     cupti.within = false;
     return CUPTI_SUCCESS;
 }
@@ -302,13 +291,11 @@ CUptiResult cuptiRangeProfilerCounterDataGetRangeInfo(
 CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
     CUpti_RangeProfiler_CounterDataImage_Initialize_Params *parameters)
 {
-    (void)parameters;
     return CUPTI_SUCCESS;
 }
 
 CUptiResult metric_set_open(struct metric_set *set, const char *chip, const uint8_t *availability)
 {
-    (void)chip, (void)availability;
     set->host = (struct CUpti_Profiler_Host_Object *)&opened_set;
     set->passes = CUPTI_PASSES;
     opened_set = *set;
@@ -331,7 +318,6 @@ static bool metric_is_counted(const char *metric)
 CUptiResult metric_set_evaluate(const struct metric_set *set, const uint8_t *image, size_t size,
                                 size_t range, double *values)
 {
-    (void)image, (void)size;
     for (size_t i = 0; i < set->count; ++i)
         values[i] = metric_is_counted(set->metrics[i]) ? CUPTI_EACH * (double)(range + 1) : NAN;
     return CUPTI_SUCCESS;

@@ -1,8 +1,7 @@
 /* CUPTI as a script: these functions stand in for it, and for the host's part of it (metric_set.h),
  * so that every refusal, and every kind of incomplete counting and tracing, is met without a GPU.
  */
-#ifndef ROOFSWEEP_SCRIPTED_CUPTI_H
-#define ROOFSWEEP_SCRIPTED_CUPTI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ void cupti_launch(void);
 /* For cmocka: a GH100 whose counters can be read; nothing has happened, and nothing will be traced.
  */
 int cupti_set_up(void **state);
-
-#endif

@@ -78,14 +78,12 @@ void script_assert_clean(void)
 
 int script_set_up(void **state)
 {
-    (void)state;
     script_reset();
     return 0;
 }
 
 int script_tear_down(void **state)
 {
-    (void)state;
     script_assert_clean();
     return 0;
 }
@@ -284,7 +282,6 @@ static enum status available(double *free_now, double *total, struct error *erro
 
 static struct arena *arena(const struct gpu *gpu)
 {
-    (void)gpu;
     return script.arena;
 }
 
@@ -292,14 +289,12 @@ static enum status fill(struct gpu *gpu, enum precision precision, void *data, i
                         struct fill values, struct error *error)
 {
     size_t bytes = (size_t)count * precision_info[precision].bytes;
-    (void)gpu, (void)values;
     within(data, bytes);
     return script_enqueue((double)bytes / memory_rate, error);
 }
 
 static enum status set(struct gpu *gpu, void *data, int value, size_t bytes, struct error *error)
 {
-    (void)gpu, (void)value;
     within(data, bytes);
     return script_enqueue(1e-6, error);
 }
@@ -308,7 +303,6 @@ static enum status gather(struct gpu *gpu, enum precision precision, const void 
                           const int64_t *offsets, int64_t count, void *memory, double *values,
                           struct error *error)
 {
-    (void)gpu, (void)precision;
     within(memory, 2 * (size_t)count * sizeof *values);
     within(data, 1);
     for (int64_t i = 0; i < count; ++i)
@@ -320,14 +314,12 @@ static enum status gather(struct gpu *gpu, enum precision precision, const void 
 
 static enum status synchronize(struct gpu *gpu, struct error *error)
 {
-    (void)gpu;
     device_await(machine.device);
     return call(error);
 }
 
 static enum status reserve(struct gpu *gpu, int events, bool flush, struct error *error)
 {
-    (void)gpu;
     assert_in_range(events, 0, EVENTS);
     if (!flush || machine.flush)
         return STATUS_OK;
@@ -336,7 +328,6 @@ static enum status reserve(struct gpu *gpu, int events, bool flush, struct error
 
 static enum status record(struct gpu *gpu, int event, struct error *error)
 {
-    (void)gpu;
     TRY(script_enqueue(script.event_time, error));
     machine.events[event] = machine.device;
     return STATUS_OK;
@@ -344,14 +335,12 @@ static enum status record(struct gpu *gpu, int event, struct error *error)
 
 static enum status await(struct gpu *gpu, int event, struct error *error)
 {
-    (void)gpu;
     device_await(machine.events[event]);
     return call(error);
 }
 
 static enum status pending(struct gpu *gpu, int event, bool *is_pending, struct error *error)
 {
-    (void)gpu, (void)error;
     hold_over(false);
     *is_pending = machine.events[event] > machine.host;
     return STATUS_OK;
@@ -361,7 +350,6 @@ static enum status elapsed(struct gpu *gpu, int first, int second, double *secon
                            struct error *error)
 {
     double begin = machine.events[first], end = machine.events[second];
-    (void)gpu;
     assert_true(begin <= end && (end <= machine.host || is_lost()));
     *seconds = end - begin;
     return call(error);
@@ -372,7 +360,6 @@ static enum status elapsed(struct gpu *gpu, int first, int second, double *secon
 /* It is enqueued as if the host never released it. */
 static enum status hold(struct gpu *gpu, double limit, struct error *error)
 {
-    (void)gpu;
     assert_true(limit > 0.0);
     TRY(script_enqueue(limit, error));
     assert_false(machine.held);
@@ -387,7 +374,6 @@ static enum status hold(struct gpu *gpu, double limit, struct error *error)
 
 static void release(struct gpu *gpu)
 {
-    (void)gpu;
     hold_over(true);
 }
 
@@ -400,7 +386,6 @@ static enum status flush(struct gpu *gpu, struct error *error)
 
 static enum status stamp(struct gpu *gpu, enum span_end end, struct error *error)
 {
-    (void)gpu;
     TRY(script_enqueue(0.0, error));
     machine.stamps[end] = machine.device;
     return STATUS_OK;
@@ -409,7 +394,6 @@ static enum status stamp(struct gpu *gpu, enum span_end end, struct error *error
 static enum status span(struct gpu *gpu, struct clock_span *span, struct error *error)
 {
     const double *stamps = machine.stamps;
-    (void)gpu;
     assert_true(stamps[SPAN_END] <= machine.host || is_lost());
     script.begin_time = epoch + stamps[SPAN_BEGIN];
     *span = (struct clock_span){cycles_until(stamps[SPAN_END]) - cycles_until(stamps[SPAN_BEGIN]),
@@ -419,7 +403,6 @@ static enum status span(struct gpu *gpu, struct clock_span *span, struct error *
 
 static enum status calibrate(struct gpu *gpu, struct calibration *calibration, struct error *error)
 {
-    (void)gpu, (void)error;
     if (machine.calibration.clock_free == 0.0)
         machine.calibration = (struct calibration){script.event_time, script.sm_clock};
     *calibration = machine.calibration;
@@ -449,7 +432,6 @@ enum status script_kernel(const char *name, double seconds, double in_graph, str
 
 static enum status capture_begin(struct gpu *gpu, struct error *error)
 {
-    (void)gpu;
     assert_null(machine.captured);
     TRY(call(error));
     assert_non_null(machine.captured = calloc(1, sizeof *machine.captured));
@@ -466,7 +448,6 @@ static void graph_drop(struct graph *graph)
 static enum status capture_end(struct gpu *gpu, struct graph **graph, struct error *error)
 {
     struct graph *captured = machine.captured;
-    (void)gpu;
     assert_non_null(captured);
     machine.captured = NULL;
     enum status status = call(error);
@@ -494,7 +475,6 @@ static enum status graph_ready(struct graph *graph, struct error *error)
 
 static enum status graph_launch(struct gpu *gpu, const struct graph *graph, struct error *error)
 {
-    (void)gpu;
     assert_true(graph->ready);
     return script_enqueue(graph->seconds * script_next_jitter(), error);
 }
@@ -503,7 +483,6 @@ static enum status graph_launch(struct gpu *gpu, const struct graph *graph, stru
 
 static void conditions(struct gpu *gpu, int last, const struct conditions *seen)
 {
-    (void)gpu;
     *seen->sm_clock = 1e9; /* not what the device's own counters say */
     *seen->memory_clock = script.memory_clock;
     hold_over(false);
@@ -514,7 +493,6 @@ static void conditions(struct gpu *gpu, int last, const struct conditions *seen)
 static double power(struct gpu *gpu, double since)
 {
     const double slow = 0.05, seen = clock_epoch() - since - slow; /* s */
-    (void)gpu;
     return seen > 0.0 ? 700.0 * clock_share(machine.host - seen, machine.host) : NAN;
 }
 
@@ -522,7 +500,6 @@ static double energy(struct gpu *gpu)
 {
     const double step = 0.1; /* s */
     const double now = floor(machine.host / step) * step;
-    (void)gpu;
     if (now != machine.counted_at)
         machine.counter = script.idle_power * now + machine.joules -
                           machine.drawn * fmax(machine.device - now, 0.0);
@@ -532,13 +509,11 @@ static double energy(struct gpu *gpu)
 
 static const struct theory *theory(const struct gpu *gpu)
 {
-    (void)gpu;
     return script.theory;
 }
 
 static double power_limit(const struct gpu *gpu)
 {
-    (void)gpu;
     return script.power_limit;
 }
 
@@ -547,7 +522,6 @@ static enum status count_works(struct profiler *profiler, unsigned tensors,
                                double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                                struct error *error)
 {
-    (void)profiler;
     ++script.collections;
     script.cache = SCRIPT_FOREIGN;
     const bool activities = tensors == QUANTITY_ACTIVITIES;

@@ -4,15 +4,11 @@
  * Time is virtual. The one stream runs what is enqueued in turn; calls take the host its time.
  * Device memory is addresses alone: the host cannot touch it, and each pointer and size that is
  * given is checked against what was allocated. */
-#ifndef ROOFSWEEP_SCRIPTED_VENDOR_H
-#define ROOFSWEEP_SCRIPTED_VENDOR_H
+#pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
+
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "model/quantity.h"
 #include "worker/gpu/work.h"
@@ -85,5 +81,3 @@ enum status script_kernel(const char *name, double seconds, double in_graph, str
 double script_device_time(void); /* s: when all that is enqueued will be done */
 
 void assert_near(double value, double expected); /* within 1 % */
-
-#endif

@@ -56,7 +56,6 @@ static void run(const struct row *row)
 
 static void like_rows_ask_the_driver_once(void **state)
 {
-    (void)state;
     for (int i = 0; i < ROWS; ++i)
         run(&rows[i]);
     int allocations = script.allocations;
@@ -69,7 +68,6 @@ static void like_rows_ask_the_driver_once(void **state)
 
 static void blocks_of_a_row_that_waits_are_not_taken(void **state)
 {
-    (void)state;
     void *first, *second, *third;
     take(1e6, &first);
     take(1e6, &second);
@@ -83,7 +81,6 @@ static void blocks_of_a_row_that_waits_are_not_taken(void **state)
 
 static void a_small_part_gets_no_large_block(void **state)
 {
-    (void)state;
     void *large, *small;
     take(1e9, &large);
     arena_give(arena, large);
@@ -98,7 +95,6 @@ static void a_small_part_gets_no_large_block(void **state)
 /* Of a few bytes: the least block is more than twice as large. */
 static void a_tiny_part_gets_a_tiny_block_again(void **state)
 {
-    (void)state;
     void *first, *second;
     take(64, &first);
     arena_give(arena, first);
@@ -110,7 +106,6 @@ static void a_tiny_part_gets_a_tiny_block_again(void **state)
 /* What lies idle is no reason to refuse a row. */
 static void idle_memory_is_given_up_for_a_row(void **state)
 {
-    (void)state;
     const double all = script.free_bytes;
     void *memory;
     struct error error;
@@ -130,7 +125,6 @@ static void idle_memory_is_given_up_for_a_row(void **state)
 /* In the words of memory_allocate, with the bytes that were asked for and that are free at most. */
 static void what_never_fits_is_refused_as_before(void **state)
 {
-    (void)state;
     struct error error, plain;
     void *memory = NULL, *kept;
     take(1e9, &kept);
@@ -146,7 +140,6 @@ static void what_never_fits_is_refused_as_before(void **state)
 /* A search gives its workspaces a share of what is free: that must not depend on earlier rows. */
 static void what_is_available_does_not_depend_on_the_past(void **state)
 {
-    (void)state;
     const double all = script.free_bytes;
     double available;
     struct error error;
@@ -166,7 +159,6 @@ static void what_is_available_does_not_depend_on_the_past(void **state)
 /* The next row must not write where the last one still computes. */
 static void what_is_given_back_is_idle(void **state)
 {
-    (void)state;
     void *memory;
     struct error error;
     take(1e6, &memory);

@@ -1,9 +1,6 @@
 /* Who gets which device and which cores. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
@@ -14,7 +11,6 @@
 
 static void alone_gets_all(void **state)
 {
-    (void)state;
     cpu_set_t all;
     bool shared = true;
     sched_getaffinity(0, sizeof all, &all);
@@ -27,7 +23,6 @@ static void alone_gets_all(void **state)
  * two processors are one core, everyone has all and it is said so. */
 static void shares_do_not_overlap(void **state)
 {
-    (void)state;
     cpu_set_t all, taken;
     sched_getaffinity(0, sizeof all, &all);
     int count = CPU_COUNT(&all);
@@ -48,7 +43,6 @@ static void shares_do_not_overlap(void **state)
 
 static void more_ranks_than_cores_share(void **state)
 {
-    (void)state;
     cpu_set_t all;
     bool shared = false;
     sched_getaffinity(0, sizeof all, &all);
@@ -63,7 +57,6 @@ enum { RANKS = 8 };
  * a PCI address; what each takes, "-" where none is left; how many of them are taken. */
 static void each_rank_takes_a_device(void **state)
 {
-    (void)state;
     static const struct {
         const char *way, *seen[RANKS], *taken;
         int devices;
@@ -103,7 +96,6 @@ static void each_rank_takes_a_device(void **state)
 /* CUDA_VISIBLE_DEVICES is empty or all wrong, or the worker is of another kind. */
 static void unknown_devices_go_by_number(void **state)
 {
-    (void)state;
     const struct seen seen[3] = {{0}};
     assert_int_equal(binding_choose(seen, 3, 2).device, 2);
     assert_int_equal(binding_choose(seen, 3, 2).devices, 0);
@@ -123,7 +115,6 @@ static cpu_set_t cpus_of(const char *list)
  * and what its worker gets. */
 static void workers_run_near_their_gpus(void **state)
 {
-    (void)state;
     static const char a100[] = "package:2 numa:4 core:16 pu:2(indexes=2*128:1*2)";
     static const char h100[] = "package:2 numa:1 core:56 pu:2(indexes=2*112:1*2)";
     static const struct {

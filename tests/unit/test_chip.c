@@ -1,10 +1,7 @@
 /* The table of architectures, against the check values of the design and the products' quoted
  * peaks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
+
 #include <math.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -114,7 +111,6 @@ static const struct {
 
 static void peaks_are_the_quoted_ones(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; ++i) {
         const struct chip_product *product = product_of(peaks[i].product);
         const struct chip *chip = chip_find(product->capability, product->name);
@@ -141,7 +137,6 @@ static const struct {
 
 static void bandwidths_are_the_quoted_ones(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof bandwidths / sizeof *bandwidths; ++i) {
         struct theory theory = theory_of(bandwidths[i].product);
         assert_near(theory.bandwidth[LEVEL_DRAM], bandwidths[i].dram, 0.5e9);
@@ -158,7 +153,6 @@ static void bandwidths_are_the_quoted_ones(void **state)
 /* The paper's V100, at the clock that it assumes, with the bandwidth that it measured. */
 static void machine_balance_is_the_papers(void **state)
 {
-    (void)state;
     const double measured = 828.8e9;
     struct theory theory = chip_theory(chip_find(70, ""), 80, 1.312e9, 0.877e9, 4096);
     assert_near(theory.tensor[PRECISION_FP16], 107.479e12, 0.0005e12);
@@ -167,7 +161,6 @@ static void machine_balance_is_the_papers(void **state)
 
 static void what_a_chip_has_not_is_missing(void **state)
 {
-    (void)state;
     assert_true(chip_find(70, "")->tensor[PRECISION_TF32] == 0.0);
     assert_true(isnan(theory_of(V100).tensor[PRECISION_TF32]));
     assert_true(isnan(theory_of(V100).vector[PRECISION_BF16]));
@@ -184,7 +177,6 @@ static void what_a_chip_has_not_is_missing(void **state)
 /* The vendor gives some products half the rate of others with the same chip. */
 static void products_are_told_apart(void **state)
 {
-    (void)state;
     static const struct {
         int capability;
         const char *name;
@@ -212,7 +204,6 @@ static void products_are_told_apart(void **state)
 
 static void an_unknown_chip_is_all_unknown(void **state)
 {
-    (void)state;
     struct theory theory = chip_theory(chip_find(999, ""), 100, 1e9, 1e9, 1024);
     assert_true(isnan(chip_find(999, "")->tensor[PRECISION_FP16]));
     assert_true(isnan(theory.tensor[PRECISION_FP16]));
@@ -254,7 +245,6 @@ static void check_rate(const json_t *row, const char *key, double rate)
 
 static void json_has_every_rate(void **state)
 {
-    (void)state;
     char *text = printed(TABLE_JSON);
     json_t *list = json_loads(text, 0, NULL);
     size_t i = 0;
@@ -294,7 +284,6 @@ static void lines_of_the_other_formats(void **state)
         {TABLE_MARKDOWN, "\n|---|---:|"},
         {TABLE_MARKDOWN, "| NVIDIA A40 | 0.6 | 37.4 | 37.4 | 37.4 | ? | 74.8 |"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         char *text = printed(rows[i].format);
         if (!strstr(text, rows[i].line))

@@ -1,9 +1,6 @@
 /* What searches chose: from a record and into one, kept for the run and in a file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +14,6 @@
 /* A choice is copied from and to a record by the tables. */
 static void members_are_those_of_a_record(void **state)
 {
-    (void)state;
     for (const struct field *field = choice_fields; field->name; ++field) {
         const struct field *of_record = record_fields;
         while (of_record->name && strcmp(of_record->name, field->name) != 0)
@@ -77,7 +73,6 @@ static void learn(struct choices *choices, const char *hash, const char *algorit
 
 static void the_run_remembers(void **state)
 {
-    (void)state;
     const struct device h200 = device_of("H200", "cuDNN 9.14.0");
     const struct device h100 = device_of("H100", "cuDNN 9.14.0");
     const struct device later = device_of("H200", "cuDNN 9.15.0");
@@ -114,7 +109,6 @@ static void the_run_remembers(void **state)
 
 static void only_searches_of_measured_rows_count(void **state)
 {
-    (void)state;
     const struct device device = device_of("H200", "cuDNN 9.14.0");
     struct choices_file file;
     struct choices *choices = open_at(NULL, true, &file);
@@ -148,7 +142,6 @@ static void append(const char *path, const char *text)
 
 static void a_file_outlives_the_run(void **state)
 {
-    (void)state;
     const struct device device = device_of("H200", "cuDNN 9.14.0");
     char path[64];
     struct choices_file file;
@@ -195,7 +188,6 @@ static void assert_refused(const char *path, const char *says)
  * that is none. The worker would refuse such a choice, and the device count as lost. */
 static void absurd_entries_are_left_out(void **state)
 {
-    (void)state;
     const struct device device = device_of("H200", "cuDNN 9.14.0");
     char path[64], *hash = malloc(100001);
     struct journal *journal;
@@ -231,7 +223,6 @@ static void absurd_entries_are_left_out(void **state)
 /* The last row of an earlier run on four GPUs, with more rows than are read at once. */
 static void a_result_file_serves(void **state)
 {
-    (void)state;
     static const char hash[] = "0990291f1453e363ddd03fda1c6ae623";
     static const char *const drivers[] = {"580.159.04", "580.159.05"};
     char path[64];
@@ -261,7 +252,6 @@ static void a_result_file_serves(void **state)
 /* Nothing is added to a file of somebody else. */
 static void another_file_is_refused(void **state)
 {
-    (void)state;
     char path[64];
     static const char foreign[] = "neither a file of algorithms";
     struct journal *journal;
@@ -286,7 +276,6 @@ static void another_file_is_refused(void **state)
 /* Another run writes to the file: nobody waits, and nothing is lost. */
 static void a_file_in_use_delays_nobody(void **state)
 {
-    (void)state;
     char path[] = "/tmp/roofsweep-choices-XXXXXX";
     struct choices_file file;
     struct journal *other;

@@ -1,9 +1,6 @@
 /* Hardware counters of pieces of work, over a scripted CUPTI (scripted_cupti.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -27,7 +24,6 @@ static struct piece {
 static enum status piece_prepare(void *argument, struct error *error)
 {
     struct piece *piece = argument;
-    (void)error;
     assert_true(cupti.passing && !cupti.within);
     ++piece->prepared;
     for (int i = 0; i < BEFORE; ++i)
@@ -125,7 +121,6 @@ static int set_up(void **state)
 /* CUPTI never stays after. */
 static int tear_down(void **state)
 {
-    (void)state;
     counters_close(counters);
     assert_int_equal(cupti.enabled, cupti.disabled);
     assert_int_equal(cupti.finalized, cupti.attached);
@@ -212,7 +207,6 @@ static void each_work_has_its_counts(void **state)
         size_t works, room;
         int enabled;
     } rows[] = {{1, 1, 1}, {MANY, MANY, 2}, {3, MANY, 2}, {MORE, MORE, 3}, {MANY, MORE, 3}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         assert_string_equal(collect(quantity_tensor(QUANTITY_TENSOR_FP16), rows[i].works),
                             "counted");
@@ -230,7 +224,6 @@ static void each_work_has_its_counts(void **state)
 /* Whatever is launched before it, and by the works before it: CUPTI's last range is the first. */
 static void each_launch_has_its_counts(void **state)
 {
-    (void)state;
     for (size_t count = 1; count <= LAUNCHES; ++count) {
         size_t launches = 0;
         assert_string_equal(collect_launches(0, 2, count), "counted");
@@ -251,7 +244,6 @@ static void each_launch_has_its_counts(void **state)
 /* As on a shared MIG slice. */
 static void a_metric_without_value_is_missing(void **state)
 {
-    (void)state;
     cupti.lacking = "dram__";
     assert_string_equal(collect(0, 1), "counted");
     assert_true(isnan(values[0][QUANTITY_DRAM_READ]));
@@ -285,7 +277,6 @@ static void what_cannot_be_counted_says_why(void **state)
          2,
          LAUNCHES},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         begin_anew();
         cupti.trouble = rows[i].trouble;
@@ -303,7 +294,6 @@ static void what_cannot_be_counted_says_why(void **state)
 /* In whichever pass: there is no value, CUPTI leaves, and the next collection is right. */
 static void a_work_that_fails_ends_the_collection(void **state)
 {
-    (void)state;
     for (int pass = 1; pass <= CUPTI_PASSES; ++pass) {
         struct outcome outcome;
         begin_anew();
@@ -323,7 +313,6 @@ static void a_work_that_fails_ends_the_collection(void **state)
 /* Attached once for many collections, anew for another kind of range, until it is detached. */
 static void it_stays_attached(void **state)
 {
-    (void)state;
     for (int i = 0; i < 3; ++i) {
         assert_string_equal(collect(0, 1), "counted");
         assert_true(counters_are_attached(counters));
@@ -345,7 +334,6 @@ static void it_stays_attached(void **state)
 /* A profiler that cannot be told anew what to do must not cost every second collection. */
 static void staying_attached_may_be_in_the_way(void **state)
 {
-    (void)state;
     cupti.config_once = true;
     for (int i = 1; i <= 4; ++i) {
         assert_string_equal(collect(0, 1), "counted");
@@ -358,7 +346,6 @@ static void activities_are_counted_apart(void **state)
 {
     static const unsigned asked[] = {0, QUANTITY_ACTIVITIES, QUANTITY_ACTIVITIES};
     static const int enabled[] = {1, 2, 2};
-    (void)state;
     for (size_t i = 0; i < sizeof asked / sizeof *asked; ++i) {
         assert_string_equal(collect_launches(asked[i], 1, 1), "counted");
         assert_int_equal(cupti.enabled, enabled[i]);
@@ -380,7 +367,6 @@ static void what_it_counts_grows(void **state)
                 {0, 2},   {BF16, 3}, {FP16, 3},
                 {0, 3},   {BF16, 3}, {DETACHED | FP16, 4},
                 {BF16, 5}};
-    (void)state;
     assert_int_equal(quantity_tensor(QUANTITY_TENSOR_FP16), FP16);
     assert_int_equal(quantity_tensor(QUANTITY_TENSOR_BF16), BF16);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -399,8 +385,7 @@ static void what_it_counts_grows(void **state)
 static void unloaded_code_begins_afresh(void **state)
 {
     static const int enabled[] = {1, 1, 2, 2}; /* after each collection */
-    (void)state;
-    cupti_unload(); /* nothing has been counted yet */
+    cupti_unload();                            /* nothing has been counted yet */
     for (size_t i = 0; i < sizeof enabled / sizeof *enabled; ++i) {
         if (i == 2)
             cupti_unload();
@@ -416,7 +401,6 @@ static void unloaded_code_begins_afresh(void **state)
  * afresh. */
 static void what_cannot_be_watched_begins_afresh(void **state)
 {
-    (void)state;
     cupti.subscribe = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     for (int i = 1; i <= 3; ++i) {
         assert_string_equal(collect(0, 1), "counted");

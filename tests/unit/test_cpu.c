@@ -1,18 +1,15 @@
 /* The parts of the CPU device, each by itself: products of the CBLAS that is there, elements in
  * memory, machines that are not this one, the loops of the roofs, the team. */
+#include "unit.h"
+
 #include <hwloc.h>
 #include <math.h>
 #include <omp.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "worker/cpu/blas.h"
 #include "worker/cpu/memory.h"
@@ -39,7 +36,6 @@ static void number_set(void *data, bool wide, int64_t index, double value)
 /* Small integers: exact in both precisions. */
 static void products_are_right(void **state)
 {
-    (void)state;
     static double a[LEADING * LEADING], b[LEADING * LEADING], c[LEADING * LEADING];
     blas_single_thread();
     for (int variant = 0; variant < 32; ++variant) {
@@ -73,7 +69,6 @@ static void products_are_right(void **state)
 
 static void it_has_a_name_that_ends_in_any_room(void **state)
 {
-    (void)state;
     char text[64], part[8];
     blas_describe(text, sizeof text);
     assert_true(strlen(text) > 3);
@@ -95,7 +90,6 @@ static double through(enum precision precision, double value)
 
 static void inputs_come_back(void **state)
 {
-    (void)state;
     static const enum precision precisions[] = {PRECISION_FP64, PRECISION_FP32, PRECISION_BF16,
                                                 PRECISION_FP16};
     for (size_t i = 0; i < sizeof precisions / sizeof *precisions; ++i)
@@ -113,7 +107,6 @@ static void inputs_come_back(void **state)
 
 static void halves_have_their_range(void **state)
 {
-    (void)state;
     static const struct {
         enum precision precision;
         double value, expected;
@@ -152,7 +145,6 @@ static void check_model(const char *expected, const char *cpuinfo)
 
 static void models_are_named(void **state)
 {
-    (void)state;
     check_model("Some CPU @ 3 GHz",
                 "processor\t: 0\nmodel\t\t: 1\nmodel name\t: Some CPU @ 3 GHz\n");
     check_model("ARM Neoverse V2", "processor\t: 0\nCPU implementer\t: 0x41\n"
@@ -167,7 +159,6 @@ static void memory_of_gpus_is_not_the_cpus(void **state)
 {
     static const char machine[] = "Package:1 [NUMANode(memory=4294967296)] "
                                   "[NUMANode(memory=1073741824)] Core:1024 PU:1";
-    (void)state;
     hwloc_topology_t tree;
     struct topology topology;
     struct error error;
@@ -226,7 +217,6 @@ static void check_sweep(enum memory_pattern pattern, simd_sweep *sweep)
 
 static void sweeps_move_what_they_say(void **state)
 {
-    (void)state;
     const struct simd *kinds[SIMD_KINDS];
     int count = simd_list(kinds);
     assert_true(count >= 1);
@@ -252,7 +242,6 @@ static double fma_result(simd_fma *fma, int64_t iterations)
 /* Every value has two places to be at, and is still swinging after thousands of steps. */
 static void chains_swing(void **state)
 {
-    (void)state;
     const struct simd *kinds[SIMD_KINDS];
     for (int precision = 0; precision < PRECISION_COUNT; ++precision)
         for (int kind = simd_products((enum precision)precision, kinds) - 1; kind >= 0; --kind) {
@@ -285,7 +274,6 @@ static void widths_find(int threads, int widths[THREADS])
  * thread's. */
 static void threads_of_a_loose_team_are_not_on_one_core(void **state)
 {
-    (void)state;
     cpu_set_t all;
     int cpus[THREADS], found = 0, widths[THREADS];
     if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2)

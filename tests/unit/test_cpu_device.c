@@ -1,14 +1,11 @@
 /* The CPU device through its table of functions: every element of what it computes against the
  * reference, for shapes that reach every branch of its routines; and the notes of its rows. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "opened.h"
 #include "parsed.h"

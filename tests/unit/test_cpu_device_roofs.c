@@ -1,14 +1,11 @@
 /* The roofs of the CPU that runs the test, and which cores it takes for the device. */
+#include "unit.h"
+
 #include <math.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "opened.h"
@@ -130,7 +127,6 @@ static void roofs_begin_together(void **state)
 /* The device is the affinity mask, which is as it was after closing. */
 static void device_is_the_mask(void **state)
 {
-    (void)state;
     cpu_set_t all, one, after;
     CPU_ZERO(&all);
     CPU_ZERO(&one);

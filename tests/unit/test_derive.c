@@ -1,12 +1,9 @@
 /* What is derived from a record and its device, where something is missing or lies on an edge. That
  * the formulas hold is proven by tests/postproc/recompute.py over files of real devices. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
 
 #include "results/derive.h"
 #include "sample.h"
@@ -22,7 +19,6 @@ static void assert_says(struct derived derived, const char *text)
 /* Modelled bytes: with a hot cache the last-level cache, if it holds all. */
 static void test_level(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         double l3, l3_bandwidth, l2, l2_bandwidth;
@@ -59,7 +55,6 @@ static void test_level(void **state)
 /* A program that states its bytes says nothing of its tensors. */
 static void stated_bytes_are_of_device_memory(void **state)
 {
-    (void)state;
     struct device device = gpu_device();
     struct record record = sample_record("lstm cache=hot", "lstm", "s1-1", 0);
     record.footprint = NAN;
@@ -72,7 +67,6 @@ static void stated_bytes_are_of_device_memory(void **state)
  * device memory it showed more than 100 %. */
 static void no_level_stands_in_for_another(void **state)
 {
-    (void)state;
     struct device device = gpu_device();
     struct record record = conv2d_record();
     assert_false(isnan(derive(&record, &device).roof_fraction));
@@ -87,7 +81,6 @@ static void no_level_stands_in_for_another(void **state)
 /* 25 us, of which kernels run 22 and 2 are the timer's. */
 static void shares_of_the_time(void **state)
 {
-    (void)state;
     struct device device = gpu_device();
     struct record record = counted_record();
     struct derived derived = derive(&record, &device);
@@ -118,7 +111,6 @@ static void shares_of_the_time(void **state)
 /* Of counted bytes, the level that needs longest. */
 static void test_counted(void **state)
 {
-    (void)state;
     struct device device = gpu_device();
     struct record record = conv2d_record();
     record.flops_counted = 4e9;
@@ -145,7 +137,6 @@ static void test_counted(void **state)
  * written, a third of a triad's. */
 static void a_row_has_the_roof_of_its_mix(void **state)
 {
-    (void)state;
     static const struct {
         double written; /* of 1 */
         double all,
@@ -181,7 +172,6 @@ static void a_row_has_the_roof_of_its_mix(void **state)
  * clock, as a short row runs at another one than the roof did. */
 static void test_compute_roof(void **state)
 {
-    (void)state;
     static const struct {
         int64_t unit;
         double cycle, clock, vector, expected;
@@ -206,7 +196,6 @@ static void test_compute_roof(void **state)
 
 static void times_of_the_units_add_up(void **state)
 {
-    (void)state;
     struct device device = gpu_device(); /* fp32 vector 5e13, fp16 tensor 8e14 */
     struct record record = conv2d_record();
     record.flops_counted = 5e9;
@@ -232,7 +221,6 @@ static void times_of_the_units_add_up(void **state)
  * but for what is negligible. */
 static void energies_add_up(void **state)
 {
-    (void)state;
     struct device device = gpu_device();
     struct record record = counted_record();
     const double dram = 32.5e6, more = 26e6; /* at l2 and at l1 each so many more bytes */
@@ -265,7 +253,6 @@ static void energies_add_up(void **state)
  * 18. */
 static void blocks_fill_the_device_or_not(void **state)
 {
-    (void)state;
     static const struct {
         int64_t blocks, resident;
         const char *share;
@@ -289,7 +276,6 @@ static void blocks_fill_the_device_or_not(void **state)
 
 static void the_largest_part_limits(void **state)
 {
-    (void)state;
     static const struct {
         double compute, bandwidth, gap, few_blocks;
         bool host_paced;
@@ -330,7 +316,6 @@ static void the_largest_part_limits(void **state)
  * of 256 threads at a time. */
 static void a_kernel_has_a_cause(void **state)
 {
-    (void)state;
     static const struct {
         double dram, pipe, issue, active, memory, barrier;
         const char *cause;
@@ -376,7 +361,6 @@ static void a_kernel_has_a_cause(void **state)
 
 static void test_nothing_known(void **state)
 {
-    (void)state;
     struct record record;
     struct device device;
     char marks[TIME_MARKS];
@@ -393,7 +377,6 @@ static void test_nothing_known(void **state)
 
 static void each_mark_of_a_time_has_a_meaning(void **state)
 {
-    (void)state;
     struct record record;
     char marks[TIME_MARKS];
     record_init(&record);

@@ -1,9 +1,6 @@
 /* Two ranks on one GPU are refused, and so is a list shared out between GPUs and CPUs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <string.h>
 
@@ -22,7 +19,6 @@ static struct device device(const char *kind, const char *host, const char *uuid
 
 static void one_gpu_twice_is_refused(void **state)
 {
-    (void)state;
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
                                device("cuda", "n1", "GPU-a")};
@@ -34,7 +30,6 @@ static void one_gpu_twice_is_refused(void **state)
 
 static void different_ones_are_fine(void **state)
 {
-    (void)state;
     struct error error;
     struct device devices[] = {device("cuda", "n1", "GPU-a"),     device("cuda", "n1", "GPU-b"),
                                device("cuda", "n2", "GPU-a"),     device("cpu", "n1", "cpu-n1-0-1"),
@@ -46,7 +41,6 @@ static void different_ones_are_fine(void **state)
 /* Whichever kind it is: the row decides, and ranks on the same cores are told so elsewhere. */
 static void exclusive_kinds_are_not_shared(void **state)
 {
-    (void)state;
     for (int i = 0; i < DEVICE_KINDS; ++i) {
         struct error error = {""};
         struct device devices[] = {device(device_kinds[i].name, "n1", "a"),
@@ -62,7 +56,6 @@ static void exclusive_kinds_are_not_shared(void **state)
  * another's. */
 static void ranks_on_the_same_cores_are_told_apart(void **state)
 {
-    (void)state;
     static const char *const names[] = {"cpu-n1-0-1", "cpu-n1-0-1#2", "cpu-n1-2",
                                         "cpu-n1-0-1", "cpu-n1-0-1#3", ""};
     struct device devices[] = {device("cpu", "n1", "cpu-n1-0-1"), device("cpu", "n1", "cpu-n1-0-1"),
@@ -75,7 +68,6 @@ static void ranks_on_the_same_cores_are_told_apart(void **state)
 
 static void mixed_kinds_are_refused(void **state)
 {
-    (void)state;
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
                                device("cpu", "n2", "cpu-n2-0-1")};
@@ -88,7 +80,6 @@ static void mixed_kinds_are_refused(void **state)
 /* A device that never opened has only its host and kind. */
 static void lost_devices_are_passed_over(void **state)
 {
-    (void)state;
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", ""), device("cuda", "n1", ""),
                                device("cpu", "n2", "cpu-n2-0-1"), device("cuda", "n1", "GPU-a")};

@@ -1,10 +1,7 @@
 /* Rank 0's half of a sweep: what is handed out, what comes back, who is lost or silent, what is
  * counted together, and how it ends. Most cases are scripts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <stdio.h>
 
@@ -437,7 +434,6 @@ static void play_statement(struct scene *scene)
 
 static void each_play_is_as_written(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof plays / sizeof *plays; ++i) {
         static struct scene scene;
         char *script = strdup(plays[i].script), *rest = script;
@@ -456,7 +452,6 @@ static void each_play_is_as_written(void **state)
 /* The journal has the record as it came, but is known by the plan's hash and label. */
 static void a_record_is_journaled_as_it_came(void **state)
 {
-    (void)state;
     struct bench bench;
     char line[16384];
     bool found = false;
@@ -478,7 +473,6 @@ static void a_record_is_journaled_as_it_came(void **state)
 
 static void a_failed_action_ends_the_sweep(void **state)
 {
-    (void)state;
     for (int interrupted = 0; interrupted < 2; ++interrupted) {
         struct bench bench;
         struct dispatcher_action action;
@@ -518,7 +512,6 @@ static void searched_arrives(struct bench *bench, int from, const char *configur
 /* What one device's search chose, the next one of its model is offered. */
 static void a_choice_travels_to_an_equal_device(void **state)
 {
-    (void)state;
     struct bench bench;
     struct request request;
     char text[WORKLOAD_TEXT];

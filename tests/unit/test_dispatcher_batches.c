@@ -1,9 +1,6 @@
 /* When ranks count what they have timed: sweeps are played, with a clock of their own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -127,7 +124,6 @@ static struct played play(const struct bench_settings *settings, size_t rows)
  * the rows. */
 static void what_fits_a_batch_is_counted_once(void **state)
 {
-    (void)state;
     static const struct {
         struct bench_settings settings;
         size_t rows;
@@ -155,7 +151,6 @@ static void assert_full_batches(const struct player *player, size_t full, size_t
 /* Up to the end of the sweep. */
 static void a_rank_without_neighbours_fills_its_batches(void **state)
 {
-    (void)state;
     struct played played =
         play(&(struct bench_settings){.ranks = 1, .manifest = twenty, .together = 8}, 20);
     assert_full_batches(&played.players[0], 8, 4);
@@ -169,7 +164,6 @@ static void a_rank_without_neighbours_fills_its_batches(void **state)
 /* Of three that began together one counts early, and the other two meet once. */
 static void ranks_of_a_host_come_apart(void **state)
 {
-    (void)state;
     for (int ranks = 2; ranks <= 3; ++ranks) {
         struct played played = play(
             &(struct bench_settings){.ranks = ranks, .manifest = hundred, .together = 16}, 100);

@@ -1,14 +1,11 @@
 /* Roofs of an earlier result file, back from netCDF as they were written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include <netcdf.h>
 
 #include "results/earlier.h"
@@ -19,7 +16,6 @@ static const char path[] = "earlier_test.nc", journal[] = "earlier_roofs_test.nc
 
 static int write_sample(void **state)
 {
-    (void)state;
     struct results *results = sample_results(journal);
     struct error error;
     assert_int_equal(results_nc_write(results, path, NULL, &error), STATUS_OK);
@@ -29,13 +25,11 @@ static int write_sample(void **state)
 
 static int remove_sample(void **state)
 {
-    (void)state;
     return unlink(path) | unlink(journal);
 }
 
 static void they_come_back_whole(void **state)
 {
-    (void)state;
     struct device *devices, gpu = gpu_device();
     size_t count;
     struct error error = {""};
@@ -70,7 +64,6 @@ static void they_come_back_whole(void **state)
 /* A kind of another version goes through the file by its name. */
 static void an_unknown_kind_keeps_its_name(void **state)
 {
-    (void)state;
     static const char odd[] = "earlier_kind.nc";
     struct device *devices, gpu = gpu_device();
     size_t count;
@@ -94,7 +87,6 @@ static void an_unknown_kind_keeps_its_name(void **state)
 /* Another card, another driver or another power cap: other roofs. */
 static void only_the_same_device_is_found(void **state)
 {
-    (void)state;
     struct device *devices, cpu = cpu_device();
     size_t count;
     struct error error = {""};
@@ -115,7 +107,6 @@ static void only_the_same_device_is_found(void **state)
 /* A later session may have been interrupted before it had all roofs. */
 static void most_roofs_then_the_latest_are_found(void **state)
 {
-    (void)state;
     struct device gpu = gpu_device();
     struct device *sessions = malloc(3 * sizeof *sessions);
     assert_non_null(sessions);
@@ -130,7 +121,6 @@ static void most_roofs_then_the_latest_are_found(void **state)
 
 static void what_is_no_result_is_refused(void **state)
 {
-    (void)state;
     static const char fifo[] = "earlier_fifo.nc", foreign[] = "earlier_roofs_foreign.nc";
     static const char *const files[][2] = {{TEST_DATA_DIR "/golden.cdl", "NetCDF"},
                                            {"no such file.nc", "No such file"},
@@ -155,7 +145,6 @@ static void what_is_no_result_is_refused(void **state)
 /* In format 2 the names of memory levels are not those of a coordinate. */
 static void an_older_format_is_read(void **state)
 {
-    (void)state;
     struct device *devices;
     size_t count;
     struct error error = {""};
@@ -173,7 +162,6 @@ static void an_older_format_is_read(void **state)
 /* Roofs of another version may have been measured in another way; no device has one below zero. */
 static void what_was_not_measured_so_is_refused(void **state)
 {
-    (void)state;
     static const char odd[] = "earlier_version.nc";
     static const int versions[][1000] = {{1}, {99}, {RESULTS_NC_VERSION}, {RESULTS_NC_VERSION}};
     static const size_t counts[] = {1, 1, 1000, 1}, first = 0;
@@ -207,7 +195,6 @@ static void what_was_not_measured_so_is_refused(void **state)
 /* netCDF reads as many indices as the variable has dimensions, given or not. */
 static void other_dimensions_are_refused(void **state)
 {
-    (void)state;
     static const char odd[] = "earlier_odd.nc";
     int file, dimensions[2], variable;
     assert_int_equal(nc_create(odd, NC_NETCDF4 | NC_CLOBBER, &file), NC_NOERR);

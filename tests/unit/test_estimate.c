@@ -1,10 +1,7 @@
 /* How long configurations take: from what others took, or assumed; and a whole plan, as --dry-run
  * says it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +28,6 @@ static struct plan_item item_of(const char *workload, double flops, double bytes
  * assumed, see the first rows. */
 static void its_like_tell_how_long_a_configuration_takes(void **state)
 {
-    (void)state;
     enum { MOST = 4 };
     const int iterations = measure_default.warmup + measure_default.iterations;
     const struct {
@@ -90,7 +86,6 @@ static char *printed(const struct estimate_total *total)
 
 static void rows_that_are_there_tell_of_others(void **state)
 {
-    (void)state;
     struct manifest *manifest;
     struct plan *plan;
     struct results *earlier = results_create();

@@ -1,10 +1,7 @@
 /* A rank's half of a sweep: its worker is opened, lost and replaced; rows are measured, and wait
  * for their counters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -18,7 +15,6 @@
  * says itself that there is nothing to open tells the user what to mend. */
 static void what_cannot_be_opened_says_why(void **state)
 {
-    (void)state;
     static const struct {
         struct bench_settings settings;
         const char *why;
@@ -51,7 +47,6 @@ static void what_cannot_be_opened_says_why(void **state)
 /* Asked once more by the rank that ends; a worker that does not answer keeps nobody. */
 static void health_at_the_end_is_told(void **state)
 {
-    (void)state;
     for (int answered = 0; answered < 2; ++answered) {
         struct bench bench;
         char describe[500];
@@ -75,7 +70,6 @@ static void health_at_the_end_is_told(void **state)
 
 static void auto_falls_to_the_next_kind_and_says_why(void **state)
 {
-    (void)state;
     struct bench bench;
     struct error error;
     char expected[200];
@@ -90,7 +84,6 @@ static void auto_falls_to_the_next_kind_and_says_why(void **state)
 
 static void a_numbered_device_goes_to_the_rank_of_its_number(void **state)
 {
-    (void)state;
     static const char *const describe[] = {
         "case $line in *'\"index\":0'*) device u1 ;; *) fail usage wrong ;; esac",
         "case $line in *'\"index\":1'*) device u1 ;; *) fail usage wrong ;; esac"};
@@ -109,7 +102,6 @@ static void a_numbered_device_goes_to_the_rank_of_its_number(void **state)
 /* The worker that looked opens the device, unless its rank keeps fewer cores. */
 static void a_rank_looks_before_it_opens(void **state)
 {
-    (void)state;
     for (int fewer = 0; fewer < 2; ++fewer) {
         struct bench bench;
         struct error error;
@@ -130,7 +122,6 @@ static void a_rank_looks_before_it_opens(void **state)
 
 static void a_signal_ends_the_waiting_for_a_worker(void **state)
 {
-    (void)state;
     static const volatile sig_atomic_t signalled = 1;
     struct bench bench;
     struct error error;
@@ -144,7 +135,6 @@ static void a_signal_ends_the_waiting_for_a_worker(void **state)
 
 static void a_device_that_never_opens_is_lost_by_name(void **state)
 {
-    (void)state;
     static const struct {
         struct worker_script script;
         const char *reason;
@@ -178,7 +168,6 @@ static void a_device_that_never_opens_is_lost_by_name(void **state)
 /* Three new workers in a row must fail to open the device; one that opens it begins anew. */
 static void a_device_is_lost_after_three_workers(void **state)
 {
-    (void)state;
     static const struct {
         const char *describe, *reason;
     } rows[] = {
@@ -201,7 +190,6 @@ static void a_device_is_lost_after_three_workers(void **state)
 /* Before the sweep the rank waits for it; the steps are the same. */
 static void a_worker_is_replaced_before_the_sweep(void **state)
 {
-    (void)state;
     struct bench bench;
     struct error error;
     bench_create(&bench,
@@ -229,7 +217,6 @@ static void a_worker_is_replaced_before_the_sweep(void **state)
  * no retry. */
 static void a_row_is_measured_or_says_why_not(void **state)
 {
-    (void)state;
     static const struct {
         struct worker_script script;
         int attempts, starts;
@@ -288,7 +275,6 @@ static void a_row_is_measured_or_says_why_not(void **state)
  * that ends with its job has no record. */
 static void a_signal_to_all_leaves_no_record(void **state)
 {
-    (void)state;
     static const struct worker_script scripts[] = {
         {.measure =
              "exec python3 -c 'import os, signal; signal.pthread_sigmask(signal.SIG_SETMASK, "
@@ -309,7 +295,6 @@ static void a_signal_to_all_leaves_no_record(void **state)
 
 static void a_record_is_passed_on_as_it_came(void **state)
 {
-    (void)state;
     struct bench bench;
     bench_begin(&bench, (struct worker_script){.count = NULL});
     assert_false(executor_works(bench.executor));
@@ -322,7 +307,6 @@ static void a_record_is_passed_on_as_it_came(void **state)
 
 static void what_comes_late_is_nobodys(void **state)
 {
-    (void)state;
     struct bench bench;
     struct pollfd descriptors[2];
     nfds_t count = 2;
@@ -364,7 +348,6 @@ static void bench_begin_waiting(struct bench *bench, struct worker_script script
 /* A row that is measured at once leaves those that wait alone. */
 static void rows_that_wait_are_counted(void **state)
 {
-    (void)state;
     struct bench bench;
     bench_begin_waiting(&bench, (struct worker_script){.count = NULL});
     struct record record = measured(&bench, "conv2d batch=5");
@@ -384,7 +367,6 @@ static void rows_that_wait_are_counted(void **state)
  * its record is not given back. */
 static void what_cannot_be_counted_is_given_back(void **state)
 {
-    (void)state;
     static const struct worker_script rows[] = {
         {.count = "[ $(grep -c . counts) = 1 ] && counted || exit 7"}, /* of two the first */
         {.count = "kill -SEGV $$"},
@@ -411,7 +393,6 @@ static void what_cannot_be_counted_is_given_back(void **state)
 /* They are lost with the worker that measures another one; that one is tried again, by itself. */
 static void what_waits_is_given_back_first(void **state)
 {
-    (void)state;
     struct bench bench;
     bench_begin_waiting(
         &bench,
@@ -425,7 +406,6 @@ static void what_waits_is_given_back_first(void **state)
 
 static void what_waits_is_given_back_when_an_idle_worker_ends(void **state)
 {
-    (void)state;
     struct bench bench;
     bench_begin_waiting(&bench, (struct worker_script){
                                     .measure = "well; case $(asked) in *batch=4*) exit 7 ;; esac"});

@@ -1,13 +1,10 @@
 /* The metric tables against CUPTI itself, for every chip that it knows, without a GPU. */
+#include "unit.h"
+
 #include <dlfcn.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 #include <cupti_version.h>
 
 #include "worker/cuda/profiling/metric_set.h"
@@ -66,7 +63,6 @@ static void chips_known(const char *const **chips, size_t *count)
 
 static void test_every_chip_has_a_table(void **state)
 {
-    (void)state;
     const char *const *chips;
     size_t count;
     chips_known(&chips, &count);
@@ -77,7 +73,6 @@ static void test_every_chip_has_a_table(void **state)
 
 static void test_every_quantity_is_mapped_or_absent(void **state)
 {
-    (void)state;
     for (const struct chip_family *family = chip_families; family->name; ++family)
         for (int quantity = 0; quantity < QUANTITY_COUNT; ++quantity)
             if (!family->formula[quantity])
@@ -86,7 +81,6 @@ static void test_every_quantity_is_mapped_or_absent(void **state)
 
 static void test_every_metric_exists(void **state)
 {
-    (void)state;
     const char *const *chips;
     size_t count;
     chips_known(&chips, &count);
@@ -148,7 +142,6 @@ static void check_passes(const char *chip, const struct chip_family *family)
 
 static void test_passes_stay_within_budget(void **state)
 {
-    (void)state;
     const char *const *chips;
     size_t count;
     chips_known(&chips, &count);
@@ -159,7 +152,6 @@ static void test_passes_stay_within_budget(void **state)
 
 static void test_unknown_names_are_refused(void **state)
 {
-    (void)state;
     struct metric_set set = {.metrics = {"sm__no_such_metric.sum"}, .count = 1};
     assert_int_not_equal(metric_set_open(&set, "GH100", NULL), CUPTI_SUCCESS);
     assert_int_not_equal(metric_set_open(&set, "XX999", NULL), CUPTI_SUCCESS);
@@ -206,7 +198,6 @@ static void test_formulas(void **state)
         /* a warp with idle threads must not make it negative */
         {"GA100", QUANTITY_VECTOR_FP16, {{"_op_hfma_", 100}, {"type_hfma2", 20}}, 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         bool wanted[QUANTITY_COUNT] = {false};
         const char *metrics[FORMULAS_METRICS_MAX];

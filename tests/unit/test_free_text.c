@@ -1,10 +1,7 @@
 /* A workload that is in no table: free texts, no model, no reference. And what every row of the
  * table promises. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -63,7 +60,6 @@ static const struct workload grown = {
 
 static void later_parameters_leave_old_texts(void **state)
 {
-    (void)state;
     static const struct {
         const char *given, *canonical;
         int64_t depth, manner;
@@ -95,7 +91,6 @@ static void later_parameters_leave_old_texts(void **state)
 
 static void hostile_texts_round_trip(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         " ",
@@ -146,7 +141,6 @@ static void hostile_texts_round_trip(void **state)
 /* Quotes only where they are needed. */
 static void texts_are_formatted(void **state)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {"eager", "made-up command=eager mode=\"\" size=1"},
         {"a/b-c_d.e:f+g@h%", "made-up command=a/b-c_d.e:f+g@h% mode=\"\" size=1"},
@@ -164,7 +158,6 @@ static void texts_are_formatted(void **state)
 /* The longest texts, each byte of which needs an escape, and one byte more. */
 static void texts_have_bounds(void **state)
 {
-    (void)state;
     char longest[256], mode[21], text[WORKLOAD_TEXT], value[WORKLOAD_VALUE_TEXT];
     struct config parsed;
     struct error error;
@@ -193,7 +186,6 @@ static void texts_have_bounds(void **state)
 
 static void wrong_texts_are_refused(void **state)
 {
-    (void)state;
     static const char *const values[] = {
         "\"open", "\"",   "\"open\\\"", "\"a\"b", "\"a\" ",       "\"\\n\"",  "a\tb",
         "a\nb",   "\x7f", "\xff",       "\xc3",   "\xed\xa0\x80", "\xc0\xaf",
@@ -221,7 +213,6 @@ static void wrong_texts_are_refused(void **state)
 
 static void texts_are_axes(void **state)
 {
-    (void)state;
     struct axis axis = {.line = 1};
     size_t room = MANIFEST_VALUES_MAX;
     struct error error;
@@ -245,7 +236,6 @@ static void texts_are_axes(void **state)
 
 static void texts_are_excluded(void **state)
 {
-    (void)state;
     static const struct {
         const char *rule, *command;
         bool holds;
@@ -302,7 +292,6 @@ static void check_row(const struct workload *workload)
 
 static void rows_keep_their_promises(void **state)
 {
-    (void)state;
     for (size_t i = 0; workloads[i]; ++i)
         check_row(workloads[i]);
     check_row(&made_up);
@@ -311,7 +300,6 @@ static void rows_keep_their_promises(void **state)
 /* A row of it says that nothing is modelled, by missing values; nothing is taken for 0. */
 static void no_model_is_said(void **state)
 {
-    (void)state;
     struct config config = made_up_config("run", "", 1);
     struct error error;
     struct record record;
@@ -338,7 +326,6 @@ static void no_model_is_said(void **state)
  * first, in the manifest's order. */
 static void no_model_is_first(void **state)
 {
-    (void)state;
     struct value sizes[] = {{.first = 9}, {.first = 3}};
     struct section sections[] = {
         {.workload = workload_find("matmul"), .label = "known", .line = 1},

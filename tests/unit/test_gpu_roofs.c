@@ -127,7 +127,6 @@ static enum status run(struct roofs *all, const struct method *method, struct er
 
 static enum status reach(struct roofs *all, int kind, double *bytes, struct error *error)
 {
-    (void)all, (void)error;
     if (kind == ROOF_L2_READ)
         *bytes = CACHE;
     return STATUS_OK;
@@ -143,31 +142,26 @@ static enum status gap_time(struct roofs *all, const struct method *method, doub
 
 static void close_one(struct roofs *all)
 {
-    (void)all;
     ++test.closed;
 }
 
 static const void *memory_row(struct roofs *all, int kind, int n)
 {
-    (void)all;
     return row_of(&roofs_memory, kind, n);
 }
 
 static const void *transfer_row(struct roofs *all, int kind, int n)
 {
-    (void)all;
     return row_of(&roofs_transfer, kind, n);
 }
 
 static const void *launch_row(struct roofs *all, int kind, int n)
 {
-    (void)all;
     return row_of(&roofs_launch, kind, n);
 }
 
 static const void *no_row(struct roofs *all, int kind, int n)
 {
-    (void)all, (void)kind, (void)n;
     return NULL;
 }
 
@@ -190,7 +184,6 @@ const struct roof_family roofs_onchip = {.row = no_row}, roofs_vector = {.row = 
 /* Before each test and after it. */
 static int begin_anew(void **state)
 {
-    (void)state;
     roofs_close(roofs);
     roofs = NULL;
     script_assert_clean();
@@ -265,7 +258,6 @@ static void all_kinds_have_their_values(void **state)
 {
     const double rest = 0.06; /* s */
     double rests = 0.0, cool = 0.0;
-    (void)state;
     tune_all(false);
     const double begin = clock_monotonic();
     for (int kind = 0; kind < ROOF_KINDS; ++kind) {
@@ -297,7 +289,6 @@ static void all_kinds_have_their_values(void **state)
 /* The own clock is what the device counts, not what the driver says. */
 static void theory_goes_by_the_clock_that_was_counted(void **state)
 {
-    (void)state;
     tune_all(false);
     const struct theory *theory = script.theory;
     script.sm_clock *= 0.9;
@@ -328,7 +319,6 @@ static void theory_goes_by_the_clock_that_was_counted(void **state)
 /* Of a short load the sensor would tell what was before it. */
 static void power_is_of_long_loads(void **state)
 {
-    (void)state;
     tune_all(false);
     assert_true(isnan(measure(ROOF_DRAM_READ, at_once).power));
     const struct roof_order soon = {.start = clock_epoch() + 0.05};
@@ -346,7 +336,6 @@ static bool a_few_times(void *argument)
 static void a_roof_is_held(void **state)
 {
     struct error error;
-    (void)state;
     tune_all(false);
     for (int i = 0; i < OFFERS; ++i) {
         int left = 7;
@@ -373,7 +362,6 @@ static void the_fastest_method_wins(void **state)
     } cases[] = {{0, 0.0, 0.9, "row 0, 0 blocks"},
                  {CHOICES + 1, 0.0, 0.9, "row 1, 1 blocks"},
                  {UNIT_METHODS - 1, 20e-6, 0.99, "row 2, 3 blocks"}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         test.best = cases[i].best;
         test.begin_time = cases[i].begin_time;
@@ -392,7 +380,6 @@ static void a_way_that_is_told_is_checked(void **state)
     struct roof_request request = everything();
     const char *best = "row 1, 1 blocks";
     struct roof_way *way = &request.ways[ROOF_FP64_VECTOR];
-    (void)state;
     test.best = CHOICES + 1;
     int calls = script.calls;
     tune(&request, false);
@@ -420,7 +407,6 @@ static void a_search_is_shared(void **state)
 {
     struct roof_request own = everything(), all = everything();
     struct error error;
-    (void)state;
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         own.later[kind] = kind % 2 == 1;
     tune(&own, true);
@@ -444,8 +430,7 @@ static void only_what_is_asked_is_tuned(void **state)
 {
     struct roof_request request;
     const size_t flags = offsetof(struct roof_request, condition); /* all before are of bool */
-    (void)state;
-    for (size_t i = 0; i <= flags; ++i) { /* last nothing */
+    for (size_t i = 0; i <= flags; ++i) {                          /* last nothing */
         request = (struct roof_request){.launch = false};
         if (i < flags)
             ((bool *)&request)[i] = true;
@@ -466,7 +451,6 @@ static void a_method_that_cannot_run_is_passed_over(void **state)
 {
     struct roof roof, untouched;
     struct error error;
-    (void)state;
     test.refused = 2;
     tune_all(false);
     assert_starts(measure(ROOF_L2_READ, at_once).setting, "row 0, 2 blocks");
@@ -483,7 +467,6 @@ static void a_method_that_cannot_run_is_passed_over(void **state)
 static void any_call_may_fail(void **state)
 {
     const struct roof_request request = everything();
-    (void)state;
     tune(&request, true);
     const int calls = script.calls;
     for (int at = 1; at < calls; at += 1 + at / 50) {
@@ -514,7 +497,6 @@ static void a_lost_device_is_told(void **state)
     const struct roof_request request = everything();
     struct roof roof;
     struct error error;
-    (void)state;
     script.lost_at = 100;
     assert_int_equal(tune_more(&request, false, &error), STATUS_DEVICE);
     assert_starts(error.text, "dram read, row 1, 0 blocks: ");
@@ -530,7 +512,6 @@ static void a_lost_device_is_told(void **state)
 /* However little memory there is: each kind is measured, or says that memory is what it lacks. */
 static void no_memory_is_a_reason(void **state)
 {
-    (void)state;
     for (int i = 0; i <= CHOICES; ++i) {
         script.free_bytes = (i + 0.5) * (1 << 20);
         tune_all(false);
@@ -550,7 +531,6 @@ static void no_memory_is_a_reason(void **state)
 static void samples_begin_at_the_common_start(void **state)
 {
     const double resolution = 20e-6; /* s, of what is enqueued first */
-    (void)state;
     tune_all(false);
     for (int i = 0; i < OFFERS; ++i) {
         const double start = clock_epoch() + 0.05;
@@ -570,7 +550,6 @@ static void a_start_that_has_passed_is_too_late(void **state)
                  {-10e-3, 1.0, STATUS_FAILED},
                  {1e-3, 10.0, STATUS_FAILED},
                  {1e-3, 1.0, STATUS_OK}};
-    (void)state;
     tune_all(false);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const struct roof_order order = {.start = clock_epoch() + cases[i].start};
@@ -608,7 +587,6 @@ static void what_is_counted_is_the_verdict(void **state)
     };
     const struct roof_request request = everything();
     struct error error;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         begin_anew(NULL);
         script.collection = "refused: another process; wait";
@@ -641,7 +619,6 @@ static void assert_between(double value, double least, double most)
 static void a_settled_clock_is_sustained_soon(void **state)
 {
     const double rate = offer_of(ROOF_FP16_TENSOR_WGMMA)->rate;
-    (void)state;
     tune_all(false);
     struct roof roof = measure(ROOF_FP16_TENSOR_WGMMA, sustained);
     assert_near(roof.sustained, rate);
@@ -683,7 +660,6 @@ static void a_load_goes_on_until_the_clock_settles(void **state)
         {0.5, 2.0, 0, 800.0, false, 1.9, 2.2, NAN},  /* it rises all the time */
         {1.0, 1e6, 0.08, 700.0, true, 0.25, 1.2, 1.0},
     };
-    (void)state;
     tune_all(false);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         script.falls_by = script.swings_by = 0.0;
@@ -709,7 +685,6 @@ static void a_load_goes_on_until_the_clock_settles(void **state)
  * clock. */
 static void sustained_comes_after_the_fall(void **state)
 {
-    (void)state;
     tune_all(false);
     script.falls_by = 0.25;
     script.falls_from = script_device_time();
@@ -739,7 +714,6 @@ static void a_roof_has_its_energy(void **state)
         int pause_every;
         double pause_time, earliest, latest; /* s */
     } paces[] = {{0, 0.0, 0.65, 1.1}, {8, 20e-3, 0.9, 1.6}, {8, 80e-3, 3.0, 4.5}};
-    (void)state;
     tune_all(false);
     resting = (struct resting_power){NAN, NAN};
     assert_true(isnan(measure(ROOF_DRAM_READ, energy).energy_power));
@@ -771,7 +745,6 @@ static void a_roof_has_its_energy(void **state)
 /* Of compute: a longer load before it would bring the clock down. */
 static void a_burst_begins_cool(void **state)
 {
-    (void)state;
     tune_all(false);
     double busy = script.busy;
     measure(ROOF_FP16_TENSOR_WGMMA,

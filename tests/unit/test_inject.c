@@ -1,16 +1,13 @@
 /* The injection library in a program, over a scripted CUPTI (scripted_cupti.h). Each program is a
  * process of its own, as the library begins once in each. What it does are the calls that CUPTI
  * would report. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "scripted_cupti.h"
 #include "worker/program/handback.h"
@@ -284,7 +281,6 @@ static void regions_are_those_of_the_program(void **state)
         {leaves_at_once, "trace", "all", 1, 0},
         {opens_in_its_children_too, "trace", "profiler", 1, 1},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct injected found = run(rows[i].behaviour, rows[i].task, rows[i].region, "1", "region");
         assert_int_equal(found.processes, rows[i].processes);
@@ -305,7 +301,6 @@ static void a_traced_program_tells_the_kernels_of_its_first_region(void **state)
 {
     struct record record;
     struct error error;
-    (void)state;
     struct injected found = run(traced, "trace", "profiler", "1", "region");
     assert_int_equal(found.launch_count, 2);
     assert_int_equal(found.in_graphs, 1);
@@ -348,7 +343,6 @@ static void passes_are_counted_or_left_or_refused(void **state)
         {unloads_before, "count", "1", "region", LEFT, 0, 0, NULL},
         {unloads_within, "count", "1", "region", LEFT | UNLOADED, 0, 0, NULL},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         const char *reason = rows[i].refused;
         struct injected found =
@@ -373,7 +367,6 @@ static void each_launch_is_its_kernels(void **state)
 {
     struct record record;
     struct error error;
-    (void)state;
     struct injected found = run(launch_by_launch, "profile", "profiler", "7", "launches");
     assert_true(found.each[0][QUANTITY_DRAM_READ] == 3 * CUPTI_EACH);
     assert_true(found.each[1][QUANTITY_DRAM_READ] == 4 * CUPTI_EACH);
@@ -395,7 +388,6 @@ static void counted_last(void)
 
 static void counts_go_from_run_to_run(void **state)
 {
-    (void)state;
     struct injected found = run(usual, "count", "profiler", "1", "region");
     assert_false(found.last);
     assert_int_not_equal(access(image, R_OK), 0);
@@ -435,7 +427,6 @@ static void points_of_one_process_are_apart(void **state)
 {
     struct error error;
     struct injected first, other;
-    (void)state;
     assert_int_equal(scratch_create(&second, &error), STATUS_OK);
     first = run(two_points, "profile", "profiler", "7", "region");
     assert_int_equal(injected_read(&second, &other, &error), STATUS_OK);

@@ -1,9 +1,6 @@
 /* A journal that is written, locked, read and replaced. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
+
 #include <fcntl.h>
 #include <libgen.h>
 #include <math.h>

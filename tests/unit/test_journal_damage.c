@@ -1,9 +1,6 @@
 /* A journal that was torn, damaged or killed over: what counts is known, the rest is reported. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -1,15 +1,12 @@
 /* Manifests: what they say, and what is refused. */
+#include "unit.h"
+
 #include <dirent.h>
 #include <limits.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -90,7 +87,6 @@ static void check_valid(const char *name)
 
 static void test_valid(void **state)
 {
-    (void)state;
     assert_true(for_each(VALID, check_valid) >= 18);
 }
 
@@ -153,7 +149,6 @@ static void check_invalid(const char *name)
 
 static void test_invalid(void **state)
 {
-    (void)state;
     assert_true(for_each(INVALID, check_invalid) >= 40);
 }
 
@@ -177,13 +172,11 @@ static void check_cut(const char *name)
 
 static void test_cut(void **state)
 {
-    (void)state;
     assert_true(for_each(VALID, check_cut) > 0);
 }
 
 static void test_defaults(void **state)
 {
-    (void)state;
     struct manifest *manifest = read_valid("minimal.ini");
     assert_string_equal(manifest->sweep.title, "");
     assert_string_equal(manifest->sweep.output, "minimal.nc");
@@ -218,7 +211,6 @@ static void test_defaults(void **state)
 
 static void test_settings(void **state)
 {
-    (void)state;
     struct manifest *manifest = read_valid("settings.ini");
     assert_string_equal(manifest->sweep.title, "ResNet-50; conv2d = \"batch\" # 1");
     assert_string_equal(manifest->sweep.output, "out/put.nc");
@@ -256,7 +248,6 @@ static void test_settings(void **state)
 
 static void test_adaptive(void **state)
 {
-    (void)state;
     struct manifest *manifest = read_valid("adaptive.ini");
     assert_int_equal(manifest->measure.iterations, 0);
     assert_true(fabs(manifest->measure.stop - 0.005) < 1e-12);
@@ -288,7 +279,6 @@ static void assert_axis(const struct axis *axis, const int64_t *values, size_t c
 /* What the golden plans of unit/plan do not show. */
 static void test_axes(void **state)
 {
-    (void)state;
     struct manifest *manifest =
         parse("[conv2d a]\nkernel = 3, 5x7\npadding = same, 0, valid\npass = backward-data\n"
               "batch = 1:1000000:*1000000\n");
@@ -318,7 +308,6 @@ static void test_axes(void **state)
 
 static void test_long_lines(void **state)
 {
-    (void)state;
     struct manifest *manifest = read_valid("long_line.ini");
     char title[1024] = "";
     for (int i = 0; i < 60; ++i)
@@ -343,7 +332,6 @@ static void test_long_lines(void **state)
 
 static void test_output_name(void **state)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {"sweep.ini", "sweep.nc"}, {"/a/b.c/sweep.ini", "sweep.nc"},
         {"a.b.ini", "a.b.nc"},     {"manifest", "manifest.nc"},
@@ -361,7 +349,6 @@ static void test_output_name(void **state)
 
 static void test_destroy_null(void **state)
 {
-    (void)state;
     manifest_destroy(NULL);
     plan_destroy(NULL);
 }
@@ -394,7 +381,6 @@ static void assert_unreadable(const char *path, const char *reason)
 
 static void test_files(void **state)
 {
-    (void)state;
     assert_unreadable(TEST_DATA_DIR "/missing.ini", "No such file or directory");
     assert_unreadable(TEST_DATA_DIR, "Is a directory");
     char line[] = "/tmp/roofsweep-manifest-XXXXXX", file[] = "/tmp/roofsweep-manifest-XXXXXX";
@@ -414,7 +400,6 @@ static void test_files(void **state)
 /* Labels are compared with one another, so that there must be an end to them. */
 static void test_many_sections(void **state)
 {
-    (void)state;
     enum { MOST = 10000 };
     char *text;
     size_t size;
@@ -440,7 +425,6 @@ static void test_many_sections(void **state)
 /* Ranges are counted before they are expanded: a small text must not take a large machine. */
 static void test_many_values(void **state)
 {
-    (void)state;
     static const char says[] = ": batch: more than 200000 values in all lists, ranges and excludes "
                                "together; make several manifests of this one";
     static const char *const rows[] = {"batch = 1:65536:+1\n", "vary = zip\nbatch = 1,1,1,1\n"};
@@ -481,7 +465,6 @@ static void test_many_values(void **state)
 /* Neither ends, and a fifo has no size. */
 static void test_files_without_end(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/roofsweep-manifest-XXXXXX", path[64];
     assert_unreadable("/dev/zero", "larger than 16777216 bytes: no manifest; name the file that "
                                    "lists what to measure");
@@ -506,7 +489,6 @@ static void test_files_without_end(void **state)
 
 static void test_standard_input(void **state)
 {
-    (void)state;
     struct manifest *manifest = NULL;
     struct error error;
     assert_non_null(freopen(VALID "settings.ini", "rb", stdin));
@@ -526,14 +508,12 @@ static void test_standard_input(void **state)
 /* n is 3, half is 0.5, there is no other. */
 static bool lookup(void *user, const char *name, double *value)
 {
-    (void)user;
     *value = strcmp(name, "n") == 0 ? 3.0 : 0.5;
     return strcmp(name, "n") == 0 || strcmp(name, "half") == 0;
 }
 
 static void formulas_have_their_values(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         double value; /* NaN: refused */
@@ -556,7 +536,6 @@ static void formulas_have_their_values(void **state)
 
 static void parentheses_end_somewhere(void **state)
 {
-    (void)state;
     char text[4001];
     double value;
     struct error error;
@@ -593,7 +572,6 @@ static void assert_amended(const struct amendment *amendment, const char *expect
 
 static void a_parameter_goes_to_all_that_have_it(void **state)
 {
-    (void)state;
     struct amendment amendment = {.sets = {"batch=1,2", "features=8"}, .set_count = 2};
     assert_amended(&amendment,
                    "; a comment\n[sweep]\ntitle = two\n"
@@ -604,7 +582,6 @@ static void a_parameter_goes_to_all_that_have_it(void **state)
 
 static void a_section_can_be_named(void **state)
 {
-    (void)state;
     struct amendment amendment = {.sets = {"b.c.batch=7", "sweep.title=x = y"}, .set_count = 2};
     assert_amended(&amendment, "; a comment\n[sweep]\ntitle = x = y\n#title = two\n"
                                "[conv2d first]\nbatch = 16, 32 ; of old\nfilters = 64\n"
@@ -613,7 +590,6 @@ static void a_section_can_be_named(void **state)
 
 static void settings_get_their_section(void **state)
 {
-    (void)state;
     struct amendment amendment = {.sets = {"iterations=7", "measure.warmup=0", "timeout=9 s"},
                                   .set_count = 3,
                                   .onlys = {"lstm"},
@@ -626,7 +602,6 @@ static void settings_get_their_section(void **state)
 
 static void what_means_nothing_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         struct amendment amendment;
         const char *text;
@@ -658,7 +633,6 @@ static void what_means_nothing_is_refused(void **state)
 
 static void the_amended_one_is_what_runs(void **state)
 {
-    (void)state;
     struct manifest *manifest = parse(manifest_text);
     struct amendment amendment = {
         .sets = {"batch=1,2,3"}, .set_count = 1, .onlys = {"first", "first"}, .only_count = 2};

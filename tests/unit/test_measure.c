@@ -1,11 +1,8 @@
 /* Configurations measured, and counted together, on a made-up device whose samples and counts are
  * known: each row counts the batch size of its configuration. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +49,6 @@ static enum status made_up_prepare(struct device_state *state, const struct conf
                                    uint64_t seed, struct work **work, struct record *record,
                                    struct error *error)
 {
-    (void)seed, (void)record;
     pause_for(state);
     char text[WORKLOAD_TEXT];
     config_format(config, text);
@@ -70,7 +66,6 @@ static enum status made_up_time(struct device_state *state, struct work *work, b
                                 int samples, double *seconds, struct record *record,
                                 struct error *error)
 {
-    (void)cold, (void)error;
     pause_for(state);
     const double time = state->time * (1 + state->other_placement * work->number);
     if (!record)
@@ -91,7 +86,6 @@ static enum status made_up_time(struct device_state *state, struct work *work, b
 static enum status made_up_energy(struct device_state *state, struct work *work, bool cold,
                                   struct record *record, struct error *error)
 {
-    (void)work, (void)cold, (void)error;
     pause_for(state);
     record->energy = 1;
     state->energy = true;
@@ -102,14 +96,12 @@ static enum status made_up_energy(struct device_state *state, struct work *work,
 static enum status made_up_trace(struct device_state *state, struct work *work, bool cold,
                                  struct record *record, struct error *error)
 {
-    (void)work, (void)cold, (void)record, (void)error;
     pause_for(state);
     return STATUS_OK;
 }
 
 static bool made_up_has_room(struct device_state *state, const struct config *config)
 {
-    (void)config;
     return state->works <= state->room;
 }
 
@@ -177,7 +169,6 @@ static struct record measured(struct device_state *state, const struct request *
 
 static void a_row_has_an_interval(void **state)
 {
-    (void)state;
     struct device_state device = {.time = 1e-3, .noise = 0.01, .iterations = 7};
     const struct request request = measure_request();
     struct record record = measured(&device, &request);
@@ -195,7 +186,6 @@ static void a_row_has_an_interval(void **state)
 
 static void two_modes_are_marked(void **state)
 {
-    (void)state;
     struct device_state device = {
         .time = 1e-3, .noise = 0.01, .straggler = 3, .every = 2, .iterations = 1};
     struct request request = measure_request();
@@ -223,7 +213,6 @@ static struct request adaptive_request(void)
  * of the mean wide for ever. */
 static void the_adaptive_rule_stops_on_the_median_s_interval(void **state)
 {
-    (void)state;
     struct device_state device = {
         .time = 1e-3, .noise = 0.01, .straggler = 50, .every = 10, .iterations = 1};
     const struct request request = adaptive_request();
@@ -238,7 +227,6 @@ static void the_adaptive_rule_stops_on_the_median_s_interval(void **state)
 /* min_time is that of all iterations. */
 static void samples_of_many_iterations_take_as_long(void **state)
 {
-    (void)state;
     struct device_state device = {.time = 1e-5, .noise = 1e-6, .iterations = 100};
     struct request request = adaptive_request();
     request.measure.min_time = 0.1;
@@ -249,7 +237,6 @@ static void samples_of_many_iterations_take_as_long(void **state)
 
 static void energy_is_taken_when_asked_for(void **state)
 {
-    (void)state;
     struct device_state device = {.time = 1e-3, .noise = 0.01, .iterations = 1};
     struct request request = measure_request();
     request.measure.energy = true;
@@ -263,7 +250,6 @@ static void energy_is_taken_when_asked_for(void **state)
  * samples of a single one do not show. What holds the clock down is also sustained. */
 static void a_row_is_measured_in_placements(void **state)
 {
-    (void)state;
     static const struct {
         int repeat, room, placements; /* asked for; there is room beside so many; measured */
     } cases[] = {{1, 9, 1}, {5, 9, 5}, {4, 9, 4}, {5, 2, 3}, {5, 0, 1}};
@@ -372,7 +358,6 @@ static void assert_empty(struct batch *batch, struct device_state *device)
 /* Whatever the order, and whatever the others are. */
 static void rows_are_counted_together(void **state)
 {
-    (void)state;
     static const int orders[][4] = {{1, 2, 3, 4}, {4, 3, 2, 1}, {3, 1, 4, 2}};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
         struct device_state device = counting;
@@ -394,7 +379,6 @@ static void rows_are_counted_together(void **state)
 /* Each step takes 1 ms at least; two rows share their count. */
 static void wall_time_is_told_by_part(void **state)
 {
-    (void)state;
     static const double least[PART_COUNT] = {[PART_PREPARE] = 1e-3,
                                              [PART_TIMING] = 2e-3, /* warm-up and samples */
                                              [PART_TRACE] = 1e-3,
@@ -419,7 +403,6 @@ static void wall_time_is_told_by_part(void **state)
 
 static void a_row_need_not_wait(void **state)
 {
-    (void)state;
     struct device_state device = counting;
     struct batch *batch = batch_create(&made_up);
     struct record record;
@@ -435,7 +418,6 @@ static void a_row_need_not_wait(void **state)
 /* A device that has no room for several counts one by one, and says so at once. */
 static void without_room_nothing_waits(void **state)
 {
-    (void)state;
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 0};
     struct device_ops alone = made_up;
     struct record record;
@@ -453,7 +435,6 @@ static void without_room_nothing_waits(void **state)
 /* Those that wait are counted before the next one is prepared, and keep their turn. */
 static void where_room_is_short_they_are_counted_first(void **state)
 {
-    (void)state;
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 2};
     struct batch *batch = batch_create(&made_up);
     assert_all_wait(batch, &device, 5);
@@ -469,7 +450,6 @@ static void where_room_is_short_they_are_counted_first(void **state)
 /* It would have been skipped because of the others alone. */
 static void what_fails_beside_others_is_measured_without_them(void **state)
 {
-    (void)state;
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 9, .crowded = 3};
     struct batch *batch = batch_create(&made_up);
     assert_all_wait(batch, &device, 4);
@@ -481,7 +461,6 @@ static void what_fails_beside_others_is_measured_without_them(void **state)
 /* The others have their counts; it is labelled, or has failed. */
 static void a_row_that_cannot_be_counted_is_counted_alone(void **state)
 {
-    (void)state;
     static const enum status failures[] = {STATUS_OK, STATUS_FAILED};
     for (int failure = 0; failure < 2; ++failure) {
         struct device_state device = {
@@ -511,7 +490,6 @@ static void a_row_that_cannot_be_counted_is_counted_alone(void **state)
 
 static void a_lost_device_is_an_error(void **state)
 {
-    (void)state;
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 9, .lost = true};
     struct batch *batch = batch_create(&made_up);
     struct record record;

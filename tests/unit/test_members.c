@@ -1,9 +1,6 @@
 /* Members of a JSON text: the same as a parser finds, and nothing read beyond the text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -15,7 +12,6 @@
 
 static void members_of_an_object(void **state)
 {
-    (void)state;
     static const char text[] = " { \"a\" : -1.5e3 , \"list\":[1,[2,\"]\"],{\"b\":3}],"
                                "\"b\":\"quote \\\" brace } \\u00e4\",\"empty\":[ ],\"c\":null}";
     struct member members[] = {
@@ -34,7 +30,6 @@ static void members_of_an_object(void **state)
 
 static void what_is_no_object(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"",
                                         "[]",
                                         "{",
@@ -68,7 +63,6 @@ static enum status add(struct results *results, const char *text, struct error *
 /* A row is found in a record's text. */
 static void rows_are_those_of_the_records(void **state)
 {
-    (void)state;
     for (int status = RECORD_MEASURED; status <= RECORD_FAILED; ++status) {
         struct results *results = results_create();
         struct record record;
@@ -111,7 +105,6 @@ static void rows_are_those_of_the_records(void **state)
 
 static void what_is_no_record(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "{}",
         "[]",

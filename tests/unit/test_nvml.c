@@ -1,15 +1,10 @@
 /* Other processes on a GPU, as a driver that is a script tells of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "worker/cuda/gpu/nvml.c" /* NOLINT(bugprone-suspicious-include): its driver is a script */
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    (void)event;
     return cudaSuccess;
 }
 
@@ -47,7 +42,6 @@ static int scripted_utilization(nvml_device device, struct nvml_utilization *sam
 
 static void others_are_named(void **state)
 {
-    (void)state;
     char init[32], first[96];
     name_read(1, init);
     snprintf(first, sizeof first, "%s (process 1, 34 %% busy)", init);
@@ -81,7 +75,6 @@ static void others_are_named(void **state)
 
 static int scripted_ecc(nvml_device device, int uncorrected, int ever, unsigned long long *count)
 {
-    (void)device;
     *count = 10 * (unsigned)uncorrected + (unsigned)ever;
     return 0;
 }
@@ -89,7 +82,6 @@ static int scripted_ecc(nvml_device device, int uncorrected, int ever, unsigned 
 static int scripted_retired(nvml_device device, int uncorrected, unsigned *count,
                             unsigned long long *addresses)
 {
-    (void)device;
     assert_null(addresses);
     *count = 5;
     return uncorrected ? INSUFFICIENT_SIZE : 3 /* not supported */;
@@ -97,7 +89,6 @@ static int scripted_retired(nvml_device device, int uncorrected, unsigned *count
 
 static int scripted_link(nvml_device device, unsigned link, unsigned *active)
 {
-    (void)device;
     *active = link != 1;
     return link < 3 ? 0 : 2; /* there are no more */
 }
@@ -105,7 +96,6 @@ static int scripted_link(nvml_device device, unsigned link, unsigned *active)
 static int scripted_link_errors(nvml_device device, unsigned link, int kind,
                                 unsigned long long *count)
 {
-    (void)device;
     *count = 100 * link + 7;
     return kind == 0 ? 0 : 3;
 }
@@ -113,14 +103,12 @@ static int scripted_link_errors(nvml_device device, unsigned link, int kind,
 static int scripted_violation(nvml_device device, int reason,
                               unsigned long long violation[VIOLATION])
 {
-    (void)device;
     violation[VIOLATION_TIME] = 2500000000ULL;
     return reason == 0 ? 0 : 3;
 }
 
 static int scripted_number(nvml_device device, unsigned *value)
 {
-    (void)device;
     *value = 700000;
     return 0;
 }
@@ -128,7 +116,6 @@ static int scripted_number(nvml_device device, unsigned *value)
 /* What a driver has not, or does not tell, is missing, and never 0. */
 static void health_is_told(void **state)
 {
-    (void)state;
     double expected[HEALTH_COUNT], health[HEALTH_COUNT];
     struct nvml nvml = {.ecc_errors = scripted_ecc,
                         .retired = scripted_retired,

@@ -1,14 +1,11 @@
 /* The routines of oneDNN through the CPU device: the same to the bit each time, in the threads that
  * are there, and told by name. That they are right is test_cpu_device.c's. */
+#include "unit.h"
+
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "opened.h"
 #include "parsed.h"
@@ -171,7 +168,6 @@ static void packed_tensors_are_copied_once(void **state)
         [ONEDNN_SOURCE] = x, [ONEDNN_WEIGHTS] = w, [ONEDNN_DESTINATION] = y};
     struct onednn *made = NULL;
     struct error error;
-    (void)state;
     if (onednn_check(PRECISION_FP32, &error))
         skip();
     assert_int_equal(onednn_create(&operation, NULL, &made, &error), STATUS_OK);
@@ -194,7 +190,6 @@ static void packed_tensors_are_copied_once(void **state)
 
 static void what_it_lacks_is_said(void **state)
 {
-    (void)state;
     struct onednn_operation operation = {.kind = ONEDNN_MATMUL, .pass = ONEDNN_BACKWARD};
     struct onednn *made = NULL;
     struct error error;

@@ -1,9 +1,6 @@
 /* The command line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +24,6 @@ static enum status parse(const char *line, struct options *options, struct error
 
 static void actions(void **state)
 {
-    (void)state;
     static const struct {
         const char *line;
         enum action action;
@@ -55,7 +51,6 @@ static void actions(void **state)
 
 static void values(void **state)
 {
-    (void)state;
     struct options options;
     struct error error;
     assert_int_equal(parse("-v --device cpu --resume sweep.ini", &options, &error), STATUS_OK);
@@ -80,7 +75,6 @@ static void values(void **state)
 
 static void wrong_lines_are_explained(void **state)
 {
-    (void)state;
     static const struct {
         const char *line, *text;
     } rows[] = {
@@ -124,7 +118,6 @@ static void wrong_lines_are_explained(void **state)
 
 static void rows_are_complete_and_unique(void **state)
 {
-    (void)state;
     for (int i = 0; i < DEVICE_KINDS; ++i) {
         const struct device_kind *kind = &device_kinds[i];
         assert_true(kind->name && *kind->name && kind->noun && *kind->noun);
@@ -142,14 +135,12 @@ static void rows_are_complete_and_unique(void **state)
  * are shared: two ranks may have them. */
 static void an_exclusive_kind_is_numbered(void **state)
 {
-    (void)state;
     for (int i = 0; i < DEVICE_KINDS; ++i)
         assert_true(device_kinds[i].numbered || !device_kinds[i].exclusive);
 }
 
 static void a_choice_is_the_index_of_its_word(void **state)
 {
-    (void)state;
     const char *words[DEVICE_KINDS + 2];
     device_kind_words(words);
     assert_string_equal(words[DEVICE_AUTO], "auto");

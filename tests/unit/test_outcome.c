@@ -1,9 +1,6 @@
 /* Outcomes as text and back, and what counts what. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +18,6 @@ static const char *text_of(const struct outcome *outcome)
 
 static void words_and_reasons_come_back(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *reason;
         enum counted code;
@@ -43,7 +39,6 @@ static void words_and_reasons_come_back(void **state)
 
 static void other_words_are_none(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "", "count", "counted:", "countedly", "offer", "Refused: x"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
@@ -56,7 +51,6 @@ static void other_words_are_none(void **state)
 
 static void a_missing_outcome_has_no_text(void **state)
 {
-    (void)state;
     struct outcome outcome;
     outcome_set(&outcome, OUTCOME_MISSING, NULL);
     assert_string_equal(text_of(&outcome), "");
@@ -71,7 +65,6 @@ static void a_missing_outcome_has_no_text(void **state)
 /* A character of two bytes at the end of what there is room for. */
 static void a_long_reason_is_cut_between_characters(void **state)
 {
-    (void)state;
     char text[OUTCOME_REASON + 32] = "refused: ";
     struct outcome outcome;
     memset(text + 9, 'x', OUTCOME_REASON - 2);
@@ -91,7 +84,6 @@ static const struct field table[] = {
 
 static void as_a_field_it_is_its_text(void **state)
 {
-    (void)state;
     struct holder holder, copy;
     struct error error;
     fields_clear(table, &holder);
@@ -115,7 +107,6 @@ static void as_a_field_it_is_its_text(void **state)
 
 static void units_have_their_quantities(void **state)
 {
-    (void)state;
     assert_int_equal(quantity_of(PRECISION_FP16, true), QUANTITY_TENSOR_FP16);
     assert_int_equal(quantity_of(PRECISION_FP16, false), QUANTITY_VECTOR_FP16);
     assert_int_equal(quantity_of(PRECISION_BF16, false), QUANTITY_VECTOR_FP16);
@@ -125,7 +116,6 @@ static void units_have_their_quantities(void **state)
 
 static void bytes_are_read_and_written(void **state)
 {
-    (void)state;
     double values[QUANTITY_COUNT], bytes[LEVEL_COUNT];
     for (int i = 0; i < QUANTITY_COUNT; ++i)
         values[i] = i;

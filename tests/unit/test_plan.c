@@ -1,13 +1,10 @@
+#include "unit.h"
+
 #include <dirent.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
@@ -80,7 +77,6 @@ static int is_manifest(const struct dirent *entry)
 
 static void test_golden(void **state)
 {
-    (void)state;
     struct dirent **entries;
     int count = scandir(VALID, &entries, is_manifest, alphasort);
     assert_true(count >= 18);
@@ -100,7 +96,6 @@ static void test_golden(void **state)
 /* The sweeps that people run: as many configurations as the paper has points, and all can exist. */
 static void test_sweeps(void **state)
 {
-    (void)state;
     static const struct {
         const char *path;
         size_t count, merged, excluded;
@@ -141,7 +136,6 @@ static void test_sweeps(void **state)
 
 static void test_exclude(void **state)
 {
-    (void)state;
     static const struct {
         const char *rule;
         size_t left; /* of batch 1, 2, 4 x kernel 1, 3, 3x5, 5 x padding same, 0, 1 x two passes =
@@ -198,7 +192,6 @@ static int compare_texts(const void *a, const void *b)
 /* As many as the default limit allows; the second section repeats the first. */
 static void test_large(void **state)
 {
-    (void)state;
     struct plan *plan = plan_parse("[lstm a]\nbatch = 1:250:+1\nhidden = 1:200:+1\n"
                                    "[lstm b]\nhidden = 1:200:+1\nbatch = 1:250:+1\n");
     assert_int_equal(plan->count, 50000);

@@ -1,9 +1,6 @@
 /* How often a rank looks for messages: seldom, and yet soon after one has come. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <math.h>
 
@@ -32,7 +29,6 @@ static int wait_for_answer(struct poll_interval *interval, double *now, double a
 
 static void a_usual_answer_is_found_soon_and_with_few_looks(void **state)
 {
-    (void)state;
     const double answers[] = {0.2e-3, 2e-3, 20e-3};
     for (int i = 0; i < 3; ++i) {
         struct poll_interval interval = poll_interval_start();
@@ -47,7 +43,6 @@ static void a_usual_answer_is_found_soon_and_with_few_looks(void **state)
 
 static void an_answer_that_does_not_come_is_looked_for_less_and_less_often(void **state)
 {
-    (void)state;
     struct poll_interval interval = poll_interval_start();
     double now = 0, late;
     for (int i = 0; i < 10; ++i)
@@ -59,7 +54,6 @@ static void an_answer_that_does_not_come_is_looked_for_less_and_less_often(void 
 /* Who waits until the others have their roofs learns nothing about answers. */
 static void a_long_wait_does_not_make_the_next_one_long(void **state)
 {
-    (void)state;
     struct poll_interval interval = poll_interval_start();
     double now = 0, late;
     wait_for_answer(&interval, &now, 100.0, &late);
@@ -74,7 +68,6 @@ static void a_long_wait_does_not_make_the_next_one_long(void **state)
  * look, made the next look only an eighth earlier. */
 static void answers_that_become_quick_are_soon_found_soon(void **state)
 {
-    (void)state;
     struct poll_interval interval = poll_interval_start();
     double now = 0, late;
     for (int i = 0; i < 10; ++i)
@@ -86,7 +79,6 @@ static void answers_that_become_quick_are_soon_found_soon(void **state)
 
 static void without_an_answer_due_it_looks_soon_after_what_moved(void **state)
 {
-    (void)state;
     struct poll_interval interval = poll_interval_start();
     poll_interval_update(&interval, 1, true, false, longest);
     assert_true(interval.seconds == 0);

@@ -44,7 +44,6 @@ const struct outcome *profiler_counters(const struct profiler *p)
 enum status profiler_try(struct profiler *p, int device, CUcontext context, struct outcome *outcome,
                          struct error *error)
 {
-    (void)device, (void)context;
     if (p->tried.code == OUTCOME_MISSING) {
         TRY(p->host.reserve(p->host.argument, error));
         TRY(p->host.run(p->host.argument, error));
@@ -99,14 +98,12 @@ enum status profiler_count_launches(struct profiler *p, unsigned tensors,
 enum status profiler_trace(struct profiler *p, const struct profiled_work *work,
                            struct outcome *outcome, struct error *error)
 {
-    (void)p, (void)work, (void)outcome, (void)error;
     fail_msg("nothing is traced");
     return STATUS_FAILED;
 }
 
 const struct trace *profiler_last_trace(const struct profiler *p)
 {
-    (void)p;
     return NULL;
 }
 
@@ -114,21 +111,18 @@ const struct trace *profiler_last_trace(const struct profiler *p)
 
 int nvml_processes(struct nvml *nvml)
 {
-    (void)nvml;
     return processes;
 }
 
 cudaError_t kernel_empty(cudaStream_t stream)
 {
     struct error error;
-    (void)stream;
     return script_kernel("empty", script.empty_time, script.node_time, &error) ? cudaErrorUnknown
                                                                                : cudaSuccess;
 }
 
 cudaError_t kernel_delay(double seconds, cudaStream_t stream)
 {
-    (void)seconds, (void)stream;
     return cudaErrorUnknown;
 }
 
@@ -144,7 +138,6 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **entry, u
                                              unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *found)
 {
-    (void)symbol, (void)entry, (void)version, (void)flags, (void)found;
     return cudaErrorNotSupported;
 }
 
@@ -185,7 +178,6 @@ struct counted_work {
 static enum status counted_iterate(struct gpu *unused, struct work *work, struct error *error)
 {
     const struct counted_work *counted = (const struct counted_work *)work;
-    (void)unused;
     if (counted->fails)
         return error_set(error, STATUS_FAILED, "it cannot run");
     script.done[counted->quantity] += FLOPS * counted->times;
@@ -219,7 +211,6 @@ static struct record count_one(struct counted_work *work, bool cold, enum unit u
 /* A graph's vector FLOPs would be 0: the same kernels in the stream are counted, or nothing is. */
 static void a_replay_is_counted_in_the_stream(void **state)
 {
-    (void)state;
     for (int differs = 0; differs < 2; ++differs) {
         struct counted_work stream = work_of(2), work = work_of(1);
         work.base.stream = &stream.base;
@@ -236,7 +227,6 @@ static void a_replay_is_counted_in_the_stream(void **state)
 static void a_gpu_of_others_is_not_counted(void **state)
 {
     struct counted_work work = work_of(1);
-    (void)state;
     for (processes = 2; processes > 0; --processes) {
         struct record record = count_one(&work, false, UNIT_VECTOR);
         assert_int_equal(record.counters.code, processes > 1 ? COUNTED_REFUSED : COUNTED_YES);
@@ -281,7 +271,6 @@ static void rows_clear(struct rows *rows)
 /* In whatever order: as if each were alone. */
 static void rows_are_counted_in_one_collection(void **state)
 {
-    (void)state;
     static const int orders[][ROWS] = {{1, 2, 3, 4}, {4, 3, 2, 1}, {2, 4, 1, 3}};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
         struct rows rows;
@@ -300,7 +289,6 @@ static void rows_are_counted_in_one_collection(void **state)
  * them. */
 static void what_others_ask_for_is_not_told(void **state)
 {
-    (void)state;
     static const int order[ROWS] = {1, 2, 3, 4};
     struct rows rows;
     rows_make(&rows, order);
@@ -319,7 +307,6 @@ static void what_others_ask_for_is_not_told(void **state)
 /* Nobody knows which row it was: all say so, and can be counted again, one by one. */
 static void a_batch_that_fails_can_be_counted_again(void **state)
 {
-    (void)state;
     static const int order[ROWS] = {1, 2, 3, 4};
     for (int work_fails = 0; work_fails < 2; ++work_fails) {
         struct rows rows;
@@ -372,7 +359,6 @@ static void kernels_are_counted_together(void **state)
                 {{200, 300, 100, 412}, ROWS, 2, 2},
                 {{500, 600, 13, 600}, ROWS, 1, 4},
                 {{1, 2, 3, 4}, 1, ROWS, 5}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct rows batch;
         memset(&launches_asked, 0, sizeof launches_asked);
@@ -393,7 +379,6 @@ static void kernels_are_counted_together(void **state)
 /* Each row's own launches, though others were traced after it. */
 static void kernels_of_a_batch_have_their_counts(void **state)
 {
-    (void)state;
     enum { STALLS = ACTIVITY_COUNT - ACTIVITY_STALL_BARRIER };
     static const int order[ROWS] = {1, 2, 3, 4};
     struct rows rows;
@@ -429,7 +414,6 @@ static void rows_are_counted_with_the_cache_as_timed(void **state)
 {
     static const enum script_cache expected[] = {SCRIPT_WARM, SCRIPT_FLUSHED};
     struct counted_work work = work_of(1);
-    (void)state;
     for (int cold = 0; cold < 2; ++cold) {
         struct record record = count_one(&work, cold, UNIT_VECTOR);
         assert_int_equal(script.counted_cache, expected[cold]);
@@ -441,7 +425,6 @@ static void rows_are_counted_with_the_cache_as_timed(void **state)
 static void sparse_products_are_counted_as_done(void **state)
 {
     struct counted_work work = work_of(1);
-    (void)state;
     work.base.precision = PRECISION_FP16;
     work.quantity = QUANTITY_TENSOR_FP16;
     for (int sparse = 0; sparse < 2; ++sparse) {
@@ -458,7 +441,6 @@ static void sparse_products_are_counted_as_done(void **state)
  * multiprocessor of compute capability 9.0. */
 static void each_resource_limits(void **state)
 {
-    (void)state;
     static const struct {
         int64_t threads, registers, static_shared, dynamic_shared, shared_room;
         int64_t blocks;

@@ -1,10 +1,7 @@
 /* The profiler: what is attached, whether it counts, what it traces; the real room over a scripted
  * CUPTI (scripted_cupti.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -49,19 +46,16 @@ static enum status trial_reserve(void *argument, struct error *error)
 static enum status trial_run(void *argument, struct error *error)
 {
     assert_ptr_equal(argument, &test);
-    (void)error;
     return STATUS_OK;
 }
 
 static enum status work_prepare(void *argument, struct error *error)
 {
-    (void)argument;
     return tell(test.prepare, error);
 }
 
 static enum status work_run(void *argument, struct error *error)
 {
-    (void)argument;
     ++test.runs;
     cupti_launch();
     return tell(test.run, error);
@@ -69,7 +63,6 @@ static enum status work_run(void *argument, struct error *error)
 
 static enum status work_hold(void *argument, struct error *error)
 {
-    (void)argument, (void)error;
     ++test.holds;
     return STATUS_OK;
 }
@@ -91,7 +84,6 @@ static int set_up(void **state)
 /* The counters never stay after. */
 static int tear_down(void **state)
 {
-    (void)state;
     bool tracer = profiler_attached(profiler) == PROFILER_TRACER;
     profiler_close(profiler);
     assert_int_equal(cupti.enabled, cupti.disabled);
@@ -236,7 +228,6 @@ static void what_is_attached_follows_from_what_was_asked(void **state)
         {"tytk", "t-tk", 1.0, 2, 3, 2},
         {"tyctyc", "--c--c", 1.5, 3, 4, 4}, /* a tracer that leaves changes nothing */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         begin_anew();
         assert_true(profiler_counters(profiler)->code == OUTCOME_MISSING);
@@ -263,7 +254,6 @@ static void a_tracer_stays_that_disturbs_nothing(void **state)
         int disturbances, judged;
         double ratio; /* 0: it leaves */
     } rows[] = {{1.0, 0, 2, 1.0}, {1.049, 0, 2, 1.049}, {1.2, 2, 4, 1.0}, {1.2, 0, 4, 0.0}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         begin_anew();
         test.disturbed = rows[i].disturbed;
@@ -283,7 +273,6 @@ static void a_tracer_stays_that_disturbs_nothing(void **state)
 /* Then nobody knows whether it disturbs: decided with the next trace. */
 static void without_known_kernels_nothing_is_decided(void **state)
 {
-    (void)state;
     test.known = STATUS_UNSUPPORTED; /* a device too full for them */
     assert_int_equal(trace_one(), TRACED_WELL);
     assert_attached(PROFILER_NOTHING);
@@ -296,7 +285,6 @@ static void without_known_kernels_nothing_is_decided(void **state)
 
 static void refused_counters_are_not_tried_again(void **state)
 {
-    (void)state;
     assert_int_equal(trace_one(), TRACED_WELL);
     cupti.supported = CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED;
     assert_int_equal(try_counters().code, COUNTED_REFUSED);
@@ -311,7 +299,6 @@ static void refused_counters_are_not_tried_again(void **state)
 
 static void counters_without_memory_are_refused(void **state)
 {
-    (void)state;
     test.reserve = STATUS_UNSUPPORTED;
     struct outcome outcome = try_counters();
     assert_int_equal(outcome.code, COUNTED_REFUSED);
@@ -322,7 +309,6 @@ static void counters_without_memory_are_refused(void **state)
 /* It was attached when counting was refused: with all tensors, and with none. */
 static void a_refusal_that_shows_late_is_one(void **state)
 {
-    (void)state;
     cupti.trouble.start = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     assert_int_equal(try_counters().code, COUNTED_REFUSED);
     assert_attached(PROFILER_NOTHING);
@@ -331,7 +317,6 @@ static void a_refusal_that_shows_late_is_one(void **state)
 static void refused_traces_are_not_tried_again(void **state)
 {
     CUptiResult *const places[] = {&cupti.register_callbacks, &cupti.activity_enable};
-    (void)state;
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
         begin_anew();
         *places[i] = CUPTI_ERROR_NOT_COMPATIBLE;
@@ -349,7 +334,6 @@ static void refused_traces_are_not_tried_again(void **state)
 
 static void a_trace_that_is_in_the_way_is_repeated_without(void **state)
 {
-    (void)state;
     assert_int_equal(trace_one(), TRACED_WELL);
     cupti.in_the_way = true;
     for (int runs = 2; runs <= 3; ++runs) { /* the one that was refused did not run */
@@ -380,7 +364,6 @@ static void incomplete_traces_say_why(void **state)
         {"it saw no kernels", 0, CUPTI_SUCCESS, 0, 0},
         {"some failure", 0, CUPTI_ERROR_UNKNOWN, 1, 10},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         begin_anew();
         for (uint32_t j = 0; j < rows[i].records; ++j)
@@ -405,7 +388,6 @@ static void kernels_are_known_by_name_and_shape(void **state)
         uint32_t correlation;
         size_t kernel;
     } order[] = {{10, 1}, {20, 0}, {30, 0}, {40, 2}};
-    (void)state;
     add_record("_Z4gemmPf", 30, 1000, 1500);
     add_record("copy", 10, 1000, 1100);
     add_record("_Z4gemmPf", 20, 1000, 1700);
@@ -437,7 +419,6 @@ static void kernels_are_known_by_name_and_shape(void **state)
 /* Two of three run at the same time: that counts once. The gap is from 1700 to 2000. */
 static void times_of_kernels_at_the_same_time_count_once(void **state)
 {
-    (void)state;
     add_record("first", 1, 1000, 1500);
     add_record("second", 2, 1300, 1700);
     add_record("third", 3, 2000, 2050);
@@ -452,7 +433,6 @@ static void the_wait_before_the_work_is_not_in_the_trace(void **state)
     const struct profiled_work held = {work_prepare, work_run, NULL, work_hold};
     struct outcome outcome;
     struct error error;
-    (void)state;
     add_record("first", 3, 1000, 1500);
     add_record("wait", 1, 1000, 101000);
     add_record("second", 2, 1000, 1400);
@@ -482,7 +462,6 @@ static void work_that_fails_leaves_nothing_attached(void **state)
 {
     enum status *const places[] = {&test.prepare, &test.run};
     struct outcome outcome;
-    (void)state;
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
         *places[i] = STATUS_FAILED;
         assert_int_equal(trace_status(&outcome), STATUS_FAILED);
@@ -512,7 +491,6 @@ static void a_lost_device_is_told(void **state)
                 {&test.run, false, 1},
                 {&test.known, false, 0},
                 {&test.later, false, 1}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct outcome outcome;
         begin_anew();

@@ -1,18 +1,15 @@
 /* Programs: what runs, what it hands back, what it leaves. The keeper is the real one. */
+#include "unit.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "model/workloads/program.h"
 #include "worker/program/handback.h"
@@ -35,7 +32,6 @@ static enum status run(const char *script, double timeout, struct process_end *e
 
 static void the_end_of_a_program_is_told(void **state)
 {
-    (void)state;
     static const struct {
         const char *script, *text; /* NULL: it ends well */
     } rows[] = {
@@ -60,7 +56,6 @@ static void the_end_of_a_program_is_told(void **state)
 
 static void a_program_that_takes_too_long_is_ended(void **state)
 {
-    (void)state;
     struct process_end end;
     struct error error;
     assert_int_equal(run("echo here; trap '' TERM; sleep 300", 0.3, &end, &error), STATUS_FAILED);
@@ -74,7 +69,6 @@ static void a_program_that_takes_too_long_is_ended(void **state)
 /* A rank hands down descriptors of MPI. */
 static void a_program_has_three_descriptors(void **state)
 {
-    (void)state;
     int pipes[2], high;
     struct process_end end;
     struct error error;
@@ -89,7 +83,6 @@ static void a_program_has_three_descriptors(void **state)
 
 static void output_without_end_does_no_harm(void **state)
 {
-    (void)state;
     struct process_end end;
     struct error error;
     assert_int_equal(run("yes | head -c 3000000; echo last; exit 1", 60, &end, &error),
@@ -112,7 +105,6 @@ static pid_t number_in(const char *path)
 
 static void nothing_is_left_running(void **state)
 {
-    (void)state;
     static const char *const scripts[] = {
         "sleep 300 & echo $! >%s; exit 0",
         "setsid sh -c 'echo $$ >%s; sleep 300' & sleep 0.3; exit 0",
@@ -148,7 +140,6 @@ static void file_write(const struct scratch *folder, const char *name, const cha
 
 static void lines_are_taken_from_all_processes(void **state)
 {
-    (void)state;
     struct scratch folder;
     struct error error;
     struct handback handback;
@@ -168,7 +159,6 @@ static void lines_are_taken_from_all_processes(void **state)
 
 static void lines_that_mean_nothing_are_refused(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "region\n",   "region x\n", "region -1\n", "region nan\n", "region inf\n", "region 1e30\n",
         "verify 1\n", "hello\n",    "\n",          "region 1x\n",  "region 0\n"};
@@ -187,7 +177,6 @@ static void lines_that_mean_nothing_are_refused(void **state)
 /* What a program may leave where files are read: `text` in the error; NULL: it is not read. */
 static void files_alone_are_read(void **state)
 {
-    (void)state;
     static const struct {
         const char *command, *text;
     } rows[] = {
@@ -219,7 +208,6 @@ static void files_alone_are_read(void **state)
 /* The program reports, and then puts a link to a folder of the user's at the folder's place. */
 static void a_link_is_not_followed(void **state)
 {
-    (void)state;
     char command[16400];
     struct scratch folder, users;
     struct handback handback;
@@ -245,7 +233,6 @@ static void a_link_is_not_followed(void **state)
 /* A worker that is killed leaves its folder: the next one removes it, and none of a living one. */
 static void a_dead_workers_folder_is_swept(void **state)
 {
-    (void)state;
     int report[2];
     struct scratch living, dead, next;
     struct error error;
@@ -298,7 +285,6 @@ static struct injected region_of(const char *name, bool graph)
 
 static void graphs_take_flops_from_the_same_kernels_without(void **state)
 {
-    (void)state;
     struct injected graph = region_of("a", true), plain = region_of("a", false);
     struct injected other = region_of("b", false), counted, one_by_one;
     struct record record;
@@ -334,7 +320,6 @@ static void graphs_take_flops_from_the_same_kernels_without(void **state)
 
 static void copies_and_fills_are_told(void **state)
 {
-    (void)state;
     struct scratch folder;
     struct injected injected;
     struct record record;
@@ -356,7 +341,6 @@ static void copies_and_fills_are_told(void **state)
 /* More different kernels than a record has. */
 static void a_row_of_too_many_kernels_keeps_the_rest(void **state)
 {
-    (void)state;
     enum { KERNELS = RECORD_KERNELS_MAX + 1 };
     char path[4200];
     struct scratch folder;
@@ -402,7 +386,6 @@ static struct injected injected_of(double vector, double tensor, size_t in_graph
 
 static void flops_in_graphs_are_missing_and_never_0(void **state)
 {
-    (void)state;
     struct record record;
     struct injected whole = injected_of(100, 1000, 0), graph = injected_of(0, 1000, 4);
     record_init(&record);
@@ -424,7 +407,6 @@ static void flops_in_graphs_are_missing_and_never_0(void **state)
 /* Of code that was unloaded vector FLOPs may be those of something else. */
 static void flops_of_unloaded_code_are_missing(void **state)
 {
-    (void)state;
     struct record record;
     struct injected injected = injected_of(100, 1000, 0);
     injected.unloaded = true;
@@ -440,7 +422,6 @@ static void flops_of_unloaded_code_are_missing(void **state)
 
 static void tensors_follow_from_the_precision(void **state)
 {
-    (void)state;
     assert_int_equal(injected_tensors(PRECISION_FP16), quantity_tensor(QUANTITY_TENSOR_FP16));
     assert_int_equal(injected_tensors(PRECISION_FP32), quantity_tensor(QUANTITY_TENSOR_TF32));
     assert_int_equal(injected_tensors(PRECISION_COUNT),
@@ -449,7 +430,6 @@ static void tensors_follow_from_the_precision(void **state)
 
 static void lines_of_several_processes(void **state)
 {
-    (void)state;
     static const struct {
         const char *first, *second;
         bool good;
@@ -483,7 +463,6 @@ static void lines_of_several_processes(void **state)
 
 static void the_environment_is_named(void **state)
 {
-    (void)state;
     setenv("OMPI_COMM_WORLD_RANK", "3", 1);
     setenv("TMPDIR", "/tmp", 1);
     struct environment s = environment_create();
@@ -509,7 +488,6 @@ static void the_environment_is_named(void **state)
 
 static void the_text_of_a_program_is_hashed(void **state)
 {
-    (void)state;
     struct scratch folder;
     char first[PROGRAM_HASH], second[PROGRAM_HASH];
     struct error error;
@@ -537,7 +515,6 @@ static struct config config_of(const char *text)
 
 static void a_program_has_the_model_that_it_names(void **state)
 {
-    (void)state;
     struct error error;
     struct config conv = config_of("conv2d batch=3 filters=7 precision=fp16");
     struct config program =

@@ -1,15 +1,10 @@
 /* The progress line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "ranks/progress.h"
 
 static void lines(void **state)
 {
-    (void)state;
     static const struct {
         size_t total, left, timed, failed;
         double seconds;

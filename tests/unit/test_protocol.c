@@ -1,9 +1,6 @@
 /* What ranks and workers say to each other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,7 +44,6 @@ static void pass_on(const struct reply *reply, struct reply *copy)
 
 static void request_round_trips(void **state)
 {
-    (void)state;
     struct request copy, request = request_default(REQUEST_MEASURE);
     struct error error;
     assert_int_equal(config_parse("lstm batch=3", &request.config, &error), STATUS_OK);
@@ -78,7 +74,6 @@ static void request_round_trips(void **state)
 
 static void roofs_round_trip(void **state)
 {
-    (void)state;
     struct request copy, request = request_default(REQUEST_ROOFS);
     request.peaks.memory[LEVEL_L2] = false;
     request.peaks.compute[PRECISION_FP64] = false;
@@ -93,7 +88,6 @@ static void roofs_round_trip(void **state)
 
 static void roof_round_trips(void **state)
 {
-    (void)state;
     struct request copy, request = request_default(REQUEST_ROOF);
     request.kind = ROOF_DRAM_READ;
     request.condition = ROOF_TOGETHER;
@@ -130,7 +124,6 @@ static void roof_round_trips(void **state)
 /* What one device has found goes to another of its model as it is. */
 static void ways_of_roofs_are_passed_on(void **state)
 {
-    (void)state;
     struct request copy, request = request_default(REQUEST_TUNE);
     struct error error;
     request.peaks.ways[ROOF_DRAM_READ] = (struct roof_way){0, 4.7e12};
@@ -159,7 +152,6 @@ static void ways_of_roofs_are_passed_on(void **state)
 
 static void short_requests_take_defaults(void **state)
 {
-    (void)state;
     struct request request;
     struct error error;
     const char *line = "{\"op\":\"measure\",\"configuration\":\"conv2d\"}\n";
@@ -173,7 +165,6 @@ static void short_requests_take_defaults(void **state)
 
 static void nonsense_is_refused(void **state)
 {
-    (void)state;
     static const char *const lines[] = {"",
                                         "\n",
                                         "[]",
@@ -197,7 +188,6 @@ static void nonsense_is_refused(void **state)
 /* Each would measure something else if it were passed over. */
 static void mistakes_are_named(void **state)
 {
-    (void)state;
     static const struct {
         const char *line, *key, *allowed;
     } rows[] = {
@@ -252,7 +242,6 @@ static void mistakes_are_named(void **state)
 /* Every request in full passes its own table: no key is written that is not read. */
 static void every_request_is_read_again(void **state)
 {
-    (void)state;
     for (int op = REQUEST_DEVICES; op <= REQUEST_MEASURE; ++op) {
         struct request copy, request = request_default((enum request_op)op);
         struct error error;
@@ -277,7 +266,6 @@ static void every_request_is_read_again(void **state)
 
 static void wrong_replies_are_refused(void **state)
 {
-    (void)state;
     static const char *const lines[] = {"{\"reply\":\"tale\"}",
                                         "{\"reply\":5}",
                                         "{}",
@@ -312,7 +300,6 @@ static void wrong_replies_are_refused(void **state)
 /* A newer worker may say more: what is not known is passed on, not lost and not refused. */
 static void a_record_is_kept_as_it_came(void **state)
 {
-    (void)state;
     struct reply reply;
     struct error error;
     reply_init(&reply);
@@ -329,7 +316,6 @@ static void a_record_is_kept_as_it_came(void **state)
 /* A line of 16 MB is all that a worker may send. Written again its numbers take more. */
 static void a_record_that_grows_is_refused(void **state)
 {
-    (void)state;
     enum { NUMBERS = 1700000 };
     static const char start[] = "{\"reply\":\"record\",\"record\":{\"status\":\"failed\",\"x\":[0",
                       number[] = ",7e-5", end[] = "]}}";
@@ -353,7 +339,6 @@ static void a_record_that_grows_is_refused(void **state)
 
 static void replies_round_trip(void **state)
 {
-    (void)state;
     struct reply reply, copy;
     struct error error;
     reply_init(&reply);

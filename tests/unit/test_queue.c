@@ -1,10 +1,7 @@
 /* The order in which configurations are handed out. To whom, and what a lost rank had, is tested by
  * test_dispatcher.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +13,6 @@
  * tests/data/queue.txt. */
 static void order_is_golden(void **state)
 {
-    (void)state;
     struct manifest *manifest;
     struct plan *plan;
     struct error error;
@@ -54,7 +50,6 @@ static struct queue *five_items(void)
 
 static void doubly_done_counts_once(void **state)
 {
-    (void)state;
     struct queue *queue = five_items();
     queue_done(queue, 0, 2);
     queue_done(queue, 0, 2);
@@ -71,7 +66,6 @@ static bool is_even(const void *context, size_t item)
 /* What a filter keeps back can be had later, in its place. */
 static void a_filter_only_keeps_back(void **state)
 {
-    (void)state;
     struct queue *queue = five_items();
     size_t item, asked = 0, expected[ITEMS] = {0, 2, 4, 3, 1};
     for (int i = 0; i < 3; ++i) {

@@ -1,10 +1,7 @@
 /* What of a record is refused, cut or kept. That all of it goes through JSON and back shows
  * unit/results_nc. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +13,6 @@
 
 static void cleared_record_encodes_to_nothing(void **state)
 {
-    (void)state;
     struct record record;
     record_init(&record);
     json_t *object = record_encode(&record);
@@ -27,7 +23,6 @@ static void cleared_record_encodes_to_nothing(void **state)
 
 static void wrong_types_are_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } cases[] = {
@@ -55,7 +50,6 @@ static void wrong_types_are_refused(void **state)
 
 static void more_samples_than_a_row_has_are_refused(void **state)
 {
-    (void)state;
     struct record record;
     struct error error;
     record_init(&record);
@@ -73,7 +67,6 @@ static void more_samples_than_a_row_has_are_refused(void **state)
 
 static void more_kernels_than_a_row_has_are_refused(void **state)
 {
-    (void)state;
     struct record record;
     struct error error;
     record_init(&record);
@@ -93,7 +86,6 @@ static void more_kernels_than_a_row_has_are_refused(void **state)
 /* Of a record with one of these members instead of its own. */
 static void what_nobody_measured_is_found(void **state)
 {
-    (void)state;
     static const struct {
         const char *members, *says; /* NULL: nothing is wrong */
     } cases[] = {
@@ -169,7 +161,6 @@ static void what_nobody_measured_is_found(void **state)
  * JSON. */
 static void forgiving_where_it_can_be(void **state)
 {
-    (void)state;
     struct record record;
     struct error error;
     record_init(&record);

@@ -1,9 +1,6 @@
 /* The references of all other workloads, against values by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +14,6 @@
 
 static void matmul_by_hand(void **state)
 {
-    (void)state;
     struct config config = parse("matmul m=2 n=3 k=4 precision=fp64");
     double *x = filled(&config, TENSOR_INPUT, 2 * 4), *w = filled(&config, TENSOR_WEIGHT, 4 * 3);
     double *y = expect_all(&config, TENSOR_OUTPUT, 2 * 3);
@@ -36,7 +32,6 @@ static void matmul_by_hand(void **state)
  * of four bits. */
 static void matmul_of_fp8_by_hand(void **state)
 {
-    (void)state;
     struct config config = parse("matmul m=2 n=16 k=16 precision=fp8");
     double *x = filled(&config, TENSOR_INPUT, 2 * 16), *w = filled(&config, TENSOR_WEIGHT, 16 * 16);
     double *y = expect_all(&config, TENSOR_OUTPUT, 2 * 16);
@@ -55,7 +50,6 @@ static void matmul_of_fp8_by_hand(void **state)
 /* Of four neighbours the two largest are left, of equal ones the first. */
 static void sparse_matmul_by_hand(void **state)
 {
-    (void)state;
     static const struct {
         double values[4];
         int places[2];
@@ -91,7 +85,6 @@ static void sparse_matmul_by_hand(void **state)
 
 static void weights_of_fp8_are_exact(void **state)
 {
-    (void)state;
     for (int64_t inputs = 16; inputs <= 1048576; inputs *= 4) {
         char text[80];
         snprintf(text, sizeof text, "linear precision=fp8 inputs=%lld", (long long)inputs);
@@ -114,7 +107,6 @@ static void check_linear(const char *text, enum tensor tensor, int64_t count,
 /* Two samples of two numbers, one output. */
 static void linear_by_hand(void **state)
 {
-    (void)state;
 #define LAYER "linear batch=2 inputs=2 outputs=1 precision=fp64"
     struct config config = parse(LAYER);
     double *x = filled(&config, TENSOR_INPUT, 4), *w = filled(&config, TENSOR_WEIGHT, 2);
@@ -145,7 +137,6 @@ static void linear_by_hand(void **state)
  * one. */
 static void attention_by_hand(void **state)
 {
-    (void)state;
 #define ATTENTION "attention batch=1 heads=1 sequence=2 keys=2 head_size=1 precision=fp64"
     struct config config = parse(ATTENTION), causal = parse(ATTENTION " causal=yes");
 #undef ATTENTION
@@ -191,7 +182,6 @@ static void check_loop(const char *text)
 
 static void loops_as_defined(void **state)
 {
-    (void)state;
     check_loop("compute-loop elements=3 steps=1 precision=fp64");
     check_loop("compute-loop elements=5 steps=100 precision=bf16");
     check_loop("shared-loop tiles=3 tile=1 steps=4");
@@ -203,7 +193,6 @@ static void loops_as_defined(void **state)
 /* One value, two steps: a2 (a1 x + x) + x. */
 static void compute_loop_by_hand(void **state)
 {
-    (void)state;
     struct config config = parse("compute-loop elements=1 steps=2 precision=fp64");
     double *x = filled(&config, TENSOR_INPUT, 1), *y = expect_all(&config, TENSOR_OUTPUT, 1);
     assert_true(fabs(*y - (0.91372318 * (-0.57168429 * x[0] + x[0]) + x[0])) < 1e-15);
@@ -213,7 +202,6 @@ static void compute_loop_by_hand(void **state)
 
 static void cost_counts_products(void **state)
 {
-    (void)state;
     const char *shape =
         "batch=2 height=8 width=8 channels=6 filters=4 kernel=3x5 stride=1 groups=2";
     static const struct {
@@ -233,7 +221,6 @@ static void cost_counts_products(void **state)
 /* The two ends are always among them, and each lies in a stretch of its own. */
 static void places_are_spread(void **state)
 {
-    (void)state;
     struct config config = parse("matmul m=100 n=100 k=2");
     struct expectation expectation = expect(&config, 2.0 * 50);
     const struct slice *slice = &expectation.slices[0];

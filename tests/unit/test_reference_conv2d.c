@@ -1,10 +1,7 @@
 /* The reference of convolutions, against values by hand, and of their layers and steps by
  * differences. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +20,6 @@
 /* x = 1 2 3 / 4 5 6 / 7 8 9, w = 1 2 / 3 4 (no flip): y = 1*1 + 2*2 + 4*3 + 5*4 = 37, ... */
 static void conv2d_forward_by_hand(void **state)
 {
-    (void)state;
     struct config config = parse(
         "conv2d batch=1 height=3 width=3 channels=1 filters=1 kernel=2 stride=1 padding=valid");
     struct conv2d s = conv2d_from(&config);
@@ -37,7 +33,6 @@ static void conv2d_forward_by_hand(void **state)
 /* Padding 1, stride 2 of the same: the kernel sees 1 | 2 3 / 4 | 5 6, 7 | 8 9 and zeros around. */
 static void conv2d_padding_by_hand(void **state)
 {
-    (void)state;
     struct config config =
         parse("conv2d batch=1 height=3 width=3 channels=1 filters=1 kernel=2 stride=2 padding=1");
     struct conv2d s = conv2d_from(&config);
@@ -51,7 +46,6 @@ static void conv2d_padding_by_hand(void **state)
 /* dy = 1 10 / 100 1000 on the first example: each dx sums up what its outputs took from it. */
 static void conv2d_backward_by_hand(void **state)
 {
-    (void)state;
     const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, 4}, dy[] = {1, 10, 100, 1000};
     const double dx[] = {1, 12, 20, 103, 1234, 2040, 300, 3400, 4000};
     const double dw[] = {1 * 1 + 2 * 10 + 4 * 100 + 5 * 1000, 2 * 1 + 3 * 10 + 5 * 100 + 6 * 1000,
@@ -122,7 +116,6 @@ static enum status layer_read(void *context, enum tensor tensor, const int64_t *
                               int64_t count, double *values, struct error *error)
 {
     const struct layer *l = context;
-    (void)error;
     assert_int_equal(tensor, TENSOR_OUTPUT);
     for (int64_t i = 0; i < count; ++i)
         values[i] = l->y[offsets[i]];
@@ -184,7 +177,6 @@ static void check_layer(const char *text, size_t slices)
 
 static void conv2d_layers(void **state)
 {
-    (void)state;
     static const char *const shapes[] = {
         "batch=2 height=5 width=4 channels=2 filters=3 kernel=3 stride=2 layout=nhwc",
         "batch=2 height=5 width=4 channels=2 filters=2 kernel=3 stride=2 layout=nchw",

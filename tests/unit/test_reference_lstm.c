@@ -1,10 +1,7 @@
 /* The reference of recurrent layers, against one step after the other by the formulas of their
  * cells. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,7 +129,6 @@ static void check_lstm(const char *text, int64_t samples)
 
 static void lstm_gradients(void **state)
 {
-    (void)state;
     static const char *const cells[] = {"cell=lstm", "cell=gru", "cell=tanh", "cell=relu",
                                         "projection=1"};
     static const struct {
@@ -162,7 +158,6 @@ static void lstm_gradients(void **state)
 /* The device's zeros decide which units of a relu were off: without any, nothing comes through. */
 static void lstm_switched_by_the_device(void **state)
 {
-    (void)state;
     struct config config =
         parse("lstm cell=relu batch=2 sequence=3 features=2 hidden=3 pass=backward precision=fp64");
     struct error error;
@@ -179,7 +174,6 @@ static void lstm_switched_by_the_device(void **state)
 /* One unit, one step, weights as they come: the formula itself, written out. */
 static void lstm_forward_by_hand(void **state)
 {
-    (void)state;
     struct config config = parse("lstm batch=1 sequence=1 features=1 hidden=1 precision=fp64");
     double *x = filled(&config, TENSOR_INPUT, 1), *w = filled(&config, TENSOR_WEIGHT, 12);
     double i = sigmoid(w[0] * x[0] + w[8]), g = tanh(w[2] * x[0] + w[10]);
@@ -193,7 +187,6 @@ static void lstm_forward_by_hand(void **state)
 /* Samples are whole: at least one, at most the batch. */
 static void lstm_takes_samples(void **state)
 {
-    (void)state;
     struct config config = parse("lstm batch=4 sequence=3 features=2 hidden=5 pass=backward");
     double sample = config_cost(&config).flops / 2.0 / 4;
     static const struct {

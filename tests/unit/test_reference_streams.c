@@ -1,13 +1,10 @@
 /* References of workloads that stream, against numbers worked out by hand. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "expected.h"
 #include "model/reference.h"
@@ -53,7 +50,6 @@ static void check_gradient(const struct config *config, loss_of *loss, enum tens
 
 static void elementwise_by_hand(void **state)
 {
-    (void)state;
     enum { COUNT = 50 };
     static const char *const words[ELEMENTWISE_OPERATIONS] = {"relu", "sigmoid", "tanh", "add",
                                                               "scale"};
@@ -110,7 +106,6 @@ static double pool_loss(const struct config *config, double *const arrays[TENSOR
 /* Every shape, largest and average, in both layouts, forwards and back. */
 static void pools_by_hand(void **state)
 {
-    (void)state;
     static const char *const shapes[] = {
         "batch=2 height=5 width=7 channels=3",
         "batch=1 height=6 width=4 channels=2 window=2 padding=valid",
@@ -141,7 +136,6 @@ static void pools_by_hand(void **state)
 /* Elements that depend on which of equal values is the largest are not compared; the others are. */
 static void equal_values_are_passed_over(void **state)
 {
-    (void)state;
     struct config config =
         parse("pool batch=4 channels=8 height=32 width=32 window=7 precision=bf16 pass=backward");
     struct pool s = pool_from(&config);
@@ -155,7 +149,6 @@ static void equal_values_are_passed_over(void **state)
 
 static void softmax_by_hand(void **state)
 {
-    (void)state;
     enum { COLUMNS = 4 };
     struct config config = parse("softmax rows=3 columns=4");
     double *x = filled(&config, TENSOR_INPUT, 3 * COLUMNS), y[3 * COLUMNS];
@@ -170,7 +163,6 @@ static void softmax_by_hand(void **state)
 /* The Jacobian of a softmax, dy_j/dx_i = y_j ((i == j) - y_i), times dy. */
 static void softmax_gradient_by_hand(void **state)
 {
-    (void)state;
     enum { COLUMNS = 5 };
     struct config config = parse("softmax rows=2 columns=5 pass=backward");
     double *y = filled(&config, TENSOR_INPUT, 2 * COLUMNS);
@@ -211,7 +203,6 @@ static double norm_loss(const struct config *config, double *const arrays[TENSOR
 
 static void norm_gradients(void **state)
 {
-    (void)state;
     static const char *const words[] = {"batch", "layer"};
     for (int i = 0; i < 2; ++i) {
         char text[WORKLOAD_TEXT];
@@ -235,7 +226,6 @@ static void norm_gradients(void **state)
  * does not. */
 static void norm_terms_that_cancel(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"norm rows=64 columns=2 pass=backward operation=layer",
                                         "norm rows=2 columns=64 pass=backward operation=batch"};
     for (int i = 0; i < 2; ++i) {
@@ -260,7 +250,6 @@ static void norm_terms_that_cancel(void **state)
 /* Two rows and columns: half of a difference is the standard deviation. */
 static void norms_by_hand(void **state)
 {
-    (void)state;
     for (int layer = 0; layer < 2; ++layer) {
         char text[WORKLOAD_TEXT];
         snprintf(text, sizeof text, "norm rows=2 columns=2 pass=training operation=%s",

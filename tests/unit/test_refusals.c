@@ -1,10 +1,7 @@
 /* What the CUDA worker's workloads refuse by looking at the configuration and the chip alone:
  * nothing is allocated, no library is called, and the reason says what is missing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
+
 #include <string.h>
 
 #include "parsed.h"
@@ -73,7 +70,6 @@ static const struct {
 
 static void reasons_are_told(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct gpu gpu = {.capability = rows[i].capability ? rows[i].capability : 90};
         struct config config = parse(rows[i].text);
@@ -91,7 +87,6 @@ static void reasons_are_told(void **state)
 /* cuDNN's calls count elements in an int. */
 static void tensors_that_are_too_large_are_refused(void **state)
 {
-    (void)state;
     const struct cudnn_extents extents = cudnn_extents_nchw(1, 1, 1 << 16, 1 << 15);
     cudnnTensorDescriptor_t descriptor = NULL;
     struct error error;

@@ -1,13 +1,10 @@
 /* The table of the sample sweep must be tests/data/golden_report.txt to the byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "results/report.h"
 #include "results/publication.h"
@@ -33,7 +30,6 @@ static char *report_text(const struct results *results)
 
 static void test_golden(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/roofsweep-report-XXXXXX", journal[64], golden[8192] = "";
     assert_non_null(mkdtemp(folder));
     snprintf(journal, sizeof journal, "%s/journal", folder);
@@ -58,7 +54,6 @@ static void test_golden(void **state)
 /* A single row says where its time went: its longest kernel first. */
 static void test_parts(void **state)
 {
-    (void)state;
     struct error error;
     struct device device = gpu_device();
     struct record record = counted_record();
@@ -83,7 +78,6 @@ static void test_parts(void **state)
  */
 static void test_sizes(void **state)
 {
-    (void)state;
     struct results *results = results_create();
     char *text = report_text(results);
     assert_null(strstr(text, "configurations")); /* roofs alone */
@@ -112,7 +106,6 @@ static void test_sizes(void **state)
 /* Names as long as those of a zipped conv2d still leave the columns in line. */
 static void test_long_names(void **state)
 {
-    (void)state;
     struct record records[2];
     for (int i = 1; i <= 2; ++i) {
         char line[128];
@@ -134,7 +127,6 @@ static void test_long_names(void **state)
 /* Texts of workers and journals reach the table without what a terminal would obey. */
 static void test_hostile_texts(void **state)
 {
-    (void)state;
     static const char hostile[] = "\x1b[2J\xe2\x80\xae\x9b\nfailed: nothing\xe2\x82";
     struct error error;
     struct device device;
@@ -160,7 +152,6 @@ static void test_hostile_texts(void **state)
  */
 static void test_formats(void **state)
 {
-    (void)state;
     struct record *records = calloc(300, sizeof *records);
     assert_non_null(records);
     for (int i = 0; i < 300; ++i) {
@@ -205,7 +196,6 @@ static void test_formats(void **state)
 
 static void test_summary(void **state)
 {
-    (void)state;
     char text[SUMMARY_TEXT];
     struct summary summary = {.rows = {[RECORD_SKIPPED] = 1}, .left = SIZE_MAX, .file = "a b.nc"};
     summary_format(&summary, 0, 1.25, text);

@@ -1,10 +1,7 @@
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
 
 #include "sample.h"
 
@@ -12,7 +9,6 @@
 
 static void test_order(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *label;
     } sorted[] = {{"lstm batch=1", "a"},
@@ -44,7 +40,6 @@ static void test_order(void **state)
 /* Row for rank, whoever opened its device first; a later session follows. */
 static void test_order_of_devices(void **state)
 {
-    (void)state;
     static const char *const arrived[] = {"2026.1Z-7/10", "2026.1Z-7/2", "2026.2Z-7/0",
                                           "2026.1Z-7/0"};
     static const char *const ordered[] = {"2026.1Z-7/0", "2026.1Z-7/2", "2026.1Z-7/10",
@@ -68,7 +63,6 @@ static void test_order_of_devices(void **state)
 /* The free clock is the highest one of the session, of a roof or of a row that came last. */
 static void test_free_clock(void **state)
 {
-    (void)state;
     static const char *const kinds[] = {"cuda", "cuda", "cpu"};
     struct results *results = results_create();
     struct error error;
@@ -99,7 +93,6 @@ static void test_free_clock(void **state)
 /* Of the entries of a device those without rows go, but for one. */
 static void test_device_is_one_entry(void **state)
 {
-    (void)state;
     static const struct {
         const char *key, *uuid;
         bool has_row, stays;

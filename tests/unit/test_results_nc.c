@@ -1,20 +1,17 @@
 /* The file format is a contract: a small sweep goes through the journal into a netCDF file, whose
  * CDL must be tests/data/golden.cdl to the byte. To change the format, read the difference, then
  * copy the new CDL. A file has no more variables than its rows and devices can have. */
+#include "unit.h"
+
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include <netcdf.h>
 
 #include "results/results_nc.h"
@@ -336,7 +333,6 @@ static void test_rare_values(void **state)
 /* A parameter of one name is one variable, so it must be of one kind in all workloads. */
 static void test_parameters_agree(void **state)
 {
-    (void)state;
     for (size_t i = 0; workloads[i] != NULL; ++i)
         for (size_t j = 0; j < workloads[i]->count; ++j)
             for (size_t k = 0; workloads[k] != NULL; ++k) {

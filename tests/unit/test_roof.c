@@ -1,9 +1,6 @@
 /* A roof from its samples, and what theory and counters say of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,7 +18,6 @@ static struct roof roof_of(enum roof_id id)
 
 static void kinds_are_told_apart(void **state)
 {
-    (void)state;
     for (int i = 0; i < ROOF_KINDS; ++i) {
         assert_non_null(roof_kinds[i].name); /* an id without its row */
         assert_int_equal(roof_kind_find(roof_kinds[i].name), i);
@@ -35,7 +31,6 @@ static void kinds_are_told_apart(void **state)
 
 static void requests_choose(void **state)
 {
-    (void)state;
     const struct roof_request request = {.memory = {[LEVEL_L1] = true},
                                          .compute = {[PRECISION_FP8] = true}};
     static const enum roof_id wanted[] = {ROOF_L1_READ, ROOF_SHARED_READ, ROOF_FP8_TENSOR_WGMMA};
@@ -49,7 +44,6 @@ static void requests_choose(void **state)
 
 static void the_best_sample_is_the_value(void **state)
 {
-    (void)state;
     struct roof roof = roof_of(ROOF_DRAM_COPY);
     double seconds[] = {4.0, 2.0, 7.0, 3.0};
     roof_set_samples(&roof, 12e9, seconds, 4);
@@ -65,7 +59,6 @@ static void the_best_sample_is_the_value(void **state)
 /* What a launch costs, not its luckiest case. */
 static void a_time_is_the_median(void **state)
 {
-    (void)state;
     struct roof roof = roof_of(ROOF_LAUNCH_GAP);
     double seconds[] = {4e-3, 1e-3, 2e-3};
     roof_set_samples(&roof, 1000.0, seconds, 3);
@@ -76,7 +69,6 @@ static void a_time_is_the_median(void **state)
 
 static void nothing_measured_is_missing(void **state)
 {
-    (void)state;
     struct roof roof = roof_of(ROOF_FP32_VECTOR);
     roof_set_samples(&roof, 1e9, NULL, 0);
     roof_judge(&roof);
@@ -87,7 +79,6 @@ static void nothing_measured_is_missing(void **state)
 /* 2 of 2.2 nominally, but at 80 % of the clock: more than the hardware can do. */
 static void theory_is_at_the_measured_clock(void **state)
 {
-    (void)state;
     struct roof roof = roof_of(ROOF_FP32_VECTOR);
     double seconds[] = {1.0};
     roof_set_samples(&roof, 2.0, seconds, 1);
@@ -117,7 +108,6 @@ static void theory_is_at_the_measured_clock(void **state)
 
 static void counters_prove_or_contradict(void **state)
 {
-    (void)state;
     static const struct {
         enum roof_id id;
         double dram, l2, l1, flops;
@@ -165,7 +155,6 @@ static void add(struct device *device, enum roof_id id, enum roof_condition cond
 
 static void peaks_are_the_best_usable_roofs(void **state)
 {
-    (void)state;
     struct device device;
     device_init(&device);
     add(&device, ROOF_DRAM_READ, ROOF_ALONE, 0.25, NAN);
@@ -203,7 +192,6 @@ static struct roof compute_roof(enum roof_id id, double time, double clock, doub
 /* A roof at a low clock may be the best for each cycle; directions are told apart. */
 static void peaks_by_cycle_and_direction(void **state)
 {
-    (void)state;
     struct device device;
     device_init(&device);
     const struct roof fast = compute_roof(ROOF_FP16_TENSOR_MMA, 0.25, 3.0, 2.0);
@@ -229,7 +217,6 @@ static void peaks_by_cycle_and_direction(void **state)
 /* What is sustained is measured after all bursts, and added to its roof. */
 static void what_is_sustained_is_added(void **state)
 {
-    (void)state;
     struct device device;
     device_init(&device);
     struct roof burst = compute_roof(ROOF_FP16_TENSOR_MMA, 0.25, 3.0, NAN), later, other;
@@ -260,7 +247,6 @@ static void what_is_sustained_is_added(void **state)
 /* They are shown in one order, in whichever they were measured. */
 static void roofs_have_an_order(void **state)
 {
-    (void)state;
     static const struct {
         enum roof_id id;
         enum roof_condition condition;
@@ -285,7 +271,6 @@ static void roofs_have_an_order(void **state)
 /* Two ranks on one socket: each alone has all of its memory's bandwidth, together half of it. */
 static void a_shared_memory_counts_as_shared(void **state)
 {
-    (void)state;
     struct device device;
     device_init(&device);
     strcpy(device.kind, "cpu");
@@ -303,7 +288,6 @@ static void a_shared_memory_counts_as_shared(void **state)
 /* A kind that another version measured stays as it was written, and is used for nothing. */
 static void an_unknown_kind_is_kept(void **state)
 {
-    (void)state;
     struct device device, again;
     struct error error;
     device_init(&device);
@@ -350,7 +334,6 @@ static const struct roofline_roofs v100 = {107.479e12, 828.8e9, 4.2e-6};
 
 static void test_check_values(void **state)
 {
-    (void)state;
     assert_near(roofline_balance(107479, 828.8), 129.68, 1e-4);
     assert_near(roofline_peak(80, 8 * 4 * 4 * 4, 1.312e9), 107.479e12, 1e-5);
     assert_near(roofline_peak(108, 1024, 1.41e9), 312e12, 2e-3); /* A100, fp16 */
@@ -368,7 +351,6 @@ static bool alike(double value, double expected)
 /* What is missing makes missing what depends on it, and nothing else. */
 static void each_work_has_its_bound(void **state)
 {
-    (void)state;
     const double P = v100.peak, B = v100.bandwidth, L = v100.launch_overhead, M = P / B;
     const struct {
         struct roofline_work work; /* flops, bytes, time, launches */

@@ -29,7 +29,6 @@ static enum status offered_iterate(struct gpu *gpu, struct work *work, struct er
     struct offered_work *o = (struct offered_work *)work;
     const struct offer *offer = &offers[o->bound];
     double off = offer->noise * sin(12.9898 * ++o->iterations);
-    (void)gpu;
     return script_kernel("it", offer->time * (1.0 + off), 0.0, error);
 }
 
@@ -39,7 +38,6 @@ static enum status offered_bind(struct gpu *gpu, struct work *work, int candidat
                                 struct error *error)
 {
     struct offered_work *o = (struct offered_work *)work;
-    (void)gpu;
     if (offers[candidate].time == 0.0)
         return error_set(error, STATUS_UNSUPPORTED, "candidate %d is refused", candidate);
     o->bound = candidate;
@@ -51,13 +49,11 @@ static const char *offered_name(const struct work *work, int candidate)
 {
     static const char *const names[CANDIDATES] = {"a", "b", "c", "d", "e", "f",
                                                   "g", "h", "i", "j", "k", "l"};
-    (void)work;
     return names[candidate];
 }
 
 static double *offered_hot_time(const struct work *work, int candidate)
 {
-    (void)work;
     return &hot_times[candidate];
 }
 
@@ -66,7 +62,6 @@ static enum status offered_identify(struct gpu *gpu, struct work *work, struct i
 {
     int bound = ((const struct offered_work *)work)->bound;
     uint64_t kernels = offers[bound].kernels ? offers[bound].kernels : 100 + (uint64_t)bound;
-    (void)gpu, (void)error;
     *identity = (struct identity){kernels, kernels};
     return STATUS_OK;
 }
@@ -127,7 +122,6 @@ static void offers_are(size_t count, const double *times)
 
 static void the_fastest_wins_wherever_it_stands(void **state)
 {
-    (void)state;
     for (int cold = 0; cold < 2; ++cold)
         for (int fastest = 0; fastest < CANDIDATES; ++fastest) {
             double times[CANDIDATES];
@@ -150,7 +144,6 @@ static void the_fastest_wins_wherever_it_stands(void **state)
  * run, and not where they do not. */
 static void the_first_choice_stays_within_the_noise(void **state)
 {
-    (void)state;
     static const double times[] = {51e-6, 50e-6, 80e-6};
     const struct {
         double noise;
@@ -173,7 +166,6 @@ static void the_first_choice_stays_within_the_noise(void **state)
  * lend their name to the same kernels in it. */
 static void names_follow_kernels_and_order(void **state)
 {
-    (void)state;
     static const struct {
         int count, ordered;
         struct offer offers[5];
@@ -266,7 +258,6 @@ static void names_follow_kernels_and_order(void **state)
 /* The library's own first choice is timed all the same. */
 static void what_is_slow_with_a_hot_cache_is_not_run_with_a_cold_one(void **state)
 {
-    (void)state;
     static const double times[] = {50e-6, 60e-6, 4e-4, 9e-4, 52e-6};
     struct record record;
     int binds[2];
@@ -284,7 +275,6 @@ static void what_is_slow_with_a_hot_cache_is_not_run_with_a_cold_one(void **stat
 /* Each is added to the list and told; an earlier choice's refusals are told no more. */
 static void what_is_refused_is_told(void **state)
 {
-    (void)state;
     char list[SEARCH_REFUSED] = "";
     struct record record;
     struct error error;
@@ -322,7 +312,6 @@ static struct choice choice_of(int count)
 
 static void an_earlier_choice_is_bound_without_a_search(void **state)
 {
-    (void)state;
     static const double times[] = {50e-6, 70e-6, 60e-6};
     struct record record;
     int binds;
@@ -354,7 +343,6 @@ static void an_earlier_choice_is_bound_without_a_search(void **state)
  * so. */
 static void a_choice_that_cannot_be_had_is_searched_anew(void **state)
 {
-    (void)state;
     static const double times[] = {50e-6, 70e-6, 60e-6}, refusal[] = {0, 70e-6, 60e-6};
     static const struct {
         const char *id, *launches, *algorithm; /* NULL: as chosen */
@@ -387,7 +375,6 @@ static void a_choice_that_cannot_be_had_is_searched_anew(void **state)
 
 static enum status kernels_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
-    (void)gpu;
     for (const char *const *name = *(const char *const **)(work + 1); *name; ++name)
         TRY(script_kernel(*name, 1e-6, 1e-6, error));
     return STATUS_OK;
@@ -398,7 +385,6 @@ static const struct work_ops kernels_ops = {.iterate = kernels_iterate};
 /* By their names, whatever their order; one iteration is captured, and not run. */
 static void an_algorithm_is_known_by_its_kernels(void **state)
 {
-    (void)state;
     static const char *const iterations[][4] = {{"gemm", "add"}, {"add", "gemm"}, {"gemm", "sub"}};
     struct identity found[3];
     for (int i = 0; i < 3; ++i) {
@@ -426,7 +412,6 @@ static void add(struct kernel_list *list, const char *symbol, int launches)
 /* As the driver has them. */
 static void names_are_short(void **state)
 {
-    (void)state;
     static const struct {
         const char *symbol, *told;
     } cases[] = {
@@ -456,7 +441,6 @@ static void names_are_short(void **state)
 
 static void the_most_launched_is_first(void **state)
 {
-    (void)state;
     struct kernel_list list = {.count = 0};
     char text[64];
     add(&list, "GENERIC_elementWise_bp2", 16);
@@ -473,7 +457,6 @@ static void the_most_launched_is_first(void **state)
 
 static void there_is_room_for_so_many(void **state)
 {
-    (void)state;
     struct kernel_list list = {.count = 0};
     char name[KERNEL_LIST_NAME + 20], text[4 * KERNEL_LIST_NAME];
     memset(name, 'x', sizeof name);

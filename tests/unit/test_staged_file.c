@@ -1,12 +1,10 @@
 /* A file that is made aside: hostile names in its folder, links, full disks, and nothing left
  * over. */
+#include "unit.h"
+
 #include <dirent.h>
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +12,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "base/staged_file.h"
@@ -32,14 +29,12 @@ static const char *const files[] = {"file",     "victim",       "link",         
 
 static int folder_create(void **state)
 {
-    (void)state;
     strcpy(folder + strlen(folder) - 6, "XXXXXX");
     return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
 }
 
 static int folder_remove(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; ++i)
         remove(files[i]);
     return chdir("/") == 0 ? rmdir(folder) : -1; /* fails if there is a temporary file */
@@ -83,7 +78,6 @@ static enum status publish(const char *path, struct error *error)
 
 static void test_publishes(void **state)
 {
-    (void)state;
     struct error error;
     assert_ok(publish("file", &error), &error);
     assert_holds("file", "new");
@@ -95,7 +89,6 @@ static void test_publishes(void **state)
 /* The name that older versions used, as a link to somebody's file and as a fifo. */
 static void test_hostile_names(void **state)
 {
-    (void)state;
     struct error error;
     store("victim", "precious");
     assert_int_equal(symlink("victim", "file.tmp"), 0);
@@ -110,7 +103,6 @@ static void test_hostile_names(void **state)
 
 static void test_follows_links(void **state)
 {
-    (void)state;
     struct error error;
     struct stat info;
     store("victim", "older");
@@ -127,7 +119,6 @@ static void test_follows_links(void **state)
 
 static void test_keeps_what_has_appeared(void **state)
 {
-    (void)state;
     char published[LINK_TARGET];
     struct error error;
     assert_ok(publish_as("file", published, &error), &error);
@@ -147,7 +138,6 @@ static void test_keeps_what_has_appeared(void **state)
 
 static void test_links_of_others(void **state)
 {
-    (void)state;
     enum { OTHER = 65534 };
     char target[LINK_TARGET];
     struct error error;
@@ -169,7 +159,6 @@ static void test_links_of_others(void **state)
 
 static void test_links_are_read_from_their_folder(void **state)
 {
-    (void)state;
     char target[LINK_TARGET], path[64];
     struct error error;
     assert_int_equal(symlink("victim", "link"), 0);
@@ -186,7 +175,6 @@ static void test_links_are_read_from_their_folder(void **state)
 
 static void test_failures_leave_nothing(void **state)
 {
-    (void)state;
     struct error error;
     struct rlimit before;
     store("file", "older");
@@ -250,7 +238,6 @@ static pid_t killed_with_a_name(const char *output)
  * does. */
 static void test_leftovers_are_swept(void **state)
 {
-    (void)state;
     static const char foreign[] = ".roofsweep-0123456789abcdef";
     store(foreign, "somebody's");
     pid_t owner = killed_with_a_name("file"), other = killed_with_a_name("second");
@@ -275,7 +262,6 @@ static void test_leftovers_are_swept(void **state)
 /* Without a name until it is shown, and after it is hidden. */
 static void test_name_is_short_lived(void **state)
 {
-    (void)state;
     struct staged_file file;
     struct error error;
     assert_ok(staged_file_open(&file, "file", &error), &error);

@@ -1,9 +1,6 @@
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 
 #include "base/stats.h"
@@ -22,7 +19,6 @@ static struct stats compute(const double *values, size_t count)
 
 static void test_hand_values(void **state)
 {
-    (void)state;
     const double values[] = {9, 2, 5, 4, 12, 7, 8, 11, 9, 3, 7, 4, 12, 5, 4, 10, 9, 6, 9, 4};
     struct stats stats = compute(values, COUNT(values));
     assert_near(stats.mean, 7, 1e-15);
@@ -34,7 +30,6 @@ static void test_hand_values(void **state)
 
 static void test_odd_even_and_single(void **state)
 {
-    (void)state;
     const double values[] = {30, 10, 20, 1000};
     assert_near(compute(values, 3).median, 20, 1e-15);
     assert_near(compute(values, 4).median, 25, 1e-15);
@@ -46,7 +41,6 @@ static void test_odd_even_and_single(void **state)
 /* A deviation of 1 ns on 1000 s: a sum of squares would give 0 or the root of a negative number. */
 static void test_small_deviation(void **state)
 {
-    (void)state;
     const double values[] = {1000 - 1e-9, 1000, 1000 + 1e-9};
     assert_near(compute(values, 3).stdev, 1e-9, 1e-3);
     const double equal[] = {4.2e-6, 4.2e-6, 4.2e-6};
@@ -56,7 +50,6 @@ static void test_small_deviation(void **state)
 /* Uniform on a grid: mean 1/2, variance 1/12, median 1/2; given from both ends inwards. */
 static void test_uniform(void **state)
 {
-    (void)state;
     enum { N = 100001 };
     static double values[N];
     for (int i = 0; i < N; ++i)
@@ -71,7 +64,6 @@ static void test_uniform(void **state)
 /* Le Boudec's table A.1, of which these are rows. */
 static void test_interval_ranks(void **state)
 {
-    (void)state;
     static const struct {
         size_t count, rank;
     } known[] = {{5, 0},   {6, 1},   {8, 1},    {9, 2},      {20, 6},
@@ -83,7 +75,6 @@ static void test_interval_ranks(void **state)
 
 static void test_interval(void **state)
 {
-    (void)state;
     const double values[] = {9, 2, 5, 4, 12, 7, 8, 11, 9, 3, 7, 4, 12, 5, 4, 10, 9, 6, 9, 4};
     struct stats stats = compute(values, COUNT(values)); /* the 6th and the 15th in order */
     assert_true(stats.median_low == 4 && stats.median_high == 9);
@@ -100,7 +91,6 @@ static void test_interval(void **state)
  * straggler of a thousand values changes nothing. */
 static void test_uncertainty_shrinks(void **state)
 {
-    (void)state;
     double values[1000];
     for (size_t i = 0; i < COUNT(values); ++i)
         values[i] = 1 + 0.01 * sin((double)i * 12.9898);
@@ -115,7 +105,6 @@ static void test_uncertainty_shrinks(void **state)
  * long tail. */
 static void test_interval_holds_the_median(void **state)
 {
-    (void)state;
     enum { CASES = 2000, N = 20 };
     int held = 0;
     srand48(1);
@@ -147,7 +136,6 @@ static double normal(void)
 /* 9 of 20 samples of one row were three times the others. */
 static void a_host_s_pace_in_half_of_the_samples(void **state)
 {
-    (void)state;
     double values[20];
     srand48(1);
     for (int i = 0; i < 20; ++i)
@@ -157,7 +145,6 @@ static void a_host_s_pace_in_half_of_the_samples(void **state)
 
 static void stragglers_are_no_mode(void **state)
 {
-    (void)state;
     double values[100];
     srand48(1);
     for (int i = 0; i < 100; ++i)
@@ -169,7 +156,6 @@ static void stragglers_are_no_mode(void **state)
  * them matter. */
 static void a_clock_s_steps_do_not_matter(void **state)
 {
-    (void)state;
     double values[100];
     for (int i = 0; i < 100; ++i)
         values[i] = i % 2 ? 31.520e-6 : 31.488e-6;
@@ -180,7 +166,6 @@ static void a_clock_s_steps_do_not_matter(void **state)
 
 static void few_and_equal_values_have_one(void **state)
 {
-    (void)state;
     double values[20], equal[20] = {0};
     for (int i = 0; i < 20; ++i)
         values[i] = i % 2 ? 1 : 3;
@@ -193,7 +178,6 @@ static void few_and_equal_values_have_one(void **state)
 /* Two of a hundred at most, of a uniform, a normal and a one-sided distribution. */
 static void one_mode_is_rarely_taken_for_two(void **state)
 {
-    (void)state;
     enum { CASES = 2000 };
     static const int counts[] = {20, 50, 200, 1000};
     double values[1000];
@@ -219,7 +203,6 @@ static void one_mode_is_rarely_taken_for_two(void **state)
 /* Modes eight deviations apart are seen in nearly all cases, also beside a straggler. */
 static void two_modes_are_found(void **state)
 {
-    (void)state;
     enum { CASES = 200, N = 20 };
     int found = 0;
     double values[N];

@@ -1,9 +1,6 @@
 /* What of any bytes is text, and what of them a terminal sees. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -55,7 +52,6 @@ static const struct {
 /* The bytes end where their memory ends: a sanitizer sees what is read after them. */
 static void hostile_texts_are_cleaned(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; ++i) {
         size_t length = strlen(hostile[i].text), expected = strlen(hostile[i].seen);
         char *text = malloc(length + (length == 0));
@@ -71,7 +67,6 @@ static void hostile_texts_are_cleaned(void **state)
 
 static void newlines_stay_where_lines_are_meant(void **state)
 {
-    (void)state;
     char text[] = "a\n\x1b\xe2\x80\xae"
                   "b\n\0"
                   "c";
@@ -82,7 +77,6 @@ static void newlines_stay_where_lines_are_meant(void **state)
 /* Whatever the bytes are, what comes out is text. */
 static void every_pair_of_bytes_becomes_text(void **state)
 {
-    (void)state;
     for (int pair = 0; pair < 1 << 16; ++pair) {
         char text[] = {'x', (char)(pair >> 8), (char)pair, 'y'};
         size_t length = utf8_clean(text, sizeof text);
@@ -97,7 +91,6 @@ static void every_pair_of_bytes_becomes_text(void **state)
 
 static void a_print_keeps_only_its_own_newlines(void **state)
 {
-    (void)state;
     char *text;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
@@ -113,7 +106,6 @@ static void a_print_keeps_only_its_own_newlines(void **state)
 /* A reader that comes back later hears how much it has missed. */
 static void a_log_does_not_wait_for_its_reader(void **state)
 {
-    (void)state;
     enum { ROOM = 4096 };
     char text[ROOM] = {0};
     int ends[2];
@@ -136,7 +128,6 @@ static void a_log_does_not_wait_for_its_reader(void **state)
 
 static void log_lines_are_clean(void **state)
 {
-    (void)state;
     char *text;
     size_t size;
     struct error error = {"sw\xe2\x80\xae\x9b.ini: no\n such file"};
@@ -159,7 +150,6 @@ static void log_lines_are_clean(void **state)
 
 static void it_has_what_was_printed(void **state)
 {
-    (void)state;
     struct tail tail = {.length = 0};
     tail_join(&tail);
     assert_string_equal(tail.text, "");
@@ -171,7 +161,6 @@ static void it_has_what_was_printed(void **state)
 
 static void its_lines_are_put_on_one(void **state)
 {
-    (void)state;
     struct tail tail = {.length = 0};
     tail_append(&tail, "a\tb\nc\n\n", 7);
     tail_join(&tail);
@@ -182,7 +171,6 @@ static void its_lines_are_put_on_one(void **state)
 /* By pieces, by one longer than it has room for, and by one that just fits. */
 static void the_last_bytes_stay(void **state)
 {
-    (void)state;
     static char text[3 * TAIL_MAX];
     struct tail tail = {.length = 0};
     for (int i = 0; i < 3 * TAIL_MAX; ++i)
@@ -212,7 +200,6 @@ static void words_join(const struct command_line *line, char text[256])
 
 static void words_are_split_as_a_shell_would(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *words; /* NULL: refused */
     } rows[] = {
@@ -245,7 +232,6 @@ static void words_are_split_as_a_shell_would(void **state)
 
 static void what_is_appended_is_split_again(void **state)
 {
-    (void)state;
     static const char *const words[] = {"plain", "",   "a b", "it's",   "\"",      "\\",
                                         "A=x y", "A=", "=",   "$(x)=1", "\xc3\xa4"};
     char text[256] = "";
@@ -263,7 +249,6 @@ static void what_is_appended_is_split_again(void **state)
 
 static void what_has_no_room_changes_nothing(void **state)
 {
-    (void)state;
     char text[8] = "abc";
     assert_false(command_line_append(text, sizeof text, "defgh"));
     assert_string_equal(text, "abc");

@@ -1,9 +1,6 @@
 /* When a run must be over, and what it says of what it leaves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,7 +18,6 @@ static const struct time_limit_clock now = {.start = 1000, .now = 1010, .epoch =
 
 static void the_earlier_one_holds(void **state)
 {
-    (void)state;
     static const struct {
         double option;
         const char *job_end;
@@ -46,7 +42,6 @@ static void the_earlier_one_holds(void **state)
 
 static void what_is_no_end_of_a_job(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"", "Unknown", "-1", "1800000000x", "1e300", "inf", " 7"};
     double epoch = 7;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i)
@@ -58,7 +53,6 @@ static void what_is_no_end_of_a_job(void **state)
 
 static void the_file_needs_its_time(void **state)
 {
-    (void)state;
     struct time_limit limit = {.end = 2000, .whole = 100};
     assert_near(time_limit_reserve(&limit, 0), 10);
     assert_near(time_limit_reserve(&limit, 1000), 12);
@@ -73,7 +67,6 @@ static void the_file_needs_its_time(void **state)
 
 static void what_is_left_is_said(void **state)
 {
-    (void)state;
     const struct time_limit limit = time_limit_create(60, NULL, &now);
     char text[LEFT_OVER_TEXT];
     struct left_over left_over = {.left = 7.5, .rows_time = 40};

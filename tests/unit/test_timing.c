@@ -25,7 +25,6 @@ static const struct pace slow = {.enqueue_time = 5e-6, .iteration_time = 5e-3};
  * iterations where the host was slow, and the timer showed, by 6 % in one row. */
 static void a_sample_makes_the_timer_negligible(void **state)
 {
-    (void)state;
     static const struct {
         struct pace pace;
         double overhead;
@@ -44,7 +43,6 @@ static void a_sample_makes_the_timer_negligible(void **state)
 
 static void no_chunk_exceeds_its_bounds(void **state)
 {
-    (void)state;
     const struct pace *const paces[] = {&convolution, &lstm, &call, &slow};
     for (size_t p = 0; p < sizeof paces / sizeof *paces; ++p)
         for (int iterations = 1; iterations <= 1000; iterations *= 10)
@@ -66,7 +64,6 @@ static void no_chunk_exceeds_its_bounds(void **state)
 
 static void a_chunk_goes_by_what_is_known(void **state)
 {
-    (void)state;
     static const struct {
         struct pace pace;
         int left, samples;
@@ -102,7 +99,6 @@ struct scripted_work {
 static enum status launches_iterate(struct gpu *unused, struct work *work, struct error *error)
 {
     struct scripted_work *w = (struct scripted_work *)work;
-    (void)unused;
     if (++w->iterations == w->fails_at)
         return error_set(error, w->failure, "it waits for the device");
     if (w->candidate == 0)
@@ -124,7 +120,6 @@ static enum status wide_iterate(struct gpu *unused, struct work *work, struct er
 
 static enum status delay_reset(struct gpu *unused, struct work *work, struct error *error)
 {
-    (void)unused, (void)work;
     return script_kernel("reset", 100e-6, 100e-6, error);
 }
 
@@ -165,7 +160,6 @@ static void assert_all_near(const double *seconds, int count, double expected)
  * of events adds its own time: where it can, a sample holds many iterations. */
 static void samples_show_the_device(void **state)
 {
-    (void)state;
     enum { SAMPLES = 300 };
     static const struct {
         double event_time, kernel_time; /* s */
@@ -201,21 +195,18 @@ static void samples_show_the_device(void **state)
 static enum status candidate_bind(struct gpu *unused, struct work *work, int candidate,
                                   struct error *error)
 {
-    (void)unused, (void)error;
     ((struct scripted_work *)work)->candidate = candidate;
     return STATUS_OK;
 }
 
 static const char *candidate_name(const struct work *work, int candidate)
 {
-    (void)work;
     return candidate == 0 ? "one" : "parts";
 }
 
 /* The second of the two candidates is the better one, and takes the host 40 times as long. */
 static void the_hold_is_of_what_is_bound(void **state)
 {
-    (void)state;
     enum { SAMPLES = 100, PARTS = 40 };
     double seconds[SAMPLES];
     struct scripted_work work = work_of(&ops, PARTS);
@@ -254,7 +245,6 @@ static struct scripted_work call_of_a_library(void)
  * and each sample is tried once. */
 static void a_slow_host_is_waited_for_within_a_limit(void **state)
 {
-    (void)state;
     enum { SAMPLES = 20 };
     static const struct {
         double slower; /* than it was */
@@ -292,7 +282,6 @@ static void a_slow_host_is_waited_for_within_a_limit(void **state)
 /* The host goes on at once, and not after the limit. */
 static void a_failure_releases_the_device(void **state)
 {
-    (void)state;
     enum { SAMPLES = 20 };
     double seconds[SAMPLES];
     struct scripted_work work = call_of_a_library();
@@ -312,7 +301,6 @@ static void a_failure_releases_the_device(void **state)
  * chunk is taken once more. */
 static void a_chunk_that_the_host_lost_is_repeated(void **state)
 {
-    (void)state;
     enum { SAMPLES = 500 };
     static double seconds[SAMPLES];
     struct scripted_work work = work_of(&ops, 1);
@@ -328,7 +316,6 @@ static void a_chunk_that_the_host_lost_is_repeated(void **state)
  * samples do not get there together, but one by one. The host is blocked once. */
 static void samples_that_do_not_fit_together_come_one_by_one(void **state)
 {
-    (void)state;
     enum { SAMPLES = 30, NODES = 200 };
     double seconds[SAMPLES];
     struct scripted_work work = work_of(&wide_ops, NODES);
@@ -345,7 +332,6 @@ static void samples_that_do_not_fit_together_come_one_by_one(void **state)
 /* A device that is slower than the host never waits for it. */
 static void more_launches_than_the_queue_holds(void **state)
 {
-    (void)state;
     enum { SAMPLES = 5, LAUNCHES = 5000 };
     for (int slower = 0; slower < 2; ++slower) {
         double seconds[SAMPLES];
@@ -359,7 +345,6 @@ static void more_launches_than_the_queue_holds(void **state)
 
 static void a_clock_that_is_held_down_is_told(void **state)
 {
-    (void)state;
     enum { SAMPLES = 20 };
     script.empty_time = 100e-6;
     for (int held_down = 0; held_down < 2; ++held_down) {
@@ -376,7 +361,6 @@ static void a_clock_that_is_held_down_is_told(void **state)
  * is cold, or prepared between iterations, is in no loop. */
 static void a_caller_sees_the_slower_one(void **state)
 {
-    (void)state;
     static const struct {
         double device; /* of one iteration, over the host's */
         const struct work_ops *ops;
@@ -407,7 +391,6 @@ static void a_caller_sees_the_slower_one(void **state)
  * nor has what cannot be captured. */
 static void a_graph_has_a_time_of_its_own(void **state)
 {
-    (void)state;
     static const struct {
         const struct work_ops *ops;
         bool cold, fails, timed;
@@ -432,7 +415,6 @@ static void a_graph_has_a_time_of_its_own(void **state)
 /* Whatever stands between iterations is launched in the stream, and is in no sample. */
 static void a_replay_has_the_pace_of_its_graph(void **state)
 {
-    (void)state;
     enum { SAMPLES = 20 };
     const struct work_ops *const kinds[] = {&ops, &reset_ops};
     script.node_time = 7e-6;
@@ -460,7 +442,6 @@ static void a_replay_has_the_pace_of_its_graph(void **state)
  * be captured is said, also where the failed call looks like a lost device. */
 static void a_replay_that_fails_leaves_nothing(void **state)
 {
-    (void)state;
     static const enum status failures[] = {STATUS_FAILED, STATUS_DEVICE};
     struct work *work = NULL;
     struct error error;
@@ -492,7 +473,6 @@ static void a_replay_that_fails_leaves_nothing(void **state)
  * iterations there is none. */
 static void energy_is_of_the_work_alone(void **state)
 {
-    (void)state;
     static const struct {
         double idle_power, busy_power; /* W */
         const struct work_ops *ops;

@@ -1,16 +1,12 @@
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/units.h"
 
 static void test_integer(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t value; /* -99: refused */
@@ -55,7 +51,6 @@ static void test_integer(void **state)
 
 static void test_duration(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         double seconds; /* NAN: refused */
@@ -90,7 +85,6 @@ static void test_duration(void **state)
 
 static void test_fraction(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         double fraction; /* NAN: refused */
@@ -111,7 +105,6 @@ static void test_fraction(void **state)
 
 static void test_flag(void **state)
 {
-    (void)state;
     struct error error;
     int value = -1;
     assert_int_equal(units_flag("yes", &value, &error), STATUS_OK);
@@ -126,7 +119,6 @@ static void test_flag(void **state)
 
 static void test_format(void **state)
 {
-    (void)state;
     static const struct {
         double value;
         const char *unit, *text;

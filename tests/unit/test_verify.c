@@ -1,9 +1,6 @@
 /* Verification: right results pass, and computations that are worse on purpose do not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +41,6 @@ static double rounded(double value, int significand)
 static enum status computed_run(struct device_state *state, struct work *work, int64_t samples,
                                 struct error *error)
 {
-    (void)state, (void)work, (void)samples, (void)error;
     return STATUS_OK;
 }
 
@@ -94,7 +90,6 @@ static enum status computed_read(struct device_state *state, struct work *work, 
                                  const int64_t *offsets, int64_t count, double *values,
                                  struct error *error)
 {
-    (void)work, (void)error;
     assert_int_equal(tensor, TENSOR_OUTPUT);
     for (int64_t i = 0; i < count; ++i)
         values[i] = computed_output((const struct computed *)state, offsets[i]);
@@ -123,7 +118,6 @@ static enum verdict verdict_of(enum status status, const struct record *record)
  * over 256. */
 static void convolutions_are_told_apart(void **state)
 {
-    (void)state;
     static const char *const shapes[] = {
         "height=20 width=20 channels=3 filters=8 kernel=7 stride=2",
         "height=10 width=10 channels=16 filters=8 kernel=3 stride=1",
@@ -182,7 +176,6 @@ static void convolutions_are_told_apart(void **state)
  * of bf16. */
 static void one_wrong_element_fails(void **state)
 {
-    (void)state;
     const char *text = "conv2d batch=1 height=20 width=20 channels=3 filters=8 kernel=7 stride=2 "
                        "precision=bf16";
     struct way way = {8, 24, 8, false, false, 100000, 0.5};
@@ -204,7 +197,6 @@ static enum status product_read(struct device_state *state, struct work *work, e
     struct matmul s = matmul_from(&computed->config);
     struct fill x = config_fill(&computed->config, seed, TENSOR_INPUT);
     struct fill w = config_fill(&computed->config, seed, TENSOR_WEIGHT);
-    (void)work, (void)error;
     assert_int_equal(tensor, TENSOR_OUTPUT);
     for (int64_t i = 0; i < count; ++i) {
         double sum = 0.0;
@@ -235,7 +227,6 @@ static void product_is(enum status expected, int k, struct way way)
 /* Sums of 14 bits are those of the tensor units; only of short sums are they right. */
 static void products_of_fp8_are_told_apart(void **state)
 {
-    (void)state;
     static const int depths[] = {16, 128, 1024, 4096};
     for (size_t i = 0; i < sizeof depths / sizeof *depths; ++i) {
         product_is(STATUS_OK, depths[i], (struct way){4, 24, 11, false, false, 0, 0.0});
@@ -313,7 +304,6 @@ static enum status lstm_read(struct device_state *state, struct work *work, enum
                              const int64_t *offsets, int64_t count, double *values,
                              struct error *error)
 {
-    (void)work, (void)error;
     assert_int_equal(tensor, TENSOR_OUTPUT);
     for (int64_t i = 0; i < count; ++i)
         values[i] = ((const struct computed_lstm *)state)->y[offsets[i]];
@@ -340,7 +330,6 @@ static void lstm_is(enum verdict expected, const char *precision, struct way way
 
 static void lstms_are_told_apart(void **state)
 {
-    (void)state;
     lstm_is(ACCURATE, "fp32", (struct way){24, 24, 24, false, false, 0, 0.0});
     lstm_is(WRONG, "fp32", (struct way){11, 24, 24, false, false, 0, 0.0});
     lstm_is(WRONG, "fp32", (struct way){24, 11, 24, false, false, 0, 0.0});
@@ -369,7 +358,6 @@ static enum status gradient_read(struct device_state *state, struct work *work, 
     const int64_t begin = lstm_w_at(&s, g->layer, 0, g->part) + g->gate * size;
     double *dx = test_calloc((size_t)lstm_x_size(&s), sizeof *dx), squares = 0.0;
     double *dw = test_calloc((size_t)lstm_w_size(&s), sizeof *dw);
-    (void)work;
     const struct reference_request request = {
         .config = &g->config, .seed = seed, .loop = reference_in_turn};
     assert_int_equal(lstm_network_compute(&request, s.batch, NULL, NULL, dx, dw, error), STATUS_OK);
@@ -401,7 +389,6 @@ static void gradient_is(enum verdict expected, const char *text, struct gradient
  * bias. */
 static void each_gate_has_its_own_size(void **state)
 {
-    (void)state;
     static const char text[] = "lstm batch=4 pass=backward precision=fp16";
     static const enum lstm_part parts[] = {LSTM_INPUT_MATRIX, LSTM_RECURRENT_MATRIX, LSTM_BIAS};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
@@ -423,7 +410,6 @@ static void each_gate_has_its_own_size(void **state)
 /* What reaches the first of six layers is 1e-7, less than fp16 can say. */
 static void gradients_may_vanish_in_fp16(void **state)
 {
-    (void)state;
     const struct gradient lost = {.part = LSTM_RECURRENT_MATRIX, .every = 1, .off = 1.0};
     struct gradient last = lost;
     last.layer = 5;
@@ -438,7 +424,6 @@ static void gradients_may_vanish_in_fp16(void **state)
 /* layout = auto: the result lies in the layout that the record names. */
 static void the_chosen_layout_is_compared(void **state)
 {
-    (void)state;
     const enum layout layouts[] = {LAYOUT_NHWC, LAYOUT_NCHW};
     const char *const words[] = {"nhwc", "nchw"};
     struct config config = parse("conv2d batch=2 height=7 width=5 channels=3 filters=4 "
@@ -460,7 +445,6 @@ static void the_chosen_layout_is_compared(void **state)
 
 static void a_named_layout_is_the_row_s_own(void **state)
 {
-    (void)state;
     struct config config = parse("conv2d layout=nchw");
     struct record record;
     record_init(&record);
@@ -498,7 +482,6 @@ static enum status choosing_prepare(struct device_state *state, const struct con
 {
     struct choosing *choosing = (struct choosing *)state;
     int *algorithm = test_malloc(sizeof *algorithm);
-    (void)error;
     assert_int_equal(input_seed, seed);
     choosing->computed.config = *config;
     *algorithm = record->offer ? atoi(record->offer->algorithm) : 0;
@@ -520,7 +503,6 @@ static enum status choosing_read(struct device_state *state, struct work *work, 
 
 static bool choosing_has_room(struct device_state *state, const struct config *config)
 {
-    (void)config;
     return ((struct choosing *)state)->has_room;
 }
 
@@ -537,7 +519,6 @@ static enum status choosing_time(struct device_state *state, struct work *work, 
                                  int samples, double *seconds, struct record *record,
                                  struct error *error)
 {
-    (void)cold, (void)record, (void)error;
     ((struct choosing *)state)->timed = *(int *)work;
     for (int i = 0; i < samples; ++i)
         seconds[i] = 1e-5;
@@ -547,13 +528,11 @@ static enum status choosing_time(struct device_state *state, struct work *work, 
 static enum status choosing_trace(struct device_state *state, struct work *work, bool cold,
                                   struct record *record, struct error *error)
 {
-    (void)state, (void)work, (void)cold, (void)record, (void)error;
     return STATUS_OK;
 }
 
 static void choosing_release(struct device_state *state, struct work *work)
 {
-    (void)state;
     if (work)
         test_free(work);
 }
@@ -586,7 +565,6 @@ static void the_fastest_that_is_not_wrong_is_measured(void **state)
         {"iw", 0, "; no accurate algorithm was found", false},
         {"ir", 0, "; no accurate algorithm was found: no room", true},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct choosing choosing = {.ways = rows[i].ways, .has_room = !rows[i].no_room};
         struct request request = request_default(REQUEST_MEASURE);
@@ -638,7 +616,6 @@ static void one_reference_serves_hot_and_cold(void **state)
     } rows[] = {{"batch=1", 1}, {"batch=1", 1}, {"batch=1 cache=cold", 1}, {"batch=2", 2}};
     struct workload counted = conv2d_workload;
     char text[128];
-    (void)state;
     counted.reference = counted_reference;
     expected_clear(&kept);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {

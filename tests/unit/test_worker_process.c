@@ -1,9 +1,6 @@
 /* A real worker process: replies, its end, a hang, its last words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -78,7 +75,6 @@ static void assert_gone(pid_t pid)
 
 static void worker_answers(void **state)
 {
-    (void)state;
     static const char *const requests[] = {"{\"op\":\"devices\"}", "{\"op\":\"describe\"}",
                                            "nonsense", "{\"op\":\"describe\",\"counters\":\"of\"}"};
     enum { COUNT = sizeof requests / sizeof *requests };
@@ -110,7 +106,6 @@ static void worker_answers(void **state)
  * process. */
 static void end_is_explained(void **state)
 {
-    (void)state;
     static const struct {
         const char *body, *reason;
         double timeout; /* s */
@@ -151,7 +146,6 @@ static void end_is_explained(void **state)
 
 static void a_group_is_killed_as_one(void **state)
 {
-    (void)state;
     char path[64], *line;
     struct error why;
     struct worker_process *process = start(script(path, "sleep 1000 & echo $!; wait"));
@@ -167,7 +161,6 @@ static void a_group_is_killed_as_one(void **state)
 /* Its standard error at its end must not wake every poll: the rank would spin. */
 static void closed_errors_do_not_wake(void **state)
 {
-    (void)state;
     char path[64], *line = NULL;
     struct error why;
     struct pollfd descriptors[2];
@@ -183,7 +176,6 @@ static void closed_errors_do_not_wake(void **state)
 
 static void long_replies_arrive_whole(void **state)
 {
-    (void)state;
     char path[64], *line;
     struct error why;
     struct worker_process *process =
@@ -201,7 +193,6 @@ static void long_replies_arrive_whole(void **state)
 
 static void missing_program_is_named(void **state)
 {
-    (void)state;
     struct worker_process *process = NULL;
     struct error error = {""};
     assert_int_equal(worker_process_start("/no/such/worker", NULL, NULL, &process, &error),
@@ -297,7 +288,6 @@ static void rank_dies(const struct family *family)
 /* The worker, or the whole job, may be stopped when the rank dies. */
 static void all_end_with_the_rank(void **state)
 {
-    (void)state;
     struct family family = family_start("");
     rank_dies(&family);
     family = family_start("");
@@ -317,7 +307,6 @@ static void all_end_with_the_rank(void **state)
 /* The stop and the death in any order, a moment apart. */
 static void a_stop_at_the_same_moment(void **state)
 {
-    (void)state;
     for (useconds_t apart = 0; apart < 2000; apart += 200) {
         const struct family family = family_start("");
         kill(apart % 400 ? family.worker : family.rank, apart % 400 ? SIGSTOP : SIGKILL);
@@ -330,7 +319,6 @@ static void a_stop_at_the_same_moment(void **state)
 /* A program may stop its keeper, and again when the worker's death lets it go on. */
 static void a_program_that_stops_its_keeper(void **state)
 {
-    (void)state;
     const struct family family = family_start("while kill -STOP $PPID; do :; done");
     wait_for_state(family.others[KEEPER], 'T');
     kill(family.worker, SIGKILL);
@@ -342,7 +330,6 @@ static void a_program_that_stops_its_keeper(void **state)
 /* Some batch systems send their signal to every process of a job: the rank decides. */
 static void signals_to_all_end_nothing(void **state)
 {
-    (void)state;
     static const int numbers[] = {SIGUSR1, SIGTERM, SIGINT, SIGHUP};
     const struct family family = family_start("");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {

@@ -1,9 +1,6 @@
 /* One configuration's text, hash, shapes, validity and modelled cost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "unit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +30,6 @@ static bool has_no_reference(const struct workload *workload)
 /* However many workloads there are, the list has room for all of them. */
 static void names_are_all_listed(void **state)
 {
-    (void)state;
     static const char *const others[] = {"sweep", "measure", NULL};
     const char **all = workload_names(others, NULL);
     const char **some = workload_names(NULL, has_no_reference);
@@ -50,7 +46,6 @@ static void names_are_all_listed(void **state)
  * that were measured before there were later parameters. */
 static void texts_and_hashes_stay(void **state)
 {
-    (void)state;
     static const struct {
         bool all_default;
         const char *text, *hash; /* NULL: no such row is that old */
@@ -125,7 +120,6 @@ static void texts_and_hashes_stay(void **state)
 
 static void wrong_text_is_refused(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "pool2d batch=1",      "conv2d batch",          "conv2d batch=0",
         "conv2d fliters=3",    "conv2d kernel=3x",      "conv2d kernel=x3",
@@ -150,7 +144,6 @@ struct shape {
 
 static void shapes(void **state)
 {
-    (void)state;
     static const struct shape rows[] = {
         {"conv2d", 1, 1, 56, 56},
         {"conv2d padding=valid", 0, 0, 55, 55},
@@ -172,7 +165,6 @@ static void shapes(void **state)
 
 static void what_cannot_be_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *reason;
     } rows[] = {
@@ -240,7 +232,6 @@ static void what_cannot_be_is_refused(void **state)
 /* By hand, from the definitions. */
 static void costs(void **state)
 {
-    (void)state;
     /* conv2d by default, and a small one with stride 1: products, and elements of its tensors */
     const double x = 16.0 * 112 * 112 * 64, w = 64.0 * 9 * 64, y = 16.0 * 56 * 56 * 64;
     const double sx = 2 * 8 * 8 * 3, sw = 5 * 9 * 3, sy = 2 * 8 * 8 * 5, products = 2 * sy * 27;
@@ -352,7 +343,6 @@ static void costs(void **state)
  * rounds. */
 static void intensities_of_the_guide(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         double least, most;
@@ -392,7 +382,6 @@ static int64_t pixels_met(int64_t size, int64_t out, int64_t kernel, int64_t pad
  * whole. */
 static void what_is_not_touched_does_not_count(void **state)
 {
-    (void)state;
     char text[128];
     for (int64_t stride = 1; stride <= 5; ++stride)
         for (int64_t dilation = 1; dilation <= 5; ++dilation)
@@ -425,7 +414,6 @@ static void what_is_not_touched_does_not_count(void **state)
 /* A maximum also needs them on the way back, an average none; the gradient is written whole. */
 static void pools_read_what_windows_lie_on(void **state)
 {
-    (void)state;
     char text[160];
     for (int64_t window = 1; window <= 4; ++window)
         for (int64_t stride = 1; stride <= 6; ++stride)
@@ -456,7 +444,6 @@ static void pools_read_what_windows_lie_on(void **state)
 /* What a device's conversion of the constant gives. */
 static void loop_factors_are_rounded(void **state)
 {
-    (void)state;
     for (int64_t step = 0; step < 2; ++step) {
         double exact = LOOP_FACTOR(step);
         assert_true(loop_factor(PRECISION_FP64, step) == exact);
@@ -473,7 +460,6 @@ static void loop_factors_are_rounded(void **state)
 /* Each element of w belongs to one part, and the parts fill w. */
 static void lstm_parts_tile_the_weights(void **state)
 {
-    (void)state;
     struct config config = parse("lstm layers=3 directions=2 features=5 hidden=7");
     struct lstm s = lstm_from(&config);
     int64_t expected = 0;
@@ -494,7 +480,6 @@ static void lstm_parts_tile_the_weights(void **state)
 /* Names by label and configuration, all added first. */
 static void what_differs_is_named(void **state)
 {
-    (void)state;
     static const struct {
         const char *label, *configuration, *name;
     } rows[] = {
@@ -525,7 +510,6 @@ static void what_differs_is_named(void **state)
 /* Of a text that this version does not know there is no configuration, and so no short name. */
 static void the_unknown_has_no_name(void **state)
 {
-    (void)state;
     struct naming *naming = naming_create();
     struct config known = parse("conv2d batch=8"), unknown = {.workload = NULL};
     char name[WORKLOAD_TEXT] = "as it was";

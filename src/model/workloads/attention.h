@@ -1,6 +1,5 @@
 /* attention: scaled dot-product attention, o = softmax(q k^T / sqrt(head_size)) v. */
-#ifndef ROOFSWEEP_WORKLOADS_ATTENTION_H
-#define ROOFSWEEP_WORKLOADS_ATTENTION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ int64_t attention_size(const struct attention *shape, enum tensor tensor); /* el
 /* How many keys a query sees, from the first one on. */
 int64_t attention_keys(const struct attention *shape, int64_t query);
 double attention_scale(const struct attention *shape); /* 1 / sqrt(head_size) */
-
-#endif

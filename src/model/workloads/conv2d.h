@@ -1,7 +1,6 @@
 /* conv2d: one convolution layer: forward, one of its two backward passes or both, or a whole step
  * of its training. */
-#ifndef ROOFSWEEP_WORKLOADS_CONV2D_H
-#define ROOFSWEEP_WORKLOADS_CONV2D_H
+#pragma once
 
 #include "model/workload.h"
 
@@ -128,5 +127,3 @@ static inline int64_t conv2d_output(int64_t stride, int64_t offset, int64_t inpu
     int64_t scaled = input - offset;
     return scaled >= 0 && scaled % stride == 0 && scaled / stride < count ? scaled / stride : -1;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* elementwise: each value by itself, such as an activation. */
-#ifndef ROOFSWEEP_WORKLOADS_ELEMENTWISE_H
-#define ROOFSWEEP_WORKLOADS_ELEMENTWISE_H
+#pragma once
 
 #include "model/workload.h"
 
@@ -28,5 +27,3 @@ struct elementwise {
 };
 struct elementwise elementwise_from(const struct config *config);
 int elementwise_inputs(enum elementwise_operation operation); /* 1: x; 2: x and w */
-
-#endif

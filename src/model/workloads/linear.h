@@ -1,6 +1,5 @@
 /* linear: a fully connected layer, y = f(x W^T + b). */
-#ifndef ROOFSWEEP_WORKLOADS_LINEAR_H
-#define ROOFSWEEP_WORKLOADS_LINEAR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -45,5 +44,3 @@ double linear_activate(enum linear_activation activation, double x);
 
 #define LINEAR_GELU_SCALE 0.797884560802865356 /* sqrt(2 / pi) */
 #define LINEAR_GELU_CUBIC 0.044715
-
-#endif

@@ -1,6 +1,5 @@
 /* compute-loop and shared-loop: multiply-adds whose number and place are known. */
-#ifndef ROOFSWEEP_WORKLOADS_LOOP_H
-#define ROOFSWEEP_WORKLOADS_LOOP_H
+#pragma once
 
 #include "model/workload.h"
 
@@ -24,5 +23,3 @@ struct loop loop_from(const struct config *config);
 enum { LOOP_TILE_MAX = 2048 }; /* two of them in fp64 are within what any block may have */
 #define LOOP_FACTOR(step) ((step) % 2 == 0 ? -0.57168429 : 0.91372318)
 double loop_factor(enum precision precision, int64_t step);
-
-#endif

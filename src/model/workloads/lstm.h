@@ -1,7 +1,6 @@
 /* lstm: stacked recurrent layers, forward or backward. Their cell is an LSTM, a GRU or a plain
  * one. */
-#ifndef ROOFSWEEP_WORKLOADS_LSTM_H
-#define ROOFSWEEP_WORKLOADS_LSTM_H
+#pragma once
 
 #include "model/workload.h"
 
@@ -70,5 +69,3 @@ int64_t lstm_w_at(const struct lstm *s, int64_t layer, int64_t direction, enum l
 enum status lstm_network_compute(const struct reference_request *request, int64_t samples,
                                  const double *seen, double *y, double *dx, double *dw,
                                  struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* matmul: one matrix product. */
-#ifndef ROOFSWEEP_WORKLOADS_MATMUL_H
-#define ROOFSWEEP_WORKLOADS_MATMUL_H
+#pragma once
 
 #include "model/workload.h"
 
@@ -40,5 +39,3 @@ FILL_FUNCTION void matmul_prune(const double values[4], int places[2])
             places[kept++] = i;
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* norm: batch or layer normalisation, as inference, as training, or backward. */
-#ifndef ROOFSWEEP_WORKLOADS_NORM_H
-#define ROOFSWEEP_WORKLOADS_NORM_H
+#pragma once
 
 #include "model/workload.h"
 
@@ -35,5 +34,3 @@ struct norm norm_from(const struct config *config);
 
 int64_t norm_statistics(const struct norm *s);      /* how many m there are */
 enum precision norm_wide(enum precision precision); /* of gamma, beta, m, r and their gradients */
-
-#endif

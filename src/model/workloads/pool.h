@@ -1,7 +1,6 @@
 /* pool: the largest value or the average of a window that moves over an image, or the gradient of
  * that. */
-#ifndef ROOFSWEEP_WORKLOADS_POOL_H
-#define ROOFSWEEP_WORKLOADS_POOL_H
+#pragma once
 
 #include "model/workload.h"
 #include "model/workloads/conv2d.h"
@@ -37,5 +36,3 @@ struct pool pool_from(const struct config *config);
 
 int64_t pool_x_size(const struct pool *s);
 int64_t pool_y_size(const struct pool *s);
-
-#endif

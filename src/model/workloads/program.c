@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/command_line.h"
-#include "base/text.h"
 
 const char *const program_regions[] = {"profiler", "all", NULL};
 

@@ -1,6 +1,5 @@
 /* Any program as a workload: a command, its environment and the values that led to it. */
-#ifndef ROOFSWEEP_WORKLOADS_PROGRAM_H
-#define ROOFSWEEP_WORKLOADS_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -56,5 +55,3 @@ bool program_axis_name(const struct config *config, size_t i, char name[WORKLOAD
  * value that the parameter has not. */
 enum status program_model_config(const struct config *program, const struct workload *model,
                                  struct config *config, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* softmax: each row of a matrix as probabilities, or the gradient of that. */
-#ifndef ROOFSWEEP_WORKLOADS_SOFTMAX_H
-#define ROOFSWEEP_WORKLOADS_SOFTMAX_H
+#pragma once
 
 #include "model/workload.h"
 
@@ -21,5 +20,3 @@ struct softmax {
     enum precision precision;
 };
 struct softmax softmax_from(const struct config *config);
-
-#endif

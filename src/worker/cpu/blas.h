@@ -1,6 +1,5 @@
 /* The CBLAS that this program runs with, whichever it is. */
-#ifndef ROOFSWEEP_BLAS_H
-#define ROOFSWEEP_BLAS_H
+#pragma once
 
 #include ROOFSWEEP_CBLAS_HEADER /* cblas.h, or what its vendor calls it */
 #include <stdbool.h>
@@ -39,5 +38,3 @@ void blas_multiply(const struct product *product, int64_t row, int64_t rows, int
 /* All of c, by the whole team within a region. The longer edge is divided among the threads;
  * products of the same extents in the same way. There is no barrier at the end. */
 void blas_multiply_shared(const struct product *product);
-
-#endif

@@ -1,7 +1,6 @@
 /* Memory for tensors and working sets: aligned, zero, and never more than the machine can give; and
  * one element of a tensor, in any precision that a CPU's routine computes in. */
-#ifndef ROOFSWEEP_CPU_MEMORY_H
-#define ROOFSWEEP_CPU_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void memory_destroy(void *memory, size_t bytes); /* takes NULL */
 /* A value that the precision does not hold is cut to one that it does; NaN stays NaN. */
 void element_store(enum precision precision, void *data, int64_t index, double value);
 double element_load(enum precision precision, const void *data, int64_t index);
-
-#endif

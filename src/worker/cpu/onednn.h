@@ -1,12 +1,11 @@
 /* Operations of oneDNN, which is what frameworks run on CPUs: described in plain numbers, created,
- * bound to memory and run. Nobody else includes the library's header; the versions of its interface
- * have onednn_2.c and onednn_3.c. A worker that was built without the library has none of these
- * files and no ROOFSWEEP_ONEDNN, and its workloads no such routine.
+ * bound to memory and run. Nobody else includes the library's header; onednn_primitive.c knows the
+ * versions of its interface. A worker that was built without the library has none of these files
+ * and no ROOFSWEEP_ONEDNN, and its workloads no such routine.
  *
  * The library's threads are those of the OpenMP team that calls it: with any other it is
  * refused. */
-#ifndef ROOFSWEEP_CPU_ONEDNN_H
-#define ROOFSWEEP_CPU_ONEDNN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -172,5 +171,3 @@ const char *onednn_plan_name(const struct work *work);
     .plan_size = sizeof(struct onednn_plan), .own_regions = true, .check = onednn_check,           \
     .plan = plan_function, .ready = onednn_plan_ready, .run = onednn_plan_run,                     \
     .release = onednn_plan_release, .name = onednn_plan_name
-
-#endif

@@ -1,7 +1,6 @@
-/* How oneDNN has memory and operations described: 2.x in structs that the caller keeps
- * (onednn_2.c), 3.x in objects that the library keeps (onednn_3.c). */
-#ifndef ROOFSWEEP_CPU_ONEDNN_PRIMITIVE_H
-#define ROOFSWEEP_CPU_ONEDNN_PRIMITIVE_H
+/* How oneDNN has memory and operations described: 2.x in structs that the caller keeps, 3.x in
+ * objects that the library keeps. */
+#pragma once
 
 #include <oneapi/dnnl/dnnl.h>
 
@@ -40,5 +39,3 @@ dnnl_status_t primitive_describe(const struct primitive_request *request,
                                  dnnl_primitive_desc_t *made);
 /* Adds a function of each result to what is done before it is written. */
 dnnl_status_t primitive_append(dnnl_post_ops_t operations, dnnl_alg_kind_t function, float number);
-
-#endif

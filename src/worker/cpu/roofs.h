@@ -1,7 +1,6 @@
 /* What these cores can do at their best: the members tune_roofs, measure_roof, hold_roof
  * and release_roofs of device_ops. */
-#ifndef ROOFSWEEP_CPU_ROOFS_H
-#define ROOFSWEEP_CPU_ROOFS_H
+#pragma once
 
 #include "worker/device_ops.h"
 
@@ -12,5 +11,3 @@ enum status roofs_measure(struct device_state *state, int kind, const struct roo
 enum status roofs_hold(struct device_state *state, int kind, bool (*more)(void *argument),
                        void *argument, struct error *error);
 void roofs_release(struct device_state *state);
-
-#endif

@@ -1,8 +1,7 @@
 /* What the CPU has of a workload: its routines, each one implementation, and a work, one
  * configuration of one. Each workload has a file NAME.c with the table NAME_routines. device.c
  * finds the routine, allocates what it asks for and fills the inputs. */
-#ifndef ROOFSWEEP_CPU_ROUTINE_H
-#define ROOFSWEEP_CPU_ROUTINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -124,5 +123,3 @@ static inline int64_t share_begin(int64_t count, int64_t index, int64_t parts)
 {
     return count / parts * index + (index < count % parts ? index : count % parts);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Loops that move data or multiply and add as fast as this CPU's vectors can, in one thread. The
  * program holds them for all kinds of vectors and asks the CPU at run time, so it needs no special
  * build. */
-#ifndef ROOFSWEEP_CPU_SIMD_H
-#define ROOFSWEEP_CPU_SIMD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ int simd_list(const struct simd *list[SIMD_KINDS]);
  * own, which has no patterns. None where the CPU has no instructions for it. */
 int simd_products(enum precision precision, const struct simd *list[SIMD_KINDS]);
 const char *simd_name(void); /* of the widest */
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The team has one thread on each core, bound to it from open to close. libgomp binds a new thread
  * to the core of its parent. So no parallel region may ask for another number of threads. */
-#ifndef ROOFSWEEP_CPU_TEAM_H
-#define ROOFSWEEP_CPU_TEAM_H
+#pragma once
 
 #include "worker/cpu/topology.h"
 #include "worker/device_ops.h"
@@ -43,5 +42,3 @@ enum status team_time(struct device_state *state, struct work *work, bool cold, 
                       double *seconds, struct record *record, struct error *error);
 enum status team_trace(struct device_state *state, struct work *work, bool cold,
                        struct record *record, struct error *error);
-
-#endif

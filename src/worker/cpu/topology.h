@@ -1,6 +1,5 @@
 /* The cores that this process may use, one hardware thread of each, and the memory beside them. */
-#ifndef ROOFSWEEP_CPU_TOPOLOGY_H
-#define ROOFSWEEP_CPU_TOPOLOGY_H
+#pragma once
 
 #include <sched.h>
 
@@ -29,5 +28,3 @@ void topology_model(const char *cpuinfo, char *text, size_t size);
 
 /* Present mean clock of the cores, s-1; NaN where the system does not say. */
 double topology_clock(const struct topology *topology);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the profiler tells of rows, put into their records: the kernels of each, and the FLOPs and
  * bytes of each as a whole and of its kernels. */
-#ifndef ROOFSWEEP_PROFILE_H
-#define ROOFSWEEP_PROFILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ int64_t profile_blocks(const cudaOccDeviceProp *limits, const struct traced_kern
 /* As device_ops.count_hardware: all rows in one collection. Those that profile_trace has traced. */
 enum status profile_count(struct profiler *profiler, struct gpu *gpu, const struct countable *rows,
                           size_t count, struct error *error);
-
-#endif

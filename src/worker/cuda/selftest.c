@@ -1,10 +1,8 @@
 #include "worker/cuda/selftest.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/vendor.h"
 #include "worker/cuda/profile.h"

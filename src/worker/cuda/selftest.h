@@ -1,6 +1,5 @@
 /* The self-test: work whose FLOPs and bytes are known, counted and compared. */
-#ifndef ROOFSWEEP_SELFTEST_H
-#define ROOFSWEEP_SELFTEST_H
+#pragma once
 
 #include <stdio.h>
 
@@ -10,5 +9,3 @@
 /* As device_ops.self_test. */
 enum status selftest_run(struct profiler *profiler, struct gpu *gpu, FILE *stream,
                          struct error *error);
-
-#endif

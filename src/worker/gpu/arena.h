@@ -5,8 +5,7 @@
  * Blocks, not one for each role: rows that wait for their counters keep theirs. A block serves any
  * role. It is never more than twice as large as what it is asked for. What lies idle is at most an
  * eighth of the device's memory, and is given to the driver when memory is short. */
-#ifndef ROOFSWEEP_GPU_ARENA_H
-#define ROOFSWEEP_GPU_ARENA_H
+#pragma once
 
 #include "base/status.h"
 
@@ -41,5 +40,3 @@ enum status arena_check(struct arena *arena, double bytes, const char *what, str
 /* Byte that would be free if every row had been given exactly what it asked for, and nothing were
  * idle. */
 enum status arena_available(const struct arena *arena, double *bytes, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Power and energy by the device's own counter. */
-#ifndef ROOFSWEEP_ENERGY_H
-#define ROOFSWEEP_ENERGY_H
+#pragma once
 
 #include "worker/gpu/work.h"
 
@@ -37,5 +36,3 @@ enum status energy_rest(struct gpu *gpu, bool constant, struct resting_power *re
  * and work with cold caches, has no energy. */
 enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct resting_power *resting,
                        struct record *record, struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* Work in a graph: what the stream would be given is captured once, and launched as a whole. There
  * kernels follow each other with smaller gaps, and streams that a library forks cost less: as
  * frameworks run what they have compiled. */
-#ifndef ROOFSWEEP_GRAPH_H
-#define ROOFSWEEP_GRAPH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -42,5 +41,3 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
  * captured; then it stays the caller's, as after any failure. */
 enum status replay_create(struct gpu *gpu, struct work *stream, struct work **work,
                           struct error *error);
-
-#endif

@@ -4,8 +4,7 @@
  * formats, directions or launches. A method is a row and a choice of launch shape or size. roofs.c
  * tries all methods, keeps the fastest, has it proven, and measures it as often as asked. A new
  * kind is a row of a family's table. */
-#ifndef ROOFSWEEP_GPU_ROOF_FAMILY_H
-#define ROOFSWEEP_GPU_ROOF_FAMILY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ enum status run_time(struct roofs *roofs, const struct winner *winner, double *s
 
 enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size_t bytes,
                           struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* The roofs of the open GPU: the fastest way to do each, its proof by the counters, its
  * measurement. */
-#ifndef ROOFSWEEP_ROOFS_H
-#define ROOFSWEEP_ROOFS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ enum status roofs_hold(struct roofs *roofs, int kind, bool (*more)(void *argumen
                        struct error *error);
 
 void roofs_close(struct roofs *roofs); /* takes NULL */
-
-#endif

@@ -6,8 +6,7 @@
  * What an earlier search chose (record->offer) is taken instead, if the library still has a
  * candidate of that name that runs the same kernels, in the same grids if the choice tells these.
  * Where the kernels are not known nothing is taken. */
-#ifndef ROOFSWEEP_SEARCH_H
-#define ROOFSWEEP_SEARCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ enum { SEARCH_REFUSED = 128 };
  * already. */
 enum status search_refuse(char refused[SEARCH_REFUSED], bool recalled, struct record *record,
                           struct error *error);
-
-#endif

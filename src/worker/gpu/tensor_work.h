@@ -1,7 +1,6 @@
 /* Work whose tensors are plain arrays in the canonical layout: allocated, filled, given back. The
  * structs of such workloads begin with struct tensor_work. */
-#ifndef ROOFSWEEP_TENSOR_WORK_H
-#define ROOFSWEEP_TENSOR_WORK_H
+#pragma once
 
 #include "worker/gpu/work.h"
 
@@ -58,5 +57,3 @@ enum status tensor_work_prepare(const struct tensor_way *way, struct gpu *gpu,
 /* What a record has of what runs. The workspace is in byte. */
 void tensor_work_describe(const char *algorithm, enum unit unit, double workspace,
                           struct record *record);
-
-#endif

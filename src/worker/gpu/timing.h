@@ -3,8 +3,7 @@
  * The host takes longer to launch small kernels than the device to run them. Timed as they come,
  * they would show the host's pace. So the device is held until a chunk of samples is enqueued, and
  * then runs them back to back. */
-#ifndef ROOFSWEEP_TIMING_H
-#define ROOFSWEEP_TIMING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -56,5 +55,3 @@ double chunk_limit(double host_time);
  * failed, attempt 1, the limit is twice as long. Of work that was given up it is about as long as
  * the host should need. */
 struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int attempt);
-
-#endif

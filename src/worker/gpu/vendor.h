@@ -4,8 +4,7 @@
  * All of it is about the open GPU, which is the current device of the process, and its one stream.
  * What is enqueued runs in that order, some time after the call. Functions that can fail return
  * STATUS_DEVICE once the device is lost, and else what is known of them, or STATUS_FAILED. */
-#ifndef ROOFSWEEP_VENDOR_H
-#define ROOFSWEEP_VENDOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -145,5 +144,3 @@ struct gpu_vendor {
 };
 
 extern const struct gpu_vendor vendor;
-
-#endif

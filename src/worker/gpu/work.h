@@ -1,7 +1,6 @@
 /* One configuration, ready to run on the open GPU. The structs of workloads begin with struct work,
  * and each workload has its own table of functions. */
-#ifndef ROOFSWEEP_WORK_H
-#define ROOFSWEEP_WORK_H
+#pragma once
 
 #include "worker/device_ops.h"
 #include "worker/gpu/vendor.h"
@@ -84,5 +83,3 @@ bool work_has_room(struct gpu *gpu, const struct config *config);
 /* As device_ops.read. */
 enum status work_read(struct gpu *gpu, struct work *work, enum tensor tensor,
                       const int64_t *offsets, int64_t count, double *values, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The processes that this one, or one that it started, has started. */
-#ifndef ROOFSWEEP_DESCENDANTS_H
-#define ROOFSWEEP_DESCENDANTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@ void descendants_adopt(void);
 /* Kills all of them and reaps them, until none is left. False: some hang in the system longer than
  * `seconds`. */
 bool descendants_end(double seconds);
-
-#endif

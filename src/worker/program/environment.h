@@ -1,6 +1,5 @@
 /* The environment of a program: what it inherits by name, what the device and the section add. */
-#ifndef ROOFSWEEP_WORKER_PROGRAM_ENVIRONMENT_H
-#define ROOFSWEEP_WORKER_PROGRAM_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ void environment_clear(struct environment *environment);
 void environment_set(struct environment *environment, const char *variable);
 /* Without a value it is not set. */
 void environment_put(struct environment *environment, const char *name, const char *value);
-
-#endif

@@ -3,8 +3,7 @@
  *
  *   region SECONDS               one region of the program, by the clock that it looked at
  *   verify ERROR TOLERANCE       relative error of its result, and the largest that is right */
-#ifndef ROOFSWEEP_WORKER_PROGRAM_HANDBACK_H
-#define ROOFSWEEP_WORKER_PROGRAM_HANDBACK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ struct handback {
 enum status handback_read(const struct scratch *folder, struct handback *handback,
                           struct error *error);
 void handback_clear(struct handback *handback);
-
-#endif

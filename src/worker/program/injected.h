@@ -12,8 +12,7 @@
  *   each LAUNCH QUANTITY NUMBER           the same of one of the region's launches
  *   unloaded                              vector FLOPs may be wrong: counted code was unloaded
  *   refused CODE REASON                   nothing is counted (enum counted) */
-#ifndef ROOFSWEEP_WORKER_PROGRAM_INJECTED_H
-#define ROOFSWEEP_WORKER_PROGRAM_INJECTED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ bool injected_same_kernels(const struct injected *a, const struct injected *b);
  * the same kernels. */
 void injected_ungraph(struct injected *traced, struct injected *counted,
                       struct injected *plain_traced, struct injected *plain_counted);
-
-#endif

@@ -6,8 +6,7 @@
  * has started when the command ends, or when the worker is dead: KEEPER_LIFE is closed then, and
  * scratch folders are swept. It is of a session of its own, so that it outlives a worker that is
  * killed with its group. */
-#ifndef ROOFSWEEP_WORKER_PROGRAM_KEEPER_H
-#define ROOFSWEEP_WORKER_PROGRAM_KEEPER_H
+#pragma once
 
 enum { KEEPER_LIFE = 3, KEEPER_NEWS = 4 }; /* descriptors: it reads the one and writes the other */
 
@@ -18,5 +17,3 @@ struct keeper_news {
     int status;     /* of the command, as of waitpid */
     double seconds; /* from its start to its end */
 };
-
-#endif

@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/command_line.h"
 #include "base/file.h"
 #include "worker/program/descendants.h"

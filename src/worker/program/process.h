@@ -1,6 +1,5 @@
 /* A command that runs and is over: with all that it started, whatever that is. */
-#ifndef ROOFSWEEP_WORKER_PROGRAM_PROCESS_H
-#define ROOFSWEEP_WORKER_PROGRAM_PROCESS_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -48,5 +47,3 @@ void residents_end(struct residents *residents);
  * program that ends without an answer has failed. */
 enum status process_point(const struct process *process, struct residents *residents,
                           struct error *error);
-
-#endif

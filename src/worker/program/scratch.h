@@ -1,7 +1,6 @@
 /* A folder in TMPDIR, for what a program and its worker leave to each other: each run reports in
  * one of its own, and the counters' data go from run to run in another. */
-#ifndef ROOFSWEEP_WORKER_PROGRAM_SCRATCH_H
-#define ROOFSWEEP_WORKER_PROGRAM_SCRATCH_H
+#pragma once
 
 #include <stdio.h>
 
@@ -27,5 +26,3 @@ void scratch_sweep(const char *path);
 typedef enum status scratch_take(const char *name, FILE *file, void *argument, struct error *error);
 enum status scratch_each(const struct scratch *scratch, scratch_take *take, void *argument,
                          struct error *error);
-
-#endif

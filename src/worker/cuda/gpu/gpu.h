@@ -1,7 +1,6 @@
 /* The open GPU: what it is, the one stream that carries all work, cuDNN and cuBLASLt on it, and the
  * failures of all three as the project's error convention (base/status.h). */
-#ifndef ROOFSWEEP_GPU_H
-#define ROOFSWEEP_GPU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ int cuda_call_length(const char *call);
 #define CUBLAS(call) cublas_check((call), #call, error)
 
 extern const char *const cudnn_math_name[]; /* by cudnnMathType_t */
-
-#endif

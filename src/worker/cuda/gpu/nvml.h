@@ -1,8 +1,7 @@
 /* NVML: the conditions that a GPU works under, and what CUDA does not tell of it. The library
  * belongs to the driver and is loaded at run time. Where it cannot be loaded, values stay
  * missing. */
-#ifndef ROOFSWEEP_NVML_H
-#define ROOFSWEEP_NVML_H
+#pragma once
 
 #include <stdint.h>
 #include <cuda_runtime_api.h>
@@ -32,5 +31,3 @@ void nvml_health(struct nvml *nvml, double health[HEALTH_COUNT]);
 void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen);
 double nvml_power(struct nvml *nvml, double since);
 double nvml_energy(struct nvml *nvml);
-
-#endif

@@ -4,8 +4,7 @@
  * repeat, once for each pass: counters_open, the collect functions any number of times,
  * counters_close. The library that is injected into a program counts regions of the program, one
  * pass in each: counters_start and what is below it, until the process ends. Not thread-safe. */
-#ifndef ROOFSWEEP_COUNTERS_H
-#define ROOFSWEEP_COUNTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ bool counters_read(struct counters *counters, size_t count, size_t begun,
 
 /* Frees what counters_start made: another process may have the GPU's counters. Takes NULL. */
 void counters_end(struct counters *counters);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * The names differ by chip, so that every family has its own table, and a quantity that a family
  * has no counter for is declared absent. */
-#ifndef ROOFSWEEP_FORMULAS_H
-#define ROOFSWEEP_FORMULAS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,4 @@ double formulas_evaluate(const struct chip_family *family, enum quantity quantit
 
 #ifdef __cplusplus
 }
-#endif
 #endif

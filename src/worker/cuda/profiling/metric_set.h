@@ -2,8 +2,7 @@
  * passes it takes, and what the counted data mean. In C for cupti_profiler_host.h, which is C++.
  *
  * Needs neither GPU nor driver. Not thread-safe. */
-#ifndef ROOFSWEEP_METRIC_SET_H
-#define ROOFSWEEP_METRIC_SET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +37,4 @@ CUptiResult metric_set_chips(const char *const **chips, size_t *count);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

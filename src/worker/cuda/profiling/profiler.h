@@ -10,8 +10,7 @@
  *
  * It knows nothing of workloads, records or devices: work comes in as callbacks, values and kernels
  * go out as plain data. Not thread-safe; one to a process. */
-#ifndef ROOFSWEEP_PROFILER_H
-#define ROOFSWEEP_PROFILER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ enum status profiler_trace(struct profiler *profiler, const struct profiled_work
                            struct outcome *outcome, struct error *error);
 /* Without any launch where it failed. It lives until the next trace. */
 const struct trace *profiler_last_trace(const struct profiler *profiler);
-
-#endif

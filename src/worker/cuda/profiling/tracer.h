@@ -6,8 +6,7 @@
  *
  * One tracer at a time may be running in a process: CUPTI's buffer callbacks have no user argument.
  */
-#ifndef ROOFSWEEP_TRACER_H
-#define ROOFSWEEP_TRACER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ CUptiResult tracer_end(struct tracer *tracer, const char **problem);
 
 /* The last one; without any launch where tracer_run failed. It lives until the next. */
 const struct trace *tracer_last(const struct tracer *tracer);
-
-#endif

@@ -3,7 +3,6 @@
 #include <float.h>
 #include <stdio.h>
 
-#include "kernels/kernels.h"
 #include "model/workloads/attention.h"
 #include "worker/gpu/arena.h"
 #include "worker/cuda/workloads/graph_work.h"
@@ -81,42 +80,17 @@ struct description {
     cudnnBackendDescriptor_t tensors[TENSORS];
 };
 
-struct extents {
-    int64_t size[4], stride[4]; /* of batch, head, line, column */
-};
-
-static struct extents lines(const struct attention *s, int64_t count, int64_t width)
+static struct cudnn_extents lines(const struct attention *s, int64_t count, int64_t width)
 {
-    return (struct extents){{s->batch, s->heads, count, width},
-                            {s->heads * count * width, count * width, width, 1}};
+    return cudnn_extents_nchw(s->batch, s->heads, count, width);
 }
 
 /* k enters its product transposed. */
-static struct extents keys_across(const struct attention *s)
+static struct cudnn_extents keys_across(const struct attention *s)
 {
-    struct extents keys = lines(s, s->keys, s->head_size);
-    return (struct extents){{s->batch, s->heads, s->head_size, s->keys},
-                            {keys.stride[0], keys.stride[1], 1, s->head_size}};
-}
-
-static enum status tensor_describe(struct description *d, int tensor, struct extents extents,
-                                   cudnnDataType_t type, struct error *error)
-{
-    const int64_t uid = tensor, alignment = 16;
-    const bool inner = tensor > ATTENTION_HIDDEN;
-    const bool by_value = tensor == ATTENTION_SCALE || tensor == ATTENTION_HIDDEN;
-    const struct cudnn_attribute attributes[] = {
-        {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &uid},
-        {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type},
-        {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment},
-        {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, extents.size},
-        {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, extents.stride},
-        {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &inner},
-        {CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &by_value},
-        {0},
-    };
-    return cudnn_graph_describe(d->graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attributes,
-                                &d->tensors[tensor], error);
+    struct cudnn_extents keys = lines(s, s->keys, s->head_size);
+    return (struct cudnn_extents){{s->batch, s->heads, s->head_size, s->keys},
+                                  {keys.stride[0], keys.stride[1], 1, s->head_size}};
 }
 
 /* The weights enter the second product in the type of the values. */
@@ -125,11 +99,12 @@ static enum status tensors_describe(struct description *d, struct error *error)
     const struct attention *s = d->shape;
     const cudnnDataType_t data =
         s->precision == PRECISION_FP16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
-    const struct extents queries = lines(s, s->sequence, s->head_size);
-    const struct extents pairs = lines(s, s->sequence, s->keys), each = lines(s, s->sequence, 1);
-    const struct extents one = {{1, 1, 1, 1}, {1, 1, 1, 1}};
+    const struct cudnn_extents queries = lines(s, s->sequence, s->head_size);
+    const struct cudnn_extents pairs = lines(s, s->sequence, s->keys),
+                               each = lines(s, s->sequence, 1);
+    const struct cudnn_extents one = {{1, 1, 1, 1}, {1, 1, 1, 1}};
     const struct {
-        struct extents extents;
+        struct cudnn_extents extents;
         cudnnDataType_t type;
     } rows[TENSORS] = {
         [ATTENTION_Q] = {queries, data},
@@ -154,8 +129,16 @@ static enum status tensors_describe(struct description *d, struct error *error)
     };
     for (int i = ATTENTION_Q; i < TENSORS; ++i) {
         bool mask = i == ATTENTION_HIDDEN || (i >= ROW && i <= MASKED);
+        const struct cudnn_graph_tensor tensor = {
+            .uid = i,
+            .type = rows[i].type,
+            .extents = rows[i].extents,
+            .alignment = 16,
+            .inner = i > ATTENTION_HIDDEN,
+            .by_value = i == ATTENTION_SCALE || i == ATTENTION_HIDDEN,
+        };
         if (s->causal || !mask)
-            TRY(tensor_describe(d, i, rows[i].extents, rows[i].type, error));
+            TRY(cudnn_graph_tensor(d->graph, &tensor, &d->tensors[i], error));
     }
     return STATUS_OK;
 }

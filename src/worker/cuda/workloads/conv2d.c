@@ -5,14 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
 #include "model/choice.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/search.h"
-#include "worker/gpu/tensor_work.h"
-#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/cudnn_graph.h"
-#include "worker/cuda/workloads/cudnn_tensor.h"
 #include "worker/cuda/workloads/workloads.h"
 
 /* cuDNN has two ways to a convolution. Calls have named algorithms, which a sweep can ask for;
@@ -235,44 +231,28 @@ static enum status descriptors_create(struct conv2d_work *c, struct error *error
     return CUDNN(cudnnSetConvolutionGroupCount(c->convolution, (int)s->groups));
 }
 
-/* cuDNN's name of a tensor in the graph and in a variant pack. */
 static int64_t tensor_uid(enum tensor tensor)
 {
     return 1 + (int64_t)tensor;
 }
 
-/* Dimensions are in the order N, C, H, W whatever the layout; the strides tell that. The groups
- * follow from the channels of the input and of the weights. */
-static enum status tensor_describe(const struct conv2d_work *c, enum tensor tensor,
-                                   cudnnBackendDescriptor_t *descriptor, struct error *error)
+/* The groups follow from the channels of the input and of the weights. */
+static struct cudnn_graph_tensor graph_tensor(const struct conv2d *s, enum tensor tensor)
 {
-    const struct conv2d *s = &c->shape;
-    const struct {
-        int64_t size[4], stride[4];
-    } shapes[TENSOR_BASIC_COUNT] = {
-        [TENSOR_INPUT] = {{s->batch, s->channels, s->height, s->width},
-                          {conv2d_x_at(s, 1, 0, 0, 0), conv2d_x_at(s, 0, 0, 0, 1),
-                           conv2d_x_at(s, 0, 1, 0, 0), conv2d_x_at(s, 0, 0, 1, 0)}},
-        [TENSOR_WEIGHT] = {{s->filters, s->channels / s->groups, s->kernel_height, s->kernel_width},
-                           {conv2d_w_at(s, 1, 0, 0, 0), conv2d_w_at(s, 0, 0, 0, 1),
-                            conv2d_w_at(s, 0, 1, 0, 0), conv2d_w_at(s, 0, 0, 1, 0)}},
-        [TENSOR_OUTPUT] = {{s->batch, s->filters, s->out_height, s->out_width},
-                           {conv2d_y_at(s, 1, 0, 0, 0), conv2d_y_at(s, 0, 0, 0, 1),
-                            conv2d_y_at(s, 0, 1, 0, 0), conv2d_y_at(s, 0, 0, 1, 0)}},
+    const int64_t shapes[TENSOR_BASIC_COUNT][4] = {
+        [TENSOR_INPUT] = {s->batch, s->channels, s->height, s->width},
+        [TENSOR_WEIGHT] = {s->filters, s->channels / s->groups, s->kernel_height, s->kernel_width},
+        [TENSOR_OUTPUT] = {s->batch, s->filters, s->out_height, s->out_width},
     };
-    const cudnnDataType_t data = cudnn_data_type(
-        tensor == TENSOR_OUTPUT ? precision_info[s->precision].result : s->precision);
-    const int64_t uid = tensor_uid(tensor), alignment = 128;
-    const struct cudnn_attribute attributes[] = {
-        {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &uid},
-        {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &data},
-        {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment},
-        {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, shapes[tensor].size},
-        {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, shapes[tensor].stride},
-        {0},
+    const int64_t *shape = shapes[tensor];
+    const bool result = tensor == TENSOR_OUTPUT;
+    return (struct cudnn_graph_tensor){
+        .uid = tensor_uid(tensor),
+        .type = cudnn_data_type(result ? precision_info[s->precision].result : s->precision),
+        .extents = (s->layout == LAYOUT_NHWC ? cudnn_extents_nhwc : cudnn_extents_nchw)(
+            shape[0], shape[1], shape[2], shape[3]),
+        .alignment = 128,
     };
-    return cudnn_graph_describe(c->graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attributes, descriptor,
-                                error);
 }
 
 /* The graph's one operation, with its three tensors. */
@@ -297,8 +277,10 @@ static enum status operation_describe(const struct conv2d_work *c, struct error 
     };
     TRY(cudnn_graph_describe(c->graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, attributes,
                              &convolution, error));
-    for (int i = 0; i < TENSOR_BASIC_COUNT; ++i)
-        TRY(tensor_describe(c, (enum tensor)i, &tensors[i], error));
+    for (int i = 0; i < TENSOR_BASIC_COUNT; ++i) {
+        const struct cudnn_graph_tensor tensor = graph_tensor(s, (enum tensor)i);
+        TRY(cudnn_graph_tensor(c->graph, &tensor, &tensors[i], error));
+    }
     const struct cudnn_attribute operation[] = {
         {passes[s->pass].convolution, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &convolution},
         {passes[s->pass].tensor[TENSOR_INPUT], CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,

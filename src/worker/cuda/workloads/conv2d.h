@@ -1,6 +1,5 @@
 /* Convolutions by cuDNN, for conv2d itself and for its passes of several parts. */
-#ifndef ROOFSWEEP_CUDA_CONV2D_H
-#define ROOFSWEEP_CUDA_CONV2D_H
+#pragma once
 
 #include "model/workloads/conv2d.h"
 #include "worker/gpu/work.h"
@@ -20,5 +19,3 @@ enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config, ui
 /* Whether a pass is more than one convolution; then conv2d_step_prepare prepares it. */
 bool conv2d_is_step(const struct conv2d *s);
 work_preparation conv2d_step_prepare;
-
-#endif

@@ -6,10 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
-#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/workloads.h"
-#include "worker/gpu/tensor_work.h"
 
 struct step_work {
     struct tensor_work tensors;

@@ -2,11 +2,8 @@
 
 #include <string.h>
 
-#include "kernels/kernels.h"
 #include "model/workloads/conv2d.h"
-#include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/search.h"
-#include "worker/gpu/tensor_work.h"
 
 struct tiled_work {
     struct tensor_work tensors;

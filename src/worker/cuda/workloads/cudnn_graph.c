@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 
 /* Descriptors refer to each other in ways that cuDNN does not tell, so they form a stack: none is
  * destroyed before those that were made after it. All zero: empty. */
 struct stack {
     cudnnBackendDescriptor_t *descriptors; /* owned */
-    int count, room;
+    size_t count;
 };
 
 struct cudnn_graph {
@@ -33,22 +34,17 @@ struct cudnn_graph {
 static enum status descriptor_create(struct stack *stack, cudnnBackendDescriptorType_t type,
                                      cudnnBackendDescriptor_t *descriptor, struct error *error)
 {
-    if (stack->count == stack->room) {
-        int room = 2 * stack->room + 64;
-        cudnnBackendDescriptor_t *descriptors =
-            realloc(stack->descriptors, (size_t)room * sizeof *descriptors);
-        if (!descriptors)
-            return error_set(error, STATUS_FAILED, "no memory for %d descriptors", room);
-        stack->descriptors = descriptors;
-        stack->room = room;
-    }
+    void *descriptors = array_grow(stack->descriptors, stack->count, sizeof *stack->descriptors);
+    if (!descriptors)
+        return error_set(error, STATUS_FAILED, "no memory for %zu descriptors", stack->count + 1);
+    stack->descriptors = descriptors;
     TRY(CUDNN(cudnnBackendCreateDescriptor(type, descriptor)));
     stack->descriptors[stack->count++] = *descriptor;
     return STATUS_OK;
 }
 
 /* Those above the first `kept`. */
-static void descriptors_destroy(struct stack *stack, int kept)
+static void descriptors_destroy(struct stack *stack, size_t kept)
 {
     while (stack->count > kept)
         cudnnBackendDestroyDescriptor(stack->descriptors[--stack->count]);
@@ -92,6 +88,23 @@ enum status cudnn_graph_describe(struct cudnn_graph *graph, cudnnBackendDescript
     TRY(CUDNN(cudnnBackendFinalize(built)));
     *descriptor = built;
     return STATUS_OK;
+}
+
+enum status cudnn_graph_tensor(struct cudnn_graph *graph, const struct cudnn_graph_tensor *tensor,
+                               cudnnBackendDescriptor_t *descriptor, struct error *error)
+{
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &tensor->uid},
+        {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &tensor->type},
+        {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &tensor->alignment},
+        {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, tensor->extents.extent},
+        {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, tensor->extents.stride},
+        {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &tensor->inner},
+        {CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &tensor->by_value},
+        {0},
+    };
+    return cudnn_graph_describe(graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attributes, descriptor,
+                                error);
 }
 
 enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
@@ -333,7 +346,7 @@ static enum status plans_find(struct cudnn_graph *graph, const struct cudnn_engi
     enum status status =
         configs_find(graph, mode, engines ? CONFIGS_MAX : PLANS_FIRST, configs, &count, refusal);
     for (int64_t i = 0; i < count && graph->plan_count < most && status != STATUS_DEVICE; ++i) {
-        int kept = graph->stack.count;
+        size_t kept = graph->stack.count;
         status = plan_add(graph, engines, configs[i], refusal);
         if (status)
             descriptors_destroy(&graph->stack, kept);
@@ -415,7 +428,7 @@ static enum status engines_add(struct cudnn_graph *graph, const struct cudnn_eng
     enum status status = integer_get(
         graph->described, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, &count, refusal);
     for (int64_t i = 0; i < count && status != STATUS_DEVICE; ++i) {
-        int kept = graph->stack.count;
+        size_t kept = graph->stack.count;
         status = config_add(graph, engines, i, &none, refusal);
         if (status == STATUS_OK && graph->plans[graph->plan_count - 1].compiled) {
             --graph->plan_count;
@@ -497,7 +510,7 @@ enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error 
     if (p->compiled && graph->compiling > compiling_enough)
         return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled any more", p->name);
     double begin = clock_monotonic();
-    const int kept = graph->stack.count;
+    const size_t kept = graph->stack.count;
     p->status = plan_build(graph, p, error);
     if (p->compiled)
         graph->compiling += clock_monotonic() - begin;
@@ -516,7 +529,7 @@ enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t 
         {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace},
         {0},
     };
-    const int kept = graph->stack.count;
+    const size_t kept = graph->stack.count;
     cudnn_graph_unbind(binding);
     enum status status = cudnn_graph_describe(graph, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
                                               attributes, &binding->pack, error);

@@ -2,10 +2,10 @@
  *
  * create; describe and operate for tensors and operations; plan; then any of build, bind and run;
  * destroy. */
-#ifndef ROOFSWEEP_CUDNN_GRAPH_H
-#define ROOFSWEEP_CUDNN_GRAPH_H
+#pragma once
 
 #include "worker/cuda/gpu/gpu.h"
+#include "worker/cuda/workloads/cudnn_tensor.h"
 
 /* An attribute of one of cuDNN's descriptors. */
 struct cudnn_attribute {
@@ -52,6 +52,17 @@ void cudnn_graph_destroy(struct cudnn_graph *graph); /* for this user; takes NUL
 enum status cudnn_graph_describe(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
                                  const struct cudnn_attribute *attributes,
                                  cudnnBackendDescriptor_t *descriptor, struct error *error);
+/* The same of a tensor. */
+struct cudnn_graph_tensor {
+    int64_t uid; /* its name in the graph and in a variant pack */
+    cudnnDataType_t type;
+    struct cudnn_extents extents;
+    int64_t alignment; /* byte */
+    bool inner;        /* it is within the kernel only, and has no memory */
+    bool by_value;     /* its memory is the host's */
+};
+enum status cudnn_graph_tensor(struct cudnn_graph *graph, const struct cudnn_graph_tensor *tensor,
+                               cudnnBackendDescriptor_t *descriptor, struct error *error);
 /* The same of an operation, which becomes the graph's next one. */
 enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
                                 const struct cudnn_attribute *attributes, struct error *error);
@@ -89,5 +100,3 @@ enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t 
 void cudnn_graph_unbind(struct cudnn_binding *binding); /* before its graph is destroyed */
 /* Enqueues what is bound. */
 cudnnStatus_t cudnn_graph_run(const struct cudnn_graph *graph, const struct cudnn_binding *binding);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tensors as cuDNN's calls describe them, and the factors of "y = alpha f(x) + beta y". */
-#ifndef ROOFSWEEP_CUDNN_TENSOR_H
-#define ROOFSWEEP_CUDNN_TENSOR_H
+#pragma once
 
 #include <cudnn.h>
 
@@ -25,5 +24,3 @@ cudnnDataType_t cudnn_data_type(enum precision precision);
 /* In the type that the calls want of them: double for fp64, else float. They live for ever. */
 const void *cudnn_one(enum precision precision);
 const void *cudnn_zero(enum precision precision);
-
-#endif

@@ -1,10 +1,7 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include "kernels/kernels.h"
 #include "model/workloads/elementwise.h"
-#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
-#include "worker/gpu/tensor_work.h"
 
 struct elementwise_work {
     struct tensor_work tensors;

@@ -2,8 +2,7 @@
  * workloads begin with struct graph_work.
  *
  * create; describe the graph, and bind its tensors; choose. */
-#ifndef ROOFSWEEP_GRAPH_WORK_H
-#define ROOFSWEEP_GRAPH_WORK_H
+#pragma once
 
 #include "worker/cuda/workloads/cudnn_graph.h"
 #include "worker/gpu/tensor_work.h"
@@ -29,5 +28,3 @@ void graph_work_close(struct graph_work *work);
 
 /* As work_ops.iterate. */
 enum status graph_work_iterate(struct gpu *gpu, struct work *work, struct error *error);
-
-#endif

@@ -1,8 +1,6 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include "kernels/kernels.h"
 #include "model/workloads/linear.h"
-#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/product.h"
 
 struct linear_work {

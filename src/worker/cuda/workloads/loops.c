@@ -1,9 +1,6 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include "kernels/kernels.h"
 #include "model/workloads/loop.h"
-#include "worker/cuda/gpu/gpu.h"
-#include "worker/gpu/tensor_work.h"
 
 struct loop_work {
     struct tensor_work tensors;

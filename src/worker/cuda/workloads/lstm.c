@@ -4,12 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
 #include "model/choice.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/search.h"
-#include "worker/gpu/tensor_work.h"
-#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
 #include "worker/cuda/workloads/workloads.h"
 

@@ -2,10 +2,7 @@
 
 #include <string.h>
 
-#include "kernels/kernels.h"
 #include "model/workloads/lstm.h"
-#include "worker/cuda/gpu/gpu.h"
-#include "worker/gpu/tensor_work.h"
 
 struct lstm_persistent {
     struct tensor_work tensors;

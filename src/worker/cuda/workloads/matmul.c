@@ -1,9 +1,7 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include "kernels/kernels.h"
 #include "model/workloads/matmul.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/product.h"
 
 struct matmul_work {

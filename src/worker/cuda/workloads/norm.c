@@ -2,10 +2,8 @@
 
 #include <stdio.h>
 
-#include "kernels/kernels.h"
 #include "model/workloads/norm.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/workloads/cudnn_tensor.h"
 #include "worker/cuda/workloads/graph_work.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* cuDNN's calls of batch norms */
@@ -225,29 +223,20 @@ enum norm_tensor {
 };
 
 /* N is the rows, C the columns, as cuDNN's documentation has it of layer norms. */
-static enum status tensor_describe(struct cudnn_graph *graph, const struct norm *s, int tensor,
-                                   cudnnBackendDescriptor_t *descriptor, struct error *error)
+static struct cudnn_graph_tensor tensor_of(const struct norm *s, int tensor)
 {
     const bool data =
         tensor == NORM_X || tensor == NORM_Y || tensor == NORM_DX || tensor == NORM_DY;
     const bool of_rows = data || tensor == NORM_MEAN || tensor == NORM_INVERSE;
-    const bool by_value = tensor == NORM_EPSILON_VALUE, inner = false;
-    const int64_t uid = tensor, alignment = 16, rows = of_rows ? s->rows : 1;
+    const bool by_value = tensor == NORM_EPSILON_VALUE;
     const int64_t columns = by_value || (of_rows && !data) ? 1 : s->columns;
-    const int64_t size[] = {rows, columns, 1, 1}, stride[] = {columns, 1, columns, columns};
-    const cudnnDataType_t type = cudnn_data_type(data ? s->precision : norm_wide(s->precision));
-    const struct cudnn_attribute attributes[] = {
-        {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &uid},
-        {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type},
-        {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment},
-        {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, size},
-        {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, stride},
-        {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &inner},
-        {CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &by_value},
-        {0},
+    return (struct cudnn_graph_tensor){
+        .uid = tensor,
+        .type = cudnn_data_type(data ? s->precision : norm_wide(s->precision)),
+        .extents = cudnn_extents_nhwc(of_rows ? s->rows : 1, columns, 1, 1),
+        .alignment = 16,
+        .by_value = by_value,
     };
-    return cudnn_graph_describe(graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attributes, descriptor,
-                                error);
 }
 
 /* What each pass has, and as what the operation knows it; a list ends with tensor 0. */
@@ -306,10 +295,11 @@ static enum status layer_describe(struct norm_work *w, struct error *error)
     };
     int count = backward ? 1 : 2;
     for (const struct part *part = parts[w->shape.pass]; part->tensor; ++part) {
-        cudnnBackendDescriptor_t *tensor = &tensors[part->tensor];
-        TRY(tensor_describe(w->graph.graph, &w->shape, part->tensor, tensor, error));
+        const struct cudnn_graph_tensor tensor = tensor_of(&w->shape, part->tensor);
+        cudnnBackendDescriptor_t *descriptor = &tensors[part->tensor];
+        TRY(cudnn_graph_tensor(w->graph.graph, &tensor, descriptor, error));
         attributes[count++] =
-            (struct cudnn_attribute){part->name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, tensor};
+            (struct cudnn_attribute){part->name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, descriptor};
         graph_work_bind(&w->graph, part->tensor, memory[part->tensor]);
     }
     attributes[count] = (struct cudnn_attribute){0};

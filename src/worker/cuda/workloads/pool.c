@@ -1,11 +1,8 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include "kernels/kernels.h"
 #include "model/workloads/pool.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
-#include "worker/gpu/tensor_work.h"
 
 struct pool_work {
     struct tensor_work tensors;

@@ -1,8 +1,7 @@
 /* A matrix product of cuBLASLt: described, its algorithms found, the fastest of them bound, run.
  * For the library all matrices lie column by column: what a workload keeps row by row is transposed
  * for it. */
-#ifndef ROOFSWEEP_PRODUCT_H
-#define ROOFSWEEP_PRODUCT_H
+#pragma once
 
 #include <cublasLt.h>
 
@@ -85,5 +84,3 @@ enum status product_choose(struct gpu *gpu, struct product_work *work, bool cold
 /* The same of the algorithm that is bound, without a search. */
 enum status product_describe(const struct product *product, struct record *record,
                              struct error *error);
-
-#endif

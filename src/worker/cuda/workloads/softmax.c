@@ -1,10 +1,7 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include "kernels/kernels.h"
 #include "model/workloads/softmax.h"
-#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
-#include "worker/gpu/tensor_work.h"
 
 struct softmax_work {
     struct tensor_work tensors;

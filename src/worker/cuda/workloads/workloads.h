@@ -1,8 +1,10 @@
-/* The workloads that run on CUDA devices, and how each implementation is prepared. */
-#ifndef ROOFSWEEP_CUDA_WORKLOADS_H
-#define ROOFSWEEP_CUDA_WORKLOADS_H
+/* The workloads that run on CUDA devices, how each implementation is prepared, and what all are
+ * written with. */
+#pragma once
 
-#include "worker/gpu/work.h"
+#include "kernels/kernels.h"
+#include "worker/cuda/gpu/gpu.h"
+#include "worker/gpu/tensor_work.h"
 
 /* ROW(workload, implementation, work_preparation, takes). "auto" is the first of a workload's rows
  * that takes the configuration, NULL: it takes all. That is the library, which comes first.
@@ -38,5 +40,3 @@ CUDA_WORKLOADS(DECLARE)
 
 /* Whether its fused kernels are of this precision: fp16 and bf16. */
 bool attention_cudnn_takes(const struct config *config);
-
-#endif
