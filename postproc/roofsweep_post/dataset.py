@@ -102,7 +102,13 @@ REPLACED = {
     *COORDINATES,
 }
 # Indices of rows of another dimension; None: its rows may have been cut away, as by `ncks -d config,0,4`.
-INDICES = {"config_device": "device", "device_roof_device": "device", "kernel_config": None}
+INDICES = {
+    "config_device": "device",
+    "device_roof_device": "device",
+    "link_device": "device",
+    "link_to": "device",
+    "kernel_config": None,
+}
 
 
 def missing(data, name):

@@ -155,6 +155,9 @@ class Source:
         self.status = [words.get(value, INVALID) for value in self.rows["status"]]
         self.kernel_config = self.column("kernel_config")
         self.roof_device = self.column("device_roof_device")
+        links = "link_device" in self.variables
+        self.links = zip(self.column("link_device"), self.column("link_to"), strict=True) if links else ()
+        self.links = [(int(device), int(to)) for device, to in self.links]
         self.check_rows()
 
     def check_kind(self, data):
@@ -569,11 +572,18 @@ def merge(sources, path, newest):
     chosen, numbers = choose_devices(devices, set(own_devices))
     kernels, kernel_config = kernel_places(sources, rows)
     roofs = [(number, row) for number, device in enumerate(chosen) for row in device.roofs]
+    links = [
+        (number, row, numbers.get((device.number, to), -1))
+        for number, device in enumerate(chosen)
+        for row, (place, to) in enumerate(sources[device.number].links)
+        if place == device.place
+    ]
     lengths = {
         "config": len(rows),
         "kernel": max(len(kernels), 1),
         "device": max(len(chosen), 1),
         "device_roof": max(len(roofs), 1),
+        **({"link": len(links)} if links else {}),
         **{dim: len(names) for dim, names in layout.names.items() if names},
         "sample": max(map(sample_length, sources, stay)),
     }
@@ -586,6 +596,10 @@ def merge(sources, path, newest):
         "device_roof": (
             [(chosen[number].number, row) for number, row in roofs],
             {"device_roof_device": [number for number, _ in roofs]},
+        ),
+        "link": (
+            [(chosen[number].number, row) for number, row, _ in links],
+            {"link_device": [number for number, _, _ in links], "link_to": [to for _, _, to in links]},
         ),
     }
     with published(path) as draft, netcdf().Dataset(draft, "w") as output:

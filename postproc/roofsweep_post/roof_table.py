@@ -6,7 +6,7 @@ import numpy as np
 
 from .dataset import load
 from .devices import Devices
-from .frames import DOUBTFUL, ROOFS, head_line, roofs
+from .frames import DOUBTFUL, ROOFS, flat, head_line, roofs
 from .targets import Kinds, Targets, middle, of_theory
 from .texts import Refused, percent, room, scaled, share, table
 
@@ -39,6 +39,7 @@ counted        work that counters saw, over what was expected
 Exit status: 0, 1 a target is missed or not known, or a model has none, 2 the file or the targets cannot be read."""
 
 SETTING_WIDTH = 60  # of the table of a model; --device shows all of it
+LINK_VALUES = [("link_bandwidth", "B/s"), ("link_time", "s")]
 LEFT = ["condition", "verdict", "counted", "on", "setting", "target"]
 
 
@@ -245,6 +246,20 @@ def print_device(number, rows, devices, targets, kinds):
     targets.print_missing(model)
 
 
+def print_links(data):
+    """A line for each operation between devices of a node, with the range over pairs or nodes."""
+    if "link" not in data.sizes:
+        return
+    own = flat(data, "link").groupby(["link_operation", "link_device", "link_to"], sort=False)
+    best = own.agg({"link_devices": "max", "link_bandwidth": "max", "link_time": "min"}).reset_index()
+    lines = []
+    for operation, found in best.groupby("link_operation", sort=False):
+        texts = [[scaled(value, unit) for value in (found[name].min(), found[name].max())] for name, unit in LINK_VALUES]
+        cells = [" to ".join(dict.fromkeys(pair)) for pair in texts]
+        lines.append([operation, str(found["link_devices"].max()), str(len(found)), *cells])
+    print(f"Links between devices\n{table(['link', 'devices', 'measured', 'bandwidth', 'latency'], lines, ['link'])}\n")
+
+
 def run(options):
     data = load(options.file, ROOFS)
     rows, devices = roofs(data), Devices(data)
@@ -262,6 +277,7 @@ def run(options):
     else:
         for model in dict.fromkeys(rows["model"]):
             print_model(model, rows[rows["model"] == model], devices, targets, kinds)
+        print_links(data)
         without = set(devices.places) - set(rows["place"])
         if without:
             print(f"No roofs at all: {devices.names(without)}\n")

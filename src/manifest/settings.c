@@ -142,6 +142,7 @@ static const struct setting table[] = {
      .words = &precision_info[0].name, .stride = sizeof *precision_info, .all = "auto"},
     {PEAKS, "launch", FLAG, AT(peaks.launch)},
     {PEAKS, "transfer", FLAG, AT(peaks.transfer)},
+    {PEAKS, "links", FLAG, AT(peaks.links)},
     {PEAKS, "energy", FLAG, AT(peaks.energy)},
     {PEAKS, "condition", SET, AT(peaks.condition), .maximum = 2, .words = roof_condition_name,
      .stride = sizeof(char *), .all = "both"},

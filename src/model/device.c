@@ -108,6 +108,12 @@ void device_add_roof(struct device *device, const struct roof *roof)
         device->roofs[device->roof_count++] = *roof;
 }
 
+void device_add_link(struct device *device, const struct link *link)
+{
+    if (device->link_count < LINKS_MAX)
+        device->links[device->link_count++] = *link;
+}
+
 static int roof_order(const void *left, const void *right)
 {
     const struct roof *a = left, *b = right;
@@ -290,25 +296,45 @@ double device_constant_power(const struct device *device)
     return power;
 }
 
+static json_t *list_encode(const struct field *table, const void *first, size_t size, int64_t count)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; ++i)
+        json_array_append_new(list, fields_encode(table, (const char *)first + (size_t)i * size));
+    return list;
+}
+
 json_t *device_encode(const struct device *device)
 {
-    json_t *object = fields_encode(device_fields, device), *roofs = json_array();
-    for (int64_t i = 0; i < device->roof_count; ++i)
-        json_array_append_new(roofs, fields_encode(roof_fields, &device->roofs[i]));
-    json_object_set_new(object, "roofs", roofs);
+    json_t *object = fields_encode(device_fields, device);
+    json_object_set_new(
+        object, "roofs",
+        list_encode(roof_fields, device->roofs, sizeof *device->roofs, device->roof_count));
+    if (device->link_count > 0)
+        json_object_set_new(
+            object, "links",
+            list_encode(link_fields, device->links, sizeof *device->links, device->link_count));
     return object;
+}
+
+static enum status list_decode(const struct field *table, const json_t *list, void *first,
+                               size_t size, size_t most, int64_t *count, struct error *error)
+{
+    for (size_t i = 0; i < json_array_size(list) && i < most; ++i, ++*count)
+        TRY(fields_decode(table, json_array_get(list, i), (char *)first + i * size, error));
+    return STATUS_OK;
 }
 
 enum status device_decode(const json_t *object, struct device *device, struct error *error)
 {
     const json_t *roofs = json_object_get(object, "roofs");
+    const json_t *links = json_object_get(object, "links");
     device_init(device);
     TRY(fields_decode(device_fields, object, device, error));
-    for (size_t i = 0; i < json_array_size(roofs) && i < ROOFS_MAX; ++i) {
-        TRY(fields_decode(roof_fields, json_array_get(roofs, i), &device->roofs[i], error));
-        ++device->roof_count;
-    }
-    return STATUS_OK;
+    TRY(list_decode(roof_fields, roofs, device->roofs, sizeof *device->roofs, ROOFS_MAX,
+                    &device->roof_count, error));
+    return list_decode(link_fields, links, device->links, sizeof *device->links, LINKS_MAX,
+                       &device->link_count, error);
 }
 
 enum status device_check(const struct device *device, struct error *error)
@@ -319,6 +345,9 @@ enum status device_check(const struct device *device, struct error *error)
     for (int64_t i = 0; i < device->roof_count; ++i)
         TRY(error_prefix(error, roof_check(&device->roofs[i], error), "roof %lld of %lld",
                          (long long)i + 1, (long long)device->roof_count));
+    for (int64_t i = 0; i < device->link_count; ++i)
+        TRY(error_prefix(error, fields_check(link_fields, &device->links[i], error),
+                         "link %lld of %lld", (long long)i + 1, (long long)device->link_count));
     return STATUS_OK;
 }
 

@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 #include "model/field.h"
+#include "model/link.h"
 #include "model/roof.h"
 
-enum { ROOFS_MAX = 2 * ROOF_KINDS };
+enum { ROOFS_MAX = 2 * ROOF_KINDS, LINKS_MAX = 192 };
 
 /* One device as one job saw it. Plain data. */
 struct device {
@@ -58,6 +59,8 @@ struct device {
 
     struct roof roofs[ROOFS_MAX]; /* the first roof_count */
     int64_t roof_count;
+    struct link links[LINKS_MAX]; /* of its node, if it is the first there; likewise */
+    int64_t link_count;
 };
 
 extern const struct field device_fields[];
@@ -75,6 +78,8 @@ const struct roof *device_same_roof(const struct device *device, const struct ro
 void device_add_roof(struct device *device, const struct roof *roof);
 /* Those alone first, each condition in the order of roof_kinds. */
 void device_order_roofs(struct device *device);
+/* The first LINKS_MAX. */
+void device_add_link(struct device *device, const struct link *link);
 /* What was sustained, to that roof, if there is one. */
 void device_sustain_roof(struct device *device, const struct roof *roof);
 /* Of the usable roofs the highest at each memory level and for each precision and unit, whatever
@@ -99,7 +104,7 @@ double device_constant_power(const struct device *device);
  * stream. */
 double device_launch_gap(const struct device *device, bool graph);
 
-/* JSON: the fields, and "roofs": [{...}, ...]. The caller owns the result. */
+/* JSON: the fields, "roofs": [{...}, ...] and "links". The caller owns the result. */
 json_t *device_encode(const struct device *device);
 enum status device_decode(const json_t *object, struct device *device, struct error *error);
 /* STATUS_SYSTEM, with the field's name: it has no UUID, or holds what nobody measured. As

@@ -26,8 +26,8 @@ const struct measure_settings measure_default = {
     .verify = true,
 };
 
-static const char *const op_words[] = {"devices", "describe", "tune",  "roof", "release",
-                                       "roofs",   "measure",  "count", NULL};
+static const char *const op_words[] = {"devices", "describe", "tune",    "roof",  "release",
+                                       "roofs",   "links",    "measure", "count", NULL};
 
 struct request request_default(enum request_op op)
 {
@@ -275,6 +275,7 @@ enum {
     DESCRIBE = 1 << REQUEST_DESCRIBE,
     TUNE = 1 << REQUEST_TUNE | 1 << REQUEST_ROOFS,
     ROOF = 1 << REQUEST_ROOF,
+    LINKS = 1 << REQUEST_LINKS,
     MEASURE = 1 << REQUEST_MEASURE
 };
 
@@ -301,6 +302,8 @@ static const struct key keys[] = {
     {"only_sustained", ROOF, FLAG, AT(only_sustained), .brief = true},
     {"energy", ROOF | 1 << REQUEST_ROOFS, FLAG, AT(peaks.energy), .brief = true},
     {"hold", ROOF, FLAG, AT(hold)},
+    {"operation", LINKS, WORD, AT(link), TEXTS(link_operation_name, LINK_OPERATIONS)},
+    {"devices", LINKS, TEXT, AT(devices)},
     {"configuration", MEASURE, CONFIG, AT(config),
      .required_text = "\"configuration\", e.g. \"conv2d batch=16\""},
     {"seed", MEASURE, SEED, AT(seed)},

@@ -15,6 +15,9 @@
  *   {"op":"roofs", ... as tune, "sustained":true,"energy":true}
  *                                                     -> {"reply":"device","device":{... with
  *                                                     roofs}}
+ *   {"op":"links","operation":"copy","devices":"GPU-1,GPU-2"}
+ *                                                     -> {"reply":"device","device":{... links
+ *                                                     alone}}
  *   {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
  *    "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","kernels":false,
  *    "verify":true,"energy":false,"folder":"/home/me/sweeps","timeout":120,"count_later":true}
@@ -34,6 +37,9 @@
  * runs for as long as its energy needs. With "hold" the device goes on with the same work after the
  * reply, until the next request comes. Release forgets it and frees its memory. Roofs does all
  * three, each roof alone.
+ *
+ * Links is asked of a process that has opened nothing. A copy's ends are numbers of these devices;
+ * without them it is all that the process sees.
  *
  * With "count_later" a row may wait once it is timed and traced, so that counters are read for
  * several rows together. Then the answer is "timed". Count answers with the record of the row that
@@ -100,6 +106,7 @@ enum request_op {
     REQUEST_ROOF,
     REQUEST_RELEASE,
     REQUEST_ROOFS,
+    REQUEST_LINKS,
     REQUEST_MEASURE,
     REQUEST_COUNT
 };
@@ -115,6 +122,8 @@ struct request {
     bool sustained;                /* roof, roofs: compute roofs once the clock has settled, too */
     bool only_sustained;           /* roof: without the burst */
     bool hold;                     /* roof: go on with the work until the next request */
+    enum link_operation link;      /* links */
+    char devices[4096];            /* links: UUIDs, separated by commas; "": all */
     struct config config;          /* measure; its canonical text on the wire */
     struct measure_settings measure;
     uint64_t seed;

@@ -123,6 +123,7 @@ struct roof_request {
     bool compute[PRECISION_COUNT];
     bool launch;
     bool transfer;                    /* between host and device, and from device to device */
+    bool links;                       /* between the devices of a node, link.h */
     bool condition[2];                /* by enum roof_condition */
     bool energy;                      /* J for each byte and FLOP of the memory and compute roofs */
     struct roof_way ways[ROOF_KINDS]; /* to be tried first, and alone if they are as fast here */

@@ -119,6 +119,8 @@ void executor_set_roofs(struct executor *executor, const struct device *device)
     struct device *own = &executor->device;
     memcpy(own->roofs, device->roofs, sizeof own->roofs);
     own->roof_count = device->roof_count;
+    memcpy(own->links, device->links, sizeof own->links);
+    own->link_count = device->link_count;
     memcpy(own->roofs_reused, device->roofs_reused, sizeof own->roofs_reused);
     device_set_peaks(own);
 }
@@ -208,6 +210,20 @@ enum status executor_ask(struct executor *executor, const struct request *reques
     executor->worker_hung = event == WORKER_LOST && clock_monotonic() - start >= timeout;
     if (status == STATUS_DEVICE || status == STATUS_INTERRUPTED)
         stop_worker(executor);
+    return status;
+}
+
+enum status executor_ask_apart(struct executor *executor, struct worker_process **apart,
+                               const struct request *request, enum reply_kind kind, double timeout,
+                               struct reply *reply, struct error *error)
+{
+    struct worker_process *own = executor->worker;
+    executor->worker = *apart;
+    enum status status = *apart ? STATUS_OK : start_worker(executor, error);
+    if (status == STATUS_OK)
+        status = executor_ask(executor, request, kind, timeout, reply, error);
+    *apart = executor->worker;
+    executor->worker = own;
     return status;
 }
 

@@ -76,6 +76,11 @@ enum status executor_open(struct executor *executor, struct error *error);
 enum status executor_ask(struct executor *executor, const struct request *request,
                          enum reply_kind kind, double timeout, struct reply *reply,
                          struct error *error);
+/* The same to a worker of its own, which has opened nothing. The caller keeps *apart, NULL at
+ * first, for the next request, and destroys it. */
+enum status executor_ask_apart(struct executor *executor, struct worker_process **apart,
+                               const struct request *request, enum reply_kind kind, double timeout,
+                               struct reply *reply, struct error *error);
 /* A new worker with the same device. STATUS_DEVICE: the device is lost; executor_start reports
  * it. */
 enum status executor_reopen(struct executor *executor, struct error *error);
@@ -91,7 +96,7 @@ const char *executor_lost(const struct executor *executor);
 /* This UUID stands in what the rank says of its device from now on. */
 void executor_name_device(struct executor *executor, const char *uuid);
 
-/* Takes the roofs, the peaks and their origin of *device. */
+/* Takes the roofs, the links, the peaks and their origin of *device. */
 void executor_set_roofs(struct executor *executor, const struct device *device);
 
 /* ---- the loop; nothing waits ---- */

@@ -463,7 +463,7 @@ static void sustain_together(struct node *node, int device_kind)
     rest(node);
 }
 
-/* ---- a node ---- */
+/* ---- links ---- */
 
 /* How long each part of it took. */
 static void log_part(struct node *node, const char *part)
@@ -474,6 +474,71 @@ static void log_part(struct node *node, const char *part)
                   now - node->part_began);
     node->part_began = now;
 }
+
+/* Of a rank: its device, and itself in the job. */
+struct place {
+    char uuid[sizeof((struct device *)0)->uuid];
+    int kind, rank;
+};
+
+/* A process of its own sees all devices; those of the ranks may see one each. */
+static void ask_links(struct node *node, const struct place *places)
+{
+    struct request request = request_default(REQUEST_LINKS);
+    struct worker_process *apart = NULL;
+    struct reply reply;
+    struct error error;
+    enum status status = STATUS_OK;
+    int count = 0; /* of node->members: ranks in the job */
+    for (int i = 0; i < node->count; ++i)
+        if (*places[i].uuid && places[i].kind == node->device_kind) {
+            size_t used = strlen(request.devices);
+            snprintf(request.devices + used, sizeof request.devices - used, "%s%s",
+                     count ? "," : "", places[i].uuid);
+            node->members[count++] = places[i].rank;
+        }
+    log_print(node->log, LOG_INFO, "measuring the links between %d devices", count);
+    for (int i = 0;
+         i < LINK_OPERATIONS && status != STATUS_UNSUPPORTED && !*node->settings->patience.signal;
+         ++i) {
+        request.link = (enum link_operation)i;
+        reply_init(&reply);
+        status = executor_ask_apart(node->executor, &apart, &request, REPLY_DEVICE,
+                                    tune_timeouts * node->settings->timeout, &reply, &error);
+        if (status)
+            log_print(node->log, LOG_WARNING, "%s: no links, %s: %s", node->device.hostname,
+                      link_operation_name[i], error.text);
+        for (int64_t j = 0; j < reply.device.link_count; ++j) {
+            struct link *link = &reply.device.links[j];
+            if (link->from >= 0 && link->from < count && link->to >= 0 && link->to < count) {
+                link->from = node->members[link->from];
+                link->to = node->members[link->to];
+            }
+            device_add_link(&node->device, link);
+        }
+        reply_clear(&reply);
+    }
+    worker_process_destroy(apart);
+}
+
+static void measure_links(struct node *node, const struct guard_settings *bound)
+{
+    struct place own = {.kind = node->device_kind, .rank = node->log->rank};
+    struct place *places = calloc((size_t)node->count, sizeof own);
+    if (!places)
+        MPI_Abort(node->comm, 1);
+    strcpy(own.uuid, node->device.uuid);
+    struct guard *guard = guard_begin(bound);
+    MPI_Gather(&own, sizeof own, MPI_BYTE, places, sizeof own, MPI_BYTE, 0, node->comm);
+    guard_end(guard);
+    if (node->rank == 0)
+        ask_links(node, places);
+    free(places);
+    node_wait(node, 0);
+    log_part(node, "links");
+}
+
+/* ---- a node ---- */
 
 /* The ranks of the node, and the models of their devices. */
 static struct node *node_create(MPI_Comm comm, struct executor *executor,
@@ -568,17 +633,21 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
     node->part_began = clock_monotonic();
     node_find(node, &bound);
     node_measure(node);
-    if (!node->abandoned) {
-        struct guard *guard = guard_begin(&bound);
-        MPI_Comm_free(&node->comm);
-        guard_end(guard);
-    }
     if (!settings->skip) {
         /* Roofs hold memory. Those between two GPUs also hold a context on the other one, which
          * would count there as another program's. */
         end_at_worker(node, REQUEST_RELEASE, REPLY_ROOFS, "roofs not released");
         device_order_roofs(&node->device);
-        executor_set_roofs(executor, &node->device);
+    }
+    if (settings->request.links && !node->leaving)
+        node_wait(node, 0);
+    if (settings->request.links && !node->leaving)
+        measure_links(node, &bound);
+    executor_set_roofs(executor, &node->device);
+    if (!node->abandoned) {
+        struct guard *guard = guard_begin(&bound);
+        MPI_Comm_free(&node->comm);
+        guard_end(guard);
     }
     if (!node->abandoned) {
         free(node->ways);

@@ -10,7 +10,10 @@
  * devices of a node share power, cooling, their way to the host, and on CPUs the memory. What is
  * sustained once the clock has settled comes last, of the fastest way to each precision and unit
  * alone, together where that is wanted. A worker that is lost, or answers something else, over a
- * roof is replaced; that roof is not tried again. */
+ * roof is replaced; that roof is not tried again.
+ *
+ * Links between the devices come at the very end. The first rank of the node has them measured, and
+ * keeps them with its device. */
 #pragma once
 
 #include <mpi.h>

@@ -11,7 +11,7 @@
 enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536, CACHED = 2, SLOTS = 7 };
 
 static const char *const dimension_name[DIM_COUNT] = {
-    "config",       "kernel",   "device", "device_roof", "number_format",
+    "config",       "kernel",   "device", "device_roof", "link",     "number_format",
     "memory_level", "activity", "sample", "health",      "wall_part"};
 
 bool dataset_failed(const struct dataset *set)

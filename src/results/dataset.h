@@ -18,6 +18,7 @@ enum dimension {
     DIM_KERNEL,
     DIM_DEVICE,
     DIM_ROOF,
+    DIM_LINK,
     DIM_FORMAT,
     DIM_LEVEL,
     DIM_ACTIVITY,

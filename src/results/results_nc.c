@@ -61,6 +61,17 @@ static const struct field kernel_config_fields[] =
 static const struct field roof_device_fields[] =
     INDEX("device_roof_device", "roof's device: index, -1 if there is none");
 
+/* Where a link begins and ends, as rows of the file. */
+struct link_ends {
+    int64_t device, to;
+};
+#define E(member, what) FIELD(struct link_ends, member, FIELD_INTEGER, NULL, what, ALWAYS)
+static const struct field link_ends_fields[] = {
+    E(device, "device that a copy comes from, else the first of its node: index"),
+    E(to, "device that a copy goes to: index, else -1"),
+    {0},
+};
+
 /* The device of a row once more: who joins files row by row loses the table of devices. */
 static const struct field row_device_fields[] = {
     FIELD(struct device, uuid, FIELD_TEXT, NULL, "UUID of the device", ALWAYS), {0}};
@@ -85,6 +96,8 @@ enum group {
     DEVICES,
     ROOF_DEVICE,
     ROOFS,
+    LINK_ENDS,
+    LINKS,
     GROUPS
 };
 
@@ -112,6 +125,8 @@ static const struct {
     [DEVICES] = {device_fields, "device_", DIM_DEVICE},
     [ROOF_DEVICE] = {roof_device_fields, "", DIM_ROOF},
     [ROOFS] = {roof_fields, "device_roof_", DIM_ROOF},
+    [LINK_ENDS] = {link_ends_fields, "link_", DIM_LINK},
+    [LINKS] = {link_fields, "link_", DIM_LINK},
 };
 
 void results_nc_list(FILE *stream)
@@ -309,6 +324,7 @@ static void lengths_set(struct writer *w)
     w->set.lengths[DIM_CONFIG] = w->results->row_count;
     for (size_t i = 0; i < w->results->device_count; ++i) {
         w->roofs += (size_t)w->results->devices[i].roof_count;
+        w->set.lengths[DIM_LINK] += (size_t)w->results->devices[i].link_count;
         if (device_tells_health(&w->results->devices[i]))
             w->set.lengths[DIM_HEALTH] = HEALTH_COUNT;
     }
@@ -369,14 +385,39 @@ static void roofs_put(struct writer *w, size_t row, size_t device)
     dataset_put(&w->set, ROOF_DEVICE, row, count, devices);
 }
 
+/* The device of a rank in the session of another device. */
+static int64_t neighbour(const struct results *results, const struct device *own, int64_t rank)
+{
+    char key[sizeof own->key + 24];
+    snprintf(key, sizeof key, "%.*s/%lld", (int)strcspn(own->key, "/"), own->key, (long long)rank);
+    return results_device(results, key);
+}
+
+/* Those of a device, from `row` on. */
+static void links_put(struct writer *w, size_t row, size_t device)
+{
+    const struct device *own = &w->results->devices[device];
+    for (int64_t i = 0; i < own->link_count; ++i) {
+        const struct link *link = &own->links[i];
+        struct link_ends ends = {neighbour(w->results, own, link->from),
+                                 neighbour(w->results, own, link->to)};
+        if (link->operation != LINK_COPY)
+            ends.device = (int64_t)device;
+        put_one(w, LINK_ENDS, row + (size_t)i, &ends);
+        put_one(w, LINKS, row + (size_t)i, link);
+    }
+}
+
 static void devices_put(struct writer *w)
 {
-    size_t count = w->results->device_count, row = 0;
+    size_t count = w->results->device_count, row = 0, link = 0;
     const void **devices = dataset_allocate(&w->set, count, sizeof *devices);
     for (size_t i = 0; devices && i < count; ++i) {
         devices[i] = &w->results->devices[i];
         roofs_put(w, row, i);
         row += (size_t)w->results->devices[i].roof_count;
+        links_put(w, link, i);
+        link += (size_t)w->results->devices[i].link_count;
     }
     if (devices)
         dataset_put(&w->set, DEVICES, 0, count, devices);

@@ -99,6 +99,12 @@ struct device_ops {
     enum status (*hold_roof)(struct device_state *state, int kind, bool (*more)(void *argument),
                              void *argument, struct error *error);
 
+    /* Measures links between the named devices, separated by commas, or all that the process sees,
+     * into *device; a copy's ends by their number there. Before anything else of this table. NULL:
+     * they have none. */
+    enum status (*measure_links)(const char *devices, enum link_operation operation,
+                                 struct device *device, struct error *error);
+
     /* Frees what tune_roofs keeps; the roofs are then no longer found. */
     void (*release_roofs)(struct device_state *state);
 

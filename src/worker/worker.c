@@ -219,6 +219,12 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
         return answer_tune(worker, &request, reply, error);
     case REQUEST_ROOF:
         return answer_roof(worker, &request, reply, error);
+    case REQUEST_LINKS:
+        if (!worker->ops->measure_links)
+            return error_set(error, STATUS_UNSUPPORTED, "no links between devices of this kind");
+        reply->kind = REPLY_DEVICE;
+        strcpy(reply->device.uuid, "all");
+        return worker->ops->measure_links(request.devices, request.link, &reply->device, error);
     case REQUEST_RELEASE:
         forget_roofs(worker);
         reply->kind = REPLY_ROOFS;

@@ -121,6 +121,36 @@ static void roof_round_trips(void **state)
     reply_clear(&reply);
 }
 
+static void links_round_trip(void **state)
+{
+    (void)state;
+    const double seconds[] = {3, 1, 2};
+    struct request copy, request = request_default(REQUEST_LINKS);
+    struct reply reply, other;
+    struct error error;
+    request.link = LINK_ALL_GATHER;
+    strcpy(request.devices, "GPU-1,GPU-2");
+    copy = passed(&request);
+    assert_int_equal(copy.link, LINK_ALL_GATHER);
+    assert_string_equal(copy.devices, request.devices);
+
+    reply_init(&reply);
+    reply_init(&other);
+    reply.kind = REPLY_DEVICE;
+    strcpy(reply.device.uuid, "all");
+    struct link link = {.operation = LINK_ALL_REDUCE, .devices = 4, .bytes = 8, .nccl = 22803};
+    link.from = link.to = link.peer_access = FIELD_MISSING;
+    assert_int_equal(link_set_samples(&link, seconds, 3, &error), STATUS_OK);
+    assert_true(link.time == 2 && link.spread == 1 && link.bandwidth == 6); /* 8 / 2 * 2 * 3 / 4 */
+    for (int i = 0; i <= LINKS_MAX; ++i)                                    /* one too many */
+        device_add_link(&reply.device, &link);
+    pass_on(&reply, &other);
+    assert_int_equal(other.device.link_count, LINKS_MAX);
+    assert_memory_equal(&other.device.links[LINKS_MAX - 1], &link, sizeof link);
+    reply_clear(&other);
+    reply_clear(&reply);
+}
+
 /* What one device has found goes to another of its model as it is. */
 static void ways_of_roofs_are_passed_on(void **state)
 {
@@ -379,6 +409,7 @@ int main(void)
         cmocka_unit_test(request_round_trips),
         cmocka_unit_test(roofs_round_trip),
         cmocka_unit_test(roof_round_trips),
+        cmocka_unit_test(links_round_trip),
         cmocka_unit_test(ways_of_roofs_are_passed_on),
         cmocka_unit_test(short_requests_take_defaults),
         cmocka_unit_test(nonsense_is_refused),

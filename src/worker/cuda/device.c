@@ -15,6 +15,7 @@
 #include "worker/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/gpu/roofs.h"
+#include "worker/cuda/links.h"
 #include "worker/cuda/profile.h"
 #include "worker/cuda/selftest.h"
 #include "worker/cuda/workloads/cudnn_graph.h"
@@ -264,6 +265,7 @@ const struct device_ops device_ops = {
     .roof_way = device_roof_way,
     .measure_roof = device_measure_roof,
     .hold_roof = device_hold_roof,
+    .measure_links = links_measure,
     .release_roofs = device_release_roofs,
     .prepare = device_prepare,
     .time = device_time,

@@ -242,11 +242,11 @@ static void memory_health(const struct nvml *nvml, double *health)
  */
 static void link_health(const struct nvml *nvml, double *health)
 {
-    enum { LINKS_MAX = 18, ERROR_KINDS = 3 };
+    enum { NVLINKS_MAX = 18, ERROR_KINDS = 3 };
     double *links = &health[HEALTH_NVLINKS_ACTIVE], *errors = &health[HEALTH_NVLINK_ERRORS];
     unsigned long long count;
     unsigned active;
-    for (unsigned link = 0; nvml->link && link < LINKS_MAX; ++link) {
+    for (unsigned link = 0; nvml->link && link < NVLINKS_MAX; ++link) {
         if (nvml->link(nvml->device, link, &active) != 0)
             return;
         *links = fmax(*links, 0) + (active != 0);
