@@ -123,7 +123,6 @@ static void roof_round_trips(void **state)
 
 static void links_round_trip(void **state)
 {
-    (void)state;
     const double seconds[] = {3, 1, 2};
     struct request copy, request = request_default(REQUEST_LINKS);
     struct reply reply, other;
