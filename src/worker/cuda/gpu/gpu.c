@@ -96,13 +96,20 @@ static enum status attribute(int index, enum cudaDeviceAttr name, int *value, st
     return CUDA(cudaDeviceGetAttribute(value, name, index));
 }
 
-/* As nvidia-smi writes it. */
 static void uuid_format(const unsigned char *bytes, char *text, size_t size)
 {
     int at = snprintf(text, size, "GPU-");
     for (int i = 0; i < 16; ++i)
         at += snprintf(text + at, size - (size_t)at,
                        i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
+}
+
+enum status gpu_uuid(int index, char text[GPU_UUID], struct error *error)
+{
+    struct cudaDeviceProp properties;
+    TRY(CUDA(cudaGetDeviceProperties(&properties, index)));
+    uuid_format((const unsigned char *)properties.uuid.bytes, text, GPU_UUID);
+    return STATUS_OK;
 }
 
 /* What CUDA says of the device by itself. */
