@@ -188,14 +188,17 @@ static enum status measure(struct links *links, struct device *device, struct er
 
 static enum status measure_copies(struct links *links, struct device *device, struct error *error)
 {
+    struct cudaDeviceProp from, to;
     for (int pair = 0; pair < links->count * links->count; ++pair) {
         int possible = 0;
         links->from = pair / links->count;
         links->to = pair % links->count;
         if (links->from == links->to)
             continue;
-        TRY(gpu_uuid(links->from, links->link.from, error));
-        TRY(gpu_uuid(links->to, links->link.to, error));
+        TRY(CUDA(cudaGetDeviceProperties(&from, links->from)));
+        TRY(CUDA(cudaGetDeviceProperties(&to, links->to)));
+        gpu_uuid(from.uuid.bytes, links->link.from, sizeof links->link.from);
+        gpu_uuid(to.uuid.bytes, links->link.to, sizeof links->link.to);
         TRY(CUDA(cudaSetDevice(links->from)));
         TRY(CUDA(cudaDeviceCanAccessPeer(&possible, links->from, links->to)));
         links->link.peer_access =

@@ -42,9 +42,8 @@ enum status gpu_count(int *count, struct error *error);
 /* Its PCI address: domain x 65536 + bus x 256 + device; 0: not known. Opens nothing. */
 int gpu_address(int index);
 
-/* As nvidia-smi writes it. */
-enum { GPU_UUID = 48 };
-enum status gpu_uuid(int index, char text[GPU_UUID], struct error *error);
+/* The bytes of a UUID as nvidia-smi writes them. */
+void gpu_uuid(const char *bytes, char *text, size_t size);
 
 /* Makes GPU `index` the current one, opens it and describes it (all but roofs, counters and key) in
  * *device. After a failure *gpu is to be closed as well. */
