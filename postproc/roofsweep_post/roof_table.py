@@ -257,7 +257,7 @@ def print_links(data):
         ranges = [((found[name].min(), found[name].max()), unit) for name, unit in LINK_VALUES]
         cells = [" to ".join(dict.fromkeys(scaled(value, unit) for value in pair)) for pair, unit in ranges]
         lines.append([operation, str(found["link_devices"].max()), str(len(found)), *cells])
-    print(f"Links between devices\n{table(['link', 'devices', 'measured', 'bandwidth', 'latency'], lines, ['link'])}\n")
+    print(f"Links between devices\n{table(['link', 'devices', 'measured', 'bandwidth', 'latency'], lines, ['link'])}")
 
 
 def run(options):

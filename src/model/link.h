@@ -29,4 +29,3 @@ extern const struct field link_fields[];
 /* Sets time, spread and bandwidth, from all else. At least one sample. */
 enum status link_set_samples(struct link *link, const double *seconds, size_t samples,
                              struct error *error);
-

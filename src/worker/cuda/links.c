@@ -169,7 +169,7 @@ static const size_t sizes[] = {1 << 30, 1 << 28, 1 << 24, 1 << 20, 1 << 16, 1};
 static enum status measure(struct links *links, struct device *device, struct error *error)
 {
     enum { SAMPLES = 5, REPEAT_MOST = 100 };
-    const double length = 1e-3;                    /* s */
+    const double length = 2e-3;                    /* s */
     const size_t unit = 16 * (size_t)links->count; /* bytes: 16 of each device */
     const size_t step = links->link.operation == LINK_COPY ? 2 : 1;
     for (size_t i = step - 1; i < sizeof sizes / sizeof *sizes; i += step) {
