@@ -106,7 +106,6 @@ INDICES = {
     "config_device": "device",
     "device_roof_device": "device",
     "link_device": "device",
-    "link_to": "device",
     "kernel_config": None,
 }
 

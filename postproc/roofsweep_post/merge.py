@@ -155,9 +155,7 @@ class Source:
         self.status = [words.get(value, INVALID) for value in self.rows["status"]]
         self.kernel_config = self.column("kernel_config")
         self.roof_device = self.column("device_roof_device")
-        links = "link_device" in self.variables
-        self.links = zip(self.column("link_device"), self.column("link_to"), strict=True) if links else ()
-        self.links = [(int(device), int(to)) for device, to in self.links]
+        self.link_device = self.column("link_device") if "link_device" in self.variables else np.array([])
         self.check_rows()
 
     def check_kind(self, data):
@@ -573,10 +571,9 @@ def merge(sources, path, newest):
     kernels, kernel_config = kernel_places(sources, rows)
     roofs = [(number, row) for number, device in enumerate(chosen) for row in device.roofs]
     links = [
-        (number, row, numbers.get((device.number, to), -1))
+        (number, row)
         for number, device in enumerate(chosen)
-        for row, (place, to) in enumerate(sources[device.number].links)
-        if place == device.place
+        for row in np.flatnonzero(sources[device.number].link_device == device.place)
     ]
     lengths = {
         "config": len(rows),
@@ -598,8 +595,8 @@ def merge(sources, path, newest):
             {"device_roof_device": [number for number, _ in roofs]},
         ),
         "link": (
-            [(chosen[number].number, row) for number, row, _ in links],
-            {"link_device": [number for number, _, _ in links], "link_to": [to for _, _, to in links]},
+            [(chosen[number].number, row) for number, row in links],
+            {"link_device": [number for number, _ in links]},
         ),
     }
     with published(path) as draft, netcdf().Dataset(draft, "w") as output:

@@ -250,14 +250,14 @@ def print_links(data):
     """A line for each operation between devices of a node, with the range over pairs or nodes."""
     if "link" not in data.sizes:
         return
-    own = flat(data, "link").groupby(["link_operation", "link_device", "link_to"], sort=False)
+    own = flat(data, "link").groupby(["link_operation", "link_device", "link_from", "link_to"], sort=False)
     best = own.agg({"link_devices": "max", "link_bandwidth": "max", "link_time": "min"}).reset_index()
     lines = []
     for operation, found in best.groupby("link_operation", sort=False):
-        texts = [[scaled(value, unit) for value in (found[name].min(), found[name].max())] for name, unit in LINK_VALUES]
-        cells = [" to ".join(dict.fromkeys(pair)) for pair in texts]
+        ranges = [((found[name].min(), found[name].max()), unit) for name, unit in LINK_VALUES]
+        cells = [" to ".join(dict.fromkeys(scaled(value, unit) for value in pair)) for pair, unit in ranges]
         lines.append([operation, str(found["link_devices"].max()), str(len(found)), *cells])
-    print(f"Links between devices\n{table(['link', 'devices', 'measured', 'bandwidth', 'latency'], lines, ['link'])}\n")
+    print(f"Links between devices\n{table(['link', 'devices', 'measured', 'bandwidth', 'latency'], lines, ['link'])}")
 
 
 def run(options):

@@ -475,32 +475,20 @@ static void log_part(struct node *node, const char *part)
     node->part_began = now;
 }
 
-/* Of a rank: its device, and itself in the job. */
-struct place {
-    char uuid[sizeof((struct device *)0)->uuid];
-    int kind, rank;
-};
-
-/* A process of its own sees all devices; those of the ranks may see one each. */
-static void ask_links(struct node *node, const struct place *places)
+/* By the node's first rank. A process of its own sees all devices, the ranks' may see one each. */
+static void ask_links(struct node *node, const struct device *devices)
 {
     struct request request = request_default(REQUEST_LINKS);
     struct worker_process *apart = NULL;
-    struct reply reply;
-    struct error error;
     enum status status = STATUS_OK;
-    int count = 0; /* of node->members: ranks in the job */
-    for (int i = 0; i < node->count; ++i)
-        if (*places[i].uuid && places[i].kind == node->device_kind) {
-            size_t used = strlen(request.devices);
-            snprintf(request.devices + used, sizeof request.devices - used, "%s%s",
-                     count ? "," : "", places[i].uuid);
-            node->members[count++] = places[i].rank;
-        }
-    log_print(node->log, LOG_INFO, "measuring the links between %d devices", count);
-    for (int i = 0;
-         i < LINK_OPERATIONS && status != STATUS_UNSUPPORTED && !*node->settings->patience.signal;
-         ++i) {
+    size_t used = 0;
+    for (int i = 0; i < node->count && used < sizeof request.devices; ++i)
+        if (device_is_open(&devices[i]) && strcmp(devices[i].kind, node->device.kind) == 0)
+            used += (size_t)snprintf(request.devices + used, sizeof request.devices - used, "%s%s",
+                                     used ? "," : "", devices[i].uuid);
+    for (int i = 0; i < LINK_OPERATIONS && status != STATUS_UNSUPPORTED; ++i) {
+        struct reply reply;
+        struct error error;
         request.link = (enum link_operation)i;
         reply_init(&reply);
         status = executor_ask_apart(node->executor, &apart, &request, REPLY_DEVICE,
@@ -508,14 +496,8 @@ static void ask_links(struct node *node, const struct place *places)
         if (status)
             log_print(node->log, LOG_WARNING, "%s: no links, %s: %s", node->device.hostname,
                       link_operation_name[i], error.text);
-        for (int64_t j = 0; j < reply.device.link_count; ++j) {
-            struct link *link = &reply.device.links[j];
-            if (link->from >= 0 && link->from < count && link->to >= 0 && link->to < count) {
-                link->from = node->members[link->from];
-                link->to = node->members[link->to];
-            }
-            device_add_link(&node->device, link);
-        }
+        for (int64_t j = 0; j < reply.device.link_count; ++j)
+            device_add_link(&node->device, &reply.device.links[j]);
         reply_clear(&reply);
     }
     worker_process_destroy(apart);
@@ -523,17 +505,17 @@ static void ask_links(struct node *node, const struct place *places)
 
 static void measure_links(struct node *node, const struct guard_settings *bound)
 {
-    struct place own = {.kind = node->device_kind, .rank = node->log->rank};
-    struct place *places = calloc((size_t)node->count, sizeof own);
-    if (!places)
-        MPI_Abort(node->comm, 1);
-    strcpy(own.uuid, node->device.uuid);
+    enum { SIZE = sizeof(struct device) };
+    struct device *devices = calloc((size_t)node->count, SIZE);
     struct guard *guard = guard_begin(bound);
-    MPI_Gather(&own, sizeof own, MPI_BYTE, places, sizeof own, MPI_BYTE, 0, node->comm);
+    if (!devices)
+        MPI_Abort(node->comm, 1);
+    MPI_Gather(&node->device, SIZE, MPI_BYTE, devices, SIZE, MPI_BYTE, 0, node->comm);
     guard_end(guard);
+    log_print(node->log, LOG_INFO, "measuring the links of this node");
     if (node->rank == 0)
-        ask_links(node, places);
-    free(places);
+        ask_links(node, devices);
+    free(devices);
     node_wait(node, 0);
     log_part(node, "links");
 }

@@ -652,27 +652,6 @@ static void launches_print(const struct device *device, FILE *stream)
     fputc('\n', stream);
 }
 
-/* Of each operation the best bandwidth and the shortest time. */
-static void links_print(const struct device *device, FILE *stream)
-{
-    for (int kind = 0; kind < LINK_OPERATIONS; ++kind) {
-        double bandwidth = NAN, time = NAN;
-        int64_t devices = 0;
-        char best[UNITS_TEXT], latency[UNITS_TEXT];
-        for (int64_t i = 0; i < device->link_count; ++i)
-            if (device->links[i].operation == kind) {
-                bandwidth = fmax(bandwidth, device->links[i].bandwidth);
-                time = fmin(time, device->links[i].time);
-                devices = device->links[i].devices;
-            }
-        units_format(bandwidth, "B/s", best);
-        units_format(time, "s", latency);
-        if (devices > 0)
-            utf8_print(stream, "   %s of %lld devices: bus %s, latency %s\n",
-                       link_operation_name[kind], (long long)devices, best, latency);
-    }
-}
-
 static void device_print(const struct device *device, size_t row, FILE *stream)
 {
     utf8_print(stream, "#%zu %s: %s %lld, %s, %s%s%s\n", row, device->hostname, device->kind,
@@ -682,7 +661,6 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
     roofs_print(device, "   vector peak", "peak_vector", "FLOP/s", stream);
     roofs_print(device, "   tensor peak", "peak_tensor", "FLOP/s", stream);
     launches_print(device, stream);
-    links_print(device, stream);
     doubts_print(device, stream);
 }
 

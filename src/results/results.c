@@ -457,11 +457,8 @@ static void leave_out_repeated(struct results *results)
             repeated[i] |=
                 (has_rows[j] || j > i) && device_same(&results->devices[i], &results->devices[j]);
     for (size_t i = 0; i < count; ++i)
-        if (!repeated[i]) {
-            const struct device left_out = results->devices[kept];
+        if (!repeated[i])
             results->devices[kept++] = results->devices[i];
-            results->devices[i] = left_out;
-        }
     results->device_count = kept;
     free(has_rows);
 }
@@ -469,17 +466,12 @@ static void leave_out_repeated(struct results *results)
 void results_order_devices(struct results *results)
 {
     const struct indexed_results *owner = (const struct indexed_results *)results;
-    const size_t all = results->device_count;
     leave_out_repeated(results);
     if (results->device_count > 1)
         qsort(results->devices, results->device_count, sizeof *results->devices, compare_devices);
     json_object_clear(owner->devices);
     for (size_t i = 0; i < results->device_count; ++i)
         index_row(owner->devices, results->devices[i].key, i);
-    for (size_t i = results->device_count; i < all; ++i) /* links may lead to it */
-        for (size_t j = 0; j < results->device_count; ++j)
-            if (device_same(&results->devices[i], &results->devices[j]))
-                index_row(owner->devices, results->devices[i].key, j);
 }
 
 int64_t results_device(const struct results *results, const char *key)

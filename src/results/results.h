@@ -96,8 +96,7 @@ enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
 
 /* Puts the devices, which were added as they arrived, in the order of sessions and ranks. Of the
- * entries of one device those without rows are left out; if none has rows, all but the last. Their
- * keys lead to one that stays. */
+ * entries of one device those without rows are left out; if none has rows, all but the last. */
 void results_order_devices(struct results *results);
 
 /* Index into devices, or -1. */

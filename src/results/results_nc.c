@@ -61,16 +61,8 @@ static const struct field kernel_config_fields[] =
 static const struct field roof_device_fields[] =
     INDEX("device_roof_device", "roof's device: index, -1 if there is none");
 
-/* Where a link begins and ends, as rows of the file. */
-struct link_ends {
-    int64_t device, to;
-};
-#define E(member, what) FIELD(struct link_ends, member, FIELD_INTEGER, NULL, what, ALWAYS)
-static const struct field link_ends_fields[] = {
-    E(device, "device that a copy comes from, else the first of its node: index"),
-    E(to, "device that a copy goes to: index, else -1"),
-    {0},
-};
+static const struct field link_device_fields[] =
+    INDEX("link_device", "first device of the link's node: index");
 
 /* The device of a row once more: who joins files row by row loses the table of devices. */
 static const struct field row_device_fields[] = {
@@ -96,7 +88,7 @@ enum group {
     DEVICES,
     ROOF_DEVICE,
     ROOFS,
-    LINK_ENDS,
+    LINK_DEVICE,
     LINKS,
     GROUPS
 };
@@ -125,7 +117,7 @@ static const struct {
     [DEVICES] = {device_fields, "device_", DIM_DEVICE},
     [ROOF_DEVICE] = {roof_device_fields, "", DIM_ROOF},
     [ROOFS] = {roof_fields, "device_roof_", DIM_ROOF},
-    [LINK_ENDS] = {link_ends_fields, "link_", DIM_LINK},
+    [LINK_DEVICE] = {link_device_fields, "", DIM_LINK},
     [LINKS] = {link_fields, "link_", DIM_LINK},
 };
 
@@ -385,29 +377,6 @@ static void roofs_put(struct writer *w, size_t row, size_t device)
     dataset_put(&w->set, ROOF_DEVICE, row, count, devices);
 }
 
-/* The device of a rank in the session of another device. */
-static int64_t neighbour(const struct results *results, const struct device *own, int64_t rank)
-{
-    char key[sizeof own->key + 24];
-    snprintf(key, sizeof key, "%.*s/%lld", (int)strcspn(own->key, "/"), own->key, (long long)rank);
-    return results_device(results, key);
-}
-
-/* Those of a device, from `row` on. */
-static void links_put(struct writer *w, size_t row, size_t device)
-{
-    const struct device *own = &w->results->devices[device];
-    for (int64_t i = 0; i < own->link_count; ++i) {
-        const struct link *link = &own->links[i];
-        struct link_ends ends = {neighbour(w->results, own, link->from),
-                                 neighbour(w->results, own, link->to)};
-        if (link->operation != LINK_COPY)
-            ends.device = (int64_t)device;
-        put_one(w, LINK_ENDS, row + (size_t)i, &ends);
-        put_one(w, LINKS, row + (size_t)i, link);
-    }
-}
-
 static void devices_put(struct writer *w)
 {
     size_t count = w->results->device_count, row = 0, link = 0;
@@ -416,8 +385,10 @@ static void devices_put(struct writer *w)
         devices[i] = &w->results->devices[i];
         roofs_put(w, row, i);
         row += (size_t)w->results->devices[i].roof_count;
-        links_put(w, link, i);
-        link += (size_t)w->results->devices[i].link_count;
+        for (int64_t j = 0; j < w->results->devices[i].link_count; ++j, ++link) {
+            put_one(w, LINK_DEVICE, link, &(const int64_t){(int64_t)i});
+            put_one(w, LINKS, link, &w->results->devices[i].links[j]);
+        }
     }
     if (devices)
         dataset_put(&w->set, DEVICES, 0, count, devices);

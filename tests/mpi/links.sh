@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
 wrap_workers
-# The rest of it is the CPU's. Of both copies the first goes from 0 to 1; there is no NCCL for all-gather.
+# Of links it has two copies and an all-reduce; all else is the CPU's.
 worker 'exec 3>&1
 while read -r line; do
     case $line in
@@ -12,8 +12,8 @@ while read -r line; do
     esac
     case $line in
     *\"copy\"*) printf "{\"reply\":\"device\",\"device\":{\"uuid\":\"all\",\"links\":[%s,%s]}}\n" \
-        "{\"operation\":\"copy\",\"from\":0,\"to\":1,\"devices\":2,\"bytes\":4e6,\"time\":1e-3,\"bandwidth\":4e9}" \
-        "{\"operation\":\"copy\",\"from\":1,\"to\":0,\"devices\":2,\"bytes\":8,\"time\":2e-6,\"bandwidth\":4e6}" >&3 ;;
+        "{\"operation\":\"copy\",\"from\":\"a\",\"to\":\"b\",\"devices\":2,\"bytes\":4e6,\"time\":1e-3,\"bandwidth\":4e9}" \
+        "{\"operation\":\"copy\",\"from\":\"b\",\"to\":\"a\",\"devices\":2,\"bytes\":8,\"time\":2e-6,\"bandwidth\":4e6}" >&3 ;;
     *\"all-reduce\"*) printf "{\"reply\":\"device\",\"device\":{\"uuid\":\"all\",\"links\":[%s]}}\n" \
         "{\"operation\":\"all-reduce\",\"devices\":2,\"nccl\":22803,\"bytes\":4e6,\"time\":2e-3,\"bandwidth\":2e9}" >&3 ;;
     *) printf "{\"reply\":\"error\",\"status\":\"unsupported\",\"text\":\"no NCCL\"}\n" >&3 ;;
@@ -29,19 +29,18 @@ import sys, netCDF4
 data, sessions = netCDF4.Dataset(sys.argv[1]), int(sys.argv[2])
 words = data["link_operation"].flag_meanings.split()
 keys = [str(key) for key in data["device_key"][:]]
-found = []
-for row in range(len(data.dimensions["link"])):
-    device, to = data["link_device"][row], data["link_to"][row]
-    ranks = [keys[place].split("/")[1] if place >= 0 else None for place in (device, to)]
-    found.append((words[data["link_operation"][row]], *ranks, float(data["link_time"][row])))
-wanted = [("copy", "0", "1", 1e-3), ("copy", "1", "0", 2e-6), ("all-reduce", "0", None, 2e-3)]
-assert sorted(map(str, found)) == sorted(map(str, wanted * sessions)), found
+found = [(words[kind], str(start), str(end), float(time)) for kind, start, end, time in zip(
+    data["link_operation"][:], data["link_from"][:], data["link_to"][:], data["link_time"][:])]
+wanted = [("copy", "a", "b", 1e-3), ("copy", "b", "a", 2e-6), ("all-reduce", "", "", 2e-3)]
+assert sorted(found) == sorted(wanted * sessions), found
+owners = [keys[device] for device in data["link_device"][:]]
+assert len(set(owners)) == sessions and all(key.endswith("/0") for key in owners), owners
 ' "$@" || fail "$1"
 }
 expect 0 run 2 sweep.ini
 says "no links, all-gather: no NCCL"
-[ "$(grep -c all-reduce asked)" = 1 ] && ! grep -q send-receive asked || fail "asked: $(cat asked)"
 python 'import json; asked = [json.loads(line) for line in open("asked")]
+assert [line["operation"] for line in asked] == ["copy", "all-reduce", "all-gather"], asked
 assert all(len(set(line["devices"].split(","))) == 2 for line in asked), asked'
 links sweep.nc 1
 

@@ -138,7 +138,9 @@ static void links_round_trip(void **state)
     reply.kind = REPLY_DEVICE;
     strcpy(reply.device.uuid, "all");
     struct link link = {.operation = LINK_ALL_REDUCE, .devices = 4, .bytes = 8, .nccl = 22803};
-    link.from = link.to = link.peer_access = FIELD_MISSING;
+    strcpy(link.from, "GPU-1");
+    strcpy(link.to, "GPU-2");
+    link.peer_access = FIELD_MISSING;
     assert_int_equal(link_set_samples(&link, seconds, 3, &error), STATUS_OK);
     assert_true(link.time == 2 && link.spread == 1 && link.bandwidth == 6); /* 8 / 2 * 2 * 3 / 4 */
     for (int i = 0; i <= LINKS_MAX; ++i)                                    /* one too many */

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,44 +22,37 @@ enum { NCCL_FLOAT = 7, NCCL_SUM = 0 };
     ROW(gather, "ncclAllGather", void *, void *, size_t, int, void *, cudaStream_t)                \
     ROW(send, "ncclSend", void *, size_t, int, int, void *, cudaStream_t)                          \
     ROW(receive, "ncclRecv", void *, size_t, int, int, void *, cudaStream_t)
-
+#define MEMBER(member, name, ...) int (*member)(__VA_ARGS__);
+#define NAME(member, name, ...)   name,
 struct nccl {
-#define ROW(member, name, ...) int (*member)(__VA_ARGS__);
-    NCCL_FUNCTIONS(ROW)
-#undef ROW
-    void *comms[LINK_DEVICES];
+    NCCL_FUNCTIONS(MEMBER)
 };
+static const char *const nccl_names[] = {NCCL_FUNCTIONS(NAME)};
 
 struct links {
-    enum link_operation operation;
-    int from, to; /* of a copy */
-    int count;    /* devices */
+    struct link link; /* of what is measured now */
+    int from, to;     /* of a copy */
+    int count;        /* devices */
     struct gpu gpus[LINK_DEVICES];
     void *sent[LINK_DEVICES], *received[LINK_DEVICES]; /* owned */
+    void *comms[LINK_DEVICES];
+    struct fill fill; /* device i sends its values from the i-th on */
     struct nccl nccl;
 };
 
 static enum status nccl_open(struct nccl *nccl, struct error *error)
 {
-    static const struct {
-        const char *name;
-        size_t member;
-    } entries[] = {
-#define ROW(member, name, ...) {name, offsetof(struct nccl, member)},
-        NCCL_FUNCTIONS(ROW)
-#undef ROW
-    };
     const char *path = getenv("ROOFSWEEP_NCCL");
     void *library = dlopen(path ? path : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; library && i < sizeof entries / sizeof *entries; ++i) {
-        void *symbol = dlsym(library, entries[i].name);
-        memcpy((char *)nccl + entries[i].member, &symbol, sizeof symbol);
+    for (size_t i = 0; library && i < sizeof nccl_names / sizeof *nccl_names; ++i) {
+        void *symbol = dlsym(library, nccl_names[i]);
+        memcpy((char *)nccl + i * sizeof symbol, &symbol, sizeof symbol);
         library = symbol ? library : NULL;
     }
-    return library
-               ? STATUS_OK
-               : error_set(error, STATUS_UNSUPPORTED,
-                           "%s; install NCCL or set ROOFSWEEP_NCCL=FOLDER/libnccl.so.2", dlerror());
+    return library ? STATUS_OK
+                   : error_set(error, STATUS_UNSUPPORTED,
+                               "%s; install NCCL, or name it: ROOFSWEEP_NCCL=/.../libnccl.so.2",
+                               dlerror());
 }
 
 static enum status nccl_check(int code, struct error *error)
@@ -74,17 +66,17 @@ static enum status enqueue(const struct links *links, size_t count, struct error
 {
     const struct nccl *nccl = &links->nccl;
     const int n = links->count;
-    if (links->operation == LINK_COPY)
+    if (links->link.operation == LINK_COPY)
         return CUDA(cudaMemcpyPeerAsync(links->received[links->to], links->to,
                                         links->sent[links->from], links->from,
                                         count * sizeof(float), links->gpus[links->from].stream));
     int code = nccl->begin();
     for (int i = 0; i < n && code == 0; ++i) {
-        void *sent = links->sent[i], *received = links->received[i], *comm = nccl->comms[i];
+        void *sent = links->sent[i], *received = links->received[i], *comm = links->comms[i];
         cudaStream_t stream = links->gpus[i].stream;
-        if (links->operation == LINK_ALL_REDUCE)
+        if (links->link.operation == LINK_ALL_REDUCE)
             code = nccl->reduce(sent, received, count, NCCL_FLOAT, NCCL_SUM, comm, stream);
-        else if (links->operation == LINK_ALL_GATHER)
+        else if (links->link.operation == LINK_ALL_GATHER)
             code = nccl->gather(sent, received, count / (size_t)n, NCCL_FLOAT, comm, stream);
         else if ((code = nccl->send(sent, count, NCCL_FLOAT, (i + 1) % n, comm, stream)) == 0)
             code = nccl->receive(received, count, NCCL_FLOAT, (i + n - 1) % n, comm, stream);
@@ -101,34 +93,27 @@ static enum status finish(struct links *links, struct error *error)
     return STATUS_OK;
 }
 
-/* Device i sends these values from the i-th on, whose sums are exact. */
-static struct fill fill_of_all(void)
-{
-    return fill_make(1, TENSOR_INPUT, 8, 0);
-}
-
-/* The last elements of what each device has received. */
+/* The last elements of what each device has received; sums are exact. */
 static enum status verify(const struct links *links, size_t count, struct error *error)
 {
     enum { LAST = 1 << 14 };
     float found[LAST];
-    const size_t n = (size_t)links->count, last = count < LAST ? count : LAST;
-    const size_t part = links->operation == LINK_ALL_GATHER ? count / n : count;
-    const size_t summands = links->operation == LINK_ALL_REDUCE ? n : 1;
+    const int64_t kind = links->link.operation;
+    const size_t n = (size_t)links->count, first = count > LAST ? count - LAST : 0;
+    const size_t part = kind == LINK_ALL_GATHER ? count / n : count;
     for (size_t i = 0; i < n; ++i) {
-        if (links->operation == LINK_COPY && (int)i != links->to)
+        if (kind == LINK_COPY && (int)i != links->to)
             continue;
-        TRY(CUDA(cudaMemcpy(found, (float *)links->received[i] + count - last, last * sizeof *found,
-                            cudaMemcpyDeviceToHost)));
-        for (size_t j = 0; j < last; ++j) {
-            const size_t element = count - last + j;
+        TRY(CUDA(cudaMemcpy(found, (float *)links->received[i] + first,
+                            (count - first) * sizeof *found, cudaMemcpyDeviceToHost)));
+        for (size_t j = first; j < count; ++j) {
             const size_t senders[LINK_OPERATIONS] = {[LINK_COPY] = (size_t)links->from,
-                                                     [LINK_ALL_GATHER] = element / part,
+                                                     [LINK_ALL_GATHER] = j / part,
                                                      [LINK_SEND_RECEIVE] = (i + n - 1) % n};
             double sum = 0;
-            for (size_t k = 0; k < summands; ++k)
-                sum += fill_value(fill_of_all(), element % part + senders[links->operation] + k);
-            if ((double)found[j] != sum)
+            for (size_t k = 0; k < (kind == LINK_ALL_REDUCE ? n : 1); ++k)
+                sum += fill_value(links->fill, j % part + senders[kind] + k);
+            if ((double)found[j - first] != sum)
                 return error_set(error, STATUS_FAILED, "wrong data on GPU %zu", i);
         }
     }
@@ -161,103 +146,96 @@ static enum status sample(struct links *links, size_t count, int repeat, double 
     return STATUS_OK;
 }
 
-/* The first run loads code and connects, for which no device may be held; the second one shows
- * about how long it takes. */
-static enum status measure(struct links *links, size_t count, struct link *link,
-                           struct error *error)
+/* Of the second run. The first one loads code and connects, for which no device may be held. */
+static enum status rehearse(struct links *links, size_t count, double *seconds, struct error *error)
 {
-    enum { SAMPLES = 5, REPEAT_MOST = 100 };
-    const double length = 1e-3; /* s */
-    double seconds[SAMPLES], begin = 0;
-    for (int i = 0; i < links->count; ++i) {
+    for (int i = 0; i < links->count; ++i) { /* with NaN */
         TRY(CUDA(cudaSetDevice(i)));
         TRY(vendor.set(&links->gpus[i], links->received[i], 0xff, count * sizeof(float), error));
     }
-    TRY(finish(links, error));
     for (int i = 0; i < 2; ++i) {
-        begin = clock_monotonic();
-        TRY(enqueue(links, count, error));
         TRY(finish(links, error));
+        *seconds = clock_monotonic();
+        TRY(enqueue(links, count, error));
     }
-    const int repeat = (int)fmin(ceil(length / (clock_monotonic() - begin)), REPEAT_MOST);
-    TRY(verify(links, count, error));
-    for (int i = 0; i < SAMPLES; ++i)
-        TRY(sample(links, count, repeat, &seconds[i], error));
-    link->bytes = (double)(count * sizeof(float));
-    return link_set_samples(link, seconds, SAMPLES, error);
+    TRY(finish(links, error));
+    *seconds = clock_monotonic() - *seconds;
+    return verify(links, count, error);
 }
 
-/* The largest first, which wakes the devices up for the latency; of copies some. */
-static const struct {
-    size_t bytes;
-    bool copied;
-} sizes[] = {{1 << 30, false}, {1 << 28, true},  {1 << 24, false},
-             {1 << 20, true},  {1 << 16, false}, {0, true}};
+/* byte; the largest first, which wakes the devices up for the latency. Copies take each other. */
+static const size_t sizes[] = {1 << 30, 1 << 28, 1 << 24, 1 << 20, 1 << 16, 1};
 
-/* Each device has an equal part, of whole 16 bytes. */
-static enum status measure_sizes(struct links *links, const struct link *known,
-                                 struct device *device, struct error *error)
+static enum status measure(struct links *links, struct device *device, struct error *error)
 {
-    const size_t unit = 4 * (size_t)links->count; /* elements */
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-        const size_t units = sizes[i].bytes / sizeof(float) / unit;
-        struct link link = *known;
-        if (links->operation == LINK_COPY && !sizes[i].copied)
-            continue;
-        TRY(measure(links, units ? units * unit : unit, &link, error));
-        device_add_link(device, &link);
+    enum { SAMPLES = 5, REPEAT_MOST = 100 };
+    const double length = 2e-3;                    /* s */
+    const size_t unit = 16 * (size_t)links->count; /* bytes: 16 of each device */
+    const size_t step = links->link.operation == LINK_COPY ? 2 : 1;
+    for (size_t i = step - 1; i < sizeof sizes / sizeof *sizes; i += step) {
+        const size_t bytes = sizes[i] > unit ? sizes[i] / unit * unit : unit;
+        double about, seconds[SAMPLES];
+        TRY(rehearse(links, bytes / sizeof(float), &about, error));
+        for (int j = 0; j < SAMPLES; ++j)
+            TRY(sample(links, bytes / sizeof(float), (int)fmin(ceil(length / about), REPEAT_MOST),
+                       &seconds[j], error));
+        links->link.bytes = (double)bytes;
+        TRY(link_set_samples(&links->link, seconds, SAMPLES, error));
+        device_add_link(device, &links->link);
     }
     return STATUS_OK;
 }
 
-static enum status measure_copies(struct links *links, struct link *link, struct device *device,
-                                  struct error *error)
+static enum status measure_copies(struct links *links, struct device *device, struct error *error)
 {
+    struct cudaDeviceProp from, to;
     for (int pair = 0; pair < links->count * links->count; ++pair) {
         int possible = 0;
-        link->from = links->from = pair / links->count;
-        link->to = links->to = pair % links->count;
+        links->from = pair / links->count;
+        links->to = pair % links->count;
         if (links->from == links->to)
             continue;
+        TRY(CUDA(cudaGetDeviceProperties(&from, links->from)));
+        TRY(CUDA(cudaGetDeviceProperties(&to, links->to)));
+        gpu_uuid(from.uuid.bytes, links->link.from, sizeof links->link.from);
+        gpu_uuid(to.uuid.bytes, links->link.to, sizeof links->link.to);
         TRY(CUDA(cudaSetDevice(links->from)));
         TRY(CUDA(cudaDeviceCanAccessPeer(&possible, links->from, links->to)));
-        if (possible && cudaDeviceEnablePeerAccess(links->to, 0) != cudaSuccess)
-            possible = cudaGetLastError() == cudaErrorPeerAccessAlreadyEnabled;
-        link->peer_access = possible;
-        TRY(measure_sizes(links, link, device, error));
+        links->link.peer_access =
+            possible && (cudaDeviceEnablePeerAccess(links->to, 0) == cudaSuccess ||
+                         cudaGetLastError() == cudaErrorPeerAccessAlreadyEnabled);
+        TRY(measure(links, device, error));
     }
     return STATUS_OK;
 }
 
 /* Multicast (NVLS) can leave all GPUs of a host out of service. Within a process NCCL lets GPUs
  * write into each other's buffers; training jobs, a process for each GPU, cannot. */
-static enum status measure_nccl(struct links *links, struct link *link, struct device *device,
-                                struct error *error)
+static enum status measure_nccl(struct links *links, struct device *device, struct error *error)
 {
     int version = 0;
     setenv("NCCL_NVLS_ENABLE", "0", 1);
     setenv("NCCL_P2P_DIRECT_DISABLE", "1", 1);
     TRY(nccl_open(&links->nccl, error));
-    links->nccl.version(&version);
-    link->nccl = version;
-    TRY(nccl_check(links->nccl.init(links->nccl.comms, links->count, NULL), error));
-    TRY(measure_sizes(links, link, device, error));
+    TRY(nccl_check(links->nccl.version(&version), error));
+    links->link.nccl = version;
+    TRY(nccl_check(links->nccl.init(links->comms, links->count, NULL), error));
+    TRY(measure(links, device, error));
     for (int i = 0; i < links->count; ++i)
-        links->nccl.destroy(links->nccl.comms[i]);
+        links->nccl.destroy(links->comms[i]);
     return STATUS_OK;
 }
 
 /* Ready to be timed, with something to send. */
 static enum status open_one(struct links *links, int i, struct error *error)
 {
-    const size_t bytes = sizes[0].bytes;
     struct gpu *gpu = &links->gpus[i];
     TRY(CUDA(cudaSetDevice(i)));
     TRY(CUDA(cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking)));
-    TRY(CUDA(cudaMalloc(&links->sent[i], bytes)));
-    TRY(CUDA(cudaMalloc(&links->received[i], bytes)));
-    TRY(CUDA(kernel_fill(PRECISION_FP32, links->sent[i], (int64_t)(bytes / sizeof(float)),
-                         fill_of_all(), i, gpu->stream)));
+    TRY(CUDA(cudaMalloc(&links->sent[i], sizes[0])));
+    TRY(CUDA(cudaMalloc(&links->received[i], sizes[0])));
+    TRY(CUDA(kernel_fill(PRECISION_FP32, links->sent[i], (int64_t)(sizes[0] / sizeof(float)),
+                         links->fill, i, gpu->stream)));
     gpu->timer = timer_open();
     TRY(gpu->timer ? vendor.reserve(gpu, 2, false, error)
                    : error_set(error, STATUS_SYSTEM, "no memory"));
@@ -268,8 +246,7 @@ static enum status open_one(struct links *links, int i, struct error *error)
 enum status links_measure(const char *devices, enum link_operation operation, struct device *device,
                           struct error *error)
 {
-    struct links links = {.operation = operation};
-    struct link link;
+    struct links links = {.fill = fill_make(1, TENSOR_INPUT, 8, 0)};
     int named = *devices != '\0';
     for (const char *c = devices; *c; ++c)
         named += *c == ',';
@@ -278,18 +255,17 @@ enum status links_measure(const char *devices, enum link_operation operation, st
     TRY(gpu_count(&links.count, error));
     if (links.count < 2 || links.count > LINK_DEVICES || (named > 0 && links.count != named))
         return error_set(error, STATUS_UNSUPPORTED,
-                         "a process of this job can use %d GPUs of %d, and links are measured of 2 "
-                         "to %d; start with srun --gpu-bind=none",
+                         "this process can use %d GPUs of %d; it takes 2 to %d, and all of them "
+                         "(srun --gpu-bind=none)",
                          links.count, named, LINK_DEVICES);
+    fields_clear(link_fields, &links.link);
+    links.link.operation = operation;
+    links.link.devices = operation == LINK_COPY ? 2 : links.count;
     enum status status = STATUS_OK;
     for (int i = 0; i < links.count && status == STATUS_OK; ++i)
         status = open_one(&links, i, error);
-    fields_clear(link_fields, &link);
-    link.operation = operation;
-    link.devices = operation == LINK_COPY ? 2 : links.count;
     if (status == STATUS_OK)
-        status =
-            (operation == LINK_COPY ? measure_copies : measure_nccl)(&links, &link, device, error);
+        status = (operation == LINK_COPY ? measure_copies : measure_nccl)(&links, device, error);
     for (int i = 0; i < links.count && status != STATUS_DEVICE; ++i) {
         cudaFree(links.sent[i]);
         cudaFree(links.received[i]);

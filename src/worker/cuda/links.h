@@ -7,4 +7,3 @@
 /* As device_ops.measure_links. */
 enum status links_measure(const char *devices, enum link_operation operation, struct device *device,
                           struct error *error);
-

@@ -96,9 +96,9 @@ static enum status attribute(int index, enum cudaDeviceAttr name, int *value, st
     return CUDA(cudaDeviceGetAttribute(value, name, index));
 }
 
-/* As nvidia-smi writes it. */
-static void uuid_format(const unsigned char *bytes, char *text, size_t size)
+void gpu_uuid(const char *raw, char *text, size_t size)
 {
+    const unsigned char *bytes = (const unsigned char *)raw;
     int at = snprintf(text, size, "GPU-");
     for (int i = 0; i < 16; ++i)
         at += snprintf(text + at, size - (size_t)at,
@@ -109,7 +109,7 @@ static void uuid_format(const unsigned char *bytes, char *text, size_t size)
 static void properties_describe(const struct cudaDeviceProp *properties, const struct chip *chip,
                                 struct device *device)
 {
-    uuid_format((const unsigned char *)properties->uuid.bytes, device->uuid, sizeof device->uuid);
+    gpu_uuid(properties->uuid.bytes, device->uuid, sizeof device->uuid);
     snprintf(device->pci_id, sizeof device->pci_id, "%08X:%02X:%02X.0",
              (unsigned)properties->pciDomainID, (unsigned)properties->pciBusID,
              (unsigned)properties->pciDeviceID);

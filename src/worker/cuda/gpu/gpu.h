@@ -42,6 +42,9 @@ enum status gpu_count(int *count, struct error *error);
 /* Its PCI address: domain x 65536 + bus x 256 + device; 0: not known. Opens nothing. */
 int gpu_address(int index);
 
+/* The bytes of a UUID as nvidia-smi writes them. */
+void gpu_uuid(const char *bytes, char *text, size_t size);
+
 /* Makes GPU `index` the current one, opens it and describes it (all but roofs, counters and key) in
  * *device. After a failure *gpu is to be closed as well. */
 enum status gpu_open(int index, struct gpu *gpu, struct device *device, struct error *error);
