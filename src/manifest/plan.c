@@ -246,8 +246,9 @@ static enum status section_add(struct builder *builder, const struct manifest *m
 
 static enum status builder_make(uint64_t count, struct builder *builder, struct error *error)
 {
-    builder->plan.items = calloc(count + 1, sizeof *builder->plan.items);
-    builder->last = calloc(count + 1, sizeof *builder->last);
+    const size_t room = count > 0 ? count : 1;
+    builder->plan.items = calloc(room, sizeof *builder->plan.items);
+    builder->last = calloc(room, sizeof *builder->last);
     return builder->plan.items && builder->last
                ? STATUS_OK
                : error_set(error, STATUS_SYSTEM, "no memory for %llu configurations",
