@@ -40,8 +40,9 @@ failure where another device of the model has it, as do configurations that fail
 Times compare where a configuration was measured on several devices: `distribute = replicate`, or several files.
 A device whose roofs were measured by several runs of one file is one line, their median.
 Health that is bad at the end, or worse than at the start or in the reference, fails: uncorrected errors of memory, rows
-remapped for them, spares used up, a narrower link. Corrected errors, replays and heat are told, and so is drift: a
-driver, firmware, library, system, power cap, ECC or link that is not as most devices of the model have it.
+remapped for them, spares used up, a narrower link, an XID during the run. Corrected errors, replays, heat and XIDs of
+programs (13, 31, 43, 45, 68, 109) are told, and so is drift: a driver, firmware, library, system, power cap, ECC or
+link that is not as most devices of the model have it.
 
 Below the tables: a line for each device, PASS, FAIL or INCONCLUSIVE with its reasons. 1#5 node7 is device 5 of the
 first file, on host node7; the first lines say which GPU that is. Inconclusive is also a device without a reference,

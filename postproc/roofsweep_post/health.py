@@ -22,7 +22,7 @@ SHARED_HEALTH = (
     "ecc_enabled",
 )
 # {name: (what must not be, the verdict if it is)}. "grows" and "shrinks": since the start, and since the reference.
-# "runs": grows since the start, of what begins anew with the driver. "is": it is more than 0.
+# "runs": grows since the start, of what begins anew with the driver. "is": it is more than 0 at the end.
 RULES = {
     "ecc_uncorrected": ("runs", "fail"),
     "ecc_uncorrected_ever": ("grows", "fail"),
@@ -32,6 +32,7 @@ RULES = {
     "remap_pending": ("is", "fail"),
     "remap_failed": ("is", "fail"),
     "retirement_pending": ("is", "fail"),
+    "xids": ("runs", "fail"),
     "pcie_width": ("shrinks", "fail"),
     "nvlinks_active": ("shrinks", "fail"),
     "ecc_corrected_ever": ("grows", "pass"),
@@ -39,6 +40,8 @@ RULES = {
     "pcie_replays": ("runs", "pass"),
     "nvlink_errors": ("runs", "pass"),
     "throttled_by_heat_s": ("runs", "pass"),
+    "xids_of_programs": ("runs", "pass"),
+    "xid_last": ("is", "pass"),
 }
 
 
@@ -53,7 +56,11 @@ def health_of(data, place):
 def judge(verdict, data, place, earlier=None):
     """Adds to a verdict what got worse. earlier: health_of() the same device in the reference."""
     own, told = health_of(data, place), {"fail": [], "pass": []}
-    known = [name for name in RULES if np.isfinite(own.get(name, (np.nan,))).all()]
+    known = [
+        name
+        for name, (what, _) in RULES.items()
+        if name in own and np.isfinite(own[name][1] if what == "is" else own[name]).all()
+    ]
     for name in known:
         (what, word), (first, last) = RULES[name], own[name]
         before = (earlier or {}).get(name, (np.nan, np.nan))[1]

@@ -38,7 +38,7 @@ const struct field device_fields[] = {
     D(system, FIELD_TEXT, "1", "versions of the device's firmware and of the operating system"),
     D(health_start, FIELD_HEALTH, "1", "health when the device was opened"),
     D(health_end, FIELD_HEALTH, "1", "health after the last row",
-      .comment = "missing where the job was killed, or ended while the device was measuring"),
+      .comment = "missing where the job was killed"),
     D(peak_bandwidth, FIELD_LEVELS, "byte s-1", "bandwidth roof: best measured",
       .origin = FIELD_DERIVED,
       .comment = "read and written bytes together; best of its roofs at the level"),

@@ -66,7 +66,10 @@ enum field_type {
     ROW(PERSISTENCE, "persistence_mode")                                                           \
     ROW(COMPUTE_MODE, "compute_mode")                                                              \
     ROW(ECC_ENABLED, "ecc_enabled")                                                                \
-    ROW(MEMORY_TEMPERATURE, "memory_temperature_K")
+    ROW(MEMORY_TEMPERATURE, "memory_temperature_K")                                                \
+    ROW(XIDS, "xids")                                                                              \
+    ROW(XIDS_OF_PROGRAMS, "xids_of_programs")                                                      \
+    ROW(XID_LAST, "xid_last")
 
 enum health {
 #define ROW(of, name) HEALTH_##of,

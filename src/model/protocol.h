@@ -28,7 +28,8 @@
  * Seen are PCI addresses, where the devices have some: domain x 65536 + bus x 256 + device.
  *
  * Describe opens the device and, unless "counters" is "off", tries its counters. Asked again, it
- * tells the device's health of that moment as health_end. Tune finds the
+ * tells the device's health of that moment as health_end; a worker that was started with --watch
+ * does nothing else. Tune finds the
  * fastest way to do each roof. Of `ways`, which other devices of the same model have found, it
  * tries only those that are as fast here. Those of `later` are left to another tune, which keeps
  * what this one found, and proves all. Roof then measures, beginning at `start` (s since the epoch;

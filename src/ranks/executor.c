@@ -23,7 +23,7 @@ enum stage {
     STAGE_MEASURING, /* the worker measures a configuration */
     STAGE_COUNTING,  /* the worker counts the rows that wait */
     STAGE_LOST,      /* no device any more, or a signal ended its worker; waits for the end */
-    STAGE_ENDING,    /* the worker is asked for the health of its device */
+    STAGE_ENDING,    /* the watcher, now in the worker's place, is asked for the health */
     STAGE_STOPPED
 };
 
@@ -34,6 +34,9 @@ struct executor {
     enum stage stage;
     /* the device and its worker */
     struct worker_process *worker; /* NULL: there is none */
+    /* Tells the device's health at the end. It outlives workers, so that it has seen the XID that
+     * ended one. NULL: nobody knows the health. */
+    struct worker_process *watcher;
     const struct device_kind *kind;
     struct device device;
     char opened[sizeof((struct device *)0)->uuid]; /* its UUID, as the worker says it */
@@ -69,6 +72,7 @@ void executor_destroy(struct executor *executor)
     if (!executor)
         return;
     worker_process_destroy(executor->worker);
+    worker_process_destroy(executor->watcher);
     free(executor->waiting);
     free(executor);
 }
@@ -127,15 +131,17 @@ void executor_set_roofs(struct executor *executor, const struct device *device)
 
 /* ---- the worker ---- */
 
-static enum status start_worker(struct executor *executor, struct error *error)
+/* watched: the address of a device that it is only to watch; NULL: it measures. */
+static enum status start_worker(const struct executor *executor, const char *watched,
+                                struct worker_process **worker, struct error *error)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", executor->settings.worker_folder, executor->kind->worker);
     /* A GPU's worker, too, keeps to its share of the cores: its reference runs on all of them, and
      * those of several ranks would spin against each other. */
-    return worker_process_start(path, &executor->settings.binding.cpus,
+    return worker_process_start(path, watched, &executor->settings.binding.cpus,
                                 executor->log->level >= LOG_DEBUG ? executor->log->stream : NULL,
-                                &executor->worker, error);
+                                worker, error);
 }
 
 static void send_request(struct executor *executor, const struct request *request, double timeout)
@@ -239,7 +245,7 @@ struct seen executor_look(struct executor *executor)
     for (int i = 0; i < DEVICE_KINDS && reply.seen.count == 0; ++i) {
         const struct device_kind *kind = executor->kind = &device_kinds[i];
         if (!kind->numbered || (settings->device && settings->device != kind) ||
-            start_worker(executor, &unused))
+            start_worker(executor, NULL, &executor->worker, &unused))
             continue;
         if (executor_ask(executor, &request, REPLY_DEVICES, settings->open_timeout, &reply,
                          &unused))
@@ -286,7 +292,8 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
         stop_worker(executor); /* that has looked */
     executor->kind = kind;
     executor->worker_lost = executor->worker_hung = false;
-    enum status status = executor->worker ? STATUS_OK : start_worker(executor, error);
+    enum status status =
+        executor->worker ? STATUS_OK : start_worker(executor, NULL, &executor->worker, error);
     if (status == STATUS_OK)
         status = executor_ask(executor, &request, REPLY_DEVICES, timeout, &reply, error);
     *answered |= status == STATUS_OK;
@@ -308,6 +315,9 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
             executor->device.cores_shared = executor->settings.binding.shared;
         else
             executor->device.cores_far = executor->settings.binding.far;
+        if (!executor->watcher && device_tells_health(&executor->device) &&
+            start_worker(executor, reply.device.pci_id, &executor->watcher, error))
+            log_print(executor->log, LOG_WARNING, "no health at the end: %s", error->text);
     } else {
         stop_worker(executor);
     }
@@ -404,7 +414,7 @@ static struct request describe_again(const struct executor *executor)
 static enum status begin_reopening(struct executor *executor, struct error *error)
 {
     struct request describe = describe_again(executor);
-    enum status status = start_worker(executor, error);
+    enum status status = start_worker(executor, NULL, &executor->worker, error);
     if (status == STATUS_OK)
         send_request(executor, &describe, executor->settings.open_timeout);
     return status;
@@ -688,7 +698,7 @@ static void take_counted(struct executor *executor, const char *line)
 
 /* ---- the end ---- */
 
-/* The worker's answer to the last request; NULL: there is none. */
+/* The watcher's answer; NULL: there is none. */
 static void finish(struct executor *executor, const char *line)
 {
     const struct request describe = describe_again(executor);
@@ -703,19 +713,24 @@ static void finish(struct executor *executor, const char *line)
     }
     reply_clear(&reply);
     stop_worker(executor);
+    worker_process_destroy(executor->watcher);
+    executor->watcher = NULL;
     executor->stage = STAGE_STOPPED;
     send_message(executor, MESSAGE_FINISHED, "");
 }
 
-/* Only a worker that waits answers at once. */
+/* The worker may be busy with a row; nobody waits for it. */
 static void begin_end(struct executor *executor)
 {
     const struct request describe = describe_again(executor);
-    if (executor->stage != STAGE_IDLE || !executor->worker ||
-        !device_tells_health(&executor->device)) {
+    struct worker_process *worker = executor->worker;
+    if (!executor->watcher) {
         finish(executor, NULL);
         return;
     }
+    executor->worker = executor->watcher;
+    executor->watcher = worker;
+    executor->reopening = executor->loss_untold = false;
     executor->stage = STAGE_ENDING;
     send_request(executor, &describe, health_timeout);
 }

@@ -44,9 +44,10 @@ static void close_if_open(int descriptor)
 /* The child inherits the affinity of the calling thread, and leads a group of its own, that its
  * children join. A terminal and some batch systems send the signal that ends a sweep to all its
  * processes. A worker ignores it: its rank decides, and ends the worker by SIGKILL. */
-static int spawn(const char *path, const cpu_set_t *cpus, int requests, int errors, pid_t *pid)
+static int spawn(const char *path, const char *watched, const cpu_set_t *cpus, int requests,
+                 int errors, pid_t *pid)
 {
-    char *const arguments[] = {(char *)path, NULL};
+    char *const arguments[] = {(char *)path, watched ? "--watch" : NULL, (char *)watched, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     cpu_set_t own;
@@ -70,8 +71,8 @@ static int spawn(const char *path, const cpu_set_t *cpus, int requests, int erro
     return failure;
 }
 
-enum status worker_process_start(const char *path, const cpu_set_t *cpus, FILE *echo,
-                                 struct worker_process **process, struct error *error)
+enum status worker_process_start(const char *path, const char *watched, const cpu_set_t *cpus,
+                                 FILE *echo, struct worker_process **process, struct error *error)
 {
     int sockets[2] = {-1, -1}, pipes[2] = {-1, -1};
     struct worker_process *created = calloc(1, sizeof *created);
@@ -80,7 +81,7 @@ enum status worker_process_start(const char *path, const cpu_set_t *cpus, FILE *
         failure =
             socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) || pipe2(pipes, O_CLOEXEC)
                 ? errno
-                : spawn(path, cpus, sockets[1], pipes[1], &created->pid);
+                : spawn(path, watched, cpus, sockets[1], pipes[1], &created->pid);
     }
     close_if_open(sockets[1]);
     close_if_open(pipes[1]);

@@ -17,12 +17,12 @@ enum worker_event {
     WORKER_SIGNALLED /* the same, by a signal that ends a sweep (signals.h) */
 };
 
-/* `cpus`: where it may run; NULL: where the caller may. `echo`: stream that a copy of its
- * standard error goes to, or NULL. It leads a process group of its own, which what it starts
- * belongs to. A worker asks the kernel by itself to die with the thread that started it (worker.c).
- */
-enum status worker_process_start(const char *path, const cpu_set_t *cpus, FILE *echo,
-                                 struct worker_process **process, struct error *error);
+/* `watched`: after --watch; NULL: without. `cpus`: where it may run; NULL: where the caller may.
+ * `echo`: stream that a copy of its standard error goes to, or NULL. It leads a process group of
+ * its own, which what it starts belongs to. A worker asks the kernel by itself to die with the
+ * thread that started it (worker.c). */
+enum status worker_process_start(const char *path, const char *watched, const cpu_set_t *cpus,
+                                 FILE *echo, struct worker_process **process, struct error *error);
 
 /* Kills its group and reaps it; after a few seconds a worker that hangs in a driver is left.
  * Takes NULL. */

@@ -65,6 +65,9 @@ struct device_ops {
                         struct error *error);
     void (*close)(struct device_state *state); /* takes NULL */
 
+    /* A state for health and close alone, which no fault of a row ends; NULL without memory. It is
+     * given where health is. */
+    struct device_state *(*watch)(const char *pci_id);
     /* Its health now, by enum health; what is not known is missing. NULL: nothing is. */
     void (*health)(struct device_state *state, double health[HEALTH_COUNT]);
 

@@ -27,8 +27,9 @@ struct worker {
     struct device device;
     struct batch *batch;
     struct residents *residents;
-    bool tuned; /* the device holds memory for roofs */
-    int held;   /* the roof whose work goes on until the next request; HELD_NONE */
+    bool tuned;   /* the device holds memory for roofs */
+    bool watches; /* a device that another worker measures */
+    int held;     /* the roof whose work goes on until the next request; HELD_NONE */
 };
 enum { HELD_NONE = -1 };
 
@@ -206,6 +207,8 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
     int count = 0;
     TRY(request_decode(line, &request, error));
     enum status status = STATUS_OK;
+    if (worker->watches && request.op != REQUEST_DESCRIBE)
+        return error_set(error, STATUS_USAGE, "with --watch there is op describe alone");
     if (request.op != REQUEST_MEASURE || !config_is_program(&request.config))
         residents_end(worker->residents); /* nothing else is in the device's way */
     switch (request.op) {
@@ -315,14 +318,21 @@ int main(int argc, char **argv)
                             .held = HELD_NONE};
     if (argc > 1 && strcmp(argv[1], "--self-test") == 0)
         return self_test(&worker);
-    if (argc > 1) {
+    if (argc == 3 && strcmp(argv[1], "--watch") == 0 && worker.ops->watch) {
+        device_init(&worker.device);
+        strncpy(worker.device.uuid, argv[2], sizeof worker.device.uuid - 1);
+        worker.state = worker.ops->watch(argv[2]);
+        worker.watches = worker.state != NULL;
+    }
+    if (argc > 1 && !worker.watches) {
         bool version = strcmp(argv[1], "--version") == 0;
         printf(version ? "%s %s\n"
                        : "%s: %s. Reads requests on standard input, one JSON object "
                          "per line:\n  {\"op\":\"devices\"}\n  {\"op\":\"describe\"}\n"
                          "  {\"op\":\"roofs\"}\n  {\"op\":\"measure\",\"configuration\":"
                          "\"conv2d batch=16\"}\n"
-                         "--self-test counts known work instead\n",
+                         "--self-test counts known work instead\n"
+                         "--watch PCI only tells the health of that device, by op describe\n",
                program_invocation_short_name,
                version ? ROOFSWEEP_VERSION : worker.ops->description);
         return version || strcmp(argv[1], "--help") == 0 ? 0 : 2;

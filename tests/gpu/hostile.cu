@@ -235,6 +235,11 @@ static void unsteady(float *x)
     cudaProfilerStop();
 }
 
+static void illegal(float *x)
+{
+    usual(x + (1LL << 40));
+}
+
 static const struct {
     const char *name;
     void (*run)(float *x);
@@ -243,7 +248,7 @@ static const struct {
              {"uneven", uneven}, {"cooperative", cooperative}, {"context", context},
              {"child", child},   {"children", children},       {"fork", forked},
              {"exit", exits},    {"exit-after", exits_after},  {"profiler", profiles},
-             {"never", never},   {"unsteady", unsteady}};
+             {"never", never},   {"unsteady", unsteady},       {"illegal", illegal}};
 
 int main(int count, char **words)
 {

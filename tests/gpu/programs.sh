@@ -109,7 +109,7 @@ if "uneven" in hostile.config:  # regions that differ are counted in runs of the
     cat <<END
 [program hostile]
 command = $ROOFSWEEP_HOSTILE {mode}
-mode = exit, never, children, context, fork, exit-after, profiler, cooperative, child, graph, unsteady, usual, threads, streams
+mode = exit, never, children, context, fork, exit-after, profiler, cooperative, child, graph, unsteady, usual, threads, streams, illegal
 precision = fp32
 iterations = 8
 END
@@ -138,6 +138,12 @@ if "context" in found:
     expect("context", data.sel(config="context").counters.item().startswith(("incomplete", "refused")), "counted")
 if "unsteady" in found:
     expect("unsteady", "something else each time" in data.sel(config="unsteady").counters.item(), "counted")
+if "illegal" in found:  # an error of the driver, which ends the program and is no fault of the device
+    xid = {name: [float(at.sel(health=name)[0]) for at in (every.device_health_start, every.device_health_end)]
+           for name in ("xids", "xids_of_programs", "xid_last")}
+    print("XIDs at start and end:", xid)
+    expect("illegal", xid["xids"] == [0, 0] and xid["xids_of_programs"][0] == 0 < xid["xids_of_programs"][1]
+           and xid["xid_last"][1] in (13, 31, 43, 45), "no XID of a program")
 for mode, word in (("exit", "region"), ("never", "region"), ("children", "several processes")):
     if mode in found:
         row = data.sel(config=mode)

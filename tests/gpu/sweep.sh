@@ -103,7 +103,7 @@ run 1 --output killed.nc sweep.ini >output 2>&1 &
 job=$!
 for _ in 1 2 3; do
     sleep 4
-    pkill -KILL -n -f "$worker" || true
+    pkill -KILL -n -f "$worker\$" || true # the one that measures; another one watches
 done
 wait "$job" || { status=$?; cat output; fail "the sweep ended with $status"; }
 python '

@@ -104,7 +104,10 @@ with netCDF4.Dataset("fleet.nc", "a") as data:
     data["device_hostname"][:] = numpy.array(["gpu002", "gpu003.site", "gpu004", "x'$(touch run)"], object)
     data["device_driver_version"][2] = "999.1"
     names = list(data["health"][:])
-    for place, name, start, end in ((1, "ecc_uncorrected_ever", 0, 2), (2, "pcie_replays", 1, 5), (3, "pcie_width", 16, 8)):
+    for place, name, start, end in (
+        (0, "xids_of_programs", 0, 2), (0, "xids", 0, 0), (0, "xid_last", numpy.nan, 31), (1, "ecc_uncorrected_ever", 0, 2),
+        (1, "xids", 0, 1), (2, "pcie_replays", 1, 5), (3, "pcie_width", 16, 8),
+    ):
         data["device_health_start"][place, names.index(name)] = start
         data["device_health_end"][place, names.index(name)] = end
 PY
@@ -129,7 +132,8 @@ assert len(found) == len(wanted) and all(abs(one - other) <= 1e-5 * abs(other) f
 ' || fail "Prometheus"
 # Health that got worse fails; what is printed with it, and drift from most devices of the model, is no failure.
 expect 1 script compare fleet.nc
-row "^FAIL 1#1 gpu003" "ecc_uncorrected_ever 0, now 2"
+row "^PASS 1#0 gpu002" "xids_of_programs 0, now 2, xid_last 31$"
+row "^FAIL 1#1 gpu003" "ecc_uncorrected_ever 0, now 2" "xids 0, now 1"
 row "^FAIL 1#2 gpu004" "l2 read" "pcie_replays 1, now 5, driver 999.1, of most 580.0$"
 row "^FAIL 1#3 x" "pcie_width 16, now 8"
 row "^  Sample GPU: driver 999.1, of most 580.0: 1#2 gpu004$"

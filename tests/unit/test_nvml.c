@@ -113,6 +113,38 @@ static int scripted_number(nvml_device device, unsigned *value)
     return 0;
 }
 
+static const unsigned long long *scripted_xids; /* that wait, to a 0 */
+
+static int scripted_wait(nvml_events events, struct nvml_event *event, unsigned ms)
+{
+    (void)events;
+    assert_int_equal(ms, 0);
+    if (*scripted_xids == 0)
+        return 10 /* timeout */;
+    *event = (struct nvml_event){.kind = EVENT_XID, .xid = *scripted_xids++};
+    return 0;
+}
+
+/* They come once, and are counted from the start on. */
+static void xids_are_counted(void **state)
+{
+    (void)state;
+    static const unsigned long long waiting[] = {31, 79, 13, 0, 94, 0};
+    double health[HEALTH_COUNT];
+    struct nvml nvml = {.events_wait = scripted_wait, .events = (nvml_events)&nvml};
+    scripted_xids = &waiting[3];
+    nvml_health(&nvml, health);
+    assert_true(health[HEALTH_XIDS] == 0 && isnan(health[HEALTH_XID_LAST]));
+    scripted_xids = &waiting[0];
+    nvml_health(&nvml, health);
+    assert_true(health[HEALTH_XIDS] == 1 && health[HEALTH_XIDS_OF_PROGRAMS] == 2 &&
+                health[HEALTH_XID_LAST] == 13);
+    scripted_xids = &waiting[4];
+    nvml_health(&nvml, health);
+    assert_true(health[HEALTH_XIDS] == 2 && health[HEALTH_XIDS_OF_PROGRAMS] == 2 &&
+                health[HEALTH_XID_LAST] == 94);
+}
+
 /* What a driver has not, or does not tell, is missing, and never 0. */
 static void health_is_told(void **state)
 {
@@ -144,6 +176,7 @@ static void health_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(others_are_named),
+                                       cmocka_unit_test(xids_are_counted),
                                        cmocka_unit_test(health_is_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

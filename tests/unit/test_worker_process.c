@@ -19,7 +19,7 @@ static struct worker_process *start(const char *path)
 {
     struct worker_process *process;
     struct error error;
-    if (worker_process_start(path, NULL, NULL, &process, &error))
+    if (worker_process_start(path, NULL, NULL, NULL, &process, &error))
         fail_msg("%s", error.text);
     return process;
 }
@@ -195,7 +195,7 @@ static void missing_program_is_named(void **state)
 {
     struct worker_process *process = NULL;
     struct error error = {""};
-    assert_int_equal(worker_process_start("/no/such/worker", NULL, NULL, &process, &error),
+    assert_int_equal(worker_process_start("/no/such/worker", NULL, NULL, NULL, &process, &error),
                      STATUS_SYSTEM);
     assert_non_null(strstr(error.text, "was it built"));
     assert_null(process);

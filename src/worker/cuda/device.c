@@ -74,6 +74,14 @@ static enum status device_open(int index, struct device_state **state, struct de
     return STATUS_OK;
 }
 
+static struct device_state *device_watch(const char *pci_id)
+{
+    struct device_state *watched = calloc(1, sizeof *watched);
+    if (watched)
+        watched->gpu.nvml = nvml_open(pci_id);
+    return watched;
+}
+
 static void device_health(struct device_state *state, double health[HEALTH_COUNT])
 {
     nvml_health(state->gpu.nvml, health);
@@ -259,6 +267,7 @@ const struct device_ops device_ops = {
     .address = gpu_address,
     .open = device_open,
     .close = device_close,
+    .watch = device_watch,
     .health = device_health,
     .try_counters = device_try_counters,
     .tune_roofs = device_tune_roofs,

@@ -13,6 +13,7 @@
  * library belongs to the driver, so both are met at run time only. All functions return 0 on
  * success. */
 typedef struct nvml_device *nvml_device;
+typedef struct nvml_events *nvml_events;
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEMPERATURE_GPU = 0 };
 /* Clock event reasons: power cap, hardware slowdown, heat (driver and hardware), power brake.
  * Idling, set clocks and synchronised boards are no throttling. */
@@ -50,6 +51,16 @@ struct nvml_field {             /* nvmlFieldValue_t */
         unsigned long long ull;
     } value;
 };
+
+enum { EVENT_XID = 8 };
+struct nvml_event { /* nvmlEventData_t */
+    nvml_device device;
+    unsigned long long kind, xid;
+    unsigned instance, part;
+};
+/* Errors that a program causes by itself; NVIDIA's device plugin for Kubernetes takes a GPU out of
+ * service over all others. */
+static const unsigned xids_of_programs[] = {13, 31, 43, 45, 68, 109};
 
 /* Health that is one number of an unsigned. */
 static const struct {
@@ -103,6 +114,11 @@ struct nvml {
     int (*link_errors)(nvml_device device, unsigned link, int kind, unsigned long long *count);
     int (*violation)(nvml_device device, int reason, unsigned long long violation[VIOLATION]);
     int (*fields)(nvml_device device, int count, struct nvml_field *fields);
+    int (*events_create)(nvml_events *events);
+    int (*events_register)(nvml_device device, unsigned long long kinds, nvml_events events);
+    int (*events_wait)(nvml_events events, struct nvml_event *event, unsigned ms);
+    nvml_events events;       /* NULL: the driver does not tell of XIDs */
+    double xids[2], xid_last; /* so far: of the device, of programs */
 };
 
 /* Entry points; those that a driver may lack are NULL then. */
@@ -136,6 +152,9 @@ static const struct {
     {"nvmlDeviceGetNvLinkErrorCounter", offsetof(struct nvml, link_errors), false},
     {"nvmlDeviceGetViolationStatus", offsetof(struct nvml, violation), false},
     {"nvmlDeviceGetFieldValues", offsetof(struct nvml, fields), false},
+    {"nvmlEventSetCreate", offsetof(struct nvml, events_create), true},
+    {"nvmlDeviceRegisterEvents", offsetof(struct nvml, events_register), true},
+    {"nvmlEventSetWait_v2", offsetof(struct nvml, events_wait), true},
 };
 
 static bool nvml_bind(struct nvml *nvml)
@@ -165,6 +184,9 @@ struct nvml *nvml_open(const char *pci_id)
         goto close_library;
     if (nvml->by_pci(pci_id, &nvml->device) != 0)
         goto shut_down;
+    if (nvml->events_create(&nvml->events) != 0 ||
+        nvml->events_register(nvml->device, EVENT_XID, nvml->events) != 0)
+        nvml->events = NULL;
     return nvml;
 
 shut_down:
@@ -256,6 +278,24 @@ static void link_health(const struct nvml *nvml, double *health)
     }
 }
 
+static void xid_health(struct nvml *nvml, double *health)
+{
+    struct nvml_event event;
+    if (!nvml->events)
+        return;
+    while (nvml->events_wait(nvml->events, &event, 0) == 0) {
+        bool of_program = false;
+        for (size_t i = 0; i < sizeof xids_of_programs / sizeof *xids_of_programs; ++i)
+            of_program |= event.xid == xids_of_programs[i];
+        ++nvml->xids[of_program];
+        nvml->xid_last = (double)event.xid;
+    }
+    health[HEALTH_XIDS] = nvml->xids[false];
+    health[HEALTH_XIDS_OF_PROGRAMS] = nvml->xids[true];
+    if (nvml->xid_last > 0)
+        health[HEALTH_XID_LAST] = nvml->xid_last;
+}
+
 void nvml_health(struct nvml *nvml, double health[HEALTH_COUNT])
 {
     static const int reasons[] = {0, 1, 3, 5}; /* power, heat, board, reliability */
@@ -270,6 +310,7 @@ void nvml_health(struct nvml *nvml, double health[HEALTH_COUNT])
         health[HEALTH_ECC_ENABLED] = enabled;
     memory_health(nvml, health);
     link_health(nvml, health);
+    xid_health(nvml, health);
     for (size_t i = 0; i < NUMBERS; ++i)
         if (nvml->numbers[i] && nvml->numbers[i](nvml->device, &value) == 0)
             health[numbers[i].health] = numbers[i].unit * value;
