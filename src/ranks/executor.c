@@ -225,7 +225,8 @@ enum status executor_ask_apart(struct executor *executor, struct worker_process 
 {
     struct worker_process *own = executor->worker;
     executor->worker = *apart;
-    enum status status = *apart ? STATUS_OK : start_worker(executor, error);
+    enum status status =
+        *apart ? STATUS_OK : start_worker(executor, NULL, &executor->worker, error);
     if (status == STATUS_OK)
         status = executor_ask(executor, request, kind, timeout, reply, error);
     *apart = executor->worker;
