@@ -25,7 +25,8 @@ def measured(folder, ranks, binaries):
         stream.write("[peaks]\nmemory = l1\ncompute = fp64\nlaunch = no\ntransfer = no\nlinks = yes\n")
     mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
     subprocess.run([*mpirun, f"{binaries}/roofsweep", manifest, "-o", output], check=True)
-    entries = [json.loads(line)["entry"] for line in open(f"{output}.journal", encoding="utf-8")]
+    with open(f"{output}.journal", encoding="utf-8") as lines:
+        entries = [json.loads(line)["entry"] for line in lines]
     links = [link for entry in entries for link in entry.get("device", entry).get("links", [])]
     return {(link["operation"], int(link["bytes"])): link["time"] for link in links if link["operation"] != "copy"}
 
