@@ -482,7 +482,7 @@ static void ask_links(struct node *node, const struct device *devices)
     struct worker_process *apart = NULL;
     enum status status = STATUS_OK;
     size_t used = 0;
-    for (int i = 0; i < node->count && used < sizeof request.devices; ++i)
+    for (int i = 0; devices && i < node->count && used < sizeof request.devices; ++i)
         if (device_is_open(&devices[i]) && strcmp(devices[i].kind, node->device.kind) == 0)
             used += (size_t)snprintf(request.devices + used, sizeof request.devices - used, "%s%s",
                                      used ? "," : "", devices[i].uuid);

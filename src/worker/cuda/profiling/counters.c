@@ -530,9 +530,10 @@ static CUptiResult collection_begin(struct counters *counters, const struct coll
         TRY_CUPTI(enable(counters, collection));
         watch_begin(counters);
     }
+    const size_t names = collection->count > 0 ? collection->count : 1;
     counters->last_image = counters->image;
     counters->image = (struct image){
-        .names = calloc(collection->count, sizeof *counters->image.names),
+        .names = calloc(names, sizeof *counters->image.names),
         .count = collection->count,
     };
     if (!counters->image.names)
