@@ -29,18 +29,17 @@
  *
  * Describe opens the device and, unless "counters" is "off", tries its counters. Asked again, it
  * tells the device's health of that moment as health_end; a worker that was started with --watch
- * does nothing else. Tune finds the
- * fastest way to do each roof. Of `ways`, which other devices of the same model have found, it
- * tries only those that are as fast here. Those of `later` are left to another tune, which keeps
- * what this one found, and proves all. Roof then measures, beginning at `start` (s since the epoch;
- * 0: at once). With "sustained" a compute roof is also measured once the clock has settled. With
- * "only_sustained" it is measured only then: the answer has no burst. With "energy" the work then
- * runs for as long as its energy needs. With "hold" the device goes on with the same work after the
- * reply, until the next request comes. Release forgets it and frees its memory. Roofs does all
- * three, each roof alone.
+ * does nothing else. Tune finds the fastest way to do each roof. Of `ways`, which other devices of
+ * the same model have found, it tries only those that are as fast here. Those of `later` are left
+ * to another tune, which keeps what this one found, and proves all. Roof then measures, beginning
+ * at `start` (s since the epoch; 0: at once). With "sustained" a compute roof is also measured once
+ * the clock has settled. With "only_sustained" it is measured only then: the answer has no burst.
+ * With "energy" the work then runs for as long as its energy needs. With "hold" the device goes on
+ * with the same work after the reply, until the next request comes. Release forgets it and frees
+ * its memory. Roofs does all three, each roof alone.
  *
- * Links is asked of a process that has opened nothing. A copy's ends are numbers of these devices;
- * without them it is all that the process sees.
+ * Links is asked of a process that has opened nothing. Without `devices` it is about all that the
+ * process sees.
  *
  * With "count_later" a row may wait once it is timed and traced, so that counters are read for
  * several rows together. Then the answer is "timed". Count answers with the record of the row that

@@ -103,8 +103,7 @@ struct device_ops {
                              void *argument, struct error *error);
 
     /* Measures links between the named devices, separated by commas, or all that the process sees,
-     * into *device; a copy's ends by their number there. Before anything else of this table. NULL:
-     * they have none. */
+     * into *device. Before anything else of this table. NULL: they have none. */
     enum status (*measure_links)(const char *devices, enum link_operation operation,
                                  struct device *device, struct error *error);
 

@@ -160,7 +160,8 @@ static CUptiResult range_pop(struct counters *counters)
  * CUPTI can make a range of each launch by itself, but then of those that prepare a work, too, and
  * a range costs 1 ms in each pass. */
 
-/* The range's name is the launch's number. What is launched beyond the names is counted alone. */
+/* The range's name is the launch's number. A launch for which there is no name gets no range, but
+ * is one of `launched`, which then is not what was expected. */
 static void launch_range(struct counters *counters, CUpti_ApiCallbackSite site)
 {
     const bool named = counters->launched < counters->image.count;
