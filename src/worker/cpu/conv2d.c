@@ -262,25 +262,38 @@ static void NAME(finish)(const struct convolution *c, REAL *z, const REAL *b)
 static void NAME(differentiate)(const struct conv2d *s, const REAL *dy, const REAL *y, REAL *dz)
 {
     int64_t count = conv2d_y_size(s);
-    bool relu = s->activation == ACTIVATION_RELU;
+    if (s->activation == ACTIVATION_RELU) {
+#pragma omp parallel for simd schedule(static)
+        for (int64_t i = 0; i < count; ++i) {
+            REAL passed = dy[i]; /* always read, so that no branch depends on y's random signs */
+            dz[i] = y[i] > 0 ? passed : 0;
+        }
+        return;
+    }
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; ++i)
-        dz[i] = relu ? (y[i] > 0 ? dy[i] : 0) : dy[i] * (REAL)activation_slope(s->activation, y[i]);
+        dz[i] = dy[i] * (REAL)activation_slope(s->activation, y[i]);
 }
 
-/* Sums are of fp64: a filter may have millions of pixels with random signs. */
+/* Sums are of fp64: a filter may have millions of pixels with random signs. In NHWC, filters that
+ * share a cache line are summed together. */
 static void NAME(bias_gradient)(const struct conv2d *s, const REAL *dz, REAL *db)
 {
+    enum { LINE = 64 / sizeof(REAL) };
     int64_t pixels = s->out_height * s->out_width, step = conv2d_y_at(s, 0, 0, 1, 0);
+    int64_t together = s->layout == LAYOUT_NHWC ? LINE : 1;
 #pragma omp parallel for schedule(static)
-    for (int64_t k = 0; k < s->filters; ++k) {
-        double sum = 0.0;
+    for (int64_t k = 0; k < s->filters; k += together) {
+        double sums[LINE] = {0.0};
+        int64_t count = k + together < s->filters ? together : s->filters - k;
         for (int64_t n = 0; n < s->batch; ++n) {
             const REAL *image = dz + conv2d_y_at(s, n, 0, 0, k);
             for (int64_t i = 0; i < pixels; ++i)
-                sum += image[i * step];
+                for (int64_t j = 0; j < count; ++j)
+                    sums[j] += image[i * step + j];
         }
-        db[k] = (REAL)sum;
+        for (int64_t j = 0; j < count; ++j)
+            db[k + j] = (REAL)sums[j];
     }
 }
 
