@@ -34,19 +34,17 @@ PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 
 
 def arguments(words):
+    words = sys.argv[1:] if words is None else words
     parser = Parser(
         prog="roofsweep-post", description="Reads result files of roofsweep. `roofsweep-post COMMAND --help` says more."
     )
     parser.add_argument("--version", action="version", version=f"roofsweep-post {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
-        own = commands.add_parser(
-            name,
-            help=module.HELP,
-            description=module.DESCRIPTION() if callable(module.DESCRIPTION) else module.DESCRIPTION,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.add_options(own)
+        own = commands.add_parser(name, help=module.HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name in words:  # those of figures start matplotlib, which takes most of a second
+            own.description = module.DESCRIPTION() if callable(module.DESCRIPTION) else module.DESCRIPTION
+            module.add_options(own)
     return parser.parse_args(words)
 
 

@@ -55,7 +55,9 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
     same device there, failing that the median of its model there. first: that file's number; None: of each key the
     first that has it. What has nothing to compare with has no deviation; what is not judged has no limit."""
     table = table.reset_index(drop=True)
-    table = table.assign(reference=np.nan, deviation=np.nan, spread_of=np.nan, against="", speed=speed(table))
+    table = table.assign(speed=speed(table))
+    added = {name: np.full(len(table), np.nan) for name in ("reference", "deviation", "spread_of")}
+    added["against"] = np.full(len(table), "", object)
     several = table["file"].nunique() > 1 or first is not None
     for _, found in table.groupby("key" if across else ["model", "key"], sort=False):
         earlier = found[found["file"] == (found["file"].min() if first is None else first)]
@@ -73,11 +75,11 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
             if not matched.all():  # held against others: as far as those are from each other
                 scattered = max(scattered, scatter(earlier["speed"].to_numpy() / middle, 1.0))
             spread = spread_of(earlier, scattered)
-            table.loc[own.index, "reference"] = np.where(own["unit"].isin(LESS), 1 / reference, reference)
-            table.loc[own.index, "deviation"] = deviation
-            table.loc[own.index, "spread_of"] = np.where(matched, spread, max(spread, most_of(earlier, "between")))
-            table.loc[own.index, "against"] = np.where(matched, "itself before", "its model")
-    return limited(table.drop(columns="speed").assign(fair=table["deviation"]), threshold)
+            added["reference"][own.index] = np.where(own["unit"].isin(LESS), 1 / reference, reference)
+            added["deviation"][own.index] = deviation
+            added["spread_of"][own.index] = np.where(matched, spread, max(spread, most_of(earlier, "between")))
+            added["against"][own.index] = np.where(matched, "itself before", "its model")
+    return limited(table.drop(columns="speed").assign(**added, fair=added["deviation"]), threshold)
 
 
 def limited(table, threshold=THRESHOLD):

@@ -64,27 +64,18 @@ def whole(path):
     return {name: found[name].to_numpy() for name in ("name", "device", "condition", "verdict", *FIELDS, *DEVICE)}
 
 
-def attempt(path):
-    """What is in the file, or what is wrong with it."""
-    try:
-        return (quick if importlib.util.find_spec("h5py") else whole)(path)
-    except (OSError, KeyError, ValueError, IndexError, Refused) as error:
-        return error
-
-
-def read_all(names):
-    """A line for each usable roof of each file, with its speed, in the order of time."""
+def read_some(paths):
+    """(a line for each usable roof of some files, with its speed; {path: what is wrong with it})"""
     from .compare import at_equal_clock  # which has this as one of its options
 
-    paths = paths_of(names)
-    with multiprocessing.get_context("fork").Pool(min(8, len(os.sched_getaffinity(0)))) as pool:
-        parts = pool.map(attempt, paths)
-    for path, part in zip(paths, parts, strict=True):
-        if isinstance(part, Exception):
-            say(f"{path}: left out, no result file with roofs, or a damaged one: {part}")
-    parts = [part for part in parts if isinstance(part, dict)]
+    parts, faults = [], {}
+    for path in paths:
+        try:
+            parts.append((quick if importlib.util.find_spec("h5py") else whole)(path))
+        except (OSError, KeyError, ValueError, IndexError, Refused) as error:
+            faults[path] = str(error)
     if not parts:
-        raise Refused(f"{listed(names)}: no file with roofs")
+        return None, faults
     found = pandas.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
     found[list(FIELDS)] = found[list(FIELDS)].where(found[list(FIELDS)].abs() < FILL)
     found["value"] = found[list(VALUES)].bfill(axis=1).iloc[:, 0]
@@ -93,7 +84,21 @@ def read_all(names):
     found = found[(found["device"] >= 0) & ~found["verdict"].isin(DOUBTFUL)]
     found = at_equal_clock(found).dropna(subset=["value", "start_time"])
     found = found.assign(key=found["name"] + ", " + found["condition"], speed=speed(found))
-    return found.sort_values("start_time", kind="stable")
+    return found[["hostname", "uuid", "driver_version", "key", "start_time", "speed"]], faults
+
+
+def read_all(names):
+    """The same of all files, in the order of time."""
+    paths, processes = paths_of(names), min(8, len(os.sched_getaffinity(0)))
+    shares = np.array_split(np.array(paths, object), min(len(paths), 4 * processes))
+    with multiprocessing.get_context("fork").Pool(processes) as pool:
+        tables, faults = zip(*pool.map(read_some, shares, 1), strict=True)
+    for path, why in (pair for own in faults for pair in own.items()):
+        say(f"{path}: left out, no result file with roofs, or a damaged one: {why}")
+    tables = [own for own in tables if own is not None]
+    if not tables:
+        raise Refused(f"{listed(names)}: no file with roofs")
+    return pandas.concat(tables, ignore_index=True).sort_values("start_time", kind="stable")
 
 
 def slopes(found):

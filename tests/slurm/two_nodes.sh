@@ -1,7 +1,8 @@
 #!/bin/bash
 # A real Slurm of two virtual nodes in this machine: its daemons, its srun, jobscripts/slurm.sh. The
 # nodes have host names and a /tmp of their own (unshare); nothing of the machine's own Slurm is
-# touched, and all daemons end with the test. Needs root and the packages slurm-wlm and munge.
+# touched, and all daemons end with the test. Needs root and the packages slurm-wlm and munge, and
+# faketime for clocks that differ.
 skip() {
     echo "skipped: $*"
     exit 77
@@ -50,7 +51,7 @@ print(*(one.getsockname()[1] for one in sockets))
 read -r port port1 port2 <ports
 
 write_slurm_conf() {
-    mkdir state log spool.n1 spool.n2
+    mkdir state log
     cat >slurm.conf <<CONF
 ClusterName=roofsweep
 SlurmctldHost=$(hostname -s)(127.0.0.1)
@@ -74,10 +75,13 @@ SwitchType=switch/none
 MpiDefault=pmix
 ReturnToService=2
 SchedulerParameters=sched_interval=2
-NodeName=n1 NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=$port1 CPUs=8 State=UNKNOWN
-NodeName=n2 NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=$port2 CPUs=8 State=UNKNOWN
+KillWait=10 # s that ranks have to end in order, 30 by default
+GresTypes=gpu
+NodeName=n1 NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=$port1 CPUs=8 Gres=gpu:2 State=UNKNOWN
+NodeName=n2 NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=$port2 CPUs=8 Gres=gpu:2 State=UNKNOWN
 PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 CONF
+    printf 'Name=gpu File=/dev/%s\n' null zero >gres.conf
     # Newer ones do not start where there are no cgroups for them, older ones do not know the word.
     case $(slurmd -V) in
     *" 2"[0-3].*) ;;
@@ -102,10 +106,14 @@ start_munge() {
     fail "munged does not start"
 }
 
-# start_node NAME
+# start_node NAME: with a spool as after a boot, and a /tmp/home that cannot be written.
 start_node() {
+    rm -rf "spool.$1"
+    mkdir "spool.$1"
     setsid unshare --mount --uts --pid --fork --kill-child --mount-proc sh -c \
-        "mount -t tmpfs tmpfs /tmp && hostname $1 && exec slurmd -D -N $1" >"log/$1" 2>&1 &
+        "mount -t tmpfs tmpfs /tmp && mkdir /tmp/home && mount -t tmpfs -o ro tmpfs /tmp/home &&
+        hostname $1 && exec slurmd -D -N $1" >"log/$1" 2>&1 &
+    echo $! >"$1.pid"
     slurm_daemons="$! $slurm_daemons"
 }
 
@@ -133,8 +141,12 @@ assert hosts == set(sys.argv[2].split()), hosts
 ' "$1" "$2" || fail "$1: not measured on $2"
 }
 
+count_records() {
+    grep -c '"kind":"record"' job.nc.journal 2>/dev/null || true
+}
+
 enough_records() {
-    [ "$(grep -c '"kind":"record"' job.nc.journal 2>/dev/null)" -ge "$1" ]
+    [ "$(count_records)" -ge "$1" ]
 }
 
 # job_is STATE MORE: as scontrol shows it.
@@ -147,49 +159,139 @@ nodes_are_idle() {
     [ "$(sinfo -h -t idle -o %D)" = 2 ]
 }
 
-# wait_for WHAT COMMAND...
+no_job() {
+    [ -z "$(squeue -h)" ]
+}
+
+# wait_for WHAT COMMAND...: two minutes, but no longer than the job can still bring it about.
+job=none
 wait_for() {
-    what=$1
+    what=$1 since=$SECONDS
     shift
-    for _ in $(seq 3000); do
+    while [ $((SECONDS - since)) -lt 120 ]; do
         ! "$@" 2>/dev/null || return 0
+        ! job_is FAILED Reason= 2>/dev/null || break
         sleep 0.1
     done
-    scontrol show job "$job" >&2
-    cat job.out >&2 || true
-    fail "waited five minutes for the job's $what"
+    { tail -n 20 log/* job.out; scontrol show job; sinfo -N -l; } >&2 || true
+    fail "waited $((SECONDS - since)) s for: $what"
+}
+
+# measures_more COUNT: waits for so many records more; then there are `least`.
+measures_more() {
+    least=$(count_records)
+    least=$((${least:-0} + $1))
+    wait_for "$least records" enough_records "$least"
+}
+
+# promise TEXT: what follows proves it.
+promise() {
+    echo "$SECONDS s: $*"
+}
+
+# submit MANIFEST: into job.nc, by the job script.
+submit() {
+    rm -f job.out
+    job=$(sbatch --parsable --output=job.out slurm.sh "$1" --output job.nc)
+}
+
+# Slurm holds a requeued job back for two minutes. Started in the second in which it ended on a node, it fails: "Job
+# credential revoked". On idle nodes it has ended; the next second is late enough.
+start_again() {
+    wait_for "the job's nodes" nodes_are_idle
+    scontrol update JobId="$job" StartTime=now+1 TimeLimit=60
+}
+
+# ended_in_order: the job has written its file, with what was measured.
+ended_in_order() {
+    grep -q "interrupted by a signal" job.out || { cat job.out; fail "not interrupted in an orderly way"; }
+    ! grep -q "worker was killed" job.out || { cat job.out; fail "the signal killed workers"; }
+    some job.nc "$least" 199
 }
 
 start_cluster
-write_sweep sweep.ini
-expect 0 srun -N2 -n4 --ntasks-per-node=2 roofsweep sweep.ini
+memory=l2 write_sweep sweep.ini
+# 200 rows that take 0.8 s on any machine, or more: what is to be interrupted does not end before.
+sed 's/^iterations = .*/stop = 50 %\nmin_time = 0.8 s\nmax_time = 0.8 s/' sweep.ini >long.ini
+for name in small1.ini small2.ini; do
+    memory=l2 batch=1 height=8 width=8 write_sweep "$name"
+done
+sed '/^#SBATCH --gpus/d; s/\(--ntasks-per-node\)=.*/\1=2/' "$root/jobscripts/slurm.sh" >slurm.sh
+
+promise "each task has a GPU, which nobody can open; home and working folder are read-only"
+expect 0 env HOME=/tmp/home srun -N2 --ntasks-per-node=2 --gpus-per-task=1 --chdir=/tmp/home \
+    roofsweep --device auto --output "$work/sweep.nc" "$work/sweep.ini"
+says "cpu, because no GPU can be used: "
 complete sweep.nc 200
 ran_on sweep.nc "n1 n2"
+expect 4 srun -N1 --gpus=1 roofsweep --device cuda --output none.nc sweep.ini
+says "--device cpu, or auto, measures the CPU"
 
-# The job script: USR1 ends it in an orderly way, the job is requeued, and the next run goes on.
-sed 's/^iterations = .*/iterations = 20000/' sweep.ini >long.ini
-sed '/^#SBATCH --gpus/d; s/\(--ntasks-per-node\)=.*/\1=2/' "$root/jobscripts/slurm.sh" >slurm.sh
-job=$(sbatch --parsable --output=job.out slurm.sh long.ini --output job.nc)
-wait_for "20 records" enough_records 20
-scancel --signal=USR1 "$job"
-wait_for "requeue" job_is PENDING Restarts=1
-grep -q "interrupted by a signal" job.out || { cat job.out; fail "not interrupted in an orderly way"; }
-! grep -q "worker was killed" job.out || { cat job.out; fail "the signal killed workers"; }
-python '
-import xarray
-data = xarray.open_dataset("job.nc")
-assert 20 <= data.sizes["config"] < 200, data.sizes
-assert (data.status == 0).all(), "a signal made a configuration fail"
-' || { cat job.out; fail "what the interrupted job left"; }
-# Slurm holds a requeued job back for two minutes; the same line submitted again does what it would do.
+# Debian's Open MPI has no PMI2.
+promise "without a PMI of this MPI each task would be a job of its own"
+for type in none pmi2; do
+    ! srun --mpi=$type -N2 roofsweep --output none.nc small1.ini >output 2>&1 || fail "two jobs of one output"
+    grep -qi pmix output || { cat output; fail "the way out is not named"; }
+    [ ! -e none.nc.journal ] || fail "a task took itself for a job"
+done
+
+promise "the clock of n2 is five minutes ahead, so that the job's end has passed there"
+if command -v faketime >/dev/null; then
+    # shellcheck disable=SC2016 # for the shell of the task
+    expect 0 env SLURM_JOB_END_TIME=$(($(date +%s) + 120)) srun -N2 --ntasks-per-node=2 sh -c \
+        '[ "$SLURM_NODEID" = 0 ] || set -- faketime -f +5m "$@"; exec "$@"' sh roofsweep --output clocks.nc sweep.ini
+    complete clocks.nc 200
+    python '
+import netCDF4, numpy
+apart = numpy.ptp(netCDF4.Dataset("clocks.nc")["start_time"][:])
+assert 290 < apart < 420, f"rows began within {apart} s"
+' || fail "the clocks did not differ"
+else
+    echo "skipped: no faketime"
+fi
+
+promise "mpirun in a job; an array over manifests"
+sbatch -N2 --ntasks-per-node=1 --wrap="$ROOFSWEEP_MPIRUN --bind-to none roofsweep --output mpirun.nc small1.ini"
+sbatch --ntasks-per-node=1 --array=1-2 slurm.sh small%a.ini
+wait_for "the end of all jobs" no_job
+complete mpirun.nc 4
+ran_on mpirun.nc "n1 n2"
+complete small1.nc 4
+complete small2.nc 4
+
+promise "scancel ends a job in order"
+submit long.ini
+measures_more 8
 scancel "$job"
-wait_for "nodes" nodes_are_idle
-job=$(sbatch --parsable --output=job.out slurm.sh long.ini --output job.nc)
-wait_for "end" job_is COMPLETED Restarts=0
+wait_for "the job's end" job_is CANCELLED Restarts=0
+ended_in_order
+wait_for "its nodes" nodes_are_idle
+
+promise "so does the signal before the time limit; then the job is requeued"
+submit long.ini
+measures_more 8
+scontrol update JobId="$job" EndTime=now+130 # the signal comes when Slurm next looks, every half minute
+wait_for "requeue" job_is PENDING Restarts=1
+ended_in_order
+start_again
+
+promise "the node of rank 0 dies; --gather, then requeued to the end"
+measures_more 8
+node=$(cat n1.pid)
+kill -KILL "$node"
+wait "$node" 2>/dev/null || true
+slurm_daemons=${slurm_daemons/$node /}
+scontrol update NodeName=n1 State=DOWN Reason=killed # Slurm itself would wait five minutes for its answer
+wait_for "second requeue" job_is PENDING Restarts=2
+expect 0 roofsweep --gather job.nc.journal --output dead.nc
+some dead.nc "$least" 199
+start_node n1
+start_again
+wait_for "the job's end" job_is COMPLETED Restarts=2
 complete job.nc 200
 ran_on job.nc "n1 n2"
 
-# A verdict on each node: the slower one is found by name, and drained.
+promise "a verdict on each node: the slower one is found by name, and drained"
 cat >gate.ini <<'INI'
 [sweep]
 distribute = replicate
@@ -203,9 +305,9 @@ sed 's/^resources=.*/resources=(--ntasks=1)/' "$root/jobscripts/gate.sh" >gate.s
 chmod +x gate.sh
 cp -R "$root/postproc" postproc # a node has a /tmp of its own, which hides a tree in ours
 export ROOFSWEEP_POST="$ROOFSWEEP_PYTHON $PWD/postproc/roofsweep-post"
-wait_for "nodes" nodes_are_idle
+wait_for "its nodes" nodes_are_idle
 ./gate.sh all gate gate.ini >output
-wait_for "verdict" test -e gate/drain
+wait_for "the verdict" test -e gate/drain
 [ "$(wc -l <gate/verdicts)" = 2 ] || { cat gate/*.log gate/verdicts; fail "no verdict on each node"; }
 python '
 import netCDF4
@@ -226,7 +328,7 @@ expect 0 sh gate/drain
 sinfo -h -R -o "%N %E" | grep -q "^n2 roofsweep: " || { sinfo -R; fail "n2 is not drained"; }
 scontrol update NodeName=n2 State=RESUME
 
-# A sweep that never gets further is not requeued for ever.
+promise "a sweep that never gets further is not requeued for ever"
 mkdir fake
 printf '#!/bin/sh\nexit 5\n' >fake/srun
 printf '#!/bin/sh\necho "$*"\n' >fake/scontrol
@@ -235,3 +337,6 @@ expect 5 env PATH="$work/fake:$PATH" SLURM_JOB_ID=7 SLURM_RESTART_COUNT=19 bash 
 says "requeue 7"
 expect 5 env PATH="$work/fake:$PATH" SLURM_JOB_ID=7 SLURM_RESTART_COUNT=20 bash slurm.sh long.ini
 ! grep -q requeue output || fail "requeued for the 21st time"
+# The last task of an array has the array's number, which means all tasks.
+expect 5 env PATH="$work/fake:$PATH" SLURM_JOB_ID=7 SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=2 bash slurm.sh long.ini
+says "requeue 7_2"

@@ -11,7 +11,6 @@ from ..arguments import write
 from ..dataset import load
 from ..frames import ROOFS, ROWS
 from ..texts import Refused, plain
-from .content import content
 
 HELP = "one self-contained HTML file: devices, roofs, interactive figures, tables, kernels, advice"
 DESCRIPTION = """Writes a report of one result file, or of several, as one HTML file. It opens in any browser of 2023 or
@@ -46,6 +45,8 @@ def packed(text):
 
 def page(files):
     """The report of some datasets of load(), as text."""
+    from .content import content
+
     found = content(files)
     template, style, script = (part(name) for name in PARTS)
     values = {
