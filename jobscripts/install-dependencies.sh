@@ -8,7 +8,7 @@ packages="gcc make cmake git pkg-config
 libopenmpi-dev openmpi-bin libnetcdf-dev netcdf-bin libjansson-dev libxxhash-dev
 libopenblas-dev libdnnl-dev libhwloc-dev python3 python3-xarray python3-netcdf4 python3-matplotlib procps"
 # Two Slurm nodes, the linters, a compiler with a fuzzer, and programs that others read our files with.
-tests="g++ dpkg-dev file libcmocka-dev slurm-wlm munge util-linux strace nco udunits-bin ninja-build
+tests="g++ dpkg-dev file libcmocka-dev slurm-wlm munge faketime util-linux strace nco udunits-bin ninja-build
 clang libclang-rt-dev clang-format clang-tidy libomp-dev shellcheck python3-venv"
 
 # Where they are packages, the report (Plotly) and its test in a browser: 135 MB to download, 490 MB on disk. Ubuntu has
