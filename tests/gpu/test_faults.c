@@ -12,7 +12,7 @@
 #include "worker/gpu/arena.h"
 #include "worker/gpu/roofs.h"
 
-enum { SKIPPED = 77, EVERY = 8 };
+enum { SKIPPED = 77, EVERY = 4 };
 
 static const struct row {
     const char *text;
