@@ -23,7 +23,7 @@ enum stage {
     STAGE_MEASURING, /* the worker measures a configuration */
     STAGE_COUNTING,  /* the worker counts the rows that wait */
     STAGE_LOST,      /* no device any more, or a signal ended its worker; waits for the end */
-    STAGE_ENDING,    /* the watcher, now in the worker's place, is asked for the health */
+    STAGE_ENDING,    /* the watcher is asked for the health */
     STAGE_STOPPED
 };
 
@@ -144,11 +144,12 @@ static enum status start_worker(const struct executor *executor, const char *wat
                                 worker, error);
 }
 
-static void send_request(struct executor *executor, const struct request *request, double timeout)
+static void send_request(struct worker_process *worker, const struct request *request,
+                         double timeout)
 {
     char *line = request_encode(request);
     if (line)
-        worker_process_send(executor->worker, line, timeout);
+        worker_process_send(worker, line, timeout);
     free(line);
 }
 
@@ -181,29 +182,27 @@ static bool is_interrupted(const struct executor *executor)
     return executor->settings.interrupted && *executor->settings.interrupted;
 }
 
-static void wait_for_worker(const struct executor *executor)
+static void wait_for(const struct worker_process *worker)
 {
     struct pollfd descriptors[2];
-    worker_process_poll(executor->worker, descriptors);
+    worker_process_poll(worker, descriptors);
     poll(descriptors, 2, 100);
 }
 
 /* A worker that answers something else is out of step: its next line may be the answer to this
- * request. So it is ended. */
-enum status executor_ask(struct executor *executor, const struct request *request,
-                         enum reply_kind kind, double timeout, struct reply *reply,
-                         struct error *error)
+ * request. So it is ended, and *worker is NULL. */
+static enum status ask(struct executor *executor, struct worker_process **worker,
+                       const struct request *request, enum reply_kind kind, double timeout,
+                       struct reply *reply, struct error *error)
 {
     char *line = NULL;
     enum worker_event event;
     enum status status = STATUS_DEVICE;
     double start = clock_monotonic();
-    if (!executor->worker)
-        return error_set(error, STATUS_DEVICE, "there is no worker");
-    send_request(executor, request, timeout);
-    while ((event = worker_process_step(executor->worker, &line, error)) == WORKER_QUIET &&
+    send_request(*worker, request, timeout);
+    while ((event = worker_process_step(*worker, &line, error)) == WORKER_QUIET &&
            !is_interrupted(executor))
-        wait_for_worker(executor);
+        wait_for(*worker);
     if (event == WORKER_LINE)
         status = read_reply(executor, request, kind, line, reply, error);
     else if (event == WORKER_QUIET)
@@ -214,24 +213,29 @@ enum status executor_ask(struct executor *executor, const struct request *reques
     free(line);
     executor->worker_lost = event == WORKER_LOST || event == WORKER_SIGNALLED;
     executor->worker_hung = event == WORKER_LOST && clock_monotonic() - start >= timeout;
-    if (status == STATUS_DEVICE || status == STATUS_INTERRUPTED)
-        stop_worker(executor);
+    if (status == STATUS_DEVICE || status == STATUS_INTERRUPTED) {
+        worker_process_destroy(*worker);
+        *worker = NULL;
+    }
     return status;
+}
+
+enum status executor_ask(struct executor *executor, const struct request *request,
+                         enum reply_kind kind, double timeout, struct reply *reply,
+                         struct error *error)
+{
+    if (!executor->worker)
+        return error_set(error, STATUS_DEVICE, "there is no worker");
+    return ask(executor, &executor->worker, request, kind, timeout, reply, error);
 }
 
 enum status executor_ask_apart(struct executor *executor, struct worker_process **apart,
                                const struct request *request, enum reply_kind kind, double timeout,
                                struct reply *reply, struct error *error)
 {
-    struct worker_process *own = executor->worker;
-    executor->worker = *apart;
-    enum status status =
-        *apart ? STATUS_OK : start_worker(executor, NULL, &executor->worker, error);
-    if (status == STATUS_OK)
-        status = executor_ask(executor, request, kind, timeout, reply, error);
-    *apart = executor->worker;
-    executor->worker = own;
-    return status;
+    if (!*apart)
+        TRY(start_worker(executor, NULL, apart, error));
+    return ask(executor, apart, request, kind, timeout, reply, error);
 }
 
 /* ---- opening ---- */
@@ -417,7 +421,7 @@ static enum status begin_reopening(struct executor *executor, struct error *erro
     struct request describe = describe_again(executor);
     enum status status = start_worker(executor, NULL, &executor->worker, error);
     if (status == STATUS_OK)
-        send_request(executor, &describe, executor->settings.open_timeout);
+        send_request(executor->worker, &describe, executor->settings.open_timeout);
     return status;
 }
 
@@ -479,7 +483,7 @@ enum status executor_reopen(struct executor *executor, struct error *error)
             return error_set(error, STATUS_INTERRUPTED, "%s",
                              signals_text(*executor->settings.interrupted));
         }
-        wait_for_worker(executor);
+        wait_for(executor->worker);
         step_reopening(executor);
     }
     if (!executor->loss_untold)
@@ -582,7 +586,7 @@ static void deliver_failure(struct executor *executor, const char *why)
 static void attempt(struct executor *executor)
 {
     if (executor->worker)
-        send_request(executor, &executor->request,
+        send_request(executor->worker, &executor->request,
                      executor->settings.timeout * (double)(1 + executor->waiting_count));
     else
         replace_worker(executor);
@@ -661,7 +665,7 @@ static void ask_count(struct executor *executor, size_t rows)
 {
     const struct request request = request_default(REQUEST_COUNT);
     executor->stage = STAGE_COUNTING;
-    send_request(executor, &request, executor->settings.timeout * (double)rows);
+    send_request(executor->worker, &request, executor->settings.timeout * (double)rows);
 }
 
 /* Nobody knows over which of them. Rank 0 hands them out again, each by itself. */
@@ -724,19 +728,22 @@ static void finish(struct executor *executor, const char *line)
 static void begin_end(struct executor *executor)
 {
     const struct request describe = describe_again(executor);
-    struct worker_process *worker = executor->worker;
     if (!executor->watcher) {
         finish(executor, NULL);
         return;
     }
-    executor->worker = executor->watcher;
-    executor->watcher = worker;
     executor->reopening = executor->loss_untold = false;
     executor->stage = STAGE_ENDING;
-    send_request(executor, &describe, health_timeout);
+    send_request(executor->watcher, &describe, health_timeout);
 }
 
 /* ---- what happens ---- */
+
+/* Whose line comes next; NULL: nobody's. */
+static struct worker_process *speaker(const struct executor *executor)
+{
+    return executor->stage == STAGE_ENDING ? executor->watcher : executor->worker;
+}
 
 /* The worker's line; NULL: it is lost, and why. */
 static void take_event(struct executor *executor, const char *line, const char *why)
@@ -765,10 +772,10 @@ void executor_step(struct executor *executor)
         step_reopening(executor);
         if (!executor->reopening && !executor->loss_untold)
             attempt(executor);
-    } else if (executor->worker && !executor->loss_untold) {
+    } else if (speaker(executor) && !executor->loss_untold) {
         struct error why;
         char *line = NULL;
-        enum worker_event event = worker_process_step(executor->worker, &line, &why);
+        enum worker_event event = worker_process_step(speaker(executor), &line, &why);
         if (event == WORKER_SIGNALLED && executor_works(executor))
             report_signal(executor, why.text);
         else if (event != WORKER_QUIET)
@@ -818,7 +825,7 @@ void executor_handle(struct executor *executor, const struct message *message)
 
 void executor_poll(const struct executor *executor, struct pollfd descriptors[2], nfds_t *count)
 {
-    *count = executor->worker ? 2 : 0;
-    if (executor->worker)
-        worker_process_poll(executor->worker, descriptors);
+    *count = speaker(executor) ? 2 : 0;
+    if (speaker(executor))
+        worker_process_poll(speaker(executor), descriptors);
 }
