@@ -171,8 +171,9 @@ def tensor_units(f):
     """The fast rows use tensor units, by functions of cuDNN."""
     half = f.conv2d[f.conv2d.precision == "fp16"]
     fast = half.busy_time <= 2 * half.groupby(CASE).busy_time.transform("min")
-    slow = half[~fast].tensor_flops > 0
-    return half[fast].tensor_flops > 0, f"of those that take more than twice as long as the fastest {share(slow)}"
+    uses = half.tensor_flops > 0
+    slow = f"of slower ones {share(uses[~fast])}" if not fast.all() else "none is slower than twice the fastest"
+    return uses[fast], f"{share(uses[fast])} rows of up to twice the fastest's time; {slow}"
 
 
 def lstm_overhead(f):
