@@ -9,7 +9,7 @@ import pandas
 from . import health, history, verdicts
 from .arguments import whole
 from .dataset import load
-from .deviations import THRESHOLD, WIDEST, judged, limited
+from .deviations import THRESHOLD, WIDEST, at_equal_clock, judged, limited
 from .frames import ROOFS, ROWS, kind_order, places, roofs, rows, short_texts
 from .selection import moment
 from .texts import Refused, listed, percent, plain, scaled, share, table
@@ -123,15 +123,6 @@ def medians(found, key):
     return (
         found.groupby([*DEVICE, key, "unit"], sort=False, as_index=False)[numbers].median().rename(columns={key: "key"})
     )
-
-
-def at_equal_clock(found):
-    """Tensor units draw all the power that there is: the clock of a burst is that of the moment, and says nothing of
-    the device. So their work in a clock cycle is compared: all work of the samples, in all their cycles."""
-    clocked = found["name"].str.contains(" tensor ") & found["performance"].notna() & (found["sm_clock"] > 0)
-    work = found["value"] * found["mean"] / found["sm_clock"]
-    unit = found["unit"].str.replace("/s", "/cycle")
-    return found.assign(value=found["value"].mask(clocked, work), unit=found["unit"].mask(clocked, unit))
 
 
 def sustained(found):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas
 
 from .dataset import INVALID, load
-from .deviations import speed
+from .deviations import at_equal_clock, speed
 from .frames import DOUBTFUL, ROOFS, VALUES, roofs
 from .texts import Refused, listed, percent, say, table
 
@@ -66,8 +66,6 @@ def whole(path):
 
 def read_some(paths):
     """(a line for each usable roof of some files, with its speed; {path: what is wrong with it})"""
-    from .compare import at_equal_clock  # which has this as one of its options
-
     parts, faults = [], {}
     for path in paths:
         try:
