@@ -739,7 +739,7 @@ static void begin_end(struct executor *executor)
 
 /* ---- what happens ---- */
 
-/* Whose line comes next; NULL: nobody's. */
+/* Whose line comes next. NULL: there is none. */
 static struct worker_process *speaker(const struct executor *executor)
 {
     return executor->stage == STAGE_ENDING ? executor->watcher : executor->worker;
