@@ -65,7 +65,8 @@ for file in golden.nc fresh.nc; do
     python '
 import json, re, sys
 expected = """coverage_content_type standard_name geospatial_ creator_ publisher_ contributor_ institution license
-acknowledg naming_authority _vocabulary metadata_link program time_coverage_resolution time_coverage_extents variable date_ Metadata""".split()
+acknowledg naming_authority _vocabulary metadata_link program time_coverage_resolution time_coverage_extents variable
+date_ Metadata""".split()
 report = json.load(open("acdd.json"))["acdd:1.3"]
 left = [text for level in ("high", "medium", "low") for text in
         [message for check in report[f"{level}_priorities"] for message in check["msgs"]]]
