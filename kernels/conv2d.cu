@@ -158,21 +158,33 @@ __global__ void __launch_bounds__(element_threads)
         dz[i] = to_stored<T>((C)to_computed(dy[i]) * slope_of(activation, (C)to_computed(y[i])));
 }
 
-/* A block for each filter. */
+/* A block for each filter: it waits for memory, so it has as many threads as there are. */
+enum { gradient_threads = 1024 };
 template <typename T>
-__global__ void __launch_bounds__(element_threads)
+__global__ void __launch_bounds__(gradient_threads)
     conv2d_bias_gradient(T *db, const T *dz, geometry g)
 {
     typedef typename computed<T>::type C;
-    __shared__ C sums[element_threads];
-    int64_t image = (int64_t)g.out_height * g.out_width; /* pixels: more than an int holds */
+    __shared__ C sums[gradient_threads];
+    const int64_t image = (int64_t)g.out_height * g.out_width; /* pixels: more than an int holds */
+    /* In NHWC pixels of a filter are all as far apart, in NCHW those of an image are neighbours. */
+    const int64_t row = g.nhwc ? g.batch * image : image, step = g.nhwc ? g.filters : 1;
+    const int64_t turn = gradient_threads % row;
+    int64_t place = threadIdx.x % row, at = threadIdx.x / row * g.filters * row;
     C sum = 0;
-    for (int64_t i = threadIdx.x; i < g.batch * image; i += element_threads)
-        sum +=
-            (C)to_computed(dz[g.nhwc ? i * g.filters + blockIdx.x
-                                     : (i / image * g.filters + blockIdx.x) * image + i % image]);
+    at += place * step + blockIdx.x * (g.nhwc ? 1 : row);
+#pragma unroll 8
+    for (int64_t i = threadIdx.x; i < g.batch * image; i += gradient_threads) {
+        sum += (C)to_computed(dz[at]);
+        at += gradient_threads / row * g.filters * row + turn * step;
+        place += turn;
+        if (place >= row) { /* in the next image */
+            place -= row;
+            at += (g.filters - 1) * row;
+        }
+    }
     sums[threadIdx.x] = sum;
-    for (int half = element_threads / 2; half > 0; half /= 2) {
+    for (int half = gradient_threads / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half)
             sums[threadIdx.x] += sums[threadIdx.x + half];
@@ -257,7 +269,7 @@ template <typename T>
 static cudaError_t bias_gradient(const struct conv2d *s, void *db, const void *dz,
                                  cudaStream_t stream)
 {
-    conv2d_bias_gradient<T><<<(unsigned)s->filters, element_threads, 0, stream>>>(
+    conv2d_bias_gradient<T><<<(unsigned)s->filters, gradient_threads, 0, stream>>>(
         (T *)db, (const T *)dz, geometry_of(s));
     return cudaGetLastError();
 }

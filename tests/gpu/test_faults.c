@@ -114,6 +114,8 @@ static enum status row_run(const struct row *row, const struct choice *offer, st
     if (status == STATUS_OK)
         status = config_check(&config, error);
     if (status == STATUS_OK)
+        record_set_config(record, &config);
+    if (status == STATUS_OK)
         status = row->prepare(&gpu, &config, 1, &work, record, error);
     if (status == STATUS_OK)
         status = work->ops->run(&gpu, work, 1, error);

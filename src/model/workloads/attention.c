@@ -41,7 +41,6 @@ struct attention attention_from(const struct config *config)
         .head_size = config_value(config, "head_size").first,
         .causal = config_value(config, "causal").first,
         .precision = config_precision(config),
-        .cold = config_cold(config),
     };
 }
 

@@ -17,7 +17,6 @@ struct attention {
     int64_t batch, heads, sequence, keys, head_size;
     bool causal;
     enum precision precision;
-    bool cold;
 };
 struct attention attention_from(const struct config *config);
 int64_t attention_size(const struct attention *shape, enum tensor tensor); /* elements */

@@ -130,7 +130,6 @@ struct conv2d conv2d_from(const struct config *config)
         .fusion = (enum fusion)config_value(config, "fusion").first,
         .implementation = config_word(config, ROLE_IMPLEMENTATION),
         .algorithm = config_word(config, ROLE_ALGORITHM),
-        .cold = config_cold(config),
     };
     int64_t extent_height = s.dilation * (s.kernel_height - 1) + 1;
     int64_t extent_width = s.dilation * (s.kernel_width - 1) + 1;

@@ -62,7 +62,6 @@ struct conv2d {
     enum activation activation;
     enum fusion fusion;
     const char *implementation, *algorithm;
-    bool cold; /* cache flushed before each iteration */
 };
 struct conv2d conv2d_from(const struct config *config);
 /* In one dimension, of a kernel or window of this extent: zeros on each side, and outputs. */

@@ -54,7 +54,6 @@ struct linear linear_from(const struct config *config)
         .pass = (enum linear_pass)config_value(config, "pass").first,
         .precision = config_precision(config),
         .implementation = config_word(config, ROLE_IMPLEMENTATION),
-        .cold = config_cold(config),
         .fast_sums = config_value(config, "accumulation").first != 0,
     };
 }

@@ -31,7 +31,6 @@ struct linear {
     enum linear_pass pass;
     enum precision precision;
     const char *implementation;
-    bool cold;
     bool fast_sums; /* fp8: not widened in between */
 };
 struct linear linear_from(const struct config *config);

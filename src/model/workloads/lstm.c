@@ -74,7 +74,6 @@ struct lstm lstm_from(const struct config *config)
         .pass = (enum lstm_pass)config_value(config, "pass").first,
         .implementation = config_word(config, ROLE_IMPLEMENTATION),
         .algorithm = config_word(config, ROLE_ALGORITHM),
-        .cold = config_cold(config),
     };
     s.cell = &lstm_cells[s.kind];
     s.output = s.projection ? s.projection : s.hidden;

@@ -47,7 +47,6 @@ struct lstm {
     enum precision precision;
     enum lstm_pass pass;
     const char *implementation, *algorithm;
-    bool cold;
 };
 struct lstm lstm_from(const struct config *config);
 

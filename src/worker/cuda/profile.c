@@ -522,7 +522,7 @@ static bool has_kernels_counted(const struct countable *row, bool causes)
 static enum status all_kernels_count(struct profiler *profiler, const struct collection *collection,
                                      enum counted failure, struct error *error)
 {
-    static const size_t launches_most = 512;
+    static const size_t launches_most = 256;
     const bool causes = failure == COUNTED_WITHOUT_CAUSES;
     size_t room = 0, total = 0, count;
     for (size_t i = 0; i < collection->count; ++i) {

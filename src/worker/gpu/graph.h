@@ -30,7 +30,7 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
                        struct error *error);
 
 /* Work that is replayed from a graph: launch = graph. One iteration is captured once; each
- * iteration is then one launch of that graph. Which algorithm runs was chosen in the stream before.
+ * iteration is then one launch of that graph. Which algorithm runs was chosen before.
  *
  * What stands before an iteration (work_ops.reset, a flushed cache) is launched in the stream, as
  * it is for other work. A result that is compared comes from a graph as well: of the same calls and

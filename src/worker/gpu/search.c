@@ -148,6 +148,7 @@ struct entry {
 /* What one search knows. */
 struct field_of_entries {
     const struct search *search;
+    bool cold, replayed;   /* of the record's configuration */
     struct entry *entries; /* owned, room for all candidates */
     int count;
     int bound;  /* candidate */
@@ -163,11 +164,12 @@ static struct entry *first_find(const struct field_of_entries *field)
     return NULL;
 }
 
-static enum status median_time(const struct search *search, int samples, double *seconds,
+static enum status median_time(const struct field_of_entries *field, int samples, double *seconds,
                                double *median, struct error *error)
 {
+    const struct search *search = field->search;
     struct stats stats;
-    TRY(timing_compare(search->gpu, search->work, search->cold, samples, seconds, error));
+    TRY(timing_compare(search->gpu, search->work, field->cold, samples, seconds, error));
     TRY(stats_compute(seconds + 1, (size_t)samples - 1, &stats, error));
     *median = stats.median;
     return STATUS_OK;
@@ -182,22 +184,23 @@ static bool is_hopeless(double time, double best_time)
 
 /* A candidate whose warm-up takes far longer than the best time so far cannot win. The warm-up is
  * then taken as its time, so that a slow candidate costs little. The first iteration loads code. */
-static enum status brief_time(const struct search *search, double best_time, struct entry *entry,
-                              struct error *error)
+static enum status brief_time(const struct field_of_entries *field, double best_time,
+                              struct entry *entry, struct error *error)
 {
+    const struct search *search = field->search;
     enum { WARMUP = 1, SAMPLES = 6 };
     const double slow_factor = 10.0, slow_least = 5e-3; /* s: code that is loaded takes less */
     double seconds[SAMPLES];
-    TRY(timing_run(search->gpu, search->work, search->cold, WARMUP, seconds, NULL, error));
+    TRY(timing_run(search->gpu, search->work, field->cold, WARMUP, seconds, NULL, error));
     entry->time = seconds[0];
     entry->least = entry->time - slow_least;
     if (entry->time > slow_factor * best_time + slow_least)
         return STATUS_OK;
-    TRY(timing_run(search->gpu, search->work, search->cold, WARMUP, seconds, NULL, error));
+    TRY(timing_run(search->gpu, search->work, field->cold, WARMUP, seconds, NULL, error));
     entry->time = entry->least = fmin(entry->time, seconds[0]);
     if (is_hopeless(entry->time, best_time))
         return STATUS_OK;
-    return median_time(search, SAMPLES, seconds, &entry->time, error);
+    return median_time(field, SAMPLES, seconds, &entry->time, error);
 }
 
 static enum status candidate_bind(struct field_of_entries *field, int candidate,
@@ -231,7 +234,7 @@ static enum status entry_add(struct field_of_entries *field, int candidate, doub
     char id[IDENTITY_TEXT];
     double *hot = search->hot_time ? search->hot_time(search->work, candidate) : NULL;
     const bool first = candidate >= search->ordered && !first_find(field);
-    if (search->cold && hot && is_hopeless(*hot, *best_time) && !first)
+    if (field->cold && hot && is_hopeless(*hot, *best_time) && !first)
         return error_set(error, STATUS_UNSUPPORTED, "it takes longer with a hot cache");
     TRY(candidate_identify(field, candidate, &entry.identity, error));
     hash_format(entry.identity.kernels, id);
@@ -244,14 +247,14 @@ static enum status entry_add(struct field_of_entries *field, int candidate, doub
     if (!same) {
         search->work->pace = (struct pace){0};
         double begin = clock_monotonic();
-        TRY(brief_time(search, *best_time, &entry, error));
+        TRY(brief_time(field, *best_time, &entry, error));
         field->ran += clock_monotonic() - begin;
         entry.pace = search->work->pace;
         *best_time = fmin(*best_time, entry.time);
         same = &field->entries[field->count++];
         *same = entry;
     }
-    if (!search->cold && hot)
+    if (!field->cold && hot)
         *hot = same->least;
     same->first |= first;
     return STATUS_OK;
@@ -302,8 +305,13 @@ static enum status round_time(struct field_of_entries *field, struct entry *entr
     int samples = 1 + (int)fmax(1.0, fmin(MOST, enough / entry->time));
     TRY(candidate_bind(field, entry->candidate, error));
     search->work->pace = entry->pace;
-    double begin = clock_monotonic();
-    enum status status = median_time(search, samples, seconds, &entry->rounds[round], error);
+    double begin = clock_monotonic(), *time = &entry->rounds[round];
+    enum status status = STATUS_OK;
+    *time = NAN;
+    if (field->replayed)
+        status = graph_time(search->gpu, search->work, field->cold, time, error);
+    if (status == STATUS_OK && isnan(*time))
+        status = median_time(field, samples, seconds, time, error);
     field->ran += clock_monotonic() - begin;
     return status;
 }
@@ -458,7 +466,10 @@ bool search_recall(const struct search *search, int *chosen, struct record *reco
 enum status search_run(const struct search *search, int *chosen, struct record *record,
                        struct error *error)
 {
-    struct field_of_entries field = {.search = search, .bound = -1};
+    struct field_of_entries field = {.search = search,
+                                     .cold = config_cold(&record->config),
+                                     .replayed = config_replayed(&record->config),
+                                     .bound = -1};
     enum status status;
     if (search_recall(search, chosen, record, &status, error) || status)
         return status;

@@ -1,7 +1,8 @@
 /* The search for the fastest of what a library offers: "auto".
  *
- * Each candidate is timed briefly, then the fastest ones in turn, several times. The library's own
- * first choice stays unless another one is faster by more than the noise.
+ * Each candidate is timed briefly, then the fastest ones in turn, several times: in a graph if the
+ * record's configuration is launched in one. The library's own first choice stays unless another
+ * one is faster by more than the noise.
  *
  * What an earlier search chose (record->offer) is taken instead, if the library still has a
  * candidate of that name that runs the same kernels, in the same grids if the choice tells these.
@@ -53,7 +54,6 @@ enum status identity_find(struct gpu *gpu, struct work *work, struct identity *i
 struct search {
     struct gpu *gpu;
     struct work *work;
-    bool cold; /* the cache mode that the work is wanted in */
     int count; /* candidates, at least 1 */
     /* Candidates from here on are in the library's own order: the first of them that it takes is
      * its own choice. `count`: it has no order. */

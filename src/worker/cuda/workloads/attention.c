@@ -313,6 +313,7 @@ static enum status fused_open(struct gpu *gpu, const struct config *config, stru
     const struct tensor_work *t = &a->graph.tensors;
     a->scale = (float)attention_scale(&a->shape);
     a->hidden = -FLT_MAX;
+    (void)config;
     TRY(graph_work_create(gpu, &a->graph, error));
     TRY(graph_describe(a->graph.graph, &a->shape, error));
     graph_work_bind(&a->graph, ATTENTION_Q, t->input[TENSOR_INPUT]);
@@ -322,7 +323,7 @@ static enum status fused_open(struct gpu *gpu, const struct config *config, stru
     graph_work_bind(&a->graph, ATTENTION_SCALE, &a->scale);
     if (a->shape.causal)
         graph_work_bind(&a->graph, ATTENTION_HIDDEN, &a->hidden);
-    return graph_work_choose(gpu, config, &a->graph, record, error);
+    return graph_work_choose(gpu, &a->graph, record, error);
 }
 
 static void fused_close(struct work *work)

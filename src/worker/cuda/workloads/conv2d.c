@@ -480,7 +480,6 @@ static struct search search_of(struct gpu *gpu, struct conv2d_work *c)
     return (struct search){
         .gpu = gpu,
         .work = &c->base,
-        .cold = c->shape.cold,
         .count = c->candidate_count,
         .ordered = c->call_count < c->candidate_count ? c->call_count : 0,
         .bind = candidate_bind,

@@ -140,10 +140,10 @@ static enum status tiled_open(struct gpu *gpu, const struct config *config, stru
 {
     struct tiled_work *t = (struct tiled_work *)work;
     int chosen = 0, count = rows_find(gpu->capability, &t->rows);
+    (void)config;
     const struct search search = {
         .gpu = gpu,
         .work = work,
-        .cold = config_cold(config),
         .count = count,
         .ordered = count,
         .bind = tile_bind,

@@ -29,8 +29,8 @@ static const char *plan_name(const struct work *work, int candidate)
     return cudnn_graph_plan_at(((const struct graph_work *)work)->graph, candidate)->name;
 }
 
-enum status graph_work_choose(struct gpu *gpu, const struct config *config, struct graph_work *work,
-                              struct record *record, struct error *error)
+enum status graph_work_choose(struct gpu *gpu, struct graph_work *work, struct record *record,
+                              struct error *error)
 {
     int chosen = 0;
     size_t most = 0;
@@ -43,7 +43,6 @@ enum status graph_work_choose(struct gpu *gpu, const struct config *config, stru
     const struct search search = {
         .gpu = gpu,
         .work = &work->tensors.base,
-        .cold = config_cold(config),
         .count = cudnn_graph_plans(work->graph),
         .bind = plan_bind,
         .name = plan_name,

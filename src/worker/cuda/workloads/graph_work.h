@@ -22,8 +22,8 @@ enum status graph_work_create(const struct gpu *gpu, struct graph_work *work, st
 /* A tensor that the graph has by this id: device memory, or if it is passed by value the host's. */
 void graph_work_bind(struct graph_work *work, int64_t uid, const void *memory);
 /* STATUS_UNSUPPORTED with a reason if no engine takes the graph. */
-enum status graph_work_choose(struct gpu *gpu, const struct config *config, struct graph_work *work,
-                              struct record *record, struct error *error);
+enum status graph_work_choose(struct gpu *gpu, struct graph_work *work, struct record *record,
+                              struct error *error);
 void graph_work_close(struct graph_work *work);
 
 /* As work_ops.iterate. */

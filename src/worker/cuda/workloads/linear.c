@@ -199,7 +199,7 @@ static enum status cublaslt_open(struct gpu *gpu, const struct config *config, s
     struct linear_work *l = (struct linear_work *)work;
     (void)config;
     TRY(layer_describe(gpu, l, error));
-    return product_choose(gpu, &l->work, l->shape.cold, record, error);
+    return product_choose(gpu, &l->work, record, error);
 }
 
 static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct error *error)

@@ -442,7 +442,6 @@ static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct
     const struct search search = {
         .gpu = gpu,
         .work = &l->tensors.base,
-        .cold = l->shape.cold,
         .count = l->count,
         .ordered = l->count,
         .bind = algorithm_bind,

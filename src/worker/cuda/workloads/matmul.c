@@ -165,8 +165,9 @@ static enum status cublaslt_open(struct gpu *gpu, const struct config *config, s
 {
     struct matmul_work *m = (struct matmul_work *)work;
     const struct product_form form = matmul_form(&m->shape);
+    (void)config;
     TRY(product_open(gpu, &form, &m->work.product, error));
-    return product_choose(gpu, &m->work, config_cold(config), record, error);
+    return product_choose(gpu, &m->work, record, error);
 }
 
 static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct error *error)

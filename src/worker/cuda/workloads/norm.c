@@ -315,10 +315,11 @@ static enum status layer_open(struct gpu *gpu, const struct config *config, stru
 {
     struct norm_work *w = (struct norm_work *)work;
     w->epsilon = (float)NORM_EPSILON;
+    (void)config;
     TRY(norm_open(gpu, w, error));
     TRY(graph_work_create(gpu, &w->graph, error));
     TRY(layer_describe(w, error));
-    TRY(graph_work_choose(gpu, config, &w->graph, record, error));
+    TRY(graph_work_choose(gpu, &w->graph, record, error));
     snprintf(record->math, sizeof record->math, "fma");
     record->unit = UNIT_VECTOR;
     return STATUS_OK;

@@ -209,14 +209,13 @@ enum status product_describe(const struct product *p, struct record *record, str
     return STATUS_OK;
 }
 
-enum status product_choose(struct gpu *gpu, struct product_work *work, bool cold,
-                           struct record *record, struct error *error)
+enum status product_choose(struct gpu *gpu, struct product_work *work, struct record *record,
+                           struct error *error)
 {
     int chosen = 0;
     const struct search search = {
         .gpu = gpu,
         .work = &work->tensors.base,
-        .cold = cold,
         .count = work->product.count,
         .bind = candidate_bind,
         .name = candidate_name,

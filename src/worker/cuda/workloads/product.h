@@ -79,8 +79,8 @@ struct product_work {
     struct product product;
 };
 /* Binds the fastest algorithm, and sets what the record has on it. */
-enum status product_choose(struct gpu *gpu, struct product_work *work, bool cold,
-                           struct record *record, struct error *error);
+enum status product_choose(struct gpu *gpu, struct product_work *work, struct record *record,
+                           struct error *error);
 /* The same of the algorithm that is bound, without a search. */
 enum status product_describe(const struct product *product, struct record *record,
                              struct error *error);
