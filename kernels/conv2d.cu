@@ -158,25 +158,23 @@ __global__ void __launch_bounds__(element_threads)
         dz[i] = to_stored<T>((C)to_computed(dy[i]) * slope_of(activation, (C)to_computed(y[i])));
 }
 
-/* A block for each filter: it waits for memory, so it has as many threads as there are. */
-enum { gradient_threads = 1024 };
-template <typename T>
-__global__ void __launch_bounds__(gradient_threads)
-    conv2d_bias_gradient(T *db, const T *dz, geometry g)
+/* A block for each filter. */
+template <typename T, int threads>
+__global__ void __launch_bounds__(threads) conv2d_bias_gradient(T *db, const T *dz, geometry g)
 {
     typedef typename computed<T>::type C;
-    __shared__ C sums[gradient_threads];
+    __shared__ C sums[threads];
     const int64_t image = (int64_t)g.out_height * g.out_width; /* pixels: more than an int holds */
     /* In NHWC pixels of a filter are all as far apart, in NCHW those of an image are neighbours. */
     const int64_t row = g.nhwc ? g.batch * image : image, step = g.nhwc ? g.filters : 1;
-    const int64_t turn = gradient_threads % row;
+    const int64_t turn = threads % row;
     int64_t place = threadIdx.x % row, at = threadIdx.x / row * g.filters * row;
     C sum = 0;
     at += place * step + blockIdx.x * (g.nhwc ? 1 : row);
 #pragma unroll 8
-    for (int64_t i = threadIdx.x; i < g.batch * image; i += gradient_threads) {
+    for (int64_t i = threadIdx.x; i < g.batch * image; i += threads) {
         sum += (C)to_computed(dz[at]);
-        at += gradient_threads / row * g.filters * row + turn * step;
+        at += threads / row * g.filters * row + turn * step;
         place += turn;
         if (place >= row) { /* in the next image */
             place -= row;
@@ -184,7 +182,7 @@ __global__ void __launch_bounds__(gradient_threads)
         }
     }
     sums[threadIdx.x] = sum;
-    for (int half = gradient_threads / 2; half > 0; half /= 2) {
+    for (int half = threads / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half)
             sums[threadIdx.x] += sums[threadIdx.x + half];
@@ -269,8 +267,16 @@ template <typename T>
 static cudaError_t bias_gradient(const struct conv2d *s, void *db, const void *dz,
                                  cudaStream_t stream)
 {
-    conv2d_bias_gradient<T><<<(unsigned)s->filters, gradient_threads, 0, stream>>>(
-        (T *)db, (const T *)dz, geometry_of(s));
+    /* Neighbours are waited for, so more threads read more at once. Elements that are far apart are
+     * limited by the lines that they take. */
+    const int few = element_threads, many = 1024;
+    geometry g = geometry_of(s);
+    if (g.nhwc || s->batch * s->out_height * s->out_width <= 4 * many)
+        conv2d_bias_gradient<T, few>
+            <<<(unsigned)s->filters, few, 0, stream>>>((T *)db, (const T *)dz, g);
+    else
+        conv2d_bias_gradient<T, many>
+            <<<(unsigned)s->filters, many, 0, stream>>>((T *)db, (const T *)dz, g);
     return cudaGetLastError();
 }
 

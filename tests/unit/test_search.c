@@ -29,7 +29,7 @@ static enum status offered_iterate(struct gpu *gpu, struct work *work, struct er
 {
     struct offered_work *o = (struct offered_work *)work;
     const struct offer *offer = &offers[o->bound];
-    double off = offer->noise * sin(12.9898 * ++o->iterations);
+    double off = offer->noise * sin(78.233 * ++o->iterations);
     double in_graph = graph_times[o->bound] > 0 ? graph_times[o->bound] : offer->time;
     return script_kernel("it", offer->time * (1.0 + off), in_graph, error);
 }

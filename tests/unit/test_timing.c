@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "model/workloads/conv2d.h"
 #include "worker/gpu/energy.h"
 #include "worker/gpu/graph.h"
 #include "worker/gpu/search.h"
@@ -212,10 +213,12 @@ static void the_hold_is_of_what_is_bound(void **state)
     struct scripted_work work = work_of(&ops, PARTS);
     const struct search search = {
         .work = &work.base, .count = 2, .bind = candidate_bind, .name = candidate_name};
+    struct config config = config_default(&conv2d_workload);
     struct record record;
     struct error error;
     int fastest;
     record_init(&record);
+    record_set_config(&record, &config);
     assert_int_equal(search_run(&search, &fastest, &record, &error), STATUS_OK);
     assert_int_equal(fastest, 1);
     record_clear(&record);

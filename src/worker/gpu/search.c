@@ -188,7 +188,7 @@ static enum status brief_time(const struct field_of_entries *field, double best_
                               struct entry *entry, struct error *error)
 {
     const struct search *search = field->search;
-    enum { WARMUP = 1, SAMPLES = 6 };
+    enum { WARMUP = 1, SAMPLES = 4 };
     const double slow_factor = 10.0, slow_least = 5e-3; /* s: code that is loaded takes less */
     double seconds[SAMPLES];
     TRY(timing_run(search->gpu, search->work, field->cold, WARMUP, seconds, NULL, error));
