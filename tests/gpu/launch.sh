@@ -42,7 +42,8 @@ for i in numpy.flatnonzero(graph & (status == 0)):
     j = stream[text[i]]
     assert data.verify_error[i] >= 0, text[i]
     assert data.time_median[i] < 1.1 * data.time_median[j], text[i]
-    if data.counters[i] == "counted" and data.algorithm_id[i] == data.algorithm_id[j]:
+    same = all(data[name][i] == data[name][j] for name in ("algorithm", "algorithm_id"))  # of a step: no id
+    if data.counters[i] == "counted" and same:
         assert data.launches[i] == data.launches[j], text[i]
         # The maximum of relu is no FLOP to counters.
         assert data.flops_counted[i] > 0 or data.workload[i] == "elementwise", text[i]
