@@ -167,18 +167,19 @@ __global__ void __launch_bounds__(threads) conv2d_bias_gradient(T *db, const T *
     const int64_t image = (int64_t)g.out_height * g.out_width; /* pixels: more than an int holds */
     /* In NHWC pixels of a filter are all as far apart, in NCHW those of an image are neighbours. */
     const int64_t row = g.nhwc ? g.batch * image : image, step = g.nhwc ? g.filters : 1;
-    const int64_t turn = threads % row;
-    int64_t place = threadIdx.x % row, at = threadIdx.x / row * g.filters * row;
+    const int64_t turn = threads % row, next = threads / row * g.filters * row + turn * step;
+    const int64_t carry = (g.filters - 1) * row;
+    int64_t place = threadIdx.x % row;
     C sum = 0;
-    at += place * step + blockIdx.x * (g.nhwc ? 1 : row);
+    dz += threadIdx.x / row * g.filters * row + place * step + blockIdx.x * (g.nhwc ? 1 : row);
 #pragma unroll 8
-    for (int64_t i = threadIdx.x; i < g.batch * image; i += threads) {
-        sum += (C)to_computed(dz[at]);
-        at += threads / row * g.filters * row + turn * step;
+    for (int64_t left = g.batch * image - threadIdx.x; left > 0; left -= threads) {
+        sum += (C)to_computed(*dz);
+        dz += next;
         place += turn;
         if (place >= row) { /* in the next image */
             place -= row;
-            at += (g.filters - 1) * row;
+            dz += carry;
         }
     }
     sums[threadIdx.x] = sum;

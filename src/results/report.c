@@ -475,7 +475,8 @@ static void counts_print(const struct results *results, FILE *stream)
     size_t counts[STATUSES] = {0, 0, 0};
     for (size_t i = 0; i < results->row_count; ++i)
         ++counts[results->rows[i].status];
-    utf8_print(stream, "\n%zu configurations:", results->row_count);
+    utf8_print(stream, "\n%zu configuration%s:", results->row_count,
+               results->row_count == 1 ? "" : "s");
     for (int i = 0; i < STATUSES; ++i)
         utf8_print(stream, "%s %zu %s", i ? "," : "", counts[i], record_status_name[i]);
     fputc('\n', stream);

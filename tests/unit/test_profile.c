@@ -348,7 +348,7 @@ static void rows_trace(struct rows *rows, const int order[ROWS])
     }
 }
 
-/* There is room for 512 launches. Where some cannot be counted at once, each is counted alone. */
+/* There is room for 256 launches. Where some cannot be counted at once, each is counted alone. */
 static void kernels_are_counted_together(void **state)
 {
     static const struct {
@@ -356,8 +356,8 @@ static void kernels_are_counted_together(void **state)
         size_t works_most, most;
         int calls;
     } rows[] = {{{1, 2, 3, 4}, ROWS, ROWS, 1},
-                {{200, 300, 100, 412}, ROWS, 2, 2},
-                {{500, 600, 13, 600}, ROWS, 1, 4},
+                {{100, 150, 50, 206}, ROWS, 2, 2},
+                {{250, 300, 7, 300}, ROWS, 1, 4},
                 {{1, 2, 3, 4}, 1, ROWS, 5}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct rows batch;
