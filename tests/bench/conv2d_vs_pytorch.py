@@ -187,7 +187,8 @@ def main():
         print(f"{shape:26} {names[0]:15} {names[1]:5} {names[2]:4} {1e6 * stream:9.2f} {1e6 * graph:9.2f}", end=" ")
         for ours, own in times:
             print(f"{1e6 * ours:9.2f} {ours / stream:5.3f} {1e6 * own:9.2f} {own / graph:5.3f}", end=" ")
-        texts = [f"{r.get('algorithm')} {r.get('wall_time', 0):.2f} s {r.get('error', '')}" for r in itertools.chain(*pairs)]
+        rows = itertools.chain(*pairs)
+        texts = [f"{r.get('algorithm')} {r.get('wall_time', 0):.2f} s {r.get('error', '')}" for r in rows]
         print("", "; ".join(texts), flush=True)
         ratios.append((times[-1][0] / stream, times[-1][1] / graph))
         if not max(ratios[-1]) <= arguments.allowed:
