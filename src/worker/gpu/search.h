@@ -1,8 +1,9 @@
 /* The search for the fastest of what a library offers: "auto".
  *
- * Each candidate is timed briefly, then the fastest ones in turn, several times: in a graph if the
- * record's configuration is launched in one. The library's own first choice stays unless another
- * one is faster by more than the noise.
+ * Each candidate is timed briefly, then the fastest ones in turn, several times. Cache mode and
+ * launch are those of the record's configuration, which must be set: with a hot cache in a graph
+ * the fastest ones are timed in graphs. The library's own first choice stays unless another one is
+ * faster by more than the noise.
  *
  * What an earlier search chose (record->offer) is taken instead, if the library still has a
  * candidate of that name that runs the same kernels, in the same grids if the choice tells these.
