@@ -158,22 +158,24 @@ __global__ void __launch_bounds__(element_threads)
         dz[i] = to_stored<T>((C)to_computed(dy[i]) * slope_of(activation, (C)to_computed(y[i])));
 }
 
-/* A block for each filter. */
-template <typename T, int threads>
+/* A block for `width` filters: neighbours in NHWC, of one sector; 1 in NCHW. */
+template <typename T, int threads, int width>
 __global__ void __launch_bounds__(threads) conv2d_bias_gradient(T *db, const T *dz, geometry g)
 {
     typedef typename computed<T>::type C;
     __shared__ C sums[threads];
+    const int lines = threads / width, first = threadIdx.x / width;
+    const int64_t filter = (int64_t)blockIdx.x * width + threadIdx.x % width;
     const int64_t image = (int64_t)g.out_height * g.out_width; /* pixels: more than an int holds */
     /* In NHWC pixels of a filter are all as far apart, in NCHW those of an image are neighbours. */
-    const int64_t row = g.nhwc ? g.batch * image : image, step = g.nhwc ? g.filters : 1;
-    const int64_t turn = threads % row, next = threads / row * g.filters * row + turn * step;
+    const int64_t row = width > 1 ? g.batch * image : image, step = width > 1 ? g.filters : 1;
+    const int64_t turn = lines % row, next = lines / row * g.filters * row + turn * step;
     const int64_t carry = (g.filters - 1) * row;
-    int64_t place = threadIdx.x % row;
+    int64_t place = first % row;
     C sum = 0;
-    dz += threadIdx.x / row * g.filters * row + place * step + blockIdx.x * (g.nhwc ? 1 : row);
+    dz += first / row * g.filters * row + place * step + filter * (width > 1 ? 1 : row);
 #pragma unroll 8
-    for (int64_t left = g.batch * image - threadIdx.x; left > 0; left -= threads) {
+    for (int64_t left = filter < g.filters ? g.batch * image - first : 0; left > 0; left -= lines) {
         sum += (C)to_computed(*dz);
         dz += next;
         place += turn;
@@ -183,13 +185,13 @@ __global__ void __launch_bounds__(threads) conv2d_bias_gradient(T *db, const T *
         }
     }
     sums[threadIdx.x] = sum;
-    for (int half = threads / 2; half > 0; half /= 2) {
+    for (int half = threads / 2; half >= width; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half)
             sums[threadIdx.x] += sums[threadIdx.x + half];
     }
-    if (threadIdx.x == 0)
-        db[blockIdx.x] = to_stored<T>(sums[0]);
+    if (threadIdx.x < width && filter < g.filters)
+        db[filter] = to_stored<T>(sums[threadIdx.x]);
 }
 
 template <typename T>
@@ -268,15 +270,19 @@ template <typename T>
 static cudaError_t bias_gradient(const struct conv2d *s, void *db, const void *dz,
                                  cudaStream_t stream)
 {
-    /* Neighbours are waited for, so more threads read more at once. Elements that are far apart are
-     * limited by the lines that they take. */
-    const int few = element_threads, many = 1024;
+    const int few = element_threads, many = 1024, width = 4;
+    const int64_t pixels = s->batch * s->out_height * s->out_width;
+    const int64_t groups = (s->filters + width - 1) / width;
     geometry g = geometry_of(s);
-    if (g.nhwc || s->batch * s->out_height * s->out_width <= 4 * many)
-        conv2d_bias_gradient<T, few>
+    /* Few blocks read more at once with more threads. */
+    if (g.nhwc)
+        conv2d_bias_gradient<T, many, width>
+            <<<(unsigned)groups, many, 0, stream>>>((T *)db, (const T *)dz, g);
+    else if (pixels <= 4 * many || s->filters > 256)
+        conv2d_bias_gradient<T, few, 1>
             <<<(unsigned)s->filters, few, 0, stream>>>((T *)db, (const T *)dz, g);
     else
-        conv2d_bias_gradient<T, many>
+        conv2d_bias_gradient<T, many, 1>
             <<<(unsigned)s->filters, many, 0, stream>>>((T *)db, (const T *)dz, g);
     return cudaGetLastError();
 }

@@ -46,7 +46,7 @@ const struct field roof_fields[] = {
     F(throttled, no_yes, "the load held the clock down", JSON_ONLY),
     R(sustained, FIELD_DOUBLE, "s-1", "FLOP/s (int8: operations) once the clock has settled",
       .comment = "the same work, gone on with until nothing limits it, the power limit is kept "
-                 "on the average or the clock has held still for 1 s; after 2 s as it is"),
+                 "on the average or the clock has held still for 0.5 s; after 2 s as it is"),
     R(sustained_clock, FIELD_DOUBLE, "s-1", "multiprocessor clock once it has settled"),
     R(sustained_power, FIELD_DOUBLE, "W", "power draw once the clock has settled", JSON_ONLY),
     R(settling_time, FIELD_DOUBLE, "s", "time under load until the clock has settled", JSON_ONLY),

@@ -497,7 +497,7 @@ static void a_lost_device_is_told(void **state)
     const struct roof_request request = everything();
     struct roof roof;
     struct error error;
-    script.lost_at = 100;
+    script.lost_at = 90;
     assert_int_equal(tune_more(&request, false, &error), STATUS_DEVICE);
     assert_starts(error.text, "dram read, row 1, 0 blocks: ");
     begin_anew(NULL);
@@ -656,7 +656,7 @@ static void a_load_goes_on_until_the_clock_settles(void **state)
         {1.0, 1e6, 0, 650.0, false, 1.9, 2.2, NAN}, /* with more power than that it will fall */
         {1.0, 1e6, 0, NAN, true, 0.0, 0.35, 1.0},
         {0.9, 1e6, 0, 630.0, true, 0.25, 0.35, 0.9}, /* the clock is what the limit allows */
-        {0.9, 1e6, 0, 800.0, true, 0.95, 1.3, 0.9},  /* something else holds it still for 1 s */
+        {0.9, 1e6, 0, 800.0, true, 0.45, 0.8, 0.9},  /* something else holds it still for 0.5 s */
         {0.5, 2.0, 0, 800.0, false, 1.9, 2.2, NAN},  /* it rises all the time */
         {1.0, 1e6, 0.08, 700.0, true, 0.25, 1.2, 1.0},
     };

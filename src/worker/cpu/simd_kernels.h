@@ -22,8 +22,7 @@ typedef double SIMD_NAME(doubles) __attribute__((vector_size(SIMD_BYTES), may_al
 typedef float SIMD_NAME(floats) __attribute__((vector_size(SIMD_BYTES), may_alias));
 
 /* Eight vectors a turn. The barrier keeps the compiler from making a library call of a copy loop,
- * from hoisting anything out of the repetitions, and from shuffling the order of the addresses
- * (docs/measurements.md, "Order of addresses on a CPU"). */
+ * from hoisting anything out of the repetitions, and from shuffling the order of the addresses. */
 #define SIMD_BARRIER() __asm__ volatile("" : : : "memory")
 #define SIMD_SWEEP(name, statement)                                                                \
     SIMD_TARGET static void SIMD_NAME(name)(const struct simd_arrays *arrays, size_t bytes,        \

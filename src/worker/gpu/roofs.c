@@ -20,7 +20,7 @@ static const struct roof_family *const families[] = {
 enum { FAMILIES = sizeof families / sizeof *families };
 
 enum {
-    TRIAL_RUNS = 3, /* of a method */
+    TRIAL_RUNS = 2, /* of a method */
     SAMPLES_LEAST = 5,
     SAMPLES_MAX = 64 /* the timer needs two events for each */
 };
@@ -103,8 +103,7 @@ static enum status method_size(struct roofs *roofs, struct winner *winner, doubl
 
 /* How long a run of each method is to take. All trials of a roof together have little time, so that
  * a roof with many methods has short ones. But in a very short run the begin and the end of the
- * blocks decides which method wins, and not its pace (docs/measurements.md, "Search for the fastest
- * way"). */
+ * blocks decides which method wins, and not its pace. */
 static double trial_time(int methods)
 {
     const double all = 0.1, least = 1e-3; /* s */
@@ -456,9 +455,8 @@ static enum status samples_burst(struct roofs *roofs, struct winner *winner, int
 
 static const double window_time = 0.1; /* s */
 /* The driver keeps the power limit on the average of about a second: it lets a load draw some per
- * cent more, and then less for some tenths of a second (docs/measurements.md, "Windows of a
- * sustained load"). */
-enum { WINDOWS_LEAST = 3, WINDOWS_OF_AVERAGE = 10, WINDOWS_MOST = 20 };
+ * cent more, and then less for some tenths of a second. */
+enum { WINDOWS_LEAST = 3, WINDOWS_STILL = 5, WINDOWS_OF_AVERAGE = 10, WINDOWS_MOST = 20 };
 
 struct window {
     double begin;         /* s since the epoch */
@@ -531,7 +529,7 @@ static bool is_still(const struct roofs *roofs, const struct window *windows, in
         lowest = fmin(lowest, windows[i].clock);
         highest = fmax(highest, windows[i].clock);
     }
-    return highest <= (1.0 + 2.0 * same) * lowest &&
+    return highest <= (1.0 + same) * lowest &&
            !(view_of(windows, count).power > over * vendor.power_limit(roofs->gpu));
 }
 
@@ -558,14 +556,14 @@ static int windows_settled(const struct roofs *roofs, const struct winner *winne
     const int limited = limited_windows(roofs, last, count);
     if (limited > 0)
         return limited;
-    const bool still = count >= WINDOWS_OF_AVERAGE &&
-                       is_still(roofs, last - WINDOWS_OF_AVERAGE, WINDOWS_OF_AVERAGE);
-    return still ? WINDOWS_OF_AVERAGE : 0;
+    const bool still =
+        count >= WINDOWS_STILL && is_still(roofs, last - WINDOWS_STILL, WINDOWS_STILL);
+    return still ? WINDOWS_STILL : 0;
 }
 
 /* Goes on with the work in windows, until nothing limits the device, or the power limit is kept on
- * the average, or the clock has held still for 1 s; for 2 s at most. Sets the sustained_ members of
- * *roof, settling_time and settled. For families without `time`. */
+ * the average, or the clock has held still for 0.5 s; for 2 s at most. Sets the sustained_ members
+ * of *roof, settling_time and settled. For families without `time`. */
 static enum status samples_sustain(struct roofs *roofs, const struct winner *winner,
                                    struct roof *roof, struct error *error)
 {

@@ -38,10 +38,11 @@ static const void *memory_row(struct roofs *roofs, int kind, int n)
     return NULL;
 }
 
-/* Arrays so long that launch and tail are below 1 % of the time that they take. */
+/* Arrays so long that launch and tail of a pass are below 1 % of its time, and no longer: a trial
+ * is at least one pass. */
 static enum status arrays_reserve(struct roofs *roofs, struct error *error)
 {
-    const double most = 8.0 * 1024 * 1024 * 1024, share = 1.0 / 8; /* byte; of what is free */
+    const double most = 2.0 * 1024 * 1024 * 1024, share = 1.0 / 8; /* byte; of what is free */
     size_t available, total;
     if (roofs->array_bytes > 0)
         return STATUS_OK;
