@@ -274,7 +274,8 @@ static cudaError_t bias_gradient(const struct conv2d *s, void *db, const void *d
     const int64_t pixels = s->batch * s->out_height * s->out_width;
     const int64_t groups = (s->filters + width - 1) / width;
     geometry g = geometry_of(s);
-    /* Few blocks read more at once with more threads. */
+    /* Few blocks read more at once with more threads. A wider group has fewer blocks, a narrower
+     * one reads its sectors more often. */
     if (g.nhwc)
         conv2d_bias_gradient<T, many, width>
             <<<(unsigned)groups, many, 0, stream>>>((T *)db, (const T *)dz, g);
