@@ -42,10 +42,13 @@ memory = {memory}
 compute = fp32
 launch = yes
 transfer = no
-[matmul storm]
-k = 64
-n = 32, 64
-m = 16:{last}:+16
+[conv2d storm]
+batch = 1
+height = 8
+width = 8
+kernel = 1
+filters = 32, 64
+channels = 16:{last}:+16
 """
 
 
