@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(element_threads)
         dz[i] = to_stored<T>((C)to_computed(dy[i]) * slope_of(activation, (C)to_computed(y[i])));
 }
 
-/* A block for `width` filters: neighbours in NHWC, of one sector; 1 in NCHW. */
+/* A block for `width` filters: several in NHWC, where they are neighbours; 1 in NCHW. */
 template <typename T, int threads, int width>
 __global__ void __launch_bounds__(threads) conv2d_bias_gradient(T *db, const T *dz, geometry g)
 {
@@ -272,13 +272,13 @@ static cudaError_t bias_gradient(const struct conv2d *s, void *db, const void *d
 {
     const int few = element_threads, many = 1024, width = 4;
     const int64_t pixels = s->batch * s->out_height * s->out_width;
-    const int64_t groups = (s->filters + width - 1) / width;
+    const int64_t blocks = (s->filters + width - 1) / width; /* in NHWC */
     geometry g = geometry_of(s);
-    /* Few blocks read more at once with more threads. A wider group has fewer blocks, a narrower
-     * one reads its sectors more often. */
+    /* Few blocks read more at once with more threads. With more filters for each there are
+     * fewer blocks; with fewer filters the same sectors are read more often. */
     if (g.nhwc)
         conv2d_bias_gradient<T, many, width>
-            <<<(unsigned)groups, many, 0, stream>>>((T *)db, (const T *)dz, g);
+            <<<(unsigned)blocks, many, 0, stream>>>((T *)db, (const T *)dz, g);
     else if (pixels <= 4 * many || s->filters > 256)
         conv2d_bias_gradient<T, few, 1>
             <<<(unsigned)s->filters, few, 0, stream>>>((T *)db, (const T *)dz, g);

@@ -149,7 +149,7 @@ cudaError_t kernel_conv2d_finish(const struct conv2d *shape, void *y, const void
                                  cudaStream_t stream);
 cudaError_t kernel_conv2d_slope(const struct conv2d *shape, void *dz, const void *dy, const void *y,
                                 cudaStream_t stream);
-/* A block for each filter. */
+/* db of a filter is the sum of its dz. */
 cudaError_t kernel_conv2d_bias_gradient(const struct conv2d *shape, void *db, const void *dz,
                                         cudaStream_t stream);
 /* updated[i] = w[i] - rate dw[i] */

@@ -110,7 +110,7 @@ static double trial_time(int methods)
     return fmin(fmax(all / (TRIAL_RUNS * methods), least), SAMPLE_TIME);
 }
 
-/* Work per second, the best of a few runs; after one that shows that it cannot win, no more. The
+/* Work per second, the best of TRIAL_RUNS; after one that shows that it cannot win, no more. The
  * first run of other code loads it, and finds nothing of what it works on in the cache. */
 static enum status trial_rate(struct roofs *roofs, struct winner *tried, double aim, double best,
                               double *rate, struct error *error)
