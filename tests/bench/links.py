@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""NCCL's operations by roofsweep and by PyTorch, one after the other: links.py BIN [GPUS]
+"""NCCL's operations by roofsweep and by nccl-tests, one after the other: links.py BIN NCCL_TESTS [GPUS]
 
-BIN is the folder of roofsweep, which gets PyTorch's NCCL. PyTorch has a process for each GPU, and replays a CUDA graph
-of operations, so that no host is in their way. Exit status 1 if the times of one differ by more than 3 %."""
+BIN is the folder of roofsweep, NCCL_TESTS that of all_reduce_perf and its like. Both load the same libnccl.so.2, have
+one process and replay CUDA graphs, so that no host is in their way. Exit status 1 if times differ by more than 3 %."""
 
-import glob
 import json
 import os
+import re
+import statistics
 import subprocess
 import sys
 import tempfile
 
-import torch
-import torch.distributed as dist
-
-OPERATIONS = ["copy", "all-reduce", "all-gather", "send-receive"]
-SAMPLES, LENGTH, ALLOWED = 7, 2e-3, 0.03  # length: s
+PROGRAMS = {"all-reduce": "all_reduce_perf", "all-gather": "all_gather_perf", "send-receive": "sendrecv_perf"}
+# As roofsweep sets them.
+NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_P2P_DIRECT_DISABLE": "1", "NCCL_GRAPH_REGISTER": "0"}
+RUNS, ALLOWED = 3, 0.03
 
 
 def measured(folder, ranks, binaries):
@@ -31,65 +31,26 @@ def measured(folder, ranks, binaries):
     return {(link["operation"], int(link["bytes"])): link["time"] for link in links if link["operation"] != "copy"}
 
 
-def operate(kind, sent, received, rank, ranks):
-    if kind == "all-reduce":
-        dist.all_reduce(received)
-    elif kind == "all-gather":
-        dist.all_gather_into_tensor(received, sent[: len(received) // ranks])
-    else:
-        ring = [(dist.isend, sent, (rank + 1) % ranks), (dist.irecv, received, (rank - 1) % ranks)]
-        for work in dist.batch_isend_irecv([dist.P2POp(*one) for one in ring]):
-            work.wait()
-
-
-def timed(graph, repeat):
-    """s, of one of so many in the graph: the median, of the slowest GPU."""
-    found = []
-    for _ in range(SAMPLES):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        torch.cuda.synchronize()
-        found.append(1e-3 * begin.elapsed_time(end) / repeat)
-    slowest = torch.tensor(sorted(found)[SAMPLES // 2], device="cuda")
-    dist.all_reduce(slowest, dist.ReduceOp.MAX)
-    return slowest.item()
-
-
-def process(rank, ranks, folder, own, beyond):
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
-    for (kind, size), time in own.items():
-        sent, received = (torch.zeros(size // 4, device="cuda") for _ in range(2))
-        repeat = max(min(int(LENGTH / time), 50), 2)
-        for _ in range(3):
-            operate(kind, sent, received, rank, ranks)
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for _ in range(repeat):
-                operate(kind, sent, received, rank, ranks)
-        timed(graph, repeat)  # warm-up
-        other = timed(graph, repeat)
-        far = abs(time / other - 1) > ALLOWED
-        del graph  # before its communicator
-        if rank == 0:
-            beyond.value += far
-            print(
-                f"{kind:13} {size:11} {1e6 * time:13.2f} {1e6 * other:11.2f} {time / other:6.3f}{' beyond' * far}",
-                flush=True,
-            )
-    dist.destroy_process_group()
+def tested(program, size, gpus):
+    """s, out of place: the median of some runs, each of graphs of 20."""
+    command = [program, "-g", str(gpus), "-b", str(size), "-e", str(size), "-n", "20", "-G", "20", "-c", "0"]
+    times = []
+    for _ in range(RUNS):
+        text = subprocess.run(command, env=dict(os.environ, **NCCL), capture_output=True, text=True, check=True).stdout
+        times.append(1e-6 * float(re.search(rf"^ *{size} +\d+ +\w+ +\w+ +-?\d+ +([\d.]+)", text, re.M).group(1)))
+    return statistics.median(times)
 
 
 if __name__ == "__main__":
-    gpus = int(sys.argv[2]) if len(sys.argv) > 2 else torch.cuda.device_count()
-    library = glob.glob(f"{os.path.dirname(torch.__path__[0])}/nvidia/nccl/lib/libnccl.so.2")
-    os.environ.update({"ROOFSWEEP_NCCL": library[0]} if library else {}, NCCL_NVLS_ENABLE="0", NCCL_GRAPH_REGISTER="0")
+    gpus = int(sys.argv[3]) if len(sys.argv) > 3 else 2
     with tempfile.TemporaryDirectory() as work:
         found = measured(work, gpus, sys.argv[1])
-        print(f"{'operation':13} {'bytes':>11} {'roofsweep us':>13} {'PyTorch us':>11} {'ratio':>6}", flush=True)
-        apart = torch.multiprocessing.get_context("spawn").Value("i", 0)
-        torch.multiprocessing.spawn(process, (gpus, work, found, apart), gpus)
-    sys.exit(apart.value > 0)
+    beyond = 0
+    print(f"{'operation':13} {'bytes':>11} {'roofsweep us':>13} {'nccl-tests us':>13} {'ratio':>6}", flush=True)
+    for (operation, size), time in found.items():
+        other = tested(f"{sys.argv[2]}/{PROGRAMS[operation]}", size, gpus)
+        far = abs(time / other - 1) > ALLOWED
+        beyond += far
+        row = f"{operation:13} {size:11} {1e6 * time:13.2f} {1e6 * other:13.2f} {time / other:6.3f}"
+        print(row + " beyond" * far, flush=True)
+    sys.exit(beyond > 0)

@@ -34,6 +34,7 @@ struct links {
     int from, to;     /* of a copy */
     int count;        /* devices */
     struct gpu gpus[LINK_DEVICES];
+    struct graph *graphs[LINK_DEVICES];                /* of what is measured now; owned */
     void *sent[LINK_DEVICES], *received[LINK_DEVICES]; /* owned */
     void *comms[LINK_DEVICES];
     struct fill fill; /* device i sends its values from the i-th on */
@@ -120,9 +121,27 @@ static enum status verify(const struct links *links, size_t count, struct error 
     return STATUS_OK;
 }
 
-/* s, of one of so many, enqueued while all devices are held: the slowest device's. */
-static enum status sample(struct links *links, size_t count, int repeat, double *seconds,
-                          struct error *error)
+/* So many, a graph for each device: the host, which enqueues for all of them, is not in the way. */
+static enum status capture(struct links *links, size_t count, int repeat, struct error *error)
+{
+    struct error unused;
+    enum status status = STATUS_OK;
+    for (int i = 0; i < links->count; ++i)
+        TRY(vendor.capture_begin(&links->gpus[i], error));
+    for (int i = 0; i < repeat && status == STATUS_OK; ++i)
+        status = enqueue(links, count, error);
+    for (int i = 0; i < links->count; ++i) {
+        enum status ended =
+            vendor.capture_end(&links->gpus[i], &links->graphs[i], status ? &unused : error);
+        status = status ? status : ended;
+    }
+    for (int i = 0; i < links->count && status == STATUS_OK; ++i)
+        status = vendor.graph_ready(links->graphs[i], error);
+    return status;
+}
+
+/* s, of one of so many, launched while all devices are held: the slowest device's. */
+static enum status sample(struct links *links, int repeat, double *seconds, struct error *error)
 {
     const double limit = 0.1; /* s: should the host wait for a device */
     *seconds = 0;
@@ -131,10 +150,10 @@ static enum status sample(struct links *links, size_t count, int repeat, double 
         TRY(vendor.hold(&links->gpus[i], limit, error));
         TRY(vendor.record(&links->gpus[i], 0, error));
     }
-    for (int i = 0; i < repeat; ++i)
-        TRY(enqueue(links, count, error));
-    for (int i = 0; i < links->count; ++i)
+    for (int i = 0; i < links->count; ++i) {
+        TRY(vendor.graph_launch(&links->gpus[i], links->graphs[i], error));
         TRY(vendor.record(&links->gpus[i], 1, error));
+    }
     for (int i = 0; i < links->count; ++i)
         vendor.release(&links->gpus[i]);
     TRY(finish(links, error));
@@ -176,9 +195,12 @@ static enum status measure(struct links *links, struct device *device, struct er
         const size_t bytes = sizes[i] > unit ? sizes[i] / unit * unit : unit;
         double about, seconds[SAMPLES];
         TRY(rehearse(links, bytes / sizeof(float), &about, error));
+        const int repeat = (int)fmin(ceil(length / about), REPEAT_MOST);
+        TRY(capture(links, bytes / sizeof(float), repeat, error));
         for (int j = 0; j < SAMPLES; ++j)
-            TRY(sample(links, bytes / sizeof(float), (int)fmin(ceil(length / about), REPEAT_MOST),
-                       &seconds[j], error));
+            TRY(sample(links, repeat, &seconds[j], error));
+        for (int j = 0; j < links->count; ++j) /* before their communicators */
+            vendor.graph_drop(links->graphs[j]);
         links->link.bytes = (double)bytes;
         TRY(link_set_samples(&links->link, seconds, SAMPLES, error));
         device_add_link(device, &links->link);
@@ -210,12 +232,14 @@ static enum status measure_copies(struct links *links, struct device *device, st
 }
 
 /* Multicast (NVLS) can leave all GPUs of a host out of service. Within a process NCCL lets GPUs
- * write into each other's buffers; training jobs, a process for each GPU, cannot. */
+ * write into each other's buffers; training jobs, a process for each GPU, cannot. Nor do they
+ * register buffers, as NCCL does with those of a graph. */
 static enum status measure_nccl(struct links *links, struct device *device, struct error *error)
 {
     int version = 0;
     setenv("NCCL_NVLS_ENABLE", "0", 1);
     setenv("NCCL_P2P_DIRECT_DISABLE", "1", 1);
+    setenv("NCCL_GRAPH_REGISTER", "0", 1);
     TRY(nccl_open(&links->nccl, error));
     TRY(nccl_check(links->nccl.version(&version), error));
     links->link.nccl = version;
