@@ -38,7 +38,7 @@ VICTIMS = ("worker", "rank", "rank 0", "launcher", "folder", "stopped", *ALL)
 WORKERS = {
     "scripted": {"device": "cuda", "iterations": 3, "verify": "no", "counters": "auto", "part": 1, "memory": "dram"},
     "cpu": {"device": "cpu", "iterations": 2000, "verify": "yes", "counters": "off", "part": 1, "memory": "l2"},
-    "cuda": {"device": "cuda", "iterations": 200, "verify": "yes", "counters": "auto", "part": 2, "memory": "dram"},
+    "cuda": {"device": "cuda", "iterations": 40, "verify": "yes", "counters": "auto", "part": 2, "memory": "dram"},
 }
 
 

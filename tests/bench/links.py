@@ -7,15 +7,14 @@ one process and replay CUDA graphs, so that no host is in their way. Exit status
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
 
 PROGRAMS = {"all-reduce": "all_reduce_perf", "all-gather": "all_gather_perf", "send-receive": "sendrecv_perf"}
+LENGTH, ALLOWED = 0.5, 0.03  # s, of a run; of the time
 # As roofsweep sets them.
 NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_P2P_DIRECT_DISABLE": "1", "NCCL_GRAPH_REGISTER": "0"}
-RUNS, ALLOWED = 3, 0.03
 
 
 def measured(folder, ranks, binaries):
@@ -31,14 +30,13 @@ def measured(folder, ranks, binaries):
     return {(link["operation"], int(link["bytes"])): link["time"] for link in links if link["operation"] != "copy"}
 
 
-def tested(program, size, gpus):
-    """s, out of place: the median of some runs, each of graphs of 20."""
-    command = [program, "-g", str(gpus), "-b", str(size), "-e", str(size), "-n", "20", "-G", "20", "-c", "0"]
-    times = []
-    for _ in range(RUNS):
-        text = subprocess.run(command, env=dict(os.environ, **NCCL), capture_output=True, text=True, check=True).stdout
-        times.append(1e-6 * float(re.search(rf"^ *{size} +\d+ +\w+ +\w+ +-?\d+ +([\d.]+)", text, re.M).group(1)))
-    return statistics.median(times)
+def tested(program, size, gpus, about):
+    """s, out of place, in graphs of 50; `about`: s, which says how many graphs are enough."""
+    graphs = max(int(LENGTH / about / 50), 2)
+    command = [program, "-g", gpus, "-b", size, "-e", size, "-w", 5, "-n", 50, "-G", graphs, "-c", 0]
+    command = [str(word) for word in command]
+    text = subprocess.run(command, env=dict(os.environ, **NCCL), capture_output=True, text=True, check=True).stdout
+    return 1e-6 * float(re.search(rf"^ *{size} +\d+ +\w+ +\w+ +-?\d+ +([\d.]+)", text, re.M).group(1))
 
 
 if __name__ == "__main__":
@@ -48,7 +46,7 @@ if __name__ == "__main__":
     beyond = 0
     print(f"{'operation':13} {'bytes':>11} {'roofsweep us':>13} {'nccl-tests us':>13} {'ratio':>6}", flush=True)
     for (operation, size), time in found.items():
-        other = tested(f"{sys.argv[2]}/{PROGRAMS[operation]}", size, gpus)
+        other = tested(f"{sys.argv[2]}/{PROGRAMS[operation]}", size, gpus, time)
         far = abs(time / other - 1) > ALLOWED
         beyond += far
         row = f"{operation:13} {size:11} {1e6 * time:13.2f} {1e6 * other:13.2f} {time / other:6.3f}"
