@@ -34,7 +34,7 @@ struct links {
     int from, to;     /* of a copy */
     int count;        /* devices */
     struct gpu gpus[LINK_DEVICES];
-    struct graph *graphs[LINK_DEVICES];                /* of what is measured now; owned */
+    struct graph *graphs[LINK_DEVICES];                /* of an operation of NCCL; owned */
     void *sent[LINK_DEVICES], *received[LINK_DEVICES]; /* owned */
     void *comms[LINK_DEVICES];
     struct fill fill; /* device i sends its values from the i-th on */
@@ -121,7 +121,8 @@ static enum status verify(const struct links *links, size_t count, struct error 
     return STATUS_OK;
 }
 
-/* So many, a graph for each device: the host, which enqueues for all of them, is not in the way. */
+/* So many of NCCL's, a graph for each device: in a stream short ones would have gaps between them.
+ * Copies between devices cannot be captured. */
 static enum status capture(struct links *links, size_t count, int repeat, struct error *error)
 {
     struct error unused;
@@ -141,8 +142,10 @@ static enum status capture(struct links *links, size_t count, int repeat, struct
 }
 
 /* s, of one of so many, launched while all devices are held: the slowest device's. */
-static enum status sample(struct links *links, int repeat, double *seconds, struct error *error)
+static enum status sample(struct links *links, size_t count, int repeat, double *seconds,
+                          struct error *error)
 {
+    const bool copies = links->link.operation == LINK_COPY;
     const double limit = 0.1; /* s: should the host wait for a device */
     *seconds = 0;
     for (int i = 0; i < links->count; ++i) {
@@ -150,10 +153,11 @@ static enum status sample(struct links *links, int repeat, double *seconds, stru
         TRY(vendor.hold(&links->gpus[i], limit, error));
         TRY(vendor.record(&links->gpus[i], 0, error));
     }
-    for (int i = 0; i < links->count; ++i) {
-        TRY(vendor.graph_launch(&links->gpus[i], links->graphs[i], error));
+    for (int i = 0; i < (copies ? repeat : links->count); ++i)
+        TRY(copies ? enqueue(links, count, error)
+                   : vendor.graph_launch(&links->gpus[i], links->graphs[i], error));
+    for (int i = 0; i < links->count; ++i)
         TRY(vendor.record(&links->gpus[i], 1, error));
-    }
     for (int i = 0; i < links->count; ++i)
         vendor.release(&links->gpus[i]);
     TRY(finish(links, error));
@@ -187,18 +191,21 @@ static const size_t sizes[] = {1 << 30, 1 << 28, 1 << 24, 1 << 20, 1 << 16, 1};
 
 static enum status measure(struct links *links, struct device *device, struct error *error)
 {
-    enum { SAMPLES = 5, REPEAT_MOST = 100 };
-    const double length = 2e-3;                    /* s */
+    enum { SAMPLES = 5 };
+    const bool copies = links->link.operation == LINK_COPY;
+    const double length = copies ? 2e-3 : 10e-3;   /* s */
+    const double repeat_most = copies ? 100 : 400; /* all of it must fit a held stream */
     const size_t unit = 16 * (size_t)links->count; /* bytes: 16 of each device */
-    const size_t step = links->link.operation == LINK_COPY ? 2 : 1;
+    const size_t step = copies ? 2 : 1;
     for (size_t i = step - 1; i < sizeof sizes / sizeof *sizes; i += step) {
         const size_t bytes = sizes[i] > unit ? sizes[i] / unit * unit : unit;
         double about, seconds[SAMPLES];
         TRY(rehearse(links, bytes / sizeof(float), &about, error));
-        const int repeat = (int)fmin(ceil(length / about), REPEAT_MOST);
-        TRY(capture(links, bytes / sizeof(float), repeat, error));
+        const int repeat = (int)fmin(ceil(length / about), repeat_most);
+        if (!copies)
+            TRY(capture(links, bytes / sizeof(float), repeat, error));
         for (int j = 0; j < SAMPLES; ++j)
-            TRY(sample(links, repeat, &seconds[j], error));
+            TRY(sample(links, bytes / sizeof(float), repeat, &seconds[j], error));
         for (int j = 0; j < links->count; ++j) /* before their communicators */
             vendor.graph_drop(links->graphs[j]);
         links->link.bytes = (double)bytes;
