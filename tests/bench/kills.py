@@ -25,6 +25,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import program_storm
@@ -55,7 +56,7 @@ class Tool:
             self.bin.mkdir()
             shutil.copy(build / "bin" / "roofsweep", self.bin / "roofsweep")
             shutil.copy(build / "tests" / "scripted_worker", self.bin / "roofsweep-worker-cuda")
-        self.lock = threading.Lock()
+        self.lock, self.begin = threading.Lock(), time.monotonic()
         self.kills, self.storms, self.passed, self.failed = 0, 0, 0, 0
         self.table, self.hung_launchers, self.swept, self.given_back = collections.Counter(), 0, 0, 0
 
@@ -64,9 +65,9 @@ class Tool:
         return self.options.restart == "at-once" or (self.options.restart == "both" and chance.random() < 0.5)
 
     def next_storm(self):
-        """Its number, or None when there were enough kills."""
+        """Its number, or None when there were enough kills, or time is up."""
         with self.lock:
-            if self.kills >= self.options.kills:
+            if self.kills >= self.options.kills or time.monotonic() > self.begin + self.options.limit:
                 return None
             self.kills += len(PHASES)  # planned; those that miss are given back
             self.storms += 1
@@ -191,7 +192,7 @@ def parse_options():
     parser.add_argument("--publishing", type=int, default=0, help="kills of --gather, before the storms")
     parser.add_argument("--programs", type=int, default=0, help="rows of programs, on cpu or cuda workers")
     parser.add_argument("--signals", type=int, default=0, help="to all processes of a job, of --programs")
-    parser.add_argument("--limit", type=float, default=600, help="s, of --programs")
+    parser.add_argument("--limit", type=float, default=3600, help="s: no storm begins later, or the sweep ends")
     parser.add_argument("--worker", choices=list(WORKERS), default="scripted")
     parser.add_argument("--ranks", type=int, default=3)
     parser.add_argument("--together", type=int, default=0, help="rows that are counted together; 0: the device's")
