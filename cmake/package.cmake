@@ -17,6 +17,12 @@ if(DPKG_SHLIBDEPS AND FILE_PROGRAM)
   set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
     "python3-matplotlib, python3-netcdf4 | python3-h5netcdf, python3-pandas, python3-xarray")
   set(CPACK_DEBIAN_PACKAGE_SUGGESTS python3-plotly)
+  # Python, run by root, leaves caches beside the post-processor.
+  file(WRITE ${PROJECT_BINARY_DIR}/prerm
+    "#!/bin/sh\nfind /usr/share/roofsweep -name __pycache__ -prune -exec rm -r {} +\n")
+  file(CHMOD ${PROJECT_BINARY_DIR}/prerm PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/prerm)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/roofsweep RENAME copyright)
   # Debian's zsh does not look into site-functions.
   install(DIRECTORY ${PROJECT_BINARY_DIR}/share/zsh/site-functions/ OPTIONAL
