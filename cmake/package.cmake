@@ -19,7 +19,7 @@ if(DPKG_SHLIBDEPS AND FILE_PROGRAM)
   set(CPACK_DEBIAN_PACKAGE_SUGGESTS python3-plotly)
   # Python, run by root, leaves caches beside the post-processor.
   file(WRITE ${PROJECT_BINARY_DIR}/prerm
-    "#!/bin/sh\nfind /usr/share/roofsweep -name __pycache__ -prune -exec rm -r {} +\n")
+    "#!/bin/sh\n[ ! -d /usr/share/roofsweep ] || find /usr/share/roofsweep -name __pycache__ -prune -exec rm -r {} +\n")
   file(CHMOD ${PROJECT_BINARY_DIR}/prerm PERMISSIONS
     OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
   set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/prerm)

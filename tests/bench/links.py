@@ -19,7 +19,7 @@ NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_P2P_DIRECT_DISABLE": "1", "NCCL_GRAPH_REG
 
 
 def measured(folder, ranks, binaries):
-    """{(operation, bytes): s} by roofsweep, which prints a warning where it has none."""
+    """[(operation, bytes, s)] by roofsweep, which prints a warning where it has none."""
     manifest, output = f"{folder}/links.ini", f"{folder}/links.nc"
     with open(manifest, "w", encoding="utf-8") as stream:
         stream.write("[peaks]\nmemory = l1\ncompute = fp64\nlaunch = no\ntransfer = no\nlinks = yes\n")
@@ -28,7 +28,7 @@ def measured(folder, ranks, binaries):
     with open(f"{output}.journal", encoding="utf-8") as lines:
         entries = [json.loads(line)["entry"] for line in lines]
     links = [link for entry in entries for link in entry.get("device", entry).get("links", [])]
-    return {(link["operation"], int(link["bytes"])): link["time"] for link in links}
+    return [(link["operation"], int(link["bytes"]), link["time"]) for link in links]
 
 
 def tested(program, size, gpus, about):
@@ -44,9 +44,9 @@ if __name__ == "__main__":
     gpus = int(sys.argv[3]) if len(sys.argv) > 3 else 2
     with tempfile.TemporaryDirectory() as work:
         found = measured(work, gpus, sys.argv[1])
-    beyond = len({*PROGRAMS, "copy"} - {operation for operation, _ in found})
+    beyond = len({*PROGRAMS, "copy"} - {operation for operation, _, _ in found})
     print(f"{'operation':13} {'bytes':>11} {'roofsweep us':>13} {'nccl-tests us':>13} {'ratio':>6}", flush=True)
-    for (operation, size), time in found.items():
+    for operation, size, time in found:
         if operation == "copy":
             print(f"{operation:13} {size:11} {1e6 * time:13.2f}", flush=True)
             continue
