@@ -11,7 +11,6 @@ const struct device_kind device_kinds[DEVICE_KINDS] = {
      .numbered = true,
      .has_counters = true,
      .accelerator = true,
-     .shares_ways = true,
      .clock_settles = true},
     {.name = "cpu", .worker = "roofsweep-worker-cpu", .noun = "CPU", .shares_memory = true},
 };

@@ -28,8 +28,6 @@ struct device_kind {
     /* The host enqueues grids of blocks for it; what becomes of them, its driver and its profiler
      * tell. */
     bool accelerator;
-    /* Devices of one model have the same fastest ways to do a roof: they share the search. */
-    bool shares_ways;
     /* Its clock falls for a while under heavy load: such a roof gets time to settle. */
     bool clock_settles;
 };

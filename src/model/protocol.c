@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <limits.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,15 +55,14 @@ struct key {
         WORDS, /* a flag for each word */
         TEXT,
         CONFIG,
-        CHOICE,
-        WAYS
+        CHOICE
     } type;
     size_t offset, size;
     int64_t maximum; /* of an integer; how many words there are */
     /* Of words: the first one, and bytes from one to the next. */
     const char *const *words;
     size_t stride;
-    bool brief;                /* left out where it says nothing: 0, false, no word */
+    bool brief;                /* left out where it says nothing: 0, false */
     const char *required_text; /* what it must be, should it be missing; NULL: it has a default */
 };
 
@@ -87,58 +85,13 @@ static int64_t integer_load(const struct key *key, const void *value)
     return key->size == sizeof number ? number : wide;
 }
 
-/* An object with a member for each way that there is: "dram read": [3, 4.1e12]. NULL: there is
- * none. */
-static json_t *ways_encode(const struct roof_way ways[ROOF_KINDS])
-{
-    json_t *object = json_object();
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (ways[kind].rate > 0)
-            json_object_set_new(object, roof_kinds[kind].name,
-                                json_pack("[i, f]", ways[kind].number, ways[kind].rate));
-    if (json_object_size(object) > 0)
-        return object;
-    json_decref(object);
-    return NULL;
-}
-
-/* NULL: no ways. STATUS_USAGE, and no ways, for what is none of them. */
-static enum status ways_decode(const json_t *json, struct roof_way ways[ROOF_KINDS],
-                               struct error *error)
-{
-    const char *name;
-    json_t *way;
-    const size_t size = ROOF_KINDS * sizeof *ways;
-    memset(ways, 0, size);
-    if (json && !json_is_object(json))
-        return error_set(error, STATUS_USAGE, "ways of roofs are no object");
-    json_object_foreach((json_t *)json, name, way)
-    {
-        const json_t *number = json_array_get(way, 0), *rate = json_array_get(way, 1);
-        json_int_t value = json_integer_value(number);
-        int kind = roof_kind_find(name);
-        if (kind < 0 || json_array_size(way) != 2 || !json_is_integer(number) ||
-            !json_is_number(rate) || value < 0 || value > INT_MAX ||
-            !isfinite(json_number_value(rate)) || json_number_value(rate) <= 0) {
-            memset(ways, 0, size);
-            return error_set(error, STATUS_USAGE,
-                             "'%.40s' is no roof, or its way is not [number, rate]", name);
-        }
-        ways[kind] = (struct roof_way){(int)value, json_number_value(rate)};
-    }
-    return STATUS_OK;
-}
-
 static json_t *words_encode(const struct key *key, const bool *wanted)
 {
     json_t *array = json_array();
     for (int64_t i = 0; i < key->maximum; ++i)
         if (wanted[i])
             json_array_append_new(array, json_string(word_at(key, i)));
-    if (!key->brief || json_array_size(array) > 0)
-        return array;
-    json_decref(array);
-    return NULL;
+    return array;
 }
 
 /* NULL: it is left out. */
@@ -164,10 +117,8 @@ static json_t *value_encode(const struct key *key, const void *value)
         config_format(value, text);
         return json_string(text);
     case CHOICE:
-        return choice_is_made(value) ? fields_encode(choice_fields, value) : NULL;
-    case WAYS:
     default:
-        return ways_encode(value);
+        return choice_is_made(value) ? fields_encode(choice_fields, value) : NULL;
     }
 }
 
@@ -264,10 +215,8 @@ static enum status value_decode(const struct key *key, const json_t *json, void 
         return text ? config_parse(text, value, error)
                     : refuse(json, "a configuration, e.g. \"conv2d batch=16\"", error);
     case CHOICE:
-        return choice_decode(json, value, error);
-    case WAYS:
     default:
-        return ways_decode(json, value, error);
+        return choice_decode(json, value, error);
     }
 }
 
@@ -291,9 +240,6 @@ static const struct key keys[] = {
     {"launch", TUNE, FLAG, AT(peaks.launch)},
     {"transfer", TUNE, FLAG, AT(peaks.transfer)},
     {"prove", TUNE, FLAG, AT(prove)},
-    {"ways", 1 << REQUEST_TUNE, WAYS, AT(peaks.ways)},
-    {"later", 1 << REQUEST_TUNE, WORDS, AT(peaks.later), NAMES(roof_kinds, ROOF_KINDS),
-     .brief = true},
     {"name", ROOF, WORD, AT(kind), NAMES(roof_kinds, ROOF_KINDS),
      .required_text = "the \"name\" of a roof, e.g. \"dram read\""},
     {"condition", ROOF, WORD, AT(condition), TEXTS(roof_condition_name, 2)},
@@ -472,10 +418,7 @@ char *reply_encode(const struct reply *reply)
         json_object_set_new(object, "device", device_encode(&reply->device));
     if (reply->kind == REPLY_ROOFS) {
         const struct key found = {NAMES(roof_kinds, ROOF_KINDS)};
-        json_t *ways = ways_encode(reply->ways);
         json_object_set_new(object, "roofs", words_encode(&found, reply->found));
-        if (ways)
-            json_object_set_new(object, "ways", ways);
     }
     if (reply->kind == REPLY_ROOF)
         json_object_set_new(object, "roof", fields_encode(roof_fields, &reply->roof));
@@ -501,10 +444,8 @@ static enum status decode_found(const json_t *object, struct reply *reply, struc
         if (kind >= 0)
             reply->found[kind] = true;
     }
-    if (!json_is_array(roofs))
-        return error_set(error, STATUS_SYSTEM, "a reply without its roofs");
-    return ways_decode(json_object_get(object, "ways"), reply->ways, error) ? STATUS_SYSTEM
-                                                                            : STATUS_OK;
+    return json_is_array(roofs) ? STATUS_OK
+                                : error_set(error, STATUS_SYSTEM, "a reply without its roofs");
 }
 
 /* `length` of the whole line, in bytes. */

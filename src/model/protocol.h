@@ -5,10 +5,8 @@
  *                                                         "seen":[6656,6912]}
  *   {"op":"describe","index":0,"counters":"auto"}     -> {"reply":"device","device":{...}}
  *   {"op":"tune","memory":["dram"],"compute":["fp32"],"launch":true,"transfer":true,
- *    "prove":true,"ways":{"dram read":[3,4.1e12],...},"later":["fp32 vector",...]}
- *                                                     -> {"reply":"roofs","roofs":["dram read",
- *                                                     ...],
- *                                                         "ways":{"dram read":[3,4.1e12], ...}}
+ *    "prove":true}                                    -> {"reply":"roofs","roofs":["dram read",
+ *                                                     ...]}
  *   {"op":"roof","name":"dram read","condition":"together","start":1763.5,"sustained":true,
  *    "only_sustained":true,"energy":true,"hold":true} -> {"reply":"roof","roof":{...}}
  *   {"op":"release"}                                  -> {"reply":"roofs","roofs":[]}
@@ -29,10 +27,8 @@
  *
  * Describe opens the device and, unless "counters" is "off", tries its counters. Asked again, it
  * tells the device's health of that moment as health_end; a worker that was started with --watch
- * does nothing else. Tune finds the fastest way to do each roof. Of `ways`, which other devices of
- * the same model have found, it tries only those that are as fast here. Those of `later` are left
- * to another tune, which keeps what this one found, and proves all. Roof then measures, beginning
- * at `start` (s since the epoch; 0: at once). With "sustained" a compute roof is also measured once
+ * does nothing else. Tune finds the fastest way to do each roof. Roof then measures, beginning at
+ * `start` (s since the epoch; 0: at once). With "sustained" a compute roof is also measured once
  * the clock has settled. With "only_sustained" it is measured only then: the answer has no burst.
  * With "energy" the work then runs for as long as its energy needs. With "hold" the device goes on
  * with the same work after the reply, until the next request comes. Release forgets it and frees
@@ -165,8 +161,7 @@ struct reply {
     int64_t count;
     struct seen seen; /* devices */
     struct device device;
-    bool found[ROOF_KINDS];           /* roofs */
-    struct roof_way ways[ROOF_KINDS]; /* roofs: those that won */
+    bool found[ROOF_KINDS]; /* roofs */
     struct roof roof;
     struct record record; /* owned: reply_clear */
     json_t *record_json;  /* a decoded record as it came, to be passed on; owned: reply_clear */

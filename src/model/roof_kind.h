@@ -108,27 +108,16 @@ enum memory_pattern {
 /* Which unit of the device computes. */
 enum unit { UNIT_VECTOR, UNIT_TENSOR };
 
-/* A way to do a kind of roof, by its number on this model of device. The fastest one that a device
- * has found another one of the same model tries first, and looks for others only if it is not as
- * fast there. All zero is no way. */
-struct roof_way {
-    int number;
-    double rate; /* work per second when it was found; 0: no way */
-};
-
 /* Which roofs to measure, and under which conditions; a device measures those of them that it has.
  * One without neighbours is measured alone, whichever condition is wanted. */
 struct roof_request {
     bool memory[LEVEL_COUNT]; /* with l1, shared memory too */
     bool compute[PRECISION_COUNT];
     bool launch;
-    bool transfer;                    /* between host and device, and from device to device */
-    bool links;                       /* between the devices of a node, link.h */
-    bool condition[2];                /* by enum roof_condition */
-    bool energy;                      /* J for each byte and FLOP of the memory and compute roofs */
-    struct roof_way ways[ROOF_KINDS]; /* to be tried first, and alone if they are as fast here */
-    /* By a later tune, which also proves: another device looks for their ways. */
-    bool later[ROOF_KINDS];
+    bool transfer;     /* between host and device, and from device to device */
+    bool links;        /* between the devices of a node, link.h */
+    bool condition[2]; /* by enum roof_condition */
+    bool energy;       /* J for each byte and FLOP of the memory and compute roofs */
 };
 
 struct roof_kind {

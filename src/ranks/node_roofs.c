@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/clock.h"
 #include "ranks/progress.h"
@@ -11,7 +10,6 @@
 static const int call_patience = 60;   /* s, of calls for ranks that were here a moment ago */
 static const double tune_timeouts = 3; /* tuning tries many settings of all roofs */
 enum { LOSSES_MOST = 3 };              /* so many lost workers, and a device gets no more roofs */
-enum { NO_MODEL = 0 };                 /* of a device that is not tuned, or not with others */
 
 /* A rank among the ranks of its node. It is on the heap: to a collective call that is abandoned MPI
  * writes when the last rank comes after all. */
@@ -27,14 +25,10 @@ struct node {
         double moment, interrupted;
     } own, all; /* of node_wait */
 
-    struct device device;                /* the executor's, with the roofs so far */
-    int device_kind;                     /* of this device: index into device_kinds */
-    bool found[ROOF_KINDS];              /* of this device; not those that a worker was lost over */
-    bool tuned[ROOF_KINDS];              /* of them, those that the present worker can measure */
-    struct roof_way way[ROOF_KINDS];     /* the fastest of this device */
-    struct roof_way (*ways)[ROOF_KINDS]; /* of each rank */
-    uint64_t *models;                    /* of each rank's device */
-    int *members; /* ranks of this one's model; room for as many as there are */
+    struct device device;   /* the executor's, with the roofs so far */
+    int device_kind;        /* of this device: index into device_kinds */
+    bool found[ROOF_KINDS]; /* of this device; not those that a worker was lost over */
+    bool tuned[ROOF_KINDS]; /* of them, those that the present worker can measure */
     /* How many devices of the node have a roof, for each kind of device: only devices of one
      * kind do the same. What a GPU and a CPU call "dram read" are two things. */
     int owners[DEVICE_KINDS][ROOF_KINDS];
@@ -78,9 +72,8 @@ static double node_wait(struct node *node, double moment)
 
 /* ---- the fastest ways ---- */
 
-/* No roofs are a loss for what is derived from them, not a reason to measure nothing. `later`: left
- * to another tune; NULL: none. */
-static enum status tune(struct node *node, const struct roof_way *ways, const bool *later)
+/* No roofs are a loss for what is derived from them, not a reason to measure nothing. */
+static enum status tune(struct node *node)
 {
     struct request request = request_default(REQUEST_TUNE);
     struct reply reply;
@@ -88,17 +81,12 @@ static enum status tune(struct node *node, const struct roof_way *ways, const bo
     memset(node->tuned, 0, sizeof node->tuned);
     request.peaks = node->settings->request;
     request.prove = node->settings->prove;
-    if (ways)
-        memcpy(request.peaks.ways, ways, sizeof request.peaks.ways);
-    if (later)
-        memcpy(request.peaks.later, later, sizeof request.peaks.later);
     reply_init(&reply);
     enum status status = executor_ask(node->executor, &request, REPLY_ROOFS,
                                       tune_timeouts * node->settings->timeout, &reply, &error);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK)
         memcpy(node->tuned, reply.found, sizeof node->tuned);
-        memcpy(node->way, reply.ways, sizeof reply.ways);
-    } else
+    else
         log_print(node->log, LOG_WARNING, "%s on %s: roofs not tuned: %s", node->device.uuid,
                   node->device.hostname, error.text);
     reply_clear(&reply);
@@ -113,61 +101,11 @@ static bool replace_worker(struct node *node)
 }
 
 /* A lost worker takes what was tuned with it: a new one tunes anew. */
-static void tune_until_done(struct node *node, const struct roof_way *ways, const bool *later)
+static void tune_until_done(struct node *node)
 {
-    while (tune(node, ways, later) == STATUS_DEVICE)
+    while (tune(node) == STATUS_DEVICE)
         if (!replace_worker(node))
             return;
-}
-
-static uint64_t model_of(const struct node *node)
-{
-    char text[sizeof node->device.model + sizeof node->device.library_version + 32];
-    const bool shares = device_kinds[node->device_kind].shares_ways && !node->settings->skip;
-    snprintf(text, sizeof text, "%d %s %s", node->device_kind, node->device.model,
-             node->device.library_version);
-    return shares ? XXH3_64bits(text, strlen(text)) | 1 : NO_MODEL;
-}
-
-/* The ranks whose devices are of this rank's model, in their order: at least this one. */
-static int find_members(struct node *node)
-{
-    int count = 0;
-    for (int rank = 0; rank < node->count; ++rank)
-        if (rank == node->rank || node->models[rank] == node->models[node->rank])
-            node->members[count++] = rank;
-    return count;
-}
-
-/* Whether any ranks share a search: all say the same. */
-static bool any_share(const struct node *node)
-{
-    for (int i = 0; i < node->count; ++i)
-        for (int j = 0; j < i; ++j)
-            if (node->models[i] != NO_MODEL && node->models[i] == node->models[j])
-                return true;
-    return false;
-}
-
-/* Each looks for its part; then each has the ways of all. Where a search failed there is none, and
- * all look. Roofs that take about as long stand beside each other in their table. */
-static bool search_together(struct node *node, struct roof_way ways[ROOF_KINDS])
-{
-    const int size = (int)sizeof node->way, count = find_members(node);
-    const bool shares = node->models[node->rank] != NO_MODEL;
-    bool later[ROOF_KINDS];
-    MPI_Request request;
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): this rank is a member */
-        later[kind] = shares && node->members[kind % count] != node->rank;
-    if (shares && count > 1)
-        tune_until_done(node, NULL, later);
-    MPI_Iallgather(node->way, size, MPI_BYTE, node->ways, size, MPI_BYTE, node->comm, &request);
-    if (!node_await(node, request))
-        return false;
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        ways[kind] = node->ways[node->members[kind % count]][kind];
-    return true;
 }
 
 /* ---- measuring ---- */
@@ -184,7 +122,7 @@ static bool wants_together(const struct node *node, int kind)
 }
 
 /* False: it has no answer, and *error says why. A worker that is lost over it is replaced, and the
- * new one tuned with what is known. The roof is not tried again. */
+ * new one tuned. The roof is not tried again. */
 static bool ask(struct node *node, const struct request *request, struct reply *reply,
                 struct error *error)
 {
@@ -197,7 +135,7 @@ static bool ask(struct node *node, const struct request *request, struct reply *
         node->found[request->kind] = false;
         memset(node->tuned, 0, sizeof node->tuned);
         if (replace_worker(node))
-            tune_until_done(node, node->way, NULL);
+            tune_until_done(node);
     }
     return status == STATUS_OK;
 }
@@ -522,7 +460,7 @@ static void measure_links(struct node *node, const struct guard_settings *bound)
 
 /* ---- a node ---- */
 
-/* The ranks of the node, and the models of their devices. */
+/* Finds the ranks of the node. */
 static struct node *node_create(MPI_Comm comm, struct executor *executor,
                                 const struct node_roofs_settings *settings, const struct log *log,
                                 const struct guard_settings *bound)
@@ -541,13 +479,6 @@ static struct node *node_create(MPI_Comm comm, struct executor *executor,
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node->comm);
     MPI_Comm_rank(node->comm, &node->rank);
     MPI_Comm_size(node->comm, &node->count);
-    node->ways = calloc((size_t)node->count, sizeof *node->ways);
-    node->models = calloc((size_t)node->count, sizeof *node->models);
-    node->members = calloc((size_t)node->count, sizeof *node->members);
-    if (!node->ways || !node->models || !node->members)
-        MPI_Abort(comm, 1);
-    MPI_Allgather(&(uint64_t){model_of(node)}, 1, MPI_UINT64_T, node->models, 1, MPI_UINT64_T,
-                  node->comm);
     guard_end(guard);
     return node;
 }
@@ -556,10 +487,8 @@ static struct node *node_create(MPI_Comm comm, struct executor *executor,
 static void node_find(struct node *node, const struct guard_settings *bound)
 {
     int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};
-    struct roof_way ways[ROOF_KINDS] = {{0}};
-    const bool searched = !any_share(node) || search_together(node, ways);
-    if (searched && !node->settings->skip)
-        tune_until_done(node, ways, NULL);
+    if (!node->settings->skip)
+        tune_until_done(node);
     memcpy(node->found, node->tuned, sizeof node->found);
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         found[node->device_kind][kind] = node->found[kind];
@@ -632,9 +561,6 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
         guard_end(guard);
     }
     if (!node->abandoned) {
-        free(node->ways);
-        free(node->models);
-        free(node->members);
         free(node);
     }
 }

@@ -1,16 +1,13 @@
 /* The roofs of all devices of a node, before the sweep begins.
  *
- * Devices of one model share the search for the fastest ways: each looks for the ways of its part
- * of the roofs, all at once. Then each checks that the others' ways are as fast on it, and has all
- * of them proven.
- *
- * Then each device measures its roofs alone, while its neighbours idle: one device after the other,
- * or, where it must rest between two roofs, one roof after the other. Then all of one kind measure
- * each roof together, from an agreed moment on and until the last of them has its samples, because
- * devices of a node share power, cooling, their way to the host, and on CPUs the memory. What is
- * sustained once the clock has settled comes last, of the fastest way to each precision and unit
- * alone, together where that is wanted. A worker that is lost, or answers something else, over a
- * roof is replaced; that roof is not tried again.
+ * All at once look for their fastest ways, and have them proven. Then each device measures its
+ * roofs alone, while its neighbours idle: one device after the other, or, where it must rest
+ * between two roofs, one roof after the other. Then all of one kind measure each roof together,
+ * from an agreed moment on and until the last of them has its samples, because devices of a node
+ * share power, cooling, their way to the host, and on CPUs the memory. What is sustained once the
+ * clock has settled comes last, of the fastest way to each precision and unit alone, together where
+ * that is wanted. A worker that is lost, or answers something else, over a roof is replaced; that
+ * roof is not tried again.
  *
  * Links between the devices come at the very end. The first rank of the node has them measured, and
  * keeps them with its device. */

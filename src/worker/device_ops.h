@@ -76,17 +76,12 @@ struct device_ops {
     enum status (*try_counters)(struct device_state *state, struct device *device,
                                 struct error *error);
 
-    /* Finds the fastest way to do each roof that is requested, beginning with the request's, and
-     * proves it by the counters where `prove` and there are some: found[] by kind. Those of the
-     * request's `later` come with another call, which keeps what was found and proves all. It keeps
-     * what memory measure_roof needs. A roof that this kind of device never has is not found; one
-     * that it has but cannot measure now is, and measure_roof says why not. */
+    /* Finds the fastest way to do each roof that is requested, and proves it by the counters where
+     * `prove` and there are some: found[] by kind. It keeps what memory measure_roof needs, until
+     * release_roofs, which comes before another call. A roof that this kind of device never has is
+     * not found; one that it has but cannot measure now is, and measure_roof says why not. */
     enum status (*tune_roofs)(struct device_state *state, const struct roof_request *request,
                               bool prove, bool found[ROOF_KINDS], struct error *error);
-
-    /* The way that won for a roof that was found, for others of the same model. NULL: they find it
-     * by themselves. */
-    struct roof_way (*roof_way)(const struct device_state *state, int kind);
 
     /* Measures a roof that was found, in the way that was found, into *roof, which roof_init has
      * set: all but name and condition. Takes about ROOF_WINDOW, without `sustained`.

@@ -58,18 +58,19 @@ static enum status try_counters(struct worker *worker, struct error *error)
     return STATUS_OK;
 }
 
-static enum status tune_roofs(struct worker *worker, const struct request *request,
-                              bool found[ROOF_KINDS], struct error *error)
-{
-    worker->tuned = true;
-    return worker->ops->tune_roofs(worker->state, &request->peaks, request->prove, found, error);
-}
-
 static void forget_roofs(struct worker *worker)
 {
     if (worker->tuned)
         worker->ops->release_roofs(worker->state);
     worker->tuned = false;
+}
+
+static enum status tune_roofs(struct worker *worker, const struct request *request,
+                              bool found[ROOF_KINDS], struct error *error)
+{
+    forget_roofs(worker);
+    worker->tuned = true;
+    return worker->ops->tune_roofs(worker->state, &request->peaks, request->prove, found, error);
 }
 
 /* A roof that could not be measured is a row that says why. */
@@ -111,9 +112,6 @@ static enum status answer_tune(struct worker *worker, const struct request *requ
 {
     TRY(worker_open(worker, 0, error));
     TRY(tune_roofs(worker, request, reply->found, error));
-    for (int kind = 0; kind < ROOF_KINDS && worker->ops->roof_way; ++kind)
-        if (reply->found[kind])
-            reply->ways[kind] = worker->ops->roof_way(worker->state, kind);
     reply->kind = REPLY_ROOFS;
     return STATUS_OK;
 }

@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""NCCL's operations by roofsweep and by nccl-tests, one after the other: links.py BIN NCCL_TESTS [GPUS]
+"""NCCL's operations by roofsweep and by nccl-tests, three runs of each, alternating: links.py BIN NCCL_TESTS [GPUS]
 
 BIN is the folder of roofsweep, NCCL_TESTS that of all_reduce_perf and its like. Both load the same libnccl.so.2, have
-one process and replay CUDA graphs, so that no host is in their way. Exit status 1 if times differ by more than 3 %, or
-an operation has none. Copies are printed alone."""
+one process and replay CUDA graphs, so that no host is in their way. Exit status 1 if median times differ by more than
+3 %, or an operation has none. Copies are printed alone."""
 
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 
 PROGRAMS = {"all-reduce": "all_reduce_perf", "all-gather": "all_gather_perf", "send-receive": "sendrecv_perf"}
-LENGTH, ALLOWED = 0.5, 0.03  # s, of a run; of the time
+RUNS, LENGTH, ALLOWED = 3, 0.3, 0.03  # s, of a run of nccl-tests; of the time
 # As roofsweep sets them.
 NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_P2P_DIRECT_DISABLE": "1", "NCCL_GRAPH_REGISTER": "0"}
 
 
 def measured(folder, ranks, binaries):
-    """[(operation, bytes, s)] by roofsweep, which prints a warning where it has none."""
+    """{(operation, bytes, from, to): s} by roofsweep, which prints a warning where it has none."""
     manifest, output = f"{folder}/links.ini", f"{folder}/links.nc"
     with open(manifest, "w", encoding="utf-8") as stream:
         stream.write("[peaks]\nmemory = l1\ncompute = fp64\nlaunch = no\ntransfer = no\nlinks = yes\n")
@@ -28,7 +29,10 @@ def measured(folder, ranks, binaries):
     with open(f"{output}.journal", encoding="utf-8") as lines:
         entries = [json.loads(line)["entry"] for line in lines]
     links = [link for entry in entries for link in entry.get("device", entry).get("links", [])]
-    return [(link["operation"], int(link["bytes"]), link["time"]) for link in links]
+    return {
+        (link["operation"], int(link["bytes"]), link.get("from", ""), link.get("to", "")): link["time"]
+        for link in links
+    }
 
 
 def tested(program, size, gpus, about):
@@ -42,17 +46,23 @@ def tested(program, size, gpus, about):
 
 if __name__ == "__main__":
     gpus = int(sys.argv[3]) if len(sys.argv) > 3 else 2
-    with tempfile.TemporaryDirectory() as work:
-        found = measured(work, gpus, sys.argv[1])
-    beyond = len({*PROGRAMS, "copy"} - {operation for operation, _, _ in found})
-    print(f"{'operation':13} {'bytes':>11} {'roofsweep us':>13} {'nccl-tests us':>13} {'ratio':>6}", flush=True)
-    for operation, size, time in found:
-        if operation == "copy":
-            print(f"{operation:13} {size:11} {1e6 * time:13.2f}", flush=True)
-            continue
-        other = tested(f"{sys.argv[2]}/{PROGRAMS[operation]}", size, gpus, time)
-        far = abs(time / other - 1) > ALLOWED
-        beyond += far
-        row = f"{operation:13} {size:11} {1e6 * time:13.2f} {1e6 * other:13.2f} {time / other:6.3f}"
-        print(row + " beyond" * far, flush=True)
+    ours, theirs = {}, {}
+    for _ in range(RUNS):
+        with tempfile.TemporaryDirectory() as work:
+            found = measured(work, gpus, sys.argv[1])
+        for link, time in found.items():
+            ours.setdefault(link, []).append(time)
+            if link[0] in PROGRAMS:
+                other = tested(f"{sys.argv[2]}/{PROGRAMS[link[0]]}", link[1], gpus, time)
+                theirs.setdefault(link, []).append(other)
+    beyond = len({*PROGRAMS, "copy"} - {operation for operation, _, _, _ in ours})
+    print(f"{'operation':13} {'bytes':>11} {'roofsweep us':>13} {'nccl-tests us':>13} {'ratio':>6}  all times, us")
+    for link, times in ours.items():
+        row = f"{link[0]:13} {link[1]:11} {1e6 * statistics.median(times):13.2f} "
+        if link in theirs:
+            other = statistics.median(theirs[link])
+            ratio = statistics.median(times) / other
+            beyond += abs(ratio - 1) > ALLOWED
+            row += f"{1e6 * other:13.2f} {ratio:6.3f} " + "beyond " * (abs(ratio - 1) > ALLOWED)
+        print(row, " ".join(f"{1e6 * time:.2f}" for time in [*times, *theirs.get(link, [])]))
     sys.exit(beyond > 0)

@@ -147,7 +147,6 @@ printf '[sweep]\ndistribute = replicate\ndevice = cuda\n[peaks]\nmemory = l1\nco
 expect 0 run 2 settle.ini
 python '
 import json
-later = []
 for rank in 0, 1:
     asked = [json.loads(line) for line in open(f"{rank}.requests")]
     roofs = [request for request in asked if request["op"] == "roof"]
@@ -160,13 +159,8 @@ for rank in 0, 1:
         if request not in settled:
             assert (request["start"] > 0) == together and request["sustained"] == (together and not compute), request
     assert settled[0]["condition"] == "together" and settled[0]["sustained"], settled
-    # Devices of a model share the search: each leaves to the other what that one looks for, and then checks it.
-    tunes = [request for request in asked if request["op"] == "tune"]
-    assert len(tunes) == 2 and "later" not in tunes[1], tunes
-    later.append(set(tunes[0]["later"]))
     at = asked.index(roofs[-1]) # what ends the last one, before the roofs are forgotten
     assert [request["op"] for request in asked[at + 1:at + 3]] == ["devices", "release"], asked[at:]
-assert later[0] and later[1] and not later[0] & later[1], later
 '
 worker 'exec "$REAL"'
 rm -f bin/roofsweep-worker-cuda

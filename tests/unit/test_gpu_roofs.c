@@ -201,22 +201,19 @@ static struct roof_request everything(void)
 {
     struct roof_request request;
     memset(&request, 1, sizeof request);
-    memset(request.later, 0, sizeof request.later); /* none */
-    memset(request.ways, 0, sizeof request.ways);
     return request;
 }
 
-static enum status tune_more(const struct roof_request *request, bool prove, struct error *error)
+static enum status try_tune(const struct roof_request *request, bool prove, struct error *error)
 {
+    roofs_close(roofs);
     return roofs_tune(&roofs, NULL, prove ? profiler : NULL, request, found, error);
 }
 
 static void tune(const struct roof_request *request, bool prove)
 {
     struct error error;
-    roofs_close(roofs);
-    roofs = NULL;
-    assert_int_equal(tune_more(request, prove, &error), STATUS_OK);
+    assert_int_equal(try_tune(request, prove, &error), STATUS_OK);
 }
 
 static void tune_all(bool prove)
@@ -373,64 +370,11 @@ static void the_fastest_method_wins(void **state)
     }
 }
 
-/* What another device of the model has found is tried alone, where it is as fast here; else all are
- * tried. */
-static void a_way_that_is_told_is_checked(void **state)
-{
-    struct roof_request request = everything();
-    const char *best = "row 1, 1 blocks";
-    struct roof_way *way = &request.ways[ROOF_FP64_VECTOR];
-    test.best = CHOICES + 1;
-    int calls = script.calls;
-    tune(&request, false);
-    const int all = script.calls - calls;
-    for (int i = 0; i < OFFERS; ++i)
-        request.ways[offers[i].kind] = roofs_way(roofs, offers[i].kind);
-    assert_int_equal(way->number, test.best);
-    calls = script.calls;
-    tune(&request, false);
-    assert_true(3 * (script.calls - calls) < all);
-    assert_string_equal(measure(ROOF_FP64_VECTOR, at_once).setting, best);
-
-    way->rate *= 1.1; /* here it is slower */
-    way->number = 0;
-    tune(&request, false);
-    assert_string_equal(measure(ROOF_FP64_VECTOR, at_once).setting, best);
-    way->number = UNIT_METHODS; /* no such method here */
-    tune(&request, false);
-    assert_string_equal(measure(ROOF_FP64_VECTOR, at_once).setting, best);
-}
-
-/* Devices of a model share the search. What is left to another one comes with a later tune, and so
- * does the proof. */
-static void a_search_is_shared(void **state)
-{
-    struct roof_request own = everything(), all = everything();
-    struct error error;
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        own.later[kind] = kind % 2 == 1;
-    tune(&own, true);
-    assert_int_equal(script.collections, 0);
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        assert_int_equal(found[kind], offer_of(kind) && !own.later[kind]);
-    test.best = UNIT_METHODS - 1; /* what was found is kept */
-    assert_int_equal(tune_more(&all, true, &error), STATUS_OK);
-    assert_int_equal(script.collections, 1);
-    for (int i = 0; i < OFFERS; ++i) {
-        const int kind = offers[i].kind;
-        assert_true(found[kind]);
-        if (offers[i].family == &roofs_memory) {
-            assert_int_equal(roofs_way(roofs, kind).number, own.later[kind] ? test.best : 0);
-            assert_int_equal(measure(kind, at_once).verdict, ROOF_PROVEN);
-        }
-    }
-}
-
 static void only_what_is_asked_is_tuned(void **state)
 {
     struct roof_request request;
-    const size_t flags = offsetof(struct roof_request, condition); /* all before are of bool */
-    for (size_t i = 0; i <= flags; ++i) {                          /* last nothing */
+    const size_t flags = offsetof(struct roof_request, condition);
+    for (size_t i = 0; i <= flags; ++i) { /* last nothing */
         request = (struct roof_request){.launch = false};
         if (i < flags)
             ((bool *)&request)[i] = true;
@@ -477,13 +421,13 @@ static void any_call_may_fail(void **state)
         begin_anew(NULL);
         memset(found, 0, sizeof found);
         script.lost_at = at;
-        assert_int_equal(tune_more(&request, true, &error), STATUS_DEVICE);
+        assert_int_equal(try_tune(&request, true, &error), STATUS_DEVICE);
         assert_null(roofs);
         assert_int_equal(test.closed, 1);
         assert_memory_equal(found, none, sizeof found);
         begin_anew(NULL);
         script.fail_at = at;
-        enum status status = tune_more(&request, true, &error);
+        enum status status = try_tune(&request, true, &error);
         assert_true(status == STATUS_OK || status == STATUS_FAILED);
         for (int i = 0; status == STATUS_OK && i < OFFERS; ++i)
             missing += measure_status(offers[i].kind, at_once, &roof, &error) != STATUS_OK;
@@ -498,14 +442,14 @@ static void a_lost_device_is_told(void **state)
     struct roof roof;
     struct error error;
     script.lost_at = 90;
-    assert_int_equal(tune_more(&request, false, &error), STATUS_DEVICE);
+    assert_int_equal(try_tune(&request, false, &error), STATUS_DEVICE);
     assert_starts(error.text, "dram read, row 1, 0 blocks: ");
     begin_anew(NULL);
     tune_all(false);
     script.lost_at = script.calls + 10;
     for (int i = 0; i < OFFERS; ++i)
         assert_int_equal(measure_status(offers[i].kind, at_once, &roof, &error), STATUS_DEVICE);
-    assert_int_equal(tune_more(&request, true, &error), STATUS_DEVICE);
+    assert_int_equal(try_tune(&request, true, &error), STATUS_DEVICE);
     assert_null(roofs);
 }
 
@@ -565,8 +509,7 @@ static void a_start_that_has_passed_is_too_late(void **state)
 
 /* ---- proofs ---- */
 
-/* What is counted over what was done, of one quantity. Copy engines are not seen. A neighbour's
- * copies end some time: counting then begins. */
+/* What is counted over what was done, of one quantity. Copy engines are not seen. */
 static void what_is_counted_is_the_verdict(void **state)
 {
     static const struct {
@@ -585,16 +528,12 @@ static void what_is_counted_is_the_verdict(void **state)
         {"counted", QUANTITY_TENSOR_FP8, NAN, "fp8", ROOF_UNPROVEN},
         {"refused: taken by another; wait", QUANTITY_DRAM_READ, 1.0, "", ROOF_UNPROVEN},
     };
-    const struct roof_request request = everything();
-    struct error error;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         begin_anew(NULL);
-        script.collection = "refused: another process; wait";
-        tune(&request, true);
         script.collection = cases[i].collection;
         script.counted[cases[i].quantity] = cases[i].counted;
-        assert_int_equal(tune_more(&request, true, &error), STATUS_OK);
-        assert_int_equal(script.collections, 2);
+        tune_all(true);
+        assert_int_equal(script.collections, 1);
         for (int j = 0; j < OFFERS; ++j) {
             const char *name = roof_kinds[offers[j].kind].name;
             enum roof_verdict expected = offers[j].family != &roofs_memory ? ROOF_UNPROVEN
@@ -762,8 +701,6 @@ int main(void)
         TEST(power_is_of_long_loads),
         TEST(a_roof_is_held),
         TEST(the_fastest_method_wins),
-        TEST(a_way_that_is_told_is_checked),
-        TEST(a_search_is_shared),
         TEST(only_what_is_asked_is_tuned),
         TEST(a_method_that_cannot_run_is_passed_over),
         TEST(any_call_may_fail),

@@ -9,14 +9,6 @@
 
 #include "model/protocol.h"
 
-static void check_ways(const struct roof_way *ways, const struct roof_way *expected)
-{
-    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
-        assert_int_equal(ways[kind].number, expected[kind].number);
-        assert_true(ways[kind].rate == expected[kind].rate);
-    }
-}
-
 /* A request, and a reply, as the other side gets it. */
 static struct request passed(const struct request *request)
 {
@@ -104,10 +96,8 @@ static void roof_round_trips(void **state)
     reply_init(&other);
     reply.kind = REPLY_ROOFS;
     reply.found[ROOF_FP8_TENSOR_LIBRARY] = true;
-    reply.ways[ROOF_FP8_TENSOR_LIBRARY] = (struct roof_way){7, 1.5e15};
     pass_on(&reply, &other);
     assert_memory_equal(other.found, reply.found, sizeof reply.found);
-    check_ways(other.ways, reply.ways);
 
     reply.kind = REPLY_ROOF;
     roof_init(&reply.roof, (int)request.kind, ROOF_TOGETHER);
@@ -150,35 +140,6 @@ static void links_round_trip(void **state)
     assert_memory_equal(&other.device.links[LINKS_MAX - 1], &link, sizeof link);
     reply_clear(&other);
     reply_clear(&reply);
-}
-
-/* What one device has found goes to another of its model as it is. */
-static void ways_of_roofs_are_passed_on(void **state)
-{
-    struct request copy, request = request_default(REQUEST_TUNE);
-    struct error error;
-    request.peaks.ways[ROOF_DRAM_READ] = (struct roof_way){0, 4.7e12};
-    request.peaks.ways[ROOF_LAUNCH_GAP] = (struct roof_way){12, 0.1};
-    request.peaks.later[ROOF_FP32_VECTOR] = true;
-    copy = passed(&request);
-    check_ways(copy.peaks.ways, request.peaks.ways);
-    assert_memory_equal(copy.peaks.later, request.peaks.later, sizeof copy.peaks.later);
-    char *line = request_encode(&(struct request){.op = REQUEST_TUNE});
-    assert_null(strstr(line, "ways"));
-    assert_null(strstr(line, "later"));
-    free(line);
-
-    static const char *const wrong[] = {
-        "{\"op\":\"tune\",\"ways\":[]}",
-        "{\"op\":\"tune\",\"later\":[\"dram raed\"]}",
-        "{\"op\":\"tune\",\"ways\":{\"dram raed\":[1,2]}}",
-        "{\"op\":\"tune\",\"ways\":{\"dram read\":[1]}}",
-        "{\"op\":\"tune\",\"ways\":{\"dram read\":[-1,2]}}",
-        "{\"op\":\"tune\",\"ways\":{\"dram read\":[1,0]}}",
-        "{\"op\":\"tune\",\"ways\":{\"dram read\":[\"1\",2]}}",
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i)
-        assert_int_equal(request_decode(wrong[i], &copy, &error), STATUS_USAGE);
 }
 
 static void short_requests_take_defaults(void **state)
@@ -411,7 +372,6 @@ int main(void)
         cmocka_unit_test(roofs_round_trip),
         cmocka_unit_test(roof_round_trips),
         cmocka_unit_test(links_round_trip),
-        cmocka_unit_test(ways_of_roofs_are_passed_on),
         cmocka_unit_test(short_requests_take_defaults),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(replies_round_trip),

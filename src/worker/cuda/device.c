@@ -112,11 +112,6 @@ static enum status device_tune_roofs(struct device_state *state, const struct ro
     return status;
 }
 
-static struct roof_way device_roof_way(const struct device_state *state, int kind)
-{
-    return roofs_way(state->roofs, kind);
-}
-
 static enum status device_measure_roof(struct device_state *state, int kind,
                                        const struct roof_order *order, struct roof *roof,
                                        struct error *error)
@@ -271,7 +266,6 @@ const struct device_ops device_ops = {
     .health = device_health,
     .try_counters = device_try_counters,
     .tune_roofs = device_tune_roofs,
-    .roof_way = device_roof_way,
     .measure_roof = device_measure_roof,
     .hold_roof = device_hold_roof,
     .measure_links = links_measure,

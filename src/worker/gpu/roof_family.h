@@ -57,7 +57,7 @@ struct roofs_buffer {
 struct winner {
     const struct roof_family *family; /* NULL: this device has no such roof */
     struct method method;
-    struct roof_way way;
+    double rate;         /* work per second when it was tried; 0: none could be done */
     double clock;        /* s-1, of its last burst; 0: there was none */
     enum status refusal; /* not STATUS_OK: there is none */
     struct error reason;

@@ -145,7 +145,7 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
     enum status status =
         family->prepare(roofs, kind, row, number % family->choices, &tried.method, &reason);
     if (!status)
-        status = trial_rate(roofs, &tried, aim, winner->way.rate, &rate, &reason);
+        status = trial_rate(roofs, &tried, aim, winner->rate, &rate, &reason);
     if (status == STATUS_DEVICE) {
         *error = reason;
         return error_prefix(error, status, "%s, %s", roof_kinds[kind].name,
@@ -155,32 +155,15 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
         winner->refusal = status;
         winner->reason = reason;
     }
-    if (status == STATUS_OK && rate > winner->way.rate) {
+    if (status == STATUS_OK && rate > winner->rate) {
         winner->method = tried.method;
-        winner->way = (struct roof_way){number, rate};
+        winner->rate = rate;
     }
     return STATUS_OK;
 }
 
-/* What another device of the model found is taken where it is as fast here. Which neighbour is the
- * fastest to copy to differs from device to device. */
-static enum status winner_recall(struct roofs *roofs, int kind, int methods,
-                                 const struct roof_way *way, struct winner *winner,
-                                 struct error *error)
-{
-    const double same = 0.97;
-    struct winner recalled = *winner;
-    if (way->rate <= 0 || way->number >= methods || kind == ROOF_DEVICE_TO_DEVICE)
-        return STATUS_OK;
-    TRY(winner_try(roofs, kind, way->number, trial_time(methods), &recalled, error));
-    if (recalled.way.rate >= same * way->rate)
-        *winner = recalled;
-    return STATUS_OK;
-}
-
 /* If no method can be done, the reason of the first is kept. Fails only with STATUS_DEVICE. */
-static enum status kind_tune(struct roofs *roofs, int kind, const struct roof_way *way,
-                             struct error *error)
+static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
 {
     struct winner *winner = &roofs->winners[kind];
     struct method *method = &winner->method;
@@ -189,22 +172,20 @@ static enum status kind_tune(struct roofs *roofs, int kind, const struct roof_wa
     for (int i = 0; i < FAMILIES; ++i)
         if (families[i]->row(roofs, kind, 0))
             family = families[i];
-    if (!family || winner->way.rate > 0)
+    if (!family)
         return STATUS_OK;
     for (int row = 0; family->row(roofs, kind, row); ++row)
         methods += family->choices;
     *winner = (struct winner){.family = family, .flops_ratio = NAN};
     for (int level = 0; level < LEVEL_COUNT; ++level)
         winner->bytes_ratio[level] = NAN;
-    TRY(winner_recall(roofs, kind, methods, way, winner, error));
-    bool recalled = winner->way.rate > 0;
-    for (int i = 0; i < methods && !recalled; ++i)
+    for (int i = 0; i < methods; ++i)
         TRY(winner_try(roofs, kind, i, trial_time(methods), winner, error));
-    if (winner->way.rate > 0) {
+    if (winner->rate > 0) {
         winner->refusal = STATUS_OK;
         if (method->elastic) /* all samples are as long */
             method->iterations =
-                (int64_t)fmax(1.0, round(winner->way.rate * SAMPLE_TIME / method->work));
+                (int64_t)fmax(1.0, round(winner->rate * SAMPLE_TIME / method->work));
     }
     return STATUS_OK;
 }
@@ -300,22 +281,19 @@ static enum status tune(struct roofs *roofs, struct profiler *profiler,
     /* All devices of a node tune at once. What the neighbour copies here would be counted among the
      * proofs: so that comes first, and these last. */
     const int first = ROOF_DEVICE_TO_DEVICE;
-    bool all = true;
     if (roof_requested(request, first))
-        TRY(kind_tune(roofs, first, &request->ways[first], error));
-    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
-        all &= !request->later[kind];
-        if (kind != first && !request->later[kind] && roof_requested(request, kind))
-            TRY(kind_tune(roofs, kind, &request->ways[kind], error));
-    }
-    return profiler && all ? winners_prove(roofs, profiler, error) : STATUS_OK;
+        TRY(kind_tune(roofs, first, error));
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        if (kind != first && roof_requested(request, kind))
+            TRY(kind_tune(roofs, kind, error));
+    return profiler ? winners_prove(roofs, profiler, error) : STATUS_OK;
 }
 
 enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *profiler,
                        const struct roof_request *request, bool found[ROOF_KINDS],
                        struct error *error)
 {
-    struct roofs *result = *roofs ? *roofs : calloc(1, sizeof *result);
+    struct roofs *result = calloc(1, sizeof *result);
     *roofs = NULL;
     if (!result)
         return error_set(error, STATUS_SYSTEM, "no memory");
@@ -329,11 +307,6 @@ enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *p
         found[kind] = result->winners[kind].family != NULL;
     *roofs = result;
     return STATUS_OK;
-}
-
-struct roof_way roofs_way(const struct roofs *roofs, int kind)
-{
-    return roofs->winners[kind].way;
 }
 
 void roofs_close(struct roofs *roofs)
@@ -567,7 +540,7 @@ static int windows_settled(const struct roofs *roofs, const struct winner *winne
 static enum status samples_sustain(struct roofs *roofs, const struct winner *winner,
                                    struct roof *roof, struct error *error)
 {
-    const double each = run_work(&winner->method) / winner->way.rate;
+    const double each = run_work(&winner->method) / winner->rate;
     const double cooling = 0.1; /* s */
     struct window windows[WINDOWS_MOST];
     int count = 0, settled = 0;
@@ -610,7 +583,7 @@ static enum status samples_energy(struct roofs *roofs, const struct winner *winn
 {
     const double cooling = 0.1, work = run_work(&winner->method); /* s */
     struct repeated own = {roofs, winner};
-    const struct energy_load load = {repeated_launch, &own, work / winner->way.rate};
+    const struct energy_load load = {repeated_launch, &own, work / winner->rate};
     struct energy_seen seen;
     TRY(energy_rest(roofs->gpu, true, resting, error));
     TRY(energy_measure(roofs->gpu, &load, &seen, error));

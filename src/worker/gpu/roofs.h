@@ -12,15 +12,11 @@ struct profiler;
 struct resting_power;
 struct roofs; /* those that were tuned, and the memory that they need */
 
-/* As device_ops.tune_roofs. *roofs is NULL, or what an earlier tune has found, which is kept.
- * `profiler`, whose counters can be read, proves what was found; NULL: nobody does. *roofs is NULL
- * after a failure. `gpu` must outlive it. */
+/* As device_ops.tune_roofs. The caller closes *roofs; it is NULL after a failure. `profiler`,
+ * whose counters can be read, proves what was found; NULL: nobody does. `gpu` must outlive it. */
 enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *profiler,
                        const struct roof_request *request, bool found[ROOF_KINDS],
                        struct error *error);
-
-/* As device_ops.roof_way, of a kind that was found. */
-struct roof_way roofs_way(const struct roofs *roofs, int kind);
 
 /* As device_ops.measure_roof and hold_roof; `roofs` NULL: none was tuned. *resting: see
  * energy_rest. */
