@@ -172,10 +172,6 @@ static enum status sample(struct links *links, size_t count, int repeat, double 
 /* Of the second run. The first one loads code and connects, for which no device may be held. */
 static enum status rehearse(struct links *links, size_t count, double *seconds, struct error *error)
 {
-    for (int i = 0; i < links->count; ++i) { /* with NaN */
-        TRY(CUDA(cudaSetDevice(i)));
-        TRY(vendor.set(&links->gpus[i], links->received[i], 0xff, count * sizeof(float), error));
-    }
     for (int i = 0; i < 2; ++i) {
         TRY(finish(links, error));
         *seconds = clock_monotonic();
@@ -184,6 +180,35 @@ static enum status rehearse(struct links *links, size_t count, double *seconds, 
     TRY(finish(links, error));
     *seconds = clock_monotonic() - *seconds;
     return verify(links, count, error);
+}
+
+/* Of the size that is sent, full of values, and of the size that is received, full of NaN. In parts
+ * of larger buffers some operations take 3 % longer. */
+static enum status buffers_open(struct links *links, size_t bytes, struct error *error)
+{
+    const bool gathers = links->link.operation == LINK_ALL_GATHER;
+    const size_t sent = gathers ? bytes / (size_t)links->count : bytes;
+    for (int i = 0; i < links->count; ++i) {
+        struct gpu *gpu = &links->gpus[i];
+        if (links->link.operation == LINK_COPY && i != links->from && i != links->to)
+            continue;
+        TRY(CUDA(cudaSetDevice(i)));
+        TRY(CUDA(cudaMalloc(&links->sent[i], sent)));
+        TRY(CUDA(cudaMalloc(&links->received[i], bytes)));
+        TRY(CUDA(kernel_fill(PRECISION_FP32, links->sent[i], (int64_t)(sent / sizeof(float)),
+                             links->fill, i, gpu->stream)));
+        TRY(vendor.set(gpu, links->received[i], 0xff, bytes, error));
+    }
+    return STATUS_OK;
+}
+
+static void buffers_close(struct links *links)
+{
+    for (int i = 0; i < links->count; ++i) {
+        cudaFree(links->sent[i]);
+        cudaFree(links->received[i]);
+        links->sent[i] = links->received[i] = NULL;
+    }
 }
 
 /* byte; the largest first, which wakes the devices up for the latency. Copies take each other. */
@@ -200,6 +225,7 @@ static enum status measure(struct links *links, struct device *device, struct er
     for (size_t i = step - 1; i < sizeof sizes / sizeof *sizes; i += step) {
         const size_t bytes = sizes[i] > unit ? sizes[i] / unit * unit : unit;
         double about, seconds[SAMPLES];
+        TRY(buffers_open(links, bytes, error));
         TRY(rehearse(links, bytes / sizeof(float), &about, error));
         const int repeat = (int)fmin(ceil(length / about), repeat_most);
         if (!copies)
@@ -208,6 +234,7 @@ static enum status measure(struct links *links, struct device *device, struct er
             TRY(sample(links, bytes / sizeof(float), repeat, &seconds[j], error));
         for (int j = 0; j < links->count; ++j) /* before their communicators */
             vendor.graph_drop(links->graphs[j]);
+        buffers_close(links);
         links->link.bytes = (double)bytes;
         TRY(link_set_samples(&links->link, seconds, SAMPLES, error));
         device_add_link(device, &links->link);
@@ -257,16 +284,12 @@ static enum status measure_nccl(struct links *links, struct device *device, stru
     return STATUS_OK;
 }
 
-/* Ready to be timed, with something to send. */
+/* Ready to be timed. */
 static enum status open_one(struct links *links, int i, struct error *error)
 {
     struct gpu *gpu = &links->gpus[i];
     TRY(CUDA(cudaSetDevice(i)));
     TRY(CUDA(cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking)));
-    TRY(CUDA(cudaMalloc(&links->sent[i], sizes[0])));
-    TRY(CUDA(cudaMalloc(&links->received[i], sizes[0])));
-    TRY(CUDA(kernel_fill(PRECISION_FP32, links->sent[i], (int64_t)(sizes[0] / sizeof(float)),
-                         links->fill, i, gpu->stream)));
     gpu->timer = timer_open();
     TRY(gpu->timer ? vendor.reserve(gpu, 2, false, error)
                    : error_set(error, STATUS_SYSTEM, "no memory"));
@@ -297,9 +320,7 @@ enum status links_measure(const char *devices, enum link_operation operation, st
         status = open_one(&links, i, error);
     if (status == STATUS_OK)
         status = (operation == LINK_COPY ? measure_copies : measure_nccl)(&links, device, error);
-    for (int i = 0; i < links.count && status != STATUS_DEVICE; ++i) {
-        cudaFree(links.sent[i]);
-        cudaFree(links.received[i]);
-    }
+    if (status != STATUS_DEVICE)
+        buffers_close(&links);
     return status;
 }
