@@ -1,7 +1,7 @@
 /* The roofs of all devices of a node, before the sweep begins.
  *
- * All at once look for their fastest ways, and have them proven. Then each device measures its
- * roofs alone, while its neighbours idle: one device after the other, or, where it must rest
+ * All devices look for their fastest ways at once, and have them proven. Then each device measures
+ * its roofs alone, while its neighbours idle: one device after the other, or, where it must rest
  * between two roofs, one roof after the other. Then all of one kind measure each roof together,
  * from an agreed moment on and until the last of them has its samples, because devices of a node
  * share power, cooling, their way to the host, and on CPUs the memory. What is sustained once the

@@ -76,11 +76,12 @@ assert (good.gap_time >= 0).all()
 records = [line["entry"] for line in map(json.loads, open(JOURNAL)) if line["kind"] == "record"]
 records = [record for record in records if record["status"] == "measured"]
 assert all(record["host_time"] > 0 for record in records)
-# A caller in a loop is no faster than the slower one of host and device. Launches of an LSTM that are enqueued ahead can
-# take longer (docs/measurements.md, "Queued launches after a backward pass").
+# A caller in a loop is no faster than the slower one of host and device, but where launches of an LSTM take longer if they
+# are enqueued ahead (docs/measurements.md, "Queued launches after a backward pass").
 for record in records:
+    least = 0.8 if record["configuration"].startswith("lstm") else 0.9
     slower = max(record["host_time"], record["time_median"] - record["timer_overhead"] / record["sample_iterations"])
-    assert "caller_time" not in record or record["caller_time"] > 0.8 * slower, record
+    assert "caller_time" not in record or record["caller_time"] > least * slower, record
 assert all(record["trace_time"] >= 0.999 * record["busy_time"] for record in records if "trace_time" in record)
 # No work makes the clock higher than it is with next to nothing to do; the roofs before the sweep had lowered it.
 assert all(record["sm_clock_counted"] <= 1.015 * record["sm_clock_free"] for record in records)

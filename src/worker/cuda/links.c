@@ -183,7 +183,7 @@ static enum status rehearse(struct links *links, size_t count, double *seconds, 
 }
 
 /* Of the size that is sent, full of values, and of the size that is received, full of NaN. In parts
- * of larger buffers some operations take up to 4 % longer (docs/measurements.md, "Links of a
+ * of larger buffers a send-receive takes up to 5 % longer (docs/measurements.md, "Links of a
  * node"). */
 static enum status buffers_open(struct links *links, size_t bytes, struct error *error)
 {
