@@ -20,7 +20,7 @@
 #include "ranks/resume.h"
 #include "ranks/signals.h"
 #include "ranks/transport.h"
-#include "results/choices.h"
+#include "results/algorithm_cache.h"
 #include "results/journal.h"
 #include "results/outputs.h"
 #include "results/results.h"
@@ -51,15 +51,15 @@ struct sweep {
     /* rank 0 alone */
     struct plan *plan;
     struct outputs outputs;
-    struct results *earlier;        /* rows that the journal already holds */
-    struct journal *journal;        /* NULL: not begun yet */
-    struct choices *choices;        /* NULL: of no use to this sweep */
-    struct device *earlier_devices; /* [peaks] reuse */
+    struct results *earlier;            /* rows that the journal already holds */
+    struct journal *journal;            /* NULL: not begun yet */
+    struct algorithm_cache *algorithms; /* NULL: of no use to this sweep */
+    struct device *earlier_devices;     /* [peaks] reuse */
     size_t earlier_device_count;
     struct dispatcher *dispatcher; /* while it measures */
     struct progress *progress;
-    bool choices_late; /* the file of algorithms could not be written to, and it was said */
-    size_t left;       /* configurations without a row */
+    bool algorithms_late; /* the file of algorithms could not be written to, and it was said */
+    size_t left;          /* configurations without a row */
 };
 
 /* Opening a device loads libraries of gigabytes, at times from a slow file system. */
@@ -122,22 +122,22 @@ static void share_time_limit(const struct sweep *sweep)
 /* ---- what rank 0 reads ---- */
 
 /* Within a run only with replicate a configuration comes again. */
-static enum status open_choices(struct sweep *sweep, struct error *error)
+static enum status open_algorithms(struct sweep *sweep, struct error *error)
 {
     const struct sweep_settings *settings = &sweep->manifest->sweep;
     const char *path = sweep_algorithms_file(settings);
-    struct choices_file file;
+    struct algorithm_cache_file file;
     if (sweep_searches_anew(settings) || (!path && !settings->replicate))
         return STATUS_OK;
     enum status status = STATUS_OK;
     if (path)
         status = outputs_check_input(&sweep->outputs, path, "the file of algorithms", error);
     if (status == STATUS_OK)
-        status = choices_open(path, settings->replicate, &sweep->choices, &file, error);
+        status = algorithm_cache_open(path, settings->replicate, &sweep->algorithms, &file, error);
     error_prefix(error, status, "%s:%d: [sweep] algorithms", sweep->manifest->path,
                  sweep->manifest->algorithms_line);
     if (status == STATUS_OK && file.damaged > 0)
-        log_print(sweep->log, LOG_WARNING, "%s: %zu choices are damaged and left out", path,
+        log_print(sweep->log, LOG_WARNING, "%s: %zu algorithms are damaged and left out", path,
                   file.damaged);
     return status;
 }
@@ -156,7 +156,7 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
     sweep->outputs.any_owner = options->any_owner;
     TRY(outputs_check_input(&sweep->outputs, sweep->manifest->path, "the manifest", error));
     TRY(outputs_check(&sweep->outputs, error));
-    TRY(open_choices(sweep, error));
+    TRY(open_algorithms(sweep, error));
     manifest_settings_text(sweep->manifest, line);
     TRY(outputs_earlier(&sweep->outputs, line, sweep->log, &sweep->journal, &sweep->earlier,
                         error));
@@ -415,20 +415,21 @@ static void measure_roofs(struct sweep *sweep)
 }
 
 /* How far the file of algorithms goes, once for each model of device. */
-static void tell_choices(const struct sweep *sweep)
+static void tell_algorithms(const struct sweep *sweep)
 {
     const char *path = sweep_algorithms_file(&sweep->manifest->sweep);
     const struct plan *plan = sweep->plan;
-    struct choice unused;
+    struct algorithm unused;
     for (int i = 0; path && i < sweep->ranks; ++i) {
         const struct device *device = &sweep->devices.list[i];
         size_t found = 0;
         if (!device_is_open(device) || (i > 0 && strcmp(device[-1].model, device->model) == 0))
             continue;
         for (size_t item = 0; item < plan->count; ++item)
-            found += choices_find(sweep->choices, plan->items[item].hash, device, &unused);
+            found +=
+                algorithm_cache_find(sweep->algorithms, plan->items[item].hash, device, &unused);
         log_print(sweep->log, LOG_INFO,
-                  "%s has choices of %zu of the %zu configurations on %s with %s and driver %s; "
+                  "%s has algorithms of %zu of the %zu configurations on %s with %s and driver %s; "
                   "others search",
                   path, found, plan->count, device->model, device->library_version,
                   device->driver_version);
@@ -449,9 +450,9 @@ static void create_dispatcher(struct sweep *sweep)
         .count_timeout = margin * sweep->manifest->sweep.timeout,
         .stop_timeout = stop_patience,
         .limit = &sweep->limit,
-        .choices = sweep->choices,
+        .algorithm_cache = sweep->algorithms,
     };
-    tell_choices(sweep);
+    tell_algorithms(sweep);
     sweep->dispatcher = dispatcher_create(&settings, sweep->log);
     if (!sweep->dispatcher)
         MPI_Abort(sweep->comm, 1);
@@ -467,27 +468,26 @@ static void create_dispatcher(struct sweep *sweep)
 /* What searches found out goes into the file of algorithms. Other runs may be writing to it at the
  * moment: then it is tried again with the next rows, and nobody waits. No failure of it ends a
  * sweep. */
-static enum status save_choices(struct sweep *sweep, struct error *error)
+static enum status save_algorithms(struct sweep *sweep, struct error *error)
 {
-    enum status status = sweep->choices ? choices_save(sweep->choices, error) : STATUS_OK;
-    if (status && !sweep->choices_late)
+    enum status status =
+        sweep->algorithms ? algorithm_cache_save(sweep->algorithms, error) : STATUS_OK;
+    if (status && !sweep->algorithms_late)
         log_print(sweep->log, status == STATUS_USAGE ? LOG_INFO : LOG_WARNING,
-                  "choices of algorithms are not in their file yet, it is tried again: %s",
-                  error->text);
-    sweep->choices_late |= status != STATUS_OK;
+                  "algorithms are not in their file yet, it is tried again: %s", error->text);
+    sweep->algorithms_late |= status != STATUS_OK;
     return status;
 }
 
 /* Those of the last rows. Another run holds the file for a moment only. */
-static void save_last_choices(struct sweep *sweep)
+static void save_last_algorithms(struct sweep *sweep)
 {
     const double patience = 1; /* s */
     double start = clock_monotonic();
     struct error error;
-    while (save_choices(sweep, &error)) {
+    while (save_algorithms(sweep, &error)) {
         if (clock_monotonic() - start > patience) {
-            log_print(sweep->log, LOG_WARNING, "some choices of algorithms are not kept: %s",
-                      error.text);
+            log_print(sweep->log, LOG_WARNING, "some algorithms are not kept: %s", error.text);
             return;
         }
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
@@ -504,14 +504,14 @@ static enum status carry_out(struct sweep *sweep, const struct dispatcher_action
         progress_start(sweep->progress);
         return journal_append(journal, "device", json_incref(action->json), error);
     case ACTION_STORE_RECORD:
-        if (sweep->choices &&
-            choices_learn(sweep->choices, action->record, sweep->plan->items[action->item].hash,
-                          &sweep->devices.list[action->rank], error))
+        if (sweep->algorithms && algorithm_cache_learn(sweep->algorithms, action->record,
+                                                       sweep->plan->items[action->item].hash,
+                                                       &sweep->devices.list[action->rank], error))
             log_print(sweep->log, LOG_WARNING, "%s", error->text);
         return journal_append(journal, "record", json_incref(action->json), error);
     case ACTION_SYNC:
         status = journal_sync(journal, error);
-        save_choices(sweep, &(struct error){""});
+        save_algorithms(sweep, &(struct error){""});
         return status;
     case ACTION_SEND:
         if (transport_send(sweep->transport, action->rank, action->message, action->text, error))
@@ -668,7 +668,7 @@ static enum status end_loop(struct sweep *sweep, struct error *error)
     char absent[800];
     if (!sweep->dispatcher)
         return STATUS_OK;
-    save_last_choices(sweep);
+    save_last_algorithms(sweep);
     progress_destroy(sweep->progress);
     sweep->abandoned = dispatcher_missing(sweep->dispatcher, absent, sizeof absent);
     if (sweep->abandoned)
@@ -743,7 +743,7 @@ void sweep_destroy(struct sweep *sweep)
     transport_destroy(sweep->transport);
     liveness_destroy(sweep->liveness);
     journal_close(sweep->journal);
-    choices_close(sweep->choices);
+    algorithm_cache_close(sweep->algorithms);
     results_destroy(sweep->earlier);
     plan_destroy(sweep->plan);
     free(sweep->earlier_devices);

@@ -38,7 +38,7 @@ struct request request_default(enum request_op op)
         .sustained = true,
         .seed = SEED_DEFAULT,
     };
-    choice_init(&request.choice);
+    algorithm_init(&request.algorithm);
     return request;
 }
 
@@ -55,7 +55,7 @@ struct key {
         WORDS, /* a flag for each word */
         TEXT,
         CONFIG,
-        CHOICE
+        ALGORITHM
     } type;
     size_t offset, size;
     int64_t maximum; /* of an integer; how many words there are */
@@ -116,9 +116,9 @@ static json_t *value_encode(const struct key *key, const void *value)
     case CONFIG:
         config_format(value, text);
         return json_string(text);
-    case CHOICE:
+    case ALGORITHM:
     default:
-        return choice_is_made(value) ? fields_encode(choice_fields, value) : NULL;
+        return algorithm_is_known(value) ? fields_encode(algorithm_fields, value) : NULL;
     }
 }
 
@@ -168,16 +168,17 @@ static enum status words_decode(const struct key *key, const json_t *json, bool 
     return STATUS_OK;
 }
 
-static enum status choice_decode(const json_t *json, struct choice *choice, struct error *error)
+static enum status algorithm_decode(const json_t *json, struct algorithm *algorithm,
+                                    struct error *error)
 {
-    struct choice decoded;
-    choice_init(&decoded);
+    struct algorithm decoded;
+    algorithm_init(&decoded);
     if (!json_is_object(json))
         return refuse(json, "an object with an algorithm", error);
-    if (fields_decode(choice_fields, json, &decoded, error) ||
-        fields_check(choice_fields, &decoded, error))
+    if (fields_decode(algorithm_fields, json, &decoded, error) ||
+        fields_check(algorithm_fields, &decoded, error))
         return STATUS_USAGE;
-    *choice = decoded;
+    *algorithm = decoded;
     return STATUS_OK;
 }
 
@@ -214,9 +215,9 @@ static enum status value_decode(const struct key *key, const json_t *json, void 
     case CONFIG:
         return text ? config_parse(text, value, error)
                     : refuse(json, "a configuration, e.g. \"conv2d batch=16\"", error);
-    case CHOICE:
+    case ALGORITHM:
     default:
-        return choice_decode(json, value, error);
+        return algorithm_decode(json, value, error);
     }
 }
 
@@ -265,7 +266,7 @@ static const struct key keys[] = {
     {"verify", MEASURE, FLAG, AT(measure.verify)},
     {"energy", MEASURE, FLAG, AT(measure.energy)},
     {"count_later", MEASURE, FLAG, AT(count_later), .brief = true},
-    {"choice", MEASURE, CHOICE, AT(choice)},
+    {"algorithm", MEASURE, ALGORITHM, AT(algorithm)},
     {"folder", MEASURE, TEXT, AT(folder)},
     {"timeout", MEASURE, NUMBER, AT(timeout), .brief = true},
 };

@@ -42,8 +42,8 @@
  * has waited longest, and is asked once for each; the first time it counts all that wait. A row
  * that has nothing to count, and one of a device that counts rows one by one, does not wait.
  *
- * Measure with "choice":{"algorithm":"engine-38 k2=5",...} (choice.h) runs that algorithm instead
- * of a search, if it can be had and has the same kernels.
+ * Measure with "algorithm":{"algorithm":"engine-38 k2=5",...} (model/algorithm.h) runs that
+ * algorithm without a search, if it can be had and has the same kernels.
  *
  * Folder and timeout are for programs: where they run, and how long all runs of one may take.
  *
@@ -60,7 +60,7 @@
 #include <jansson.h>
 
 #include "base/status.h"
-#include "model/choice.h"
+#include "model/algorithm.h"
 #include "model/device.h"
 #include "model/record.h"
 #include "model/roof.h"
@@ -123,8 +123,8 @@ struct request {
     struct config config;          /* measure; its canonical text on the wire */
     struct measure_settings measure;
     uint64_t seed;
-    struct choice choice; /* measure: what an earlier search chose; not made: nothing */
-    bool count_later;     /* measure: its counters with those of others, at the next count */
+    struct algorithm algorithm; /* measure: result of an earlier search; not known: search */
+    bool count_later;           /* measure: its counters with those of others, at the next count */
     /* measure, of a program alone */
     char folder[4096]; /* that it runs in; "": the worker's */
     double timeout;    /* s, of all its runs; 0: none */

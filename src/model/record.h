@@ -10,7 +10,7 @@
 #include "model/roof.h"
 #include "model/workload.h"
 
-struct choice; /* model/choice.h */
+struct algorithm; /* model/algorithm.h */
 
 enum record_status { RECORD_MEASURED, RECORD_SKIPPED, RECORD_FAILED };
 
@@ -47,7 +47,7 @@ struct record {
     char refused_algorithms[256]; /* faster ones whose results were wrong, separated by "; " */
     char algorithm_id[17];        /* of the algorithm's kernels, by their names; "": not known */
     char algorithm_launches[17];  /* the same with their grids and blocks */
-    /* "search": this row's own; otherwise where the choice of an earlier search comes from; "":
+    /* "search": this row's own; otherwise where the algorithm comes from; "":
      * nothing was to be chosen. */
     char algorithm_origin[48];
     /* The search for the algorithm; missing where there was none. Times of different algorithms, in
@@ -127,7 +127,7 @@ struct record {
     size_t kernel_count;
     /* Not part of the record: what an earlier search chose, offered to whoever prepares the row,
      * who takes it away. Not owned; NULL: nothing. */
-    const struct choice *offer;
+    const struct algorithm *offer;
 };
 
 extern const struct field record_fields[]; /* members up to verify_elements */

@@ -395,9 +395,9 @@ static void order_work(struct dispatcher *dispatcher, int to, size_t item)
     request.seed = manifest->sweep.seed;
     request.config = asked->config;
     request.count_later = batch_size(dispatcher, to) > 1 && !dispatcher->alone[item];
-    if (dispatcher->settings.choices)
-        choices_find(dispatcher->settings.choices, asked->hash, &dispatcher->settings.devices[to],
-                     &request.choice);
+    if (dispatcher->settings.algorithm_cache)
+        algorithm_cache_find(dispatcher->settings.algorithm_cache, asked->hash,
+                             &dispatcher->settings.devices[to], &request.algorithm);
     if (config_is_program(&request.config)) {
         /* A program ends before its worker is taken for hung: then its row has its last words. */
         const double share = 0.9;

@@ -23,7 +23,7 @@
 #include "ranks/message.h"
 #include "ranks/progress.h"
 #include "ranks/time_limit.h"
-#include "results/choices.h"
+#include "results/algorithm_cache.h"
 #include "results/results.h"
 
 struct dispatcher_settings {
@@ -37,9 +37,9 @@ struct dispatcher_settings {
     double work_timeout;  /* while it measures a configuration */
     double
         count_timeout; /* in addition, for each that it has timed and that waits for its counters */
-    double stop_timeout;            /* after MESSAGE_STOP */
-    const struct time_limit *limit; /* NULL: there is none */
-    const struct choices *choices;  /* of algorithms; NULL: none are kept */
+    double stop_timeout;                           /* after MESSAGE_STOP */
+    const struct time_limit *limit;                /* NULL: there is none */
+    const struct algorithm_cache *algorithm_cache; /* NULL: every row searches */
 };
 
 /* What the caller carries out, in this order. */

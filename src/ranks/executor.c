@@ -607,7 +607,7 @@ static void attempt_failed(struct executor *executor, const char *why)
     }
     ++executor->attempts;
     executor->request.count_later = false;
-    choice_init(&executor->request.choice); /* it may be what the worker was lost over */
+    algorithm_init(&executor->request.algorithm); /* it may be what the worker was lost over */
     attempt(executor);
 }
 

@@ -250,16 +250,16 @@ static enum status devices_read(struct reader *r, const char *path, void **devic
     return status;
 }
 
-/* ---- choices of searches ---- */
+/* ---- algorithms of searches ---- */
 
-#define O(member) FIELD(struct choice_owner, member, FIELD_TEXT, "", "")
+#define O(member) FIELD(struct algorithm_owner, member, FIELD_TEXT, "", "")
 static const struct field owner_fields[] = {
     O(model),
     O(library_version),
     O(driver_version),
     {0},
 };
-#define C(member, type) FIELD(struct earlier_choice, member, type, "", "")
+#define C(member, type) FIELD(struct earlier_algorithm, member, type, "", "")
 static const struct field row_fields[] = {
     C(config_hash, FIELD_TEXT),
     C(config_device, FIELD_INTEGER),
@@ -270,22 +270,22 @@ static const struct field row_fields[] = {
 
 /* A search chose, in this row or before it. Only what names its kernels can be taken: a worker
  * checks that it still runs these. */
-static bool row_has_choice(const struct earlier_choice *row, size_t devices)
+static bool row_has_algorithm(const struct earlier_algorithm *row, size_t devices)
 {
     return row->status == RECORD_MEASURED && row->config_device >= 0 &&
-           (uint64_t)row->config_device < devices && choice_is_made(&row->choice) &&
-           row->choice.algorithm_id[0] && !isnan(row->choice.search_time);
+           (uint64_t)row->config_device < devices && algorithm_is_known(&row->algorithm) &&
+           row->algorithm.algorithm_id[0] && !isnan(row->algorithm.search_time);
 }
 
 /* In blocks, as most rows of a large file may have nothing to keep. A file in which no row searched
  * lacks search_time, and one without known kernels algorithm_id. */
-static enum status choices_read(struct reader *r, const char *path, void **choices, size_t *count,
-                                struct error *error)
+static enum status algorithms_read(struct reader *r, const char *path, void **algorithms,
+                                   size_t *count, struct error *error)
 {
     const size_t devices = length_of(r, "device", DEVICES_MOST);
     const size_t rows = length_of(r, "config", ROWS_MOST);
-    struct choice_owner *owners = calloc(devices + 1, sizeof *owners);
-    struct earlier_choice *kept = NULL, *longer = NULL;
+    struct algorithm_owner *owners = calloc(devices + 1, sizeof *owners);
+    struct earlier_algorithm *kept = NULL, *longer = NULL;
     size_t found = 0, from = 0;
     int unused;
     bool more = owners && rows > 0 && nc_inq_varid(r->id, "algorithm_id", &unused) == NC_NOERR &&
@@ -298,14 +298,14 @@ static enum status choices_read(struct reader *r, const char *path, void **choic
         memset(&kept[found], 0, BLOCK * sizeof *kept);
         struct rows block = {&kept[found], sizeof *kept, 0, from};
         while (block.count < BLOCK && from < rows) {
-            choice_init(&kept[found + block.count++].choice);
+            algorithm_init(&kept[found + block.count++].algorithm);
             ++from;
         }
         columns_read(r, row_fields, "", &block);
-        columns_read(r, choice_fields, "", &block); /* `choice` comes first */
+        columns_read(r, algorithm_fields, "", &block); /* `algorithm` comes first */
         more = from < rows && r->code == NC_NOERR;
         for (size_t i = 0, first = found; i < block.count && r->code == NC_NOERR; ++i)
-            if (row_has_choice(&kept[first + i], devices)) {
+            if (row_has_algorithm(&kept[first + i], devices)) {
                 kept[found] = kept[first + i];
                 kept[found].owner = owners[kept[found].config_device];
                 ++found;
@@ -313,7 +313,7 @@ static enum status choices_read(struct reader *r, const char *path, void **choic
     }
     const bool enough = owners && !more;
     free(owners);
-    *choices = kept;
+    *algorithms = kept;
     *count = found;
     return enough ? STATUS_OK : error_set(error, STATUS_SYSTEM, "%s: no memory for its rows", path);
 }
@@ -432,12 +432,12 @@ enum status earlier_roofs_read(const char *path, struct device **devices, size_t
     return STATUS_OK;
 }
 
-enum status earlier_choices_read(const char *path, struct earlier_choice **choices, size_t *count,
-                                 struct error *error)
+enum status earlier_algorithms_read(const char *path, struct earlier_algorithm **algorithms,
+                                    size_t *count, struct error *error)
 {
     void *items;
-    TRY(process_read(path, choices_read, sizeof **choices, &items, count, error));
-    *choices = items;
+    TRY(process_read(path, algorithms_read, sizeof **algorithms, &items, count, error));
+    *algorithms = items;
     return STATUS_OK;
 }
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "model/choice.h"
+#include "model/algorithm.h"
 #include "model/device.h"
 
 /* It begins as a result file does; nothing else is checked. */
@@ -23,21 +23,21 @@ enum status earlier_roofs_read(const char *path, struct device **devices, size_t
 const struct device *earlier_roofs_find(const struct device *devices, size_t count,
                                         const struct device *device);
 
-/* Which devices a choice holds for. As the members of struct device. */
-struct choice_owner {
+/* Which devices an algorithm holds for. As the members of struct device. */
+struct algorithm_owner {
     char model[96], library_version[64], driver_version[32];
 };
 
 /* A row that was measured with what a search chose, its own or an earlier one. */
-struct earlier_choice {
-    struct choice choice; /* not checked */
+struct earlier_algorithm {
+    struct algorithm algorithm; /* not checked */
     char config_hash[CONFIG_HASH_TEXT];
-    struct choice_owner owner;
+    struct algorithm_owner owner;
     double start_time;             /* s since the epoch */
     int64_t status, config_device; /* as the file has them */
 };
 
-/* All such rows, in the order of the file; the caller frees *choices. STATUS_USAGE as above, but
+/* All such rows, in the order of the file; the caller frees *algorithms. STATUS_USAGE as above, but
  * that a file without any is no error. */
-enum status earlier_choices_read(const char *path, struct earlier_choice **choices, size_t *count,
-                                 struct error *error);
+enum status earlier_algorithms_read(const char *path, struct earlier_algorithm **algorithms,
+                                    size_t *count, struct error *error);

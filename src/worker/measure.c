@@ -140,14 +140,14 @@ static enum status placement_time(struct run run, struct placement *placement, s
 static enum status placement_make(const struct run *run, const struct placement *first,
                                   struct placement *placement, struct error *error)
 {
-    struct choice choice = run->request->choice;
+    struct algorithm algorithm = run->request->algorithm;
     struct record *seen = &placement->seen;
     *seen = first->seen;
     seen->status = RECORD_MEASURED;
     if (!run->device->has_room || !run->device->has_room(run->state, &run->config))
         return error_set(error, STATUS_UNSUPPORTED, "no room");
-    if (choice_is_made(&choice) || choice_of_record(seen, &choice))
-        seen->offer = &choice;
+    if (algorithm_is_known(&algorithm) || algorithm_of_record(seen, &algorithm))
+        seen->offer = &algorithm;
     enum status status = run->device->prepare(run->state, &run->config, run->request->seed,
                                               &placement->work, seen, error);
     seen->offer = NULL;
@@ -398,7 +398,7 @@ enum status measure_begin(const struct device_ops *device, struct device_state *
     enum status status = config_check(&run.config, error);
     if (status == STATUS_OK) {
         run.cold = config_cold(&run.config);
-        record->offer = choice_is_made(&request->choice) ? &request->choice : NULL;
+        record->offer = algorithm_is_known(&request->algorithm) ? &request->algorithm : NULL;
         status = device->prepare(state, &run.config, request->seed, &run.work, record, error);
     }
     record->offer = NULL;

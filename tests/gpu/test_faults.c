@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "faults.h"
-#include "model/choice.h"
+#include "model/algorithm.h"
 #include "worker/cuda/workloads/cudnn_graph.h"
 #include "worker/cuda/workloads/workloads.h"
 #include "worker/gpu/arena.h"
@@ -101,8 +101,8 @@ cudnnStatus_t __wrap_cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t desc
 
 /* Prepares the row, runs it once and releases it. *reached: whether a fault came before it was
  * done. */
-static enum status row_run(const struct row *row, const struct choice *offer, struct record *record,
-                           bool *reached, struct error *error)
+static enum status row_run(const struct row *row, const struct algorithm *offer,
+                           struct record *record, bool *reached, struct error *error)
 {
     struct config config;
     struct work *work = NULL;
@@ -206,19 +206,20 @@ static void plan_is_recalled(void)
                                    conv2d_cudnn_prepare};
     struct record record;
     struct error error;
-    struct choice choice;
+    struct algorithm algorithm;
     bool unused;
     fault = (struct fault){0};
     expect(row_run(&row, NULL, &record, &unused, &error) == STATUS_OK, &row, "a search", &error);
     record.status = RECORD_MEASURED;
-    if (!choice_of_record(&record, &choice)) {
+    if (!algorithm_of_record(&record, &algorithm)) {
         puts("kernels are not known here: no plan is recalled");
         return;
     }
-    snprintf(choice.algorithm_origin, sizeof choice.algorithm_origin, "earlier");
-    expect(row_run(&row, &choice, &record, &unused, &error) == STATUS_OK, &row, "recall", &error);
+    snprintf(algorithm.algorithm_origin, sizeof algorithm.algorithm_origin, "earlier");
+    expect(row_run(&row, &algorithm, &record, &unused, &error) == STATUS_OK, &row, "recall",
+           &error);
     expect(strcmp(record.algorithm_origin, "earlier") == 0 &&
-               strcmp(record.algorithm, choice.algorithm) == 0,
+               strcmp(record.algorithm, algorithm.algorithm) == 0,
            &row, record.algorithm, &error);
 }
 

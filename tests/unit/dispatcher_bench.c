@@ -24,7 +24,7 @@ static void open_dispatcher(struct bench *bench, enum journal_mode mode)
         .count_timeout = limited ? 0 : 20,
         .stop_timeout = limited ? 0 : 10,
         .limit = limited ? &limit : NULL,
-        .choices = bench->choices,
+        .algorithm_cache = bench->algorithm_cache,
     };
     struct error error;
     assert_ok(journal_open(bench->path, mode, &bench->journal, &error), &error);
@@ -36,13 +36,13 @@ static void open_dispatcher(struct bench *bench, enum journal_mode mode)
 void bench_start(struct bench *bench, const struct bench_settings *settings)
 {
     const char *manifest = settings->manifest;
-    struct choices_file file;
+    struct algorithm_cache_file file;
     struct error error;
     *bench = (struct bench){.settings = *settings};
     assert_ok(manifest_parse("test.ini", manifest, strlen(manifest), &bench->manifest, &error),
               &error);
     assert_ok(plan_create(bench->manifest, &bench->plan, &error), &error);
-    assert_ok(choices_open(NULL, true, &bench->choices, &file, &error), &error);
+    assert_ok(algorithm_cache_open(NULL, true, &bench->algorithm_cache, &file, &error), &error);
     bench->log = log_create(fopen("/dev/null", "w"), LOG_DEBUG, 0);
     for (int rank = 0; rank < settings->ranks; ++rank) {
         struct device *device = &bench->devices[rank];
@@ -80,7 +80,7 @@ void bench_start_again(struct bench *bench)
 void bench_clear(struct bench *bench)
 {
     close_dispatcher(bench);
-    choices_close(bench->choices);
+    algorithm_cache_close(bench->algorithm_cache);
     plan_destroy(bench->plan);
     manifest_destroy(bench->manifest);
     fclose(bench->log.stream);
@@ -98,9 +98,9 @@ void bench_carry_out(struct bench *bench)
                       &error);
             break;
         case ACTION_STORE_RECORD:
-            assert_ok(choices_learn(bench->choices, action.record,
-                                    bench->plan->items[action.item].hash,
-                                    &bench->devices[action.rank], &error),
+            assert_ok(algorithm_cache_learn(bench->algorithm_cache, action.record,
+                                            bench->plan->items[action.item].hash,
+                                            &bench->devices[action.rank], &error),
                       &error);
             assert_ok(journal_append(bench->journal, "record", json_incref(action.json), &error),
                       &error);

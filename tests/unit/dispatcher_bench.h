@@ -31,7 +31,7 @@ struct bench {
     char path[64];
     struct journal *journal;
     struct collected sent;
-    struct choices *choices;
+    struct algorithm_cache *algorithm_cache;
     struct dispatcher *dispatcher;
 };
 

@@ -510,7 +510,7 @@ static void searched_arrives(struct bench *bench, int from, const char *configur
 }
 
 /* What one device's search chose, the next one of its model is offered. */
-static void a_choice_travels_to_an_equal_device(void **state)
+static void an_algorithm_travels_to_an_equal_device(void **state)
 {
     struct bench bench;
     struct request request;
@@ -519,19 +519,19 @@ static void a_choice_travels_to_an_equal_device(void **state)
     all_devices_arrive(&bench);
     for (int i = 0; i < 2; ++i) { /* rank 0 is ahead of the others */
         assert_true(work_taken(&bench, 0, &request));
-        assert_false(choice_is_made(&request.choice));
+        assert_false(algorithm_is_known(&request.algorithm));
         config_format(&request.config, text);
         searched_arrives(&bench, 0, text);
     }
     for (int rank = 1; rank < 3; ++rank) { /* an H200 as rank 0's, and an H100 */
         assert_true(work_taken(&bench, rank, &request));
-        assert_false(choice_is_made(&request.choice)); /* handed out before */
+        assert_false(algorithm_is_known(&request.algorithm)); /* handed out before */
         config_format(&request.config, text);
         record_arrives(&bench, rank, text);
         assert_true(work_taken(&bench, rank, &request));
-        assert_int_equal(choice_is_made(&request.choice), rank == 1);
-        assert_string_equal(request.choice.algorithm, rank == 1 ? "engine-1" : "");
-        assert_string_equal(request.choice.algorithm_origin, rank == 1 ? "run" : "");
+        assert_int_equal(algorithm_is_known(&request.algorithm), rank == 1);
+        assert_string_equal(request.algorithm.algorithm, rank == 1 ? "engine-1" : "");
+        assert_string_equal(request.algorithm.algorithm_origin, rank == 1 ? "run" : "");
     }
     bench_clear(&bench);
 }
@@ -542,7 +542,7 @@ int main(void)
         cmocka_unit_test(each_play_is_as_written),
         cmocka_unit_test(a_record_is_journaled_as_it_came),
         cmocka_unit_test(a_failed_action_ends_the_sweep),
-        cmocka_unit_test(a_choice_travels_to_an_equal_device),
+        cmocka_unit_test(an_algorithm_travels_to_an_equal_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

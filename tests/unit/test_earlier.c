@@ -50,12 +50,12 @@ static void they_come_back_whole(void **state)
     struct device again = gpu;
     memcpy(again.roofs, found->roofs, sizeof again.roofs);
     device_set_peaks(&again);
-    struct earlier_choice *choices;
-    assert_int_equal(earlier_choices_read(path, &choices, &count, &error), STATUS_OK);
+    struct earlier_algorithm *algorithms;
+    assert_int_equal(earlier_algorithms_read(path, &algorithms, &count, &error), STATUS_OK);
     assert_int_equal(count, 1); /* of four rows one searched */
-    assert_string_equal(choices->choice.algorithm, "implicit-precomp-gemm");
-    assert_string_equal(choices->owner.driver_version, gpu.driver_version);
-    free(choices);
+    assert_string_equal(algorithms->algorithm.algorithm, "implicit-precomp-gemm");
+    assert_string_equal(algorithms->owner.driver_version, gpu.driver_version);
+    free(algorithms);
     assert_true(again.peak_bandwidth[LEVEL_DRAM] == gpu.peak_bandwidth[LEVEL_DRAM]);
     assert_true(again.peak_tensor[PRECISION_FP16] == gpu.peak_tensor[PRECISION_FP16]);
     free(devices);

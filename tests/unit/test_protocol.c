@@ -204,9 +204,9 @@ static void mistakes_are_named(void **state)
          "a whole number from 0 to 1000000"},
         {"{'op':'measure','configuration':'conv2d','warmup':99999999999}", "warmup: 99999999999",
          "to 1000000"},
-        {"{'op':'measure','configuration':'conv2d','choice':'a'}", "choice: ", "an object"},
-        {"{'op':'measure','configuration':'conv2d','choice':{'search_time':-1}}",
-         "choice: ", "search_time"},
+        {"{'op':'measure','configuration':'conv2d','algorithm':'a'}", "algorithm: ", "an object"},
+        {"{'op':'measure','configuration':'conv2d','algorithm':{'search_time':-1}}",
+         "algorithm: ", "search_time"},
         {"{'op':'measure','configuration':'conv2d','seed':1.5}", "seed: 1.5", "a whole number"},
         {"{'op':'measure','configuration':'conv2d','verify':'yes'}", "verify: \"yes\"",
          "true, false"},
@@ -239,17 +239,17 @@ static void every_request_is_read_again(void **state)
         struct error error;
         assert_int_equal(config_parse("conv2d batch=3", &request.config, &error), STATUS_OK);
         request.kind = roof_kind_find("launch gap");
-        strcpy(request.choice.algorithm, "engine-38 k2=5");
-        request.choice.search_time = 1.25e-5;
+        strcpy(request.algorithm.algorithm, "engine-38 k2=5");
+        request.algorithm.search_time = 1.25e-5;
         char *line = request_encode(&request);
         if (request_decode(line, &copy, &error))
             fail_msg("%s: %s", line, error.text);
         char *again = request_encode(&copy);
         assert_string_equal(line, again);
         if (op == REQUEST_MEASURE) {
-            assert_string_equal(copy.choice.algorithm, "engine-38 k2=5");
-            assert_true(copy.choice.search_time == 1.25e-5);
-            assert_true(isnan(copy.choice.runner_up_time));
+            assert_string_equal(copy.algorithm.algorithm, "engine-38 k2=5");
+            assert_true(copy.algorithm.search_time == 1.25e-5);
+            assert_true(isnan(copy.algorithm.runner_up_time));
         }
         free(again);
         free(line);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/choice.h"
+#include "model/algorithm.h"
 #include "worker/gpu/search.h"
 
 enum { CANDIDATES = 12 };
@@ -74,7 +74,7 @@ struct asked {
     int count, ordered;
     bool cold, replayed;
     const char *refused;
-    const struct choice *offer;
+    const struct algorithm *offer;
 };
 
 /* The chosen candidate's name; *binds: how often a candidate was bound. */
@@ -169,7 +169,7 @@ static void the_first_choice_stays_within_the_noise(void **state)
     }
 }
 
-/* Of those that are near, also of a first choice. What is cold is replayed one by one. */
+/* Of those that are near, also of a first algorithm. What is cold is replayed one by one. */
 static void the_fastest_in_a_graph_is_replayed(void **state)
 {
     static const double times[] = {50e-6, 52e-6, 90e-6};
@@ -200,7 +200,7 @@ static void names_follow_kernels_and_order(void **state)
         double first_time, runner_up_time;      /* s; 0: not known */
         int candidates;
     } cases[] = {
-        /* There is no order, so there is no first choice. */
+        /* There is no order, so there is no first algorithm. */
         {3, 3, {{50.1e-6, 0, 0}, {50e-6, 0, 0}, {80e-6, 0, 0}}, NULL, "b", "", "a", 0, 50.1e-6, 3},
         /* The same kernels under three names are timed once, and are not second. */
         {4,
@@ -223,7 +223,7 @@ static void names_follow_kernels_and_order(void **state)
          70e-6,
          0,
          4},
-        /* What the library refuses first is not its choice. */
+        /* What the library refuses first is not its algorithm. */
         {4,
          0,
          {{0, 0, 0}, {60e-6, 0, 0}, {0, 0, 0}, {50e-6, 0, 0}},
@@ -298,7 +298,7 @@ static void what_is_slow_with_a_hot_cache_is_not_run_with_a_cold_one(void **stat
     assert_int_equal(binds[1], binds[0] - 1);
 }
 
-/* Each is added to the list and told; an earlier choice's refusals are told no more. */
+/* Each is added to the list and told; an earlier algorithm's refusals are told no more. */
 static void what_is_refused_is_told(void **state)
 {
     char list[SEARCH_REFUSED] = "";
@@ -322,30 +322,30 @@ static void what_is_refused_is_told(void **state)
     record_clear(&record);
 }
 
-/* ---- an earlier choice ---- */
+/* ---- an earlier algorithm ---- */
 
-static struct choice choice_of(int count)
+static struct algorithm algorithm_of(int count)
 {
     struct record record;
-    struct choice choice;
+    struct algorithm algorithm;
     strcpy(record.algorithm, search_for((struct asked){.count = count}, &record, NULL));
     record.status = RECORD_MEASURED;
     assert_string_equal(record.algorithm_origin, "search");
-    assert_true(choice_of_record(&record, &choice));
+    assert_true(algorithm_of_record(&record, &algorithm));
     record_clear(&record);
-    return choice;
+    return algorithm;
 }
 
-static void an_earlier_choice_is_bound_without_a_search(void **state)
+static void an_earlier_algorithm_is_bound_without_a_search(void **state)
 {
     static const double times[] = {50e-6, 70e-6, 60e-6};
     struct record record;
     int binds;
     offers_are(3, times);
-    struct choice choice = choice_of(3);
-    strcpy(choice.algorithm_origin, "file of 2026-11-22");
-    assert_string_equal(search_for((struct asked){.count = 3, .offer = &choice}, &record, &binds),
-                        "a");
+    struct algorithm algorithm = algorithm_of(3);
+    strcpy(algorithm.algorithm_origin, "file of 2026-11-22");
+    assert_string_equal(
+        search_for((struct asked){.count = 3, .offer = &algorithm}, &record, &binds), "a");
     assert_int_equal(binds, 1);
     assert_string_equal(record.algorithm_origin, "file of 2026-11-22");
     assert_int_equal(record.search_candidates, 3);
@@ -353,13 +353,13 @@ static void an_earlier_choice_is_bound_without_a_search(void **state)
     assert_string_equal(record.runner_up_algorithm, "c");
     assert_near(record.runner_up_time, 60e-6);
     assert_string_equal(record.heuristic_algorithm, "a");
-    struct choice again;
+    struct algorithm again;
     record.status = RECORD_MEASURED;
-    assert_false(choice_of_record(&record, &again)); /* it is not this row's own */
+    assert_false(algorithm_of_record(&record, &again)); /* it is not this row's own */
     record_clear(&record);
-    choice.algorithm_launches[0] = '\0'; /* as out of a result file */
-    assert_string_equal(search_for((struct asked){.count = 3, .offer = &choice}, &record, &binds),
-                        "a");
+    algorithm.algorithm_launches[0] = '\0'; /* as out of a result file */
+    assert_string_equal(
+        search_for((struct asked){.count = 3, .offer = &algorithm}, &record, &binds), "a");
     assert_int_equal(binds, 1);
     assert_string_equal(record.algorithm_launches, record.algorithm_id);
     record_clear(&record);
@@ -367,7 +367,7 @@ static void an_earlier_choice_is_bound_without_a_search(void **state)
 
 /* Other kernels or grids under its name, no such name, or a refusal: the search is made, and says
  * so. */
-static void a_choice_that_cannot_be_had_is_searched_anew(void **state)
+static void an_algorithm_that_cannot_be_had_is_searched_anew(void **state)
 {
     static const double times[] = {50e-6, 70e-6, 60e-6}, refusal[] = {0, 70e-6, 60e-6};
     static const struct {
@@ -379,9 +379,9 @@ static void a_choice_that_cannot_be_had_is_searched_anew(void **state)
                  {NULL, NULL, "of another version", false, "a"},
                  {NULL, NULL, NULL, true, "c"}};
     offers_are(3, times);
-    const struct choice choice = choice_of(3);
+    const struct algorithm algorithm = algorithm_of(3);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        struct choice offer = choice;
+        struct algorithm offer = algorithm;
         struct record record;
         if (cases[i].id)
             strcpy(offer.algorithm_id, cases[i].id);
@@ -507,8 +507,8 @@ int main(void)
         TEST(names_follow_kernels_and_order),
         TEST(what_is_slow_with_a_hot_cache_is_not_run_with_a_cold_one),
         TEST(what_is_refused_is_told),
-        TEST(an_earlier_choice_is_bound_without_a_search),
-        TEST(a_choice_that_cannot_be_had_is_searched_anew),
+        TEST(an_earlier_algorithm_is_bound_without_a_search),
+        TEST(an_algorithm_that_cannot_be_had_is_searched_anew),
         TEST(an_algorithm_is_known_by_its_kernels),
         TEST(names_are_short),
         TEST(the_most_launched_is_first),

@@ -472,7 +472,7 @@ static void algorithm_tell(int algorithm, struct record *record)
     snprintf(record->algorithm, sizeof record->algorithm, "%d", algorithm);
     strcpy(record->algorithm_id, record->algorithm);
     strcpy(record->algorithm_launches, record->algorithm);
-    strcpy(record->algorithm_origin, choice_searched);
+    strcpy(record->algorithm_origin, algorithm_searched);
     record->search_time = 1e-5 * (1 + algorithm);
 }
 

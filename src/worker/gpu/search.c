@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/stats.h"
-#include "model/choice.h"
+#include "model/algorithm.h"
 #include "worker/gpu/graph.h"
 #include "worker/gpu/timing.h"
 
@@ -379,7 +379,7 @@ static void record_tell(const struct field_of_entries *field, const struct entry
     record->heuristic_time = record->runner_up_time = NAN;
     hash_format(winner->identity.kernels, record->algorithm_id);
     hash_format(winner->identity.launches, record->algorithm_launches);
-    snprintf(record->algorithm_origin, sizeof record->algorithm_origin, "%s", choice_searched);
+    snprintf(record->algorithm_origin, sizeof record->algorithm_origin, "%s", algorithm_searched);
     record->search_candidates = field->count;
     record->search_time = winner->time;
     record->search_noise = noise;
@@ -406,9 +406,9 @@ static enum status winner_bind(struct field_of_entries *field, int *chosen, stru
     return STATUS_OK;
 }
 
-/* ---- an earlier choice ---- */
+/* ---- an earlier algorithm ---- */
 
-static enum status offered_try(struct field_of_entries *field, const struct choice *offer,
+static enum status offered_try(struct field_of_entries *field, const struct algorithm *offer,
                                int candidate, struct record *record, struct error *error)
 {
     struct identity identity = {0};
@@ -432,7 +432,7 @@ static bool is_named(const char *name, const char *offered)
 }
 
 /* Leaves it bound. */
-static enum status offered_find(const struct search *search, const struct choice *offer,
+static enum status offered_find(const struct search *search, const struct algorithm *offer,
                                 int *chosen, struct record *record, struct error *error)
 {
     struct field_of_entries field = {.search = search, .bound = -1};
@@ -446,7 +446,7 @@ static enum status offered_find(const struct search *search, const struct choice
 bool search_recall(const struct search *search, int *chosen, struct record *record,
                    enum status *status, struct error *error)
 {
-    const struct choice *offer = record->offer;
+    const struct algorithm *offer = record->offer;
     struct error refusal;
     *status = STATUS_OK;
     record->offer = NULL;
@@ -459,7 +459,7 @@ bool search_recall(const struct search *search, int *chosen, struct record *reco
     }
     if (found)
         return false;
-    choice_into_record(offer, record);
+    algorithm_into_record(offer, record);
     return true;
 }
 

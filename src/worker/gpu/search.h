@@ -6,7 +6,7 @@
  * faster by more than the noise.
  *
  * What an earlier search chose (record->offer) is taken instead, if the library still has a
- * candidate of that name that runs the same kernels, in the same grids if the choice tells these.
+ * candidate of that name that runs the same kernels, in the same grids if the offer has these.
  * Where the kernels are not known nothing is taken. */
 #pragma once
 
@@ -88,7 +88,7 @@ enum status search_run(const struct search *search, int *chosen, struct record *
 enum { SEARCH_REFUSED = 128 };
 
 /* Adds what the record has run to what is not to be chosen any more (search.refused), and tells so
- * in the record. `recalled`: it was an earlier choice; what that one's search refused, the next
+ * in the record. `recalled`: it was an earlier algorithm; what that one's search refused, the next
  * finds by itself. STATUS_UNSUPPORTED if its kernels are not known, or too many are refused
  * already. */
 enum status search_refuse(char refused[SEARCH_REFUSED], bool recalled, struct record *record,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/choice.h"
+#include "model/algorithm.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/search.h"
 #include "worker/cuda/workloads/cudnn_graph.h"
@@ -66,7 +66,7 @@ struct conv2d_work {
     struct cudnn_binding plan;    /* of the graph, if `bound` is one of its plans */
     char key[CONFIG_HASH_TEXT];   /* of the graph: its hash, with a hot cache */
     char refused[SEARCH_REFUSED]; /* algorithm_id of wrong results, separated by spaces */
-    bool recalled;                /* the candidates are those of an earlier choice's kind alone */
+    bool recalled; /* the candidates are those of an earlier algorithm's kind alone */
 };
 
 /* ---- the three passes by calls ---- */
@@ -718,7 +718,8 @@ static bool second_wins(const struct attempt *first, const struct attempt *secon
            (second->work && (1.0 + noise) * second->record.search_time < first->record.search_time);
 }
 
-/* The layout of an earlier choice. *work stays NULL if that cannot be had: both are tried then. */
+/* The layout of an earlier algorithm. *work stays NULL if that cannot be had: both are tried then.
+ */
 static enum status layout_recall(struct gpu *gpu, const struct config *config, uint64_t seed,
                                  struct work **work, struct record *record, struct error *error)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/choice.h"
+#include "model/algorithm.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/search.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
@@ -14,7 +14,7 @@
  * [sequence][batch][width]. Some kernels of cuDNN take only one of the two. */
 #define PACKED CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, CUDNN_RNN_PADDED_IO_DISABLED
 #define PADDED CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, CUDNN_RNN_PADDED_IO_ENABLED
-static const struct algorithm {
+static const struct lstm_algorithm {
     const char *name;
     int packed; /* the place of the same on packed data */
     cudnnRNNAlgo_t number;
@@ -233,7 +233,7 @@ static enum status data_describe(const struct lstm_work *l, int64_t width,
  * nothing; but where there is one alone, cuDNN refuses its persistent kernels, and a GRU needs
  * both. */
 static enum status rnn_create(struct gpu *gpu, const struct lstm_work *l,
-                              const struct algorithm *algorithm, struct binding *b,
+                              const struct lstm_algorithm *algorithm, struct binding *b,
                               struct error *error)
 {
     const struct lstm *s = &l->shape;
@@ -250,7 +250,7 @@ static enum status rnn_create(struct gpu *gpu, const struct lstm_work *l,
 
 /* After a failure it is to be released. */
 static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
-                                 const struct algorithm *algorithm, struct binding *b,
+                                 const struct lstm_algorithm *algorithm, struct binding *b,
                                  struct error *error)
 {
     const struct lstm *s = &l->shape;
@@ -395,7 +395,7 @@ static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candid
 {
     struct lstm_work *l = (struct lstm_work *)work;
     const int place = l->first + candidate;
-    const struct algorithm *algorithm = &algorithms[place];
+    const struct lstm_algorithm *algorithm = &algorithms[place];
     if (algorithm->packed != place && l->bindings[algorithm->packed].name[0])
         return error_set(error, STATUS_UNSUPPORTED, "%s is had on packed data", algorithm->name);
     l->bound = &l->bindings[place];
@@ -471,7 +471,7 @@ static enum status lstm_reject(struct gpu *gpu, struct work *work, struct record
                                struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
-    bool recalled = strcmp(record->algorithm_origin, choice_searched) != 0;
+    bool recalled = strcmp(record->algorithm_origin, algorithm_searched) != 0;
     TRY(search_refuse(l->refused, recalled, record, error));
     return algorithm_choose(gpu, l, record, error);
 }

@@ -8,13 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "results/choices.h"
+#include "results/algorithm_cache.h"
 #include "results/journal.h"
 
-/* A choice is copied from and to a record by the tables. */
+/* A algorithm is copied from and to a record by the tables. */
 static void members_are_those_of_a_record(void **state)
 {
-    for (const struct field *field = choice_fields; field->name; ++field) {
+    for (const struct field *field = algorithm_fields; field->name; ++field) {
         const struct field *of_record = record_fields;
         while (of_record->name && strcmp(of_record->name, field->name) != 0)
             ++of_record;
@@ -52,22 +52,23 @@ static struct device device_of(const char *model, const char *library)
     return device;
 }
 
-static struct choices *open_at(const char *path, bool keep, struct choices_file *file)
+static struct algorithm_cache *open_at(const char *path, bool keep,
+                                       struct algorithm_cache_file *file)
 {
-    struct choices *choices = NULL;
+    struct algorithm_cache *cache = NULL;
     struct error error;
-    if (choices_open(path, keep, &choices, file, &error))
+    if (algorithm_cache_open(path, keep, &cache, file, &error))
         fail_msg("%s", error.text);
-    return choices;
+    return cache;
 }
 
-static void learn(struct choices *choices, const char *hash, const char *algorithm,
+static void learn(struct algorithm_cache *cache, const char *hash, const char *algorithm,
                   const struct device *device)
 {
     struct record record = searched(algorithm);
     struct error error;
-    assert_int_equal(choices_learn(choices, &record, hash, device, &error), STATUS_OK);
-    if (choices_save(choices, &error))
+    assert_int_equal(algorithm_cache_learn(cache, &record, hash, device, &error), STATUS_OK);
+    if (algorithm_cache_save(cache, &error))
         fail_msg("%s", error.text);
 }
 
@@ -78,57 +79,57 @@ static void the_run_remembers(void **state)
     const struct device later = device_of("H200", "cuDNN 9.15.0");
     struct device other_driver = h200;
     strcpy(other_driver.driver_version, "580.0");
-    struct choices_file file;
-    struct choices *choices = open_at(NULL, true, &file);
-    struct choice choice;
+    struct algorithm_cache_file file;
+    struct algorithm_cache *cache = open_at(NULL, true, &file);
+    struct algorithm algorithm;
     char hash[CONFIG_HASH_TEXT];
     for (int i = 0; i < 1000; ++i) {
         snprintf(hash, sizeof hash, "%d", i);
-        assert_false(choices_find(choices, hash, &h200, &choice));
-        assert_false(choice_is_made(&choice));
-        learn(choices, hash, "engine-1", &h200);
+        assert_false(algorithm_cache_find(cache, hash, &h200, &algorithm));
+        assert_false(algorithm_is_known(&algorithm));
+        learn(cache, hash, "engine-1", &h200);
     }
     for (int i = 0; i < 1000; ++i) {
         snprintf(hash, sizeof hash, "%d", i);
-        assert_true(choices_find(choices, hash, &h200, &choice));
-        assert_false(choices_find(choices, hash, &h100, &choice));
-        assert_false(choices_find(choices, hash, &later, &choice));
+        assert_true(algorithm_cache_find(cache, hash, &h200, &algorithm));
+        assert_false(algorithm_cache_find(cache, hash, &h100, &algorithm));
+        assert_false(algorithm_cache_find(cache, hash, &later, &algorithm));
     }
-    learn(choices, "8", "engine-8", &other_driver);
-    assert_true(choices_find(choices, "8", &h200, &choice));
-    assert_string_equal(choice.algorithm, "engine-1");
-    learn(choices, "7", "engine-9", &h200); /* the newest counts */
-    assert_true(choices_find(choices, "7", &h200, &choice));
-    assert_string_equal(choice.algorithm, "engine-9");
-    assert_string_equal(choice.algorithm_origin, "run");
-    assert_string_equal(choice.runner_up_algorithm, "engine-2");
-    assert_int_equal(choice.search_candidates, 7);
-    assert_true(choice.search_time == 1e-5 && choice.runner_up_time == 2e-5);
-    choices_close(choices);
+    learn(cache, "8", "engine-8", &other_driver);
+    assert_true(algorithm_cache_find(cache, "8", &h200, &algorithm));
+    assert_string_equal(algorithm.algorithm, "engine-1");
+    learn(cache, "7", "engine-9", &h200); /* the newest counts */
+    assert_true(algorithm_cache_find(cache, "7", &h200, &algorithm));
+    assert_string_equal(algorithm.algorithm, "engine-9");
+    assert_string_equal(algorithm.algorithm_origin, "run");
+    assert_string_equal(algorithm.runner_up_algorithm, "engine-2");
+    assert_int_equal(algorithm.search_candidates, 7);
+    assert_true(algorithm.search_time == 1e-5 && algorithm.runner_up_time == 2e-5);
+    algorithm_cache_close(cache);
 }
 
 static void only_searches_of_measured_rows_count(void **state)
 {
     const struct device device = device_of("H200", "cuDNN 9.14.0");
-    struct choices_file file;
-    struct choices *choices = open_at(NULL, true, &file);
+    struct algorithm_cache_file file;
+    struct algorithm_cache *cache = open_at(NULL, true, &file);
     struct record rows[4] = {searched("a"), searched("b"), searched("c"), searched("d")};
-    struct choice choice;
+    struct algorithm algorithm;
     struct error error;
     rows[0].status = RECORD_FAILED;
     strcpy(rows[1].algorithm_origin, "run");
     rows[2].algorithm_origin[0] = '\0';
     rows[3].algorithm_id[0] = '\0';
     for (int i = 0; i < 4; ++i)
-        assert_int_equal(choices_learn(choices, &rows[i], "1", &device, &error), STATUS_OK);
-    assert_false(choices_find(choices, "1", &device, &choice));
-    choices_close(choices);
+        assert_int_equal(algorithm_cache_learn(cache, &rows[i], "1", &device, &error), STATUS_OK);
+    assert_false(algorithm_cache_find(cache, "1", &device, &algorithm));
+    algorithm_cache_close(cache);
 }
 
 /* A path where nothing is. */
 static void path_make(char path[64])
 {
-    strcpy(path, "/tmp/roofsweep-choices-XXXXXX");
+    strcpy(path, "/tmp/roofsweep-cache-XXXXXX");
     close(mkstemp(path));
     unlink(path);
 }
@@ -144,55 +145,57 @@ static void a_file_outlives_the_run(void **state)
 {
     const struct device device = device_of("H200", "cuDNN 9.14.0");
     char path[64];
-    struct choices_file file;
-    struct choice choice;
+    struct algorithm_cache_file file;
+    struct algorithm algorithm;
     path_make(path);
-    struct choices *first = open_at(path, false, &file), *second = open_at(path, true, &file);
+    struct algorithm_cache *first = open_at(path, false, &file),
+                           *second = open_at(path, true, &file);
     assert_int_equal(file.entries, 0);
     assert_int_not_equal(access(path, F_OK), 0); /* nothing was found yet */
     learn(first, "1", "engine-1", &device);
-    assert_false(choices_find(first, "1", &device, &choice)); /* it does not come again */
-    learn(second, "2", "engine-2", &device);                  /* both write */
-    choices_close(first);
-    choices_close(second);
+    assert_false(
+        algorithm_cache_find(first, "1", &device, &algorithm)); /* it does not come again */
+    learn(second, "2", "engine-2", &device);                    /* both write */
+    algorithm_cache_close(first);
+    algorithm_cache_close(second);
     append(path, "{\"xxh3\":\"00000000"); /* killed over a line */
     first = open_at(path, false, &file);
     assert_int_equal(file.entries, 2);
     assert_int_equal(file.damaged, 0);
-    assert_true(choices_find(first, "1", &device, &choice));
-    assert_string_equal(choice.algorithm, "engine-1");
-    assert_int_equal(strncmp(choice.algorithm_origin, "file of 20", 10), 0);
+    assert_true(algorithm_cache_find(first, "1", &device, &algorithm));
+    assert_string_equal(algorithm.algorithm, "engine-1");
+    assert_int_equal(strncmp(algorithm.algorithm_origin, "file of 20", 10), 0);
     learn(first, "1", "engine-3", &device); /* what was torn is cut off */
-    choices_close(first);
-    append(path, "{\"xxh3\":\"0000000000000000\",\"kind\":\"choice\",\"entry\":{}}\n");
+    algorithm_cache_close(first);
+    append(path, "{\"xxh3\":\"0000000000000000\",\"kind\":\"algorithm\",\"entry\":{}}\n");
     second = open_at(path, false, &file);
     assert_int_equal(file.entries, 3);
     assert_int_equal(file.damaged, 1);
-    assert_true(choices_find(second, "1", &device, &choice));
-    assert_string_equal(choice.algorithm, "engine-3");
-    choices_close(second);
+    assert_true(algorithm_cache_find(second, "1", &device, &algorithm));
+    assert_string_equal(algorithm.algorithm, "engine-3");
+    algorithm_cache_close(second);
     unlink(path);
 }
 
 static void assert_refused(const char *path, const char *says)
 {
-    struct choices *choices = NULL;
-    struct choices_file file;
+    struct algorithm_cache *cache = NULL;
+    struct algorithm_cache_file file;
     struct error error;
-    assert_int_equal(choices_open(path, false, &choices, &file, &error), STATUS_USAGE);
+    assert_int_equal(algorithm_cache_open(path, false, &cache, &file, &error), STATUS_USAGE);
     if (!strstr(error.text, says))
         fail_msg("%s", error.text);
 }
 
 /* Lines with right checksums that no run wrote: a hash of 100,000 bytes, a time below zero, a date
- * that is none. The worker would refuse such a choice, and the device count as lost. */
+ * that is none. The worker would refuse such a algorithm, and the device count as lost. */
 static void absurd_entries_are_left_out(void **state)
 {
     const struct device device = device_of("H200", "cuDNN 9.14.0");
     char path[64], *hash = malloc(100001);
     struct journal *journal;
-    struct choices_file file;
-    struct choice choice;
+    struct algorithm_cache_file file;
+    struct algorithm algorithm;
     struct error error;
     const struct {
         double search_time, time;
@@ -205,17 +208,17 @@ static void absurd_entries_are_left_out(void **state)
         char number[] = {(char)('0' + i), '\0'};
         json_t *entry =
             json_pack("{s:s,s:s,s:s,s:f,s:{s:s,s:f}}", "config_hash", i < 3 ? number : hash,
-                      "model", "H200", "library", "cuDNN 9.14.0", "time", entries[i].time, "choice",
-                      "algorithm", "engine-1", "search_time", entries[i].search_time);
-        assert_int_equal(journal_append(journal, "choice", entry, &error), STATUS_OK);
+                      "model", "H200", "library", "cuDNN 9.14.0", "time", entries[i].time,
+                      "algorithm", "algorithm", "engine-1", "search_time", entries[i].search_time);
+        assert_int_equal(journal_append(journal, "algorithm", entry, &error), STATUS_OK);
     }
     journal_close(journal);
-    struct choices *choices = open_at(path, false, &file);
+    struct algorithm_cache *cache = open_at(path, false, &file);
     assert_int_equal(file.entries, 1);
     assert_int_equal(file.damaged, 3);
-    assert_true(choices_find(choices, "0", &device, &choice));
-    assert_false(choices_find(choices, "1", &device, &choice));
-    choices_close(choices);
+    assert_true(algorithm_cache_find(cache, "0", &device, &algorithm));
+    assert_false(algorithm_cache_find(cache, "1", &device, &algorithm));
+    algorithm_cache_close(cache);
     free(hash);
     unlink(path);
 }
@@ -227,20 +230,20 @@ static void a_result_file_serves(void **state)
     static const char *const drivers[] = {"580.159.04", "580.159.05"};
     char path[64];
     struct device device = device_of("NVIDIA H200", "cuDNN 9.14.0, cuBLASLt 13.1.0");
-    struct choices_file file;
-    struct choice choice;
-    struct choices *choices = open_at(TEST_DATA_DIR "/earlier/node_4xh200.nc", false, &file);
+    struct algorithm_cache_file file;
+    struct algorithm algorithm;
+    struct algorithm_cache *cache = open_at(TEST_DATA_DIR "/earlier/node_4xh200.nc", false, &file);
     assert_int_equal(file.entries, 160);
     assert_int_equal(file.damaged, 0);
     for (int i = 0; i < 2; ++i) {
         strcpy(device.driver_version, drivers[i]);
-        assert_int_equal(choices_find(choices, hash, &device, &choice), i == 0);
-        assert_string_equal(choice.algorithm, i == 0 ? "algo-43" : "");
-        assert_string_equal(choice.algorithm_id, i == 0 ? "c83191ec4f6a46b5" : "");
-        assert_string_equal(choice.algorithm_origin, i == 0 ? "file of 2026-11-22" : "");
+        assert_int_equal(algorithm_cache_find(cache, hash, &device, &algorithm), i == 0);
+        assert_string_equal(algorithm.algorithm, i == 0 ? "algo-43" : "");
+        assert_string_equal(algorithm.algorithm_id, i == 0 ? "c83191ec4f6a46b5" : "");
+        assert_string_equal(algorithm.algorithm_origin, i == 0 ? "file of 2026-11-22" : "");
     }
-    learn(choices, hash, "engine-0", &device); /* of no use to the file, and no failure */
-    choices_close(choices);
+    learn(cache, hash, "engine-0", &device); /* of no use to the file, and no failure */
+    algorithm_cache_close(cache);
     path_make(path);
     strcat(path, ".nc");
     assert_refused(path, "No such file");
@@ -276,21 +279,21 @@ static void another_file_is_refused(void **state)
 /* Another run writes to the file: nobody waits, and nothing is lost. */
 static void a_file_in_use_delays_nobody(void **state)
 {
-    char path[] = "/tmp/roofsweep-choices-XXXXXX";
-    struct choices_file file;
+    char path[] = "/tmp/roofsweep-cache-XXXXXX";
+    struct algorithm_cache_file file;
     struct journal *other;
     struct error error;
     const struct device device = device_of("H200", "9.10");
     const struct record record = searched("engine-1");
     close(mkstemp(path));
-    struct choices *choices = open_at(path, true, &file);
-    assert_int_equal(choices_learn(choices, &record, "hash", &device, &error), STATUS_OK);
+    struct algorithm_cache *cache = open_at(path, true, &file);
+    assert_int_equal(algorithm_cache_learn(cache, &record, "hash", &device, &error), STATUS_OK);
     assert_int_equal(journal_open(path, JOURNAL_RESUME, &other, &error), STATUS_OK);
-    assert_int_equal(choices_save(choices, &error), STATUS_USAGE);
+    assert_int_equal(algorithm_cache_save(cache, &error), STATUS_USAGE);
     journal_close(other);
-    assert_int_equal(choices_save(choices, &error), STATUS_OK);
-    choices_close(choices);
-    choices_close(open_at(path, true, &file));
+    assert_int_equal(algorithm_cache_save(cache, &error), STATUS_OK);
+    algorithm_cache_close(cache);
+    algorithm_cache_close(open_at(path, true, &file));
     assert_int_equal(file.entries, 1);
     unlink(path);
 }

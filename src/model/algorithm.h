@@ -10,7 +10,7 @@
 
 #include "model/record.h"
 
-struct choice {
+struct algorithm {
     /* As the members of the same name of struct record. */
     char algorithm[128];
     char algorithm_id[17], algorithm_launches[17];
@@ -26,18 +26,18 @@ struct choice {
     char algorithm_origin[48]; /* what a row says that is measured with it */
 };
 
-extern const struct field choice_fields[]; /* all members */
+extern const struct field algorithm_fields[]; /* all members */
 
 /* algorithm_origin of a row whose own search chose. */
-extern const char choice_searched[];
+extern const char algorithm_searched[];
 
-/* No choice: all missing. */
-void choice_init(struct choice *choice);
-bool choice_is_made(const struct choice *choice);
+/* All missing. */
+void algorithm_init(struct algorithm *algorithm);
+bool algorithm_is_known(const struct algorithm *algorithm);
 
-/* False, and *choice as choice_init leaves it, unless the row was measured with what its own search
- * chose, and its kernels are known. */
-bool choice_of_record(const struct record *record, struct choice *choice);
-/* Sets the record's members: it runs what was chosen. A text that the choice lacks, as one out of a
- * result file may, stays the record's own. */
-void choice_into_record(const struct choice *choice, struct record *record);
+/* False, and *algorithm as algorithm_init leaves it, unless the row was measured with what its own
+ * search chose, and its kernels are known. */
+bool algorithm_of_record(const struct record *record, struct algorithm *algorithm);
+/* Sets the record's members: it runs what was chosen. A text that the algorithm lacks, as one out
+ * of a result file may, stays the record's own. */
+void algorithm_into_record(const struct algorithm *algorithm, struct record *record);
