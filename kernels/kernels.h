@@ -239,8 +239,8 @@ cudaError_t kernel_delay(double seconds, cudaStream_t stream);
 /* One thread that holds the stream until *released is at least `ticket`, or until `limit` s are
  * over, so that a host that blocks or dies leaves no device waiting. released: pinned memory of the
  * host's, which the host writes while the thread looks. */
-cudaError_t kernel_hold(const volatile uint64_t *released, uint64_t ticket, double limit,
-                        cudaStream_t stream);
+cudaError_t kernel_block(const volatile uint64_t *released, uint64_t ticket, double limit,
+                         cudaStream_t stream);
 
 /* Every multiprocessor's cycles, and the device's time. Where no block came to a
  * multiprocessor, its entry stays as it was. */

@@ -54,8 +54,8 @@ cudaError_t kernel_delay(double seconds, cudaStream_t stream)
     return cudaGetLastError();
 }
 
-cudaError_t kernel_hold(const volatile uint64_t *released, uint64_t ticket, double limit,
-                        cudaStream_t stream)
+cudaError_t kernel_block(const volatile uint64_t *released, uint64_t ticket, double limit,
+                         cudaStream_t stream)
 {
     wait_until_released<<<1, 1, 0, stream>>>(released, ticket, (uint64_t)(1e9 * limit));
     return cudaGetLastError();

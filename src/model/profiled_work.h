@@ -12,5 +12,5 @@ struct profiled_work {
     void *argument;
     /* Right before a run that is traced: launches one kernel, which is no part of the trace and
      * keeps the device waiting while `run` enqueues. NULL: the device does not wait. */
-    enum status (*hold)(void *argument, struct error *error);
+    enum status (*block)(void *argument, struct error *error);
 };

@@ -248,7 +248,7 @@ static const struct key keys[] = {
     {"sustained", ROOF | 1 << REQUEST_ROOFS, FLAG, AT(sustained)},
     {"only_sustained", ROOF, FLAG, AT(only_sustained), .brief = true},
     {"energy", ROOF | 1 << REQUEST_ROOFS, FLAG, AT(peaks.energy), .brief = true},
-    {"hold", ROOF, FLAG, AT(hold)},
+    {"keep_busy", ROOF, FLAG, AT(keep_busy)},
     {"operation", LINKS, WORD, AT(link), TEXTS(link_operation_name, LINK_OPERATIONS)},
     {"devices", LINKS, TEXT, AT(devices)},
     {"configuration", MEASURE, CONFIG, AT(config),

@@ -8,7 +8,7 @@
  *    "prove":true}                                    -> {"reply":"roofs","roofs":["dram read",
  *                                                     ...]}
  *   {"op":"roof","name":"dram read","condition":"together","start":1763.5,"sustained":true,
- *    "only_sustained":true,"energy":true,"hold":true} -> {"reply":"roof","roof":{...}}
+ *    "only_sustained":true,"energy":true,"keep_busy":true} -> {"reply":"roof","roof":{...}}
  *   {"op":"release"}                                  -> {"reply":"roofs","roofs":[]}
  *   {"op":"roofs", ... as tune, "sustained":true,"energy":true}
  *                                                     -> {"reply":"device","device":{... with
@@ -30,9 +30,9 @@
  * does nothing else. Tune finds the fastest way to do each roof. Roof then measures, beginning at
  * `start` (s since the epoch; 0: at once). With "sustained" a compute roof is also measured once
  * the clock has settled. With "only_sustained" it is measured only then: the answer has no burst.
- * With "energy" the work then runs for as long as its energy needs. With "hold" the device goes on
- * with the same work after the reply, until the next request comes. Release forgets it and frees
- * its memory. Roofs does all three, each roof alone.
+ * With "energy" the work then runs for as long as its energy needs. With "keep_busy" the device
+ * goes on with the same work after the reply, until the next request comes. Release forgets it and
+ * frees its memory. Roofs does all three, each roof alone.
  *
  * Links is asked of a process that has opened nothing. Without `devices` it is about all that the
  * process sees.
@@ -117,7 +117,7 @@ struct request {
     double start;                  /* roof */
     bool sustained;                /* roof, roofs: compute roofs once the clock has settled, too */
     bool only_sustained;           /* roof: without the burst */
-    bool hold;                     /* roof: go on with the work until the next request */
+    bool keep_busy;                /* roof: go on with the work until the next request */
     enum link_operation link;      /* links */
     char devices[4096];            /* links: UUIDs, separated by commas; "": all */
     struct config config;          /* measure; its canonical text on the wire */

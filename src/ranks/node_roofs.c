@@ -35,8 +35,8 @@ struct node {
     double bursts[DEVICE_KINDS][ROOF_KINDS], sums[DEVICE_KINDS][ROOF_KINDS];
     /* Of compute: also measured once the clock has settled. */
     bool sustains[DEVICE_KINDS][ROOF_KINDS];
-    bool held;  /* the worker goes on with its last roof until it is asked for something */
-    int losses; /* of this rank's workers */
+    bool kept_busy; /* the worker goes on with its last roof until it is asked for something */
+    int losses;     /* of this rank's workers */
 
     struct progress *progress; /* of rank 0 of the job; else NULL */
     size_t left;               /* roofs that the node still has to measure */
@@ -157,10 +157,10 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
         only_sustained || (roof_kinds[kind].measure != ROOF_COMPUTE &&
                            (condition == ROOF_TOGETHER || !wants_together(node, kind)));
     request.peaks.energy = request.sustained && node->settings->request.energy; /* once for each */
-    request.hold = condition == ROOF_TOGETHER;
+    request.keep_busy = condition == ROOF_TOGETHER;
     reply_init(&reply);
     if (node->tuned[kind]) {
-        node->held = request.hold;
+        node->kept_busy = request.keep_busy;
         answered = ask(node, &request, &reply, &error);
     }
     if (answered && only_sustained) {
@@ -180,7 +180,7 @@ static void end_at_worker(struct node *node, enum request_op op, enum reply_kind
     struct request request = request_default(op);
     struct reply reply;
     struct error error;
-    node->held = false;
+    node->kept_busy = false;
     reply_init(&reply);
     if (executor_ask(node->executor, &request, kind, node->settings->timeout, &reply, &error))
         log_print(node->log, LOG_DEBUG, "%s: %s", failed, error.text);
@@ -191,7 +191,7 @@ static void end_at_worker(struct node *node, enum request_op op, enum reply_kind
  * that. */
 static void rest(struct node *node)
 {
-    if (node->held)
+    if (node->kept_busy)
         end_at_worker(node, REQUEST_DEVICES, REPLY_DEVICES, "the last roof went on");
 }
 

@@ -2,7 +2,7 @@
  * a device; src/worker/cuda and src/worker/cpu each define one table.
  *
  * Single-threaded. Order: count, open, then any of try_counters, { tune_roofs, measure_roof,
- * hold_roof, release_roofs } and { prepare, time, energy, trace, count_hardware, run, read, release
+ * keep_busy, release_roofs } and { prepare, time, energy, trace, count_hardware, run, read, release
  * }, then close. One piece of work exists at a time, unless has_room says that another one may be
  * prepared. STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration
  * went wrong, the device is fine; STATUS_DEVICE: the device is lost, the process must end. */
@@ -94,7 +94,7 @@ struct device_ops {
     /* Goes on with the work of a roof that was just measured, so that the neighbours find the
      * device busy, until more(argument) says no; it is asked every few milliseconds. NULL: not
      * offered. */
-    enum status (*hold_roof)(struct device_state *state, int kind, bool (*more)(void *argument),
+    enum status (*keep_busy)(struct device_state *state, int kind, bool (*more)(void *argument),
                              void *argument, struct error *error);
 
     /* Measures links between the named devices, separated by commas, or all that the process sees,

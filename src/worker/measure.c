@@ -259,7 +259,7 @@ static enum status verify_prepared(const struct run *run, bool accurate, struct 
 
 /* Says which algorithm is the fastest accurate one beside the record's, which frameworks take
  * though it is inaccurate. Rejecting binds another: that happens to a second work. */
-static enum status accurate_tell(struct run *run, struct record *record, struct error *error)
+static enum status accuracy_explain(struct run *run, struct record *record, struct error *error)
 {
     const struct placement own = {.work = run->work, .seen = *record};
     struct placement other = {.work = NULL};
@@ -300,7 +300,7 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
     if (measure->verify)
         status = verify_prepared(run, false, record, error);
     if (status == STATUS_OK && record->accuracy[0] && run->device->reject)
-        status = accurate_tell(run, record, error);
+        status = accuracy_explain(run, record, error);
     if (status == STATUS_OK) {
         status = time_work(run, record, error);
         part_done(run, PART_TIMING, record);

@@ -126,7 +126,7 @@ static enum status answer_roof(struct worker *worker, const struct request *requ
     TRY(measure_roof(worker, (int)request->kind, request->condition, &order, &reply->roof, error));
     reply->kind = REPLY_ROOF;
     bool measured = !isnan(roof_value(&reply->roof)) || !isnan(reply->roof.sustained);
-    worker->held = request->hold && measured ? request->kind : HELD_NONE;
+    worker->held = request->keep_busy && measured ? request->kind : HELD_NONE;
     return STATUS_OK;
 }
 
@@ -139,13 +139,13 @@ static bool input_is_quiet(void *argument)
 }
 
 /* After the reply: what goes wrong here goes wrong again with the next request, which tells it. */
-static void hold_roof(struct worker *worker)
+static void keep_busy(struct worker *worker)
 {
     const double longest = 60.0; /* s: a rank that waits for others longer does not come again */
     struct error unheard;
     double end = clock_monotonic() + longest;
-    if (worker->held != HELD_NONE && worker->ops->hold_roof)
-        worker->ops->hold_roof(worker->state, worker->held, input_is_quiet, &end, &unheard);
+    if (worker->held != HELD_NONE && worker->ops->keep_busy)
+        worker->ops->keep_busy(worker->state, worker->held, input_is_quiet, &end, &unheard);
     worker->held = HELD_NONE;
 }
 
@@ -261,7 +261,7 @@ static enum status serve(struct worker *worker, FILE *replies)
         fflush(replies);
         free(text);
         reply_clear(&reply);
-        hold_roof(worker);
+        keep_busy(worker);
     }
     free(line);
     return status;

@@ -167,7 +167,7 @@ static double hold_time(const char *what, volatile uint64_t *word, uint64_t tick
     cudaEvent_t after;
     cudaEventCreate(&after);
     double begin = clock_monotonic();
-    cudaError_t code = kernel_hold(word, ticket, limit, NULL);
+    cudaError_t code = kernel_block(word, ticket, limit, NULL);
     cudaEventRecord(after, NULL);
     clock_sleep(later);
     if (*word < ticket && cudaEventQuery(after) != cudaErrorNotReady)

@@ -155,7 +155,7 @@ for rank in 0, 1:
     assert [request["name"] for request in settled] == ["tf32 tensor mma"] and settled == roofs[-1:], settled
     for request in roofs:
         together, compute = request["condition"] == "together", request["name"] == "tf32 tensor mma"
-        assert request["hold"] == together, request
+        assert request["keep_busy"] == together, request
         if request not in settled:
             assert (request["start"] > 0) == together and request["sustained"] == (together and not compute), request
     assert settled[0]["condition"] == "together" and settled[0]["sustained"], settled

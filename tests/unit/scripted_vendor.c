@@ -28,10 +28,11 @@ static struct machine {
     size_t enqueued;
     double joules, drawn;       /* beyond idle: of all that is enqueued; W, of the last of it */
     double counter, counted_at; /* J, of the counter of energy at its last step; s, when that was */
-    bool held; /* the stream: what is enqueued after it is as if the host never released it, and */
-    double hold_begin, hold_end; /* comes earlier when that does. s: end by its limit */
-    double events[EVENTS];       /* s; NaN: not recorded */
-    double stamps[2];            /* s, of a span's begin and end */
+    bool blocked; /* the stream: what is enqueued after it is as if the host never released it, and
+                   */
+    double hold_begin, block_end; /* comes earlier when that does. s: end by its limit */
+    double events[EVENTS];        /* s; NaN: not recorded */
+    double stamps[2];             /* s, of a span's begin and end */
     struct calibration calibration;
     void *flush;            /* what is read to flush the cache; NULL: not reserved */
     struct graph *captured; /* NULL: the stream is not captured */
@@ -104,21 +105,21 @@ static void shift(double seconds)
     script.busy -= seconds;
     machine.joules -= (script.held_power - script.idle_power) * seconds;
     for (int i = 0; i < QUEUE; ++i)
-        machine.ends[i] -= machine.ends[i] >= machine.hold_end ? seconds : 0.0;
+        machine.ends[i] -= machine.ends[i] >= machine.block_end ? seconds : 0.0;
     for (int i = 0; i < EVENTS; ++i)
-        machine.events[i] -= machine.events[i] >= machine.hold_end ? seconds : 0.0;
+        machine.events[i] -= machine.events[i] >= machine.block_end ? seconds : 0.0;
     for (int i = 0; i < 2; ++i)
-        machine.stamps[i] -= machine.stamps[i] >= machine.hold_end ? seconds : 0.0;
+        machine.stamps[i] -= machine.stamps[i] >= machine.block_end ? seconds : 0.0;
 }
 
 /* The stream goes on when its hold is over, by its limit or because the host released it. */
 static void hold_over(bool released)
 {
-    if (machine.held && !released && machine.host < machine.hold_end)
+    if (machine.blocked && !released && machine.host < machine.block_end)
         return;
-    if (machine.held && machine.host < machine.hold_end)
-        shift(machine.hold_end - fmax(machine.host, machine.hold_begin));
-    machine.held = false;
+    if (machine.blocked && machine.host < machine.block_end)
+        shift(machine.block_end - fmax(machine.host, machine.hold_begin));
+    machine.blocked = false;
 }
 
 double clock_monotonic(void)
@@ -358,21 +359,21 @@ static enum status elapsed(struct gpu *gpu, int first, int second, double *secon
 /* ---- hold, flush, clock ---- */
 
 /* It is enqueued as if the host never released it. */
-static enum status hold(struct gpu *gpu, double limit, struct error *error)
+static enum status block(struct gpu *gpu, double limit, struct error *error)
 {
     assert_true(limit > 0.0);
     TRY(script_enqueue(limit, error));
-    assert_false(machine.held);
-    machine.held = true;
+    assert_false(machine.blocked);
+    machine.blocked = true;
     machine.drawn = script.held_power - script.idle_power;
     machine.joules -= (script.busy_power - script.held_power) * limit;
     machine.hold_begin = machine.device - limit;
-    machine.hold_end = machine.device;
+    machine.block_end = machine.device;
     ++script.holds;
     return STATUS_OK;
 }
 
-static void release(struct gpu *gpu)
+static void unblock(struct gpu *gpu)
 {
     hold_over(true);
 }
@@ -458,7 +459,7 @@ static enum status capture_end(struct gpu *gpu, struct graph **graph, struct err
     return status;
 }
 
-static bool graph_kernels(const struct graph *graph, graph_kernel_see *see, void *argument)
+static bool graph_kernels(const struct graph *graph, graph_kernel_visit *see, void *argument)
 {
     assert_false(graph->ready);
     for (int i = 0; i < graph->count; ++i)
@@ -557,8 +558,8 @@ const struct gpu_vendor vendor = {
     .wait = await,
     .pending = pending,
     .elapsed = elapsed,
-    .hold = hold,
-    .release = release,
+    .block = block,
+    .unblock = unblock,
     .flush = flush,
     .stamp = stamp,
     .span = span,

@@ -38,7 +38,7 @@ static void take(double bytes, void **memory)
 {
     struct error error;
     *memory = NULL;
-    if (arena_take(arena, bytes, "the input", memory, &error))
+    if (arena_allocate(arena, bytes, "the input", memory, &error))
         fail_msg("%s", error.text);
 }
 
@@ -51,7 +51,7 @@ static void run(const struct row *row)
         for (int j = 0; j < i; ++j)
             assert_ptr_not_equal(memory[i], memory[j]);
     for (int i = 0; i < PARTS; ++i)
-        arena_give(arena, memory[i]);
+        arena_free(arena, memory[i]);
 }
 
 static void like_rows_ask_the_driver_once(void **state)
@@ -72,24 +72,24 @@ static void blocks_of_a_row_that_waits_are_not_taken(void **state)
     take(1e6, &first);
     take(1e6, &second);
     assert_ptr_not_equal(first, second);
-    arena_give(arena, first);
+    arena_free(arena, first);
     take(1e6, &third);
     assert_ptr_equal(third, first);
-    arena_give(arena, third);
-    arena_give(arena, second);
+    arena_free(arena, third);
+    arena_free(arena, second);
 }
 
 static void a_small_part_gets_no_large_block(void **state)
 {
     void *large, *small;
     take(1e9, &large);
-    arena_give(arena, large);
+    arena_free(arena, large);
     take(1e6, &small);
     assert_ptr_not_equal(large, small);
-    arena_give(arena, small);
+    arena_free(arena, small);
     take(0, &small);
     assert_null(small);
-    arena_give(arena, small);
+    arena_free(arena, small);
 }
 
 /* Of a few bytes: the least block is more than twice as large. */
@@ -97,10 +97,10 @@ static void a_tiny_part_gets_a_tiny_block_again(void **state)
 {
     void *first, *second;
     take(64, &first);
-    arena_give(arena, first);
+    arena_free(arena, first);
     take(64, &second);
     assert_ptr_equal(first, second);
-    arena_give(arena, second);
+    arena_free(arena, second);
 }
 
 /* What lies idle is no reason to refuse a row. */
@@ -110,15 +110,15 @@ static void idle_memory_is_given_up_for_a_row(void **state)
     void *memory;
     struct error error;
     take(10e9, &memory);
-    arena_give(arena, memory);
+    arena_free(arena, memory);
     assert_true(script.free_bytes < all);
     assert_int_equal(arena_check(arena, 0.99 * all, "the tensors", &error), STATUS_OK);
     assert_true(script.free_bytes == all);
 
     take(10e9, &memory);
-    arena_give(arena, memory);
+    arena_free(arena, memory);
     take(0.99 * all, &memory); /* rounded up it would not fit */
-    arena_give(arena, memory);
+    arena_free(arena, memory);
     assert_true(script.free_bytes == all); /* more than may lie idle */
 }
 
@@ -128,8 +128,9 @@ static void what_never_fits_is_refused_as_before(void **state)
     struct error error, plain;
     void *memory = NULL, *kept;
     take(1e9, &kept);
-    arena_give(arena, kept);
-    assert_int_equal(arena_take(arena, 200e9, "the input", &memory, &error), STATUS_UNSUPPORTED);
+    arena_free(arena, kept);
+    assert_int_equal(arena_allocate(arena, 200e9, "the input", &memory, &error),
+                     STATUS_UNSUPPORTED);
     assert_int_equal(memory_allocate(200e9, "the input", &memory, &plain), STATUS_UNSUPPORTED);
     assert_string_equal(error.text, plain.text);
     assert_int_equal(arena_check(arena, 200e9, "the input", &error), STATUS_UNSUPPORTED);
@@ -148,12 +149,12 @@ static void what_is_available_does_not_depend_on_the_past(void **state)
     assert_true(available == all);
     take(3e9, &memory);
     take(1e9, &other);
-    arena_give(arena, memory);
+    arena_free(arena, memory);
     take(2e9, &memory);
     assert_int_equal(arena_available(arena, &available, &error), STATUS_OK);
     assert_true(available == all - 3e9);
-    arena_give(arena, memory);
-    arena_give(arena, other);
+    arena_free(arena, memory);
+    arena_free(arena, other);
 }
 
 /* The next row must not write where the last one still computes. */
@@ -164,7 +165,7 @@ static void what_is_given_back_is_idle(void **state)
     take(1e6, &memory);
     assert_int_equal(vendor.set(NULL, memory, 0, 1000, &error), STATUS_OK);
     double before = clock_monotonic();
-    arena_give(arena, memory);
+    arena_free(arena, memory);
     assert_true(clock_monotonic() >= before);
     assert_true(clock_monotonic() >= script_device_time());
 }

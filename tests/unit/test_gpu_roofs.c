@@ -1,4 +1,4 @@
-/* Roofs of a scripted GPU (scripted_vendor.h), whose families of methods are the test's own:
+/* Roofs of a scripted GPU (scripted_vendor.h), whose families of variants are the test's own:
  * search, proof, samples. Those of NVIDIA GPUs are measured on one: tests/gpu/roofs.sh. */
 #include "scripted_vendor.h"
 
@@ -12,11 +12,11 @@
 #include "worker/gpu/roof_family.h"
 #include "worker/gpu/roofs.h"
 
-/* Memory has many methods, units have fewer; a copy and launches have one. */
+/* Memory has many variants, units have fewer; a copy and launches have one. */
 enum { ROWS = 12, UNIT_ROWS = 3, CHOICES = 4, UNIT_METHODS = UNIT_ROWS * CHOICES };
 #define CACHE 32e6 /* byte: what is found of L2 */
 
-/* Bytes, FLOPs or launches per second of the fastest method. */
+/* Bytes, FLOPs or launches per second of the fastest variant. */
 static const struct offered {
     int kind;
     double rate;
@@ -38,11 +38,11 @@ static const struct offered {
 enum { OFFERS = sizeof offers / sizeof *offers };
 
 static struct {
-    int best;          /* the number of the fastest method of each kind */
+    int best;          /* the number of the fastest variant of each kind */
     double begin_time; /* s, that each run of it takes more */
     double less;       /* the rate of others, over its */
     double slower;     /* the factor of all times */
-    int refused;       /* methods with lower numbers cannot run */
+    int refused;       /* variants with lower numbers cannot run */
     bool loaded[ROOF_KINDS][ROWS], ran[ROOF_KINDS];
     int closed; /* how often families were */
     struct theory theory;
@@ -75,45 +75,45 @@ static const void *row_of(const struct roof_family *family, int kind, int n)
 }
 
 static enum status prepare(struct roofs *all, int kind, const void *row, int choice,
-                           struct method *method, struct error *error)
+                           struct variant *variant, struct error *error)
 {
     const struct offered *offer = offer_of(kind);
     const bool copies = offer->family == &roofs_transfer, times = offer->family->time;
     assert_in_range(choice, 0, offer->family->choices - 1);
-    *method = (struct method){.row = row,
-                              .code = kind,
-                              .blocks = choice,
-                              .iterations = copies || times ? 1 : 8,
-                              .elastic = !copies && !times,
-                              .work = times ? 500 : offer->rate * (copies ? 2e-3 : 1e-6)};
-    snprintf(method->text, sizeof method->text, "row %d, %d blocks",
+    *variant = (struct variant){.row = row,
+                                .code = kind,
+                                .blocks = choice,
+                                .iterations = copies || times ? 1 : 8,
+                                .elastic = !copies && !times,
+                                .work = times ? 500 : offer->rate * (copies ? 2e-3 : 1e-6)};
+    snprintf(variant->text, sizeof variant->text, "row %d, %d blocks",
              (int)((const char *)row - rows), choice);
     return roofs_reserve(all, &all->results, (size_t)(choice + 1) << 20, error);
 }
 
 /* s, of a run. Its code is loaded when it first runs, and the host waits for that. */
-static enum status method_time(const struct method *method, double *seconds, struct error *error)
+static enum status variant_time(const struct variant *variant, double *seconds, struct error *error)
 {
     const double loading = 4e-3;
-    const int row = (int)((const char *)method->row - rows), kind = method->code;
-    const int number = row * offer_of(kind)->family->choices + method->blocks;
+    const int row = (int)((const char *)variant->row - rows), kind = variant->code;
+    const int number = row * offer_of(kind)->family->choices + variant->blocks;
     const bool best = number == test.best || offer_of(kind)->family->choices == 1;
     if (number < test.refused)
         return error_set(error, STATUS_FAILED, "no kernel image");
     if (!test.loaded[kind][row])
         clock_sleep(loading);
     test.loaded[kind][row] = test.ran[kind] = true;
-    *seconds = run_work(method) / (offer_of(kind)->rate * (best ? 1.0 : test.less));
+    *seconds = run_work(variant) / (offer_of(kind)->rate * (best ? 1.0 : test.less));
     *seconds = *seconds * test.slower * script_next_jitter() + (best ? test.begin_time : 0.0);
     return STATUS_OK;
 }
 
-static enum status run(struct roofs *all, const struct method *method, struct error *error)
+static enum status run(struct roofs *all, const struct variant *variant, struct error *error)
 {
-    const struct roof_kind *info = &roof_kinds[method->code];
-    double seconds, work = run_work(method);
-    assert_true(all->results.bytes >= (size_t)(method->blocks + 1) << 20);
-    TRY(method_time(method, &seconds, error));
+    const struct roof_kind *info = &roof_kinds[variant->code];
+    double seconds, work = run_work(variant);
+    assert_true(all->results.bytes >= (size_t)(variant->blocks + 1) << 20);
+    TRY(variant_time(variant, &seconds, error));
     if (info->measure == ROOF_COMPUTE)
         script.done[quantity_of(info->precision, info->unit == UNIT_TENSOR)] += work;
     else
@@ -132,10 +132,10 @@ static enum status reach(struct roofs *all, int kind, double *bytes, struct erro
     return STATUS_OK;
 }
 
-static enum status gap_time(struct roofs *all, const struct method *method, double *seconds,
+static enum status gap_time(struct roofs *all, const struct variant *variant, double *seconds,
                             struct error *error)
 {
-    TRY(method_time(method, seconds, error));
+    TRY(variant_time(variant, seconds, error));
     TRY(script_enqueue(*seconds, error));
     return vendor.synchronize(all->gpu, error);
 }
@@ -337,12 +337,14 @@ static void a_roof_is_held(void **state)
     for (int i = 0; i < OFFERS; ++i) {
         int left = 7;
         double busy = script.busy;
-        assert_int_equal(roofs_hold(roofs, offers[i].kind, a_few_times, &left, &error), STATUS_OK);
+        assert_int_equal(roofs_keep_busy(roofs, offers[i].kind, a_few_times, &left, &error),
+                         STATUS_OK);
         assert_int_equal(left, -1);
         assert_true(script.busy > busy);
     }
     int left = 7;
-    assert_int_equal(roofs_hold(NULL, ROOF_DRAM_READ, a_few_times, &left, &error), STATUS_FAILED);
+    assert_int_equal(roofs_keep_busy(NULL, ROOF_DRAM_READ, a_few_times, &left, &error),
+                     STATUS_FAILED);
     assert_string_equal(error.text, "dram read was not tuned");
     assert_int_equal(left, 7);
 }
@@ -350,7 +352,7 @@ static void a_roof_is_held(void **state)
 /* ---- the search ---- */
 
 /* begin_time: in a short run it would count for more than that others are slower. */
-static void the_fastest_method_wins(void **state)
+static void the_fastest_variant_wins(void **state)
 {
     static const struct {
         int best;
@@ -391,14 +393,14 @@ static void only_what_is_asked_is_tuned(void **state)
 
 /* ---- what fails ---- */
 
-static void a_method_that_cannot_run_is_passed_over(void **state)
+static void a_variant_that_cannot_run_is_passed_over(void **state)
 {
     struct roof roof, untouched;
     struct error error;
     test.refused = 2;
     tune_all(false);
     assert_starts(measure(ROOF_L2_READ, at_once).setting, "row 0, 2 blocks");
-    roof_init(&untouched, ROOF_LAUNCH_GAP, ROOF_ALONE); /* there is no other method */
+    roof_init(&untouched, ROOF_LAUNCH_GAP, ROOF_ALONE); /* there is no other variant */
     assert_true(found[ROOF_LAUNCH_GAP]);
     assert_int_equal(measure_status(ROOF_LAUNCH_GAP, at_once, &roof, &error), STATUS_FAILED);
     assert_memory_equal(&roof, &untouched, sizeof roof);
@@ -435,7 +437,7 @@ static void any_call_may_fail(void **state)
     }
 }
 
-/* The method that lost the device is named, of hundreds, so that it can be found. */
+/* The variant that lost the device is named, of hundreds, so that it can be found. */
 static void a_lost_device_is_told(void **state)
 {
     const struct roof_request request = everything();
@@ -700,9 +702,9 @@ int main(void)
         TEST(theory_goes_by_the_clock_that_was_counted),
         TEST(power_is_of_long_loads),
         TEST(a_roof_is_held),
-        TEST(the_fastest_method_wins),
+        TEST(the_fastest_variant_wins),
         TEST(only_what_is_asked_is_tuned),
-        TEST(a_method_that_cannot_run_is_passed_over),
+        TEST(a_variant_that_cannot_run_is_passed_over),
         TEST(any_call_may_fail),
         TEST(a_lost_device_is_told),
         TEST(no_memory_is_a_reason),

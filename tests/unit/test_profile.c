@@ -31,7 +31,7 @@ struct profiler *profiler_open(const struct profiler_host *host)
     return &profiler;
 }
 
-void profiler_leave(struct profiler *p)
+void profiler_detach_counters(struct profiler *p)
 {
     p->attached = false;
 }

@@ -61,7 +61,7 @@ static enum status work_run(void *argument, struct error *error)
     return tell(test.run, error);
 }
 
-static enum status work_hold(void *argument, struct error *error)
+static enum status work_block(void *argument, struct error *error)
 {
     ++test.holds;
     return STATUS_OK;
@@ -205,9 +205,9 @@ static void step(char word)
     else if (word == 't')
         assert_int_equal(trace_one(), TRACED_WELL);
     else if (word == 'l')
-        profiler_leave(profiler);
+        profiler_detach_counters(profiler);
     else
-        profiler_lend(profiler);
+        profiler_detach(profiler);
 }
 
 /* Counters and tracer make room for each other: what the one attached is finalized before the other
@@ -430,14 +430,14 @@ static void times_of_kernels_at_the_same_time_count_once(void **state)
 /* What keeps the device waiting is launched first, and is no part of the work. */
 static void the_wait_before_the_work_is_not_in_the_trace(void **state)
 {
-    const struct profiled_work held = {work_prepare, work_run, NULL, work_hold};
+    const struct profiled_work blocked = {work_prepare, work_run, NULL, work_block};
     struct outcome outcome;
     struct error error;
     add_record("first", 3, 1000, 1500);
     add_record("wait", 1, 1000, 101000);
     add_record("second", 2, 1000, 1400);
     add_record("first", 4, 1000, 1500);
-    assert_int_equal(profiler_trace(profiler, &held, &outcome, &error), STATUS_OK);
+    assert_int_equal(profiler_trace(profiler, &blocked, &outcome, &error), STATUS_OK);
     assert_int_equal(outcome.code, TRACED_WELL);
     assert_int_equal(test.holds, 1);
     const struct trace last = *profiler_last_trace(profiler);
@@ -452,7 +452,7 @@ static void the_wait_before_the_work_is_not_in_the_trace(void **state)
 
     cupti.record_count = 0;
     add_record("wait", 1, 1000, 101000);
-    assert_int_equal(profiler_trace(profiler, &held, &outcome, &error), STATUS_OK);
+    assert_int_equal(profiler_trace(profiler, &blocked, &outcome, &error), STATUS_OK);
     assert_string_equal(outcome.reason, "it saw no kernels");
 }
 

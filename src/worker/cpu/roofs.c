@@ -345,8 +345,8 @@ enum status roofs_measure(struct device_state *state, int kind, const struct roo
     return STATUS_OK;
 }
 
-enum status roofs_hold(struct device_state *state, int kind, bool (*more)(void *argument),
-                       void *argument, struct error *error)
+enum status roofs_keep_busy(struct device_state *state, int kind, bool (*more)(void *argument),
+                            void *argument, struct error *error)
 {
     struct roofs *roofs = state->roofs;
     if (!roofs || roofs->winners[kind].work <= 0.0)

@@ -1,4 +1,4 @@
-/* What these cores can do at their best: the members tune_roofs, measure_roof, hold_roof
+/* What these cores can do at their best: the members tune_roofs, measure_roof, keep_busy
  * and release_roofs of device_ops. */
 #pragma once
 
@@ -8,6 +8,6 @@ enum status roofs_tune(struct device_state *state, const struct roof_request *re
                        bool found[ROOF_KINDS], struct error *error);
 enum status roofs_measure(struct device_state *state, int kind, const struct roof_order *order,
                           struct roof *roof, struct error *error);
-enum status roofs_hold(struct device_state *state, int kind, bool (*more)(void *argument),
-                       void *argument, struct error *error);
+enum status roofs_keep_busy(struct device_state *state, int kind, bool (*more)(void *argument),
+                            void *argument, struct error *error);
 void roofs_release(struct device_state *state);

@@ -108,7 +108,7 @@ static enum status device_tune_roofs(struct device_state *state, const struct ro
         status = roofs_tune(&state->roofs, &state->gpu, counted ? state->profiler : NULL, request,
                             found, error);
     if (status != STATUS_DEVICE)
-        profiler_leave(state->profiler);
+        profiler_detach_counters(state->profiler);
     return status;
 }
 
@@ -119,11 +119,11 @@ static enum status device_measure_roof(struct device_state *state, int kind,
     return roofs_measure(state->roofs, kind, order, &state->resting, roof, error);
 }
 
-static enum status device_hold_roof(struct device_state *state, int kind,
+static enum status device_keep_busy(struct device_state *state, int kind,
                                     bool (*more)(void *argument), void *argument,
                                     struct error *error)
 {
-    return roofs_hold(state->roofs, kind, more, argument, error);
+    return roofs_keep_busy(state->roofs, kind, more, argument, error);
 }
 
 static void device_release_roofs(struct device_state *state)
@@ -241,7 +241,7 @@ static enum status device_lend(struct device_state *state, struct program_device
 {
     const struct outcome *counters = profiler_counters(state->profiler);
     (void)error;
-    profiler_lend(state->profiler);
+    profiler_detach(state->profiler);
     arena_trim(state->gpu.arena);
     snprintf(loan->visible, sizeof loan->visible, "CUDA_VISIBLE_DEVICES=%s", state->uuid);
     library_find(loan);
@@ -267,7 +267,7 @@ const struct device_ops device_ops = {
     .try_counters = device_try_counters,
     .tune_roofs = device_tune_roofs,
     .measure_roof = device_measure_roof,
-    .hold_roof = device_hold_roof,
+    .keep_busy = device_keep_busy,
     .measure_links = links_measure,
     .release_roofs = device_release_roofs,
     .prepare = device_prepare,

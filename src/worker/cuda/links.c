@@ -150,7 +150,7 @@ static enum status sample(struct links *links, size_t count, int repeat, double 
     *seconds = 0;
     for (int i = 0; i < links->count; ++i) {
         TRY(CUDA(cudaSetDevice(i)));
-        TRY(vendor.hold(&links->gpus[i], limit, error));
+        TRY(vendor.block(&links->gpus[i], limit, error));
         TRY(vendor.record(&links->gpus[i], 0, error));
     }
     for (int i = 0; i < (copies ? repeat : links->count); ++i)
@@ -159,7 +159,7 @@ static enum status sample(struct links *links, size_t count, int repeat, double 
     for (int i = 0; i < links->count; ++i)
         TRY(vendor.record(&links->gpus[i], 1, error));
     for (int i = 0; i < links->count; ++i)
-        vendor.release(&links->gpus[i]);
+        vendor.unblock(&links->gpus[i]);
     TRY(finish(links, error));
     for (int i = 0; i < links->count; ++i) {
         double elapsed;
@@ -294,7 +294,7 @@ static enum status open_one(struct links *links, int i, struct error *error)
     gpu->timer = timer_open();
     TRY(gpu->timer ? vendor.reserve(gpu, 2, false, error)
                    : error_set(error, STATUS_SYSTEM, "no memory"));
-    TRY(vendor.hold(gpu, 0, error)); /* loads its code */
+    TRY(vendor.block(gpu, 0, error)); /* loads its code */
     return vendor.synchronize(gpu, error);
 }
 

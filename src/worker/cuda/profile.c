@@ -43,17 +43,17 @@ static enum status kernel_enqueue(struct gpu *gpu, void *out, struct error *erro
 }
 
 /* All is queued before the first begins, as in timing.c. */
-static enum status held_time(struct gpu *gpu, enqueue *work, void *out, double *seconds,
-                             struct error *error)
+static enum status blocked_time(struct gpu *gpu, enqueue *work, void *out, double *seconds,
+                                struct error *error)
 {
     const double longest = 0.1; /* s, that the host may take */
-    TRY(vendor.hold(gpu, longest, error));
+    TRY(vendor.block(gpu, longest, error));
     enum status status = vendor.record(gpu, 0, error);
     if (status == STATUS_OK)
         status = work(gpu, out, error);
     if (status == STATUS_OK)
         status = vendor.record(gpu, 1, error);
-    vendor.release(gpu);
+    vendor.unblock(gpu);
     TRY(status);
     TRY(vendor.wait(gpu, 1, error));
     return vendor.elapsed(gpu, 0, 1, seconds, error);
@@ -76,7 +76,7 @@ static enum status known_medians(struct gpu *gpu, void *out, double times[PROFIL
         /* loads its code, for which the device must not be held */
         TRY(known[i].work(gpu, out, error));
         for (int j = 0; j < SAMPLES; ++j)
-            TRY(held_time(gpu, known[i].work, out, &seconds[j], error));
+            TRY(blocked_time(gpu, known[i].work, out, &seconds[j], error));
         TRY(stats_compute(seconds, SAMPLES, &stats, error));
         times[i] = stats.median / known[i].parts;
     }
@@ -153,8 +153,8 @@ struct iteration {
     struct gpu *gpu;
     struct work *work;
     bool cold;
-    double hold_limit; /* s, that the device is held at most before it is traced */
-    bool held;         /* it still was when all was enqueued */
+    double block_limit; /* s, that the device is held at most before it is traced */
+    bool held;          /* it still was when all was enqueued */
 };
 
 static enum status iteration_reset(const struct iteration *i, struct error *error)
@@ -183,21 +183,21 @@ static enum status iteration_run(void *argument, struct error *error)
 }
 
 /* The event is over as soon as the device is no longer held. */
-static enum status iteration_hold(void *argument, struct error *error)
+static enum status iteration_block(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
-    TRY(vendor.hold(i->gpu, i->hold_limit, error));
+    TRY(vendor.block(i->gpu, i->block_limit, error));
     return vendor.record(i->gpu, 0, error);
 }
 
 /* All of it is enqueued before the device begins. */
-static enum status iteration_run_held(void *argument, struct error *error)
+static enum status iteration_run_blocked(void *argument, struct error *error)
 {
     struct iteration *i = argument;
     enum status status = i->work->ops->iterate(i->gpu, i->work, error);
     if (status == STATUS_OK)
         status = vendor.pending(i->gpu, 0, &i->held, error);
-    vendor.release(i->gpu);
+    vendor.unblock(i->gpu);
     return status ? status : vendor.synchronize(i->gpu, error);
 }
 
@@ -296,12 +296,12 @@ static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct
                               bool cold, struct record *record, struct error *error)
 {
     struct iteration iteration = {.gpu = gpu, .work = work, .cold = cold};
-    const struct profiled_work traced = {iteration_prepare, iteration_run_held, &iteration,
-                                         iteration_hold};
+    const struct profiled_work traced = {iteration_prepare, iteration_run_blocked, &iteration,
+                                         iteration_block};
     struct outcome outcome;
     TRY(timing_caller(gpu, work, cold, record, error));
     TRY(vendor.reserve(gpu, 1, false, error));
-    iteration.hold_limit = chunk_limit(record->host_time);
+    iteration.block_limit = chunk_limit(record->host_time);
     TRY(profiler_trace(profiler, &traced, &outcome, error));
     profile_release(work);
     if (outcome.code != TRACED_WELL) {
@@ -608,7 +608,7 @@ static enum status rows_count(struct profiler *profiler, struct gpu *gpu,
     }
     enum status status = collection_count(profiler, collection, error);
     if (status != STATUS_DEVICE)
-        profiler_leave(profiler);
+        profiler_detach_counters(profiler);
     return status;
 }
 

@@ -139,7 +139,7 @@ static enum status check_each(struct selftest *test, struct items *items, const 
         if (item->count == 0)
             continue;
         if (afresh)
-            profiler_leave(test->profiler);
+            profiler_detach_counters(test->profiler);
         TRY(check(test, &item, 1, how, error));
     }
     return STATUS_OK;
@@ -351,7 +351,7 @@ enum status selftest_run(struct profiler *profiler, struct gpu *gpu, FILE *strea
             "verdict");
     enum status status = check_all(&test, error);
     if (status != STATUS_DEVICE)
-        profiler_leave(profiler);
+        profiler_detach_counters(profiler);
     cudaFree(test.a);
     cudaFree(test.b);
     cudaFree(test.c);

@@ -139,8 +139,8 @@ static enum status memory_get(struct arena *arena, double bytes, const char *wha
     return status;
 }
 
-enum status arena_take(struct arena *arena, double bytes, const char *what, void **memory,
-                       struct error *error)
+enum status arena_allocate(struct arena *arena, double bytes, const char *what, void **memory,
+                           struct error *error)
 {
     struct block *block = bytes > 0 ? idle_find(arena, bytes) : NULL;
     struct block made = {NULL, 0, bytes, true};
@@ -164,7 +164,7 @@ enum status arena_take(struct arena *arena, double bytes, const char *what, void
     return STATUS_OK;
 }
 
-void arena_give(struct arena *arena, void *memory)
+void arena_free(struct arena *arena, void *memory)
 {
     struct error ignored; /* the next call reports a lost device */
     if (!memory)

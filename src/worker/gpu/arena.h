@@ -26,11 +26,11 @@ struct arena *arena_open(struct gpu *gpu);
 void arena_close(struct arena *arena);
 
 /* As memory_allocate, same errors: aligned as by vendor.allocate, contents undefined, no bytes:
- * NULL. To be given back by arena_give. */
-enum status arena_take(struct arena *arena, double bytes, const char *what, void **memory,
-                       struct error *error);
+ * NULL. To be given back by arena_free. */
+enum status arena_allocate(struct arena *arena, double bytes, const char *what, void **memory,
+                           struct error *error);
 /* Waits for the stream first: the next one may use the block at once. Takes NULL. */
-void arena_give(struct arena *arena, void *memory);
+void arena_free(struct arena *arena, void *memory);
 
 /* Gives all that is idle to the driver. */
 void arena_trim(struct arena *arena);

@@ -72,7 +72,7 @@ static enum status tick_wait(struct run *run, double duration, struct tick *tick
 /* Between two steps of the counter, after a time in which the load settles. All by the host's
  * clock: a GPU's own may run slow by some per cent. */
 enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
-                           struct energy_seen *seen, struct error *error)
+                           struct energy_means *seen, struct error *error)
 {
     const double step_time = 8e-3;   /* s: to ask the counter takes up to 4 ms */
     const double settling = 0.15;    /* s: the counter's power follows the load within this */
@@ -83,7 +83,7 @@ enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
     struct run run = {gpu, load, launches, step, 0, 0, NAN};
     struct tick first, last;
     double seconds;
-    *seen = (struct energy_seen){NAN, NAN};
+    *seen = (struct energy_means){NAN, NAN};
     if (isnan(vendor.energy(gpu)))
         return STATUS_OK;
     TRY(vendor.reserve(gpu, DEPTH, false, error));
@@ -100,9 +100,9 @@ enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
     if (load->launch)
         TRY(vendor.stamp(gpu, SPAN_END, error));
     if (first.error + last.error <= uncertainty * seconds)
-        *seen = (struct energy_seen){(last.energy - first.energy) / seconds,
-                                     (run.done_time - begin.done_time) /
-                                         ((double)(run.done - begin.done) * launches)};
+        *seen = (struct energy_means){(last.energy - first.energy) / seconds,
+                                      (run.done_time - begin.done_time) /
+                                          ((double)(run.done - begin.done) * launches)};
     return vendor.synchronize(gpu, error);
 }
 
@@ -111,7 +111,7 @@ static enum status wait_launch(void *argument, struct error *error)
 {
     struct gpu *gpu = argument;
     const double length = 8e-3; /* s */
-    TRY(vendor.hold(gpu, length, error));
+    TRY(vendor.block(gpu, length, error));
     return vendor.synchronize(gpu, error);
 }
 
@@ -119,7 +119,7 @@ enum status energy_rest(struct gpu *gpu, bool constant, struct resting_power *re
                         struct error *error)
 {
     const struct energy_load nothing = {.time = 1e-3}, wait = {wait_launch, gpu, 8e-3};
-    struct energy_seen seen;
+    struct energy_means seen;
     if (isnan(resting->idle)) {
         TRY(energy_measure(gpu, &nothing, &seen, error));
         resting->idle = seen.power;
@@ -156,7 +156,7 @@ enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct res
     const int count = (int)fmin(fmax(launch_time / record->time_median, 1.0), 1000.0);
     struct iterations own = {gpu, work, NULL, count};
     const struct energy_load load = {iterations_launch, &own, count * record->time_median};
-    struct energy_seen seen;
+    struct energy_means seen;
     struct error ignored;
     if (cold || work->ops->reset || isnan(vendor.energy(gpu)))
         return STATUS_OK;

@@ -19,14 +19,14 @@ struct energy_load {
 
 /* Means between two steps of the counter; NaN: they cannot be known to 2 %, or there is no
  * counter. */
-struct energy_seen {
+struct energy_means {
     double power; /* W */
     double time;  /* s, of one launch */
 };
 
 /* Repeats the load for as long as 2 % need, from ENERGY_TIME to 3 s. */
 enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
-                           struct energy_seen *seen, struct error *error);
+                           struct energy_means *seen, struct error *error);
 
 /* Measures what is NaN of *resting, once; `constant`: both. */
 enum status energy_rest(struct gpu *gpu, bool constant, struct resting_power *resting,

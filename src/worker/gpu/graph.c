@@ -65,8 +65,8 @@ enum status graph_of_work(struct gpu *gpu, struct work *work, int iterations, st
 
 /* What the library refuses while it is captured, it may well do otherwise, so that refusal
  * is none. */
-enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_see *see, void *argument,
-                          bool *known, struct error *error)
+enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit *see,
+                          void *argument, bool *known, struct error *error)
 {
     struct iterations once = {work, 1};
     struct graph *graph = NULL;
@@ -96,13 +96,13 @@ static enum status launch_time(struct gpu *gpu, const struct graph *graph, doubl
                                struct error *error)
 {
     const double limit = 10e-3; /* s */
-    TRY(vendor.hold(gpu, limit, error));
+    TRY(vendor.block(gpu, limit, error));
     enum status status = vendor.record(gpu, 0, error);
     if (status == STATUS_OK)
         status = vendor.graph_launch(gpu, graph, error);
     if (status == STATUS_OK)
         status = vendor.record(gpu, 1, error);
-    vendor.release(gpu);
+    vendor.unblock(gpu);
     TRY(status);
     TRY(vendor.synchronize(gpu, error));
     return vendor.elapsed(gpu, 0, 1, seconds, error);

@@ -21,8 +21,8 @@ enum status graph_of_work(struct gpu *gpu, struct work *work, int iterations, st
 /* Calls see() for each kernel of one iteration, in no order. The iteration is captured, not run.
  * *known is false where the library cannot be captured or the driver does not tell: that is
  * STATUS_OK. */
-enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_see *see, void *argument,
-                          bool *known, struct error *error);
+enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit *see,
+                          void *argument, bool *known, struct error *error);
 
 /* s, one of many iterations of one graph, the median of some launches. NaN for what must be
  * prepared between iterations, and for what cannot be captured: that is STATUS_OK. */

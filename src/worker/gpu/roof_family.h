@@ -1,8 +1,8 @@
-/* A family of roofs: the methods to do some kinds of roof, and what all families share.
+/* A family of roofs: the variants to do some kinds of roof, and what all families share.
  *
  * A kind of roof (roof_kind.h) belongs to the family that has rows for it in its table of kernels,
- * formats, directions or launches. A method is a row and a choice of launch shape or size. roofs.c
- * tries all methods, keeps the fastest, has it proven, and measures it as often as asked. A new
+ * formats, directions or launches. A variant is a row and a choice of launch shape or size. roofs.c
+ * tries all variants, keeps the fastest, has it proven, and measures it as often as asked. A new
  * kind is a row of a family's table. */
 #pragma once
 
@@ -13,8 +13,8 @@
 #include "model/roof.h"
 #include "worker/gpu/vendor.h"
 
-/* A method to do a roof, ready to run. Plain data. */
-struct method {
+/* A variant to do a roof, ready to run. Plain data. */
+struct variant {
     const void *row; /* of the family's table */
     int code;        /* of some rows: which of its codes */
     size_t bytes;    /* of each array */
@@ -31,14 +31,14 @@ struct roof_family {
     /* The n-th row that does this kind of roof on this device; NULL after the last. */
     const void *(*row)(struct roofs *roofs, int kind, int n);
     int choices; /* of each row, from 0 on */
-    /* Describes a method, with a first guess of elastic iterations, and sees to all that it
+    /* Describes a variant, with a first guess of elastic iterations, and sees to all that it
      * needs. */
     enum status (*prepare)(struct roofs *roofs, int kind, const void *row, int choice,
-                           struct method *method, struct error *error);
+                           struct variant *variant, struct error *error);
     /* Enqueues one run. NULL with `time`. */
-    enum status (*run)(struct roofs *roofs, const struct method *method, struct error *error);
+    enum status (*run)(struct roofs *roofs, const struct variant *variant, struct error *error);
     /* Times one sample by itself. NULL: one run, between two events. */
-    enum status (*time)(struct roofs *roofs, const struct method *method, double *seconds,
+    enum status (*time)(struct roofs *roofs, const struct variant *variant, double *seconds,
                         struct error *error);
     /* Of a cache's read roof: the largest set that is read at nearly the same rate, byte; NaN of
      * all others. NULL: the family has none. */
@@ -53,10 +53,10 @@ struct roofs_buffer {
     size_t bytes;
 };
 
-/* The method that won. */
+/* The variant that won. */
 struct winner {
     const struct roof_family *family; /* NULL: this device has no such roof */
-    struct method method;
+    struct variant variant;
     double rate;         /* work per second when it was tried; 0: none could be done */
     double clock;        /* s-1, of its last burst; 0: there was none */
     enum status refusal; /* not STATUS_OK: there is none */
@@ -73,7 +73,7 @@ struct roofs {
      * clock. */
     double rests_until;
     double busy_until; /* s since the epoch: when the last samples were taken */
-    /* Row and code of the method that was tried last: it is loaded. */
+    /* Row and code of the variant that was tried last: it is loaded. */
     const void *warm_row;
     int warm_code;
     struct roofs_buffer operands; /* never written to */
@@ -91,7 +91,7 @@ extern const struct roof_family roofs_memory, roofs_onchip, roofs_vector, roofs_
 extern const struct roof_family roofs_library, roofs_transfer, roofs_launch;
 
 /* Of one run: bytes, FLOPs, or how many things take the time. */
-double run_work(const struct method *method);
+double run_work(const struct variant *variant);
 /* A run of any family, waited for. seconds: its own time. */
 enum status run_time(struct roofs *roofs, const struct winner *winner, double *seconds,
                      struct error *error);

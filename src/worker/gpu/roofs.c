@@ -20,7 +20,7 @@ static const struct roof_family *const families[] = {
 enum { FAMILIES = sizeof families / sizeof *families };
 
 enum {
-    TRIAL_RUNS = 2, /* of a method */
+    TRIAL_RUNS = 2, /* of a variant */
     SAMPLES_LEAST = 5,
     SAMPLES_MAX = 64 /* the timer needs two events for each */
 };
@@ -60,9 +60,9 @@ enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size
 
 /* ---- one run ---- */
 
-double run_work(const struct method *method)
+double run_work(const struct variant *variant)
 {
-    return method->work * (double)method->iterations;
+    return variant->work * (double)variant->iterations;
 }
 
 /* Enqueues a run of a family without `time`, between the events `first` and first + 1. */
@@ -70,7 +70,7 @@ static enum status run_enqueue(struct roofs *roofs, const struct winner *winner,
                                struct error *error)
 {
     TRY(vendor.record(roofs->gpu, first, error));
-    TRY(winner->family->run(roofs, &winner->method, error));
+    TRY(winner->family->run(roofs, &winner->variant, error));
     return vendor.record(roofs->gpu, first + 1, error);
 }
 
@@ -78,36 +78,36 @@ enum status run_time(struct roofs *roofs, const struct winner *winner, double *s
                      struct error *error)
 {
     if (winner->family->time)
-        return winner->family->time(roofs, &winner->method, seconds, error);
+        return winner->family->time(roofs, &winner->variant, seconds, error);
     TRY(run_enqueue(roofs, winner, 0, error));
     TRY(vendor.wait(roofs->gpu, 1, error));
     return vendor.elapsed(roofs->gpu, 0, 1, seconds, error);
 }
 
-/* ---- the fastest method ---- */
+/* ---- the fastest variant ---- */
 
 /* Grows elastic iterations until a run takes `aim`, more or less, and gives its time. */
-static enum status method_size(struct roofs *roofs, struct winner *winner, double aim,
-                               double *seconds, struct error *error)
+static enum status variant_size(struct roofs *roofs, struct winner *winner, double aim,
+                                double *seconds, struct error *error)
 {
     const double most_growth = 64.0, most = 1e6;
-    struct method *method = &winner->method;
+    struct variant *variant = &winner->variant;
     TRY(run_time(roofs, winner, seconds, error));
-    while (method->elastic && *seconds < 0.5 * aim && (double)method->iterations < most) {
+    while (variant->elastic && *seconds < 0.5 * aim && (double)variant->iterations < most) {
         double growth = fmin(fmax(aim / *seconds, 2.0), most_growth);
-        method->iterations = (int64_t)fmin((double)method->iterations * growth, most);
+        variant->iterations = (int64_t)fmin((double)variant->iterations * growth, most);
         TRY(run_time(roofs, winner, seconds, error));
     }
     return STATUS_OK;
 }
 
-/* How long a run of each method is to take. All trials of a roof together have little time, so that
- * a roof with many methods has short ones. But in a very short run the begin and the end of the
- * blocks decides which method wins, and not its pace. */
-static double trial_time(int methods)
+/* How long a run of each variant is to take. All trials of a roof together have little time, so
+ * that a roof with many variants has short ones. But in a very short run the begin and the end of
+ * the blocks decides which variant wins, and not its pace. */
+static double trial_time(int variants)
 {
     const double all = 0.1, least = 1e-3; /* s */
-    return fmin(fmax(all / (TRIAL_RUNS * methods), least), SAMPLE_TIME);
+    return fmin(fmax(all / (TRIAL_RUNS * variants), least), SAMPLE_TIME);
 }
 
 /* Work per second, the best of TRIAL_RUNS; after one that shows that it cannot win, no more. The
@@ -116,24 +116,25 @@ static enum status trial_rate(struct roofs *roofs, struct winner *tried, double 
                               double *rate, struct error *error)
 {
     const double hopeless = 0.95;
-    const struct method *method = &tried->method;
+    const struct variant *variant = &tried->variant;
     double seconds, shortest;
-    if (roofs->warm_row != method->row || roofs->warm_code != method->code) {
+    if (roofs->warm_row != variant->row || roofs->warm_code != variant->code) {
         TRY(run_time(roofs, tried, &seconds, error));
-        roofs->warm_row = method->row;
-        roofs->warm_code = method->code;
+        roofs->warm_row = variant->row;
+        roofs->warm_code = variant->code;
     }
-    TRY(method_size(roofs, tried, aim, &shortest, error));
-    for (int i = 1; i < TRIAL_RUNS && run_work(method) / shortest > hopeless * best; ++i) {
+    TRY(variant_size(roofs, tried, aim, &shortest, error));
+    for (int i = 1; i < TRIAL_RUNS && run_work(variant) / shortest > hopeless * best; ++i) {
         TRY(run_time(roofs, tried, &seconds, error));
         shortest = fmin(shortest, seconds);
     }
-    *rate = run_work(method) / shortest;
+    *rate = run_work(variant) / shortest;
     return STATUS_OK;
 }
 
-/* Tries one method: *winner becomes it if it is faster than what *winner has. A method that cannot
- * be done is passed over, with the reason of the first such one. Fails only with STATUS_DEVICE. */
+/* Tries one variant: *winner becomes it if it is faster than what *winner has. A variant that
+ * cannot be done is passed over, with the reason of the first such one. Fails only with
+ * STATUS_DEVICE. */
 static enum status winner_try(struct roofs *roofs, int kind, int number, double aim,
                               struct winner *winner, struct error *error)
 {
@@ -143,49 +144,49 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
     const struct roof_family *family = winner->family;
     const void *row = family->row(roofs, kind, number / family->choices);
     enum status status =
-        family->prepare(roofs, kind, row, number % family->choices, &tried.method, &reason);
+        family->prepare(roofs, kind, row, number % family->choices, &tried.variant, &reason);
     if (!status)
         status = trial_rate(roofs, &tried, aim, winner->rate, &rate, &reason);
     if (status == STATUS_DEVICE) {
         *error = reason;
         return error_prefix(error, status, "%s, %s", roof_kinds[kind].name,
-                            *tried.method.text ? tried.method.text : "before its first run");
+                            *tried.variant.text ? tried.variant.text : "before its first run");
     }
     if (status && !winner->refusal) {
         winner->refusal = status;
         winner->reason = reason;
     }
     if (status == STATUS_OK && rate > winner->rate) {
-        winner->method = tried.method;
+        winner->variant = tried.variant;
         winner->rate = rate;
     }
     return STATUS_OK;
 }
 
-/* If no method can be done, the reason of the first is kept. Fails only with STATUS_DEVICE. */
+/* If no variant can be done, the reason of the first is kept. Fails only with STATUS_DEVICE. */
 static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
 {
     struct winner *winner = &roofs->winners[kind];
-    struct method *method = &winner->method;
+    struct variant *variant = &winner->variant;
     const struct roof_family *family = NULL;
-    int methods = 0;
+    int variants = 0;
     for (int i = 0; i < FAMILIES; ++i)
         if (families[i]->row(roofs, kind, 0))
             family = families[i];
     if (!family)
         return STATUS_OK;
     for (int row = 0; family->row(roofs, kind, row); ++row)
-        methods += family->choices;
+        variants += family->choices;
     *winner = (struct winner){.family = family, .flops_ratio = NAN};
     for (int level = 0; level < LEVEL_COUNT; ++level)
         winner->bytes_ratio[level] = NAN;
-    for (int i = 0; i < methods; ++i)
-        TRY(winner_try(roofs, kind, i, trial_time(methods), winner, error));
+    for (int i = 0; i < variants; ++i)
+        TRY(winner_try(roofs, kind, i, trial_time(variants), winner, error));
     if (winner->rate > 0) {
         winner->refusal = STATUS_OK;
-        if (method->elastic) /* all samples are as long */
-            method->iterations =
-                (int64_t)fmax(1.0, round(winner->rate * SAMPLE_TIME / method->work));
+        if (variant->elastic) /* all samples are as long */
+            variant->iterations =
+                (int64_t)fmax(1.0, round(winner->rate * SAMPLE_TIME / variant->work));
     }
     return STATUS_OK;
 }
@@ -195,13 +196,13 @@ static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
 struct proof {
     struct roofs *roofs;
     struct winner *winner;
-    struct method method;
+    struct variant variant;
 };
 
 static enum status proof_run(void *argument, struct error *error)
 {
     const struct proof *proof = argument;
-    TRY(proof->winner->family->run(proof->roofs, &proof->method, error));
+    TRY(proof->winner->family->run(proof->roofs, &proof->variant, error));
     return vendor.synchronize(proof->roofs->gpu, error);
 }
 
@@ -209,8 +210,8 @@ static enum status proof_run(void *argument, struct error *error)
 static enum status proof_prepare(void *argument, struct error *error)
 {
     struct proof first = *(const struct proof *)argument;
-    if (first.method.elastic)
-        first.method.iterations = 1;
+    if (first.variant.elastic)
+        first.variant.iterations = 1;
     return proof_run(&first, error);
 }
 
@@ -218,7 +219,7 @@ static void proof_keep(int kind, const struct proof *proof, const double values[
 {
     const struct roof_kind *info = &roof_kinds[kind];
     struct winner *winner = proof->winner;
-    double expected = run_work(&proof->method), bytes[LEVEL_COUNT];
+    double expected = run_work(&proof->variant), bytes[LEVEL_COUNT];
     if (info->measure == ROOF_COMPUTE) {
         enum quantity quantity = quantity_of(info->precision, info->unit == UNIT_TENSOR);
         winner->flops_ratio = quantity < QUANTITY_COUNT ? values[quantity] / expected : NAN;
@@ -249,9 +250,9 @@ static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
         if (!winner->family || !winner->family->counted || winner->refusal)
             continue;
         struct proof *proof = &proofs[count];
-        *proof = (struct proof){roofs, winner, winner->method};
-        if (proof->method.elastic)
-            proof->method.iterations = (proof->method.iterations + part - 1) / part;
+        *proof = (struct proof){roofs, winner, winner->variant};
+        if (proof->variant.elastic)
+            proof->variant.iterations = (proof->variant.iterations + part - 1) / part;
         works[count] = (struct profiled_work){proof_prepare, proof_run, proof, NULL};
         kinds[count++] = kind;
     }
@@ -393,7 +394,7 @@ static enum status samples_take(struct roofs *roofs, const struct winner *winner
     roof->start_time = clock_date();
     for (int i = 0; i < count; ++i)
         if (winner->family->time)
-            TRY(winner->family->time(roofs, &winner->method, &seconds[i], error));
+            TRY(winner->family->time(roofs, &winner->variant, &seconds[i], error));
         else
             TRY(run_enqueue(roofs, winner, 2 * i, error));
     TRY(vendor.stamp(roofs->gpu, SPAN_END, error));
@@ -416,7 +417,7 @@ static enum status samples_burst(struct roofs *roofs, struct winner *winner, int
     int count = (int)fmin(fmax(ceil(ROOF_WINDOW / each), SAMPLES_LEAST), SAMPLES_MAX);
     TRY(samples_take(roofs, winner, count, seconds, roof, error));
     roof->power = vendor.power(roofs->gpu, since);
-    roof_set_samples(roof, run_work(&winner->method), seconds, count);
+    roof_set_samples(roof, run_work(&winner->variant), seconds, count);
     winner->clock = roof->sm_clock;
     roofs->busy_until = clock_epoch();
     if (is_tensor(kind))
@@ -447,12 +448,12 @@ static enum status window_run(struct roofs *roofs, const struct winner *winner, 
     TRY(vendor.stamp(roofs->gpu, SPAN_BEGIN, error));
     TRY(vendor.record(roofs->gpu, 0, error));
     for (int i = 0; i < runs; ++i)
-        TRY(winner->family->run(roofs, &winner->method, error));
+        TRY(winner->family->run(roofs, &winner->variant, error));
     TRY(vendor.record(roofs->gpu, 1, error));
     TRY(vendor.stamp(roofs->gpu, SPAN_END, error));
     TRY(vendor.synchronize(roofs->gpu, error));
     TRY(vendor.elapsed(roofs->gpu, 0, 1, &window->seconds, error));
-    window->work = run_work(&winner->method) * runs;
+    window->work = run_work(&winner->variant) * runs;
     window->power = vendor.power(roofs->gpu, window->begin);
     return timing_clock(roofs->gpu, &window->clock, error);
 }
@@ -540,7 +541,7 @@ static int windows_settled(const struct roofs *roofs, const struct winner *winne
 static enum status samples_sustain(struct roofs *roofs, const struct winner *winner,
                                    struct roof *roof, struct error *error)
 {
-    const double each = run_work(&winner->method) / winner->rate;
+    const double each = run_work(&winner->variant) / winner->rate;
     const double cooling = 0.1; /* s */
     struct window windows[WINDOWS_MOST];
     int count = 0, settled = 0;
@@ -572,7 +573,7 @@ struct repeated {
 static enum status repeated_launch(void *argument, struct error *error)
 {
     const struct repeated *own = argument;
-    return own->winner->family->run(own->roofs, &own->winner->method, error);
+    return own->winner->family->run(own->roofs, &own->winner->variant, error);
 }
 
 /* Of the work back to back, beyond what a device draws that only waits. Without a counter of energy
@@ -581,10 +582,10 @@ static enum status samples_energy(struct roofs *roofs, const struct winner *winn
                                   struct resting_power *resting, struct roof *roof,
                                   struct error *error)
 {
-    const double cooling = 0.1, work = run_work(&winner->method); /* s */
+    const double cooling = 0.1, work = run_work(&winner->variant); /* s */
     struct repeated own = {roofs, winner};
     const struct energy_load load = {repeated_launch, &own, work / winner->rate};
-    struct energy_seen seen;
+    struct energy_means seen;
     TRY(energy_rest(roofs->gpu, true, resting, error));
     TRY(energy_measure(roofs->gpu, &load, &seen, error));
     roofs->busy_until = clock_epoch();
@@ -606,7 +607,7 @@ static enum status measure(struct roofs *roofs, int kind, const struct roof_orde
     const struct theory *theory = vendor.theory(roofs->gpu);
     const bool compute = roof_kinds[kind].measure == ROOF_COMPUTE;
     const bool dram = roof_kinds[kind].level == LEVEL_DRAM;
-    snprintf(roof->setting, sizeof roof->setting, "%s", winner->method.text);
+    snprintf(roof->setting, sizeof roof->setting, "%s", winner->variant.text);
     if (!compute || !order->only_sustained)
         TRY(samples_burst(roofs, winner, kind, order->start, roof, error));
     if (order->sustained && compute)
@@ -642,8 +643,8 @@ enum status roofs_measure(struct roofs *roofs, int kind, const struct roof_order
     return STATUS_OK;
 }
 
-enum status roofs_hold(struct roofs *roofs, int kind, bool (*more)(void *argument), void *argument,
-                       struct error *error)
+enum status roofs_keep_busy(struct roofs *roofs, int kind, bool (*more)(void *argument),
+                            void *argument, struct error *error)
 {
     double seconds;
     TRY(winner_check(roofs, kind, error));

@@ -18,11 +18,11 @@ enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *p
                        const struct roof_request *request, bool found[ROOF_KINDS],
                        struct error *error);
 
-/* As device_ops.measure_roof and hold_roof; `roofs` NULL: none was tuned. *resting: see
+/* As device_ops.measure_roof and keep_busy; `roofs` NULL: none was tuned. *resting: see
  * energy_rest. */
 enum status roofs_measure(struct roofs *roofs, int kind, const struct roof_order *order,
                           struct resting_power *resting, struct roof *roof, struct error *error);
-enum status roofs_hold(struct roofs *roofs, int kind, bool (*more)(void *argument), void *argument,
-                       struct error *error);
+enum status roofs_keep_busy(struct roofs *roofs, int kind, bool (*more)(void *argument),
+                            void *argument, struct error *error);
 
 void roofs_close(struct roofs *roofs); /* takes NULL */

@@ -21,9 +21,9 @@ char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *sta
 /* Kernels of CUTLASS have one name, and are told apart by their argument. */
 static const char *const wrappers[] = {"cutlass::Kernel2<", "cutlass::Kernel<",
                                        "cutlass::device_kernel<"};
-static const char *const not_told[] = {"lementWise", "elementwise",  "elemWise", "addBias",
-                                       "_combine_",  "splitKreduce", "init",     "scal_kernel",
-                                       "memset",     "convert"};
+static const char *const generic_kernels[] = {
+    "lementWise",   "elementwise", "elemWise",    "addBias", "_combine_",
+    "splitKreduce", "init",        "scal_kernel", "memset",  "convert"};
 
 static const char *inner(const char *name)
 {
@@ -79,8 +79,8 @@ void kernel_list_format(const struct kernel_list *list, char *text, size_t size)
     for (int i = 0; i < sorted.count; ++i) {
         const char *name = sorted.kernels[i].name, *before = used ? ", " : "";
         bool told = true;
-        for (size_t j = 0; told && j < sizeof not_told / sizeof *not_told; ++j)
-            told = !strstr(name, not_told[j]);
+        for (size_t j = 0; told && j < sizeof generic_kernels / sizeof *generic_kernels; ++j)
+            told = !strstr(name, generic_kernels[j]);
         if (told && used + strlen(before) + strlen(name) + sizeof more > size) {
             snprintf(text + used, size - used, "%s", used ? more : "");
             return;

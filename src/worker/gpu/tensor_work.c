@@ -32,18 +32,18 @@ static enum status tensors_create(struct gpu *gpu, const struct config *config, 
         const struct fill fill = config_fill(config, seed, (enum tensor)i);
         work->result_bytes[i] = (size_t)sizes->written[i] * element;
         if (sizes->read[i] > 0) {
-            TRY(arena_take(work->arena, (double)sizes->read[i] * (double)element, names[i],
-                           &work->input[i], error));
+            TRY(arena_allocate(work->arena, (double)sizes->read[i] * (double)element, names[i],
+                               &work->input[i], error));
             TRY(vendor.fill(gpu, work->stored[i], work->input[i], sizes->read[i], fill, error));
         }
         if (sizes->written[i] > 0)
-            TRY(arena_take(work->arena, (double)work->result_bytes[i], names[i], &work->result[i],
-                           error));
+            TRY(arena_allocate(work->arena, (double)work->result_bytes[i], names[i],
+                               &work->result[i], error));
     }
-    work->between_bytes = (size_t)sizes->between;
-    return sizes->between > 0.0
-               ? arena_take(work->arena, sizes->between, "what its kernels leave each other",
-                            &work->between, error)
+    work->intermediate_bytes = (size_t)sizes->intermediate;
+    return sizes->intermediate > 0.0
+               ? arena_allocate(work->arena, sizes->intermediate,
+                                "what its kernels leave each other", &work->intermediate, error)
                : STATUS_OK;
 }
 
@@ -54,8 +54,8 @@ static enum status tensors_run(struct gpu *gpu, struct work *work, int64_t sampl
 {
     const struct tensor_work *t = (const struct tensor_work *)work;
     (void)samples;
-    if (t->between)
-        TRY(vendor.set(gpu, t->between, 0xff, t->between_bytes, error));
+    if (t->intermediate)
+        TRY(vendor.set(gpu, t->intermediate, 0xff, t->intermediate_bytes, error));
     for (int i = 0; i < TENSOR_COUNT; ++i)
         if (t->result[i])
             TRY(vendor.set(gpu, t->result[i], 0xff, t->result_bytes[i], error));
@@ -75,40 +75,40 @@ static enum precision tensors_stored(const struct work *work, enum tensor tensor
 static void tensors_release(struct work *work)
 {
     struct tensor_work *t = (struct tensor_work *)work;
-    if (t->way->close)
-        t->way->close(work);
-    arena_give(t->arena, t->between);
+    if (t->routine->close)
+        t->routine->close(work);
+    arena_free(t->arena, t->intermediate);
     for (int i = 0; i < TENSOR_COUNT; ++i) {
-        arena_give(t->arena, t->result[i]);
-        arena_give(t->arena, t->input[i]);
+        arena_free(t->arena, t->result[i]);
+        arena_free(t->arena, t->input[i]);
     }
     free(t);
 }
 
-enum status tensor_work_prepare(const struct tensor_way *way, struct gpu *gpu,
+enum status tensor_work_prepare(const struct tensor_routine *routine, struct gpu *gpu,
                                 const struct config *config, uint64_t seed, struct work **work,
                                 struct record *record, struct error *error)
 {
-    if (way->check)
-        TRY(way->check(gpu, config, error));
-    struct tensor_work *t = calloc(1, way->bytes);
+    if (routine->check)
+        TRY(routine->check(gpu, config, error));
+    struct tensor_work *t = calloc(1, routine->bytes);
     if (!t)
         return error_set(error, STATUS_FAILED, "no memory");
-    t->way = way;
+    t->routine = routine;
     t->ops = (struct work_ops){
-        .iterate = way->iterate,
+        .iterate = routine->iterate,
         .run = tensors_run,
         .result = tensors_result,
         .stored = tensors_stored,
         .release = tensors_release,
     };
     t->base.ops = &t->ops;
-    if (way->algorithm)
-        tensor_work_describe(way->algorithm, UNIT_VECTOR, 0.0, record);
-    const struct tensor_sizes sizes = way->describe(config, &t->base);
+    if (routine->algorithm)
+        tensor_work_describe(routine->algorithm, UNIT_VECTOR, 0.0, record);
+    const struct tensor_sizes sizes = routine->describe(config, &t->base);
     enum status status = tensors_create(gpu, config, seed, &sizes, t, error);
-    if (status == STATUS_OK && way->open)
-        status = way->open(gpu, config, &t->base, record, error);
+    if (status == STATUS_OK && routine->open)
+        status = routine->open(gpu, config, &t->base, record, error);
     if (status) {
         tensors_release(&t->base);
         return status;

@@ -6,12 +6,12 @@
 
 struct tensor_work {
     struct work base;
-    const struct tensor_way *way;
-    struct work_ops ops;                              /* of its way */
+    const struct tensor_routine *routine;
+    struct work_ops ops;                              /* from its routine */
     struct arena *arena;                              /* whose memory it has */
     void *input[TENSOR_COUNT], *result[TENSOR_COUNT]; /* NULL: there is none */
-    void *between; /* what its kernels leave each other; NULL: nothing */
-    size_t result_bytes[TENSOR_COUNT], between_bytes;
+    void *intermediate; /* what its kernels leave each other; NULL: nothing */
+    size_t result_bytes[TENSOR_COUNT], intermediate_bytes;
     enum precision stored[TENSOR_COUNT];
     uint64_t seed; /* of the inputs */
 };
@@ -20,13 +20,13 @@ struct tensor_work {
  * and biases are in the type of the precision's results. */
 struct tensor_sizes {
     int64_t read[TENSOR_COUNT], written[TENSOR_COUNT];
-    double between;
+    double intermediate;
     bool wide[TENSOR_COUNT]; /* stored as fp32, of fp64 as fp64: not in the precision of the work */
     const char *const *names; /* in messages; NULL: the usual ones */
 };
 
 /* How a workload is done: one implementation. */
-struct tensor_way {
+struct tensor_routine {
     size_t bytes; /* of its struct, which is zero at first */
     /* Of the vector units, without a workspace. NULL: `open` says what runs. */
     const char *algorithm;
@@ -42,16 +42,16 @@ struct tensor_way {
     void (*close)(struct work *work);
 };
 /* As a work_preparation. */
-enum status tensor_work_prepare(const struct tensor_way *way, struct gpu *gpu,
+enum status tensor_work_prepare(const struct tensor_routine *routine, struct gpu *gpu,
                                 const struct config *config, uint64_t seed, struct work **work,
                                 struct record *record, struct error *error);
 
-/* Defines the work_preparation of a way. */
-#define TENSOR_WORK_PREPARE(name, way)                                                             \
+/* Defines the work_preparation of a routine. */
+#define TENSOR_WORK_PREPARE(name, routine)                                                         \
     enum status name(struct gpu *gpu, const struct config *config, uint64_t seed,                  \
                      struct work **work, struct record *record, struct error *error)               \
     {                                                                                              \
-        return tensor_work_prepare(&(way), gpu, config, seed, work, record, error);                \
+        return tensor_work_prepare(&(routine), gpu, config, seed, work, record, error);            \
     }
 
 /* What a record has of what runs. The workspace is in byte. */

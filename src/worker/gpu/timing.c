@@ -123,9 +123,9 @@ static enum status chunk_try(const struct series *s, int left, struct chunk *chu
             TRY(vendor.synchronize(s->gpu, error));
         *chunk = chunk_plan(&s->work->pace, s->iterations, left, i);
         if (chunk->limit > 0.0)
-            TRY(vendor.hold(s->gpu, chunk->limit, error));
+            TRY(vendor.block(s->gpu, chunk->limit, error));
         enum status status = samples_enqueue(s, chunk->samples, seen, error);
-        vendor.release(s->gpu);
+        vendor.unblock(s->gpu);
         TRY(status);
         if (seen->ahead || chunk->limit == 0.0)
             return STATUS_OK;

@@ -45,7 +45,7 @@ struct graph_kernel {
     const char *name;   /* as the driver has it, mangled or not */
     unsigned launch[7]; /* grid, block, shared memory in byte */
 };
-typedef void graph_kernel_see(const struct graph_kernel *kernel, void *argument);
+typedef void graph_kernel_visit(const struct graph_kernel *kernel, void *argument);
 
 struct gpu_vendor {
     /* ---- memory ---- */
@@ -87,9 +87,9 @@ struct gpu_vendor {
      * nothing after that event. The host must not wait for the device before it has released it:
      * nor does it launch a kernel for the first time, whose code may be loaded only when the device
      * has nothing to do. */
-    enum status (*hold)(struct gpu *gpu, double limit, struct error *error);
+    enum status (*block)(struct gpu *gpu, double limit, struct error *error);
     /* Of all holds until now; nothing if there is none. */
-    void (*release)(struct gpu *gpu);
+    void (*unblock)(struct gpu *gpu);
 
     /* Enqueues a kernel that drives everything else out of the last-level cache, and leaves nothing
      * there that is still to be written to device memory. */
@@ -110,7 +110,7 @@ struct gpu_vendor {
     enum status (*capture_end)(struct gpu *gpu, struct graph **graph, struct error *error);
     /* Calls see() for each kernel, in no order. False: not all of them are known. Not once it is
      * ready. */
-    bool (*graph_kernels)(const struct graph *graph, graph_kernel_see *see, void *argument);
+    bool (*graph_kernels)(const struct graph *graph, graph_kernel_visit *see, void *argument);
     /* To be launched. */
     enum status (*graph_ready)(struct graph *graph, struct error *error);
     enum status (*graph_launch)(struct gpu *gpu, const struct graph *graph, struct error *error);

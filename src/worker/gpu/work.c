@@ -81,11 +81,11 @@ enum status work_read(struct gpu *gpu, struct work *work, enum tensor tensor,
         return error_set(error, STATUS_FAILED, "no memory for %lld offsets", (long long)count);
     for (int64_t i = 0; i < count; ++i)
         places[i] = work->ops->element ? work->ops->element(work, tensor, offsets[i]) : offsets[i];
-    enum status status = arena_take(vendor.arena(gpu), bytes, "the comparison", &memory, error);
+    enum status status = arena_allocate(vendor.arena(gpu), bytes, "the comparison", &memory, error);
     if (status == STATUS_OK)
         status = vendor.gather(gpu, stored, work->ops->result(work, tensor), places, count, memory,
                                values, error);
-    arena_give(vendor.arena(gpu), memory);
+    arena_free(vendor.arena(gpu), memory);
     free(places);
     return status;
 }

@@ -175,14 +175,14 @@ static enum status elapsed(struct gpu *gpu, int first, int second, double *secon
 
 /* ---- hold, flush, clock ---- */
 
-static enum status hold(struct gpu *gpu, double limit, struct error *error)
+static enum status block(struct gpu *gpu, double limit, struct error *error)
 {
     struct timer *timer = gpu->timer;
     ++timer->ticket;
-    return CUDA(kernel_hold(timer->released, timer->ticket, limit, gpu->stream));
+    return CUDA(kernel_block(timer->released, timer->ticket, limit, gpu->stream));
 }
 
-static void release(struct gpu *gpu)
+static void unblock(struct gpu *gpu)
 {
     *gpu->timer->released = gpu->timer->ticket;
 }
@@ -242,9 +242,9 @@ static enum status pairs_measure(struct gpu *gpu, int pairs, int kernels, double
     const double limit = 0.5; /* s, much more than so many launches take the host */
     double seconds[PAIRS];
     struct stats stats;
-    TRY(hold(gpu, limit, error));
+    TRY(block(gpu, limit, error));
     enum status status = pairs_enqueue(gpu, pairs, kernels, error);
-    release(gpu);
+    unblock(gpu);
     if (status)
         return status;
     TRY(synchronize(gpu, error));
@@ -399,7 +399,7 @@ static bool driver_find(struct driver *driver)
     return complete;
 }
 
-static bool node_see(const struct driver *driver, CUgraphNode node, graph_kernel_see *see,
+static bool node_see(const struct driver *driver, CUgraphNode node, graph_kernel_visit *see,
                      void *argument)
 {
     CUgraphNodeType type;
@@ -423,7 +423,7 @@ static bool node_see(const struct driver *driver, CUgraphNode node, graph_kernel
     return true;
 }
 
-static bool graph_kernels(const struct graph *graph, graph_kernel_see *see, void *argument)
+static bool graph_kernels(const struct graph *graph, graph_kernel_visit *see, void *argument)
 {
     struct driver driver;
     size_t count = 0;
@@ -478,8 +478,8 @@ const struct gpu_vendor vendor = {
     .wait = wait,
     .pending = pending,
     .elapsed = elapsed,
-    .hold = hold,
-    .release = release,
+    .block = block,
+    .unblock = unblock,
     .flush = flush,
     .stamp = stamp,
     .span = span,

@@ -30,15 +30,15 @@ double profiler_ratio(const struct profiler *profiler)
     return tracer_is_attached(profiler->tracer) ? profiler->ratio : NAN;
 }
 
-void profiler_leave(struct profiler *profiler)
+void profiler_detach_counters(struct profiler *profiler)
 {
     if (profiler->counters)
         counters_detach(profiler->counters);
 }
 
-void profiler_lend(struct profiler *profiler)
+void profiler_detach(struct profiler *profiler)
 {
-    profiler_leave(profiler);
+    profiler_detach_counters(profiler);
     tracer_detach(profiler->tracer);
 }
 
@@ -57,7 +57,7 @@ static enum status count_trial(struct profiler *profiler, unsigned tensors, stru
     enum status status =
         profiler_count(profiler, tensors, &work, 1, values, &profiler->tried, error);
     if (status != STATUS_DEVICE)
-        profiler_leave(profiler);
+        profiler_detach_counters(profiler);
     return status;
 }
 
@@ -192,7 +192,7 @@ enum status profiler_trace(struct profiler *profiler, const struct profiled_work
                            struct outcome *outcome, struct error *error)
 {
     enum status status = STATUS_OK;
-    profiler_leave(profiler);
+    profiler_detach_counters(profiler);
     if (profiler->traced.code != TRACED_REFUSED) {
         status = trace(profiler, work, error);
         if (status == STATUS_OK && profiler->traced.code != TRACED_WELL &&

@@ -50,9 +50,9 @@ enum profiler_attached profiler_attached(const struct profiler *profiler);
 double profiler_ratio(const struct profiler *profiler);
 
 /* The counters leave, before anything is timed. */
-void profiler_leave(struct profiler *profiler);
+void profiler_detach_counters(struct profiler *profiler);
 /* All that is attached leaves, so that another process can count on this GPU. */
-void profiler_lend(struct profiler *profiler);
+void profiler_detach(struct profiler *profiler);
 
 /* ---- counters ---- */
 

@@ -165,7 +165,7 @@ static void activate(struct tracer *tracer)
 /* ---- what the launches of a work add up to ---- */
 
 /* The first launch kept the device waiting, and its kernel is that of no other. */
-static void held_launch_drop(struct trace *trace)
+static void blocking_launch_drop(struct trace *trace)
 {
     size_t kernel = trace->launches[0].kernel;
     --trace->launch_count;
@@ -177,13 +177,13 @@ static void held_launch_drop(struct trace *trace)
         trace->launches[i].kernel -= trace->launches[i].kernel > kernel;
 }
 
-static void launches_finish(struct trace *trace, bool held)
+static void launches_finish(struct trace *trace, bool blocked)
 {
     const double nanosecond = 1e-9;
     uint64_t end = 0;
     launches_sort(trace->launches, trace->launch_count);
-    if (held)
-        held_launch_drop(trace);
+    if (blocked)
+        blocking_launch_drop(trace);
     trace->busy_time = launches_busy_time(trace->launches, trace->launch_count);
     for (size_t i = 0; i < trace->launch_count; ++i) {
         const struct launch *launch = &trace->launches[i];
@@ -233,7 +233,7 @@ static const char *cupti_message(CUptiResult result)
 static enum status traced_run(struct tracer *tracer, const struct profiled_work *work,
                               struct error *error)
 {
-    enum status status = work->hold ? work->hold(work->argument, error) : STATUS_OK;
+    enum status status = work->block ? work->block(work->argument, error) : STATUS_OK;
     if (status == STATUS_OK)
         status = work->run(work->argument, error);
     CUptiResult flushed = cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
@@ -261,7 +261,7 @@ static enum status run(struct tracer *tracer, const struct profiled_work *work, 
     if (!stays)
         tracer_detach(tracer);
     activate(NULL);
-    if (!tracer->problem && tracer->trace.launch_count <= (size_t)(work->hold != NULL))
+    if (!tracer->problem && tracer->trace.launch_count <= (size_t)(work->block != NULL))
         problem_set(tracer, "it saw no kernels");
     return status;
 }
@@ -275,7 +275,7 @@ enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, 
     if (status || tracer->problem)
         forget(tracer);
     else
-        launches_finish(&tracer->trace, work->hold != NULL);
+        launches_finish(&tracer->trace, work->block != NULL);
     return status;
 }
 

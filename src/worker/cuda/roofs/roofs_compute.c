@@ -27,27 +27,28 @@ static const void *vector_row(struct roofs *roofs, int kind, int n)
 }
 
 static enum status vector_prepare(struct roofs *roofs, int kind, const void *row, int choice,
-                                  struct method *method, struct error *error)
+                                  struct variant *variant, struct error *error)
 {
     const struct fma_kernel *kernel = row;
     (void)kind;
-    *method = (struct method){.row = kernel,
-                              .blocks = shapes[choice].blocks * roofs->gpu->multiprocessors,
-                              .threads = shapes[choice].threads,
-                              .iterations = 8,
-                              .elastic = true};
-    int64_t threads = (int64_t)method->blocks * method->threads;
-    method->work = (double)kernel->flops_per_iteration * (double)threads;
-    snprintf(method->text, sizeof method->text, "%d blocks of %d threads", method->blocks,
-             method->threads);
+    *variant = (struct variant){.row = kernel,
+                                .blocks = shapes[choice].blocks * roofs->gpu->multiprocessors,
+                                .threads = shapes[choice].threads,
+                                .iterations = 8,
+                                .elastic = true};
+    int64_t threads = (int64_t)variant->blocks * variant->threads;
+    variant->work = (double)kernel->flops_per_iteration * (double)threads;
+    snprintf(variant->text, sizeof variant->text, "%d blocks of %d threads", variant->blocks,
+             variant->threads);
     return roofs_reserve(roofs, &roofs->results, (size_t)threads * sizeof(double), error);
 }
 
-static enum status vector_run(struct roofs *roofs, const struct method *method, struct error *error)
+static enum status vector_run(struct roofs *roofs, const struct variant *variant,
+                              struct error *error)
 {
-    const struct fma_kernel *kernel = method->row;
-    return cuda_check(kernel->launch(roofs->results.data, method->iterations, method->blocks,
-                                     method->threads, roofs->gpu->stream),
+    const struct fma_kernel *kernel = variant->row;
+    return cuda_check(kernel->launch(roofs->results.data, variant->iterations, variant->blocks,
+                                     variant->threads, roofs->gpu->stream),
                       "fma kernel", error);
 }
 
@@ -82,28 +83,29 @@ static const void *tensor_row(struct roofs *roofs, int kind, int n)
 }
 
 static enum status tensor_prepare(struct roofs *roofs, int kind, const void *row, int choice,
-                                  struct method *method, struct error *error)
+                                  struct variant *variant, struct error *error)
 {
     const struct tensor_kernel *kernel = row;
     (void)kind, (void)choice;
-    *method = (struct method){.row = kernel,
-                              .blocks = kernel->blocks * roofs->gpu->multiprocessors,
-                              .threads = kernel->threads,
-                              .iterations = 100,
-                              .elastic = true};
-    method->work = kernel->flops * method->blocks;
-    snprintf(method->text, sizeof method->text, "%s, %d blocks of %d threads", kernel->what,
-             method->blocks, method->threads);
-    size_t results = (size_t)method->blocks * (size_t)method->threads * sizeof(float);
+    *variant = (struct variant){.row = kernel,
+                                .blocks = kernel->blocks * roofs->gpu->multiprocessors,
+                                .threads = kernel->threads,
+                                .iterations = 100,
+                                .elastic = true};
+    variant->work = kernel->flops * variant->blocks;
+    snprintf(variant->text, sizeof variant->text, "%s, %d blocks of %d threads", kernel->what,
+             variant->blocks, variant->threads);
+    size_t results = (size_t)variant->blocks * (size_t)variant->threads * sizeof(float);
     return roofs_reserve(roofs, &roofs->results, results, error);
 }
 
-static enum status tensor_run(struct roofs *roofs, const struct method *method, struct error *error)
+static enum status tensor_run(struct roofs *roofs, const struct variant *variant,
+                              struct error *error)
 {
-    const struct tensor_kernel *kernel = method->row;
-    return cuda_check(
-        kernel->launch(roofs->results.data, method->iterations, method->blocks, roofs->gpu->stream),
-        roof_kinds[kernel->roof].name, error);
+    const struct tensor_kernel *kernel = variant->row;
+    return cuda_check(kernel->launch(roofs->results.data, variant->iterations, variant->blocks,
+                                     roofs->gpu->stream),
+                      roof_kinds[kernel->roof].name, error);
 }
 
 const struct roof_family roofs_tensor = {

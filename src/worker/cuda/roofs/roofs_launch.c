@@ -27,13 +27,13 @@ struct launches {
     double enqueueing[2]; /* s, that the host takes, of launches and of graphs; 0: not known */
 };
 
-struct launch_method {
+struct launch_variant {
     enum roof_id roof;
     enum launched launched;
     int count; /* of launches in a sample */
     const char *what;
     bool graph;
-    enum status (*time)(struct roofs *roofs, const struct launch_method *method, double *seconds,
+    enum status (*time)(struct roofs *roofs, const struct launch_variant *variant, double *seconds,
                         struct error *error);
 };
 
@@ -46,28 +46,28 @@ static enum status launch(struct roofs *roofs, enum launched what, int number, s
     return CUDA(kernel_link(number, numbers, numbers + LINK_NUMBERS, LINK_NUMBERS, stream));
 }
 
-static enum status launch_all(struct roofs *roofs, const struct launch_method *method,
+static enum status launch_all(struct roofs *roofs, const struct launch_variant *variant,
                               struct error *error)
 {
-    for (int i = 0; i < method->count; ++i)
-        TRY(launch(roofs, method->launched, i, error));
+    for (int i = 0; i < variant->count; ++i)
+        TRY(launch(roofs, variant->launched, i, error));
     return STATUS_OK;
 }
 
 /* The device waits until all are enqueued, as in timing.c: what is left is the time from one kernel
  * to the next, not the pace of the host. */
-static enum status gap_time(struct roofs *roofs, const struct launch_method *method,
+static enum status gap_time(struct roofs *roofs, const struct launch_variant *variant,
                             double *seconds, struct error *error)
 {
     struct gpu *gpu = roofs->gpu;
-    double *known = &roofs->launches->enqueueing[method->graph];
+    double *known = &roofs->launches->enqueueing[variant->graph];
     TRY(CUDA(kernel_delay(*known > 0.0 ? patience * *known : enqueueing, gpu->stream)));
     const double begin = clock_monotonic();
     TRY(vendor.record(gpu, 0, error));
-    if (method->graph)
-        TRY(vendor.graph_launch(gpu, roofs->launches->graphs[method->launched], error));
+    if (variant->graph)
+        TRY(vendor.graph_launch(gpu, roofs->launches->graphs[variant->launched], error));
     else
-        TRY(launch_all(roofs, method, error));
+        TRY(launch_all(roofs, variant, error));
     TRY(vendor.record(gpu, 1, error));
     *known = fmin(fmax(*known / 2.0, clock_monotonic() - begin), enqueueing / patience);
     TRY(vendor.wait(gpu, 1, error));
@@ -75,28 +75,28 @@ static enum status gap_time(struct roofs *roofs, const struct launch_method *met
 }
 
 /* Into an empty queue, and fewer than it holds: the host never waits. */
-static enum status host_time(struct roofs *roofs, const struct launch_method *method,
+static enum status host_time(struct roofs *roofs, const struct launch_variant *variant,
                              double *seconds, struct error *error)
 {
     double begin = clock_monotonic();
-    TRY(launch_all(roofs, method, error));
+    TRY(launch_all(roofs, variant, error));
     *seconds = clock_monotonic() - begin;
     return vendor.synchronize(roofs->gpu, error);
 }
 
-static enum status latency_time(struct roofs *roofs, const struct launch_method *method,
+static enum status latency_time(struct roofs *roofs, const struct launch_variant *variant,
                                 double *seconds, struct error *error)
 {
     double begin = clock_monotonic();
-    for (int i = 0; i < method->count; ++i) {
-        TRY(launch(roofs, method->launched, i, error));
+    for (int i = 0; i < variant->count; ++i) {
+        TRY(launch(roofs, variant->launched, i, error));
         TRY(vendor.synchronize(roofs->gpu, error));
     }
     *seconds = clock_monotonic() - begin;
     return STATUS_OK;
 }
 
-static const struct launch_method launch_methods[] = {
+static const struct launch_variant launch_variants[] = {
     {ROOF_LAUNCH_HOST, LAUNCHED_EMPTY, LAUNCHES, "launches of empty kernels into an empty queue",
      false, host_time},
     {ROOF_LAUNCH_LATENCY, LAUNCHED_EMPTY, 10, "empty kernels, each waited for", false,
@@ -117,28 +117,28 @@ static const struct launch_method launch_methods[] = {
 static const void *launch_row(struct roofs *roofs, int kind, int n)
 {
     (void)roofs;
-    for (size_t i = 0; n == 0 && i < sizeof launch_methods / sizeof *launch_methods; ++i)
-        if (launch_methods[i].roof == (enum roof_id)kind)
-            return &launch_methods[i];
+    for (size_t i = 0; n == 0 && i < sizeof launch_variants / sizeof *launch_variants; ++i)
+        if (launch_variants[i].roof == (enum roof_id)kind)
+            return &launch_variants[i];
     return NULL;
 }
 
 struct chain {
     struct roofs *roofs;
-    const struct launch_method *method;
+    const struct launch_variant *variant;
 };
 
 static enum status chain_enqueue(struct gpu *gpu, void *argument, struct error *error)
 {
     const struct chain *chain = argument;
     (void)gpu;
-    return launch_all(chain->roofs, chain->method, error);
+    return launch_all(chain->roofs, chain->variant, error);
 }
 
 static enum status launch_prepare(struct roofs *roofs, int kind, const void *of, int choice,
-                                  struct method *method, struct error *error)
+                                  struct variant *variant, struct error *error)
 {
-    const struct launch_method *row = of;
+    const struct launch_variant *row = of;
     struct chain chain = {roofs, row};
     (void)kind, (void)choice;
     if (!roofs->launches)
@@ -149,15 +149,15 @@ static enum status launch_prepare(struct roofs *roofs, int kind, const void *of,
     struct graph **graph = &roofs->launches->graphs[row->launched];
     if (row->graph && !*graph)
         TRY(graph_capture(roofs->gpu, chain_enqueue, &chain, graph, error));
-    *method = (struct method){.row = row, .iterations = 1, .work = row->count};
-    snprintf(method->text, sizeof method->text, "%d %s, median", row->count, row->what);
+    *variant = (struct variant){.row = row, .iterations = 1, .work = row->count};
+    snprintf(variant->text, sizeof variant->text, "%d %s, median", row->count, row->what);
     return STATUS_OK;
 }
 
-static enum status launch_time(struct roofs *roofs, const struct method *method, double *seconds,
+static enum status launch_time(struct roofs *roofs, const struct variant *variant, double *seconds,
                                struct error *error)
 {
-    const struct launch_method *row = method->row;
+    const struct launch_variant *row = variant->row;
     return row->time(roofs, row, seconds, error);
 }
 

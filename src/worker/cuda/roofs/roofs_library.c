@@ -191,7 +191,7 @@ static const void *library_row(struct roofs *roofs, int kind, int n)
 }
 
 static enum status library_prepare(struct roofs *roofs, int kind, const void *row, int choice,
-                                   struct method *method, struct error *error)
+                                   struct variant *variant, struct error *error)
 {
     const struct library_format *format = row;
     const int algorithm = choice % ALGORITHMS, size = choice / ALGORITHMS;
@@ -204,10 +204,10 @@ static enum status library_prepare(struct roofs *roofs, int kind, const void *ro
         product->candidates[algorithm].state != CUBLAS_STATUS_SUCCESS)
         return error_set(error, STATUS_UNSUPPORTED, "cuBLASLt has no more than %d ways",
                          product->count);
-    *method = (struct method){.row = format, .code = choice, .iterations = 1};
-    method->work = 2.0 * (double)m * (double)n * (double)k;
-    snprintf(method->text, sizeof method->text, "cuBLASLt, m = %lld, n = %lld, k = %lld, %s", m, n,
-             k, format->what);
+    *variant = (struct variant){.row = format, .code = choice, .iterations = 1};
+    variant->work = 2.0 * (double)m * (double)n * (double)k;
+    snprintf(variant->text, sizeof variant->text, "cuBLASLt, m = %lld, n = %lld, k = %lld, %s", m,
+             n, k, format->what);
     return STATUS_OK;
 }
 
@@ -234,14 +234,14 @@ static enum status operands_fill(struct library *library, enum precision precisi
 }
 
 /* The first run with another type, always a warm-up, fills the operands. */
-static enum status library_run(struct roofs *roofs, const struct method *method,
+static enum status library_run(struct roofs *roofs, const struct variant *variant,
                                struct error *error)
 {
     struct library *library = roofs->library;
-    const struct library_format *format = method->row;
-    struct product *product = &library->products[format - formats][method->code / ALGORITHMS];
+    const struct library_format *format = variant->row;
+    struct product *product = &library->products[format - formats][variant->code / ALGORITHMS];
     TRY(operands_fill(library, precision_of(format), roofs->gpu->stream, error));
-    product->bound = method->code % ALGORITHMS;
+    product->bound = variant->code % ALGORITHMS;
     return product_run(roofs->gpu, product, library->a, library->b, library->d, error);
 }
 

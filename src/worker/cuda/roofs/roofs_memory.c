@@ -59,29 +59,29 @@ static enum status arrays_reserve(struct roofs *roofs, struct error *error)
     return STATUS_OK;
 }
 
-static void memory_describe(struct method *method)
+static void memory_describe(struct variant *variant)
 {
     const double mib = 1024.0 * 1024.0;
-    const struct memory_kernel *kernel = method->row;
+    const struct memory_kernel *kernel = variant->row;
     char blocks[48] = "a block for every tile";
-    if (method->blocks > 0)
-        snprintf(blocks, sizeof blocks, "%d blocks", method->blocks);
-    snprintf(method->text, sizeof method->text, "%d x %.4g MiB, %s of %d threads, %s",
-             kernel->arrays, (double)method->bytes / mib, blocks, method->threads, kernel->what);
+    if (variant->blocks > 0)
+        snprintf(blocks, sizeof blocks, "%d blocks", variant->blocks);
+    snprintf(variant->text, sizeof variant->text, "%d x %.4g MiB, %s of %d threads, %s",
+             kernel->arrays, (double)variant->bytes / mib, blocks, variant->threads, kernel->what);
 }
 
 /* So that all warps have the same to do. */
-static size_t bytes_round(const struct method *method, double bytes)
+static size_t bytes_round(const struct variant *variant, double bytes)
 {
     const double page = 4096.0;
-    const struct memory_kernel *kernel = method->row;
-    int warps = method->blocks * (method->threads / 32);
+    const struct memory_kernel *kernel = variant->row;
+    int warps = variant->blocks * (variant->threads / 32);
     double all = warps > 0 ? (double)warps * kernel->piece : page;
     return (size_t)(floor(bytes / all) * all);
 }
 
 static enum status memory_prepare(struct roofs *roofs, int kind, const void *row, int choice,
-                                  struct method *method, struct error *error)
+                                  struct variant *variant, struct error *error)
 {
     const double beyond = 8.0;        /* times L2: what of it still lies there is little */
     const double first_traffic = 4e9; /* byte, about a millisecond */
@@ -90,29 +90,30 @@ static enum status memory_prepare(struct roofs *roofs, int kind, const void *row
     double l2 = (double)roofs->gpu->l2_bytes;
     TRY(arrays_reserve(roofs, error));
     double bytes = (double)roofs->array_bytes;
-    *method = (struct method){.row = kernel,
-                              .threads = shape->threads,
-                              .blocks = shape->blocks * roofs->gpu->multiprocessors,
-                              .elastic = true};
+    *variant = (struct variant){.row = kernel,
+                                .threads = shape->threads,
+                                .blocks = shape->blocks * roofs->gpu->multiprocessors,
+                                .elastic = true};
     if (roof_kinds[kind].level == LEVEL_DRAM && bytes < beyond * l2)
         return error_set(error, STATUS_UNSUPPORTED, "too little device memory is free");
     if (roof_kinds[kind].level == LEVEL_L2)
         bytes = fmin(bytes, l2 * part_of_l2 / kernel->arrays);
-    method->bytes = bytes_round(method, bytes);
-    if (method->bytes == 0)
+    variant->bytes = bytes_round(variant, bytes);
+    if (variant->bytes == 0)
         return error_set(error, STATUS_UNSUPPORTED, "its warps take more memory than there is");
-    method->work = (double)method->bytes * kernel->bytes_moved;
-    method->iterations = (int64_t)fmax(1.0, first_traffic / method->work);
-    memory_describe(method);
+    variant->work = (double)variant->bytes * kernel->bytes_moved;
+    variant->iterations = (int64_t)fmax(1.0, first_traffic / variant->work);
+    memory_describe(variant);
     return STATUS_OK;
 }
 
-static enum status memory_run(struct roofs *roofs, const struct method *method, struct error *error)
+static enum status memory_run(struct roofs *roofs, const struct variant *variant,
+                              struct error *error)
 {
-    const struct memory_kernel *kernel = method->row;
+    const struct memory_kernel *kernel = variant->row;
     return cuda_check(kernel->launch(roofs->arrays[0], roofs->arrays[1], roofs->arrays[2],
-                                     method->bytes, (int)method->iterations, method->blocks,
-                                     method->threads, roofs->gpu->stream),
+                                     variant->bytes, (int)variant->iterations, variant->blocks,
+                                     variant->threads, roofs->gpu->stream),
                       memory_pattern_name[kernel->pattern], error);
 }
 
@@ -120,32 +121,32 @@ static enum status memory_run(struct roofs *roofs, const struct method *method, 
 
 /* The reads with enough in flight that have the smallest piece. Blocks come in the order of
  * addresses, as those of most kernels do: sets that are walked so are the first to fall out. */
-static struct method reach_method(struct roofs *roofs)
+static struct variant reach_variant(struct roofs *roofs)
 {
     const int enough = 2048; /* byte, a warp's accesses */
-    struct method method = {.threads = 256};
+    struct variant variant = {.threads = 256};
     const struct memory_kernel *kernel, *best = NULL;
     for (int i = 0; (kernel = memory_row(roofs, ROOF_L2_READ, i)); ++i)
         if (!best || (kernel->piece >= enough && kernel->piece < best->piece))
-            method.row = best = kernel;
-    return method;
+            variant.row = best = kernel;
+    return variant;
 }
 
 /* byte s-1, of the best of a few runs of about a millisecond each; the first fetches the set. */
-static enum status reach_rate(struct roofs *roofs, struct method *method, size_t bytes,
+static enum status reach_rate(struct roofs *roofs, struct variant *variant, size_t bytes,
                               double *rate, struct error *error)
 {
     enum { RUNS = 4 };
     const double traffic = 8e9; /* byte, of a run */
     double seconds;
-    method->bytes = bytes;
-    method->work = (double)bytes;
-    method->iterations = (int64_t)fmax(2.0, traffic / (double)bytes);
+    variant->bytes = bytes;
+    variant->work = (double)bytes;
+    variant->iterations = (int64_t)fmax(2.0, traffic / (double)bytes);
     *rate = 0.0;
     for (int run = 0; run < RUNS; ++run) {
-        const struct winner winner = {.family = &roofs_memory, .method = *method};
+        const struct winner winner = {.family = &roofs_memory, .variant = *variant};
         TRY(run_time(roofs, &winner, &seconds, error));
-        *rate = fmax(*rate, run_work(method) / seconds);
+        *rate = fmax(*rate, run_work(variant) / seconds);
     }
     return STATUS_OK;
 }
@@ -159,12 +160,12 @@ static enum status memory_reach(struct roofs *roofs, int kind, double *bytes, st
     double rate, best = 0.0;
     if (kind != ROOF_L2_READ)
         return STATUS_OK;
-    struct method method = reach_method(roofs);
+    struct variant variant = reach_variant(roofs);
     for (int step = (int)(part_of_l2 * STEPS); step <= 2 * STEPS; ++step) {
         double set = floor(l2 * step / STEPS / page) * page;
         if (set > (double)roofs->array_bytes)
             return STATUS_OK;
-        TRY(reach_rate(roofs, &method, (size_t)set, &rate, error));
+        TRY(reach_rate(roofs, &variant, (size_t)set, &rate, error));
         best = fmax(best, rate);
         if (rate < nearly * best)
             return STATUS_OK;
@@ -211,7 +212,7 @@ static const void *onchip_row(struct roofs *roofs, int kind, int n)
 }
 
 static enum status onchip_prepare(struct roofs *roofs, int kind, const void *row, int choice,
-                                  struct method *method, struct error *error)
+                                  struct variant *variant, struct error *error)
 {
     (void)kind;
     const double known = roofs->gpu->chip->l1_bytes;
@@ -221,24 +222,25 @@ static enum status onchip_prepare(struct roofs *roofs, int kind, const void *row
     const double part = parts_of_l1[choice / ONCHIP_SHAPES];
     const struct onchip_kernel *kernel = row;
     const size_t round = step * (size_t)shape->threads;
-    *method = (struct method){
+    *variant = (struct variant){
         .row = kernel, .threads = shape->threads, .iterations = 1000, .elastic = true};
-    method->blocks = shape->blocks * roofs->gpu->multiprocessors;
-    method->bytes = (size_t)(l1 * part / shape->blocks) / round * round;
-    if (method->bytes == 0)
+    variant->blocks = shape->blocks * roofs->gpu->multiprocessors;
+    variant->bytes = (size_t)(l1 * part / shape->blocks) / round * round;
+    if (variant->bytes == 0)
         return error_set(error, STATUS_UNSUPPORTED, "its blocks are too large for L1");
-    method->work = (double)method->bytes * method->blocks;
-    TRY(roofs_reserve(roofs, &roofs->operands, method->bytes * (size_t)method->blocks, error));
-    snprintf(method->text, sizeof method->text, "%d blocks of %d threads, %zu KiB each, %s",
-             method->blocks, method->threads, method->bytes / 1024, kernel->what);
+    variant->work = (double)variant->bytes * variant->blocks;
+    TRY(roofs_reserve(roofs, &roofs->operands, variant->bytes * (size_t)variant->blocks, error));
+    snprintf(variant->text, sizeof variant->text, "%d blocks of %d threads, %zu KiB each, %s",
+             variant->blocks, variant->threads, variant->bytes / 1024, kernel->what);
     return STATUS_OK;
 }
 
-static enum status onchip_run(struct roofs *roofs, const struct method *method, struct error *error)
+static enum status onchip_run(struct roofs *roofs, const struct variant *variant,
+                              struct error *error)
 {
-    const struct onchip_kernel *kernel = method->row;
-    return cuda_check(kernel->launch(roofs->operands.data, method->bytes, (int)method->iterations,
-                                     method->blocks, method->threads, roofs->gpu->stream),
+    const struct onchip_kernel *kernel = variant->row;
+    return cuda_check(kernel->launch(roofs->operands.data, variant->bytes, (int)variant->iterations,
+                                     variant->blocks, variant->threads, roofs->gpu->stream),
                       roof_kinds[kernel->roof].name, error);
 }
 

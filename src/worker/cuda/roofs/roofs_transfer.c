@@ -131,7 +131,7 @@ static const void *transfer_row(struct roofs *roofs, int kind, int n)
 }
 
 static enum status transfer_prepare(struct roofs *roofs, int kind, const void *row, int choice,
-                                    struct method *method, struct error *error)
+                                    struct variant *variant, struct error *error)
 {
     const struct direction *direction = row;
     (void)kind, (void)choice;
@@ -144,20 +144,20 @@ static enum status transfer_prepare(struct roofs *roofs, int kind, const void *r
     size_t bytes = remote ? remote_bytes : host_bytes;
     TRY(roofs_reserve(roofs, &roofs->results, bytes, error));
     TRY(direction->open(roofs, error));
-    *method =
-        (struct method){.row = direction, .bytes = bytes, .iterations = 1, .work = (double)bytes};
+    *variant =
+        (struct variant){.row = direction, .bytes = bytes, .iterations = 1, .work = (double)bytes};
     if (remote)
-        snprintf(method->text, sizeof method->text, "%zu MiB, device %d to %d, %s", bytes >> 20,
+        snprintf(variant->text, sizeof variant->text, "%zu MiB, device %d to %d, %s", bytes >> 20,
                  transfer->own, transfer->next, transfer->direct ? "direct" : "through the host");
     else
-        snprintf(method->text, sizeof method->text, "%zu MiB %s", bytes >> 20, direction->what);
+        snprintf(variant->text, sizeof variant->text, "%zu MiB %s", bytes >> 20, direction->what);
     return STATUS_OK;
 }
 
-static enum status transfer_run(struct roofs *roofs, const struct method *method,
+static enum status transfer_run(struct roofs *roofs, const struct variant *variant,
                                 struct error *error)
 {
-    const struct direction *direction = method->row;
+    const struct direction *direction = variant->row;
     return cuda_check(direction->copy(roofs->transfer, roofs->results.data, roofs->gpu->stream),
                       roof_kinds[direction->roof].name, error);
 }

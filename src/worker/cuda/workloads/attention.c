@@ -22,7 +22,7 @@ static double scores_bytes(const struct attention *s)
            (double)precision_info[s->precision].bytes;
 }
 
-static const struct tensor_way plain;
+static const struct tensor_routine plain;
 
 static struct tensor_sizes attention_describe(const struct config *config, struct work *work)
 {
@@ -39,7 +39,7 @@ static struct tensor_sizes attention_describe(const struct config *config, struc
                  [TENSOR_WEIGHT] = attention_size(&s, TENSOR_WEIGHT),
                  [TENSOR_VALUE] = attention_size(&s, TENSOR_VALUE)},
         .written = {[TENSOR_OUTPUT] = attention_size(&s, TENSOR_OUTPUT)},
-        .between = a->graph.tensors.way == &plain ? scores_bytes(&s) : 0.0,
+        .intermediate = a->graph.tensors.routine == &plain ? scores_bytes(&s) : 0.0,
         .names = names,
     };
 }
@@ -331,7 +331,7 @@ static void fused_close(struct work *work)
     graph_work_close((struct graph_work *)work);
 }
 
-static const struct tensor_way cudnn = {
+static const struct tensor_routine cudnn = {
     .bytes = sizeof(struct attention_work),
     .describe = attention_describe,
     .check = fused_check,
@@ -389,7 +389,7 @@ static enum status steps_iterate(struct gpu *gpu, struct work *work, struct erro
     const struct attention_work *a = (const struct attention_work *)work;
     const struct tensor_work *t = &a->graph.tensors;
     const struct attention *s = &a->shape;
-    void *scores = t->between;
+    void *scores = t->intermediate;
     TRY(product_run(gpu, &a->first, t->input[TENSOR_WEIGHT], t->input[TENSOR_INPUT], scores,
                     error));
     TRY(CUDA(kernel_softmax(s->precision, scores, scores, s->batch * s->heads * s->sequence,
@@ -412,7 +412,7 @@ static void steps_close(struct work *work)
     product_close(&a->first);
 }
 
-static const struct tensor_way plain = {
+static const struct tensor_routine plain = {
     .bytes = sizeof(struct attention_work),
     .describe = attention_describe,
     .check = steps_check,

@@ -324,11 +324,11 @@ static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char
     c->refusal = CUDNN_STATUS_SUCCESS;
     TRY(CUDNN(cudnnSetConvolutionMathType(c->convolution, c->math)));
     if (name)
-        TRY(arena_take(c->arena, (double)bytes, "the search's workspace", &workspace, error));
+        TRY(arena_allocate(c->arena, (double)bytes, "the search's workspace", &workspace, error));
     cudnnStatus_t code =
         passes[c->shape.pass].ask(c, gpu->cudnn, workspace, bytes, answers, &count);
     enum status status = cudnn_check(code, "cudnnFindConvolutionAlgorithmEx", error);
-    arena_give(c->arena, workspace);
+    arena_free(c->arena, workspace);
     for (int i = 0; status == STATUS_OK && i < count; ++i) {
         const struct answer *a = &answers[i];
         bool vector = a->math == CUDNN_FMA_MATH || a->math == CUDNN_DEFAULT_MATH;
@@ -391,10 +391,11 @@ static enum status candidate_bind(struct gpu *gpu, struct work *work, int candid
         chosen->workspace = cudnn_graph_plan_at(c->graph, chosen->plan)->workspace;
     }
     if (chosen->workspace > c->workspace_bytes) {
-        arena_give(c->arena, c->workspace);
+        arena_free(c->arena, c->workspace);
         c->workspace = NULL;
         c->workspace_bytes = 0;
-        TRY(arena_take(c->arena, (double)chosen->workspace, "the workspace", &c->workspace, error));
+        TRY(arena_allocate(c->arena, (double)chosen->workspace, "the workspace", &c->workspace,
+                           error));
         c->workspace_bytes = chosen->workspace;
     }
     if (chosen->plan != CALL)
@@ -610,11 +611,11 @@ static void conv2d_release(struct work *work)
         cudnnDestroyTensorDescriptor(c->y);
     if (c->x)
         cudnnDestroyTensorDescriptor(c->x);
-    arena_give(c->arena, c->workspace);
+    arena_free(c->arena, c->workspace);
     if (!c->lent) {
-        arena_give(c->arena, c->memory.y);
-        arena_give(c->arena, c->memory.w);
-        arena_give(c->arena, c->memory.x);
+        arena_free(c->arena, c->memory.y);
+        arena_free(c->arena, c->memory.w);
+        arena_free(c->arena, c->memory.x);
     }
     free(c->candidates);
     free(c);
@@ -635,11 +636,14 @@ static enum status tensors_create(struct gpu *gpu, struct conv2d_work *c,
 {
     double bytes = (double)precision_info[c->base.precision].bytes;
     const struct conv2d *s = &c->shape;
-    TRY(arena_take(c->arena, bytes * (double)conv2d_x_size(s), "the input", &c->memory.x, error));
-    TRY(arena_take(c->arena, bytes * (double)conv2d_w_size(s), "the weights", &c->memory.w, error));
+    TRY(arena_allocate(c->arena, bytes * (double)conv2d_x_size(s), "the input", &c->memory.x,
+                       error));
+    TRY(arena_allocate(c->arena, bytes * (double)conv2d_w_size(s), "the weights", &c->memory.w,
+                       error));
     if (s->pass == CONV2D_FORWARD)
         bytes = (double)precision_result(c->base.precision)->bytes;
-    TRY(arena_take(c->arena, bytes * (double)conv2d_y_size(s), "the output", &c->memory.y, error));
+    TRY(arena_allocate(c->arena, bytes * (double)conv2d_y_size(s), "the output", &c->memory.y,
+                       error));
     for (int i = 0; i < TENSOR_BASIC_COUNT; ++i) {
         enum tensor tensor = (enum tensor)i;
         if (tensor != passes[s->pass].result)

@@ -31,7 +31,7 @@ bool conv2d_is_step(const struct conv2d *s)
 static void *gradient(const struct step_work *step)
 {
     const struct tensor_work *t = &step->tensors;
-    return t->between ? t->between : t->input[TENSOR_OUTPUT];
+    return t->intermediate ? t->intermediate : t->input[TENSOR_OUTPUT];
 }
 
 /* ---- the parts ---- */
@@ -74,8 +74,8 @@ static enum status forward(struct gpu *gpu, const struct step_work *step, struct
 static enum status backward(struct gpu *gpu, const struct step_work *step, struct error *error)
 {
     const struct tensor_work *t = &step->tensors;
-    if (t->between)
-        TRY(CUDA(kernel_conv2d_slope(&step->shape, t->between, t->input[TENSOR_OUTPUT],
+    if (t->intermediate)
+        TRY(CUDA(kernel_conv2d_slope(&step->shape, t->intermediate, t->input[TENSOR_OUTPUT],
                                      t->result[TENSOR_OUTPUT], gpu->stream)));
     if (t->result[TENSOR_BIAS])
         TRY(CUDA(kernel_conv2d_bias_gradient(&step->shape, t->result[TENSOR_BIAS], gradient(step),
@@ -163,7 +163,7 @@ static struct tensor_sizes step_describe(const struct config *config, struct wor
                     [TENSOR_BIAS] = gradients ? b : 0,
                     [TENSOR_WEIGHT_UPDATED] = parts.update ? w : 0,
                     [TENSOR_BIAS_UPDATED] = parts.update ? b : 0},
-        .between = conv2d_needs_y(&s) ? dz : 0.0,
+        .intermediate = conv2d_needs_y(&s) ? dz : 0.0,
     };
 }
 
@@ -256,7 +256,7 @@ static enum status library_open(struct gpu *gpu, const struct config *config, st
     return step_open(gpu, step, error);
 }
 
-static const struct tensor_way library = {
+static const struct tensor_routine library = {
     .bytes = sizeof(struct step_work),
     .describe = step_describe,
     .check = library_check,
@@ -291,7 +291,7 @@ static enum status plain_open(struct gpu *gpu, const struct config *config, stru
     return step_open(gpu, step, error);
 }
 
-static const struct tensor_way plain = {
+static const struct tensor_routine plain = {
     .bytes = sizeof(struct step_work),
     .algorithm = "thread-per-element",
     .describe = step_describe,

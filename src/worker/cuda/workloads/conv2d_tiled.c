@@ -154,7 +154,7 @@ static enum status tiled_open(struct gpu *gpu, const struct config *config, stru
     return STATUS_OK;
 }
 
-static const struct tensor_way tiled = {
+static const struct tensor_routine tiled = {
     .bytes = sizeof(struct tiled_work),
     .describe = tiled_describe,
     .check = tiled_check,

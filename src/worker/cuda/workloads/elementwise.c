@@ -32,7 +32,7 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
                                    e->shape.elements, gpu->stream));
 }
 
-static const struct tensor_way plain = {
+static const struct tensor_routine plain = {
     .bytes = sizeof(struct elementwise_work),
     .algorithm = "thread-per-element",
     .describe = elementwise_describe,
@@ -112,7 +112,7 @@ static void cudnn_close(struct work *work)
         cudnnDestroyTensorDescriptor(e->descriptor);
 }
 
-static const struct tensor_way cudnn = {
+static const struct tensor_routine cudnn = {
     .bytes = sizeof(struct elementwise_work),
     .describe = elementwise_describe,
     .open = cudnn_open,

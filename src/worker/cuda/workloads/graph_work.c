@@ -39,7 +39,7 @@ enum status graph_work_choose(struct gpu *gpu, struct graph_work *work, struct r
         const size_t needed = cudnn_graph_plan_at(work->graph, i)->workspace;
         most = needed > most ? needed : most;
     }
-    TRY(arena_take(gpu->arena, (double)most, "the workspace", &work->workspace, error));
+    TRY(arena_allocate(gpu->arena, (double)most, "the workspace", &work->workspace, error));
     const struct search search = {
         .gpu = gpu,
         .work = &work->tensors.base,
@@ -58,7 +58,7 @@ void graph_work_close(struct graph_work *work)
 {
     cudnn_graph_unbind(&work->bound);
     cudnn_graph_destroy(work->graph);
-    arena_give(work->tensors.arena, work->workspace);
+    arena_free(work->tensors.arena, work->workspace);
 }
 
 enum status graph_work_iterate(struct gpu *gpu, struct work *work, struct error *error)

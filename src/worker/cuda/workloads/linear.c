@@ -102,7 +102,7 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
     return finish(gpu, l, error);
 }
 
-static const struct tensor_way plain = {
+static const struct tensor_routine plain = {
     .bytes = sizeof(struct linear_work),
     .algorithm = "thread-per-element",
     .describe = linear_describe,
@@ -217,7 +217,7 @@ static void cublaslt_close(struct work *work)
     product_close(&((struct linear_work *)work)->work.product);
 }
 
-static const struct tensor_way cublaslt = {
+static const struct tensor_routine cublaslt = {
     .bytes = sizeof(struct linear_work),
     .describe = linear_describe,
     .check = cublaslt_check,

@@ -49,7 +49,7 @@ static enum status loop_iterate(struct gpu *gpu, struct work *work, struct error
     return CUDA(kernel_compute_loop(s->precision, y, x, s->tiles, (int)s->steps, gpu->stream));
 }
 
-static const struct tensor_way plain = {
+static const struct tensor_routine plain = {
     .bytes = sizeof(struct loop_work),
     .describe = loop_describe,
     .check = loop_check,

@@ -197,10 +197,10 @@ static int segment_compare(const void *key, const void *element)
 
 static void binding_release(struct arena *arena, struct binding *b)
 {
-    arena_give(arena, b->reserve);
-    arena_give(arena, b->workspace);
-    arena_give(arena, b->dw);
-    arena_give(arena, b->w);
+    arena_free(arena, b->reserve);
+    arena_free(arena, b->workspace);
+    arena_free(arena, b->dw);
+    arena_free(arena, b->w);
     free(b->segments);
     if (b->rnn)
         cudnnDestroyRNNDescriptor(b->rnn);
@@ -262,11 +262,13 @@ static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
     TRY(CUDNN(cudnnGetRNNTempSpaceSizes(gpu->cudnn, b->rnn, mode, b->x_descriptor,
                                         &b->workspace_bytes, &b->reserve_bytes)));
     TRY(CUDNN(cudnnGetRNNWeightSpaceSize(gpu->cudnn, b->rnn, &b->w_bytes)));
-    TRY(arena_take(gpu->arena, (double)b->w_bytes, "the weights", &b->w, error));
+    TRY(arena_allocate(gpu->arena, (double)b->w_bytes, "the weights", &b->w, error));
     if (backward)
-        TRY(arena_take(gpu->arena, (double)b->w_bytes, "the weights' gradient", &b->dw, error));
-    TRY(arena_take(gpu->arena, (double)b->workspace_bytes, "the workspace", &b->workspace, error));
-    TRY(arena_take(gpu->arena, (double)b->reserve_bytes, "the reserve space", &b->reserve, error));
+        TRY(arena_allocate(gpu->arena, (double)b->w_bytes, "the weights' gradient", &b->dw, error));
+    TRY(arena_allocate(gpu->arena, (double)b->workspace_bytes, "the workspace", &b->workspace,
+                       error));
+    TRY(arena_allocate(gpu->arena, (double)b->reserve_bytes, "the reserve space", &b->reserve,
+                       error));
     TRY(weights_map(gpu, l, b, error));
     TRY(weights_fill(gpu, l, b, error));
     b->built = true;
@@ -548,7 +550,7 @@ static enum status lstm_open(struct gpu *gpu, const struct config *config, struc
     return algorithm_choose(gpu, l, record, error);
 }
 
-static const struct tensor_way cudnn = {
+static const struct tensor_routine cudnn = {
     .bytes = sizeof(struct lstm_work),
     .describe = lstm_describe,
     .check = lstm_check,

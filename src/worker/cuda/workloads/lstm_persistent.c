@@ -24,7 +24,7 @@ static void *layer_output(const struct lstm_persistent *l, int64_t layer)
 {
     return layer == l->shape.layers - 1
                ? l->tensors.result[TENSOR_OUTPUT]
-               : (char *)l->tensors.between + (size_t)(layer % 2) * y_bytes(&l->shape);
+               : (char *)l->tensors.intermediate + (size_t)(layer % 2) * y_bytes(&l->shape);
 }
 
 static const void *layer_weights(const struct lstm_persistent *l, int64_t layer)
@@ -91,7 +91,7 @@ static struct tensor_sizes persistent_describe(const struct config *config, stru
     return (struct tensor_sizes){
         .read = {[TENSOR_INPUT] = lstm_x_size(&s), [TENSOR_WEIGHT] = lstm_w_size(&s)},
         .written = {[TENSOR_OUTPUT] = lstm_y_size(&s)},
-        .between = (double)outputs_between(&s) * (double)y_bytes(&s),
+        .intermediate = (double)outputs_between(&s) * (double)y_bytes(&s),
     };
 }
 
@@ -100,11 +100,11 @@ static enum status persistent_open(struct gpu *gpu, const struct config *config,
 {
     const struct lstm_persistent *l = (const struct lstm_persistent *)work;
     (void)gpu, (void)config, (void)error;
-    tensor_work_describe("persistent", UNIT_TENSOR, (double)l->tensors.between_bytes, record);
+    tensor_work_describe("persistent", UNIT_TENSOR, (double)l->tensors.intermediate_bytes, record);
     return STATUS_OK;
 }
 
-static const struct tensor_way persistent = {
+static const struct tensor_routine persistent = {
     .bytes = sizeof(struct lstm_persistent),
     .describe = persistent_describe,
     .check = persistent_check,

@@ -23,7 +23,7 @@ static void matmul_close(struct work *work)
 {
     struct matmul_work *m = (struct matmul_work *)work;
     product_close(&m->work.product);
-    arena_give(m->work.tensors.arena, m->places);
+    arena_free(m->work.tensors.arena, m->places);
 }
 
 static enum status dense_check(const struct config *config, struct error *error)
@@ -54,7 +54,7 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
                                gpu->stream));
 }
 
-static const struct tensor_way plain = {
+static const struct tensor_routine plain = {
     .bytes = sizeof(struct matmul_work),
     .algorithm = "thread-per-element",
     .describe = matmul_describe,
@@ -90,14 +90,14 @@ static enum status matmul_thin(struct gpu *gpu, struct matmul_work *m, struct er
     struct arena *arena = gpu->arena;
     void *dense = m->work.tensors.input[TENSOR_INPUT], **x = &m->work.tensors.input[TENSOR_INPUT];
     *x = NULL;
-    enum status status = arena_take(arena, kept * (double)precision_info[s->precision].bytes,
-                                    "what is kept of the input", x, error);
+    enum status status = arena_allocate(arena, kept * (double)precision_info[s->precision].bytes,
+                                        "what is kept of the input", x, error);
     if (status == STATUS_OK)
-        status = arena_take(arena, kept / 4.0, "the places of its elements", &m->places, error);
+        status = arena_allocate(arena, kept / 4.0, "the places of its elements", &m->places, error);
     if (status == STATUS_OK)
         status =
             CUDA(kernel_matmul_prune(s->precision, *x, m->places, dense, s->m, s->k, gpu->stream));
-    arena_give(arena, dense); /* waits for the stream */
+    arena_free(arena, dense); /* waits for the stream */
     return status;
 }
 
@@ -123,7 +123,7 @@ static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct erro
                                     gpu->stream));
 }
 
-static const struct tensor_way tiled = {
+static const struct tensor_routine tiled = {
     .bytes = sizeof(struct matmul_work),
     .describe = matmul_describe,
     .check = tiled_check,
@@ -178,7 +178,7 @@ static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct e
                        t->result[TENSOR_OUTPUT], error);
 }
 
-static const struct tensor_way cublaslt = {
+static const struct tensor_routine cublaslt = {
     .bytes = sizeof(struct matmul_work),
     .describe = matmul_describe,
     .check = cublaslt_check,

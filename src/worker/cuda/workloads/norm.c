@@ -52,10 +52,10 @@ static enum status given_create(struct gpu *gpu, struct norm_work *w, struct err
     const bool of_batch = s->operation == NORM_BATCH && s->pass == NORM_FORWARD;
     if (!of_batch && s->pass != NORM_BACKWARD)
         return STATUS_OK;
-    TRY(arena_take(gpu->arena, bytes, "the means", &w->mean, error));
-    TRY(arena_take(gpu->arena, bytes, "the deviations", &w->inverse, error));
+    TRY(arena_allocate(gpu->arena, bytes, "the means", &w->mean, error));
+    TRY(arena_allocate(gpu->arena, bytes, "the deviations", &w->inverse, error));
     if (of_batch)
-        TRY(arena_take(gpu->arena, bytes, "the variances", &w->variance, error));
+        TRY(arena_allocate(gpu->arena, bytes, "the variances", &w->variance, error));
     const struct norm_arrays moments = {.x = w->graph.tensors.input[TENSOR_INPUT],
                                         .mean = w->mean,
                                         .inverse = w->inverse,
@@ -95,11 +95,11 @@ static void norm_close(struct work *work)
         cudnnDestroyTensorDescriptor(w->parameters);
     if (w->data)
         cudnnDestroyTensorDescriptor(w->data);
-    arena_give(arena, w->reserve);
-    arena_give(arena, w->workspace);
-    arena_give(arena, w->variance);
-    arena_give(arena, w->inverse);
-    arena_give(arena, w->mean);
+    arena_free(arena, w->reserve);
+    arena_free(arena, w->workspace);
+    arena_free(arena, w->variance);
+    arena_free(arena, w->inverse);
+    arena_free(arena, w->mean);
 }
 
 /* ---- plain ---- */
@@ -120,7 +120,7 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
     return CUDA(kernel_norm(NORM_KERNEL_DX, &w->shape, &w->arrays, gpu->stream));
 }
 
-static const struct tensor_way plain = {
+static const struct tensor_routine plain = {
     .bytes = sizeof(struct norm_work),
     .algorithm = "block-per-mean",
     .describe = norm_describe,
@@ -174,9 +174,10 @@ static enum status workspace_create(struct gpu *gpu, struct norm_work *w, struct
     TRY(CUDNN(cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
         gpu->cudnn, w->mode, CUDNN_BATCHNORM_OPS_BN, NULL, w->data, &w->reserve_bytes)));
     w->workspace_bytes = training > backward ? training : backward;
-    TRY(arena_take(gpu->arena, (double)w->workspace_bytes, "the workspace", &w->workspace, error));
-    return arena_take(gpu->arena, (double)w->reserve_bytes, "the reserve space", &w->reserve,
-                      error);
+    TRY(arena_allocate(gpu->arena, (double)w->workspace_bytes, "the workspace", &w->workspace,
+                       error));
+    return arena_allocate(gpu->arena, (double)w->reserve_bytes, "the reserve space", &w->reserve,
+                          error);
 }
 
 /* x, y, dx and dy are rows of channels: NHWC, with the rows as pixels of one column. A backward
@@ -338,14 +339,14 @@ static enum status layer_check(const struct gpu *gpu, const struct config *confi
 enum status norm_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                struct work **work, struct record *record, struct error *error)
 {
-    static const struct tensor_way batch = {
+    static const struct tensor_routine batch = {
         .bytes = sizeof(struct norm_work),
         .describe = norm_describe,
         .open = batch_open,
         .iterate = batch_iterate,
         .close = norm_close,
     };
-    static const struct tensor_way layer = {
+    static const struct tensor_routine layer = {
         .bytes = sizeof(struct norm_work),
         .describe = norm_describe,
         .check = layer_check,

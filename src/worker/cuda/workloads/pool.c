@@ -13,7 +13,7 @@ struct pool_work {
     void *y; /* owned: what the forward pass makes, which the backward pass is given */
 };
 
-static const struct tensor_way cudnn;
+static const struct tensor_routine cudnn;
 
 /* A library's backward pass takes x also where it does not need it. */
 static struct tensor_sizes pool_describe(const struct config *config, struct work *work)
@@ -21,7 +21,7 @@ static struct tensor_sizes pool_describe(const struct config *config, struct wor
     struct pool_work *p = (struct pool_work *)work;
     const struct pool s = p->shape = pool_from(config);
     const bool forward = s.pass == POOL_FORWARD;
-    const bool reads_x = forward || s.operation == POOL_MAX || p->tensors.way == &cudnn;
+    const bool reads_x = forward || s.operation == POOL_MAX || p->tensors.routine == &cudnn;
     const int64_t x = pool_x_size(&s), y = pool_y_size(&s);
     return (struct tensor_sizes){
         .read = {[TENSOR_INPUT] = reads_x ? x : 0, [TENSOR_OUTPUT] = forward ? 0 : y},
@@ -40,7 +40,7 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
                                      t->input[TENSOR_OUTPUT], gpu->stream));
 }
 
-static const struct tensor_way plain = {
+static const struct tensor_routine plain = {
     .bytes = sizeof(struct pool_work),
     .algorithm = "thread-per-element",
     .describe = pool_describe,
@@ -88,8 +88,8 @@ static enum status cudnn_open(struct gpu *gpu, const struct config *config, stru
     if (p->shape.pass == POOL_FORWARD)
         return STATUS_OK;
     const double element = (double)precision_info[p->shape.precision].bytes;
-    TRY(arena_take(p->tensors.arena, element * (double)pool_y_size(&p->shape),
-                   "the forward pass's output", &p->y, error));
+    TRY(arena_allocate(p->tensors.arena, element * (double)pool_y_size(&p->shape),
+                       "the forward pass's output", &p->y, error));
     return cudnn_forward(gpu, p, p->y, error);
 }
 
@@ -108,7 +108,7 @@ static enum status cudnn_iterate(struct gpu *gpu, struct work *work, struct erro
 static void cudnn_close(struct work *work)
 {
     struct pool_work *p = (struct pool_work *)work;
-    arena_give(p->tensors.arena, p->y);
+    arena_free(p->tensors.arena, p->y);
     if (p->pooling)
         cudnnDestroyPoolingDescriptor(p->pooling);
     if (p->y_descriptor)
@@ -117,7 +117,7 @@ static void cudnn_close(struct work *work)
         cudnnDestroyTensorDescriptor(p->x_descriptor);
 }
 
-static const struct tensor_way cudnn = {
+static const struct tensor_routine cudnn = {
     .bytes = sizeof(struct pool_work),
     .algorithm = "pooling",
     .describe = pool_describe,

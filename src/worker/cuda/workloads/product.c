@@ -31,7 +31,7 @@ enum status product_run(const struct gpu *gpu, const struct product *p, const vo
 
 void product_close(struct product *p)
 {
-    arena_give(p->arena, p->own_workspace);
+    arena_free(p->arena, p->own_workspace);
     if (p->preference)
         cublasLtMatmulPreferenceDestroy(p->preference);
     if (p->d)
@@ -135,7 +135,7 @@ static enum status candidates_find(struct product *p, const char *suffix, struct
     if (p->workspace)
         return STATUS_OK;
     enum status status =
-        arena_take(p->arena, PRODUCT_WORKSPACE, "the workspace", &p->own_workspace, error);
+        arena_allocate(p->arena, PRODUCT_WORKSPACE, "the workspace", &p->own_workspace, error);
     p->workspace = p->own_workspace;
     return status;
 }

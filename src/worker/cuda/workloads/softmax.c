@@ -34,7 +34,7 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
                                         s->columns, gpu->stream));
 }
 
-static const struct tensor_way plain = {
+static const struct tensor_routine plain = {
     .bytes = sizeof(struct softmax_work),
     .algorithm = "block-per-row",
     .describe = softmax_describe,
@@ -77,7 +77,7 @@ static void cudnn_close(struct work *work)
         cudnnDestroyTensorDescriptor(w->descriptor);
 }
 
-static const struct tensor_way cudnn = {
+static const struct tensor_routine cudnn = {
     .bytes = sizeof(struct softmax_work),
     .algorithm = "softmax-accurate",
     .describe = softmax_describe,
