@@ -48,6 +48,15 @@ bool quantity_of_level(enum memory_level level, enum quantity *read, enum quanti
     return true;
 }
 
+double quantity_flops(const double values[QUANTITY_COUNT])
+{
+    double sum = NAN;
+    for (int i = QUANTITY_VECTOR_FP64; i < QUANTITY_TENSOR_INT8; ++i)
+        if (!isnan(values[i]))
+            sum = (isnan(sum) ? 0.0 : sum) + values[i];
+    return sum;
+}
+
 void quantity_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUNT])
 {
     for (int level = 0; level < LEVEL_COUNT; ++level) {

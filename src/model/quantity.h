@@ -48,6 +48,8 @@ bool quantity_of_level(enum memory_level level, enum quantity *read, enum quanti
 
 /* Bytes read and written together, by level. NaN where nothing counts them. */
 void quantity_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUNT]);
+/* FLOPs of all units and precisions, without int8 operations. NaN if none of them was counted. */
+double quantity_flops(const double values[QUANTITY_COUNT]);
 
 /* Quantities of the tensor units as a set: each costs a pass or so, of which a work needs one. */
 static inline unsigned quantity_tensor(enum quantity quantity) /* none for any other */

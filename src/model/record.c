@@ -285,6 +285,29 @@ void record_format_parts(const struct record *record, char *text, size_t size)
                              record->wall_time_part[i]);
 }
 
+static double value_of(const double values[QUANTITY_COUNT], enum quantity quantity)
+{
+    return quantity < QUANTITY_COUNT ? values[quantity] : NAN;
+}
+
+void record_set_quantities(struct record *record, const double values[QUANTITY_COUNT])
+{
+    for (int i = 0; i < PRECISION_COUNT; ++i) {
+        enum precision one = (enum precision)i;
+        record->flops_vector[i] =
+            one == PRECISION_BF16 ? NAN : value_of(values, quantity_of(one, false));
+        record->flops_tensor[i] = value_of(values, quantity_of(one, true));
+    }
+    record->flops_counted = quantity_flops(values);
+    for (int level = 0; level < LEVEL_COUNT; ++level) {
+        enum quantity read, write;
+        bool counted = quantity_of_level((enum memory_level)level, &read, &write);
+        record->bytes_read[level] = counted ? values[read] : NAN;
+        record->bytes_written[level] = counted ? values[write] : NAN;
+    }
+    quantity_bytes(values, record->bytes_counted);
+}
+
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error)
 {

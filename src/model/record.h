@@ -7,6 +7,7 @@
 
 #include "model/field.h"
 #include "model/kernel.h"
+#include "model/quantity.h"
 #include "model/roof.h"
 #include "model/workload.h"
 
@@ -146,6 +147,9 @@ void record_set_layout(struct record *record, const struct config *config);
 /* Gives the record a copy of these kernels, replacing what it had. STATUS_SYSTEM without memory. */
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);
+/* Sets FLOPs and bytes of one iteration: by unit and precision, by level, and their sums. Vector
+ * FLOPs of fp16 and bf16 count together, and stand with fp16. NaN: missing. */
+void record_set_quantities(struct record *record, const double values[QUANTITY_COUNT]);
 /* Adds seconds to a part of the wall time. */
 void record_add_part(struct record *record, enum wall_part part, double seconds);
 /* Adds to a part what no part has of the seconds that the row has taken so far. */

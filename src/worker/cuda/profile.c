@@ -365,11 +365,6 @@ static unsigned row_tensors(const struct countable *row)
                : 0;
 }
 
-static double value_of(const double values[QUANTITY_COUNT], enum quantity quantity)
-{
-    return quantity < QUANTITY_COUNT ? values[quantity] : NAN;
-}
-
 /* What others of the collection asked for is none of this row's, which does not depend on them. Of
  * the rest, what was done of what the counters say: see struct work. */
 static void values_correct(double values[QUANTITY_COUNT], const struct countable *row)
@@ -384,35 +379,18 @@ static void values_correct(double values[QUANTITY_COUNT], const struct countable
     }
 }
 
-/* All FLOPs together; but none if those that the record is about cannot be counted here. */
+/* FLOPs of all units. NaN if those of the row's own unit and precision were not counted. */
 static double flops_sum(const double values[QUANTITY_COUNT], const struct countable *row)
 {
     enum quantity own = quantity_of(row->work->precision, row->record->unit == UNIT_TENSOR);
-    double sum = NAN;
-    for (int i = 0; i < QUANTITY_TENSOR_INT8; ++i)
-        if (!isnan(values[i]))
-            sum = isnan(sum) ? values[i] : sum + values[i];
-    return isnan(value_of(values, own)) ? NAN : sum;
+    return own == QUANTITY_COUNT || isnan(values[own]) ? NAN : quantity_flops(values);
 }
 
 static void row_record(double values[QUANTITY_COUNT], const struct countable *row)
 {
-    struct record *record = row->record;
     values_correct(values, row);
-    for (int i = 0; i < PRECISION_COUNT; ++i) {
-        enum precision one = (enum precision)i;
-        record->flops_vector[i] =
-            one == PRECISION_BF16 ? NAN : value_of(values, quantity_of(one, false));
-        record->flops_tensor[i] = value_of(values, quantity_of(one, true));
-    }
-    record->flops_counted = flops_sum(values, row);
-    for (int level = 0; level < LEVEL_COUNT; ++level) {
-        enum quantity read, write;
-        bool counted = quantity_of_level((enum memory_level)level, &read, &write);
-        record->bytes_read[level] = counted ? values[read] : NAN;
-        record->bytes_written[level] = counted ? values[write] : NAN;
-    }
-    quantity_bytes(values, record->bytes_counted);
+    record_set_quantities(row->record, values);
+    row->record->flops_counted = flops_sum(values, row);
 }
 
 /* A launch without a value leaves its kernel without one. False: the kernels' FLOPs are not those

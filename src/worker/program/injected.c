@@ -273,54 +273,31 @@ enum status injected_record_trace(struct injected *traced, int64_t iterations,
     return status;
 }
 
-static void flops_record(const double values[QUANTITY_COUNT], double iterations, bool vectorless,
-                         struct record *record)
+static double tensor_flops(const double values[QUANTITY_COUNT])
 {
-    double vector = 0.0, tensor = 0.0;
-    for (int precision = 0; precision < PRECISION_COUNT; ++precision) {
-        enum quantity v = quantity_of((enum precision)precision, false);
-        enum quantity t = quantity_of((enum precision)precision, true);
-        /* bf16 is counted with fp16, once */
-        if (v < QUANTITY_COUNT && precision != PRECISION_BF16 && !vectorless && !isnan(values[v])) {
-            record->flops_vector[precision] = values[v] / iterations;
-            vector += record->flops_vector[precision];
-        }
-        if (t < QUANTITY_TENSOR_INT8 && !isnan(values[t])) {
-            record->flops_tensor[precision] = values[t] / iterations;
-            tensor += record->flops_tensor[precision];
-        }
-    }
-    if (!vectorless)
-        record->flops_counted = vector + tensor;
-    if (!vectorless || tensor > 0.0)
-        record->unit = tensor > vector ? UNIT_TENSOR : UNIT_VECTOR;
+    double tensors[QUANTITY_COUNT];
+    memcpy(tensors, values, sizeof tensors);
+    for (int i = QUANTITY_VECTOR_FP64; i <= QUANTITY_VECTOR_FP16; ++i)
+        tensors[i] = NAN;
+    return quantity_flops(tensors);
 }
 
-static void bytes_record(const double values[QUANTITY_COUNT], double iterations,
-                         struct record *record)
+/* `vectorless`: vector FLOPs cannot be counted, so that their sum with the others is missing. */
+static void values_record(const double counted[QUANTITY_COUNT], double iterations, bool vectorless,
+                          struct record *record)
 {
-    for (int level = 0; level < LEVEL_COUNT; ++level) {
-        enum quantity read, write;
-        if (!quantity_of_level((enum memory_level)level, &read, &write))
-            continue;
-        record->bytes_read[level] = values[read] / iterations;
-        record->bytes_written[level] = values[write] / iterations;
-        record->bytes_counted[level] = record->bytes_read[level] + record->bytes_written[level];
-    }
+    double values[QUANTITY_COUNT];
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        values[i] = vectorless && i <= QUANTITY_VECTOR_FP16 ? NAN : counted[i] / iterations;
+    record_set_quantities(record, values);
+    double all = record->flops_counted, tensor = tensor_flops(values);
+    if (!vectorless || tensor > 0.0)
+        record->unit = tensor > all - tensor ? UNIT_TENSOR : UNIT_VECTOR;
+    if (vectorless)
+        record->flops_counted = NAN;
 }
 
 /* ---- by kernel ---- */
-
-/* FLOPs of any unit; NaN if nothing was counted. bf16 vector FLOPs are counted with fp16, int8 is
- * none. */
-static double flops_all(const double values[QUANTITY_COUNT])
-{
-    double sum = NAN;
-    for (int i = QUANTITY_VECTOR_FP64; i < QUANTITY_TENSOR_INT8; ++i)
-        if (!isnan(values[i]))
-            sum = (isnan(sum) ? 0.0 : sum) + values[i];
-    return sum;
-}
 
 static void kernel_add(double *sum, double value)
 {
@@ -341,7 +318,7 @@ static void kernels_record(const struct injected *counted, struct injected *trac
         double bytes[LEVEL_COUNT];
         quantity_bytes(counted->each[i], bytes);
         if (!traced->unloaded)
-            kernel_add(&kernel->flops_counted, flops_all(counted->each[i]));
+            kernel_add(&kernel->flops_counted, quantity_flops(counted->each[i]));
         for (int level = 0; level < LEVEL_COUNT && !graphs; ++level)
             if (!isnan(bytes[level]))
                 kernel_add(&kernel->bytes_counted[level], bytes[level]);
@@ -386,8 +363,7 @@ void injected_record_counts(const struct injected *counted, struct injected *tra
                             int64_t iterations, struct record *record)
 {
     bool graphs = traced->in_graphs > 0, in_graphs = graphs && !traced->ungraphed;
-    flops_record(counted->values, (double)iterations, in_graphs || traced->unloaded, record);
-    bytes_record(counted->values, (double)iterations, record);
+    values_record(counted->values, (double)iterations, in_graphs || traced->unloaded, record);
     kernels_record(counted, traced, (double)iterations, graphs, record);
     if (in_graphs)
         outcome_set(&record->counters, COUNTED_INCOMPLETE,
