@@ -4,8 +4,9 @@
  * Single-threaded. Order: count, open, then any of try_counters, { tune_roofs, measure_roof,
  * keep_busy, release_roofs } and { prepare, time, energy, trace, count_hardware, run, read, release
  * }, then close. One piece of work exists at a time, unless has_room says that another one may be
- * prepared. STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration
- * went wrong, the device is fine; STATUS_DEVICE: the device is lost, the process must end. */
+ * prepared; layout.c prepares two without a question. STATUS_UNSUPPORTED: the device does not offer
+ * this; STATUS_FAILED: this configuration went wrong, the device is fine; STATUS_DEVICE: the device
+ * is lost, the process must end. */
 #pragma once
 
 #include <sched.h>
@@ -106,7 +107,8 @@ struct device_ops {
     void (*release_roofs)(struct device_state *state);
 
     /* Allocates and fills the tensors, resolves "auto", and chooses the algorithm; sets
-     * implementation, algorithm, math, unit and workspace of *record. */
+     * implementation, algorithm, math, unit and workspace of *record. The configuration names a
+     * layout (layout.h). */
     enum status (*prepare)(struct device_state *state, const struct config *config, uint64_t seed,
                            struct work **work, struct record *record, struct error *error);
 

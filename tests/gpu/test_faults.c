@@ -20,7 +20,7 @@ static const struct row {
 } rows[] = {
     {"attention batch=1 heads=2 sequence=64 keys=64 precision=fp16", attention_cudnn_prepare},
     {"attention batch=1 heads=2 sequence=64 keys=64", attention_plain_prepare},
-    {"conv2d batch=1 height=8 width=8 precision=fp16 layout=auto algorithm=implicit-precomp-gemm",
+    {"conv2d batch=1 height=8 width=8 precision=fp16 layout=nchw algorithm=implicit-precomp-gemm",
      conv2d_cudnn_prepare},
     {"conv2d batch=1 height=8 width=8 algorithm=graph", conv2d_cudnn_prepare},
     {"conv2d batch=1 height=8 width=8 layout=nchw pass=backward algorithm=algo-1",

@@ -424,13 +424,13 @@ static void gradients_may_vanish_in_fp16(void **state)
 /* layout = auto: the result lies in the layout that the record names. */
 static void the_chosen_layout_is_compared(void **state)
 {
-    const enum layout layouts[] = {LAYOUT_NHWC, LAYOUT_NCHW};
+#define CONV2D "conv2d batch=2 height=7 width=5 channels=3 filters=4 precision=fp32 layout="
     const char *const words[] = {"nhwc", "nchw"};
-    struct config config = parse("conv2d batch=2 height=7 width=5 channels=3 filters=4 "
-                                 "layout=auto precision=fp32");
+    const char *const texts[] = {CONV2D "nhwc", CONV2D "nchw"};
+    struct config config = parse(CONV2D "auto");
     for (int lies = 0; lies < 2; ++lies)
         for (int told = 0; told < 2; ++told) {
-            struct computed computed = {conv2d_with_layout(&config, layouts[lies]),
+            struct computed computed = {parse(texts[lies]),
                                         {24, 24, 24, false, false, 0, 0.0}};
             struct record record;
             record_init(&record);

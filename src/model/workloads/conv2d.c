@@ -140,14 +140,6 @@ struct conv2d conv2d_from(const struct config *config)
     return s;
 }
 
-struct config conv2d_with_layout(const struct config *config, enum layout layout)
-{
-    struct config changed = *config;
-    const struct value value = {.first = layout};
-    config_set(&changed, (size_t)workload_parameter(config->workload, "layout"), &value);
-    return changed;
-}
-
 struct conv2d conv2d_bare(const struct conv2d *s, enum conv2d_pass pass)
 {
     struct conv2d bare = *s;

@@ -6,7 +6,7 @@
 
 extern const struct workload conv2d_workload;
 
-/* LAYOUT_AUTO: the device takes the faster one, and the record says which. */
+/* LAYOUT_AUTO: the worker takes the faster one, and the record says which. */
 enum layout { LAYOUT_NHWC, LAYOUT_NCHW, LAYOUT_AUTO };
 
 enum conv2d_pass {
@@ -67,8 +67,6 @@ struct conv2d conv2d_from(const struct config *config);
 /* In one dimension, of a kernel or window of this extent: zeros on each side, and outputs. */
 int64_t conv2d_padding(int64_t padding, int64_t extent);
 int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_t stride);
-/* The same configuration in this layout. */
-struct config conv2d_with_layout(const struct config *config, enum layout layout);
 
 /* The same conv2d in another pass, and without bias and activation: the convolution by itself. */
 struct conv2d conv2d_bare(const struct conv2d *s, enum conv2d_pass pass);

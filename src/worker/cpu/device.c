@@ -1,12 +1,10 @@
 /* The CPU as a device: the cores of this process's affinity mask, through OpenMP and CBLAS. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "model/workloads/conv2d.h"
 #include "worker/cpu/blas.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/onednn.h"
@@ -261,9 +259,9 @@ static void text_add(char *text, size_t size, const char *separator, const char 
 }
 
 /* The routine of that name, or for "auto" the first that can do the configuration. */
-static enum status work_prepare(struct device_state *state, const struct config *config,
-                                uint64_t seed, struct work **work, struct record *record,
-                                struct error *error)
+static enum status cpu_prepare(struct device_state *state, const struct config *config,
+                               uint64_t seed, struct work **work, struct record *record,
+                               struct error *error)
 {
     const char *wanted = config_word(config, ROLE_IMPLEMENTATION);
     bool automatic = strcmp(wanted, "auto") == 0;
@@ -298,55 +296,6 @@ static enum status work_prepare(struct device_state *state, const struct config 
     return error_set(error, STATUS_UNSUPPORTED,
                      "implementation %s of %s does not run on a CPU, which has: %s", wanted,
                      config->workload->name, offered[0] ? offered : "none");
-}
-
-/* s, of one iteration; infinite if there is no such work. The first iteration warms up. */
-static double brief_time(struct device_state *state, struct work *work, bool cold)
-{
-    enum { ITERATIONS = 4 };
-    double seconds[ITERATIONS], least = INFINITY;
-    struct error error;
-    if (!work || team_time(state, work, cold, ITERATIONS, seconds, NULL, &error))
-        return INFINITY;
-    for (int i = 1; i < ITERATIONS; ++i)
-        least = fmin(least, seconds[i]);
-    return least;
-}
-
-/* layout = auto: both are prepared, and the faster one is kept. */
-static enum status layouts_prepare(struct device_state *state, const struct config *config,
-                                   uint64_t seed, struct work **work, struct record *record,
-                                   struct error *error)
-{
-    struct work *attempts[2] = {NULL, NULL};
-    struct config configs[2];
-    double times[2];
-    enum status status = STATUS_OK;
-    for (int i = 0; i < 2; ++i) {
-        configs[i] = conv2d_with_layout(config, (enum layout)i);
-        status = work_prepare(state, &configs[i], seed, &attempts[i], record, error);
-        times[i] = brief_time(state, attempts[i], config_cold(config));
-    }
-    int chosen = !attempts[0] || times[1] < times[0], other = !chosen;
-    if (!attempts[chosen])
-        return status;
-    cpu_release(state, attempts[other]);
-    record_set_layout(record, &configs[chosen]);
-    work_describe(attempts[chosen], record);
-    record->search_time = times[chosen];
-    record->layout_other_time = isfinite(times[other]) ? times[other] : NAN;
-    *work = attempts[chosen];
-    return STATUS_OK;
-}
-
-static enum status cpu_prepare(struct device_state *state, const struct config *config,
-                               uint64_t seed, struct work **work, struct record *record,
-                               struct error *error)
-{
-    bool automatic =
-        config->workload == &conv2d_workload && conv2d_from(config).layout == LAYOUT_AUTO;
-    return automatic ? layouts_prepare(state, config, seed, work, record, error)
-                     : work_prepare(state, config, seed, work, record, error);
 }
 
 /* Twice what the tensors take: a work has its workspace as well. */

@@ -631,6 +631,17 @@ static const struct work_ops conv2d_ops = {
 
 /* ---- preparation ---- */
 
+enum status conv2d_part_check(const struct gpu *gpu, enum precision precision, struct error *error)
+{
+    const int least = formats[precision].capability;
+    if (gpu->capability < least)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%s needs compute capability %d.%d, this GPU has %d.%d",
+                         precision_info[precision].name, least / 10, least % 10,
+                         gpu->capability / 10, gpu->capability % 10);
+    return STATUS_OK;
+}
+
 static enum status tensors_create(struct gpu *gpu, struct conv2d_work *c,
                                   const struct config *config, uint64_t seed, struct error *error)
 {
@@ -695,108 +706,5 @@ enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config, ui
         return status;
     }
     *work = &c->base;
-    return STATUS_OK;
-}
-
-/* ---- both layouts ---- */
-
-/* One layout of the two that layout = auto tries, with what its search says. */
-struct attempt {
-    struct work *work;    /* NULL: refused */
-    struct record record; /* shares what it owns with the row's record */
-};
-
-static enum status layout_try(struct gpu *gpu, const struct config *config, enum layout layout,
-                              uint64_t seed, struct attempt *attempt, struct error *error)
-{
-    struct config one = conv2d_with_layout(config, layout);
-    record_set_layout(&attempt->record, &one);
-    return conv2d_part_prepare(gpu, &one, seed, NULL, &attempt->work, &attempt->record, error);
-}
-
-/* The first stays unless the second is faster by more than the noise. */
-static bool second_wins(const struct attempt *first, const struct attempt *second)
-{
-    double noise = fmax(first->record.search_noise, second->record.search_noise);
-    return !first->work ||
-           (second->work && (1.0 + noise) * second->record.search_time < first->record.search_time);
-}
-
-/* The layout of an earlier algorithm. *work stays NULL if that cannot be had: both are tried then.
- */
-static enum status layout_recall(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                 struct work **work, struct record *record, struct error *error)
-{
-    struct attempt attempt = {NULL, *record};
-    struct error refusal;
-    enum status status = STATUS_UNSUPPORTED;
-    for (int i = 0; i < 2 && record->offer; ++i) {
-        struct config one = conv2d_with_layout(config, (enum layout)i);
-        record_set_layout(&attempt.record, &one);
-        if (strcmp(attempt.record.layout_chosen, record->offer->layout_chosen) == 0) {
-            status = conv2d_part_prepare(gpu, &one, seed, NULL, &attempt.work, &attempt.record,
-                                         &refusal);
-            break;
-        }
-    }
-    record->offer = NULL;
-    if (status == STATUS_DEVICE)
-        *error = refusal;
-    if (status)
-        return status == STATUS_DEVICE ? status : STATUS_OK;
-    if (((const struct conv2d_work *)attempt.work)->recalled) {
-        *record = attempt.record;
-        *work = attempt.work;
-    } else {
-        conv2d_release(attempt.work);
-    }
-    return STATUS_OK;
-}
-
-static enum status layouts_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                   struct work **work, struct record *record, struct error *error)
-{
-    TRY(layout_recall(gpu, config, seed, work, record, error));
-    if (*work)
-        return STATUS_OK;
-    struct attempt first = {NULL, *record}, second = {NULL, *record};
-    enum status status = layout_try(gpu, config, LAYOUT_NHWC, seed, &first, error);
-    const size_t parts = sizeof first.record.wall_time_part; /* of both searches */
-    memcpy(second.record.wall_time_part, first.record.wall_time_part, parts);
-    if (status != STATUS_DEVICE)
-        status = layout_try(gpu, config, LAYOUT_NCHW, seed, &second, error);
-    memcpy(first.record.wall_time_part, second.record.wall_time_part, parts);
-    bool wins = second_wins(&first, &second);
-    struct attempt *chosen = wins ? &second : &first, *other = wins ? &first : &second;
-    if (other->work) {
-        chosen->record.layout_other_time = other->record.search_time;
-        conv2d_release(other->work);
-    }
-    if (chosen->work && status == STATUS_DEVICE)
-        conv2d_release(chosen->work);
-    if (!chosen->work || status == STATUS_DEVICE)
-        return status;
-    *record = chosen->record;
-    *work = chosen->work;
-    return STATUS_OK;
-}
-
-enum status conv2d_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                 struct work **work, struct record *record, struct error *error)
-{
-    const struct conv2d shape = conv2d_from(config);
-    const int least = formats[shape.precision].capability;
-    if (gpu->capability < least)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "%s needs compute capability %d.%d, this GPU has %d.%d",
-                         precision_info[shape.precision].name, least / 10, least % 10,
-                         gpu->capability / 10, gpu->capability % 10);
-    if (conv2d_is_step(&shape))
-        return conv2d_step_prepare(gpu, config, seed, work, record, error);
-    struct work *prepared = NULL;
-    TRY(shape.layout == LAYOUT_AUTO
-            ? layouts_prepare(gpu, config, seed, &prepared, record, error)
-            : conv2d_part_prepare(gpu, config, seed, NULL, &prepared, record, error));
-    *work = prepared;
     return STATUS_OK;
 }

@@ -16,6 +16,5 @@ enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config, ui
                                 const struct conv2d_memory *lent, struct work **work,
                                 struct record *record, struct error *error);
 
-/* Whether a pass is more than one convolution; then conv2d_step_prepare prepares it. */
-bool conv2d_is_step(const struct conv2d *s);
-work_preparation conv2d_step_prepare;
+/* Whether this GPU is new enough for a convolution in this precision. */
+enum status conv2d_part_check(const struct gpu *gpu, enum precision precision, struct error *error);

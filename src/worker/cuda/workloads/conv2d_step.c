@@ -1,6 +1,6 @@
-/* Passes of several parts (struct conv2d_parts), and whatever has a bias or an activation:
- * convolutions by cuDNN, one each with an algorithm of its own, or by kernels of our own; bias,
- * activation, their gradients and the update by kernels of our own. */
+/* conv2d by cuDNN and by kernels of our own. A pass of one convolution without bias and activation
+ * is conv2d.c's. In all other passes (struct conv2d_parts) each convolution of cuDNN has its own
+ * algorithm, and kernels of our own do bias, activation, their gradients and the update. */
 #include "worker/cuda/workloads/conv2d.h"
 
 #include <stdio.h>
@@ -20,11 +20,6 @@ struct step_work {
 static bool has_layer(const struct conv2d *s)
 {
     return s->bias || s->activation != ACTIVATION_NONE;
-}
-
-bool conv2d_is_step(const struct conv2d *s)
-{
-    return s->pass > CONV2D_BACKWARD_FILTER || has_layer(s);
 }
 
 /* dz, which is dy without an activation. */
@@ -219,20 +214,11 @@ static enum status convolution_prepare(struct gpu *gpu, struct step_work *step,
     return STATUS_OK;
 }
 
-static enum status layout_check(const struct conv2d *s, struct error *error)
-{
-    if (s->layout == LAYOUT_AUTO)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "layout auto is for one convolution by the library; name a layout");
-    return STATUS_OK;
-}
-
 static enum status library_check(const struct gpu *gpu, const struct config *config,
                                  struct error *error)
 {
     const struct conv2d s = conv2d_from(config);
     (void)gpu;
-    TRY(layout_check(&s, error));
     if (s.fusion == FUSION_FUSED)
         return error_set(error, STATUS_UNSUPPORTED,
                          "cuDNN's convolution is not asked to fuse bias and activation here; "
@@ -264,7 +250,16 @@ static const struct tensor_routine library = {
     .iterate = step_iterate,
     .close = step_close,
 };
-TENSOR_WORK_PREPARE(conv2d_step_prepare, library)
+
+enum status conv2d_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                 struct work **work, struct record *record, struct error *error)
+{
+    const struct conv2d s = conv2d_from(config);
+    TRY(conv2d_part_check(gpu, s.precision, error));
+    if (s.pass > CONV2D_BACKWARD_FILTER || has_layer(&s))
+        return tensor_work_prepare(&library, gpu, config, seed, work, record, error);
+    return conv2d_part_prepare(gpu, config, seed, NULL, work, record, error);
+}
 
 /* ---- any pass by kernels of our own ---- */
 
@@ -273,7 +268,6 @@ static enum status plain_check(const struct gpu *gpu, const struct config *confi
 {
     const struct conv2d s = conv2d_from(config);
     (void)gpu;
-    TRY(layout_check(&s, error));
     if (s.precision == PRECISION_TF32)
         return error_set(error, STATUS_UNSUPPORTED,
                          "tf32 is a precision of tensor units, which the plain kernels do not use");
