@@ -1,12 +1,29 @@
-#include "patches.cuh"
+/* A forward convolution in NHWC on tensor units, as a matrix product whose first factor is never
+ * stored ("implicit GEMM"):
+ *
+ *     y [pixels][filters] = patches [pixels][depth] times w [filters][depth], transposed
+ *
+ * A patch is the part of x that a filter sees for one output pixel; its depth is taps times
+ * channels. A block of threads makes a tile of y, m pixels by n filters, by matrix instructions of
+ * its four warps, m16n8k16. The block goes along the depth in slices of 64. While one slice is
+ * multiplied, the next ones are copied to shared memory.
+ *
+ * A slice has rows of 128 bytes. The 16-byte pieces of a row are permuted by the row's number, so
+ * that eight rows of one column fall on all banks. */
+#include <limits.h>
 
-/* A forward convolution by the tensor units' matrix instructions of a warp, m16n8k16. How slices
- * come into shared memory and how the tile leaves it is in patches.cuh. */
+#include "activation.cuh"
+#include "element.cuh"
+#include "image.cuh"
+#include "kernels.h"
 
 static const int threads = 128, slots = 3; /* slices in shared memory */
+static const int slice_depth = 64, slice_row = 128 /* byte */, row_pieces = 8;
+static const int apart = threads / row_pieces; /* rows between two that a thread copies */
+static const int tile_gap = 8; /* floats after each row of the result in shared memory */
 
-/* The pixels and filters of a block's tile and of a warp's part of it; blocks of a multiprocessor.
- */
+/* m, n: pixels and filters of a block's tile; warp_m, warp_n: of a warp's part of the tile;
+ * resident: blocks of a multiprocessor. */
 struct tile_128x128x64 {
     static const int m = 128, n = 128, warp_m = 64, warp_n = 64, resident = 2;
 };
@@ -17,8 +34,57 @@ struct tile_64x64x64 {
     static const int m = 64, n = 64, warp_m = 32, warp_n = 32, resident = 4;
 };
 
-/* Four matrices of 8 x 8, each lane with the address of one row: of each the lane gets two
- * neighbours in row lane / 4. */
+/* struct conv2d in the device's integers. channels and filters are those of a group. */
+struct patched {
+    int height, width, channels, filters, all_channels, all_filters, kernel_width;
+    int stride, pad_height, pad_width, dilation, out_height, out_width;
+    int pixels, depth, filter_tiles; /* of y; of a patch; of a group */
+};
+
+static patched patched_of(const struct conv2d *s, int tile_filters)
+{
+    patched g;
+    g.height = (int)s->height;
+    g.width = (int)s->width;
+    g.channels = (int)(s->channels / s->groups);
+    g.filters = (int)(s->filters / s->groups);
+    g.all_channels = (int)s->channels;
+    g.all_filters = (int)s->filters;
+    g.kernel_width = (int)s->kernel_width;
+    g.stride = (int)s->stride;
+    g.pad_height = (int)s->pad_height;
+    g.pad_width = (int)s->pad_width;
+    g.dilation = (int)s->dilation;
+    g.out_height = (int)s->out_height;
+    g.out_width = (int)s->out_width;
+    g.pixels = (int)(s->batch * s->out_height * s->out_width);
+    g.depth = (int)(s->kernel_height * s->kernel_width) * g.channels;
+    g.filter_tiles = (g.filters + tile_filters - 1) / tile_filters;
+    return g;
+}
+
+/* A block's tile of y: the first pixel, the group, the first filter in the group. */
+struct tile_place {
+    int pixel, group, filter;
+};
+
+/* ---- instructions ---- */
+
+/* Begins a copy of 16 bytes to shared memory, of zeros if `inside` is false. */
+__device__ static inline void copy_piece(uint32_t to, const void *from, bool inside)
+{
+    FROM_800(asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to),
+                          "l"(from), "r"(inside ? 16 : 0)
+                          : "memory");)
+}
+
+__device__ static inline void copy_group_end()
+{
+    FROM_800(asm volatile("cp.async.commit_group;" ::: "memory");)
+}
+
+/* Loads four matrices of 8 x 8; each lane has the address of one row. Of each matrix a lane gets
+ * two neighbours in row lane / 4. */
 __device__ static inline void matrices_load(uint32_t *to, uint32_t from)
 {
     FROM_800(asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -40,12 +106,87 @@ __device__ static inline void matrices_load(uint32_t *to, uint32_t from)
 MULTIPLY(__half, "f16")
 MULTIPLY(__nv_bfloat16, "bf16")
 
-/* A warp's part of the tile: sums of 16 x 8, of which a lane has two neighbours in row lane / 4 and
- * two in row lane / 4 + 8. */
+/* ---- slices come into shared memory ---- */
+
+/* The part of each slice that one thread copies: the same piece of every `apart`th row. A slice has
+ * the rows of the patches, then those of w. */
+template <typename T, typename tile> struct slices {
+    static const int m = tile::m, n = tile::n, bytes = (m + n) * slice_row;
+    static_assert(m % apart == 0 && n % apart == 0 && apart % row_pieces == 0, "whole rounds");
+
+    const T *x[m / apart]; /* for each row the patch's first pixel, which may lie in the padding */
+    int top[m / apart], left[m / apart]; /* that pixel's place in its image */
+    const T *w;                          /* the thread's piece of its first row */
+    int filters;                         /* rows of w from that row to the group's end */
+    int deep, channel, down, right; /* of the piece: its depth, its channel, its tap in pixels */
+    uint32_t to;                    /* the piece's offset in a slice, byte */
+
+    __device__ slices(const T *all_x, const T *all_w, const patched &g, const tile_place &place)
+    {
+        int first = threadIdx.x / row_pieces, piece = threadIdx.x % row_pieces;
+        to = first * slice_row + (piece ^ first % row_pieces) * 16;
+        filters = g.filters - place.filter - first;
+        deep = channel = piece * 8;
+        down = right = 0;
+        w = all_w + (int64_t)(place.group * g.filters + place.filter + first) * g.depth + deep;
+#pragma unroll
+        for (int i = 0; i < m / apart; ++i)
+            patch(i, all_x + place.group * g.channels, place.pixel + first + i * apart, g);
+        settle(g);
+    }
+
+    __device__ void patch(int i, const T *image, int pixel, const patched &g)
+    {
+        int line = pixel / g.out_width, number = line / g.out_height;
+        top[i] = line % g.out_height * g.stride - g.pad_height;
+        left[i] = pixel % g.out_width * g.stride - g.pad_width;
+        int64_t first = ((int64_t)number * g.height + top[i]) * g.width + left[i];
+        x[i] = image + first * g.all_channels;
+        if (pixel >= g.pixels)
+            top[i] = INT_MIN / 2; /* none of its taps is in an image */
+    }
+
+    /* Moves a piece that lies beyond a tap's channels to the next tap. */
+    __device__ void settle(const patched &g)
+    {
+        while (channel >= g.channels) {
+            channel -= g.channels;
+            right += g.dilation;
+            if (right == g.kernel_width * g.dilation) {
+                right = 0;
+                down += g.dilation;
+            }
+        }
+    }
+
+    __device__ void load(uint32_t slice, const patched &g)
+    {
+        int64_t tap = ((int64_t)down * g.width + right) * g.all_channels + channel;
+        bool inside = deep < g.depth;
+#pragma unroll
+        for (int i = 0; i < m / apart; ++i)
+            copy_piece(slice + to + i * apart * slice_row, x[i] + tap,
+                       inside && (unsigned)(top[i] + down) < (unsigned)g.height &&
+                           (unsigned)(left[i] + right) < (unsigned)g.width);
+#pragma unroll
+        for (int i = 0; i < n / apart; ++i)
+            copy_piece(slice + to + (m + i * apart) * slice_row, w + (int64_t)i * apart * g.depth,
+                       inside && i * apart < filters);
+        w += slice_depth;
+        deep += slice_depth;
+        channel += slice_depth;
+        settle(g);
+    }
+};
+
+/* ---- a warp's part of the tile ---- */
+
+/* The sums lie in fragments of 16 x 8. A lane has two neighbours in row lane / 4 and two in row
+ * lane / 4 + 8. */
 template <typename T, typename tile> struct warp_part {
     static const int rows = tile::warp_m / 16, columns = tile::warp_n / 8;
     float sums[rows][columns][4];
-    int lane, row, column; /* the part's first, in the tile */
+    int lane, row, column; /* row, column: the part's first, in the tile */
 
     __device__ warp_part()
     {
@@ -58,7 +199,7 @@ template <typename T, typename tile> struct warp_part {
             sums[i / 4 / columns][i / 4 % columns][i % 4] = 0.0f;
     }
 
-    /* Of the matrices of A the first two lie below each other, of those of B beside each other. */
+    /* The first two matrices of A lie below each other, the first two of B beside each other. */
     __device__ void add(uint32_t slice)
     {
         uint32_t a_from = slice + (row + lane % 16) * slice_row + (lane / 16 ^ lane % 8) * 16;
@@ -97,15 +238,59 @@ template <typename T, typename tile> struct warp_part {
     }
 };
 
+/* ---- the tile goes out ---- */
+
+/* Stores the tile, which lies in shared memory in rows of n + tile_gap floats. `finish` adds the
+ * bias and applies the activation. */
+template <typename T, int m, int n>
+__device__ static inline void tile_store(T *y, const float *tile, const T *b, const patched &g,
+                                         const tile_place &place, bool finish,
+                                         enum activation activation)
+{
+    int filter = place.group * g.filters + place.filter, filters = g.filters - place.filter;
+#pragma unroll 2
+    for (int i = threadIdx.x; i < m * n / 8; i += threads) {
+        int row = i / (n / 8), column = i % (n / 8) * 8;
+        if (place.pixel + row >= g.pixels || column >= filters)
+            continue;
+        const float4 *from = (const float4 *)(tile + row * (n + tile_gap) + column);
+        const float4 low = from[0], high = from[1];
+        float z[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+        if (finish)
+#pragma unroll
+            for (int j = 0; j < 8; ++j)
+                if (column + j < filters)
+                    z[j] = activated(activation,
+                                     b ? z[j] + to_computed(b[filter + column + j]) : z[j]);
+        pack<T> eight;
+#pragma unroll
+        for (int j = 0; j < 8; ++j)
+            eight.at[j] = to_stored<T>(z[j]);
+        T *to = y + (int64_t)(place.pixel + row) * g.all_filters + filter + column;
+        if (column + 8 <= filters && (uintptr_t)to % 16 == 0)
+            *(pack<T> *)to = eight;
+        else
+#pragma unroll
+            for (int j = 0; j < 8; ++j)
+                if (column + j < filters)
+                    to[j] = eight.at[j];
+    }
+}
+
+/* ---- the kernel ---- */
+
 template <typename tile, typename T>
 __global__ void __launch_bounds__(threads, tile::resident)
     conv2d_tiled(T *y, const T *x, const T *w, const T *b, patched g, bool finish,
                  enum activation activation)
 {
-    typedef slices<T, tile::m, tile::n, threads> all_slices;
+    typedef slices<T, tile> all_slices;
     extern __shared__ __align__(1024) unsigned char shared[];
     uint32_t base = (uint32_t)__cvta_generic_to_shared(shared);
-    const tile_place place = tile_of_block<tile::m, tile::n>(g);
+    /* Blocks that need the same pixels are neighbours. */
+    const int tiles = g.all_filters / g.filters * g.filter_tiles, index = (int)(blockIdx.x % tiles);
+    const tile_place place = {(int)(blockIdx.x / tiles) * tile::m, index / g.filter_tiles,
+                              index % g.filter_tiles * tile::n};
     all_slices coming(x, w, g, place);
     warp_part<T, tile> part;
     int count = (g.depth + slice_depth - 1) / slice_depth;
@@ -116,7 +301,8 @@ __global__ void __launch_bounds__(threads, tile::resident)
     }
     int slot = 0;
     for (int i = 0; i < count; ++i) {
-        copy_group_wait<slots - 2>();
+        /* Waits until all of this thread's groups but the last have arrived. */
+        FROM_800(asm volatile("cp.async.wait_group %0;" ::"n"(slots - 2) : "memory");)
         __syncthreads(); /* all see slice i, and none still reads the slot that is filled next */
         if (i + slots - 1 < count)
             coming.load(base + (slot == 0 ? slots - 1 : slot - 1) * all_slices::bytes, g);
@@ -127,15 +313,16 @@ __global__ void __launch_bounds__(threads, tile::resident)
     __syncthreads();
     part.put((float *)shared);
     __syncthreads();
-    tile_store<T, tile::m, tile::n, threads>(y, (const float *)shared, b, g, place, finish,
-                                             activation);
+    tile_store<T, tile::m, tile::n>(y, (const float *)shared, b, g, place, finish, activation);
 }
+
+/* ---- launchers ---- */
 
 template <typename tile, typename T>
 static cudaError_t launch(const struct conv2d *s, const struct conv2d_arrays *m,
                           cudaStream_t stream)
 {
-    const int ring = slots * slices<T, tile::m, tile::n, threads>::bytes;
+    const int ring = slots * slices<T, tile>::bytes;
     const int out = tile::m * (tile::n + tile_gap) * (int)sizeof(float);
     const int bytes = ring > out ? ring : out;
     cudaError_t code = image_check((const void *)conv2d_tiled<tile, T>, 80);
@@ -145,7 +332,9 @@ static cudaError_t launch(const struct conv2d *s, const struct conv2d_arrays *m,
     if (code != cudaSuccess)
         return code;
     const patched g = patched_of(s, tile::n);
-    conv2d_tiled<tile, T><<<tile_count(g, tile::m), threads, bytes, stream>>>(
+    const int64_t columns = (int64_t)(g.all_filters / g.filters) * g.filter_tiles;
+    const unsigned blocks = (unsigned)((g.pixels + tile::m - 1) / tile::m * columns);
+    conv2d_tiled<tile, T><<<blocks, threads, bytes, stream>>>(
         (T *)m->y, (const T *)m->x, (const T *)m->w, (const T *)m->b, g, m->finish, s->activation);
     return cudaGetLastError();
 }
@@ -158,13 +347,8 @@ static cudaError_t by_precision(const struct conv2d *s, const struct conv2d_arra
                                           : launch<tile, __nv_bfloat16>(s, arrays, stream);
 }
 
-#define ROW(m, n)                                                                                  \
-    {                                                                                              \
-        "mma " #m "x" #n "x64", 80, 999, by_precision<tile_##m##x##n##x64>                         \
-    }
-const struct conv2d_tile conv2d_tiles[] = {
-    ROW(128, 128),
-    ROW(128, 64),
-    ROW(64, 64),
-    {NULL, 0, 0, NULL},
+const struct conv2d_tile conv2d_tiles[CONV2D_TILES] = {
+    {"mma 128x128x64", by_precision<tile_128x128x64>},
+    {"mma 128x64x64", by_precision<tile_128x64x64>},
+    {"mma 64x64x64", by_precision<tile_64x64x64>},
 };

@@ -120,17 +120,9 @@ cudaError_t kernel_column_sums(enum precision precision, void *sums, const void 
 
 /* matmul_tiled.cu: y [m][n] = x [m][k] w [k][n], row-major, of fp16 and bf16, by tensor
  * instructions of warps, from compute capability 8.0: m and n in multiples of MATMUL_TILED_LINES, k
- * of MATMUL_TILED_DEPTH; sums in fp32. All is aligned to 16 bytes. places NULL: dense. Otherwise x
- * [m][k/2] is what is kept of each four neighbours along k, and places [m/16][k/64][32] says where
- * it was, as mma.sp takes it (PTX ISA, "Sparse matrix storage"): word 4 r + t of a piece has two
- * bits for each element that is kept of the 16 columns from 16 t on, of row r in its lower and of
- * row r + 8 in its upper half. */
-cudaError_t kernel_matmul_tiled(enum precision precision, void *y, const void *x,
-                                const uint32_t *places, const void *w, int64_t m, int64_t n,
-                                int64_t k, cudaStream_t stream);
-/* kept and places, as above, of x [m][k]: by matmul_prune of src/model/workloads/matmul.h. */
-cudaError_t kernel_matmul_prune(enum precision precision, void *kept, uint32_t *places,
-                                const void *x, int64_t m, int64_t k, cudaStream_t stream);
+ * of MATMUL_TILED_DEPTH; sums in fp32. All arrays are aligned to 16 bytes. */
+cudaError_t kernel_matmul_tiled(enum precision precision, void *y, const void *x, const void *w,
+                                int64_t m, int64_t n, int64_t k, cudaStream_t stream);
 
 /* conv2d.cu: a conv2d as one would first write it, as src/model/workloads/conv2d.h defines it, in a
  * layout that is named. One thread for each element of a result; sums in fp32, of fp64 in fp64. */
@@ -156,21 +148,20 @@ cudaError_t kernel_conv2d_bias_gradient(const struct conv2d *shape, void *db, co
 cudaError_t kernel_update(enum precision precision, void *updated, const void *w, const void *dw,
                           double rate, int64_t count, cudaStream_t stream);
 
-/* conv2d_tiled.cu (instructions of a warp), conv2d_wgmma.cu (of a warpgroup; of 9.0a alone): a
- * forward conv2d in NHWC, fp16 or bf16, sums in fp32, as a matrix product in tiles. A group's
- * channels are a multiple of 8; pixels of x and of y, and the weights of a filter, are fewer than
- * 2^30. The arrays are aligned to 16 bytes. Rows differ in their tile and in how they multiply;
- * each takes all such shapes, and which one is fastest depends on the shape. */
+/* conv2d_tiled.cu: a forward conv2d in NHWC, fp16 or bf16, sums in fp32, as a matrix product in
+ * tiles, by tensor instructions of warps, from compute capability 8.0. A group's channels are a
+ * multiple of 8; pixels of x and of y, and the weights of a filter, are fewer than 2^30. The arrays
+ * are aligned to 16 bytes. Each row takes all such shapes. The fastest tile depends on the shape.
+ */
 struct conv2d_tile {
-    const char *what; /* "mma 128x64x64": pixels, filters, and how deep it goes at a time */
-    int least, most;  /* compute capabilities that it runs on */
+    const char *what; /* "mma 128x64x64": pixels, filters and depth of one step */
     /* arrays->finish: adds b and applies the activation. cudaErrorNoKernelImageForDevice: the build
      * lacks this row for this device. */
     cudaError_t (*launch)(const struct conv2d *shape, const struct conv2d_arrays *arrays,
                           cudaStream_t stream);
 };
-extern const struct conv2d_tile conv2d_tiles[];       /* ends with what NULL */
-extern const struct conv2d_tile conv2d_wgmma_tiles[]; /* likewise; only in builds for 9.0 */
+enum { CONV2D_TILES = 3 };
+extern const struct conv2d_tile conv2d_tiles[CONV2D_TILES];
 
 /* lstm.cu: y of one layer of shape, whose input x is `width` wide; w is the layer's. fp16 and bf16,
  * on tensor units, sums and cells in fp32. width and hidden are multiples of 4; hidden is at most

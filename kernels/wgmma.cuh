@@ -40,39 +40,25 @@ static __device__ inline void wgmma_publish()
         "+" x(c[i + 5]), "+" x(c[i + 6]), "+" x(c[i + 7])
 #define WGMMA_EACH_FROM(x, i)                                                                      \
     WGMMA_EACH_8(x, i), WGMMA_EACH_8(x, i + 8), WGMMA_EACH_8(x, i + 16), WGMMA_EACH_8(x, i + 24)
-#define WGMMA_EACH_32(x)  WGMMA_EACH_FROM(x, 0)
-#define WGMMA_EACH_64(x)  WGMMA_EACH_32(x), WGMMA_EACH_FROM(x, 32)
-#define WGMMA_EACH_128(x) WGMMA_EACH_64(x), WGMMA_EACH_FROM(x, 64), WGMMA_EACH_FROM(x, 96)
+#define WGMMA_EACH_128(x)                                                                          \
+    WGMMA_EACH_FROM(x, 0), WGMMA_EACH_FROM(x, 32), WGMMA_EACH_FROM(x, 64), WGMMA_EACH_FROM(x, 96)
 #define WGMMA_NAMES_10(tens)                                                                       \
     "%" tens "0, %" tens "1, %" tens "2, %" tens "3, %" tens "4, %" tens "5, %" tens "6, %" tens   \
     "7, %" tens "8, %" tens "9, "
-#define WGMMA_NAMES_30 WGMMA_NAMES_10("") WGMMA_NAMES_10("1") WGMMA_NAMES_10("2")
-#define WGMMA_NAMES_60 WGMMA_NAMES_30 WGMMA_NAMES_10("3") WGMMA_NAMES_10("4") WGMMA_NAMES_10("5")
-#define WGMMA_NAMES_32 " {" WGMMA_NAMES_30 "%30, %31}, "
-#define WGMMA_NAMES_64 " {" WGMMA_NAMES_60 "%60, %61, %62, %63}, "
 #define WGMMA_NAMES_128                                                                            \
-    " {" WGMMA_NAMES_60 WGMMA_NAMES_10("6") WGMMA_NAMES_10("7") WGMMA_NAMES_10("8")                \
-        WGMMA_NAMES_10("9") WGMMA_NAMES_10("10")                                                   \
-            WGMMA_NAMES_10("11") "%120, %121, %122, %123, %124, %125, %126, %127}, "
+    " {" WGMMA_NAMES_10("") WGMMA_NAMES_10("1") WGMMA_NAMES_10("2") WGMMA_NAMES_10("3")            \
+        WGMMA_NAMES_10("4") WGMMA_NAMES_10("5") WGMMA_NAMES_10("6") WGMMA_NAMES_10("7")            \
+            WGMMA_NAMES_10("8") WGMMA_NAMES_10("9") WGMMA_NAMES_10("10")                           \
+                WGMMA_NAMES_10("11") "%120, %121, %122, %123, %124, %125, %126, %127}, "
 
 static __device__ inline void wgmma_fence()
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-/* Ends a group of instructions. */
-static __device__ inline void wgmma_commit()
-{
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-
-static __device__ inline void wgmma_wait()
-{
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-}
-
+/* Ends a group of instructions and waits for all groups. */
 static __device__ inline void wgmma_finish()
 {
-    wgmma_commit();
-    wgmma_wait();
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }

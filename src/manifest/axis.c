@@ -98,20 +98,13 @@ static enum status range_append(const struct range *range, struct axis *axis, st
     return status;
 }
 
-/* A word such as 2:4 is none. */
-static bool item_is_range(const struct parameter *parameter, const char *item)
-{
-    bool word = parameter->kind == PARAMETER_WORD && words_find(parameter->words, item) >= 0;
-    return parameter->kind != PARAMETER_TEXT && !word && strchr(item, ':');
-}
-
 static enum status item_append(const struct parameter *parameter, char *item, size_t *room,
                                struct axis *axis, struct error *error)
 {
     struct value value;
     struct range range;
     enum status status;
-    if (item_is_range(parameter, item)) {
+    if (parameter->kind != PARAMETER_TEXT && strchr(item, ':')) {
         status = range_parse(parameter, item, &range, error);
         if (status == STATUS_OK)
             status = values_expect(parameter, axis, range_count(&range), room, error);

@@ -36,7 +36,7 @@ static const struct row {
     {"lstm batch=4 sequence=4 cell=gru algorithm=standard", lstm_cudnn_prepare},
     {"lstm batch=4 sequence=4 layers=3 precision=fp16", lstm_persistent_prepare},
     {"matmul m=64 n=64 k=64", matmul_cublaslt_prepare},
-    {"matmul m=64 n=64 k=64 precision=fp16 sparsity=2:4", matmul_tiled_prepare},
+    {"matmul m=64 n=64 k=64 precision=fp16", matmul_tiled_prepare},
     {"norm rows=64 columns=64 pass=backward", norm_cudnn_prepare},
     {"norm rows=64 columns=64 operation=batch pass=training", norm_cudnn_prepare},
     {"pool batch=1 height=8 width=8 channels=8", pool_cudnn_prepare},

@@ -59,12 +59,11 @@ static const char *const layers[] = {
 
 static const char *const precisions[] = {"precision=fp16", "precision=bf16", NULL};
 
-static void tiles_check(struct trials *trials, const struct conv2d_tile *rows, int capability)
+static void tiles_check(struct trials *trials)
 {
-    for (tile = rows; tile->what; ++tile) {
+    for (int i = 0; i < CONV2D_TILES; ++i) {
         int before = trials->failures;
-        if (capability < tile->least || capability > tile->most)
-            continue;
+        tile = &conv2d_tiles[i];
         trial_cross(trials, "conv2d",
                     (const char *const *const[]){shapes, layers, precisions, NULL});
         printf("%s: %d failures\n", tile->what, trials->failures - before);
@@ -79,42 +78,24 @@ static void matmul_size(const struct config *config, struct trial_arrays *a)
     a->reads[TENSOR_INPUT] = s.m * s.k;
     a->reads[TENSOR_WEIGHT] = s.k * s.n;
     a->writes[TENSOR_OUTPUT] = s.m * s.n;
-    /* What is kept of x, and a 16-bit word of places for each 16 elements of it. */
-    a->between = s.sparse ? s.m * s.k / 2 + s.m * s.k / 16 : 0;
 }
 
 static cudaError_t matmul_launch(const struct config *config, const struct trial_arrays *a)
 {
     struct matmul s = matmul_from(config);
-    const void *x = a->input[TENSOR_INPUT];
-    uint32_t *places = NULL;
-    if (s.sparse) {
-        places = (uint32_t *)((uint16_t *)a->scratch + s.m * s.k / 2);
-        cudaError_t code = kernel_matmul_prune(s.precision, a->scratch, places, x, s.m, s.k, NULL);
-        if (code != cudaSuccess)
-            return code;
-        x = a->scratch;
-    }
-    return kernel_matmul_tiled(s.precision, a->result[TENSOR_OUTPUT], x, places,
+    return kernel_matmul_tiled(s.precision, a->result[TENSOR_OUTPUT], a->input[TENSOR_INPUT],
                                a->input[TENSOR_WEIGHT], s.m, s.n, s.k, NULL);
 }
 
 /* Less than a tile, tiles and a rest, few pieces and more than are in flight. */
 static const char *const products[] = {"m=16 n=16 k=64",  "m=128 n=128 k=128", "m=144 n=272 k=192",
                                        "m=48 n=16 k=704", "m=272 n=400 k=64",  NULL};
-static const char *const sparsities[] = {"sparsity=none", "sparsity=2:4", NULL};
 
 static void all_check(struct trials *trials)
 {
-    int major = 0, minor = 0;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
     trial_cross(trials, "matmul implementation=tiled",
-                (const char *const *const[]){products, sparsities, precisions, NULL});
-    tiles_check(trials, conv2d_tiles, 10 * major + minor);
-#ifdef ROOFSWEEP_WGMMA
-    tiles_check(trials, conv2d_wgmma_tiles, 10 * major + minor);
-#endif
+                (const char *const *const[]){products, precisions, NULL});
+    tiles_check(trials);
 }
 
 int main(int count, char **arguments)

@@ -400,7 +400,6 @@ static void unsupported_is_said(void **state)
         {"matmul implementation=cublaslt", "cblas, plain"},
         {"matmul precision=tf32", "tf32"},
         {"matmul precision=fp8", "not fp8"},
-        {"matmul implementation=plain sparsity=2:4 precision=bf16", "bf16"},
         {"linear precision=fp8", "not fp8"},
         {"linear fusion=fused implementation=cblas", "fusion=fused needs"},
         {"matmul launch=graph", "CUDA graphs"},

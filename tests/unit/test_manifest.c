@@ -295,11 +295,6 @@ static void test_axes(void **state)
     assert_axis(axis_of(manifest, 0, "cache"), (const int64_t[]){1}, 1);
     manifest_destroy(manifest);
 
-    /* A word with a colon is no range. */
-    manifest = parse("[matmul a]\nsparsity = none, 2:4\nprecision = fp16\n");
-    assert_axis(axis_of(manifest, 0, "sparsity"), (const int64_t[]){0, 1}, 2);
-    manifest_destroy(manifest);
-
     /* The step after the last value is beyond 64 bits. */
     manifest = parse("[compute-loop a]\nelements = 34359738368:68719476736:*2147483647\n");
     assert_axis(axis_of(manifest, 0, "elements"), (const int64_t[]){34359738368}, 1);

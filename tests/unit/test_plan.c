@@ -116,7 +116,7 @@ static void test_sweeps(void **state)
         {SWEEPS "handwritten.ini", 6 + 12 + 9 + 8 + 2 + 6 + 4 + 8 + 4 + 1, 0, 0},
         {SWEEPS "recurrent.ini", 32 + 2 + 2 + 6, 0, 0},
         {SWEEPS "training.ini", 2 * (1 + 1 + 1 + 2 + 4 * 2 + 4 * 4 - 2), 2 * 2, 0},
-        {SWEEPS "precisions.ini", 4 + 1 + 4 + 4 + 4, 0, 0},
+        {SWEEPS "precisions.ini", 4 + 1 + 2 + 4 + 4, 0, 0},
         {SWEEPS "quickstart.ini", 3 * 3 + 4 * 2 - 1, 0, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {

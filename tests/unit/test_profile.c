@@ -421,20 +421,6 @@ static void rows_are_counted_with_the_cache_as_timed(void **state)
     }
 }
 
-/* Of instructions with sparse factors the counters count the dense ones. */
-static void sparse_products_are_counted_as_done(void **state)
-{
-    struct counted_work work = work_of(1);
-    work.base.precision = PRECISION_FP16;
-    work.quantity = QUANTITY_TENSOR_FP16;
-    for (int sparse = 0; sparse < 2; ++sparse) {
-        work.base.sparse = sparse;
-        struct record record = count_one(&work, false, UNIT_TENSOR);
-        assert_true(record.flops_counted == FLOPS / (1 + sparse));
-        record_clear(&record);
-    }
-}
-
 /* ---- blocks on a multiprocessor ---- */
 
 /* What registers, shared memory, threads and places for blocks allow, worked out by hand for a
@@ -497,7 +483,6 @@ int main(void)
         TEST(a_batch_that_fails_can_be_counted_again),
         TEST(kernels_of_a_batch_have_their_counts),
         TEST(kernels_are_counted_together),
-        TEST(sparse_products_are_counted_as_done),
         TEST(each_resource_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,42 +47,6 @@ static void matmul_of_fp8_by_hand(void **state)
     free(w);
 }
 
-/* Of four neighbours the two largest are left, of equal ones the first. */
-static void sparse_matmul_by_hand(void **state)
-{
-    static const struct {
-        double values[4];
-        int places[2];
-    } cases[] = {
-        {{1, 2, 3, 4}, {2, 3}},  {{-4, 1, 3, -2}, {0, 2}}, {{1, 1, 1, 1}, {0, 1}},
-        {{0, 0, 0, -1}, {0, 3}}, {{1, -2, 2, -2}, {1, 2}}, {{0, 5, 0, 5}, {1, 3}},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        int places[2] = {-1, -1};
-        matmul_prune(cases[i].values, places);
-        assert_memory_equal(places, cases[i].places, sizeof places);
-    }
-    struct config config = parse("matmul m=16 n=16 k=64 precision=fp16 sparsity=2:4");
-    double *x = filled(&config, TENSOR_INPUT, 16 * 64),
-           *w = filled(&config, TENSOR_WEIGHT, 64 * 16);
-    double *y = expect_all(&config, TENSOR_OUTPUT, 16 * 16);
-    for (int64_t i = 0; i < 16 * 64; i += 4) {
-        int places[2];
-        matmul_prune(x + i, places);
-        for (int j = 0; j < 4; ++j)
-            x[i + j] = j == places[0] || j == places[1] ? x[i + j] : 0.0;
-    }
-    for (int64_t i = 0; i < 16 * 16; ++i) {
-        double sum = 0.0;
-        for (int64_t k = 0; k < 64; ++k)
-            sum += x[i / 16 * 64 + k] * w[k * 16 + i % 16];
-        assert_true(fabs(y[i] - sum) < 1e-14);
-    }
-    free(y);
-    free(x);
-    free(w);
-}
-
 static void weights_of_fp8_are_exact(void **state)
 {
     for (int64_t inputs = 16; inputs <= 1048576; inputs *= 4) {
@@ -235,11 +199,11 @@ static void places_are_spread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matmul_by_hand),        cmocka_unit_test(sparse_matmul_by_hand),
-        cmocka_unit_test(matmul_of_fp8_by_hand), cmocka_unit_test(weights_of_fp8_are_exact),
-        cmocka_unit_test(linear_by_hand),        cmocka_unit_test(attention_by_hand),
-        cmocka_unit_test(loops_as_defined),      cmocka_unit_test(compute_loop_by_hand),
-        cmocka_unit_test(cost_counts_products),  cmocka_unit_test(places_are_spread),
+        cmocka_unit_test(matmul_by_hand),           cmocka_unit_test(matmul_of_fp8_by_hand),
+        cmocka_unit_test(weights_of_fp8_are_exact), cmocka_unit_test(linear_by_hand),
+        cmocka_unit_test(attention_by_hand),        cmocka_unit_test(loops_as_defined),
+        cmocka_unit_test(compute_loop_by_hand),     cmocka_unit_test(cost_counts_products),
+        cmocka_unit_test(places_are_spread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

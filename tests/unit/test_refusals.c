@@ -56,8 +56,6 @@ static const struct {
     {lstm_persistent_prepare, "lstm precision=fp16 hidden=18", "multiples", 0},
     {lstm_persistent_prepare, "lstm precision=fp16 features=33", "multiples", 0},
     {matmul_cublaslt_prepare, "matmul precision=fp8", "8.9; this GPU has 8.0", 80},
-    {matmul_cublaslt_prepare, "matmul precision=fp16 sparsity=2:4", "implementation=tiled", 0},
-    {matmul_plain_prepare, "matmul precision=fp16 sparsity=2:4", "implementation=tiled", 0},
     {matmul_plain_prepare, "matmul precision=fp8", "tensor units", 0},
     {matmul_tiled_prepare, "matmul precision=fp16", "8.0; this GPU has 7.5", 75},
     {matmul_tiled_prepare, "matmul precision=fp32", "of fp16 and bf16", 0},

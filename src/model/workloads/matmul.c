@@ -6,7 +6,6 @@
 static const char *const matmul_implementation_words[] = {"auto", "cublaslt", "onednn",
                                                           "cblas", "tiled", "plain", NULL};
 static const char *const matmul_accumulation_words[] = {"wide", "fast", NULL};
-static const char *const matmul_sparsity_words[] = {"none", "2:4", NULL};
 
 static const struct parameter matmul_parameters[] = {
     WORKLOAD_LATER_SERIES("accumulation", matmul_accumulation_words, "wide",
@@ -18,8 +17,6 @@ static const struct parameter matmul_parameters[] = {
     WORKLOAD_INTEGER("m", 1048576, "1024", "rows of the first matrix and of the product"),
     WORKLOAD_INTEGER("n", 1048576, "1024", "columns of the second matrix and of the product"),
     WORKLOAD_PRECISION_LOW("of the matrices and the multiplications"),
-    WORKLOAD_LATER_SERIES("sparsity", matmul_sparsity_words, "none",
-         "2:4: two of four neighbours along k of the first matrix are left, and half of the FLOPs"),
 };
 /* clang-format on */
 
@@ -27,7 +24,7 @@ static const char *const matmul_implementations[] = {
     "cublaslt: NVIDIA cuBLASLt, on CUDA devices",
     "onednn: Intel oneDNN, on CPUs",
     "cblas: CBLAS, on CPUs",
-    "tiled: tensor instructions of warps, on CUDA devices; fp16 and bf16, dense and 2:4",
+    "tiled: tensor instructions of warps, on CUDA devices; fp16 and bf16",
     "plain: one thread for each element of the product, or on CPUs three nested loops",
     NULL,
 };
@@ -41,7 +38,6 @@ struct matmul matmul_from(const struct config *config)
         .precision = config_precision(config),
         .implementation = config_word(config, ROLE_IMPLEMENTATION),
         .fast_sums = config_value(config, "accumulation").first != 0,
-        .sparse = config_value(config, "sparsity").first != 0,
     };
 }
 
@@ -59,17 +55,6 @@ static enum status matmul_check(const struct config *config, struct error *error
                          MATMUL_LOW_MULTIPLE, (long long)s.n, (long long)s.k);
     if (s.fast_sums && s.precision != PRECISION_FP8)
         return error_set(error, STATUS_UNSUPPORTED, "accumulation=fast is of fp8");
-    bool tiles = s.m % MATMUL_TILED_LINES == 0 && s.n % MATMUL_TILED_LINES == 0 &&
-                 s.k % MATMUL_TILED_DEPTH == 0;
-    if (s.sparse && s.precision != PRECISION_FP16 && s.precision != PRECISION_BF16)
-        return error_set(error, STATUS_UNSUPPORTED, "sparsity=2:4 is of fp16 and bf16, not of %s",
-                         precision_info[s.precision].name);
-    if (s.sparse && !tiles)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "sparsity=2:4 needs m and n in multiples of %d and k of %d, not m=%lld "
-                         "n=%lld k=%lld",
-                         MATMUL_TILED_LINES, MATMUL_TILED_DEPTH, (long long)s.m, (long long)s.n,
-                         (long long)s.k);
     return STATUS_OK;
 }
 
@@ -77,29 +62,9 @@ static struct cost matmul_cost(const struct config *config)
 {
     struct matmul s = matmul_from(config);
     double m = (double)s.m, n = (double)s.n, k = (double)s.k;
-    double kept = s.sparse ? m * k / 2.0 : m * k;
-    double places = s.sparse ? kept / 4.0 : 0.0;
-    double bytes = (kept + k * n) * (double)precision_info[s.precision].bytes +
-                   m * n * (double)precision_result(s.precision)->bytes + places;
-    return (struct cost){.flops = 2.0 * kept * n, .bytes = bytes, .memory = bytes};
-}
-
-/* Of four neighbours of x two are left. */
-static double sparse_element(const struct reference_inputs *in, int64_t offset)
-{
-    const struct matmul *s = in->shape;
-    int64_t row = offset / s->n, column = offset % s->n;
-    double sum = 0.0;
-    for (int64_t i = 0; i < s->k; i += 4) {
-        double x[4];
-        int kept[2];
-        for (int j = 0; j < 4; ++j)
-            x[j] = input_value(in, TENSOR_INPUT, row * s->k + i + j);
-        matmul_prune(x, kept);
-        for (int j = 0; j < 2; ++j)
-            sum += x[kept[j]] * input_value(in, TENSOR_WEIGHT, (i + kept[j]) * s->n + column);
-    }
-    return sum;
+    double bytes = (m * k + k * n) * (double)precision_info[s.precision].bytes +
+                   m * n * (double)precision_result(s.precision)->bytes;
+    return (struct cost){.flops = 2.0 * m * k * n, .bytes = bytes, .memory = bytes};
 }
 
 static double element(const struct reference_inputs *in, int64_t offset)
@@ -119,8 +84,7 @@ static enum status matmul_reference(const struct reference_request *request,
                                     struct expectation *expectation, struct error *error)
 {
     const struct matmul s = matmul_from(request->config);
-    const struct elements y = {TENSOR_OUTPUT, s.m * s.n, (double)s.k,
-                               s.sparse ? sparse_element : element, NULL};
+    const struct elements y = {TENSOR_OUTPUT, s.m * s.n, (double)s.k, element, NULL};
     return reference_elements(request, &s, &y, expectation, error);
 }
 

@@ -43,20 +43,11 @@ static void matmul_describe(struct work *work)
     work->writes[TENSOR_OUTPUT] = true;
 }
 
-/* Sparse matrices are not offered: without instructions for them the work would be dense. */
-static enum status plain_plan(struct work *work, struct error *error)
-{
-    if (((const struct matmul *)work->shape)->sparse)
-        return error_set(error, STATUS_UNSUPPORTED, "sparsity=2:4 needs the tensor units of a GPU");
-    return STATUS_OK;
-}
-
 static enum status cblas_plan(struct work *work, struct error *error)
 {
     const struct matmul *s = work->shape;
     const int64_t extents[] = {s->m, s->n, s->k};
-    enum status status = plain_plan(work, error);
-    return status ? status : blas_check(extents, sizeof extents / sizeof *extents, error);
+    return blas_check(extents, sizeof extents / sizeof *extents, error);
 }
 
 static void multiply(const struct work *work)
@@ -91,8 +82,7 @@ static enum status onednn_plan(struct work *work, struct error *error)
                     [ONEDNN_WEIGHTS] = onednn_matrix(s->precision, ONEDNN_PLAIN, s->k, s->n),
                     [ONEDNN_DESTINATION] = onednn_matrix(s->precision, ONEDNN_PLAIN, s->m, s->n)},
     };
-    enum status status = plain_plan(work, error);
-    return status ? status : onednn_plan_operation(work, &operation, &roles, error);
+    return onednn_plan_operation(work, &operation, &roles, error);
 }
 #endif
 
@@ -112,7 +102,6 @@ const struct cpu_workload matmul_routines = {
             {.implementation = "plain",
              .algorithm = "triple-loop",
              .by_name = true,
-             .plan = plain_plan,
              .region = {"matmul_plain", plain_fp32, plain_fp64}},
         },
 };

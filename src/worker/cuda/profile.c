@@ -365,17 +365,13 @@ static unsigned row_tensors(const struct countable *row)
                : 0;
 }
 
-/* What others of the collection asked for is none of this row's, which does not depend on them. Of
- * the rest, what was done of what the counters say: see struct work. */
+/* Drops tensor counts that only other rows of the collection use. */
 static void values_correct(double values[QUANTITY_COUNT], const struct countable *row)
 {
     unsigned tensors = row_tensors(row);
     for (int i = 0; i < QUANTITY_COUNT; ++i) {
-        unsigned tensor = quantity_tensor((enum quantity)i);
-        if (tensor & ~tensors)
+        if (quantity_tensor((enum quantity)i) & ~tensors)
             values[i] = NAN;
-        else if (tensor && row->work->sparse)
-            values[i] /= 2.0;
     }
 }
 

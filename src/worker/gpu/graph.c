@@ -238,7 +238,6 @@ enum status replay_create(struct gpu *gpu, struct work *stream, struct work **wo
     };
     replay->base.ops = &replay->ops;
     replay->base.precision = stream->precision;
-    replay->base.sparse = stream->sparse;
     replay->base.stream = stream;
     enum status status = recapture(gpu, replay, error);
     if (status) {

@@ -38,9 +38,6 @@ struct pace {
 struct work {
     const struct work_ops *ops;
     enum precision precision;
-    /* Its tensor instructions are of 2:4 sparse factors: of those the counters count what the dense
-     * ones would do, twice as many FLOPs. */
-    bool sparse;
     struct pace pace;       /* of what is bound now */
     struct clock_span span; /* all timed chunks together */
     /* Of each launch of the last trace its kernel, as a place in the record; owned. Without any: it

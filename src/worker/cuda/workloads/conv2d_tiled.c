@@ -8,11 +8,10 @@
 struct tiled_work {
     struct tensor_work tensors;
     struct conv2d shape;
-    const struct conv2d_tile *rows,
-        *tile; /* the rows that the device runs; the one that is bound */
+    const struct conv2d_tile *tile; /* the tile that is bound */
 };
 
-/* ---- which shapes, which tiles ---- */
+/* ---- shapes ---- */
 
 static enum status sizes_check(const struct conv2d *s, struct error *error)
 {
@@ -53,32 +52,6 @@ static enum status shape_check(const struct conv2d *s, struct error *error)
     return sizes_check(s, error);
 }
 
-/* How many rows from the table's begin on the device runs. */
-static int rows_count(const struct conv2d_tile *rows, int capability)
-{
-    int count = 0;
-    while (rows[count].what && capability >= rows[count].least && capability <= rows[count].most)
-        ++count;
-    return count;
-}
-
-/* Those of the first table that has rows for the device. */
-static int rows_find(int capability, const struct conv2d_tile **rows)
-{
-    static const struct conv2d_tile *const tables[] = {
-#ifdef ROOFSWEEP_WGMMA
-        conv2d_wgmma_tiles,
-#endif
-        conv2d_tiles,
-    };
-    int count = 0;
-    for (size_t i = 0; count == 0 && i < sizeof tables / sizeof *tables; ++i) {
-        *rows = tables[i];
-        count = rows_count(*rows, capability);
-    }
-    return count;
-}
-
 static struct tensor_sizes tiled_describe(const struct config *config, struct work *work)
 {
     const struct conv2d s = ((struct tiled_work *)work)->shape = conv2d_from(config);
@@ -94,9 +67,8 @@ static enum status tiled_check(const struct gpu *gpu, const struct config *confi
                                struct error *error)
 {
     const struct conv2d s = conv2d_from(config);
-    const struct conv2d_tile *rows;
     TRY(shape_check(&s, error));
-    if (rows_find(gpu->capability, &rows) == 0)
+    if (gpu->capability < 80)
         return error_set(error, STATUS_UNSUPPORTED,
                          "implementation tiled needs compute capability 8.0");
     return STATUS_OK;
@@ -124,33 +96,32 @@ static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct erro
 
 static enum status tile_bind(struct gpu *gpu, struct work *work, int candidate, struct error *error)
 {
-    struct tiled_work *t = (struct tiled_work *)work;
     (void)gpu, (void)error;
-    t->tile = &t->rows[candidate];
+    ((struct tiled_work *)work)->tile = &conv2d_tiles[candidate];
     return STATUS_OK;
 }
 
 static const char *tile_name(const struct work *work, int candidate)
 {
-    return ((const struct tiled_work *)work)->rows[candidate].what;
+    (void)work;
+    return conv2d_tiles[candidate].what;
 }
 
 static enum status tiled_open(struct gpu *gpu, const struct config *config, struct work *work,
                               struct record *record, struct error *error)
 {
-    struct tiled_work *t = (struct tiled_work *)work;
-    int chosen = 0, count = rows_find(gpu->capability, &t->rows);
+    int chosen = 0;
     (void)config;
     const struct search search = {
         .gpu = gpu,
         .work = work,
-        .count = count,
-        .ordered = count,
+        .count = CONV2D_TILES,
+        .ordered = CONV2D_TILES,
         .bind = tile_bind,
         .name = tile_name,
     };
     TRY(search_run(&search, &chosen, record, error));
-    tensor_work_describe(t->rows[chosen].what, UNIT_TENSOR, 0.0, record);
+    tensor_work_describe(conv2d_tiles[chosen].what, UNIT_TENSOR, 0.0, record);
     return STATUS_OK;
 }
 

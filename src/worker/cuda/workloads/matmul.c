@@ -1,13 +1,11 @@
 #include "worker/cuda/workloads/workloads.h"
 
 #include "model/workloads/matmul.h"
-#include "worker/gpu/arena.h"
 #include "worker/cuda/workloads/product.h"
 
 struct matmul_work {
     struct product_work work; /* its product: cublaslt only */
     struct matmul shape;
-    void *places; /* uint32_t: of what is kept of a sparse first matrix; NULL: it is dense */
 };
 
 static struct tensor_sizes matmul_describe(const struct config *config, struct work *work)
@@ -19,27 +17,12 @@ static struct tensor_sizes matmul_describe(const struct config *config, struct w
     };
 }
 
-static void matmul_close(struct work *work)
-{
-    struct matmul_work *m = (struct matmul_work *)work;
-    product_close(&m->work.product);
-    arena_free(m->work.tensors.arena, m->places);
-}
-
-static enum status dense_check(const struct config *config, struct error *error)
-{
-    if (matmul_from(config).sparse)
-        return error_set(error, STATUS_UNSUPPORTED, "sparsity=2:4 has implementation=tiled alone");
-    return STATUS_OK;
-}
-
 /* ---- plain ---- */
 
 static enum status plain_check(const struct gpu *gpu, const struct config *config,
                                struct error *error)
 {
     (void)gpu;
-    TRY(dense_check(config, error));
     return product_plain_offered(config_precision(config), error);
 }
 
@@ -82,34 +65,11 @@ static enum status tiled_check(const struct gpu *gpu, const struct config *confi
     return STATUS_OK;
 }
 
-/* The first matrix becomes what is kept of it. */
-static enum status matmul_thin(struct gpu *gpu, struct matmul_work *m, struct error *error)
-{
-    const struct matmul *s = &m->shape;
-    const double kept = (double)(s->m * s->k) / 2.0;
-    struct arena *arena = gpu->arena;
-    void *dense = m->work.tensors.input[TENSOR_INPUT], **x = &m->work.tensors.input[TENSOR_INPUT];
-    *x = NULL;
-    enum status status = arena_allocate(arena, kept * (double)precision_info[s->precision].bytes,
-                                        "what is kept of the input", x, error);
-    if (status == STATUS_OK)
-        status = arena_allocate(arena, kept / 4.0, "the places of its elements", &m->places, error);
-    if (status == STATUS_OK)
-        status =
-            CUDA(kernel_matmul_prune(s->precision, *x, m->places, dense, s->m, s->k, gpu->stream));
-    arena_free(arena, dense); /* waits for the stream */
-    return status;
-}
-
 static enum status tiled_open(struct gpu *gpu, const struct config *config, struct work *work,
                               struct record *record, struct error *error)
 {
-    struct matmul_work *m = (struct matmul_work *)work;
-    (void)config;
-    if (m->shape.sparse)
-        TRY(matmul_thin(gpu, m, error));
-    work->sparse = m->shape.sparse;
-    tensor_work_describe(m->shape.sparse ? "mma-sp" : "mma", UNIT_TENSOR, 0.0, record);
+    (void)gpu, (void)config, (void)work, (void)error;
+    tensor_work_describe("mma", UNIT_TENSOR, 0.0, record);
     return STATUS_OK;
 }
 
@@ -119,8 +79,7 @@ static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct erro
     const struct tensor_work *t = &m->work.tensors;
     const struct matmul *s = &m->shape;
     return CUDA(kernel_matmul_tiled(s->precision, t->result[TENSOR_OUTPUT], t->input[TENSOR_INPUT],
-                                    m->places, t->input[TENSOR_WEIGHT], s->m, s->n, s->k,
-                                    gpu->stream));
+                                    t->input[TENSOR_WEIGHT], s->m, s->n, s->k, gpu->stream));
 }
 
 static const struct tensor_routine tiled = {
@@ -129,7 +88,6 @@ static const struct tensor_routine tiled = {
     .check = tiled_check,
     .open = tiled_open,
     .iterate = tiled_iterate,
-    .close = matmul_close,
 };
 TENSOR_WORK_PREPARE(matmul_tiled_prepare, tiled)
 
@@ -138,7 +96,6 @@ TENSOR_WORK_PREPARE(matmul_tiled_prepare, tiled)
 static enum status cublaslt_check(const struct gpu *gpu, const struct config *config,
                                   struct error *error)
 {
-    TRY(dense_check(config, error));
     return product_offered(gpu, config_precision(config), 1.0, error);
 }
 
@@ -178,12 +135,17 @@ static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct e
                        t->result[TENSOR_OUTPUT], error);
 }
 
+static void cublaslt_close(struct work *work)
+{
+    product_close(&((struct matmul_work *)work)->work.product);
+}
+
 static const struct tensor_routine cublaslt = {
     .bytes = sizeof(struct matmul_work),
     .describe = matmul_describe,
     .check = cublaslt_check,
     .open = cublaslt_open,
     .iterate = cublaslt_iterate,
-    .close = matmul_close,
+    .close = cublaslt_close,
 };
 TENSOR_WORK_PREPARE(matmul_cublaslt_prepare, cublaslt)
