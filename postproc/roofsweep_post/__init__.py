@@ -1,5 +1,5 @@
-"""roofsweep's result files in Python: load() gives an xarray Dataset, whose `.roofsweep` has tables for pandas and
-figures of matplotlib. The command line is in cli."""
+"""Reads roofsweep's result files. load() returns an xarray Dataset; its accessor `.roofsweep` makes pandas tables and
+matplotlib figures. The command line is in cli."""
 
 import xarray
 
@@ -14,15 +14,15 @@ __all__ = ["Refused", "ceilings", "kernels", "load", "parameters", "roofs", "row
 
 @xarray.register_dataset_accessor("roofsweep")
 class Accessor:
-    """What a file of load() can be asked: load(FILE).roofsweep.rows("precision=fp16", "batch>=32")."""
+    """Tables and figures of one file: load(FILE).roofsweep.rows("precision=fp16", "batch>=32")."""
 
     def __init__(self, data):
         if "path" not in data.attrs:
-            raise Refused("this Dataset is not as roofsweep_post.load(FILE) gives it")
+            raise Refused("this Dataset was not loaded by roofsweep_post.load(FILE)")
         self.data = data
 
     def rows(self, *where):
-        """Measured configurations that fulfil these terms; see roofsweep_post.rows()."""
+        """Returns the measured configurations that fulfil all terms; columns: see roofsweep_post.rows()."""
         return selection.choose(frames.rows(self.data), where)
 
     def roofs(self, *where):
@@ -32,7 +32,7 @@ class Accessor:
         return selection.choose(frames.kernels(self.data), where)
 
     def draw(self, kind="classic", *where, **options):
-        """The axes of one figure, a list; options: see roofsweep_post.figures.draw()."""
+        """Draws a figure and returns its list of axes; options: see roofsweep_post.figures.draw()."""
         from . import figures
 
         return figures.draw(self.data, kind, where, **options)

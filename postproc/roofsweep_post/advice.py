@@ -1,5 +1,5 @@
-"""One sentence for each row: what limits it, and what to try. The rules are data, in advice.ini, which explains
-itself."""
+"""Writes one sentence of advice for each row: what limits it and what to try. The rules are data: advice.ini, whose
+head describes their syntax."""
 
 import configparser
 import functools
@@ -9,14 +9,14 @@ import re
 
 from .texts import scaled, share
 
-MOST = 3  # tries of one sentence
-# What helps against a limiter helps kernels whose cause has this word, too.
+MOST = 3  # suggestions in one sentence
+# {word of a kernel's cause: limiter whose suggestions apply too}
 LIKE = {"dram": "bandwidth", "l2": "bandwidth", "fma": "compute", "tensor": "compute", "latency": "latency"}
 
 
 @functools.cache
 def sections():
-    """[(kind, name, keys)] in the order of the file."""
+    """Returns [(kind, name, keys)] in the order of the file."""
     parser = configparser.ConfigParser(
         interpolation=None, delimiters="=", comment_prefixes=";", strict=True, empty_lines_in_values=False
     )
@@ -57,13 +57,13 @@ def tries_against(limiters):
 
 @functools.cache
 def operands(expression):
-    """Left, operator and right of a VALUE."""
+    """Splits a VALUE into left operand, operator and right operand."""
     return tuple(part.strip() for part in re.fullmatch(r"([^/%]+)([/%]?)(.*)", expression).groups())
 
 
 @functools.cache
 def terms(when):
-    """[(VALUE, operator, what it is compared with)]"""
+    """Parses `when` into [(VALUE, operator, words to compare with)]."""
     found = [re.fullmatch(r"([^=!<>]+)([=!<>]*)(.*)", term).groups() for term in parts(when, "&")]
     return [(value.strip(), operator, [number(word) for word in parts(words, ",")]) for value, operator, words in found]
 
@@ -78,7 +78,7 @@ OPERATORS = {
 
 
 class Row:
-    """What VALUEs are of a row: a dict of a line of rows(). None: the row lacks it."""
+    """Evaluates VALUEs for one row, a dict of a line of rows(). None means that the row lacks the value."""
 
     def __init__(self, values):
         self.values = values
@@ -137,8 +137,8 @@ def cause(row, limiter):
 
 
 def tries(values):
-    """{name: keys} of the advice for a row (a dict or a line of rows()): the rules that hold, in their order, of those
-    with the same first word the first."""
+    """Returns {name: keys} of the [try] rules that hold for a row (a dict or a line of rows()), in file order. Only the
+    first of the rules that share their first word counts."""
     row, found, limiter = Row(values), {}, values.get("limited_by", "")
     words = parts(values.get("cause", "").split(":")[0], ",") if limiter == "kernel" else []
     for name, keys in tries_against(frozenset([limiter, *(LIKE[word] for word in words if word in LIKE)])):
@@ -148,7 +148,7 @@ def tries(values):
 
 
 def sentence(values):
-    """What limits a row, and what to try; what a caller sees is another matter."""
+    """Returns the cause with its suggestions, then the [also] sentences that hold."""
     row = Row(values)
     words = [row.text(keys) for keys in list(tries(values).values())[:MOST]]
     first = cause(row, values.get("limited_by", "")) + (f"; try {', or '.join(words)}." if words else ".")
@@ -157,5 +157,5 @@ def sentence(values):
 
 
 def advise(table):
-    """A sentence for each row of a table of rows()."""
+    """Returns a sentence for each row of a table of rows()."""
     return [sentence(row) for row in table.to_dict("records")]

@@ -1,4 +1,4 @@
-"""What options of several commands have in common: files that are written, whole numbers, where FILE stands."""
+"""Options that several commands share: whole numbers, checks of files to read and of files to write."""
 
 import argparse
 import contextlib
@@ -12,7 +12,7 @@ from .texts import Refused, plain
 # Options that name a file to write, and arguments that name files to read.
 OUTPUTS = ("output", "json", "junit", "prometheus")
 INPUTS = ("file", "files", "targets")
-# How files begin that nothing may overwrite: NetCDF, which is HDF5 or one of the older formats, and journals.
+# {first bytes: kind} of files that no command may overwrite. NetCDF files are HDF5 or one of three older formats.
 SIGNATURES = {
     **dict.fromkeys((b"\x89HDF", b"CDF\x01", b"CDF\x02", b"CDF\x05"), "a NetCDF file"),
     b'{"xxh3":': "a journal of roofsweep",
@@ -22,8 +22,8 @@ GREEDY = ("--where", "--labels", "--series")
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, without the usage: the nearest option, or where FILE stands, if an option before
-    it may have taken it."""
+    """Reports errors in one line without the usage, and adds a hint: the nearest option or word, or where to put FILE
+    if a greedy option before it may have taken it."""
 
     def parse_known_args(self, args=None, namespace=None):
         found, unknown = super().parse_known_args(args, namespace)
@@ -47,18 +47,18 @@ class Parser(argparse.ArgumentParser):
 
 
 def whole(least):
-    """The type of an option that is a whole number from `least` on."""
+    """Returns the argparse type of a whole number that is `least` or more."""
 
     def number(text):
         if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least} on")
+            raise argparse.ArgumentTypeError(f"'{text}' is no whole number >= {least}")
         return int(text)
 
     return number
 
 
 def named(options, names):
-    """{path: option} of what these options name."""
+    """Returns {path: option} for all paths that the options name."""
     found = {}
     for name in names:
         value = getattr(options, name, None)
@@ -67,15 +67,15 @@ def named(options, names):
 
 
 def same(one, other):
-    """Whether two paths are one file, by whatever link. One that is still to be written is known by its path."""
+    """Returns whether two paths name one file, links resolved. Files that do not exist are compared by path."""
     if os.path.exists(one) and os.path.exists(other):
         return os.path.samefile(one, other)
     return os.path.realpath(one) == os.path.realpath(other)
 
 
 def valuable(path):
-    """What a file is that must not be overwritten, by its first bytes; "" of any other. What is no regular file is not
-    opened: a pipe would wait for its writer."""
+    """Returns the kind of a file that must not be overwritten, judged by its first bytes; "" for all other files. Only
+    regular files are opened, because a pipe would block until somebody writes."""
     try:
         with open(path if os.path.isfile(path) else os.devnull, "rb") as stream:
             head = stream.read(8)
@@ -87,8 +87,8 @@ def valuable(path):
 
 
 def check_inputs(options):
-    """Refuses what is no file, or another one than is read: a pipe, which may never end, a folder, a manifest, a
-    journal. The way out is in each message."""
+    """Refuses inputs that are no result file: missing files, pipes (which may never end), folders, manifests and
+    journals. Each message names the way out."""
     folders = getattr(options, "since", None) is not None
     for path, name in named(options, INPUTS).items():
         folder = os.path.dirname(path) or "."
@@ -112,9 +112,10 @@ def check_inputs(options):
 
 
 def stranger(path):
-    """Who owns a link on the way to this file, where others may write to the link's folder; "" of the user and root."""
+    """Returns the owner of a symbolic link on the way to this file, if other users can write to the link's folder. ""
+    if there is no such link, or if the user or root owns it."""
     trusted = 0, os.geteuid()
-    for _ in range(40):  # links that Linux follows
+    for _ in range(40):  # Linux follows 40 links at most
         if not os.path.islink(path):
             break
         folder = os.path.dirname(path) or "."
@@ -128,10 +129,10 @@ def stranger(path):
 
 
 def check_outputs(options, writes_netcdf=False):
-    """Refuses to write over what is read, a result file or a journal, and into a folder that is not there. Before
-    anything is read or written.
+    """Refuses outputs that would overwrite an input, a result file or a journal, or whose folder is missing. Runs
+    before anything is read or written.
 
-    writes_netcdf: the output is a result file itself, and --overwrite decides; not of a journal."""
+    writes_netcdf: the command writes a result file and has its own --overwrite; journals stay protected."""
     outputs = [(path, name) for name in OUTPUTS for path in named(options, [name])]
     outputs = [(path, name) for path, name in outputs if os.path.isfile(path) or not os.path.exists(path)]  # /dev/null
     for place, (path, name) in enumerate(outputs):
@@ -139,7 +140,7 @@ def check_outputs(options, writes_netcdf=False):
         if not os.path.isdir(folder := os.path.dirname(os.path.realpath(path))):
             raise Refused(f"cannot write {path}: No such folder {folder}; make it, or --{name} names another")
         if any(same(path, read) for read in named(options, INPUTS)):
-            raise Refused(f"cannot write {path}: it is a file that is read{other}")
+            raise Refused(f"cannot write {path}: it is an input file{other}")
         if any(same(path, earlier) for earlier, _ in outputs[:place]):
             raise Refused(f"cannot write {path}: another option names it, too{other}")
         if owner := stranger(path):
@@ -151,7 +152,7 @@ def check_outputs(options, writes_netcdf=False):
 
 @contextlib.contextmanager
 def writing(path):
-    """Around what writes a file: an error names the file."""
+    """Context of a write to `path`: an OSError becomes Refused with the path in its text."""
     try:
         yield
     except OSError as error:

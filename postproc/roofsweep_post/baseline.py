@@ -1,4 +1,4 @@
-"""The command `baseline`: targets out of the files of a healthy fleet."""
+"""The command `baseline` makes targets from the files of a healthy fleet."""
 
 import numpy as np
 import pandas
@@ -11,12 +11,12 @@ from .frames import ROOFS, ROWS
 from .targets import of_theory
 from .texts import Refused, say, scaled
 
-HELP = "targets for `check` out of the files of healthy devices"
-DESCRIPTION = """Writes what healthy devices of each model reach, an INI file that `check --targets` reads.
+HELP = "make targets for `check` from the files of healthy devices"
+DESCRIPTION = """Writes the values that healthy devices of each model reach into an INI file for `check --targets`.
 
-Each figure is the median of the devices, with a tolerance: what `compare` allows such figures, 4 to 10 %. Tensor units
-are held against the theory at their clock. A configuration has a section if two devices or more have measured it.
-What `compare` does not judge has no target, nor has what fewer than half of the devices have measured."""
+Each target is the median of the devices, with the tolerance that `compare` allows: 4 to 10 %. Targets of tensor units
+are a share of theory at the measured clock. A configuration has a section if two devices or more measured it.
+Values that `compare` does not judge, or that fewer than half of the devices measured, have no target."""
 
 
 def add_options(parser):
@@ -25,7 +25,7 @@ def add_options(parser):
 
 
 def centres(found):
-    """A line for each model and key: the median of the devices, and its tolerance."""
+    """Returns a line for each model and key: the median of the devices, and its tolerance."""
     lines = []
     for (model, key), own in found.groupby(["model", "key"], sort=False):
         values = speed(own)
@@ -39,7 +39,7 @@ def centres(found):
 
 
 def roof_centres(files):
-    """Of each kind of roof, alone if there is such a one, as `check` holds it."""
+    """Returns centres() of each kind of roof: of the condition `alone` where it exists, as `check` compares."""
     table = compare.roof_table(files)
     table = table[table["usable"] & ~table["key"].str.endswith(compare.SUSTAINS)]
     alone = table["condition"] == "alone"
@@ -63,7 +63,7 @@ def run(options):
     files = [load(path, ROWS + ROOFS) for path in options.files]
     roofs, rows = roof_centres(files), row_centres(files)
     if roofs.empty and rows.empty:
-        raise Refused("no roof and no configuration that a target could be made of")
+        raise Refused("the files have no roof and no configuration to make a target from")
     devices = compare.all_devices(files).drop_duplicates(["hostname", "uuid", "model"])["model"]
     devices, lines = devices.value_counts(sort=False), []
     for model, count in devices.items():

@@ -1,4 +1,4 @@
-"""The command `check`: does every device reach what it shall? One line for each device."""
+"""The command `check` compares every device with its targets and prints one line for each."""
 
 import numpy as np
 
@@ -11,26 +11,26 @@ from .targets import FIGURE, Ini, Kinds, Targets
 from .texts import PREFIXES, Refused, listed, percent, plain, scaled
 
 HELP = "does every device reach its targets: PASS or FAIL for each"
-DESCRIPTION = """Holds the devices of a result file against targets, an INI file. Only slower fails.
+DESCRIPTION = """Compares the devices of a result file with targets, an INI file. Only a slower value fails.
 
-A section named like a model holds what its roofs shall reach at least (a time: at most): a figure, a part of the
+A section named like a model holds the least value of its roofs (the largest, for times): a quantity, a share of the
 theory at the measured clock, or another roof of the same device:
 
     [NVIDIA H200]
     dram triad = 4.28 TB/s +- 2 %
     fp16 tensor wgmma = 90 %
 
-A section MODEL | NAME holds references of configurations, with a tolerance. `where` chooses the rows, as in `plot`;
-each row must reach each variable: a time at most, all else at least:
+A section MODEL | NAME holds references of configurations, with a tolerance. `where` chooses rows as in `plot`. Each
+row must reach each variable: times are upper limits, other variables lower limits:
 
     [NVIDIA H200 | conv2d 64 filters]
     where = label=conv2d-filters filters=64 pass=forward precision=fp16 cache=hot layout=nhwc
     time_median = 16.2 us +- 5 %
     roof_fraction = 40 % +- 10 %
 
-Every model in the file needs a section, if an empty one. A row that failed is a failure of its device, and so is bad
-health: uncorrected errors of memory during the run, spare rows used up, remapping that failed or waits for a restart.
-`roofsweep-post baseline` makes targets of a healthy fleet's files.
+Every model in the file needs a section; it may be empty. A device also fails if one of its rows failed, or if its
+health is bad: uncorrected memory errors during the run, spare rows used up, remapping that failed or awaits a restart.
+`roofsweep-post baseline` makes targets from a healthy fleet's files.
 Exit status: 0 all pass, 1 a device fails, 2 the file or the targets cannot be read, or the file is damaged."""
 
 UNITS = {"s": "s", "byte s-1": "B/s", "s-1": "FLOP/s", "1": "%"}
@@ -40,30 +40,30 @@ EXAMPLES = {"s": "16.2 us", "B/s": "2.5 TB/s", "FLOP/s": "500 TFLOP/s", "%": "40
 def add_options(parser):
     parser.add_argument("file", help="result file of roofsweep")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("-t", "--targets", metavar="FILE", help="what shall be reached")
+    what.add_argument("-t", "--targets", metavar="FILE", help="targets to reach")
     what.add_argument("--integrity", action="store_true", help="read every variable, and verify its checksums, instead")
     verdicts.add_options(parser)
 
 
 def figures_of(data):
-    """{variable: unit} of the rows' figures that can have a target."""
+    """Returns {variable: unit} for the row variables that can have a target."""
     own = {name: data[name] for name in data.variables if data[name].dims == ("config",)}
     units = {name: UNITS.get(found.attrs.get("units", "1")) for name, found in own.items() if found.dtype.kind in "fiu"}
     return {name: unit for name, unit in units.items() if unit}
 
 
 class Reference:
-    """What one variable of some rows shall reach. wanted and tolerance are plain numbers. units: see figures_of()."""
+    """The reference of one variable. `wanted` is in SI units, `tolerance` a fraction. units: see figures_of()."""
 
     def __init__(self, name, text, units):
         if name not in units:
-            raise Refused(f"'{name}' is no figure of a row; {hint(name, sorted(units))}")
+            raise Refused(f"'{name}' is no numeric variable of a row; {hint(name, sorted(units))}")
         own = units[name]
         parsed = FIGURE.fullmatch(text.strip())
         if not parsed:
             example = f"as in {name} = {EXAMPLES[own]} or {EXAMPLES[own]} +- 5 %"
             alone = number(text.partition("+-")[0]) is not None
-            raise Refused(f"{name} = {text}: {'a figure without a unit' if alone else 'no figure'}, {example}")
+            raise Refused(f"{name} = {text}: {'a number without a unit' if alone else 'no number'}, {example}")
         self.name, self.text = name, text.strip()
         unit = parsed[2] or parsed[4]
         self.wanted = float(parsed[1]) * (0.01 if parsed[2] else PREFIXES[parsed[3]])
@@ -87,7 +87,7 @@ class Reference:
 
 
 class References:
-    """The sections MODEL | NAME of a file."""
+    """The sections MODEL | NAME of a targets file."""
 
     def __init__(self, path, data):
         self.sections = []
@@ -107,7 +107,7 @@ class References:
             self.sections.append((model, name, where, found))
 
     def judge(self, table, model, verdict):
-        """Adds to a verdict what the rows of one device say."""
+        """Adds the checks of one device's rows to its verdict."""
         for own, name, where, references in self.sections:
             if own != model:
                 continue
@@ -132,7 +132,7 @@ class References:
 
 
 def judge_roofs(own, rows_of_all, targets, model, verdict):
-    """Adds to a verdict what the roofs of one device reach."""
+    """Adds the checks of one device's roofs to its verdict."""
     for kind, wanted in targets.by_model.get(model, {}).items():
         found = own[own["name"] == kind]
         alone = found[found["condition"] == "alone"]
@@ -145,7 +145,7 @@ def judge_roofs(own, rows_of_all, targets, model, verdict):
 
 
 def judged(data, targets, references):
-    """A verdict for each device."""
+    """Returns a verdict for each device."""
     all_roofs, table, devices = roofs(data), rows(data, measured=False), Devices(data)
     found = []
     for place in dict.fromkeys(devices.places):
@@ -164,20 +164,20 @@ def judged(data, targets, references):
             known = ", ".join(targets.by_model) or "none"
             verdict.add("targets", f"no targets for {model}; {plain(targets.path)} has: {known}")
         elif not verdict.checks:
-            verdict.add("targets")  # an empty section says that nothing is asked
+            verdict.add("targets")  # an empty section asks for nothing, so the device passes
         health.judge(verdict, data, place)
         found.append(verdict)
     return found
 
 
 def print_integrity(path):
-    """Reads all variables whole, which verifies their checksums; Refused if one cannot be read."""
+    """Reads all variables, which makes HDF5 verify their checksums. Raises Refused if one cannot be read."""
     with opened(path) as raw:
         sums = sum(bool(variable.encoding.get("fletcher32")) for variable in raw.variables.values())
         found, faults = read(raw)
     if faults:
         raise Refused(f"{path}: damaged: {listed(f'{name} ({why})' for name, why in faults.items())}")
-    none = "the file has no checksums, so that a changed value is not noticed"
+    none = "the file has no checksums, so a changed value goes unnoticed"
     print(f"{plain(path)}: {len(found)} variables can be read; " + (f"the checksums of {sums} hold" if sums else none))
     return 0
 

@@ -1,4 +1,4 @@
-"""The command line: roofsweep-post COMMAND ..., one module for each command."""
+"""The command line, roofsweep-post COMMAND ... Each command is a module."""
 
 import argparse
 import contextlib
@@ -12,8 +12,8 @@ from . import __version__, baseline, check, compare, describe, export, merge, pl
 from .arguments import Parser, check_inputs, check_outputs, named
 from .texts import Refused, say
 
-# {word: module with HELP, DESCRIPTION, add_options(parser) and run(options), which returns the exit status; also
-# default_output(options), if --output has a default, and WRITES_NETCDF, if it is a result file}
+# {command: module}. A module has HELP, DESCRIPTION, add_options(parser) and run(options), which returns the exit
+# status. Optional: default_output(options), the default of --output; WRITES_NETCDF: its output is a result file.
 COMMANDS = {
     "rows": row_table,
     "plot": plot,
@@ -27,9 +27,9 @@ COMMANDS = {
     "merge": merge,
 }
 
-# What ends a process that reads a file whose sizes and addresses are wrong.
+# Signals that end a process which reads a damaged file: wrong sizes and addresses crash HDF5.
 DEADLY = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGVTALRM}
-LONGEST = 3600  # s of a processor: of a damaged file HDF5 may read for ever
+LONGEST = 3600  # s of CPU time; HDF5 may read a damaged file without end
 PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 
 
@@ -42,15 +42,16 @@ def arguments(words):
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
         own = commands.add_parser(name, help=module.HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
-        if name in words:  # those of figures start matplotlib, which takes most of a second
+        if name in words:  # options of figures import matplotlib, which takes most of a second
             own.description = module.DESCRIPTION() if callable(module.DESCRIPTION) else module.DESCRIPTION
             module.add_options(own)
     return parser.parse_args(words)
 
 
 def run(options):
-    """Runs a command in this process. Returns the exit status; raises what is no fault of the user's."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `roofsweep-post ... | head` is no error
+    """Runs a command in this process and returns its exit status. Refused (a user's mistake) is printed; any other
+    exception is raised."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `roofsweep-post ... | head` ends quietly
     module = COMMANDS[options.command]
     try:
         if hasattr(module, "default_output"):
@@ -64,13 +65,13 @@ def run(options):
 
 
 def main(words=None):
-    """Runs a command in a process of its own: a damaged file may end it, inside of HDF5."""
+    """Runs a command in a child process, because a damaged file can crash HDF5. Returns the exit status."""
     options = arguments(words)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: those of OpenBLAS take part in a fork
+        warnings.simplefilter("ignore", DeprecationWarning)  # about fork() with the threads of OpenBLAS
         child = os.fork()
     if child == 0:
-        warnings.filterwarnings("ignore", "DataFrame is highly fragmented")  # pandas 3: each text column is a fragment
+        warnings.filterwarnings("ignore", "DataFrame is highly fragmented")  # pandas 3 stores each text column apart
         with contextlib.suppress(AttributeError):  # not Linux
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
@@ -82,15 +83,15 @@ def main(words=None):
             how = "a damaged file, or a mistake of roofsweep-post, which `python3 -X dev` shows in full"
             say(f"{type(error).__name__}: {str(error)[:200]}: {how}")
             return 2
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child has it, too
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends Ctrl-C to the child too
     signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if -status in DEADLY:
         paths = ", ".join(named(options, ["file", "files"]))
         say(f"{paths}: damaged: reading it ended the process ({signal.Signals(-status).name})")
         return 2
-    if status < 0:  # as if there were one process
-        with contextlib.suppress(OSError):  # of SIGKILL, which has no handler
+    if status < 0:  # the parent ends by the same signal, as if there were one process
+        with contextlib.suppress(OSError):  # SIGKILL takes no handler
             signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
     return status

@@ -1,5 +1,5 @@
-"""What a result file may hold, by what it means here: one table, so that a variable that an older file lacks, or
-that is computed from others there, is known in one place."""
+"""Computes the columns that the commands use but that a result file may lack: from its other variables, or, for older
+files, from what they had instead."""
 
 import re
 
@@ -11,8 +11,8 @@ from .texts import scaled
 
 
 def half_width(table):
-    """Half the 95 % confidence interval of the median over the median. Where the file has none: the notch of a box
-    plot, 1.57 times the middle half of the samples over the root of their number (McGill et al., 1978)."""
+    """Returns half the 95 % confidence interval of the median over the median. Without an interval in the file: the
+    notch of a box plot, 1.57 IQR / sqrt(samples) (McGill et al., 1978)."""
     low, high = (table.get(f"time_median_{end}") for end in ("low", "high"))
     if low is None or high is None:
         return table["time_notch"] if "time_notch" in table else np.full(len(table), np.nan)
@@ -20,12 +20,12 @@ def half_width(table):
 
 
 def limiter(table):
-    """What limits a row; the paper's bound, which is another thing, never stands in for it."""
+    """Returns the limiter, "unknown" if the file has none. The paper's bound is no substitute."""
     return table["limiter"] if "limiter" in table else np.full(len(table), "unknown", object)
 
 
 def limiter_cause(table):
-    """The limiter; of kernels that reach no roof the words of their cause."""
+    """Returns the limiter; instead of `kernel` the words of the cause."""
     words = table["cause"].str.split(":").str[0].replace("", "cause not collected")
     return table["limited_by"].where(table["limited_by"] != "kernel", words)
 
@@ -36,14 +36,14 @@ def evidence(table):
 
 
 def own_time(table):
-    """Time of an iteration without what the timer adds to it."""
+    """Returns the time of an iteration minus the timer's overhead."""
     if not {"timer_overhead", "sample_iterations"} <= set(table):
         return table["time_median"]
     return table["time_median"] - (table["timer_overhead"] / table["sample_iterations"]).fillna(0)
 
 
 def gap(table):
-    """Time of an iteration in which no kernel runs; an older file's busy_time is of the trace run alone."""
+    """Returns the time of an iteration in which no kernel runs. busy_time of older files is of the trace run alone."""
     return table["gap_time"].fillna((table["time_median"] - table["busy_time"]).clip(lower=0))
 
 
@@ -52,29 +52,30 @@ def busy(table):
 
 
 def caller(table):
-    """Time of an iteration for a caller who enqueues them in a loop; an older file has the host's part of it alone."""
+    """Returns the time of an iteration for a caller who enqueues iterations in a loop. Older files have only host_time,
+    the host's part."""
     return table["caller_time"].fillna(table["host_time"])
 
 
 def caller_slower(table):
-    """Whether such a caller waits for the host."""
+    """Returns "yes" where a caller who enqueues iterations in a loop waits for the host."""
     least = table["caller_time"] * (1 - table["caller_uncertainty"])
     return (least > 1.05 * table["time_median"]).map({True: "yes", False: ""})
 
 
 def compute_share(table):
-    """Of an iteration's time what its FLOPs would take at their roof."""
+    """Returns the time of the FLOPs at their roof, as a share of the iteration."""
     return (table["flops"] / table["compute_roof"]).where(table["flops"] != 0, 0) / own_time(table)
 
 
 def source(table, counted, modelled):
-    """Where FLOPs or bytes come from."""
+    """Returns where FLOPs or bytes come from: counted, modelled or none."""
     known = [table[counted].notna(), table[modelled].notna()]
     return np.select(known, ["counted", "modelled"], "none").astype(object)
 
 
 def unit_note(table):
-    """Whether vector units did what tensor units exist for."""
+    """Returns a note where vector units did work that faster tensor units exist for."""
     by_vector = table[[name for name in table if re.fullmatch("flops_vector_(?!int8).*", name)]]
     share = (by_vector.sum(axis=1) / table["flops"]).where(by_vector.notna().any(axis=1))
     share = share.fillna(table["unit"].map({"vector": 1.0, "tensor": 0.0}).astype(float))
@@ -88,12 +89,12 @@ def unit_note(table):
 
 
 def throttled(table):
-    """Whether the load held the clock down, more than 2 % below the highest one of the session."""
+    """Returns "yes" where the clock was more than 2 % below the highest clock of the session."""
     share = table["sm_clock"] / table["device_sm_clock_free"]
     return np.select([share < 0.98, share >= 0.98], ["yes", "no"], "unknown").astype(object)
 
 
-# {variable: how it follows from a table of rows, and from those before it}. Files before format 3 have them.
+# {variable: function of a table of rows and of the variables above}. Used where a file lacks the variable.
 COMPUTED = {
     "compute_share": compute_share,
     "bandwidth_share": lambda table: table["roof_level_time"] / own_time(table),
@@ -106,7 +107,7 @@ COMPUTED = {
 
 
 def marks(table):
-    """What is noteworthy about a row's samples, as words."""
+    """Returns the notes on a row's samples, as words."""
     names = {"host_paced": "host-paced", "bimodal": "two modes", "throttled": "throttled"}
     found = [table[name].eq("yes").map({True: word, False: ""}) for name, word in names.items() if name in table]
     if "accuracy" in table:
@@ -116,7 +117,7 @@ def marks(table):
     return [", ".join(word for word in words if word) for words in zip(*found)]
 
 
-# {meaning: how it follows from a table of rows, and of those before it}. frames.rows() adds all of them.
+# {column: function of a table of rows and of the columns above}. frames.rows() adds all of them.
 MEANINGS = {
     "noise": half_width,
     "limited_by": limiter,

@@ -1,4 +1,4 @@
-"""The command `compare`: is every device as fast as its neighbour, and as last time?"""
+"""The command `compare` compares the devices of result files with their neighbours and with earlier files."""
 
 import argparse
 import os
@@ -17,76 +17,78 @@ from .texts import Refused, listed, percent, plain, scaled, share, table
 HELP = "which device is slower than its neighbours, or than last time"
 DESCRIPTION = """Compares the devices of one or more result files: roofs, and times of the same configurations.
 
-Devices of one file are compared with the median of their model, of two with the faster one. With several files the
-first is the reference (last quarter's, say): each device of the others is compared with itself there, failing that
-with the median of its model there. Only slower counts. What is slower by more than the limit is marked *, what is
-beyond the threshold and cannot be judged ?. Spread is how much faster the fastest device is than the slowest.
+Devices of one file are compared with the median of their model; two devices with the faster one. With several files
+the first is the reference (last quarter's, say): each device of the other files is compared with itself there, else
+with the median of its model there. Only a slower value fails. * marks values that are slower by more than the limit, ?
+marks values beyond the threshold that cannot be judged. Spread is how much faster the fastest device is than the
+slowest.
 
-The limit is the threshold, or more: the spread between placements of the buffers in the reference (repeat = N of the
-manifest; 10 % where there was one placement), three times the scatter of the devices, 9 % for what is sustained. It
-is at most 10 %: where it would have to be wider, a check is inconclusive. Noise of the samples widens no limit. It is
-a check of its own: the median over the roofs, and over the configurations, may be 5 %.
-Work of tensor units counts in a clock cycle. A configuration at the power cap, here and in the reference, is slow if
-it is so in seconds and in clock cycles; what it sustains is a check of its own.
-The energy of a FLOP or a byte is compared with the same device's alone; - is more of it.
-Of 20 configurations and more a few are slow by chance. The mean of the slowest fifth is judged, against the pace of all
-of them: it may be slower by 0.8 of the threshold, and each single one by 10 %. The pace, the geometric mean of all, may
-be slower by 0.625 of the threshold.
-Gaps between launches, the host's time to launch, and copies of all devices at once to and from the host are printed and
-not judged: processes on one device differ by 10 %. What longer gaps add to a configuration, up to 13 % of each gap, is
-taken off its time. Gaps within a graph are judged against the same device alone.
-A roof that is above-theory or contradicted, or could not be measured, is compared with nothing; that counts as a
-failure where another device of the model has it, as do configurations that failed.
-Times compare where a configuration was measured on several devices: `distribute = replicate`, or several files.
-A device whose roofs were measured by several runs of one file is one line, their median.
-Health that is bad at the end, or worse than at the start or in the reference, fails: uncorrected errors of memory, rows
-remapped for them, spares used up, a narrower link, an XID during the run. Corrected errors, replays, heat and XIDs of
-programs (13, 31, 43, 45, 68, 109) are told, and so is drift: a driver, firmware, library, system, power cap, ECC or
-link that is not as most devices of the model have it.
+The limit is the largest of the threshold, the spread between placements of the buffers in the reference (repeat = N of
+the manifest; 10 % if there was one placement), three times the scatter of the devices, and 9 % for sustained values. It
+is at most 10 %; where it would be wider, the check is inconclusive. Noise of the samples does not widen the limit. It
+is a check of its own: its median over the roofs, and over the configurations, may be 5 %.
+Roofs of tensor units are compared as work in a clock cycle. A configuration at the power cap, here and in the
+reference, is slow if it is slower both in seconds and in clock cycles. Its sustained time is a check of its own.
+The energy of a FLOP or a byte is compared only with the same device; - means more energy.
+Among 20 or more configurations a few are slow by chance. The mean of the slowest fifth is compared with the pace of
+all: it may be slower by 0.8 of the threshold, and a single configuration by 10 %. The pace is the geometric mean of
+all; it may be slower by 0.625 of the threshold.
+Gaps between launches, the host's launch time, and copies to and from the host on all devices at once are printed but
+not judged: processes on one device differ by 10 %. The time that longer gaps add to a configuration, up to 13 % of each
+gap, is subtracted. Gaps within a graph are compared only with the same device.
+A roof that is above-theory, contradicted or unmeasured is not compared. It counts as a failure if another device of the
+model has it. Failed configurations count likewise.
+Times compare where several devices measured a configuration: `distribute = replicate`, or several files.
+A device whose roofs were measured by several runs in one file is one line, their median.
+A device fails if its health is bad at the end, or worse than at the start or in the reference: uncorrected memory
+errors, rows remapped for them, spares used up, a narrower link, an XID during the run. Corrected errors, replays, heat
+and XIDs of programs (13, 31, 43, 45, 68, 109) are only reported. So is drift: a driver, firmware, library, system,
+power cap, ECC or link that differs from most devices of the model.
 
-Below the tables: a line for each device, PASS, FAIL or INCONCLUSIVE with its reasons. 1#5 node7 is device 5 of the
-first file, on host node7; the first lines say which GPU that is. Inconclusive is also a device without a reference,
-or beside which another process computed.
+Below the tables each device has a line: PASS, FAIL or INCONCLUSIVE with the reasons. 1#5 node7 is device 5 of the
+first file, on host node7; the first lines name its GPU. A device is also inconclusive without a reference, or if another
+process computed on it.
 Exit status: 0 all pass, 1 a device fails, 2 the comparison was not possible, 6 none fails and one is inconclusive."""
 
-# What devices are compared with: those of one file, and of several.
+# Explanation of the reference: for one file, for several files.
 REFERENCES = (
-    "reference: the median of the devices of a model, of two the faster one",
-    "reference: file 1, each device itself there, failing that the median of its model there",
+    "reference: the median of the devices of a model, or the faster one of two",
+    "reference: file 1, each device itself there, or else the median of its model there",
 )
-# Three times how well what is sustained repeats on one device, see docs/measurements.md, Burst and sustained.
+# Least limit of sustained values: three times their repeatability on one device (docs/measurements.md, Burst and
+# sustained).
 SUSTAINED = 0.09
-# How far rows may differ by where their buffers lay, if nobody measured that (docs/measurements.md).
+# Least limit of rows with one placement of their buffers: placement changes times by up to this (docs/measurements.md).
 ONE_PLACEMENT = 0.10
-# Roofs that devices differ in by their nature: {start of a key: (limit, limit where devices are held against each
-# other)}. Infinite: it is printed, and not judged. See docs/measurements.md, GPUs beside each other.
+# Least limits of roofs in which healthy devices differ: {start of a key: (against the same device, against other
+# devices)}. Infinite: printed, not judged. See docs/measurements.md, GPUs beside each other.
 APART = {
     "launch host": (np.inf, np.inf),  # the host's own time
     "launch latency": (np.inf, np.inf),
-    "launch gap graph": (0.0, np.inf),  # which parts of a chip are in use decides how far a launch is from its block
+    "launch gap graph": (0.0, np.inf),  # chips differ in which of their parts are in use
     "launch gap dependent graph": (0.0, np.inf),
-    "launch gap": (np.inf, np.inf),  # each process has one of its own: 1.67 or 1.85 us on one H100
+    "launch gap": (np.inf, np.inf),  # differs by process: 1.67 or 1.85 us on one H100
     "host to device, together": (np.inf, np.inf),  # all devices share the host's memory
     "device to host, together": (np.inf, np.inf),
-    "host to device": (WIDEST, WIDEST),  # they pass memory and bus that others use
+    "host to device": (WIDEST, WIDEST),  # memory and bus are shared
     "device to host": (WIDEST, WIDEST),
 }
-# A process has a pace of its own: launches may take it so much longer than another one.
+# Launch gaps of two processes on one device may differ by this share.
 GAP, GAPS_DIFFER = "launch gap, alone", 0.13
 POWER_CAP = 4  # a bit of throttle_reasons
-# Of the samples: slowest over fastest of a roof, 95th percentile over the median of a row; the median over all.
+# Largest median noise. The noise of a roof is slowest over fastest sample, that of a row 95th percentile over median.
 NOISY = 0.05
-SAMPLES_LEAST = 10  # of a row, to know its noise
-# Of so many configurations the mean of all, and that of the slowest fifth, may differ by these shares of the threshold.
+SAMPLES_LEAST = 10  # samples of a row from which its noise is known
+# From MANY configurations on, their mean and the mean of the slowest fifth have limits: shares of the threshold.
 MANY, MEAN_DIFFERS, FIFTH_DIFFERS = 20, 0.625, 0.8
-SUSTAINS, ENERGY = ", sustained", ", energy"  # of a key
+SUSTAINS, ENERGY = ", sustained", ", energy"  # ends of keys
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
 
 
 def day(text):
     found = moment(text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"'{text}' is no day, as 2026-01-31 is")
+        raise argparse.ArgumentTypeError(f"'{text}' is no day like 2026-01-31")
     return found
 
 
@@ -111,13 +113,13 @@ def add_options(parser):
         metavar="N",
         help="list the N configurations that differ most (default: %(default)d)",
     )
-    since = "instead, which roofs have changed since that day, and what a new driver changed; FILE may be a folder"
+    since = "print instead which roofs changed since that day, and what new drivers changed; FILE may be a folder"
     parser.add_argument("--since", type=day, metavar="YYYY-MM-DD", help=since)
     verdicts.add_options(parser)
 
 
 def medians(found, key):
-    """One line for each device and key: medians of what several runs have measured."""
+    """Returns one line for each device and key: medians over the runs."""
     names = ("value", "spread", "placed", "cycles", "gaps", "least", "between")
     numbers = [name for name in names if name in found]
     return (
@@ -126,7 +128,7 @@ def medians(found, key):
 
 
 def sustained(found):
-    """What was settled, of which the clock is the device's own: further lines."""
+    """Returns further lines: the sustained values of settled roofs, at which the device chose its clock."""
     if "sustained" not in found:
         return found[:0]
     own = found[found["sustained"].notna() & (found["settled"] == "yes")]
@@ -134,7 +136,8 @@ def sustained(found):
 
 
 def energies(found):
-    """Energy of a byte or a FLOP, beyond the constant power: further lines. Chips of a model differ."""
+    """Returns further lines: energy of a byte or a FLOP without the constant power. Chips of a model differ in it, so
+    devices are not compared with each other."""
     own = found[found["usable"] & found["energy"].notna()]
     unit = "J/" + own["unit"].str.removesuffix("/s")
     further = {"value": own["energy"], "unit": unit, "spread": np.nan, "least": SUSTAINED, "between": np.inf}
@@ -146,7 +149,8 @@ def apart(key):
 
 
 def roof_table(files):
-    """Roofs with a value to compare, in the order of kinds."""
+    """Returns the roofs with the columns key, least and between, in the order of kinds, with sustained and energy
+    lines."""
     found = roofs(files)
     found["key"] = found["name"] + ", " + found["condition"]
     found["least"], found["between"] = np.transpose([apart(key) for key in found["key"]]) if len(found) else (0.0, 0.0)
@@ -155,7 +159,8 @@ def roof_table(files):
 
 
 def sample_noise(data, table):
-    """Of each row: the 95th percentile of its samples over their median; of several placements the middle one."""
+    """Returns for each row the 95th percentile of its samples over their median, minus 1. With several placements: the
+    median over the placements."""
     samples, found = data["time_sample"].values, []
     for line, count in zip(table["config"], table.get("placements", pandas.Series(1, table.index))):
         own = samples[line][np.isfinite(samples[line])]
@@ -166,10 +171,11 @@ def sample_noise(data, table):
 
 
 def time_table(files):
-    """Times of configurations, as values in seconds; further lines: what those at the power cap sustain, and the energy
-    of a FLOP.
-    placed: the spread between placements; cycles: of the time, at the power cap; gaps: launches, each of which waits
-    for the last; spread: of the samples."""
+    """Returns the times of configurations (value, s), then lines for the sustained times of rows at the power cap and
+    for the energy of a FLOP.
+
+    placed: spread between placements; cycles: clock cycles of rows at the power cap; gaps: launches that are not part
+    of a graph; spread: noise of the samples."""
     found = [rows(one).assign(file=number) for number, one in enumerate(files)]
     found = [own.assign(spread=sample_noise(one, own)) for one, own in zip(files, found)]
     found = pandas.concat(found, ignore_index=True)
@@ -198,9 +204,9 @@ def time_table(files):
 
 
 def judged_times(found, roofs_found, *how):
-    """As judged(). A load at the power cap, here and in the reference, is slow if it is so by the cycles of its own
-    clock, too: what memory delivers does not follow the clock, what the units compute does. What launches take longer
-    in this process is taken off. roofs_found: judged()."""
+    """Returns judged(found) with two corrections, then judges devices with many configurations by of_many(). The time
+    that launches take longer in this process is subtracted. At the power cap the better of two speeds counts: by time
+    and by clock cycles, because compute follows the clock and memory does not. roofs_found: judged roofs."""
     times = judged(found, *how)
     gaps = roofs_found[roofs_found["key"] == GAP].set_index(["file", "place"])
     longer = (gaps["value"] / gaps["reference"] - 1).clip(0, GAPS_DIFFER) * gaps["reference"]
@@ -217,8 +223,9 @@ def judged_times(found, roofs_found, *how):
 
 
 def of_many(times, threshold):
-    """limited(), and of a device with MANY configurations: what all of them differ by is the process's, and judged by
-    their mean; beside that, the slowest fifth by its mean, and each by WIDEST (docs/measurements.md, The gate)."""
+    """Returns limited(times). Devices with MANY configurations are judged otherwise: the common pace belongs to the
+    process and is a check of its own; the slowest fifth is judged by its mean, a single configuration by WIDEST
+    (docs/measurements.md, The gate)."""
     times["fair"] = times["paced"]
     plain = times[~times["key"].str.endswith(SUSTAINS) & times["fair"].notna()]
     devices = [own for _, own in plain.groupby(["file", "place"]) if len(own) >= MANY]
@@ -237,7 +244,7 @@ def of_many(times, threshold):
 
 
 def doubts(found):
-    """{(file, place): {key: reason}} of roofs that cannot be compared."""
+    """Returns {(file, place): {key: reason}} for the roofs that cannot be compared."""
     usable = {(*line,) for line in found.loc[found["usable"], ["file", "place", "key"]].to_numpy()}
     reasons = {}
     for _, roof in found[~found["usable"]].iterrows():
@@ -248,7 +255,7 @@ def doubts(found):
 
 
 def failures(files):
-    """{(file, place): {key: reason}} of rows that failed."""
+    """Returns {(file, place): {key: reason}} for the rows that failed."""
     found = {}
     for number, data in enumerate(files):
         first, device = places(data), data["config_device"].fillna(-1).values.astype(int)
@@ -259,12 +266,12 @@ def failures(files):
 
 
 def named(line):
-    """1#0 node1: the file, the device's row in it, its host."""
+    """Returns the name of a device: "1#0 node1" for file 1, device row 0, host node1."""
     return f"{line['file'] + 1}{line['device_name']}"
 
 
 def ends(found):
-    """Cells of the slowest and the fastest of some lines of one key."""
+    """Returns the cells of the slowest and the fastest device of one key."""
     cells = []
     for line in (found.loc[found["deviation"].idxmin()], found.loc[found["deviation"].idxmax()]):
         cells += [percent(line["deviation"]) + ("*" if line["slow"] else "?" if line["unsure"] else " "), named(line)]
@@ -272,7 +279,7 @@ def ends(found):
 
 
 def print_roofs(found, troubled):
-    """A line per roof and model. Device by device is what is beyond its limit."""
+    """Prints a line for each model and roof. troubled: keys that some device could not compare."""
     if found.empty:
         return
     print("Roofs against the reference, as speeds: - is slower, * by more than the limit, ? cannot be judged")
@@ -289,7 +296,7 @@ def print_roofs(found, troubled):
 
 
 def print_doubts(reasons, names):
-    """What was not compared, and where."""
+    """Prints which roofs were not compared, why and on which devices."""
     found = {}
     for device, own in reasons.items():
         for key, why in own.items():
@@ -302,12 +309,12 @@ def print_doubts(reasons, names):
 
 
 def mean_of(deviations):
-    """The geometric mean."""
+    """Returns the geometric mean."""
     return float(np.exp(np.log(deviations).mean()))
 
 
 def print_times(found):
-    """A line per device: over all configurations that compare."""
+    """Prints a line for each device: statistics over its configurations."""
     lines = [
         [
             named(own.iloc[0]),
@@ -324,13 +331,13 @@ def print_times(found):
 
 
 def time_texts(table):
-    """{key: text} of time_table(): configurations without what all of them share."""
+    """Returns {key: text} for time_table(): configurations without the parameters that all share."""
     texts = zip(table["key"], short_texts(table))
     return {key: text + "".join(end for end in (SUSTAINS, ENERGY) if key.endswith(end)) for key, text in texts}
 
 
 def print_configurations(found, all_times, count):
-    """The configurations that are slowest against their reference."""
+    """Prints the `count` configurations that are slowest against their reference."""
     texts = time_texts(all_times)
     algorithms = all_times.groupby("key")["algorithm"].nunique()
     groups = found.groupby("key", sort=False)
@@ -345,7 +352,8 @@ def print_configurations(found, all_times, count):
 
 
 def add_compared(verdict, lines, reason, names):
-    """A check for each line that has a limit. reason(slow or unsure lines): the text of all of them, or of each."""
+    """Adds a check for each line that has a limit. reason(line) returns the text of a slow or unsure line; lines may
+    share one text."""
     for _, line in lines[lines["limit"].notna()].iterrows():
         slow, values = line["slow"], {name: line[name] for name in ("value", "reference", "limit", "unit")}
         values["excess"] = (1 - line["fair"]) / line["limit"]
@@ -354,7 +362,7 @@ def add_compared(verdict, lines, reason, names):
 
 
 def add_noise(verdict, lines, what):
-    """Noise of the samples: as a finding, since it excuses nothing."""
+    """Adds a check of the samples' noise. Noise fails a device; it excuses no slow value."""
     spread = lines["spread"].dropna()
     if len(spread):
         noise = float(spread.median())
@@ -363,7 +371,7 @@ def add_noise(verdict, lines, what):
 
 
 def add_others(verdict, times):
-    """Nobody knows how fast a device is beside others."""
+    """Adds an inconclusive check if other processes computed on the device: its speed alone is unknown."""
     if "other_processes" not in times or not (told := times["other_processes"][times["other_processes"] != ""]).size:
         return
     beside = told[told != "none"]
@@ -372,8 +380,8 @@ def add_others(verdict, times):
 
 
 def verdict_of(device, roofs_found, times, reasons, wanted, threshold, names):
-    """The verdict of one device. reasons: {what could not be measured: why}; wanted: keys of roofs and rows that
-    another device of the model has; names: {key: text} of rows."""
+    """Returns the verdict of one device. reasons: {key that was not measured: why}; wanted: keys that any device of the
+    model has; names: {key: text} of rows."""
     verdict = verdicts.Verdict(named(device), device["uuid"], device["model"], device["hostname"])
     own = times[~times["key"].str.endswith((SUSTAINS, ENERGY))]
     slow = {word: own[own[word]] for word in ("slow", "unsure")}
@@ -404,8 +412,7 @@ def verdict_of(device, roofs_found, times, reasons, wanted, threshold, names):
 
 
 def verdicts_of(files, devices, all_roofs, all_times, threshold, across):
-    """(verdicts, roofs, times): one verdict for each device that was compared; those of a first file that is a
-    reference were not."""
+    """Returns (verdicts, judged roofs, judged times). Each device has a verdict, except devices of a reference file."""
     several = devices["file"].nunique() > 1
     first = 0 if several else None
     usable = all_roofs[all_roofs["usable"]]
@@ -442,7 +449,7 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across):
 
 
 def all_devices(files):
-    """A line for each device, opened by however many runs."""
+    """Returns a line for each device of each file, even if several runs of a file opened it."""
     found = []
     for number, data in enumerate(files):
         for place in range(data.sizes["device"]):

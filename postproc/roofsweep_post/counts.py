@@ -1,13 +1,13 @@
-"""Why counted FLOPs or bytes of device memory are far from the modelled ones: patterns of workloads and of names of
-kernels, the first that fits. Nothing is computed anew, so a reason is the likely one."""
+"""Explains why counted FLOPs or bytes of device memory differ from the model. PATTERNS match workloads and names of
+kernels; the first that fits gives the reason. The reason is likely, not proven."""
 
 import re
 from typing import NamedTuple
 
 import numpy as np
 
-FAR = 0.1  # from 1
-# What patterns look at.
+FAR = 0.1  # distance of a ratio from 1 that needs a reason
+# Columns that patterns read.
 COLUMNS = ["workload", "configuration", "algorithm", "kernel_names", "kernel_count", "flops_ratio", "bytes_ratio"]
 COLUMNS += ["workspace", "footprint", "l2_capacity", "bytes_model", "bytes_counted_dram", "bytes_read_dram"]
 COLUMNS += ["bytes_written_dram", "bytes_written_l2"]
@@ -15,11 +15,11 @@ COLUMNS += ["bytes_written_dram", "bytes_written_l2"]
 
 class Pattern(NamedTuple):
     ratio: str  # "flops" or "bytes"
-    more: bool | None  # than modelled; None: either
-    workload: str  # a regular expression of its whole name; "": any
-    name: str  # one that is searched in the names of algorithm and kernels; "": whatever runs
+    more: bool | None  # True: counted more than modelled, False: less, None: either
+    workload: str  # regular expression that matches the whole name; "": any workload
+    name: str  # regular expression searched in the names of algorithm and kernels; "": any
     reason: str
-    when: object = None  # of a dict of COLUMNS
+    when: object = None  # function of a row (dict of COLUMNS) that must return true
 
 
 def cold(row):
@@ -31,19 +31,21 @@ def masked(row):
 
 
 def beyond(row):
-    """Bytes that the model has not."""
+    """Returns the counted bytes beyond the model's."""
     return row["bytes_counted_dram"] - row["bytes_model"]
 
 
 def handed_over(row):
-    """A workspace is written and read, what stays in l2 in part; by transforms for each tile."""
+    """Returns whether kernels exchange results in a workspace: written and read once, less if l2 keeps some of it,
+    more by transforms, which pass it for each tile."""
     moved = beyond(row) / row["workspace"] if row["workspace"] > 0 else np.nan
     transforms = "fft" in f"{row['algorithm']} {row['kernel_names']}"
     return row["kernel_count"] > 1 and (moved >= 0 if transforms else 0.15 <= moved <= 2.3)
 
 
 def read_again(row):
-    """One kernel: more moves than the tensors are. Several: each may move all tensors again."""
+    """Returns whether kernels read data again that l2 cannot hold. One kernel moves more than its tensors; several may
+    each move all tensors again."""
     moved = row["bytes_read_dram"] + row["bytes_written_l2"]
     again = row["kernel_count"] * row["footprint"]
     many = moved > 1.1 * row["footprint"] if row["kernel_count"] == 1 else row["bytes_counted_dram"] <= again
@@ -51,7 +53,7 @@ def read_again(row):
 
 
 def of_steps(row):
-    """A program's kernels have buffers that roofsweep does not know."""
+    """Returns whether a program has several kernels, which exchange results in buffers unknown to roofsweep."""
     return row["kernel_count"] > 1
 
 
@@ -60,7 +62,8 @@ def single(row):
 
 
 def own_writes(row):
-    """A device writes up to 262144 bytes now and then, whatever runs on it (docs/measurements.md)."""
+    """Returns whether the device's own writes explain the excess: up to 262144 bytes now and then, whatever runs
+    (docs/measurements.md)."""
     written = row["bytes_written_dram"]
     small = row["footprint"] < row["l2_capacity"] / 4
     return small and 64e3 <= written <= 300e3 and written >= 0.5 * beyond(row)
@@ -83,7 +86,7 @@ PATTERNS = [
     Pattern("flops", False, "conv2d", "", "products with padding zeros are left out"),
     Pattern("flops", True, "attention", "", "pairs are computed that the mask hides", masked),
     Pattern("flops", True, PRODUCTS, TILES, "whole tiles are computed"),
-    Pattern("flops", True, "compute-loop", "", "a thread computes several values, be they asked for or not", single),
+    Pattern("flops", True, "compute-loop", "", "each thread computes several values, but one is needed", single),
     Pattern("flops", False, "pool|elementwise", "", "a maximum is one FLOP in the model and none to counters"),
     Pattern("flops", None, "norm|softmax|attention|elementwise|pool", "", "sums across threads, quotients, roots"),
     Pattern("bytes", True, "", CONVERTS, "kernels that convert the layout ran"),
@@ -94,15 +97,15 @@ PATTERNS = [
     Pattern("bytes", True, "", "", "its kernels hand over results in a workspace", handed_over),
     Pattern("bytes", True, "", "", "its kernels read again what l2 does not hold", read_again),
     Pattern("bytes", True, "program", "", "its kernels hand over results in buffers of the program", of_steps),
-    Pattern("bytes", True, "", "", "a part of it are the device's own writes, which come now and then", own_writes),
+    Pattern("bytes", True, "", "", "the device's own occasional writes are a part of it", own_writes),
     Pattern("bytes", True, "", "", "a cold cache reads the code of its kernels, too", code),
-    Pattern("bytes", False, "", "", "what was written is still in l2", cold),
+    Pattern("bytes", False, "", "", "written data is still in l2", cold),
     Pattern("bytes", False, "", "", "hot cache: l2 holds all tensors or a part"),
 ]
 
 
 def reason(ratio, row):
-    """Why row[f"{ratio}_ratio"] is far from 1."""
+    """Returns the reason why row[f"{ratio}_ratio"] is far from 1."""
     more, names = row[f"{ratio}_ratio"] > 1, f"{row['algorithm']} {row['kernel_names']}"
     for pattern in PATTERNS:
         if (
@@ -117,7 +120,7 @@ def reason(ratio, row):
 
 
 def ratio(table, name, counted, modelled):
-    """Counted over modelled; a file that has the ratio itself says it."""
+    """Returns counted over modelled; the file's own ratio `name` takes precedence."""
     own = table[counted] / table[modelled]
     return table[name].fillna(own) if name in table else own
 
@@ -131,7 +134,7 @@ def bytes_ratio(table):
 
 
 def notes(table):
-    """Of each row a text; "" where neither is far from the model. table: with COLUMNS."""
+    """Returns a note for each row of a table with COLUMNS; "" where FLOPs and bytes are near the model."""
     far = np.zeros(len(table), bool)
     for name in ("flops_ratio", "bytes_ratio"):
         far |= (np.isfinite(table[name]) & ((table[name] - 1).abs() > FAR)).to_numpy()

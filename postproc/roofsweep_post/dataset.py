@@ -1,4 +1,5 @@
-"""A result file as an xarray Dataset that can be asked by words: .sel(memory_level="dram"), status == "measured"."""
+"""Loads a result file as an xarray Dataset with words for flags and levels: .sel(memory_level="dram"),
+status == "measured"."""
 
 import importlib.util
 import re
@@ -9,14 +10,14 @@ import xarray
 
 from .texts import Refused, listed, plain, say
 
-FORMAT_VERSION = 3  # the newest that is understood; a file without the attribute is of a version before 2
-# Any of them reads netCDF-4 for xarray; scipy reads older files only.
+FORMAT_VERSION = 3  # newest readable format; files without the attribute have version 1
+# Modules with which xarray reads netCDF-4. (scipy reads only older formats.)
 BACK_ENDS = ["netCDF4", "h5netcdf"]
-# A file that has none of these is none of ours.
+# Every result file has at least one of these variables.
 OWN = {"config_hash", "device_roof_name"}
-# Dimensions whose places have names, in the variable of the same name, and the names that tables ask for.
+# {dimension with a coordinate variable of names: names that tables need}
 COORDINATES = {"memory_level": ["dram", "l2"], "number_format": [], "health": [], "wall_part": [], "activity": []}
-# Names of files before format 3, of dimensions and of variables.
+# {name before format 3: name today} of dimensions and of variables.
 OLD_DIMENSIONS = {"precision": "number_format"}
 OLD_NAMES = {
     "memory_level_name": "memory_level",
@@ -29,11 +30,11 @@ OLD_NAMES = {
     "sm_clock_counted": "sm_clock",
     "bound": "paper_bound",
 }
-# Attributes of several lines; who shows them makes them plain.
+# Attributes with several lines. load() keeps their line ends, so that commands that print them call plain().
 LINES = ("manifest", "history")
 
-# The variables that this package asks for, by dimensions and kind of values. load() leaves out one that is otherwise.
-# One that a file lacks has no value: a missing text is "", a missing flag "unknown", all else NaN or NaT.
+# Variables that this package reads, by dimensions and kind of values. load() drops a variable of another shape or kind.
+# A variable that the file lacks is filled: texts with "", flags with "unknown", others with NaN or NaT.
 KNOWN = {
     ("config",): {
         "text": "configuration config_hash label error workload implementation algorithm layout_chosen axes cache "
@@ -91,17 +92,17 @@ SHAPES = {
 }
 DTYPES = {"text": "OUS", "flag": "iuf", "time": "M", "number": "iuf"}
 MISSING = {"text": "", "flag": "unknown", "time": np.datetime64("NaT", "ns"), "number": np.nan}
-# A number of a configuration's text.
+# A numeric parameter in the text of a configuration.
 NUMBER = re.compile(r" (\w+)=(\d+(?:x\d+)?|same|valid)(?= |$)")
-INVALID = "invalid"  # the word of a flag whose value has no meaning
-# Those whose absence tables look at: something else stands in for them, or they are computed.
+INVALID = "invalid"  # word for a flag value without a meaning
+# Variables that are not filled if absent, because tables then compute them or use others instead.
 REPLACED = {
     *("time_median_low", "time_median_high", "limiter", "limiter_evidence", "level_time", "hostname", "bytes_read"),
     *("compute_share", "bandwidth_share", "gap_share", "few_blocks_share", "data_movement_launches"),
     *("flops_source", "bytes_source", "unit_note", "throttled"),
     *COORDINATES,
 }
-# Indices of rows of another dimension; None: its rows may have been cut away, as by `ncks -d config,0,4`.
+# {index variable: dimension it points to}. None: the rows may have been cut away, as by `ncks -d config,0,4`.
 INDICES = {
     "config_device": "device",
     "device_roof_device": "device",
@@ -111,17 +112,17 @@ INDICES = {
 
 
 def missing(data, name):
-    """(dimensions, values) of a variable without any value."""
+    """Returns (dimensions, values) of a variable without values."""
     dims, kind = SHAPES[name]
     shape = [data.sizes.get(dim, 0) for dim in dims]
     return dims, np.full(shape, MISSING[kind], dtype=object if kind in ("text", "flag") else None)
 
 
 def completed(data):
-    """The dataset with all variables that this package asks for."""
+    """Returns the dataset with all variables of KNOWN that nothing replaces."""
     names = [name for name in SHAPES if name not in data.variables and name not in REPLACED]
     data = data.assign({name: missing(data, name) for name in names})
-    for name in ("algorithm", "implementation"):  # what was asked for is in the file where it is not auto
+    for name in ("algorithm", "implementation"):  # the file stores requested_* only if it is not auto
         requested = data[f"requested_{name}"]
         auto = [
             word == "" and f" {name}=auto" in text for word, text in zip(requested.values, data.configuration.values)
@@ -131,7 +132,8 @@ def completed(data):
 
 
 def numbers_of(text):
-    """{variable: value} of the numbers of a configuration's text. A program's may be within its free texts."""
+    """Returns {variable: value} of the numbers in a configuration's text. {} for programs, whose free texts may contain
+    numbers."""
     found = {} if text.startswith("program ") else dict(NUMBER.findall(text))
     high, _, wide = found.pop("kernel", "").partition("x")
     found |= {"filter_height": high, "filter_width": wide or high} if high else {}
@@ -139,17 +141,18 @@ def numbers_of(text):
 
 
 def with_numbers(data):
-    """The dataset with the parameters that all its rows leave at their default: their values are in `configuration`."""
+    """Returns the dataset with the parameters that no row changes from the default: the file stores them only in
+    `configuration`."""
     found = pandas.DataFrame([numbers_of(text) for text in data.configuration.values])
     for name in found.columns.difference(list(data.variables)):
-        padding = found[name].dtype.kind == "O"  # pandas 3 has a type of its own for texts
+        padding = found[name].dtype.kind == "O"  # pandas 3 has its own type for texts
         values = found[name].fillna("") if padding else found[name]
         data[name] = ("config", values.to_numpy(), {"long_name": f"parameter {name}"})
     return data
 
 
 def renamed(variables):
-    """{name: variable} of a file, before format 3 under today's names."""
+    """Returns {name: variable} of a file. Variables of formats before 3 get today's names."""
     if "memory_level" in variables:
         return dict(variables)
     found = {}
@@ -164,7 +167,7 @@ def renamed(variables):
 
 
 def back_end():
-    """The first module that is there."""
+    """Returns the first installed module of BACK_ENDS."""
     for name in BACK_ENDS:
         if importlib.util.find_spec(name):
             return name.lower()
@@ -172,7 +175,7 @@ def back_end():
 
 
 def opened(path):
-    """The file as it is. What a damaged one makes the libraries raise may be anything."""
+    """Opens a file without decoding. Raises Refused; a damaged file makes the libraries raise any exception."""
     try:
         return xarray.open_dataset(path, engine=back_end(), decode_cf=False)
     except OSError as error:
@@ -181,21 +184,21 @@ def opened(path):
         raise Refused(f"{path}: {error.strerror or error}") from error
     except Refused:
         raise
-    except Exception as error:  # of ValueError the text lists what xarray could install
+    except Exception as error:  # its text is useless: a ValueError lists modules that xarray could install
         raise Refused(f"{path}: no NetCDF file, or a damaged one") from error
 
 
 def decoded(variables):
-    """Some variables of a file, in memory, with times and missing values."""
-    data = xarray.Dataset(variables).load()  # whole: the netCDF4 module reads strings from disk only in steps of one
+    """Reads variables into memory and decodes times and missing values."""
+    data = xarray.Dataset(variables).load()  # whole, because the netCDF4 module reads slices of strings one by one
     return dict(xarray.decode_cf(data, decode_coords=False, decode_timedelta=False).load().variables)
 
 
 def read(raw):
-    """({name: variable}, {name: what is wrong} of those that cannot be read)."""
+    """Returns ({name: variable}, {name of an unreadable variable: reason})."""
     try:
         return decoded(raw.variables), {}
-    except Exception:  # one by one, to find out which
+    except Exception:  # read one by one below, to find the damaged variable
         found, faults = {}, {}
     for name, variable in raw.variables.items():
         try:
@@ -206,7 +209,7 @@ def read(raw):
 
 
 def words_of(variable):
-    """A flag variable as its words."""
+    """Returns the words of a flag variable."""
     values, words = np.atleast_1d(variable.attrs["flag_values"]), str(variable.attrs.get("flag_meanings")).split()
     if len(values) != len(words) or len(set(values.tolist())) < len(values):
         raise ValueError("its flag_values and flag_meanings do not fit together")
@@ -216,7 +219,7 @@ def words_of(variable):
 
 
 def understood(name, variable):
-    """A variable with flags as words and plain texts. ValueError says what is wrong with it."""
+    """Returns a variable with flags as words and plain texts. Raises ValueError with the reason if it is damaged."""
     dims, kind = SHAPES.get(name, (variable.dims, None))
     if variable.dims != dims:
         raise ValueError(f"its dimensions are ({', '.join(variable.dims)}), not ({', '.join(dims)})")
@@ -226,12 +229,12 @@ def understood(name, variable):
     values = variable.values
     if kind == "flag" and "flag_values" not in variable.attrs:
         raise ValueError("it has no flag_values")
-    if "flag_values" in variable.attrs and "flag_masks" not in variable.attrs:  # with masks it is several words at once
+    if "flag_values" in variable.attrs and "flag_masks" not in variable.attrs:  # a mask holds several words at once
         values = words_of(variable)
     elif values.dtype.kind in "OUS":
         values = np.vectorize(plain, otypes=[object])(values)
     stored = np.dtype(variable.encoding.get("dtype", values.dtype))
-    if stored.kind in "iu" and values.dtype.kind == "f" and np.isfinite(values).all():  # xarray has no missing integer
+    if stored.kind in "iu" and values.dtype.kind == "f" and np.isfinite(values).all():  # xarray reads integers as float
         values = values.astype(stored)
     return xarray.Variable(variable.dims, values, attributes, {"dtype": stored})
 
@@ -245,8 +248,8 @@ def check_version(attributes, path):
 
 
 def check_indices(data, path, faults):
-    """Drops indices of nothing. Tools that join files row by row, as ncrcat does, keep the devices and kernels of the
-    first file alone."""
+    """Sets indices out of range to -1 and notes faults. Raises Refused if rows and devices do not match: tools such as
+    ncrcat join rows but keep only the devices and kernels of the first file."""
     for name, dim in INDICES.items():
         if name not in data:
             continue
@@ -261,18 +264,19 @@ def check_indices(data, path, faults):
     known = device >= 0
     if "config_device" in faults or (data["uuid"].values != data["device_uuid"].values[device])[known].any():
         raise Refused(
-            f"{path}: its rows were not measured on its devices, as when ncrcat joins files; "
+            f"{path}: its rows were not measured on its devices, for example because ncrcat joined files; "
             "join result files with `roofsweep-post merge A.nc B.nc -o ALL.nc`"
         )
 
 
 def with_coordinates(data, faults):
-    """The dataset with its levels and precisions as coordinates; without their names, without all that is by them."""
+    """Returns the dataset with the dimensions of COORDINATES as coordinates. If the names are damaged, drops the
+    dimension and all its variables."""
     for dim, least in COORDINATES.items():
         names = list(data[dim].values) if dim in data.variables else []
         different = len(set(names) - {""}) == data.sizes.get(dim, 0)
         if not different or not set(least) <= set(names):
-            faults.setdefault(dim, f"its names are missing, equal or without dram; so is what is by {dim}")
+            faults.setdefault(dim, f"its names are missing, equal or without dram; variables by {dim} are dropped, too")
             data, names = data.drop_dims(dim, errors="ignore"), least
         attributes = data[dim].attrs if dim in data.variables else {}
         data = data.assign_coords({dim: (dim, np.array(names, dtype=object), attributes)})
@@ -280,12 +284,12 @@ def with_coordinates(data, faults):
 
 
 def load(path, needs=()):
-    """The file, whole, in memory. Raises Refused if it is no result file of roofsweep, or has rows of a dimension
-    without variables of it in `needs`.
+    """Reads a whole result file into memory. Raises Refused if it is no result file of roofsweep, or if it lacks a
+    variable of `needs` whose dimension has rows.
 
-    Flags are words, texts of variables hold no control characters. What was not measured is NaN, a missing text is
-    empty. A variable without any value may be absent. One that is damaged is left out, which is said. A file of an
-    older format has today's names."""
+    Flags are words. Texts of variables have no control characters. Missing numbers are NaN, missing texts "". A
+    variable without values may be absent. A damaged variable is left out with a message. Variables of older formats
+    get today's names."""
     with opened(path) as raw:
         if not OWN & set(raw.variables):
             raise Refused(f"{path}: no result file of roofsweep, it has no {' and no '.join(sorted(OWN))}")
@@ -304,7 +308,7 @@ def load(path, needs=()):
         else:
             words = variables[name].values if "flag_values" in variable.attrs else np.array([])
             if words.dtype == object and (count := (words == INVALID).sum()):
-                say(f"{path}: {name}: {count} of its values are none of its flag_values, and shown as '{INVALID}'")
+                say(f"{path}: {name}: {count} of its values are none of its flag_values; they are shown as '{INVALID}'")
     data = xarray.Dataset(variables, attrs=attributes | {"path": plain(path)})
     check_indices(data, path, faults)
     data = with_coordinates(data.drop_vars([name for name in faults if name in data]), faults)
@@ -315,12 +319,12 @@ def load(path, needs=()):
         why = f"`roofsweep-post export {path} --columns configuration,error` says why"
         raise Refused(f"{path}: no configuration was measured; {why}")
     if lacking:
-        raise Refused(f"{path}: it has no {', '.join(lacking)}, which this needs")
+        raise Refused(f"{path}: it has no {', '.join(lacking)}, which this command needs")
     data = with_numbers(completed(data))
     return data.set_coords(["config_hash", "device_uuid", "device_roof_name"])
 
 
 def parameters(data):
-    """Names of the variables that hold a configuration's parameters."""
+    """Returns the names of the variables that are parameters of a configuration."""
     found = data.variables.items()
     return [name for name, own in found if own.attrs.get("long_name", "").startswith("parameter ")]

@@ -1,4 +1,4 @@
-"""The command `describe`: what a file holds, from its own attributes."""
+"""The command `describe` explains the variables of a file from the file's own attributes."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ from . import selection
 from .dataset import OLD_NAMES, SHAPES, check_version, opened, read
 from .texts import Refused, plain, say, table
 
-HELP = "the variables of a file, and what each of them means"
-DESCRIPTION = """Lists the variables of a result file with unit and meaning, or explains some of them: what the file
-says of each, how many values are missing, and between which values the others are."""
-VARIABLES = "`roofsweep --list variables` says what it means"
+HELP = "the variables of a file, with unit and meaning"
+DESCRIPTION = """Lists the variables of a result file with unit and meaning. With NAMEs, prints all attributes of these
+variables, how many values are missing, and the range of the others."""
+VARIABLES = "`roofsweep --list variables` explains it"
 FLAGS = ("flag_values", "flag_masks")
 
 
@@ -19,13 +19,13 @@ def add_options(parser):
 
 
 def words(attributes):
-    """{value: word} of a flag."""
+    """Returns {value: word} of a flag."""
     values = next((np.atleast_1d(attributes[name]) for name in FLAGS if name in attributes), np.array([]))
     return dict(zip(values.tolist(), str(attributes.get("flag_meanings", "")).split()))
 
 
 def counted(values, flags):
-    """Of the values of a variable: each word, or how many there are and between which."""
+    """Summarizes values: how many are missing, then the most frequent words or the range of numbers."""
     known = values[np.array([value == value and value != "" for value in values.ravel()]).reshape(values.shape)]
     missing = f"{values.size - known.size} of {values.size} missing" if known.size < values.size else f"{values.size}"
     if not known.size:
@@ -40,7 +40,7 @@ def counted(values, flags):
 
 
 def explained(name, variable):
-    """All that is known of a variable, as lines."""
+    """Returns all facts about a variable, as lines."""
     attributes = {**variable.encoding, **variable.attrs}
     flags, text = words(attributes), variable.dtype.kind in "OUS"
     facts = {
@@ -64,11 +64,11 @@ def run(options):
         say(f"{options.file}: {name}: {why}")
     lines = []
     for name in options.names:
-        # The file's own names; an old one in a new file, a new one in an old file, or a manifest's word.
+        # NAME may be the file's own, an old name in a new file, a new name in an old file, or a manifest's parameter.
         other = {"kernel": "filter_height", **OLD_NAMES, **{new: old for old, new in OLD_NAMES.items()}}
         own = next((word for word in (name, f"requested_{name}", other.get(name)) if word in found), None)
         if own is None:
-            known = f"no row has a value of it; {VARIABLES}" if name in SHAPES else selection.hint(name, sorted(found))
+            known = f"no row has a value; {VARIABLES}" if name in SHAPES else selection.hint(name, sorted(found))
             raise Refused(f"{options.file}: no variable '{name}'; {known}")
         lines.append(explained(own, found[own]))
     if options.names:

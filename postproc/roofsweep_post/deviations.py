@@ -1,34 +1,34 @@
-"""How far each device is from the others of its model, or from itself in an earlier file, and from when on that says
-something.
+"""Computes the deviation of each device from the other devices of its model, or from itself in an earlier file, and
+judges it.
 
-The reference is the median of the model's devices; of two devices the faster one. A device is slow beyond a limit that
-follows from the reference alone, never from the noise of the device that is judged. It is the largest of
+The reference is the median of the model's devices; with two devices the faster one. A device is slow beyond a limit.
+The limit follows from the reference alone, never from the noise of the judged device. It is the largest of
 
 - the threshold,
-- what is stated for this kind of figure (`least`; `between`: where devices are held against each other),
-- the spread between placements of the buffers (`placed`: median of the reference's devices),
-- three times the scatter of the devices (median absolute deviation, as a standard deviation; not of two devices).
+- the limit stated for this kind of value (`least`; `between` if devices are compared with each other),
+- the spread between placements of the buffers (`placed`: median over the reference's devices),
+- three times the scatter of the devices (median absolute deviation scaled to a standard deviation; 0 for two devices).
 
-No limit is wider than 10 %, unless the threshold is. Where it would be, what is slower than the threshold is unsure,
-and slow only beyond what such figures differ by. Only slower counts: faster is printed and not judged."""
+The limit is at most 10 %, or the threshold if that is wider. Where the four above exceed 10 %, a device that is slower
+than the threshold is unsure, and slow only beyond their largest. Faster devices are printed and not judged."""
 
 import numpy as np
 
 THRESHOLD = 0.04
 WIDEST = 0.10
 SCATTER = 3.0
-LESS = ["s", "cycles", "J/B", "J/FLOP", "J/OP"]  # units of values of which less is better
-TO_STDEV = 1.4826  # of a normal distribution's median absolute deviation
+LESS = ["s", "cycles", "J/B", "J/FLOP", "J/OP"]  # units of values that are better when smaller
+TO_STDEV = 1.4826  # standard deviation over median absolute deviation, for a normal distribution
 
 
 def speed(table):
-    """Values of which more is better: a time or an energy is inverted."""
+    """Returns values that are better when larger: times and energies are inverted."""
     return np.where(table["unit"].isin(LESS), 1 / table["value"], table["value"])
 
 
 def at_equal_clock(found):
-    """Tensor units draw all the power that there is: the clock of a burst is that of the moment, and says nothing of
-    the device. So their work in a clock cycle is compared: all work of the samples, in all their cycles."""
+    """Replaces roofs of tensor units by their work in a clock cycle, over all samples. Tensor units reach the power
+    cap, so the clock of a short burst is arbitrary and says nothing about the device."""
     clocked = found["name"].str.contains(" tensor ") & found["performance"].notna() & (found["sm_clock"] > 0)
     work = found["value"] * found["mean"] / found["sm_clock"]
     unit = found["unit"].str.replace("/s", "/cycle")
@@ -36,33 +36,35 @@ def at_equal_clock(found):
 
 
 def centre_of(values):
-    """The median; of two values the larger."""
+    """Returns the median; of two values the larger."""
     return float(np.max(values) if len(values) == 2 else np.median(values))
 
 
 def scatter(values, centre):
-    """Median absolute deviation, as a standard deviation. Of two values it would say that neither is far."""
+    """Returns the median absolute deviation, scaled to a standard deviation. 0 for two values, which are always equally
+    far from their centre."""
     return TO_STDEV * float(np.median(np.abs(values - centre))) if len(values) > 2 else 0.0
 
 
 def most_of(found, name, how=np.max):
-    """The largest, or the median, of a column that a table may lack; 0 without any value."""
+    """Returns the largest value of a column, or another statistic `how`; 0 if the table lacks the column or its values
+    are missing."""
     known = found[name].dropna() if name in found else []
     return float(how(known)) if len(known) else 0.0
 
 
 def spread_of(found, scattered):
-    """What figures of one key differ by, as stated, measured between placements, and as devices scatter."""
+    """Returns the expected spread of one key: the largest of the stated, placement and scatter terms."""
     return max(most_of(found, "least"), most_of(found, "placed", np.median), SCATTER * scattered)
 
 
 def judged(table, threshold=THRESHOLD, across=False, first=None):
-    """Adds to a table with value, unit, key, file, model and uuid, and maybe least, between and placed:
+    """Judges a table with the columns value, unit, key, file, model and uuid; optional: least, between and placed.
 
-    reference; deviation: speed over that of the reference; limit; slow, unsure, fast; against: what the reference is.
-    Devices of one file are compared with each other. With several files those of the first are the reference: the
-    same device there, failing that the median of its model there. first: that file's number; None: of each key the
-    first that has it. What has nothing to compare with has no deviation; what is not judged has no limit."""
+    Adds reference; deviation: speed over the reference's speed; limit; slow, unsure, fast; against: the kind of
+    reference. Devices of one file are compared with each other. With several files the first is the reference: the
+    same device there, else the median of its model. first: number of that file; None: for each key the first file that
+    has it. Lines without a reference have deviation NaN, lines that are not judged have limit NaN."""
     table = table.reset_index(drop=True)
     table = table.assign(speed=speed(table))
     added = {name: np.full(len(table), np.nan) for name in ("reference", "deviation", "spread_of")}
@@ -81,7 +83,7 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
             reference = np.where(matched, own["uuid"].map(same), middle)
             deviation = own["speed"].to_numpy() / reference
             scattered = scatter(deviation, centre_of(deviation))
-            if not matched.all():  # held against others: as far as those are from each other
+            if not matched.all():  # some are compared with other devices, whose own scatter counts
                 scattered = max(scattered, scatter(earlier["speed"].to_numpy() / middle, 1.0))
             spread = spread_of(earlier, scattered)
             added["reference"][own.index] = np.where(own["unit"].isin(LESS), 1 / reference, reference)
@@ -92,8 +94,7 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
 
 
 def limited(table, threshold=THRESHOLD):
-    """Sets limit, slow, unsure and fast from fair, the deviation that is judged, and spread_of, what such figures
-    differ by."""
+    """Sets limit, slow, unsure and fast from fair (the judged deviation) and spread_of (the expected spread)."""
     spread = table["spread_of"].clip(lower=threshold)
     table["limit"] = spread.clip(upper=max(WIDEST, threshold)).where(np.isfinite(spread))
     known, slower = table["fair"].notna() & table["limit"].notna(), 1 - table["fair"]

@@ -1,4 +1,4 @@
-"""The command `export`: tables for spreadsheets and scripts."""
+"""The command `export` writes tables for spreadsheets and scripts."""
 
 import json
 import os
@@ -15,11 +15,10 @@ from .frames import flat, kernels, roofs, rows, short_texts
 from .texts import Refused
 
 HELP = "rows, roofs, kernels or devices as CSV, JSON, Markdown, Parquet or a spreadsheet"
-DESCRIPTION = """Writes one table of a result file, or of several below each other: rows (configurations), roofs,
-kernels or devices. Flags are words, units are SI, what was not measured is empty (null in JSON). Counts are whole
-numbers. The format is that of the output's name: .csv, .json, .md, .parquet, .xlsx.
+DESCRIPTION = """Writes one table of a result file, or of several files below each other: rows, roofs, kernels or devices. Flags are words, units are SI, missing values are empty (null in JSON). Counts are whole numbers.
+The output's name chooses the format: .csv, .json, .md, .parquet, .xlsx.
 
-In CSV and .xlsx, a text that begins with = + - or @ has a ' in front, so that no spreadsheet takes it for a formula."""
+In CSV and .xlsx, a text that begins with = + - or @ gets a ' in front, so that no spreadsheet takes it for a formula."""
 
 
 def all_rows(files):
@@ -31,7 +30,7 @@ def devices(files):
     return pandas.concat(tables, ignore_index=True)
 
 
-# {word: (table, what it needs)}
+# {word: (function that builds the table, variables that load() must find)}
 TABLES = {
     "rows": (all_rows, ()),
     "roofs": (roofs, ["device_roof_device"]),
@@ -41,7 +40,7 @@ TABLES = {
 
 
 def markdown(table):
-    """A table of Markdown for people: six digits; bars in texts are escaped."""
+    """Returns a table as Markdown: six digits, with bars in texts escaped."""
     numbers = table.select_dtypes("floating")
     table = table.assign(**{name: numbers[name].map("{:.6g}".format, na_action="ignore") for name in numbers})
     cells = table.astype(object).where(table.notna(), "").astype(str)
@@ -51,20 +50,20 @@ def markdown(table):
 
 
 def json_value(value):
-    """A cell as JSON has it: null is what is missing or infinite."""
+    """Returns a cell for JSON: missing and infinite values are null."""
     if isinstance(value, pandas.Timestamp):
         return value.isoformat(timespec="microseconds")
     return None if pandas.isna(value) or value in (np.inf, -np.inf) else value
 
 
 def as_json(table):
-    """A table of JSON. pandas writes numbers with 15 decimals: of a verify_error of 3e-13 that is three digits."""
+    """Returns a table as JSON. Not pandas' to_json(): its 15 decimals leave a verify_error of 3e-13 three digits."""
     lines = [{name: json_value(value) for name, value in line.items()} for line in table.to_dict("records")]
     return json.dumps(lines, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def safe(table):
-    """A table without formulas of a spreadsheet: a program's command or a host's name could be one."""
+    """Returns a table in which no text is a spreadsheet formula; a program's command or a host's name could be one."""
 
     def text(cell):
         return re.sub(r"^(?=[=+@\t-])", "'", str(cell))
@@ -74,18 +73,18 @@ def safe(table):
 
 
 def whole(table, files):
-    """The table with counts as whole numbers, of which some may be missing."""
+    """Returns the table with counts as whole numbers or missing."""
     stored = {name: found.encoding.get("dtype", found.dtype) for data in files for name, found in data.items()}
-    prefix = "device_roof_" if "node_spread" in table else ""  # which the table of roofs leaves out
+    prefix = "device_roof_" if "node_spread" in table else ""  # columns of roofs() lack it
     names = [name.removeprefix(prefix) for name, kind in stored.items() if kind.kind in "iu"]
     counts = [name for name in names if name in table and table[name].dtype.kind in "fiu"]
     own = table[counts]
-    right = (own % 1 == 0) & (own.abs() < 2**63) | own.isna()  # of a damaged file it may be something else
+    right = (own % 1 == 0) & (own.abs() < 2**63) | own.isna()  # a damaged file may hold other values
     counts = list(right.columns[right.all()])
     return table.astype(dict.fromkeys(counts, "Int64"))
 
 
-# {word: the text of a table}, and of those that pandas writes {word: (how, its packages)}. The words are suffixes.
+# {suffix: function that returns a table's text}, and {suffix: (function that writes a file, package it needs)}.
 TEXTS = {
     "csv": lambda table: safe(table).to_csv(index=False),
     "json": as_json,
@@ -95,14 +94,14 @@ WRITERS = {
     "parquet": (lambda table, path: table.to_parquet(path, index=False), "pyarrow (pip: pyarrow)"),
     "xlsx": (lambda table, path: safe(table).to_excel(path, index=False), "python3-openpyxl (pip: openpyxl)"),
 }
-FORMATS = {"markdown": "md"}  # other names of words
+FORMATS = {"markdown": "md"}  # {alias: suffix}
 
 
 def add_options(parser):
     parser.add_argument("files", nargs="+", metavar="file", help="result file of roofsweep")
     parser.add_argument("-t", "--table", choices=TABLES, default="rows", help="which table (default: %(default)s)")
     formats = [*TEXTS, *WRITERS, *FORMATS]
-    parser.add_argument("-f", "--format", choices=formats, help="default: that of the output's name, else csv")
+    parser.add_argument("-f", "--format", choices=formats, help="default: the suffix of the output's name, else csv")
     parser.add_argument("-w", "--where", nargs="+", metavar="TERM", help=selection.HELP)
     parser.add_argument(
         "-c", "--columns", metavar="NAME,...", help="only these, in this order; of rows also `name`, short"
@@ -116,7 +115,7 @@ def run(options):
     word = FORMATS.get(options.format, options.format or suffix)
     if word not in TEXTS | WRITERS:
         known = ", ".join(f".{name}" for name in TEXTS | WRITERS)
-        raise Refused(f"--output {options.output}: its name ends in none of {known}; --format says what it is")
+        raise Refused(f"--output {options.output}: its name ends in none of {known}; --format chooses the format")
     if word in WRITERS and not options.output:
         raise Refused(f"--format {word} needs --output FILE.{word}")
     files = [load(path, needs) for path in options.files]
@@ -130,10 +129,10 @@ def run(options):
         writer, package = WRITERS[word]
         try:
             with writing(options.output):
-                # Each memory level of a roof's bytes_ratio has a column of its own.
+                # bytes_ratio holds dicts; their values are also in columns bytes_ratio_LEVEL.
                 writer(table.drop(columns="bytes_ratio", errors="ignore"), options.output)
         except ImportError as missing:
-            raise Refused(f".{word} needs a package that is not there: install {package}") from missing
+            raise Refused(f".{word} needs a missing package: install {package}") from missing
     elif options.output:
         write(options.output, TEXTS[word](table))
     else:

@@ -1,5 +1,5 @@
-"""Tables of a result file for pandas: rows(), roofs(), kernels(). Each takes one dataset of load(), or several; the
-column `file` counts them from 0."""
+"""Makes pandas tables of result files: rows(), roofs(), kernels(). Each takes one dataset of load() or a list. The
+column `file` numbers the datasets from 0."""
 
 import re
 import shlex
@@ -12,10 +12,10 @@ from .columns import COMPUTED, MEANINGS
 from .dataset import INVALID, parameters
 from .texts import plain
 
-# The variables of a roof's value, of which it has one, and how their units are shown.
+# {variable: shown unit}. A roof has a value in exactly one of these variables.
 VALUES = {"bandwidth": "B/s", "performance": "FLOP/s", "time": "s"}
-DOUBTFUL = ["above-theory", "contradicted", INVALID]  # verdicts of roofs that are kept and not used
-# What commands need of a file, see load().
+DOUBTFUL = ["above-theory", "contradicted", INVALID]  # verdicts of roofs that are shown but not used
+# Variables that commands pass to load() as needs.
 DEVICES = ("device_hostname", "device_uuid", "device_model")
 ROWS = ("configuration", "config_hash", "label", "status", "time_median", "config_device", *DEVICES)
 ROOFS = ("device_roof_name", "device_roof_device", "device_roof_condition", "device_roof_verdict", *DEVICES)
@@ -27,22 +27,22 @@ def several(data):
 
 
 def of_all(data, build):
-    """The tables of several datasets below each other."""
+    """Returns the tables of all datasets below each other."""
     return pandas.concat(
         [build(one).assign(file=number) for number, one in enumerate(several(data))], ignore_index=True
     )
 
 
 def places(data):
-    """For each row of device the first row of the same device: several runs of a file may have opened it."""
+    """Returns for each row of `device` the first row of the same device. Each run that opened a device added a row."""
     first = {}
     keys = zip(*(data[f"device_{name}"].values for name in ["hostname", "uuid", "model"]))
     return np.array([first.setdefault(key, row) for row, key in enumerate(keys)])
 
 
 def flat(data, dimension):
-    """The variables of one dimension, and of those with a second one a column for each named place:
-    bytes_counted_dram."""
+    """Returns the variables of one dimension as columns. A variable with a second, named dimension becomes a column for
+    each name: bytes_counted_dram."""
     columns = {}
     for name, found in data.variables.items():
         if found.dims == (dimension,):
@@ -54,7 +54,7 @@ def flat(data, dimension):
 
 
 def notch(data):
-    """Of each row: 1.57 IQR / sqrt(n) of its samples over their median; NaN with fewer than 4."""
+    """Returns for each row 1.57 IQR / sqrt(n) of its samples over their median; NaN with fewer than 4 samples."""
     samples = data["time_sample"].values
     count = np.isfinite(samples).sum(axis=1)
     found = np.full(len(samples), np.nan)
@@ -65,7 +65,7 @@ def notch(data):
 
 
 def at_level(table, levels, stem):
-    """The column of each row's roof_memory_level; NaN without one."""
+    """Returns for each row the column STEM_LEVEL of its roof_memory_level; NaN without a level."""
     found = np.full(len(table), np.nan)
     for level in levels:
         own = (table["roof_memory_level"] == level).to_numpy()
@@ -74,7 +74,7 @@ def at_level(table, levels, stem):
 
 
 def kernel_names(data):
-    """Of each row the names of its kernels as one text, and how many there are."""
+    """Returns for each row the names of its kernels as one text, and for each row their number."""
     names = [[] for _ in range(data.sizes["config"])]
     for row, name in zip(data["kernel_config"].values.astype(int), data["kernel_name"].values):
         if 0 <= row < len(names):
@@ -83,20 +83,20 @@ def kernel_names(data):
 
 
 def of_device(data):
-    """Of each row the place of its device; -1: none."""
+    """Returns for each row the row of its device; -1 without a device."""
     return data["config_device"].fillna(-1).values.astype(int)
 
 
 def short_kernel(name):
-    """A kernel's name without its namespaces, arguments and templates."""
+    """Returns a kernel's name without namespaces, arguments and templates."""
     name = name.replace("(anonymous namespace)::", "").split("(")[0].split("<")[0].split("::")[-1]
     return name.removeprefix("void ")
 
 
 def only_moves(data, table, owner, flops):
-    """Whether a kernel only moves data. A transpose or a conversion counts some arithmetic for each element: its FLOPs
-    are less than 1 % of the row's, and take less than 2 % of the time of its bytes, each at its roof. Bytes that were
-    not counted take no time."""
+    """Returns for each kernel whether it only moves data. Transposes and conversions count some arithmetic, so a kernel
+    may do FLOPs if they are less than 1 % of the row's and, at their roof, take less than 2 % of its bytes' time. Bytes
+    that were not counted take no time."""
     stem = "kernel_bytes_counted_"
     moved = table[[name for name in table if name.startswith(stem)]]
     roofs = data["device_peak_bandwidth"].sel(memory_level=[name.removeprefix(stem) for name in moved]).values
@@ -106,10 +106,9 @@ def only_moves(data, table, owner, flops):
 
 
 def kernel_parts(data):
-    """{variable: its value of each row}: launches and share of the kernels' time of kernels that only move data, the
-    name of the one that takes longest, and the share of kernels that leave places for blocks empty. Missing where that
-    is not known of each kernel. FLOPs are known where each kernel was counted; or of all together, if there is one
-    kernel or they are 0."""
+    """Returns {variable: values of the rows} from their kernels: launches, time share and longest kernel of those that
+    only move data, and time share of those with too few blocks to fill the device. A value is missing unless known for
+    all kernels of the row. FLOPs are known for a counted kernel, for a row's only kernel, and where the row has none."""
     table, rows = kernels_of(data), data.sizes["config"]
     owner = table["kernel_config"].astype(int)
     whole = data["flops_counted"].values[owner]
@@ -135,7 +134,7 @@ def kernel_parts(data):
 
 
 def counted_precision(table):
-    """The precision of each row; of a program that names none that of most of the FLOPs which its unit did."""
+    """Returns the precision of each row. Programs that name none get the precision of most FLOPs of their unit."""
     found = table["precision"].copy()
     for unit in ("vector", "tensor"):
         own = table[(found == "") & (table["workload"] == "program") & (table["unit"] == unit)]
@@ -146,7 +145,7 @@ def counted_precision(table):
 
 
 def peaks_of(table, ceilings, unit):
-    """The compute roof of each row's precision, of one unit."""
+    """Returns the compute roof of one unit at each row's precision."""
     found = np.full(len(table), np.nan)
     for precision in set(table["precision"]):
         if (name := f"device_peak_{unit}_{precision}") in ceilings:
@@ -169,7 +168,7 @@ def rows_of(data):
         table[f"peak_{unit}"] = peaks_of(table, ceilings, unit)
     table["peak"] = table["peak_vector"].where(table["unit"] == "vector", table["peak_tensor"])
     table["peak"] = table["peak"].where(table["unit"].isin(["vector", "tensor"]))
-    for name, own in [("bandwidth", "bandwidth_roof"), ("peak", "compute_roof")]:  # of the row's directions and clock
+    for name, own in [("bandwidth", "bandwidth_roof"), ("peak", "compute_roof")]:  # at the row's read share and clock
         table[name] = table[own].fillna(table[name])
     table["hostname"] = ceilings["device_hostname"].fillna("")
     table["model"], table["device_kind"] = ceilings["device_model"].fillna(""), ceilings["device_kind"].fillna("")
@@ -182,7 +181,7 @@ def rows_of(data):
     table["kernel_names"], table["kernel_count"] = kernel_names(data)
     for level in levels if "bytes_read" not in data else ():
         table[f"bytes_read_{level}"] = table[f"bytes_counted_{level}"] - table[f"bytes_written_{level}"]
-    timed = f"level_time_{levels[0]}" in table  # not where no row has a level whose roof was measured
+    timed = f"level_time_{levels[0]}" in table  # absent if no row has bytes at a level with a measured roof
     if timed or "flops_source" not in table:
         table["roof_level_time"] = at_level(table, levels, "level_time") if timed else np.nan
         table = table.assign(**kernel_parts(data))
@@ -194,13 +193,13 @@ def rows_of(data):
 
 
 def rows(data, measured=True):
-    """A line for each configuration and device: every variable of config; with a memory level or a precision in
-    several columns (bytes_counted_dram).
+    """Returns a line for each configuration and device with all variables of `config`. A variable by memory level or
+    precision has several columns (bytes_counted_dram).
 
-    intensity, bandwidth: at the row's roof_memory_level; peak: of its precision and unit, as the row was held against
-    them (bandwidth_roof, compute_roof; an older file's device_peak_*); model, device_name; config: the row's place in
-    the file; place: the device's first row of `device`; noise: half the 95 % interval of the median over the median;
-    limited_by: its limiter, failing that "unknown". measured: only rows that have times."""
+    Further columns: intensity and bandwidth at the row's roof_memory_level; peak of its precision and unit (bandwidth
+    and peak are bandwidth_roof and compute_roof, in older files device_peak_*); model, device_name; config: row in the
+    file; place: the device's first row of `device`; noise: half the 95 % interval of the median over the median;
+    limited_by: the limiter or "unknown". measured: only rows with status `measured`."""
     table = of_all(data, rows_of)
     return table[table["status"] == "measured"].reset_index(drop=True) if measured else table
 
@@ -218,12 +217,12 @@ def roofs_of(data):
         measured = table[name].notna()
         table.loc[measured, "value"] = table[name]
         table.loc[measured, "unit"] = unit
-    # Of some precisions the file says "(int8: operations)": those are no FLOPs.
+    # The long name marks precisions whose unit is no FLOP: "(int8: operations)".
     operations = re.findall(r"(\w+): operations", data["device_roof_performance"].attrs.get("long_name", ""))
     precision = table["name"].str.split().str[0]
     table.loc[table["performance"].notna() & precision.isin(operations), "unit"] = "OP/s"
     table["usable"] = table["value"].notna() & ~table["verdict"].isin(DOUBTFUL)
-    table = table[table["device"] >= 0].copy()  # a file without roofs has one row of no device
+    table = table[table["device"] >= 0].copy()  # a file without roofs has one row without a device
     device = table["device"].to_numpy(int)
     table["place"] = places(data)[device]
     for name in ("model", "uuid", "hostname"):
@@ -238,17 +237,17 @@ def roofs_of(data):
 
 
 def roofs(data):
-    """A line for each measured roof: device, kind and condition.
+    """Returns a line for each roof: device, kind and condition.
 
-    The variables device_roof_* without the prefix; value and unit; usable: has a value, and its verdict is not
-    doubtful; place: the device's first row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_name;
-    node_spread: highest minus lowest over the mean, of the devices of the host, kind and session."""
+    Columns: the variables device_roof_* without the prefix; value and unit; usable: it has a value and no doubtful
+    verdict; place: the device's first row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_name;
+    node_spread: highest minus lowest value over the mean, of the devices of one host, kind and session."""
     return of_all(data, roofs_of)
 
 
 def kernels_of(data):
     table = flat(data, "kernel")
-    # -1: a file without kernels has one of no row. Beyond the rows: they were cut away (`ncks -d config,0,4`).
+    # Without kernels the file has one with kernel_config -1. `ncks -d config,0,4` leaves kernels of rows cut away.
     table = table[table["kernel_config"].between(0, data.sizes["config"] - 1)].copy()
     config = table["kernel_config"].to_numpy(int)
     device = of_device(data)[config]
@@ -264,17 +263,17 @@ def kernels_of(data):
 
 
 def kernels(data):
-    """A line for each distinct kernel of a configuration: kernel_*, and configuration, config_hash, label.
+    """Returns a line for each distinct kernel of a configuration: kernel_*, configuration, config_hash and label.
 
-    kernel_waves: blocks over those that the device holds at a time; kernel_tail_loss: share of the waves that the last
-    one leaves empty; kernel_occupancy: threads on a full device, in groups of 32, over the most that it holds."""
+    kernel_waves: blocks over the blocks that the device holds at once; kernel_tail_loss: empty share of all waves, due
+    to the last one; kernel_occupancy: threads on a full device, in groups of 32, over the most that it can hold."""
     return of_all(data, kernels_of)
 
 
 def ceilings(data, device):
-    """The roofs that the model uses, of one row of device or the median of several.
+    """Returns the roofs that the model uses: of one row of `device`, or the medians of several.
 
-    {(kind, what, unit): value}: ("bandwidth", "dram", "B/s"), ("tensor", "fp16", "FLOP/s"), ("launch", "", "s")."""
+    Keys are (kind, detail, unit): ("bandwidth", "dram", "B/s"), ("tensor", "fp16", "FLOP/s"), ("launch", "", "s")."""
     chosen, found = data.isel(device=np.atleast_1d(device)), {}
     for kind, place, unit in [
         ("bandwidth", "memory_level", "B/s"),
@@ -289,8 +288,8 @@ def ceilings(data, device):
 
 
 def merged(sequences):
-    """All names of the sequences, once each, in an order that each of them keeps. Where they contradict
-    each other, what came first comes first."""
+    """Returns all names of the sequences, each once, in an order that keeps the order of each sequence. Where two
+    sequences contradict each other, the earlier one wins."""
     sequences = [list(sequence) for sequence in sequences]
     names, order = list(dict.fromkeys(name for sequence in sequences for name in sequence)), []
     before = {name: set() for name in names}
@@ -305,14 +304,14 @@ def merged(sequences):
 
 
 def kind_order(table, others=()):
-    """{kind of roof: place}: the order in which the files hold them, each device's and each condition's by
-    themselves. table: of roofs(); others: further lists of kinds that are in order."""
+    """Returns {kind of roof: rank} that keeps the order of each device and condition of the files. table: roofs();
+    others: further ordered lists of kinds."""
     sequences = [found["name"] for _, found in table.groupby(["file", "device", "condition"], sort=False)]
     return {name: place for place, name in enumerate(merged([*sequences, *others]))}
 
 
 def program_text(label, text):
-    """A program's row: its label and the point of its axes, from which all else of it follows."""
+    """Returns the short text of a program's row: its label and the values of its axes."""
     try:
         words = shlex.split(text)
     except ValueError:  # a quotation mark too many: the text is damaged
@@ -322,7 +321,7 @@ def program_text(label, text):
 
 
 def short_texts(table):
-    """Of each row its configuration without the parameters that all rows of its workload share."""
+    """Returns for each row its configuration without the parameters that all rows of its workload share."""
     texts = [
         program_text(label, text) if text.startswith("program ") else text
         for label, text in zip(table["label"], table["configuration"])
@@ -335,7 +334,7 @@ def short_texts(table):
 
 
 def head_line(data):
-    """Which file this is, in a line."""
+    """Returns a line that names a file: path, title, source, date."""
     facts = [data.attrs.get(name) or f"no {name}" for name in ("title", "source", "date_created")]
     return f"{data.attrs['path']}: {', '.join(plain(fact) for fact in facts)}"
 

@@ -1,11 +1,11 @@
-"""Health of devices, and drift: what differs between devices that should be the same."""
+"""Judges the health of devices, and finds drift: facts that differ between devices of one model."""
 
 import numpy as np
 import pandas
 
 from .texts import listed, plain
 
-# What the devices of a model should share, in a file's words and a reader's.
+# {variable without device_: name for people} of facts that all devices of a model should share.
 SHARED = {
     "driver_version": "driver",
     "library_version": "library",
@@ -21,8 +21,8 @@ SHARED_HEALTH = (
     "compute_mode",
     "ecc_enabled",
 )
-# {name: (what must not be, the verdict if it is)}. "grows" and "shrinks": since the start, and since the reference.
-# "runs": grows since the start, of what begins anew with the driver. "is": it is more than 0 at the end.
+# {health value: (condition, verdict if it holds)}. "grows", "shrinks": since the start or since the reference. "runs":
+# grows since the start; the driver resets such counters. "is": more than 0 at the end.
 RULES = {
     "ecc_uncorrected": ("runs", "fail"),
     "ecc_uncorrected_ever": ("grows", "fail"),
@@ -46,7 +46,8 @@ RULES = {
 
 
 def health_of(data, place):
-    """{name: (at the start, at the end)} of a device. What the end lacks, as of a killed job, is as at the start."""
+    """Returns {name: (value at the start, value at the end)} of a device. A missing end, as after a killed job, equals
+    the start."""
     if not data.sizes.get("health"):
         return {}
     start, end = (data[f"device_health_{when}"].values[place] for when in ("start", "end"))
@@ -54,7 +55,7 @@ def health_of(data, place):
 
 
 def judge(verdict, data, place, earlier=None):
-    """Adds to a verdict what got worse. earlier: health_of() the same device in the reference."""
+    """Adds checks for health values that got worse. earlier: health_of() of the same device in the reference."""
     own, told = health_of(data, place), {"fail": [], "pass": []}
     known = [
         name
@@ -75,7 +76,7 @@ def judge(verdict, data, place, earlier=None):
 
 
 def facts(files, devices):
-    """A line for each device and fact that it has."""
+    """Returns a line for each device and known fact."""
     found = []
     for _, line in devices.iterrows():
         data, place = files[line["file"]], line["place"]
@@ -90,8 +91,8 @@ def facts(files, devices):
 
 
 def drift(files, devices):
-    """What differs from most devices of its model: a line for each device and fact, with `most`. Of two values that
-    are as frequent, the first one counts as that of most."""
+    """Returns a line for each device and fact that differs from `most`, the most frequent value of its model. If two
+    values are equally frequent, the first is `most`."""
     found = facts(files, devices)
     groups = found.groupby(["model", "fact"], sort=False)["value"]
     found["most"] = groups.transform(lambda values: values.value_counts(sort=False).idxmax())
@@ -101,7 +102,7 @@ def drift(files, devices):
 def print_drift(found, names):
     """names: {(file, place): name}."""
     if len(found):
-        print("Drift: devices that are not as most of their model")
+        print("Drift: devices that differ from most of their model")
     for (model, fact, value, most), own in found.groupby(["model", "fact", "value", "most"], sort=False):
         where = listed(names[device] for device in zip(own["file"], own["place"]))
         print(f"  {model}: {fact} {value}, of most {most}: {where}")

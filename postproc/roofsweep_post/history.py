@@ -1,4 +1,4 @@
-"""`compare --since`: how the devices of many files have changed: slopes, and the days of new drivers."""
+"""`compare --since` shows how devices changed over many files: slopes of their roofs, and days of new drivers."""
 
 import importlib.util
 import multiprocessing
@@ -15,11 +15,11 @@ from .texts import Refused, listed, percent, say, table
 
 FIELDS = (*VALUES, "mean", "sm_clock", "start_time")
 DEVICE = ("hostname", "uuid", "model", "driver_version")
-DAY, FILL = np.timedelta64(1, "D"), 1e36  # numbers as large are none
+DAY, FILL = np.timedelta64(1, "D"), 1e36  # numbers of FILL and more are missing values
 
 
 def paths_of(names):
-    """The files that were named, and those in the folders that were."""
+    """Returns the named files, and the .nc files in named folders."""
     found = []
     for name in names:
         inside = sorted(os.listdir(name)) if os.path.isdir(name) else []
@@ -28,8 +28,8 @@ def paths_of(names):
 
 
 def quick(path):
-    """{column: values} of a file's roofs. The netCDF library takes a quarter of a second to open so many variables,
-    and what h5py does above its lowest calls takes longer than they do."""
+    """Returns {column: values} of a file's roofs. Uses h5py's low-level calls for speed: the netCDF library takes a
+    quarter of a second to open the variables of one file."""
     from h5py import Dataset, h5d, h5f, h5s
 
     file = h5f.open(os.fsencode(path), h5f.ACC_RDONLY)
@@ -56,7 +56,7 @@ def quick(path):
 
 
 def whole(path):
-    """The same, where h5py is not installed."""
+    """Returns the result of quick() without h5py."""
     data = load(path, ROOFS)
     found = roofs(data)
     found["driver_version"] = data["device_driver_version"].values[found["device"].to_numpy(int)]
@@ -65,7 +65,7 @@ def whole(path):
 
 
 def read_some(paths):
-    """(a line for each usable roof of some files, with its speed; {path: what is wrong with it})"""
+    """Returns (a line with the speed of each usable roof of these files, {unreadable path: reason})."""
     parts, faults = [], {}
     for path in paths:
         try:
@@ -77,7 +77,7 @@ def read_some(paths):
     found = pandas.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
     found[list(FIELDS)] = found[list(FIELDS)].where(found[list(FIELDS)].abs() < FILL)
     found["value"] = found[list(VALUES)].bfill(axis=1).iloc[:, 0]
-    found["unit"] = np.where(found["time"].notna(), "s", "B/s")  # less of a time is more
+    found["unit"] = np.where(found["time"].notna(), "s", "B/s")  # only tells times, which speed() inverts, from rates
     found["start_time"] = pandas.to_datetime(found["start_time"], unit="s")
     found = found[(found["device"] >= 0) & ~found["verdict"].isin(DOUBTFUL)]
     found = at_equal_clock(found).dropna(subset=["value", "start_time"])
@@ -86,7 +86,7 @@ def read_some(paths):
 
 
 def read_all(names):
-    """The same of all files, in the order of time."""
+    """Returns the lines of read_some() for all files, in the order of time. Unreadable files are reported."""
     paths, processes = paths_of(names), min(8, len(os.sched_getaffinity(0)))
     shares = np.array_split(np.array(paths, object), min(len(paths), 4 * processes))
     with multiprocessing.get_context("fork").Pool(processes) as pool:
@@ -100,7 +100,8 @@ def read_all(names):
 
 
 def slopes(found):
-    """A line for each device and roof: change in 30 days and over all, by the straight line that fits best."""
+    """Returns a line for each device and roof: relative change in 30 days and over the whole span, by linear
+    regression."""
     own = found.assign(day=(found["start_time"] - found["start_time"].min()) / DAY)
     groups = own.groupby(["hostname", "uuid", "key"], sort=False)
     x = own["day"] - groups["day"].transform("mean")
@@ -108,13 +109,14 @@ def slopes(found):
     parts = own.assign(xx=x * x, xy=x * y).groupby(["hostname", "uuid", "key"], sort=False)
     line = parts[["xx", "xy"]].sum()
     line = line.assign(times=parts["day"].nunique(), span=parts["day"].max() - parts["day"].min())
-    line = line[line["span"] >= 1].reset_index()  # of hours nobody can tell months
+    line = line[line["span"] >= 1].reset_index()  # less than a day cannot predict 30 days
     slope = line["xy"] / line["xx"]
     return line.assign(month=30 * slope, whole=slope * line["span"])
 
 
 def driver_changes(found, threshold):
-    """[(day, host, uuid, from, to, {roof: step})]: what is beyond the threshold between the medians of both drivers."""
+    """Returns [(day, host, uuid, old driver, new driver, {roof: ratio of medians})]. Ratios within the threshold are
+    left out."""
     changes = []
     for (host, uuid), own in found.groupby(["hostname", "uuid"], sort=False):
         runs = (own["driver_version"] != own["driver_version"].shift()).cumsum()
@@ -128,7 +130,7 @@ def driver_changes(found, threshold):
 
 
 def show(names, since, threshold):
-    """Prints the table. The exit status: 1 if a device became slower by more than the threshold."""
+    """Prints the table. Returns the exit status: 1 if a device became slower by more than the threshold."""
     found = read_all(names)
     found = found[found["start_time"] >= since]
     if found.empty:

@@ -1,4 +1,4 @@
-"""Rows at one memory level: intensity, bytes and times there, by the model's formulas (docs/method.md)."""
+"""Computes intensity, bytes and times of rows at one memory level, by the model's formulas (docs/method.md)."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ from .texts import Refused
 
 
 def at_levels(table, level):
-    """Adds level and intensity_at, bytes_at, bandwidth_at of it: one level, or each row's own where that is unknown
-    at it (modelled bytes hold for one level alone)."""
+    """Adds level, and intensity_at, bytes_at and bandwidth_at at that level. A row that lacks values at the level uses
+    its own, because modelled bytes exist at one level only. level: a name, or `row` or `all` for each row's own."""
     own, wanted = level in ("row", "all"), f"arithmetic_intensity_{level}"
     if not own and wanted not in table:
         prefix = "arithmetic_intensity_"
@@ -25,7 +25,7 @@ def at_levels(table, level):
 
 
 def with_times(table):
-    """Complexities and times at the row's level: the model's formulas, see docs/method.md."""
+    """Adds complexities and times at the row's level (docs/method.md)."""
     balance = table["peak"] / table["bandwidth_at"]
     over = table["intensity_at"] >= balance
     ratio = table["intensity_at"] / balance
@@ -42,9 +42,9 @@ def with_times(table):
 
 
 def with_bandwidths(table, files):
-    """Adds device_bandwidth_LEVEL: the roof of the row's own device."""
+    """Adds device_bandwidth_LEVEL, the roof of the row's own device."""
     for level in files[0].indexes["memory_level"]:
-        if f"level_time_{level}" in table:  # of the row's directions
+        if f"level_time_{level}" in table:  # follows from the row's own share of reads
             table[f"device_bandwidth_{level}"] = table[f"bytes_counted_{level}"] / table[f"level_time_{level}"]
             continue
         table[f"device_bandwidth_{level}"] = [

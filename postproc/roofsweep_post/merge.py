@@ -1,7 +1,7 @@
-"""The command `merge`: several result files as one, a few thousand rows at a time.
+"""The command `merge` writes several result files into one, a few thousand rows at a time.
 
-A value of a row follows from the row, its kernels and its device with its roofs. These stay together, so values are
-copied. Numbers of rows and devices are made anew. A file of an older format has today's names."""
+Rows keep their kernels, device and roofs, and all derived values follow from these. So values are copied; only the
+indices of rows and devices change. Variables of older formats get today's names."""
 
 import contextlib
 import math
@@ -22,34 +22,34 @@ from .texts import Refused, say
 HELP = "several result files as one"
 DESCRIPTION = """Writes the file that one sweep over all devices of these files would have written.
 
-A device that is the same in several files, roofs included, is one device. Where its roofs differ, each file's stay, for
-the rows of that file. A configuration that was measured on the same device in several files is an error that names it,
-unless --newest is given. The exit status is that of a sweep: 3 if rows have failed."""
+A device with the same roofs in several files becomes one device. If its roofs differ, the rows of each file keep their
+file's roofs. A configuration that several files measured on the same device is an error that names it, unless --newest
+is given. Exit status: 0, 2 the merge was not possible, 3 rows have failed."""
 
 WRITES_NETCDF = True
 
-SLAB = 4096  # rows in memory; a multiple of the rows of a chunk
-CHUNK_ROWS, CHUNK_ELEMENTS = 1024, 65536
-OPEN = 16  # files at a time; the library takes some 10 MB for each
-NAMED = 3  # clashes
+SLAB = 4096  # rows in memory at a time; a multiple of CHUNK_ROWS
+CHUNK_ROWS, CHUNK_ELEMENTS = 1024, 65536  # largest chunk
+OPEN = 16  # files open at a time; the library takes some 10 MB for each
+NAMED = 3  # clashes that an error names
 NEEDED = [
     *("config_hash", "configuration", "label", "status", "start_time", "wall_time", "config_device", "kernel_config"),
     *("device_key", "device_kind", "device_hostname", "device_uuid", "device_model", "device_roof_device"),
     *("device_roof_name", "device_roof_condition", "device_roof_bandwidth", "device_roof_performance"),
     *("device_roof_time", "memory_level", "number_format"),
 ]
-# Variables that are in memory of all rows, beside those of devices and roofs.
+# Variables that are in memory for all rows, beside the variables of devices and roofs.
 ROW_COLUMNS = ["config_hash", "configuration", "label", "status", "start_time", "wall_time", "config_device", "uuid"]
-# Of a device, what depends on the job; of a roof, what depends on other devices.
+# Variables that two files may differ in for one device: of the job, and indices of other rows.
 OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused", "device_health_end"}
 OF_OTHERS = {"device_roof_device"}
-OLDEST = 2  # format
+OLDEST = 2  # oldest format that can be merged
 OLD_ATTRIBUTES = ("coverage_content_type", "coordinates")
-# A line of history.
+# A line of the attribute history.
 SESSION = re.compile(
     r"(?P<start>\S+) session (?P<id>.*?): roofsweep (?P<version>.*?), \d+ ranks from .*?, job .*?: (?P<command>.*)"
 )
-YEAR_10000 = 253402300800  # no time that Python can write
+YEAR_10000 = 253402300800  # s; datetime cannot represent it
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -57,16 +57,16 @@ def add_options(parser):
     parser.add_argument("files", nargs="+", metavar="file", help="result file of roofsweep")
     parser.add_argument("-o", "--output", metavar="FILE", required=True)
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
-    parser.add_argument("--newest", action="store_true", help="of a row in several files, take that measured last")
-    parser.add_argument("--any-settings", action="store_true", help="also files with other settings of [measure]")
+    parser.add_argument("--newest", action="store_true", help="of a row in several files take the last measured one")
+    parser.add_argument("--any-settings", action="store_true", help="also merge files with other settings of [measure]")
 
 
 def natural(text):
-    """A key that orders texts with numbers in them as strverscmp of the C library does: "m=9" before "m=16"."""
+    """Returns a sort key that orders numbers in texts like strverscmp() of the C library: "m=9" before "m=16"."""
 
     def number(found):
         digits = found[0].lstrip("0")
-        zeros = len(found[0]) - len(digits)  # with leading zeros it is a fraction
+        zeros = len(found[0]) - len(digits)  # a number with leading zeros sorts as a fraction
         return f"0{chr(0x1000 - zeros)}{digits or chr(0x10FFFF)}" if zeros else f"0{chr(0x1000 + len(digits))}{digits}"
 
     return re.sub("[0-9]+", number, text)
@@ -80,18 +80,18 @@ def netcdf():
     return netCDF4
 
 
-# ---- files that are read ----
+# ---- input files ----
 
 
 class Files:
-    """Opens files; those used last stay open."""
+    """Opens files and keeps the OPEN last used ones open."""
 
     def __init__(self):
         self.open = {}
 
     def get(self, path):
         found = self.open.pop(path, None) or self.opened(path)
-        self.open[path] = found  # after the others
+        self.open[path] = found  # at the end: the dict is in the order of use
         if len(self.open) > OPEN:
             self.open.pop(next(iter(self.open))).close()
         return found
@@ -113,7 +113,7 @@ class Files:
 
 
 class Variable:
-    """words: meanings of a flag's values, which count from 0. missing: how the file writes that there is no value."""
+    """words: meanings of a flag's values 0, 1, ...; missing: the file's value for a missing one."""
 
     def __init__(self, dims, dtype, attributes):
         self.dims, self.type, self.attributes, self.kind = dims, dtype, attributes, np.dtype(dtype).kind
@@ -123,7 +123,7 @@ class Variable:
 
 
 def variables(data, names):
-    """{name: Variable} of an open file. names: {what it is called today: what the file calls it}."""
+    """Returns {name today: Variable} of an open file. names: {name today: name in the file} where they differ."""
     today = {old: name for name, old in names.items()}
     taken = {today.get(name, name): found for name, found in data.variables.items() if name not in names}
     return {
@@ -133,12 +133,12 @@ def variables(data, names):
             {key: found.getncattr(key) for key in found.ncattrs() if key not in OLD_ATTRIBUTES},
         )
         for name, found in taken.items()
-        if found.dimensions and name != "device_roof_node_spread"  # which follows from several devices
+        if found.dimensions and name != "device_roof_node_spread"  # would change with the devices of other files
     }
 
 
 class Source:
-    """A file: what it is, its sessions, and of all its rows what orders them and tells them apart."""
+    """An input file: its variables, sessions, and the columns of all rows that order and identify them."""
 
     def __init__(self, path, files):
         self.path, self.files, data = path, files, files.get(path)
@@ -166,21 +166,21 @@ class Source:
             dims, kind = SHAPES.get(name, (own.dims, None))
             whole = kind == "flag" or name in INDICES
             other = (own.type is str) != (kind == "text") or (whole and own.kind not in "iu")
-            some = len(data[self.old.get(name, name)]) > 0  # of no values any type will do
+            some = len(data[self.old.get(name, name)]) > 0  # an empty variable may have any type
             if own.dims != dims or (kind and other and some):
                 raise Refused(f"{self.path}: damaged: {name} has a type or dimensions that roofsweep does not write")
         version = self.attributes.get("format_version", 1)
         if not isinstance(version, (int, np.integer)):
             raise Refused(f"{self.path}: damaged: its format_version is no whole number")
         if version < OLDEST:
-            how = "write it anew from its journal, with roofsweep --gather"
+            how = "write it again from its journal, with roofsweep --gather"
             raise Refused(f"{self.path}: an older version of roofsweep wrote it; {how}")
         if version > FORMAT_VERSION:
             known = f"this roofsweep-post knows up to {FORMAT_VERSION}: use a newer one"
             raise Refused(f"{self.path}: format version {version}; {known}")
 
     def read_sessions(self):
-        """[(start, id, line, version, command)]; lines that another tool wrote are left out."""
+        """Returns [(start, id, line, version, command)] of the history. Lines of other tools are left out."""
         found = []
         for line in str(self.attributes.get("history", "")).split("\n"):
             parts = SESSION.fullmatch(line)
@@ -189,20 +189,20 @@ class Source:
                     start = datetime.strptime(parts["start"], TIME).replace(tzinfo=UTC).timestamp()
                     found.append((start, parts["id"], line, parts["version"], parts["command"]))
         if not found:
-            no_session = "its history names no session of roofsweep, so nobody knows where its rows come from"
+            no_session = "its history names no session of roofsweep, so the origin of its rows is unknown"
             raise Refused(f"{self.path}: {no_session}")
         return found
 
     def column(self, name, low=0, high=None):
-        """Values as the file has them, of the rows from `low` to before `high`."""
+        """Returns the file's own values of rows low:high."""
         try:
             return self.files.get(self.path).variables[self.old.get(name, name)][low:high]
         except (AttributeError, KeyError, OSError, RuntimeError, IndexError) as error:
-            whole = "is it whole, and does a result file of roofsweep have this?"
-            raise Refused(f"{self.path}: {name}: {error}; {whole}") from error
+            damaged = "the file is damaged, or roofsweep did not write it"
+            raise Refused(f"{self.path}: {name}: {error}; {damaged}") from error
 
     def device_of(self, row):
-        """Index of its device, -1 if it has none."""
+        """Returns the index of a row's device, -1 without a device."""
         return int(self.rows["config_device"][row])
 
     def check_rows(self):
@@ -213,8 +213,8 @@ class Source:
             bad = (np.where(device >= 0, own[np.maximum(device, 0)], "") != self.rows["uuid"]).any()
         if bad:
             raise Refused(
-                f"{self.path}: its rows were not measured on its devices, or its kernels are not theirs, as when "
-                "ncrcat joins files or ncks cuts them; name the files that roofsweep wrote"
+                f"{self.path}: its rows do not belong to its devices or kernels, for example because ncrcat joined "
+                "files or ncks cut them; name the files that roofsweep wrote"
             )
 
 
@@ -228,15 +228,15 @@ def read_all(paths, files, any_settings):
         first, own = (str(source.attributes.get("settings", "")) for source in (sources[0], sources[-1]))
         if first != own and not any_settings:
             other = f"{paths[0]} was measured with '{first}', {path} with '{own}'"
-            raise Refused(f"{other}: their rows cannot be compared; --any-settings merges them all the same")
+            raise Refused(f"{other}: their rows cannot be compared; --any-settings merges them anyway")
     return sources
 
 
-# ---- what the new file has ----
+# ---- layout of the new file ----
 
 
 class Layout:
-    """Variables of the new file, and how values of each source become its values."""
+    """The variables of the new file, and the conversion of each source's values to them."""
 
     def __init__(self, sources):
         self.sources = sources
@@ -252,7 +252,7 @@ class Layout:
 
     @staticmethod
     def joined(sequences):
-        """All names, each once, after those that stand before it in its own sequence."""
+        """Returns all names, each once, in an order that keeps the order of each sequence."""
         order = []
         for sequence in sequences:
             place = 0
@@ -265,7 +265,7 @@ class Layout:
         return order
 
     def keep_known(self, dimensions):
-        """Leaves out what another tool has added."""
+        """Drops variables with other dimensions: another tool added them."""
         self.variables = {name: one for name, one in self.variables.items() if set(one.dims) <= set(dimensions)}
 
     def missing(self, name, rows, lengths):
@@ -274,11 +274,11 @@ class Layout:
         return np.full(shape, variable.missing, dtype=object if variable.type is str else variable.type)
 
     def of(self, dims):
-        """Names of the variables whose first dimension is one of these."""
+        """Returns the names of the variables whose first dimension is in `dims`."""
         return [name for name, variable in self.variables.items() if variable.dims[0] in dims]
 
     def read(self, source, name, low, high):
-        """The source's values in the new file's flags and order of names."""
+        """Returns the source's values with the flags and the order of names of the new file."""
         variable, own, values = self.variables[name], source.variables[name], source.column(name, low, high)
         if own.words != variable.words:
             values = np.clip(values, 0, len(own.words))
@@ -296,7 +296,7 @@ class Layout:
 
 
 class Device:
-    """A row of `device` in a source. facts: what makes it the same device with the same roofs in another file."""
+    """A row of `device` in a source. Two devices with equal `facts` are the same device with the same roofs."""
 
     def __init__(self, number, source, place, columns, layout):
         self.number, self.path, self.place, self.columns = number, source.path, place, columns
@@ -315,7 +315,7 @@ class Device:
 
 
 def read_devices(sources, layout):
-    """[[Device]] by source."""
+    """Returns a list of Devices for each source."""
     found = []
     for number, source in enumerate(sources):
         names = [name for name in layout.of(["device", "device_roof"]) if name in source.variables]
@@ -325,8 +325,8 @@ def read_devices(sources, layout):
 
 
 def unify(devices):
-    """Gives devices that are the same one key: that of the first file. devices: [[Device]] by source."""
-    others = {}  # {(host, uuid): files in which it has other roofs}
+    """Gives equal devices the key of the first file that has them. devices: [[Device]] by source."""
+    others = {}  # {(host, uuid): files with other roofs of this device}
     for number, own in enumerate(devices):
         for device in own:
             alike = [
@@ -346,10 +346,11 @@ def unify(devices):
 
 
 def choose_devices(devices, used):
-    """[Device] of the new file in their order, and {(number of source, place): number in the new file}.
+    """Returns the Devices of the new file in order, and {(source, row of device): row in the new file}.
 
-    A file may have been written before its device had all its roofs: of devices of one key the one with the most roofs
-    stays, and another only if rows that stay were held against its roofs. used: (number of source, place) of rows."""
+    A file may have been written before its device had all roofs. So of Devices with one key the one with the most roofs
+    stays. Another stays only if remaining rows were compared with its roofs. used: (source, row of device) of these
+    rows."""
     chosen, numbers = [], {}
     keys = dict.fromkeys(device.key for own in devices for device in own if device.key)
     for key in sorted(keys, key=natural):
@@ -370,7 +371,8 @@ def choose_devices(devices, used):
 
 
 def find_clashes(sources, devices, newest):
-    """[array of rows that stay] by source; Refused if rows are in several files, unless the newest hold."""
+    """Returns a mask of the rows that stay for each source. If a row is in several files, keeps the newest or raises
+    Refused."""
     stay = [np.ones(len(source.rows["config_hash"]), bool) for source in sources]
     holders, clashes = {}, []
     for number, source in enumerate(sources):
@@ -388,7 +390,7 @@ def find_clashes(sources, devices, newest):
                 own = own if lost == other else other
             holders[identity] = own
     if clashes and newest:
-        say(f"{len(clashes)} rows are in several files, of the same device: the one measured last holds")
+        say(f"{len(clashes)} rows are in several files, of the same device: the one measured last is kept")
     elif clashes:
         names = "".join(
             f"; {text}{f' on {device.uuid} of {device.host}' if device else ''} in {one} and {other}"
@@ -396,14 +398,14 @@ def find_clashes(sources, devices, newest):
         )
         more = "; ..." if len(clashes) > NAMED else ""
         raise Refused(
-            f"{len(clashes)} rows are in several files, of the same device{names}{more}; --newest takes those "
-            "measured last"
+            f"{len(clashes)} rows are in several files, of the same device{names}{more}; --newest keeps the last "
+            "measured ones"
         )
     return stay
 
 
 def order_rows(sources, devices, stay):
-    """(number of source, row) of each row of the new file, in the order in which people read them."""
+    """Returns (source, row) for each row of the new file, ordered by label, configuration and device."""
     places, keys = [], []
     for number, source in enumerate(sources):
         device_keys = [natural(device.key) for device in devices[number]]
@@ -417,7 +419,7 @@ def order_rows(sources, devices, stay):
 
 
 def kernel_places(sources, rows):
-    """(number of source, kernel) of each kernel of the new file, and its row there."""
+    """Returns (source, kernel) for each kernel of the new file, and its row in the new file."""
     first, count = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
     for number, source in enumerate(sources):
         own = rows[:, 0] == number
@@ -429,7 +431,7 @@ def kernel_places(sources, rows):
 
 
 def sample_length(source, stay):
-    """Of its rows that stay, the most samples of one."""
+    """Returns the largest number of samples of the rows that stay."""
     variable = source.variables.get("time_sample")
     if variable is None or stay.all():
         return source.lengths.get("sample", 1) if variable else 1
@@ -445,7 +447,7 @@ def sample_length(source, stay):
 
 
 def attributes(sources, chosen, rows):
-    """Those of the whole file. Title, manifest and the like are those of the last session."""
+    """Returns the global attributes of the new file. Title, manifest and others are from the last session."""
     known = {}
     for source in sources:
         for session in source.sessions:
@@ -456,7 +458,7 @@ def attributes(sources, chosen, rows):
     for number, source in enumerate(sources):
         own = rows[rows[:, 0] == number, 1]
         ends = (source.rows["start_time"] + source.rows["wall_time"])[own]
-        end = max([end, *ends[ends < YEAR_10000]])  # what is missing is later
+        end = max([end, *ends[ends < YEAR_10000]])  # missing times are larger
     names = {
         name: ", ".join(dict.fromkeys(filter(None, (device.text(f"device_{of}") for device in chosen))))
         for name, of in [("instrument", "model"), ("platform", "hostname")]
@@ -481,7 +483,7 @@ def attributes(sources, chosen, rows):
 
 
 def define(output, layout, lengths):
-    """Dimensions and variables, stored as roofsweep stores them."""
+    """Defines dimensions and variables with the storage settings of roofsweep."""
     for dim, length in lengths.items():
         output.createDimension(dim, None if dim == "config" else length)
     for name, variable in layout.variables.items():
@@ -501,8 +503,8 @@ def define(output, layout, lengths):
 
 
 def gather(layout, lengths, dim, places):
-    """{variable: values} of one dimension at (source, row) each; what a file lacks is missing. Numbers that all its
-    rows leave at their default are in their configuration."""
+    """Returns {variable: values} of one dimension for the (source, row) in `places`. Variables that a source lacks are
+    missing, except parameters that its rows leave at the default: these are in the text of the configuration."""
     columns = {name: layout.missing(name, len(places), lengths) for name in layout.of([dim])}
     for number in np.unique(places[:, 0]):
         source, own = layout.sources[number], np.flatnonzero(places[:, 0] == number)
@@ -522,8 +524,8 @@ def gather(layout, lengths, dim, places):
 
 
 def write_rows(output, layout, lengths, dim, places, new):
-    """Of one dimension; new: {variable: values} that are not copied."""
-    if len(places) == 0 and dim != "config":  # a dimension that cannot have length 0 has a row without values
+    """Writes the variables of one dimension. new: {variable: values} that are not copied from sources."""
+    if len(places) == 0 and dim != "config":  # only config may have length 0, others get a row without values
         for name in layout.of([dim]):
             output.variables[name][:] = layout.missing(name, 1, lengths)
     for low in range(0, len(places), SLAB):
@@ -535,7 +537,7 @@ def write_rows(output, layout, lengths, dim, places, new):
 
 @contextlib.contextmanager
 def published(path):
-    """A file beside `path` that takes its place when all went well, and else goes."""
+    """Yields a temporary file that replaces `path` on success and is removed on failure."""
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
     draft = ""
@@ -552,7 +554,7 @@ def published(path):
         draft = ""
     except OSError as error:
         raise Refused(f"cannot write {path}: {error.strerror or error}") from error
-    except RuntimeError as error:  # of the NetCDF library
+    except RuntimeError as error:  # the NetCDF library raises it on a full disk
         raise Refused(f"cannot write {path}: {error}; is there room in its folder?") from error
     finally:
         if draft:
@@ -560,7 +562,7 @@ def published(path):
 
 
 def merge(sources, path, newest):
-    """Writes the file. {status: rows}, devices, roofs of it."""
+    """Writes the file. Returns ({status: number of rows}, number of devices, number of roofs)."""
     layout = Layout(sources)
     devices = read_devices(sources, layout)
     unify(devices)
@@ -585,7 +587,7 @@ def merge(sources, path, newest):
         "sample": max(map(sample_length, sources, stay)),
     }
     layout.keep_known(lengths)
-    # Of each dimension, (number of source, row there), and the variables that are not copied.
+    # {dimension: ((source, row) of each new row, {index variable: new values})}
     parts = {
         "config": (rows, {"config_device": [numbers.get(own, -1) for own in own_devices]}),
         "kernel": (kernels, {"kernel_config": kernel_config}),
@@ -620,19 +622,19 @@ def check_output(path, overwrite):
 
 
 def run(options):
-    os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"  # some parallel file systems have no locks
+    os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"  # locks fail on some parallel file systems
     start = time.monotonic()
     if len(options.files) < 2:
         raise Refused("merge needs two files or more")
     check_output(options.output, options.overwrite)
-    netcdf().set_chunk_cache(1 << 16)  # bytes of a variable: its rows are read and written in their order
+    netcdf().set_chunk_cache(1 << 16)  # bytes per variable; enough, because rows are read and written in order
     with contextlib.closing(Files()) as files:
         sources = read_all(options.files, files, options.any_settings)
         counts, devices, roofs = merge(sources, options.output, options.newest)
     failed, total = counts.get("failed", 0), sum(counts.values())
     words = " ".join(f"{word}={count}" for word, count in counts.items())
     if failed:
-        reasons = f"the reasons stand in the variable error of {options.output}"
+        reasons = f"the variable error of {options.output} has the reasons"
         say(f"error: {failed} of {total} rows failed: {reasons}")
     say(
         f"summary status={3 if failed else 0} rows={total} {words} devices={devices} roofs={roofs} "

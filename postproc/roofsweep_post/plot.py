@@ -1,4 +1,4 @@
-"""The command `plot`: figures of the time-based Roofline, of kernels and of nodes."""
+"""The command `plot` draws figures: time-based Rooflines, kernels, nodes."""
 
 import os
 
@@ -19,8 +19,9 @@ def description():
 
 {kinds}
 
-Points are joined in the order of one parameter (--by). A series is all rows that share precision, pass and what else
-is crossed with the shapes (--series chooses other variables). Each series is at one memory level (--level)."""
+Points are joined in the order of one parameter (--by). A series is all rows with the same precision, pass,
+implementation, algorithm, layout and cache (--series chooses other variables). Each series is at one memory level
+(--level)."""
 
 
 DESCRIPTION = description
@@ -49,7 +50,7 @@ def add_options(parser):
         help="points that are labelled (default: auto, all of a few, else the ends of each series)",
     )
     parser.add_argument(
-        "--caption", choices=["yes", "no"], default="yes", help="no: it is printed, not drawn (default: yes)"
+        "--caption", choices=["yes", "no"], default="yes", help="no: print the caption instead (default: yes)"
     )
     parser.add_argument("--dpi", type=whole(30), default=300, help="pixels an inch of a .png (default: 300)")
     parser.add_argument("--style", metavar="SHEET", default="", help="style sheet of matplotlib, a name or a file")
@@ -82,7 +83,7 @@ def run(options):
 def save(figure, path, dpi=300, sheet=""):
     from .figures import style
 
-    with writing(path), style.settings(sheet):  # files that are the same each time
+    with writing(path), style.settings(sheet):  # without a date, so that equal figures are equal files
         metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(path.rsplit(".", 1)[-1])
         figure.savefig(path, metadata=metadata, dpi=dpi)
     print(plain(path))

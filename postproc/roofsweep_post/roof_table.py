@@ -1,4 +1,4 @@
-"""The command `roofs`: a line for each kind of roof and device model."""
+"""The command `roofs` prints a line for each device model and kind of roof."""
 
 from collections import Counter
 
@@ -13,32 +13,32 @@ from .texts import Refused, percent, room, scaled, share, table
 HELP = "what each device can do at its best: a line for each kind of roof"
 DESCRIPTION = """Prints the measured roofs of a result file: for each device model a line for each kind of roof.
 
-alone          value while the node's other devices idle: the best sample, of launches the median; of several
-               devices the median
-together       the same while all devices of the node do it at once
-node spread    highest minus lowest of a node's devices, over their mean; of several nodes the widest; together, if
-               it was measured
-mean/best      all samples together over the value
+alone          value while the other devices of the node are idle: the best sample, for launches the median sample.
+               Several devices: their median
+together       value while all devices of the node run at once
+node spread    highest minus lowest value of a node's devices, over their mean; several nodes: the widest spread. It
+               is of the condition `together` if that was measured
+mean/best      mean of all samples over the value
 of theory      value over theory at the nominal clock
-of clock       all samples together, over theory at the clock that was measured meanwhile
-SM clock       that clock
-energy         of a byte or a FLOP, beyond the constant power, where that was measured
-verdict        proven: hardware counters have seen the work where it should be, and nowhere else; unproven: no
-               counters could be read; ABOVE-THEORY, CONTRADICTED: an error to look into. Such a value carries !, is
-               in no median, and is not used as a roof
-slowest, on    of several devices the slowest one, against the median
-setting        what won; of several devices the most frequent
+of clock       mean of all samples over theory at the measured clock
+SM clock       measured clock
+energy         energy of a byte or a FLOP without the constant power, if measured
+verdict        proven: hardware counters saw the expected work, and no other; unproven: counters could not be read;
+               ABOVE-THEORY, CONTRADICTED: an error to look into. These values carry !, are in no median, and are
+               not used as roofs
+slowest, on    slowest of several devices, against the median
+setting        fastest setting; several devices: the most frequent one
 
-The columns after "together" are of roofs alone, where a file has them. Devices are numbered by their row in the
-file. --device N shows one of them in full, a line for each roof and condition, with more columns:
+The columns after "together" show the condition `alone` if the file has it. Devices are numbered by their row in the
+file. --device N shows one device in full: a line for each roof and condition, with two more columns:
 
 spread         slowest minus fastest sample, over the median of their times
-counted        work that counters saw, over what was expected
+counted        counted over expected work
 
---targets FILE names what each roof shall reach; `roofsweep-post check --help` says how it is written.
+--targets FILE holds the target of each roof; `roofsweep-post check --help` explains its syntax.
 Exit status: 0, 1 a target is missed or not known, or a model has none, 2 the file or the targets cannot be read."""
 
-SETTING_WIDTH = 60  # of the table of a model; --device shows all of it
+SETTING_WIDTH = 60  # characters in the table of a model; --device shows the whole setting
 LINK_VALUES = [("link_bandwidth", "B/s"), ("link_time", "s")]
 LEFT = ["condition", "verdict", "counted", "on", "setting", "target"]
 
@@ -46,7 +46,7 @@ LEFT = ["condition", "verdict", "counted", "on", "setting", "target"]
 def add_options(parser):
     parser.add_argument("file", help="result file of roofsweep")
     parser.add_argument("-d", "--device", type=int, metavar="N", help="show this device in full")
-    parser.add_argument("-t", "--targets", metavar="FILE", help="say of each roof whether it is reached")
+    parser.add_argument("-t", "--targets", metavar="FILE", help="show for each roof whether it reaches its target")
 
 
 def word(verdict):
@@ -54,7 +54,7 @@ def word(verdict):
 
 
 def value_text(rows):
-    """The median of what is usable; failing that, of what is not, with its mark."""
+    """Returns the median of usable values; without any, the median of the others, marked with !."""
     for chosen, mark in [(rows[rows["usable"]], ""), (rows[rows["value"].notna()], "!")]:
         if len(chosen):
             return scaled(middle(chosen["value"]), chosen["unit"].iloc[0]) + mark
@@ -62,7 +62,8 @@ def value_text(rows):
 
 
 def verdict_text(rows):
-    """Each device once: what is doubted under one condition is doubtful, what is proven under one proven."""
+    """Returns the verdicts with their numbers of devices. A device counts once, with the weightiest verdict of its
+    conditions: doubtful, then proven, then unproven."""
     order = ["unproven", "proven"] + DOUBTFUL
     known = rows[rows["value"].notna() & rows["verdict"].isin(order)]
     counts = Counter(known.groupby("place")["verdict"].agg(lambda found: max(found, key=order.index)))
@@ -72,7 +73,7 @@ def verdict_text(rows):
 
 
 def setting_text(rows):
-    """The most frequent setting; without a measured one, why."""
+    """Returns the most frequent setting; if nothing was measured, the reason."""
     measured = rows[rows["value"].notna()]
     settings = Counter((measured if len(measured) else rows)["setting"])
     text, more = settings.most_common(1)[0][0], len(settings) - 1
@@ -81,13 +82,13 @@ def setting_text(rows):
 
 
 def counted_text(roof):
-    """The work that counters saw over what was expected: "flops 1.0001", "dram 1.002, l2 1.01"."""
+    """Returns counted over expected work: "flops 1.0001", "dram 1.002, l2 1.01"."""
     ratios = ({"flops": roof["flops_ratio"]} if np.isfinite(roof["flops_ratio"]) else {}) | roof["bytes_ratio"]
     return ", ".join(f"{what} {ratio:.5g}" for what, ratio in ratios.items()) or "-"
 
 
 def slowest_cells(rows, devices):
-    """The slowest device against the median, where there are several."""
+    """Returns the cells of the slowest device against the median; {} for a single device."""
     by_place = rows[rows["usable"]].groupby("place")["value"].median()
     if len(by_place) < 2:
         return {}
@@ -96,7 +97,7 @@ def slowest_cells(rows, devices):
 
 
 def kind_cells(rows, devices):
-    """The line of one kind, {head: text}."""
+    """Returns the line of one kind of roof, {head: text}."""
     alone, together = (rows[rows["condition"] == condition] for condition in ["alone", "together"])
     main = alone if alone["value"].notna().any() else together
     used = main[main["usable"]] if main["usable"].any() else main[main["value"].notna()]
@@ -116,7 +117,7 @@ def kind_cells(rows, devices):
 
 
 def roof_cells(roof):
-    """The line of one device's roof under one condition, {head: text}."""
+    """Returns the line of one device's roof under one condition, {head: text}."""
     cells = {"roof": roof["name"], "condition": roof["condition"], "setting": roof["setting"]}
     if np.isnan(roof["value"]):
         return cells
@@ -138,13 +139,13 @@ def print_lines(head, lines):
     head = [name for name in head if any(line.get(name, "-") != "-" for line in lines)]
     cells = [[line.get(name, "-") for name in head] for line in lines]
     text = table(head, cells, LEFT)
-    if head[-1] == "setting" and max(map(len, text.splitlines())) > room():  # --device has it
+    if head[-1] == "setting" and max(map(len, text.splitlines())) > room():  # too wide; --device shows the setting
         text = table(head[:-1], [line[:-1] for line in cells], LEFT)
     print(text)
 
 
 def print_conditions(data, rows):
-    """What must be equal for roofs to be comparable, and when they were measured."""
+    """Prints the conditions under which roofs are comparable, and when they were measured."""
     own = rows["device"].unique().astype(int)
     caps = data["device_power_limit"].values[own]
     powers = {state: middle(rows[f"{state}_power"]) for state in ("constant", "rest")}
@@ -160,7 +161,7 @@ def print_conditions(data, rows):
 
 
 def print_doubts(rows, devices):
-    """What has no value or is not used, and on which devices."""
+    """Prints roofs without a usable value, the reason, and the devices."""
     groups = {}
     for _, roof in rows[~rows["usable"]].iterrows():
         why = roof["setting"] if np.isnan(roof["value"]) else f"{word(roof['verdict'])}, not used"
@@ -177,7 +178,7 @@ def print_doubts(rows, devices):
 
 
 def print_model(model, rows, devices, targets, kinds):
-    """A line per kind, median over the devices of the model."""
+    """Prints a line for each kind of roof: medians over the devices of the model."""
     count, hosts = rows["place"].nunique(), len({devices.text(place, "hostname") for place in rows["place"]})
     print(f"{model}: {count} device{'s' * (count > 1)} on {hosts} host{'s' * (hosts > 1)}")
     print_conditions(devices.data, rows)
@@ -213,7 +214,7 @@ def print_model(model, rows, devices, targets, kinds):
 
 
 def print_device(number, rows, devices, targets, kinds):
-    """One device, a line per kind and condition."""
+    """Prints a line for each kind and condition of one device."""
     model = devices.text(number, "model")
     print(f"{model}: {devices.name(number)}")
     print_conditions(devices.data, rows)
@@ -247,7 +248,7 @@ def print_device(number, rows, devices, targets, kinds):
 
 
 def print_links(data):
-    """A line for each operation between devices of a node, with the range over pairs or nodes."""
+    """Prints a line for each operation between devices of a node, with the range over pairs or nodes."""
     if "link" not in data.sizes:
         return
     own = flat(data, "link").groupby(["link_operation", "link_device", "link_from", "link_to"], sort=False)

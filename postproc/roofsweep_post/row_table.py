@@ -1,4 +1,4 @@
-"""The command `rows`: configurations with time, noise, limiter and, if asked, advice."""
+"""The command `rows` prints configurations with time, noise, limiter and, on demand, advice."""
 
 from . import selection
 from .advice import advise
@@ -8,28 +8,27 @@ from .export import as_json
 from .frames import ROWS, rows, short_texts
 from .texts import Refused, column, percent, say, share, table
 
-HELP = "configurations: time, noise, what limits them, what to try"
+HELP = "configurations: time, noise, limiter, advice"
 DESCRIPTION = """Prints a line for each measured configuration.
 
-time         of one iteration, median
-+-           half the 95 % interval of that median, over it
+time         median time of one iteration
++-           half the 95 % interval of the median, over the median
 of roof      performance over the lowest roof at the row's arithmetic intensity, measured on the row's device
-limiter      what limits the time, by measured shares of it; the file's limiter_evidence has the shares. A file
-             without `limiter` shows `unknown`; a kernel that reaches no roof is shown with the words of its cause
-samples      what is noteworthy about them: two modes; host-paced, the device waited for the host; throttled, the
-             load held the clock down; inaccurate, the result, see the file's accuracy; a caller needs longer
-             than the device: one who enqueues iterations in a loop waits for the host
+limiter      largest measured share of the time; the variable limiter_evidence has the shares. A file without
+             `limiter` shows `unknown`. A kernel that reaches no roof shows the words of its cause
+samples      notes: two modes; host-paced: the device waited for the host; throttled: the load lowered the clock;
+             inaccurate: the result, see the variable accuracy; a caller needs ...: a caller who enqueues iterations
+             in a loop waits for the host
 
 --advice adds a sentence: the cause, and what to try.
---energy tells instead the energy of an iteration and of a FLOP; that by the device's energy roofs, and how far it is
-         from what was measured; and the share of the constant power in it. Rows without either are left out.
---time   tells instead how long each row took on the wall, and what part of that went where. A part that no row has is
-         left out."""
+--energy prints instead: the energy of an iteration and of a FLOP; the energy by the device's energy roofs and its
+         deviation from the measured one; the share of the constant power. Rows without energy are left out.
+--time   prints instead the wall time of each row and the shares of its parts. A part that no row has is left out."""
 
 ABOVE = """
 of roof above 100 %: the FLOPs are the model's, and the algorithm did fewer (flops_ratio below 1); or bytes came from a
 nearer memory than the roof's; or the device's clock was higher than while the roof was measured."""
-# Of --json.
+# Columns of --json.
 COLUMNS = [
     *("name", "configuration", "label", "device_name", "time_median", "noise", "performance", "roof_fraction"),
     *("limited_by", "cause", "marks"),
@@ -54,19 +53,19 @@ def add_options(parser):
         help="the slowest, the noisiest or the furthest from its roof first",
     )
     parser.add_argument("-n", "--most", type=whole(1), metavar="N", help="only the first N")
-    parser.add_argument("-l", "--labels", action="store_true", help="with their labels in the manifest")
-    parser.add_argument("-t", "--time", action="store_true", help="where the wall time went, of each and of all")
+    parser.add_argument("-l", "--labels", action="store_true", help="show the labels of the manifest")
+    parser.add_argument("-t", "--time", action="store_true", help="parts of the wall time, of each row and of all")
     parser.add_argument("-e", "--energy", action="store_true", help="energy, measured and by the energy roofs")
-    parser.add_argument("--json", action="store_const", const=True, dest="as_json", help="for programs, in SI units")
-    parser.add_argument("-a", "--advice", action="store_true", help="say of each what to try")
+    parser.add_argument("--json", action="store_const", const=True, dest="as_json", help="JSON in SI units")
+    parser.add_argument("-a", "--advice", action="store_true", help="add a sentence on what to try to each row")
 
 
 PART = "wall_time_part_"
-NEAR = 0.1  # of an energy that was measured
+NEAR = 0.1  # deviation from a measured energy, as a share
 
 
 def of_wall_time(found):
-    """The table of --time: its last line is of all rows."""
+    """Returns the table of --time; its last line is the sum of all rows."""
     parts = [name for name in found if name.startswith(PART) and found[name].notna().any()]
     lines = [*zip(found["text"], found["device_name"], found["wall_time"], found[parts].to_numpy())]
     lines.append((f"all {len(found)}", "", found["wall_time"].sum(), found[parts].sum().to_numpy()))
@@ -77,7 +76,7 @@ def of_wall_time(found):
 
 
 def of_energy(found):
-    """The table of --energy, and how well the model holds."""
+    """Returns the table of --energy, and how many rows the energy roofs predict well."""
     known = found[found["energy"].notna() | found["energy_at_roofs"].notna()]
     if known.empty:
         raise Refused("no row has energy: energy = yes in [measure] or in [peaks], on a GPU")
@@ -101,7 +100,7 @@ def run(options):
     by, ascending = SORTS[options.sort]
     found = found.sort_values(by, ascending=ascending, kind="stable") if by else found
     found = found.assign(text=short_texts(found)).head(options.most)
-    # Of a workload's only configuration nothing is left out.
+    # short_texts() leaves only the workload's name if it has one configuration: show the whole one.
     found["text"] = [text if " " in text else full for text, full in zip(found["text"], found["configuration"])]
     if options.labels:
         found["text"] = found["label"] + ": " + found["text"]

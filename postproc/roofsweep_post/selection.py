@@ -1,4 +1,4 @@
-"""Choosing rows by their variables: precision=fp16 pass=forward,backward-data batch>=32 label=conv2d-batch."""
+"""Chooses rows by terms: precision=fp16 pass=forward,backward-data batch>=32 label=conv2d-batch."""
 
 import difflib
 import re
@@ -12,14 +12,14 @@ TERM = re.compile(r"\s*(\w+)\s*(>=|<=|!=|==?|>|<)\s*(.*?)\s*", re.S)
 FIGURE = re.compile(r"([-+.\deE]+) *(?:(%)|([pnumkMGTP]?)(?:s|J|W|Hz|(?:B|FLOP|OP)(?:/s)?))?")
 NUMBERS = {">=": np.greater_equal, "<=": np.less_equal, ">": np.greater, "<": np.less}
 HELP = (
-    "only rows that fulfil all of these: NAME=VALUE,VALUE... or != >= <= > <; NAME is a variable of the file; quote > "
+    "only rows that fulfil all terms NAME=VALUE,VALUE... or with != >= <= > <; NAME is a variable of the file; quote > "
     "and <, as in 'time_median>1ms' 'roof_fraction<50%%'"
 )
 
 
 def column(table, name):
-    """The column that a user means, also by the manifest's name or by that of an older file: kernel is
-    filter_height."""
+    """Returns the column of a name. The manifest's names (kernel is filter_height) and those of older files also
+    work."""
     name = {"kernel": "filter_height", **OLD_NAMES}.get(name, name)
     for found in (name, f"requested_{name}", f"{name}_height"):
         if found in table:
@@ -28,7 +28,7 @@ def column(table, name):
 
 
 def hint(name, names):
-    """The nearest of the names, also by what column() takes for them; the first of them if none is near."""
+    """Returns a hint with the names nearest to `name`, short forms included; without a near one, the first names."""
     short = [other.removeprefix("requested_").removesuffix("_height") for other in names]
     near = difflib.get_close_matches(name, dict.fromkeys([*names, *short]))
     return (
@@ -39,7 +39,7 @@ def hint(name, names):
 
 
 def number(word):
-    """A word as a number, in SI units: 1ms, 5 %, 3 TB/s; None if it is none."""
+    """Returns a word such as 1ms, 5 % or 3 TB/s as a number in SI units; None if it is no number."""
     figure = FIGURE.fullmatch(word)
     try:
         return float(figure[1]) * (0.01 if figure[2] else PREFIXES[figure[3] or ""]) if figure else None
@@ -95,7 +95,7 @@ def labels(table):
 
 
 def values_of(table, name):
-    """What a variable's values are, as texts; of many numbers their ends."""
+    """Returns the values of a variable as texts; of more than 8 numbers the range."""
     if name == "label":
         return labels(table)
     values = table[column(table, name)].dropna().drop_duplicates()
@@ -106,7 +106,7 @@ def values_of(table, name):
 
 
 def choose(table, terms):
-    """The rows that fulfil every term; Refused if there is none."""
+    """Returns the rows that fulfil every term. Raises Refused if there is none."""
     for term in terms or ():
         chosen = table[matches(table, term)]
         if chosen.empty and not table.empty:

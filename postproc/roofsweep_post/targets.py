@@ -1,4 +1,4 @@
-"""What the roofs of each model shall reach: an INI file with a section for each model, see the help of `check`."""
+"""Reads targets of roofs from an INI file with a section for each model; see the help of `check`."""
 
 import configparser
 import re
@@ -9,59 +9,59 @@ import numpy as np
 from .frames import kind_order
 from .texts import PREFIXES, Refused, percent, plain
 
-# Words of roofs that [peaks] can leave out, see src/model/roof_kind.h.
+# Words in the names of roofs, see src/model/roof_kind.h. A roof that [peaks] left out is still a valid target.
 ROOF_WORDS = {
     *("dram", "l3", "l2", "l1", "shared", "read", "write", "copy", "triad", "atomic"),
     *("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "vector", "tensor"),
     *("mma", "wgmma", "tcgen05", "library", "launch", "latency", "host", "gap", "dependent", "graph", "device", "to"),
 }
-# A number, %, a prefix, a unit, a tolerance in %.
+# A target: number, then % or prefix and unit, then maybe +- and a tolerance in %.
 FIGURE = re.compile(r"(\d+(?:\.\d+)?) *(?:(%)|([numkMGTP]?)(B/s|FLOP/s|OP/s|s))(?: *\+- *(\d+(?:\.\d+)?) *%)?")
 
 
 def of_theory(roof):
-    """Value over theory at the measured clock; failing that, at the nominal one."""
+    """Returns value over theory at the measured clock, else at the nominal clock."""
     return roof["clock_fraction"] if np.isfinite(roof["clock_fraction"]) else roof["nominal_fraction"]
 
 
 def middle(column):
-    """The median of what there is."""
+    """Returns the median of the values that are not missing; NaN if all are."""
     known = column.dropna()
     return known.median() if len(known) else np.nan
 
 
 def text_of(path):
-    """The text of a file."""
+    """Returns the text of a file. Raises Refused with the place of bytes that are no UTF-8 text."""
     try:
         with open(path, "rb") as stream:
             found = stream.read()
-        text = found.decode("utf-8-sig")  # editors of Windows begin with a mark
-        if (nul := found.find(b"\0")) >= 0:  # it is UTF-8, and no text
+        text = found.decode("utf-8-sig")  # Windows editors write a byte order mark first
+        if (nul := found.find(b"\0")) >= 0:  # valid UTF-8, but no text
             raise UnicodeDecodeError("utf-8", found, nul, nul + 1, "NUL")
         return text
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise Refused(f"{path}:{line}: no text (UTF-8); targets are an INI file, as sweeps/targets.ini is") from error
+        raise Refused(f"{path}:{line}: no text (UTF-8); targets are an INI file like sweeps/targets.ini") from error
     except OSError as error:
         raise Refused(f"{path}: {error.strerror or error}") from error
 
 
 def fault(path, text, error):
-    """What is wrong with an INI file, where, and the way out."""
+    """Returns a message for an error in an INI file: place, problem and way out."""
     if isinstance(error, configparser.MissingSectionHeaderError):
         line = error.line.strip()[:60]
-        return f"{path}:{error.lineno}: '{line}' stands in no section; put a line [MODEL] above, as [NVIDIA H200]"
+        return f"{path}:{error.lineno}: '{line}' is in no section; put a line [MODEL] above it, as [NVIDIA H200]"
     if isinstance(error, configparser.DuplicateSectionError):
         return f"{path}:{error.lineno}: a second section [{error.section}]; put its lines into the first"
     if isinstance(error, configparser.DuplicateOptionError):
-        return f"{path}:{error.lineno}: [{error.section}] has '{error.option}' twice; leave one of them"
+        return f"{path}:{error.lineno}: [{error.section}] has '{error.option}' twice; keep one of them"
     number = error.errors[0][0]
     line = text.split("\n")[number - 1].strip()[:60]
-    return f"{path}:{number}: '{line}' is no target; one is NAME = VALUE"
+    return f"{path}:{number}: '{line}' is no target; write NAME = VALUE"
 
 
 class Ini(configparser.ConfigParser):
-    """An INI file that knows where its keys stand; empty without a path."""
+    """An INI file that knows the lines of its keys; empty without a path."""
 
     def __init__(self, path):
         super().__init__(delimiters="=", interpolation=None)
@@ -72,7 +72,7 @@ class Ini(configparser.ConfigParser):
             raise Refused(fault(path, self.text, error)) from error
 
     def place(self, section, key=None):
-        """FILE:LINE: [SECTION] of a key, or of the section's head."""
+        """Returns "FILE:LINE: [SECTION]" of a key, or of the section's head."""
         own = None
         for number, line in enumerate(self.text.split("\n"), 1):
             if head := self.SECTCRE.match(line.strip()):
@@ -86,14 +86,14 @@ class Ini(configparser.ConfigParser):
 
 
 class Kinds:
-    """The kinds of roofs that a file has, and which others there may be."""
+    """The kinds of roofs that a file has or could have."""
 
     def __init__(self, data, rows):
         self.rows, self.models = rows, set(data["device_model"].values)
         self.words = ROOF_WORDS.union(*rows["name"].str.split())
 
     def possible(self, name):
-        """A kind that was not measured has words of roofs; a typo has not."""
+        """Returns whether a name consists of words of roofs. A typo does not, a kind that was not measured does."""
         return set(name.split()) <= self.words
 
     def order(self, others=()):
@@ -101,7 +101,7 @@ class Kinds:
 
 
 class Target:
-    """One thing that a roof shall reach."""
+    """One target of a roof. `least` is None if the target is another roof, named by `text`."""
 
     def __init__(self, text, kinds, place):
         self.text, self.least, self.unit, self.place, self.tolerance = text, None, None, place, 0.0
@@ -109,12 +109,12 @@ class Target:
             self.least = float(number[1]) * (0.01 if number[2] else PREFIXES[number[3]])
             self.unit, self.tolerance = number[2] or number[4], 0.01 * float(number[5] or 0)
             if not self.least:
-                raise Refused(f"{place} '{text}' is reached by everything; a target is more than 0")
+                raise Refused(f"{place} '{text}': a target must be more than 0")
         elif not kinds.possible(text):
-            raise Refused(f"{place} '{text}' is neither a figure, as in 4.28 TB/s or 97 %, nor a roof")
+            raise Refused(f"{place} '{text}' is neither a quantity, as in 4.28 TB/s or 97 %, nor a roof")
 
     def held(self, roof, others):
-        """(value, what it shall reach, unit) of a usable roof. others: of its device."""
+        """Returns (value, target value, unit) of a usable roof. others: all roofs of its device."""
         if self.unit == "%":
             return of_theory(roof), self.least, "1"
         least, unit = self.least, self.unit
@@ -126,22 +126,22 @@ class Target:
         return roof["value"], least, unit
 
     def reached(self, roof, others):
-        """How far `roof` gets: 1 less the tolerance is enough; NaN if that is not known."""
+        """Returns value over target (inverted for times); 1 - tolerance is enough. NaN if the roof is not usable."""
         if not roof["usable"]:
             return np.nan
         value, wanted, unit = self.held(roof, others)
         return wanted / value if unit == "s" else value / wanted
 
     def values(self, found, rows):
-        """What a check of these roofs of one device holds."""
+        """Returns the numbers of a check: value, reference, limit and unit of the first usable roof."""
         for _, roof in found[found["usable"]].iterrows():
             value, wanted, unit = self.held(roof, rows[rows["place"] == roof["place"]])
             return {"value": float(value), "reference": float(wanted), "limit": self.tolerance, "unit": unit}
         return {}
 
     def verdict(self, found, rows):
-        """(text, what it counts as, {place: how far} of those that do not reach it), of the rows of one kind and
-        condition among all rows."""
+        """Returns (text, outcome, {place: ratio} of the devices that miss the target). found: roofs of one kind and
+        condition; rows: all roofs."""
         reached = np.array([self.reached(roof, rows[rows["place"] == roof["place"]]) for _, roof in found.iterrows()])
         known, enough = reached[np.isfinite(reached)], 1 - self.tolerance
         short = {place: far for place, far in zip(found["place"], reached) if not far >= enough}
@@ -158,7 +158,7 @@ class Target:
 
 
 class Targets:
-    """What the roofs of each model shall reach, how many of them do so far, and which devices do not."""
+    """The targets of each model. text() also counts outcomes and notes the devices that miss a target."""
 
     def __init__(self, path, kinds):
         self.path, self.counts, self.short, self.by_model = path, Counter(), [], {}
@@ -187,7 +187,7 @@ class Targets:
         return "; ".join(texts)
 
     def print_missing(self, model):
-        """A model without a section: another device than was expected, or a typo."""
+        """Reports a model without a section: an unexpected device, or a typo in the targets."""
         if self.path and model not in self.by_model:
             self.counts["not known"] += 1
             print(f"No targets for {model}; {plain(self.path)} has: {', '.join(self.by_model) or 'none'}\n")

@@ -1,4 +1,5 @@
-"""PASS, FAIL or INCONCLUSIVE of each device, in lines, as JSON, and as JUnit's XML, which CI systems show."""
+"""Verdicts of devices (PASS, FAIL, INCONCLUSIVE): as lines, JSON, JUnit XML for CI systems, Prometheus text, and Slurm
+commands that drain nodes."""
 
 import json
 import re
@@ -11,25 +12,25 @@ import numpy as np
 from .arguments import write
 from .texts import listed, plain
 
-WORDS = {"fail": "FAIL", "inconclusive": "INCONCLUSIVE", "pass": "PASS"}  # what one check decides first
+WORDS = {"fail": "FAIL", "inconclusive": "INCONCLUSIVE", "pass": "PASS"}  # the first that any check has wins
 INCONCLUSIVE = 6  # exit status; roofsweep has 0 to 5
 
 
 @dataclass
 class Check:
-    """One value that was held against a reference. reason: what to tell, of one that passes also what is not judged."""
+    """One comparison of a value with a reference. `reason` is shown; a check that passes may have one, too."""
 
     name: str
     verdict: str  # a key of WORDS
     reason: str = ""
     value: float = np.nan
     reference: float = np.nan
-    limit: float = np.nan  # how far the value may be from the reference, as a fraction of it
+    limit: float = np.nan  # allowed deviation from the reference, as a fraction of it
     unit: str = "1"
-    excess: float = np.inf  # how far the value is off, over the limit: the largest comes first
+    excess: float = np.inf  # deviation over limit; reasons are ordered by it
 
     def as_dict(self):
-        """For JSON, which has no NaN."""
+        """Returns the check for JSON: None instead of NaN."""
         found = {name: plain(value) if isinstance(value, str) else value for name, value in asdict(self).items()}
         del found["excess"]
         return {name: None if isinstance(value, float) and np.isnan(value) else value for name, value in found.items()}
@@ -37,7 +38,7 @@ class Check:
 
 @dataclass
 class Verdict:
-    """One device: its checks, of which one is enough to fail."""
+    """The checks of one device. One failed check fails the device."""
 
     device: str
     uuid: str
@@ -46,7 +47,7 @@ class Verdict:
     checks: list = field(default_factory=list)
 
     def add(self, name, reason="", verdict=None, **values):
-        """Without a reason it passes."""
+        """Adds a check. Without a reason and a verdict the check passes."""
         self.checks.append(Check(name, verdict or ("fail" if reason else "pass"), reason, **values))
 
     @property
@@ -56,7 +57,7 @@ class Verdict:
 
     @property
     def reasons(self):
-        """Texts, what fails first and what is farthest off first; checks with the same text are told once."""
+        """Returns the distinct reasons: failures first, then by excess."""
         found = sorted((check for check in self.checks if check.reason), key=lambda check: -check.excess)
         found.sort(key=lambda check: list(WORDS).index(check.verdict))
         return list(dict.fromkeys(plain(check.reason) for check in found)) or ["nothing could be compared"] * (
@@ -74,7 +75,7 @@ def add_options(parser):
     parser.add_argument("--prometheus", metavar="FILE", help="write verdicts and checks for Prometheus, too")
     lines = parser.add_mutually_exclusive_group()
     lines.add_argument("-q", "--quiet", action="store_true", help="a line for each device, nothing else")
-    drain = "instead of all else, Slurm's commands that drain nodes with a failing device; nvidia-smi -L has its UUID"
+    drain = "print only Slurm commands that drain nodes with a failing device; nvidia-smi -L lists UUIDs"
     lines.add_argument("--drain", dest="quiet", action="store_const", const="drain", help=drain)
 
 
@@ -88,7 +89,7 @@ def as_json(verdicts, command):
 
 
 def as_junit(verdicts, command):
-    """A suite for each device, a case for each check. What could not be judged is an error."""
+    """Returns JUnit XML: a suite for each device, a case for each check. Inconclusive checks are errors."""
     top = xml.Element("testsuites", name=f"roofsweep-post {command}")
     for verdict in verdicts:
         checks = verdict.checks or [Check("device", "inconclusive", verdict.reasons[0])]
@@ -101,8 +102,8 @@ def as_junit(verdicts, command):
             case = xml.SubElement(suite, "testcase", classname=plain(verdict.model), name=values["name"])
             properties = xml.SubElement(case, "properties")
             for key in ("value", "reference", "limit", "unit"):
-                told = "" if values[key] is None else str(values[key])
-                xml.SubElement(properties, "property", name=key, value=told)
+                text = "" if values[key] is None else str(values[key])
+                xml.SubElement(properties, "property", name=key, value=text)
             if check.verdict != "pass":
                 kind = "failure" if check.verdict == "fail" else "error"
                 xml.SubElement(case, kind, message=values["reason"]).text = values["reason"]
@@ -110,14 +111,15 @@ def as_junit(verdicts, command):
 
 
 def as_prometheus(verdicts, command):
-    """Text that node_exporter's textfile collector reads. Of each device its verdict, 1; of each check its value."""
+    """Returns text for node_exporter's textfile collector: for each device a verdict with value 1, for each check its
+    value and reference."""
     lines = {"verdict": [], "check": [], "reference": []}
 
     def add(name, device, value, **labels):
         labels = {name: getattr(device, name) for name in ("hostname", "uuid", "model")} | labels
         quoted = {key: plain(text).replace("\\", "\\\\").replace('"', '\\"') for key, text in labels.items()}
-        told = ",".join(f'{key}="{text}"' for key, text in quoted.items())
-        lines[name].append(f"roofsweep_{name}{{{told}}} {value:g}")
+        pairs = ",".join(f'{key}="{text}"' for key, text in quoted.items())
+        lines[name].append(f"roofsweep_{name}{{{pairs}}} {value:g}")
 
     for verdict in verdicts:
         add("verdict", verdict, 1, command=command, verdict=verdict.word)
@@ -131,7 +133,7 @@ def as_prometheus(verdicts, command):
 
 
 def slurm_names(names):
-    """gpu003, gpu004, gpu017 as gpu[003-004,017], as Slurm writes lists of nodes."""
+    """Returns gpu003, gpu004, gpu017 as gpu[003-004,017], Slurm's form of a list of nodes."""
     found = {}
     for name in sorted(set(names)):
         stem, digits = re.fullmatch(r"(.*?)(\d*)", name, re.S).groups()
@@ -151,7 +153,8 @@ def slurm_names(names):
 
 
 def as_drain(verdicts):
-    """A command for each node with a device that fails, and all of these nodes for srun. Words of a file are quoted."""
+    """Returns a scontrol command for each node with a failing device, and an option for srun that excludes these nodes.
+    Texts of a file are quoted for the shell."""
     nodes = {}
     for verdict in verdicts:
         if verdict.word == "FAIL":

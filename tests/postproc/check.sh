@@ -48,12 +48,12 @@ row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.417 TB/s +- 4.0 % MISSED"
 [ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }
 
 for option in json junit; do
-    kept sick.nc "cannot write sick.nc: it is a file that is read; --$option must name another" \
+    kept sick.nc "cannot write sick.nc: it is an input file; --$option must name another" \
         check sick.nc --targets "$root/sweeps/targets.ini" "--$option" sick.nc
     kept node.nc "cannot write node.nc: it exists and is a NetCDF file" \
         check sick.nc --targets "$root/sweeps/targets.ini" "--$option" node.nc
     cp "$root/sweeps/targets.ini" own.ini
-    kept own.ini "cannot write own.ini: it is a file that is read" check sick.nc --targets own.ini "--$option" own.ini
+    kept own.ini "cannot write own.ini: it is an input file" check sick.nc --targets own.ini "--$option" own.ini
 done
 
 # Devices one by one; what is not measured or doubtful is not reached.
@@ -98,14 +98,14 @@ reference "where_not = 3" 2
 reference "time_median = 3 TB/s" 2
 says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] time_median = 3 TB/s: time_median is in s, as in time_median = 16.2 us"
 reference "time_median = soon" 2
-says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] time_median = soon: no figure, as in time_median = 16.2 us"
+says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] time_median = soon: no number, as in time_median = 16.2 us"
 reference "roof_fraction = 30 %
 time_median = 3" 2
-says "rows.ini:5: [NVIDIA H100 80GB HBM3 | one] time_median = 3: a figure without a unit, as in time_median = 16.2 us or"
+says "rows.ini:5: [NVIDIA H100 80GB HBM3 | one] time_median = 3: a number without a unit, as in time_median = 16.2 us or"
 reference "time_medan = 3 us +- 5 %" 2
-says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] 'time_medan' is no figure of a row; did you mean time_median"
+says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] 'time_medan' is no numeric variable of a row; did you mean time_median"
 reference "algorithm = 3 us" 2
-says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] 'algorithm' is no figure of a row; "
+says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] 'algorithm' is no numeric variable of a row; "
 reference "" 2
 says "rows.ini:2: [NVIDIA H100 80GB HBM3 | one] needs \`where\` and at least one variable"
 # What is no INI file: the line, and what it should be.
@@ -114,15 +114,15 @@ wrong() {
     printf "$1" >wrong.ini
     refused "$2" check "$paper" --targets wrong.ini
 }
-wrong '# ours\ndram triad = 4 TB/s\n' "wrong.ini:2: 'dram triad = 4 TB/s' stands in no section; put a line [MODEL] above"
-wrong '[A]\ndram triad\n' "wrong.ini:2: 'dram triad' is no target; one is NAME = VALUE"
+wrong '# ours\ndram triad = 4 TB/s\n' "wrong.ini:2: 'dram triad = 4 TB/s' is in no section; put a line [MODEL] above"
+wrong '[A]\ndram triad\n' "wrong.ini:2: 'dram triad' is no target; write NAME = VALUE"
 wrong '[A]\n[A]\n' "wrong.ini:2: a second section [A]; put its lines into the first"
-wrong '[A]\nx = 1\nX = 2\n' "wrong.ini:3: [A] has 'x' twice; leave one of them"
+wrong '[A]\nx = 1\nX = 2\n' "wrong.ini:3: [A] has 'x' twice; keep one of them"
 wrong '[A]\n\nx = \377\n' "wrong.ini:3: no text (UTF-8); targets are an INI file"
 wrong '[A]\nx = \000\n' "wrong.ini:2: no text (UTF-8); targets are an INI file"
-wrong '[NVIDIA H100 80GB HBM3]\ndram triad = quick\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] 'quick' is neither a figure"
-wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 0 TB/s\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] '0 TB/s' is reached by everything"
-wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 0 %%\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] '0 %' is reached by everything"
+wrong '[NVIDIA H100 80GB HBM3]\ndram triad = quick\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] 'quick' is neither a quantity"
+wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 0 TB/s\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] '0 TB/s': a target must be more than 0"
+wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 0 %%\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] '0 %': a target must be more than 0"
 refused "$paper:1: no text (UTF-8)" check "$paper" --targets "$paper"
 refused "none.ini: No such file" check "$paper" --targets none.ini
 printf '[NVIDIA H100 80GB HBM3]\n[NVIDIA H100 80GB HBM3 | none]\nwhere = batch=77\ntime_median = 1 s\n' >rows.ini

@@ -86,13 +86,13 @@ assert list(told) == ["value", "reference", "limit", "unit"]
 refused "cannot write nowhere/found.json: No such" compare node.nc --json nowhere/found.json
 # Verdicts overwrite no result file, nor each other.
 for option in json junit prometheus; do
-    kept node.nc "cannot write node.nc: it is a file that is read; --$option must name another" \
+    kept node.nc "cannot write node.nc: it is an input file; --$option must name another" \
         compare node.nc "--$option" node.nc
     kept alone.nc "cannot write alone.nc: it exists and is a NetCDF file; --$option must name another" \
         compare node.nc "--$option" alone.nc
 done
 ln node.nc linked
-kept node.nc "cannot write linked: it is a file that is read" compare node.nc --json linked
+kept node.nc "cannot write linked: it is an input file" compare node.nc --json linked
 refused "cannot write new: another option names it, too; --junit must" compare node.nc --json new --junit new
 [ ! -e new ] || fail "it is refused too late"
 expect 1 script compare node.nc --json /dev/null --junit /dev/null
@@ -147,7 +147,7 @@ cp golden.nc bare.nc
 python 'import netCDF4; netCDF4.Dataset("bare.nc", "a").renameVariable("time_median_low", "another")'
 expect 1 script compare bare.nc --across-models --quiet
 row "^PASS 1#0 node1" "(4 checks)$"
-refused_option "argument -c/--configurations: '-1' is no whole number from 0 on" compare node.nc --configurations -1
+refused_option "argument -c/--configurations: '-1' is no whole number >= 0" compare node.nc --configurations -1
 # Against an earlier file: slower only.
 expect 1 script compare alone.nc node.nc
 row "^FAIL 2#3 node1 GPU-3" "dram triad, together -17.6 %"

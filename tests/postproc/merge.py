@@ -198,7 +198,7 @@ def a_clash_is_named_and_the_newest_may_hold():
     post("a.nc", "b.nc", "-o", "m.nc", status=2, says=[named, " in a.nc and b.nc; ", "; ...; --newest takes"])
     assert not os.path.exists("m.nc")
     for pair in ("a.nc", "b.nc"), ("b.nc", "a.nc"):
-        post(*pair, "-o", "m.nc", "--newest", "--overwrite", says=["12 rows are in several", "measured last holds"])
+        post(*pair, "-o", "m.nc", "--newest", "--overwrite", says=["12 rows are in several", "measured last is kept"])
         same("a.nc", "m.nc")
 
 
@@ -216,7 +216,7 @@ def what_cannot_be_merged_is_refused():
     netCDF4.Dataset("other.nc", "w").close()
     changes = {  # file: (attribute, value, reason)
         "newer.nc": ("format_version", 99, "format version 99"),
-        "older.nc": ("format_version", None, "an older version of roofsweep wrote it; write it anew from its journal"),
+        "older.nc": ("format_version", None, "an older version of roofsweep wrote it; write it again from its journal"),
         "nobody.nc": ("history", None, "names no session of roofsweep"),
         "settings.nc": ("settings", "warmup=1", "their rows cannot be compared"),
         "joined.nc": None,
@@ -243,7 +243,7 @@ def what_cannot_be_merged_is_refused():
     os.symlink("a.nc", "link.nc")
     pathlib.Path("x.journal").write_text('{"xxh3":"')
     before = pathlib.Path("a.nc").read_bytes()
-    post("a.nc", "good.nc", "-o", "link.nc", "--overwrite", status=2, says=["it is a file that is read"])
+    post("a.nc", "good.nc", "-o", "link.nc", "--overwrite", status=2, says=["it is an input file"])
     post("a.nc", "good.nc", "-o", "cut.nc", status=2, says=["cut.nc exists; --overwrite replaces it"])
     post("a.nc", "good.nc", "-o", "x.journal", "--overwrite", status=2, says=["it exists and is a journal"])
     post("a.nc", "good.nc", "-o", "nowhere/x.nc", status=2, says=["cannot write nowhere/x.nc: No such folder"])
@@ -252,7 +252,7 @@ def what_cannot_be_merged_is_refused():
 
 def all_committed_files_are_merged():
     files = sorted(map(str, (ROOT / "tests/data").glob("*.nc")))
-    post(*files, "-o", "m.nc", status=2, says=["--any-settings merges them all the same"])
+    post(*files, "-o", "m.nc", status=2, says=["--any-settings merges them anyway"])
     post(*files, "-o", "m.nc", "--any-settings", "--newest", status=3, says=["and 8 more than in", "rows=1119"])
     assert " | " in read("m.nc").settings
 

@@ -147,8 +147,8 @@ no variable 'filtres'; did you mean filters | plot four quickstart.nc --where fi
 no memory level 'l9'; there are: dram, | plot four quickstart.nc --level l9
 its name ends in none of pdf, svg, png | plot four quickstart.nc --output figure.txt
 cannot write nowhere/figure.pdf: No such folder | plot four quickstart.nc --output nowhere/figure.pdf
-alone.nc: it holds roofs alone, no configurations; `plot map` and `plot history` draw | plot four alone.nc
-alone.nc: it holds roofs alone | plot four alone.nc --labels filters
+alone.nc: it has roofs but no configurations; `plot map` and `plot history` draw | plot four alone.nc
+alone.nc: it has roofs but no configurations | plot four alone.nc --labels filters
 alone.nc: history needs two sessions or more of one device | plot history alone.nc
 did you mean precision | plot four quickstart.nc --where precison=fp32
 'batch>=x': 'x' is no number | plot four quickstart.nc --where batch>=x
@@ -169,7 +169,7 @@ for text, words in lines:
 PY
 file refused.py || fail "a wrong file or word"
 ln -s golden.nc golden.pdf
-kept golden.nc "cannot write golden.pdf: it is a file that is read; --output must" plot four golden.nc -o golden.pdf
+kept golden.nc "cannot write golden.pdf: it is an input file; --output must" plot four golden.nc -o golden.pdf
 cp node.nc four.pdf
 kept four.pdf "cannot write four.pdf: it exists and is a NetCDF file; --output must" plot four golden.nc
 refused_option "put FILE before any --where, --labels, --series: it takes" plot four --labels filters golden.nc

@@ -16,9 +16,9 @@ done
 refused "none.nc: No such file" report none.nc
 refused "cannot write nowhere/page.html: No such" report golden.nc --output nowhere/page.html
 # A report overwrites no result file, whatever names it.
-kept golden.nc "cannot write golden.nc: it is a file that is read; --output must name another" report golden.nc -o golden.nc
-kept golden.nc "cannot write ./golden.nc: it is a file that is read" report node.nc "$work/golden.nc" --output ./golden.nc
+kept golden.nc "cannot write golden.nc: it is an input file; --output must name another" report golden.nc -o golden.nc
+kept golden.nc "cannot write ./golden.nc: it is an input file" report node.nc "$work/golden.nc" --output ./golden.nc
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" report golden.nc -o node.nc
 cp golden.nc named.html
-kept named.html "cannot write named.html: it is a file that is read" report named.html
+kept named.html "cannot write named.html: it is an input file" report named.html
 file "$root/tests/postproc/check_report.py" "$root/tests/data/paper_h100.nc"

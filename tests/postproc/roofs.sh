@@ -147,7 +147,7 @@ expect 0 script roofs node.nc --targets other.ini
 printf '[Sample GPU]\ndram reed = 1 TB/s\n' >wrong.ini
 refused "wrong.ini:2: [Sample GPU] 'dram reed' is no roof; there are: dram read, " roofs node.nc --targets wrong.ini
 printf '[Sample GPU]\ndram read = fast\n' >wrong.ini
-refused "'fast' is neither a figure" roofs node.nc --targets wrong.ini
+refused "'fast' is neither a quantity" roofs node.nc --targets wrong.ini
 printf '[Sample GPU]\nfp32 vector = 1 TB/s\n' >wrong.ini
 refused "wrong.ini:2: [Sample GPU] fp32 vector is in FLOP/s, its target '1 TB/s' is not" roofs node.nc --targets wrong.ini
 refused "absent.ini: No such file; roofsweep-post baseline makes targets" roofs node.nc --targets absent.ini

@@ -86,7 +86,7 @@ says "roofsweep-post $("$ROOFSWEEP_BIN/roofsweep" --version | sed 's/roofsweep /
 refused_option "did you mean rows?" row golden.nc
 refused_option "unknown option --zzz; see" rows golden.nc --zzz
 refused_option "unknown option --advise; did you mean --advice?" rows golden.nc --advise
-refused_option "argument -n/--most: '-1' is no whole number from 1 on" rows "$h200" --most -1
+refused_option "argument -n/--most: '-1' is no whole number >= 1" rows "$h200" --most -1
 refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 0
 # An option that takes every word after it takes the file, too.
 refused_option "put FILE before any --where: it takes every word that follows" rows --where precision=fp32 "$h200"
@@ -124,8 +124,8 @@ pathlib.Path("flipped.nc").write_bytes(bits)
 '
 expect 0 script roofs damaged.nc
 says "damaged.nc: damaged, left out: time_median (its values are no number)"
-says "damaged.nc: status: 1 of its values are none of its flag_values, and shown as 'invalid'"
-refused "damaged.nc: it has no time_median, which this needs" rows damaged.nc
+says "damaged.nc: status: 1 of its values are none of its flag_values; they are shown as 'invalid'"
+refused "damaged.nc: it has no time_median, which this command needs" rows damaged.nc
 expect 0 script export damaged.nc --columns status
 row "^invalid$"
 expect 0 script check golden.nc --integrity
@@ -144,7 +144,7 @@ sys.exit(cli.main(["rows", "golden.nc"]))' "$death"
 done
 
 # A table overwrites no result file.
-kept golden.nc "cannot write golden.nc: it is a file that is read; --output must name another" export golden.nc -o golden.nc
+kept golden.nc "cannot write golden.nc: it is an input file; --output must name another" export golden.nc -o golden.nc
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" export golden.nc -o node.nc
 printf '{"xxh3":"0","program":"roofsweep"}\n' >a.journal
 kept a.journal "cannot write a.journal: it exists and is a journal of roofsweep" export golden.nc -o a.journal

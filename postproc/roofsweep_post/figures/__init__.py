@@ -1,4 +1,4 @@
-"""Figures of result files. draw() gives matplotlib axes; the kinds are in KINDS, a module each."""
+"""Figures of result files. draw() returns matplotlib axes. KINDS has a module for each kind of figure."""
 
 from importlib import import_module
 
@@ -9,16 +9,17 @@ from ..texts import Refused
 from . import frame, style
 from .scene import MOST, facets_of, fewer, scene
 
-# {word: module with HELP, PANELS, HEIGHT, draw(figure, axes, scene, annotate, height); of nodes also build()}
+# {kind: module}. A module has HELP, PANELS, HEIGHT and draw(figure, axes, scene, annotate, height). Optional: build()
+# instead of scene(), NEEDS (variables), LEVEL (default of --level), KNOWN (see scene()), FACETS (inches).
 WORDS = "classic regions complexity time four energy bars counted waves kernels roofs map strip history"
 KINDS = {word: import_module(f"{__name__}.{word}") for word in WORDS.split()}
 
-LONGEST = 100  # letters of a text that a page has room for
-WHOLE = {"configuration", "config_hash", "kernel_name", "uuid", "device_uuid"}  # are shortened otherwise, or not shown
+LONGEST = 100  # characters of a text that fit on a page
+WHOLE = {"configuration", "config_hash", "kernel_name", "uuid", "device_uuid"}  # texts that must stay whole
 
 
 def short(data):
-    """The dataset with texts that a page has room for."""
+    """Returns the dataset with texts cut to LONGEST characters."""
     texts = {name: found for name, found in data.variables.items() if found.dtype == object and name not in WHOLE}
     cut = np.vectorize(lambda text: text[:LONGEST], otypes=[object])
     return data.assign({name: (found.dims, cut(found.values), found.attrs) for name, found in texts.items()})
@@ -37,9 +38,10 @@ def draw(
     caption=True,
     sheet="",
 ):
-    """The axes of one figure, a list. data: a dataset of load(), or several; where, series, by, level, labels: see
-    scene.scene(), without a level that of the kind; width: column or page; annotate: points that are labelled: all,
-    ends, none or auto; caption: it is drawn; sheet: a style sheet of matplotlib. What a figure prints: .notes."""
+    """Draws a figure and returns its list of axes. data: a dataset of load(), or a list of them; where, series, by,
+    level, labels: see scene.scene(); level defaults to the kind's LEVEL, then dram; width: column or page; annotate:
+    points with labels, all, ends, none or auto; caption: whether it is drawn; sheet: style sheet of matplotlib.
+    figure.notes has lines that the figure shows only as numbers."""
     module = KINDS[kind]
     build = getattr(module, "build", scene)
     level = level or getattr(module, "LEVEL", "dram")

@@ -1,4 +1,4 @@
-"""Run time of each row as a bar: kernels busy, device idle between them, and the time of an ordinary caller."""
+"""Draws the run time of each row as a bar: busy kernels, idle gaps, and a line at a caller's time."""
 
 import numpy as np
 from matplotlib.patches import Patch
@@ -9,14 +9,14 @@ from .scene import check_looks
 
 HELP = "run time by the swept parameter: busy, gap, and a caller's time"
 PANELS, HEIGHT = 1, {"column": 1.9, "page": 2.4}
-BARS = 0.8  # of the room of a group
-NARROW = 1.5  # points, of a bar whose hatches are still seen
-ROOM = 10  # points, of a group whose number stands upright
-RANGE = 30  # times the shortest time: were the axis linear, bars that are shorter than that would not be seen
+BARS = 0.8  # share of a group's width that bars take
+NARROW = 1.5  # points: least width of a bar with visible hatches
+ROOM = 10  # points: least width of a group whose number is upright
+RANGE = 30  # longest over shortest time from which the axis is logarithmic, so that short bars stay visible
 
 
 def groups(scene):
-    """[(text, {number of a series: row})] of the figure's groups of bars."""
+    """Returns the groups of bars: [(text, {index of a series: row})]."""
     found, texts = {}, dict(zip(scene.rows["config_hash"], short_texts(scene.rows)))
     for number, series in enumerate(scene.series):
         for _, row in series.rows.iterrows():
@@ -26,7 +26,7 @@ def groups(scene):
 
 
 def draw_bar(axes, series, number, row, x, width):
-    """Busy and gap, and a caller's time across them."""
+    """Draws busy time and gap as a bar, and a line across it at the caller's time."""
     how = {"width": 0.9 * width, "edgecolor": style.BLACK, "linewidth": 0.4}
     whole = np.isfinite(row["gap"])
     axes.bar(

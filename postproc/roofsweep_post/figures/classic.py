@@ -1,4 +1,4 @@
-"""The classic Roofline: performance over arithmetic intensity, below the measured roofs and the launch overhead."""
+"""Draws the classic Roofline: performance over arithmetic intensity, measured roofs, ceilings of launch overhead."""
 
 from dataclasses import replace
 
@@ -10,17 +10,17 @@ from . import frame, marks, style
 
 HELP = "classic Roofline with the ceilings of launch overhead; --level all: every memory level, joined per row"
 PANELS, HEIGHT = 1, {"column": 2.5, "page": 3.6}
-FACETS = {"column": 1.15, "page": 1.3}  # inches, of one of a crowded figure
-CEILINGS_SEEN = 20  # times the highest peak: what is above does not limit anything
-LABELS_RIGHT = 15.0  # room for labels at the ends of rows, as a factor of the highest intensity
-LEVEL_FILLS = ["closed", "left", "hollow", "bottom"]  # a memory level's symbol, from far to near
-POOR = 0.1  # of a roof: what is below is poor performance
+FACETS = {"column": 1.15, "page": 1.3}  # inches: height of a facet
+CEILINGS_SEEN = 20  # times the highest peak: higher ceilings limit nothing and are outside the axes
+LABELS_RIGHT = 15.0  # right limit over highest intensity if rows have labels at their right end
+LEVEL_FILLS = ["closed", "left", "hollow", "bottom"]  # symbols of memory levels, from far to near
+POOR = 0.1  # share of the roof below which performance is poor
 OVERHEAD = "The ceiling of launch overhead is FLOPs / (launches x gap between launches)"
 
 
 def used_roofs(scene):
-    """{(model, text): (kind, value)}: bandwidths that are drawn, and the peaks of the rows' units and precisions. Of
-    several models the peaks name theirs; bandwidths do where there is no peak, as their lines end at it."""
+    """Returns the roofs to draw, {(model, text): (kind, value)}: all bandwidths, and the peaks of the rows' units and
+    precisions. With several models the texts of peaks name the model; without peaks the texts of bandwidths do."""
     found = {}
     units = {*zip(scene.rows["unit"], scene.rows["precision"])}
     for model, roofs in scene.roofs.items():
@@ -35,13 +35,13 @@ def used_roofs(scene):
 
 
 def levels_of(scene):
-    """The memory levels at which a row has an intensity."""
+    """Returns the memory levels at which any row has an intensity."""
     names = [name for name in scene.rows if name.startswith("arithmetic_intensity_")]
     return [name.removeprefix("arithmetic_intensity_") for name in names if scene.rows[name].notna().any()]
 
 
 def draw_roofs(axes, roofs):
-    """Lines of the roofs in the axes' limits; returns {text: (x, y)}, many points of each for its label."""
+    """Draws the roofs within the limits of the axes. Returns {text: (x, y)}, points along each line for its label."""
     left, right = axes.get_xlim()
     drawn = {}
     for model in dict.fromkeys(model for model, _ in roofs):
@@ -63,7 +63,7 @@ def draw_roofs(axes, roofs):
 
 
 def limits(axes, scene, intensities, right=3.0):
-    """Of both axes, the same for all facets. right: how far beyond the highest intensity, as a factor."""
+    """Sets the limits of both axes, equal for all facets. right: right limit over highest intensity."""
     roofs = used_roofs(replace(scene, rows=scene.extent))
     peaks = [value for kind, value in roofs.values() if kind != "bandwidth"]
     widths = [value for kind, value in roofs.values() if kind == "bandwidth"]
@@ -75,7 +75,7 @@ def limits(axes, scene, intensities, right=3.0):
 
 
 def draw_regions(axes, roofs):
-    """Tints the paper's regions below the farthest memory's roof and the highest peak; entries of the legend."""
+    """Tints the paper's regions, below the slowest memory's roof and the highest peak. Returns legend entries."""
     width = min(value for kind, value in roofs.values() if kind == "bandwidth")
     peak = max((value for kind, value in roofs.values() if kind != "bandwidth"), default=np.inf)
     x = np.union1d(np.geomspace(*axes.get_xlim(), 300), peak / width)
@@ -106,7 +106,7 @@ def handles_of(scene, every):
 
 
 def draw_at_levels(axes, labels, series, levels):
-    """One symbol for each level of each row, joined per row, and the room that these take."""
+    """Draws a symbol for each level of each row, joins those of a row, and reserves their room."""
     names = [f"arithmetic_intensity_{level}" for level in levels]
     joined = marks.segments(series.rows, names, ["performance"] * len(names))
     axes.plot(*joined, color=series.colour, linewidth=0.4, zorder=2, gid="row")
@@ -135,7 +135,7 @@ def draw_at_one(axes, labels, scene, series):
 
 
 def draw_ceilings(axes, labels, series, joined):
-    """Of launch overhead, one for each row."""
+    """Draws each row's ceiling of launch overhead and reserves its room."""
     marks.ceilings(axes, series, "intensity_at", "overhead_ceiling", joined)
     labels.add_points(series.rows["intensity_at"], series.rows["overhead_ceiling"], marks.CEILING)
     if joined and series.by:
@@ -162,7 +162,7 @@ def draw(figure, axes, scene, annotate, height, regions=False):
         labels.add_line(x[[0, -1]], y[[0, -1]])
     for series in scene.series:
         if every:
-            # A row is labelled at its end, where nothing of it is in the way.
+            # The label of a row is at its right end, where no symbol of the row is in the way.
             names = [f"arithmetic_intensity_{level}" for level in levels]
             series.rows = series.rows.assign(rightmost=series.rows[names].max(axis=1))
             draw_at_levels(axes, labels, series, levels)

@@ -1,4 +1,4 @@
-"""Counted FLOPs and bytes against modelled ones."""
+"""Draws counted FLOPs and bytes against modelled ones."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The energy Roofline: joules for each FLOP over arithmetic intensity, above what they are at the energy roofs."""
+"""Draws the energy Roofline: energy of a FLOP over arithmetic intensity, and the energy roofs below it."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ from . import frame, marks, style
 
 HELP = "energy of a FLOP over arithmetic intensity, measured (closed) and by the energy roofs (open)"
 PANELS, HEIGHT = 1, {"column": 2.5, "page": 3.6}
-FACETS = {"column": 1.15, "page": 1.3}  # inches, of one of a crowded figure
+FACETS = {"column": 1.15, "page": 1.3}  # inches: height of a facet
 LINES = "A line is a FLOP and its bytes at the roofs of energy and of time, with the constant power meanwhile"
-DASHES = (0, (4, 1.5))  # without constant power
+DASHES = (0, (4, 1.5))  # lines without constant power
 
 
 def energy_roofs(scene, x):
-    """{text: (energy of a FLOP at these intensities, that without constant power)} of the rows' units."""
+    """Returns {text: (energy of a FLOP at the intensities x, the same without constant power)} of the rows' units."""
     table, found = roofs(scene.files), {}
     level = "dram" if scene.level in ("row", "all") else scene.level
     for model, ceilings in scene.roofs.items():

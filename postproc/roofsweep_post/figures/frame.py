@@ -1,4 +1,4 @@
-"""The page around the axes: legend and caption below, as high as they need to be."""
+"""Lays out the page around the axes: legend and caption below, each as high as it needs."""
 
 import io
 import textwrap
@@ -13,53 +13,53 @@ GAP = 0.04  # inches between the parts of a page
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MARGIN = 0.06  # inches beside the caption
 DATES = ["time_coverage_start", "time_coverage_end"]
-LEAST = 1e-60  # a quantity that is smaller, or larger than 1 / LEAST, is a damaged one
-HIGHEST = 9.5  # inches: a page of a journal has room for no more
-KEY = "Key: "  # how the sentence begins that has what labels were shortened to
-LEAST_DECADES = 3  # of a logarithmic axis with fewer in view, powers of ten are too few numbers
+LEAST = 1e-60  # a quantity below LEAST or above 1 / LEAST is damaged
+HIGHEST = 9.5  # inches: height of a journal's page
+KEY = "Key: "  # start of the sentence that explains shortened labels
+LEAST_DECADES = 3  # decades in view below which a logarithmic axis needs more numbers than powers of ten
 
 
 class Crowded(Refused):
-    """More than a figure has room for."""
+    """Raised if a figure has no room for the rows."""
 
 
 class Page(style.plt.Figure):
-    """A figure; of several facets it gathers legend entries and sentences of the caption, each once."""
+    """A figure. While facets are drawn, it gathers legend entries and sentences of the caption, each once."""
 
     gathered = None  # ({label: handle}, {sentence: None}) while facets are drawn
-    notes = ()  # lines of what the figure has only numbers of, which `plot` prints
-    caption = ""  # its text, also where it is not drawn
+    notes = ()  # lines that `plot` prints, for items that the figure shows only as numbers
+    caption = ""  # text of the caption, even if it is not drawn
 
     def __init__(self, *arguments, captioned=True, **options):
         super().__init__(*arguments, **options)
         self.captioned = captioned
 
     def _repr_png_(self):
-        """What a notebook shows."""
+        """Returns the image that a notebook shows."""
         stream = io.BytesIO()
         self.savefig(stream, format="png", dpi=150)
         return stream.getvalue()
 
 
 def sentences(facts):
-    """A caption of those that say something."""
+    """Joins the facts that are not empty into sentences."""
     return " ".join(f"{fact.rstrip('. ')}." for fact in facts if fact)
 
 
 def days(data):
-    """When a file was measured, from its first to its last day."""
+    """Returns the first and last day on which a file was measured."""
     ends = [data.attrs.get(name, data.attrs.get("date_created", "")) for name in DATES]
     return " to ".join(dict.fromkeys(end[:10] for end in ends if end))
 
 
 def measured(who, data):
-    """The first sentence: which devices, when, with what."""
+    """Returns the first sentence of a caption: devices, days, program."""
     when, source = days(data), data.attrs.get("source", "")
     return f"{who}, measured" + f" on {when}" * bool(when) + f" by {source}" * bool(source)
 
 
 def sources(own):
-    """Where the FLOPs and bytes of some rows are from."""
+    """Returns sentences on the sources of FLOPs and bytes of these rows: counted, modelled."""
     found = {}
     for what, name in [("FLOPs", "flops_source"), ("bytes", "bytes_source")]:
         found.setdefault(" and ".join(sorted(set(own[name]) - {""})), []).append(what)
@@ -68,7 +68,7 @@ def sources(own):
 
 
 def level_text(scene):
-    """At which memory level bytes and bandwidths are: rows may lack them at the level that was asked for."""
+    """Returns the sentence on memory levels. Rows that lack bytes at the chosen level have another one."""
     there = list(dict.fromkeys(scene.extent["level"]))
     if scene.level == "all":
         return ""
@@ -80,8 +80,8 @@ def level_text(scene):
 
 
 def caption(scene, *notes, work=True):
-    """Device, date, version, driver, library, cache; of FLOPs and bytes (work: they are drawn) where they are from. A
-    fact a sentence. notes: further sentences."""
+    """Returns the caption: device, date, version, driver, library, cache and, if `work`, sources and memory level of
+    FLOPs and bytes. notes: further sentences."""
     facts = []
     for number, data in enumerate(scene.files):
         own = scene.extent[scene.extent["file"] == number]
@@ -106,13 +106,14 @@ def caption(scene, *notes, work=True):
 
 
 def power(value, place=None):
-    """10 000 as "10⁴", which needs no TeX."""
+    """Returns 10000 as "10⁴", without TeX."""
     exponent = f"{np.log10(value):g}"
     return f"{value:g}" if "." in exponent else "10" + exponent.translate(RAISED)
 
 
 def engineering(axis, unit="", text=None):
-    """Ticks with SI prefixes, or as `text` says. A logarithmic axis of few decades has numbers at 2 and 5 as well."""
+    """Formats ticks with SI prefixes, or by the function `text`. A logarithmic axis of few decades also has numbers at
+    2 and 5."""
     text = text or EngFormatter(unit, sep=" ")
     axis.set_major_formatter(text)
     low, high = axis.get_view_interval()
@@ -121,8 +122,8 @@ def engineering(axis, unit="", text=None):
 
 
 def page(width, height, panels=1, captioned=True):
-    """(figure, list of axes): panels beside each other at the width of a page, below each other in a column. height:
-    of a panel, in inches. captioned: the caption is drawn."""
+    """Returns (figure, list of axes). Panels are side by side on a page, below each other in a column. height: inches
+    of a panel; captioned: whether the caption is drawn."""
     inches = style.WIDTHS[width]
     across = panels if width == "page" else 1
     down = panels // across
@@ -132,7 +133,7 @@ def page(width, height, panels=1, captioned=True):
 
 
 def draw_facets(module, facets, width, annotate, captioned):
-    """All facets of a crowded figure: shared axes, one legend, one caption."""
+    """Draws all facets of a crowded figure with shared axes, one legend and one caption. Returns their axes."""
     down, across = (max(one.place[side] for one in facets) + 1 for side in (0, 1))
     height, inches = module.FACETS[width], style.WIDTHS[width]
     if inches / across < 1 or down * height > HIGHEST:
@@ -149,9 +150,9 @@ def draw_facets(module, facets, width, annotate, captioned):
         module.draw(figure, [axes], one, annotate, height)
         axes.set_title(one.title, fontsize=style.SMALL, pad=2)
         words = axes.get_xlabel(), axes.get_ylabel()
-    for axis in (axes.xaxis, axes.yaxis):  # which all facets share
+    for axis in (axes.xaxis, axes.yaxis):  # shared by all facets
         if np.ptp(np.log10(axis.get_view_interval())) > LEAST_DECADES:
-            axis.set_minor_locator(NullLocator())  # of many decades they are dust in a small facet, and take seconds
+            axis.set_minor_locator(NullLocator())  # too many minor ticks for a small facet, and seconds to draw
             if axis is axes.xaxis:
                 axis.set_major_locator(LogLocator(numticks=4))
     (handles, texts), figure.gathered = figure.gathered, None
@@ -183,7 +184,7 @@ def draw_facets(module, facets, width, annotate, captioned):
 
 
 def wrapped(figure, text, width):
-    """Lines of a caption, none wider than so many inches."""
+    """Breaks a caption into lines of at most `width` inches."""
     probe = figure.text(0, 0, "", fontsize=style.SMALL)
     renderer = figure.canvas.get_renderer()
     for characters in range(int(width * 72 / (style.SMALL * 0.5)), 10, -1):
@@ -196,8 +197,8 @@ def wrapped(figure, text, width):
 
 
 def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12, bottom=0.42, between=None):
-    """Gives each part its room: panels, legend, caption. Inches; between: of panels beside and below each other.
-    Returns pixels per point."""
+    """Places panels, legend and caption, and sets the height of the figure. Margins are in inches; between: distances
+    of panels side by side and below each other. Returns pixels per point."""
     if figure.gathered:
         for handle in handles:
             name = handle.get_label()
@@ -207,7 +208,7 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12,
     figure.caption, text = text, text if figure.captioned else ""
     aside, apart = between or (left + right, bottom + top)
     axes = list(axes)
-    for part in [*figure.legends, *figure.texts]:  # of an earlier call
+    for part in [*figure.legends, *figure.texts]:  # an earlier call added them
         part.remove()
     width = figure.get_size_inches()[0]
     down = len({place.get_subplotspec().rowspan.start for place in axes})
@@ -248,7 +249,7 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12,
 
 
 def best_legend(figure, handles, width):
-    """The legend with as few rows as fit, and no more columns than these need."""
+    """Returns the legend with the fewest rows that fit the width; None without handles."""
     if not handles:
         return None
     legend = None
@@ -264,12 +265,12 @@ def best_legend(figure, handles, width):
 
 
 def decades(low, high, before=1.6, after=1.6):
-    """Limits of a logarithmic axis with room around the data."""
+    """Returns limits of a logarithmic axis with room around the data."""
     return low / before, high * after
 
 
 def finite(*columns):
-    """All positive values of some columns that a figure can show; Refused without any."""
+    """Returns all positive values of the columns, without damaged ones. Raises Refused if there is none."""
     values = np.concatenate([np.ravel(column).astype(float) for column in columns])
     values = values[(values > LEAST) & (values < 1 / LEAST)]
     if not len(values):

@@ -1,6 +1,6 @@
-"""One device over its sessions: its roofs, in per cent of the first session that has them.
+"""Draws the roofs of one device over its sessions, in per cent of the first session that has the roof.
 
-A file has several sessions when its sweep was resumed or when files were merged: each row of `device` is one."""
+Each row of `device` is a session. A file has several if its sweep was resumed or if files were merged."""
 
 from dataclasses import dataclass
 
@@ -19,19 +19,19 @@ HELP = "roofs of one device over its sessions, in per cent of the first (--where
 PANELS, HEIGHT = 1, {"column": 2.2, "page": 2.8}
 NEEDS = ROOFS
 MOST_NAMED = 12
-MOST_LEVEL = 4  # dates that stand beside each other; more are slanted
+MOST_LEVEL = 4  # dates on a horizontal line; more dates are slanted
 
 
 @dataclass
 class History(nodes.Nodes):
-    starts: list  # of each session: its first roof's
-    undated: list  # files without starts of roofs, which have the date of the file
-    drivers: list  # of each session
-    left_out: list  # files in which the device has no roof that was chosen
+    starts: list  # start of each session's first roof
+    undated: list  # paths of files without starts of roofs; their sessions have the date of the file
+    drivers: list  # driver version of each session
+    left_out: list  # paths of files in which the device has none of the chosen roofs
 
 
 def session_starts(table, files):
-    """{(file, device): start of its first roof}; of older files, which have none, the date of the file."""
+    """Returns {(file, device): start of its first roof}; the date of the file if the file has no starts."""
     dates = [data.attrs.get("date_created", "") for data in files]
     written = pandas.to_datetime(pandas.Series(dates), errors="coerce", utc=True).dt.tz_localize(None)
     first = table.groupby(["file", "device"])["start_time"].min()
@@ -39,10 +39,11 @@ def session_starts(table, files):
 
 
 def only_device(table, names):
-    """The device that has most sessions; Refused unless there is one."""
+    """Returns the roofs of the device with most sessions. Raises Refused if several devices have as many, or if there
+    are fewer than two sessions."""
     counts = table.groupby("uuid")["session"].nunique()
     most = counts[counts == counts.max()].index
-    if not counts.max() >= 2:  # no device at all: NaN
+    if not counts.max() >= 2:  # max() is NaN without a device
         raise Refused(f"{names}: history needs two sessions or more of one device")
     if len(most) > 1:
         raise Refused(f"several devices are in the files; choose one with --where uuid=: {', '.join(most)}")
@@ -57,10 +58,10 @@ def build(data, where=(), **_):
     starts = session_starts(table, files)
     table = table.assign(session=[*zip(table["file"], table["device"])])
     table = only_device(table, ", ".join(data.attrs["path"] for data in files))
-    order = sorted(set(table["session"]), key=starts.get)  # sessions without the device are left out
+    order = sorted(set(table["session"]), key=starts.get)  # only sessions of the chosen device
     used = sorted(set(table["file"]))
     undated = [files[number].attrs["path"] for number, own in table.groupby("file") if own["start_time"].isna().all()]
-    # Each session is held against the first, as `compare` holds files.
+    # Sessions are compared with the first one, as `compare` compares files.
     numbered = table.assign(file=[order.index(session) for session in table["session"]])
     found = judged(medians(numbered, "key")).sort_values("file", kind="stable")
     left_out = [data.attrs["path"] for number, data in enumerate(files) if number not in used]
@@ -70,14 +71,14 @@ def build(data, where=(), **_):
 
 
 def moments(starts):
-    """A tick for each session: its date, and where two have the same the time of the day."""
+    """Returns a tick for each session: its date, with the time if two sessions have the same date."""
     days = [f"{start:%Y-%m-%d}" if pandas.notna(start) else "no date" for start in starts]
     twice = {day for day in days if days.count(day) > 1} - {"no date"}
     return [f"{day}\n{start:%H:%M:%S}" if day in twice else day for day, start in zip(days, starts)]
 
 
 def outliers(found, ticks):
-    """What was slower or faster than the limit, and when."""
+    """Returns sentences that name the roofs that were slower or faster than the limit, and when."""
     texts = []
     for word, own in [("Slower", found[found["slow"]]), ("Faster", found[found["fast"]])]:
         far = own.iloc[np.argsort(-abs(np.log(own["deviation"].to_numpy(float))), kind="stable")]
@@ -90,7 +91,7 @@ def outliers(found, ticks):
 
 
 def look_of(number):
-    """Of a roof that is named, or (None) of any other."""
+    """Returns the look of the named roof `number`; None: of all unnamed roofs."""
     if number is None:
         return {"color": style.GREY, "linewidth": 0.4, "marker": ".", "markersize": 2}
     return {
@@ -103,7 +104,7 @@ def look_of(number):
 
 
 def changed(scene):
-    """Sessions with another driver than the one before."""
+    """Returns the sessions whose driver differs from the session before."""
     known = range(1, len(scene.drivers))
     return [number for number in known if scene.drivers[number] != scene.drivers[number - 1]]
 

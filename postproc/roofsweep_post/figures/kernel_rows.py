@@ -1,4 +1,4 @@
-"""The kernels of a figure's rows: their names shortened, and what tells their rows apart."""
+"""Selects the kernels of a figure's rows, shortens their names, and names their rows."""
 
 import re
 
@@ -8,13 +8,13 @@ from ..texts import Refused
 from .marks import value_text
 from .scene import short_name
 
-MOST = 14  # kernels of one figure: those that take longest; the caption says how many are left out
-LENGTH = 34  # of a name
-ROW_LENGTH = 34  # of what tells rows apart; of longer ones all have numbers
+MOST = 14  # kernels in a figure, the longest ones; the caption has the number of the others
+LENGTH = 34  # characters of a kernel's name
+ROW_LENGTH = 34  # characters of a row's name; with a longer one all rows have numbers
 
 
 def kernel_rows(scene):
-    """Kernels of the scene's rows, longest first, with share (of the time of the row's kernels), blocks and waves."""
+    """Returns the kernels of the scene's rows, longest first. share: of the time of the row's kernels."""
     table = kernels(scene.files).merge(
         scene.rows[["config_hash", "file"]].drop_duplicates(), on=["config_hash", "file"]
     )
@@ -27,7 +27,7 @@ def kernel_rows(scene):
 
 
 def short_kernel(name):
-    """The first words of a long name."""
+    """Returns the first words of a long name."""
     name = frames.short_kernel(name)
     return name if len(name) <= LENGTH else name[:LENGTH].rpartition("_")[0] + "..."
 
@@ -37,8 +37,8 @@ def words(name):
 
 
 def short_kernels(names):
-    """{name: short name}, each another one: those of one short name have the first word after it in which they differ,
-    and where that is not enough a number."""
+    """Returns {name: unique short name}. Names with the same start get the first word in which they differ, and a
+    number if that word is not unique."""
     groups, found = {}, {}
     for name in names:
         groups.setdefault(short_kernel(name), []).append(name)
@@ -54,13 +54,14 @@ def short_kernels(names):
 
 
 def left_out(table):
-    """What the figure does not show, a sentence."""
+    """Returns a sentence on the kernels that the figure does not show."""
     more = len(table) - MOST
     return f"{more} more, which take less time, {'is' if more == 1 else 'are'} not shown" if more > 0 else ""
 
 
 def row_names(scene, table):
-    """(what tells the rows of kernels apart: the swept value and the series; a sentence that explains it)."""
+    """Returns (the name of each kernel's row, a sentence that explains numbers). A name is the swept value and the
+    series."""
     names = {}
     for series in scene.series:
         for _, row in series.rows.iterrows():
@@ -68,7 +69,7 @@ def row_names(scene, table):
             own = "" if series.name == "rows" and value else series.name
             names[row["config_hash"], row["file"]] = (value + own).strip()
     keys = list(zip(table["config_hash"], table["file"]))
-    if len({names[key] for key in keys}) < len(set(keys)):  # a series has rows that no parameter tells apart
+    if len({names[key] for key in keys}) < len(set(keys)):  # two rows of a series have the same swept value
         rows = scene.rows[[key in keys for key in zip(scene.rows["config_hash"], scene.rows["file"])]]
         names = dict(zip(zip(rows["config_hash"], rows["file"]), short_texts(rows)))
     found = [names[key] for key in keys]

@@ -1,4 +1,4 @@
-"""The kernels of rows on the Roofline: each a circle whose area is its share of the row's kernel time."""
+"""Draws kernels on the Roofline. The area of a symbol is the kernel's share of its row's kernel time."""
 
 from dataclasses import replace
 
@@ -13,12 +13,12 @@ from .scene import NEEDS as SCENE
 HELP = "kernels of the chosen rows on the Roofline, area by share of time (needs kernels = yes)"
 PANELS, HEIGHT = 1, {"column": 2.6, "page": 3.6}
 NEEDS = (*SCENE, *KERNELS)
-AREA = 160  # square points, of a kernel that takes all of the time
-CORNERS = 1.4  # how far a symbol reaches, a diamond the farthest, in sides of a square of its area
+AREA = 160  # square points of a kernel that takes all of the row's time
+CORNERS = 1.4  # width of the widest symbol, a diamond, over the root of its area
 
 
 def located(scene):
-    """The kernels with FLOPs and bytes at the scene's level, and those without FLOPs."""
+    """Returns (kernels with FLOPs and with bytes at the scene's level, kernels without FLOPs)."""
     level = scene.level if scene.level not in ("row", "all") else "dram"
     table, name = kernel_rows(scene), f"kernel_bytes_counted_{level}"
     if not table["kernel_flops_counted"].notna().any():
@@ -32,7 +32,7 @@ def located(scene):
 
 
 def draw_circles(axes, labels, table, looks):
-    """`looks`: {name of a kernel: (colour, marker)}."""
+    """Draws the symbols and reserves their room. looks: {name of a kernel: (colour, marker)}."""
     for _, row in table.iterrows():
         axes.scatter(
             row["intensity"],
@@ -50,7 +50,7 @@ def draw_circles(axes, labels, table, looks):
 
 
 def name_rows(labels, table, rows):
-    """At each kernel its row, where there are several; those that are at one place share a label."""
+    """Labels each kernel with its row if there are several rows. Kernels at one place share a label."""
     if len(set(rows)) < 2:
         return
     found = zip(table["intensity"], table["speed"], rows, [style.BLACK] * len(rows))
@@ -59,7 +59,7 @@ def name_rows(labels, table, rows):
 
 
 def left_out_without(without, rows):
-    """Of kernels that a Roofline has no place for, a sentence."""
+    """Returns a sentence on the kernels without FLOPs, which a Roofline cannot show."""
     time = f"{100 * without['share'].sum() / rows:.0f} % of the time"
     return f"{len(without)} kernels without FLOPs, which take {time}, have no place here" if len(without) else ""
 
@@ -72,7 +72,7 @@ def draw(figure, axes, scene, annotate, height):
     note = left_out(table)
     table = table.head(MOST).reset_index(drop=True)
     roofs = classic.used_roofs(scene)
-    fastest = table["speed"].max()  # of all that is drawn, where there are no roofs
+    fastest = table["speed"].max()  # sets the upper limit if there are no roofs
     limited = scene.rows.assign(performance=fastest, overhead_ceiling=np.nan)
     classic.limits(axes, replace(scene, extent=limited), [table["intensity"]])
     low = min(axes.get_ylim()[0], table["speed"].min() / 3)

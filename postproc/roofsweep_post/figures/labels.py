@@ -1,8 +1,8 @@
-"""Labels beside their points: none covers another or a point, and the caption counts those that have no room.
+"""Places labels beside their points. No label covers another label or a point; the caption counts labels without room.
 
 A label is moved around its point, then away from it with a thin line, then replaced by a number that a key explains.
-Without a line it stays nearer to its own point than to any other, so that nobody takes it for that one's.
-adjustText does the first two as well for a few labels; of many it leaves some that cover others, and it has no key."""
+A label without a line is nearer to its own point than to any other point. (The package adjustText does the first two
+steps for a few labels; with many, labels overlap. It has no key.)"""
 
 from itertools import pairwise, takewhile
 
@@ -11,17 +11,17 @@ import numpy as np
 from . import style
 from .frame import KEY
 
-GAPS = [2.0, 4.5, 8.0, 13.0, 19.0, 27.0, 37.0]  # points between a label and its point
-NEAR = 2  # rings that need no line to the point
-AIR = 1.0  # points around a label
-NEARER = 1.4  # times so far is the next symbol from a label as its own, or it needs a line
-SYMBOL = 10000  # what covering a symbol counts, in pixels of a line
-SAME = 3.0  # points: so close are symbols that no label tells apart
+GAPS = [2.0, 4.5, 8.0, 13.0, 19.0, 27.0, 37.0]  # points between a label and its point, by ring
+NEAR = 2  # number of inner rings that need no line to the point
+AIR = 1.0  # points of empty room around a label
+NEARER = 1.4  # least distance of the next symbol from a label without a line, over the distance of its own symbol
+SYMBOL = 10000  # penalty for a covered symbol, in covered pixels of a line
+SAME = 3.0  # points: symbols at this distance count as one place
 ANGLES = np.radians([-45, 45, -135, 135, 0, 180, 90, -90, 22, -22, 158, -158, 67, -67, 113, -113])
 
 
 def overlaps(box, boxes):
-    """How many boxes a box touches; boxes are x0, y0, x1, y1."""
+    """Returns how many boxes a box touches. A box is x0, y0, x1, y1."""
     if not len(boxes):
         return 0
     return int(
@@ -30,7 +30,7 @@ def overlaps(box, boxes):
 
 
 def inside(box, points):
-    """How many points lie in a box."""
+    """Returns how many points lie in a box."""
     if not len(points):
         return 0
     x, y = points[:, 0], points[:, 1]
@@ -38,24 +38,24 @@ def inside(box, points):
 
 
 def distances(box, points):
-    """From a box to each of some points; 0 within it."""
+    """Returns the distances of points from a box; 0 within it."""
     return np.hypot(*np.maximum(0, np.maximum(box[:2] - points, points - box[2:])).T)
 
 
 def dotted(start, end, step=2.0):
-    """Points along a line, so close that no text fits between."""
+    """Returns points along a line, too close for a text to fit between."""
     way = np.subtract(end, start)
     count = int(min(max(np.hypot(*way) / step, 2), 5000))
     return start + np.arange(count)[:, None] / (count - 1) * way
 
 
 def name_of(text):
-    """The words before the first number: "l2" of "l2 12.1 TB/s"."""
+    """Returns the words before the first number: "l2" of "l2 12.1 TB/s"."""
     return " ".join(takewhile(lambda word: not word[0].isdigit(), text.split())).rstrip(":") or text
 
 
 class Labels:
-    """The labels of one Axes, whose limits and size are settled. Obstacles are added before labels are placed."""
+    """The labels of one Axes with final limits and size. Add all obstacles before placing labels."""
 
     def __init__(self, axes, pixels_per_point):
         self.axes, self.scale = axes, pixels_per_point
@@ -73,7 +73,7 @@ class Labels:
         self.symbols = np.vstack([self.symbols, at])
 
     def add_line(self, x, y):
-        """x, y: NaN parts two lines."""
+        """Adds a line as an obstacle. A NaN in x or y separates two lines."""
         ends = [pair for pair in pairwise(self.pixels(x, y)) if np.isfinite(pair).all()]
         found = np.vstack([np.empty((0, 2)), *(dotted(*pair) for pair in ends)])
         within = ((found > self.axes.bbox.min - 2) & (found < self.axes.bbox.max + 2)).all(axis=1)
@@ -84,13 +84,13 @@ class Labels:
         self.boxes = np.vstack([self.boxes, [box.x0, box.y0, box.x1, box.y1]])
 
     def free(self, box):
-        """Whether a box lies within the axes and touches nothing."""
+        """Returns whether a box lies within the axes and touches no obstacle."""
         low, high = self.axes.bbox.min + 1, self.axes.bbox.max - 1
         fits = box[0] >= low[0] and box[1] >= low[1] and box[2] <= high[0] and box[3] <= high[1]
         return fits and not overlaps(box, self.boxes) and not inside(box, self.dots)
 
     def places(self, at, size, rings):
-        """(box, ring) of all places about a point, the best first."""
+        """Yields (box, ring) for all places around a point, the best first."""
         half = np.asarray(size) / 2 + AIR * self.scale
         for ring in rings:
             distance = (GAPS[ring] + style.SIZE / 2) * self.scale
@@ -100,7 +100,8 @@ class Labels:
                 yield np.concatenate([centre - half, centre + half]), ring
 
     def found(self, at, size, rings):
-        """(box, ring) of the first free place about a point; its line to the point crosses nothing, if that can be."""
+        """Returns (box, ring) of the first free place around a point, preferably one whose line crosses no other line;
+        None without a free place."""
         free = [place for place in self.places(at, size, rings) if self.free(place[0])]
         for across in (False, True):
             for box, ring in free:
@@ -109,29 +110,30 @@ class Labels:
         return None
 
     def belongs(self, at, box):
-        """Whether the nearest symbol is the label's own, clearly."""
+        """Returns whether the label's own symbol is clearly the nearest."""
         others = self.symbols[np.hypot(*(self.symbols - at).T) > SAME * self.scale]
         letters = box + AIR * self.scale * np.array([1, 1, -1, -1])
         return not len(others) or distances(letters, others).min() > NEARER * distances(letters, at[None])[0]
 
     def line_is_free(self, at, box, across):
-        """Whether the way from a label to its point crosses no label and no symbol. across: it may cross lines."""
+        """Returns whether the line from a label to its point crosses no label and no symbol. across: whether it may
+        cross lines."""
         path = dotted(at, (box[:2] + box[2:]) / 2)
         path = path[np.hypot(*(path - at).T) > (style.SIZE / 2 + 0.75) * self.scale]
         path = path[[not inside(box, point[None]) for point in path]]
-        # Its own symbol does no harm, nor is one that all but covers it.
+        # The label's own symbol, and symbols at the same place, are no obstacle.
         others = [other for other in self.boxes if distances(other, at[None])[0] > style.SIZE / 2 * self.scale]
         if any(inside(other, path) for other in others):
             return False
         return across or not len(path) or not self.on_line(path)
 
     def on_line(self, path):
-        """Whether some points lie on a line."""
+        """Returns whether any of the points lies on a line."""
         near = ((self.dots > path.min(axis=0) - 2) & (self.dots < path.max(axis=0) + 2)).all(axis=1)
         return any(np.hypot(*(self.dots[near] - point).T).min(initial=9) < 2 for point in path)
 
     def write(self, text, box, ring, at, colour, size):
-        """Draws a label at its place."""
+        """Draws a label at its place, with a line from outer rings, and makes both obstacles."""
         centre = (box[:2] + box[2:]) / 2
         if ring >= NEAR:
             inverse = self.axes.transData.inverted()
@@ -166,7 +168,7 @@ class Labels:
         rings = range(len(GAPS))
         if found := self.found(at, self.extent(text, size), rings):
             return self.write(text, *found, at, colour, size)
-        number = f"({len(self.key) + 1})"  # in brackets: it is no value
+        number = f"({len(self.key) + 1})"  # in brackets, to differ from a value
         if found := self.found(at, self.extent(number, size), rings):
             self.key += [text]
             return self.write(number, *found, at, colour, size)
@@ -174,7 +176,8 @@ class Labels:
         return None
 
     def hits(self, middle, way, width, height):
-        """How much of what is drawn a slanted label would cover; None: it would leave the axes."""
+        """Returns how many pixels of lines a slanted label would cover, SYMBOL for each symbol; None if it would leave
+        the axes."""
         normal = np.array([-way[1], way[0]])
         ends = [middle - way * width / 2, middle + way * width / 2]
         shifts = np.linspace(-height / 2, height / 2, 5)
@@ -190,8 +193,8 @@ class Labels:
         return SYMBOL * boxes + int((across & within).sum())
 
     def beside(self, at, width, height):
-        """(what it covers, middle) of a label along the line from the first to the last of these pixels, where it
-        covers least; None: there is no room."""
+        """Returns (hits, middle) of the best place of a label along the line from at[0] to at[-1] (pixels). None if
+        there is no room."""
         length = np.hypot(*(at[-1] - at[0]))
         way = (at[-1] - at[0]) / length
         normal, best = np.array([-way[1], way[0]]), None
@@ -208,8 +211,9 @@ class Labels:
         return best
 
     def fitting(self, text, at, size):
-        """(text, middle, width, height) of a label along a line: whole, or its words before the number if these cover
-        less; then the key has the whole. None where even these would cover a symbol or leave the axes."""
+        """Returns (text, middle, width, height) of a label along a line. If the whole text covers more, only the words
+        before its number are drawn, and the key has the whole text. None if these would cover a symbol or leave the
+        axes."""
         best = None
         for shown in dict.fromkeys([text, name_of(text)]):
             width, height = np.asarray(self.extent(shown, size)) + AIR * self.scale
@@ -221,7 +225,8 @@ class Labels:
         return None if covers else best[1:]
 
     def along(self, text, x, y, colour=style.BLACK, size=style.SMALL):
-        """Writes a label along a line of the data, where there is room: above it, failing that below."""
+        """Writes a label along a line of the data: above the line, or below it. Returns the Text, or None without
+        room."""
         at = self.pixels(x, y)
         at = at[((at >= self.axes.bbox.min) & (at <= self.axes.bbox.max)).all(axis=1)]
         if len(at) < 2:
@@ -245,13 +250,13 @@ class Labels:
             rotation_mode="anchor",
             fontsize=size,
             color=colour,
-            zorder=2,  # a symbol that it cannot avoid is on top of it
+            zorder=2,  # below symbols
             gid="roof label",
             path_effects=style.HALO,
         )
 
     def key_text(self):
-        """What the numbers mean, a sentence; "" without any."""
+        """Returns sentences that explain shortened labels and count missing ones; "" if there are none."""
         words = [*self.cut, *(f"({number}) {text}" for number, text in enumerate(self.key, 1))]
         key = f"{KEY}{'; '.join(words)}. " * bool(words)
         labels = "label has" if self.missing == 1 else "labels have"

@@ -1,4 +1,4 @@
-"""Devices x roofs: per cent of the median of the model; those that are slower than the noise are framed and named."""
+"""Draws a map of devices and roofs, in per cent of the median of the model. Slow cells are framed and named."""
 
 import numpy as np
 from matplotlib.patches import Patch, Rectangle
@@ -10,28 +10,28 @@ HELP = "devices x roofs, in per cent of the median of the model; the slow ones a
 build = nodes.roof_nodes
 PANELS, HEIGHT = 1, {"column": 2.0, "page": 2.0}
 NEEDS = ROOFS
-LINE = 0.095  # inches, of one roof
-CELL = 0.5  # inches, of a device's name that is not turned
-PALE = 0.3  # of what is within the noise
-MOST_NAMED = 40  # devices on the axis
-MOST_NUMBERED = 16  # devices; with more there is no room for a number in each cell
-TOLD = 2  # per cent, from which on a cell has its number
-RANGE = 5, 10  # per cent, of the colours: at least, at most
-LETTER, BESIDE = 0.048, 0.37  # inches: of a letter, of what else is beside the axes
+LINE = 0.095  # inches: height of a roof's row
+CELL = 0.5  # inches: least width of a cell whose device name is horizontal
+PALE = 0.3  # opacity of cells within the noise
+MOST_NAMED = 40  # largest number of devices that are all named on the axis
+MOST_NUMBERED = 16  # largest number of devices whose cells have room for numbers
+NUMBERED = 2  # per cent: least deviation of a cell with a number
+RANGE = 5, 10  # per cent: least and largest range of the colours
+LETTER, BESIDE = 0.048, 0.37  # inches: width of a letter, other room beside the axes
 CONDITIONS = "Alone: one device at a time was measured; together: all of them at once"
 WHAT = f"{CONDITIONS}. Colours are the speed of a device over that of its reference, in per cent"
 NUMBER = {"ha": "center", "va": "center", "fontsize": style.SMALL, "gid": "label"}
 
 
 def ink(image, matrix, alpha, row, column):
-    """Black or white, whichever is seen on the cell."""
+    """Returns black or white, whichever is visible on the cell."""
     colour = np.array(image.cmap(image.norm(matrix[row, column]))[:3])
     shade = alpha[row, column] * colour @ [0.3, 0.59, 0.11] + 1 - alpha[row, column]
     return style.BLACK if shade > 0.5 else "white"
 
 
 def scale_texts(most):
-    """Of five colours, for the legend; the first and the last one stand for all beyond as well."""
+    """Returns the legend's texts of five colours. The first and the last one include all values beyond."""
     return [f"{-most:.3g} % and slower", f"{-most / 2:.3g} %", "0 %", f"+{most / 2:.3g} %", f"+{most:.3g} % and faster"]
 
 
@@ -42,8 +42,8 @@ def draw(figure, axes, scene, annotate, height):
     matrix = 100 * (nodes.grid(found, kinds, devices, "deviation") - 1)
     height = max(1.0, LINE * len(kinds))
     most = float(np.clip(np.nanmax(-matrix, initial=0), *RANGE))
-    told = nodes.grid(found.assign(told=found["slow"] | found["fast"]), kinds, devices, "told")
-    alpha = np.where(told == 1, 1.0, PALE)
+    far = nodes.grid(found.assign(far=found["slow"] | found["fast"]), kinds, devices, "far")
+    alpha = np.where(far == 1, 1.0, PALE)
     image = axes.imshow(matrix, alpha=alpha, aspect="auto", cmap="PuOr", vmin=-most, vmax=most, interpolation="nearest")
     axes.grid(False)
     axes.set_yticks(range(len(kinds)), kinds, fontsize=style.SMALL)
@@ -55,8 +55,8 @@ def draw(figure, axes, scene, annotate, height):
     axes.set_xticks(shown, names, fontsize=style.SMALL, rotation=90 if turned else 0)
     axes.set(xlabel="device", ylabel="roof, condition")
     axes.tick_params(length=1.5, pad=1.5)
-    if len(devices) <= MOST_NUMBERED:  # a colour's side is lost in black and white, a sign is not
-        for row, column in np.argwhere(np.abs(matrix) >= TOLD):
+    if len(devices) <= MOST_NUMBERED:  # the sign is also visible in black and white
+        for row, column in np.argwhere(np.abs(matrix) >= NUMBERED):
             axes.text(
                 column, row, f"{matrix[row, column]:+.0f}", **NUMBER, color=ink(image, matrix, alpha, row, column)
             )
@@ -72,7 +72,7 @@ def draw(figure, axes, scene, annotate, height):
         for value, text in zip(np.linspace(-most, most, 5), scale_texts(most))
     ]
     handles.append(Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.8, label="slower than the noise"))
-    numbers = f" Cells of {TOLD} % or more have a number." * (len(devices) <= MOST_NUMBERED)
+    numbers = f" Cells of {NUMBERED} % or more have a number." * (len(devices) <= MOST_NUMBERED)
     pale = "Pale cells are within the noise of their figures."
     text = nodes.caption(scene, f"{WHAT}. {nodes.reference_text(scene)}.{numbers} {pale} {nodes.outliers_text(found)}")
     longest = max(len(name) for name in names) if turned else 0

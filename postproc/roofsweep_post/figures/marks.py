@@ -1,4 +1,4 @@
-"""What the planes share: curves with their direction, labels of points, boxes of overhead, legend entries."""
+"""Draws parts that several figures share: curves with arrows, labels of points, boxes of overhead, legend entries."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,17 +13,16 @@ from ..frames import short_texts
 from . import style
 from .labels import Labels
 
-SHARED = 4  # points: so close are symbols that share a label
+SHARED = 4  # points: largest distance of symbols that share a label
 BOXES = "A box of launch overhead has the colour of its series, or is grey if series share it"
-TIMES = (0, (3, 1.5))  # the line that joins measured times beside the complexities
-CEILING = 2.2  # points, of the symbol of a ceiling: it is the series' own, small
-HEAD = np.array([[0.0, 0.0], [-2.0, 1.0], [-2.0, -1.0]])  # points, of an arrow to the right
-ALL_LABELLED = 16  # points of a figure; of more, the ends of each series are labelled
+TIMES = (0, (3, 1.5))  # dashes of the line that joins measured times
+CEILING = 2.2  # points: size of the symbol of a ceiling
+HEAD = np.array([[0.0, 0.0], [-2.0, 1.0], [-2.0, -1.0]])  # corners of an arrowhead to the right, in points
+ALL_LABELLED = 16  # largest number of points that are all labelled; with more, the ends of each series are
 
 
 def points(axes, series, x, y, fill="", dash=None, size=style.SIZE, zorder=3):
-    """One Line2D of a series' rows, in their order. fill: closed or open; dash: of the line that joins them; without
-    these as the series is."""
+    """Draws a series' rows in order as one Line2D and returns it. fill and dash default to those of the series."""
     fill = fill or series.fill
     (line,) = axes.plot(
         series.rows[x],
@@ -42,7 +41,7 @@ def points(axes, series, x, y, fill="", dash=None, size=style.SIZE, zorder=3):
 
 
 def ceilings(axes, series, x, y, joined):
-    """Of launch overhead, one for each row."""
+    """Draws each row's ceiling of launch overhead as a small symbol."""
     axes.plot(
         series.rows[x],
         series.rows[y],
@@ -59,7 +58,8 @@ def ceilings(axes, series, x, y, joined):
 
 
 def clear_of(symbols, start, end, scale):
-    """Where between start and end a head covers no symbol: a fraction, or None. Pixels."""
+    """Returns a fraction of the way from start to end (pixels) at which an arrowhead covers no symbol; None if there is
+    none."""
     for part in (0.5, 0.4, 0.6, 0.3, 0.7):
         if np.nanmin(np.hypot(*(symbols - (start + (end - start) * part)).T)) > style.SIZE * scale:
             return part
@@ -67,7 +67,7 @@ def clear_of(symbols, start, end, scale):
 
 
 def arrows(axes, scene, series, x, y, least=14):
-    """The direction of a curve: a small head in the middle of each part that has room for it."""
+    """Draws the direction of a curve: a small arrowhead in each segment of at least `least` points."""
     if not series.by:
         return
     at = axes.transData.transform(series.rows[[x, y]].to_numpy(float))
@@ -82,7 +82,7 @@ def arrows(axes, scene, series, x, y, least=14):
         (x_way, y_way) = (end - start) / np.hypot(*(end - start))
         heads.append(HEAD @ [[x_way, y_way], [-y_way, x_way]])
         tips.append(axes.transData.inverted().transform(start + (end - start) * part))
-    if heads:  # all of a series at once: an annotation each would take longer than all else of the figure
+    if heads:  # one collection, because an annotation for each head would dominate the time of the figure
         found = PolyCollection(heads, offsets=tips, offset_transform=axes.transData, color=series.colour, zorder=2.8)
         found.set_transform(Affine2D().scale(1 / 72) + axes.figure.dpi_scale_trans)
         found.set(linewidth=0.4, gid=f"{series.name}|direction")
@@ -90,7 +90,7 @@ def arrows(axes, scene, series, x, y, least=14):
 
 
 def segments(rows, x, y):
-    """One line of many parts: of each row from its first to its last place. x, y: the columns of these."""
+    """Returns x and y of one line that joins the places of each row, separated by NaN. x, y: columns of the places."""
     gap = np.full((len(rows), 1), np.nan)
     return [np.hstack([rows[names].to_numpy(float), gap]).ravel() for names in (x, y)]
 
@@ -101,7 +101,7 @@ def value_text(value):
 
 @dataclass
 class Point:
-    """What is written at a place: the values of one series, or one value of several."""
+    """A label at a place: several values of one series, or one value of several series."""
 
     x: float
     y: float
@@ -117,7 +117,7 @@ class Point:
 
 
 def shared_points(labels, found):
-    """Points for some (x, y, text, colour): those that are at the same place share a label."""
+    """Returns Points for (x, y, text, colour). Labels at the same place are joined."""
     points = []
     for x, y, text, colour in found:
         at = labels.pixels(x, y)[0]
@@ -135,7 +135,7 @@ def shared_points(labels, found):
 
 
 def chosen(series, which, count, x, y):
-    """The rows of a series that are labelled: all, or its ends; of rows that are not joined those of programs."""
+    """Returns the rows of a series to label: all or its ends. In a series without a swept parameter only programs."""
     known = series.rows.dropna(subset=[x, y])
     known = known if series.by else known[known["workload"] == "program"]
     every = which == "all" or (which == "auto" and count <= ALL_LABELLED)
@@ -143,8 +143,8 @@ def chosen(series, which, count, x, y):
 
 
 def label_points(labels, scene, which, x, y):
-    """Writes the swept parameter's value beside points of these columns: all, the ends of each series, or none.
-    Programs that no parameter joins have their names."""
+    """Labels points with the value of the swept parameter, or with the program's name. which: all, ends, none or auto;
+    x, y: columns of the points."""
     if which == "none":
         return
     programs = scene.rows[scene.rows["workload"] == "program"]
@@ -161,7 +161,7 @@ def label_points(labels, scene, which, x, y):
 
 
 def overhead_box(axes, labels, series, corner, colour):
-    """The box of a series' launch overhead, from the lower left corner of the axes to its largest overhead."""
+    """Draws a box of launch overhead, from the lower left corner of the axes to the series' largest overhead."""
     if not np.isfinite(corner).all():
         return
     right, top = corner
@@ -174,7 +174,7 @@ def overhead_box(axes, labels, series, corner, colour):
 
 
 def overhead_boxes(labels, scene, x, y):
-    """One box for each series, in its colour; series of the same overhead share one box, in grey."""
+    """Draws a box for each series in its colour. Series with the same overhead share a grey box."""
     edges = {}
     for series in scene.series:
         corner = series.rows[x].max(), series.rows[y].max()
@@ -191,7 +191,7 @@ def symbol(label, fill="closed", marker="o", colour=style.GREY, dash="none", siz
 
 
 def series_handles(scene, joined=True, fill=""):
-    """A line of the legend for each series; where devices have their own colours, one for each symbol and each
+    """Returns a legend entry for each series. If devices have their own colours: one for each symbol and each
     device."""
     joined = [series.dash if joined and series.by else "none" for series in scene.series]
     if not scene.apart:
@@ -216,7 +216,7 @@ def box(label):
 
 
 def direction(scene):
-    """How curves run, for the legend."""
+    """Returns the legend entry of the arrowheads: which parameter increases."""
     how = scene.swept[0] if len(scene.swept) == 1 else "parameter in brackets"
     return [symbol(f"increasing {how}", marker=">", dash="-", size=3)] if scene.swept else []
 

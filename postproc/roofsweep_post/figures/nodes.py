@@ -1,4 +1,4 @@
-"""What figures of nodes are drawn of: devices held against each other, by the statistics of `compare`."""
+"""Prepares figures of nodes: devices compared with each other, by the statistics of `compare`."""
 
 from dataclasses import dataclass
 
@@ -14,21 +14,22 @@ from . import frame
 
 @dataclass
 class Nodes:
-    """files; found: a line for each device and key with deviation, limit and slow, in the order of keys."""
+    """Data of a figure of nodes. found: a line for each device and key with deviation, limit and slow, ordered by
+    key."""
 
     files: list
     found: object
 
 
 def named_devices(found, files):
-    """With a column `device`; of several files with the file's number in front."""
+    """Adds the column `device`. With several files the name starts with the file's number."""
     if len(files) == 1:
         return found.assign(device=found["device_name"])
     return found.assign(device=[named(line) for _, line in found.iterrows()])
 
 
 def roof_nodes(data, where=(), **_):
-    """Roofs of all devices, each against its model or, of later files, against itself."""
+    """Returns the Nodes of roofs: each device compared with its model, in later files with itself."""
     files = several(data)
     table = choose(roof_table(files), where)
     found = judged(medians(table[table["usable"]], "key")).dropna(subset="deviation")
@@ -38,7 +39,7 @@ def roof_nodes(data, where=(), **_):
 
 
 def time_nodes(data, where=(), labels=(), **_):
-    """Times of configurations that several devices measured."""
+    """Returns the Nodes of times of configurations that several devices measured."""
     files = several(data)
     table = choose(time_table(files), [*where, *([f"label={','.join(labels)}"] if labels else [])])
     roofs_found = roof_table(files)
@@ -55,7 +56,7 @@ def keys(found):
 
 
 def caption(nodes, key=""):
-    """Which devices, when, with what; and what the marks mean."""
+    """Returns the caption: devices, hosts, days, drivers, then `key`."""
     facts = []
     for data in nodes.files:
         models = listed(dict.fromkeys(data["device_model"].values), 3)
@@ -64,16 +65,16 @@ def caption(nodes, key=""):
         drivers = listed([word for word in dict.fromkeys(data["device_driver_version"].values) if word], 3)
         facts.append(frame.measured(f"{count} x {models} on {hosts} host{'s' * (hosts > 1)}", data))
         facts.append(f"Driver {drivers}" if drivers else "")
-    return frame.sentences([*dict.fromkeys(facts), key])  # what files share is said once
+    return frame.sentences([*dict.fromkeys(facts), key])  # each fact once, even if files share it
 
 
 def reference_text(nodes):
-    """What the devices are held against, a sentence."""
+    """Returns a sentence that explains the reference."""
     return REFERENCES[len(nodes.files) > 1].replace("reference:", "The reference is")
 
 
 def outliers_text(found):
-    """The slow ones by name."""
+    """Returns a sentence that names the slow devices and roofs."""
     slow = found[found["slow"]].sort_values("deviation")
     if slow.empty:
         return "No device is slower than the noise of its figures."
@@ -87,7 +88,7 @@ def outliers_text(found):
 
 
 def grid(found, rows, columns, value):
-    """A matrix of one column of the table; NaN where there is no line."""
+    """Returns one column of the table as a matrix of rows and columns; NaN where the table has no line."""
     places = {name: number for number, name in enumerate(rows)}, {name: number for number, name in enumerate(columns)}
     matrix = np.full((len(rows), len(columns)), np.nan)
     for key, device, number in zip(found["key"], found["device"], found[value]):

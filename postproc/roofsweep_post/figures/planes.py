@@ -1,4 +1,4 @@
-"""The planes of the time-based Roofline (Wang et al., 2020): complexity, time, and both in four dimensions."""
+"""Draws the planes of the time-based Roofline (Wang et al., 2020): complexity, time, and both in four dimensions."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from ..texts import Refused
 from . import frame, marks, style
 
 INTENSITIES = {f"{intensity:g} FLOP/B": intensity for intensity in 10.0 ** np.arange(-3, 7)}
-PLACES = [("bandwidth_plane", "compute_plane"), ("bandwidth_floor", "compute_floor")]  # measured, at the roofs
+PLACES = [("bandwidth_plane", "compute_plane"), ("bandwidth_floor", "compute_floor")]  # measured; at the roofs
 
 
 def diagonal(axes, ratio, **how):
-    """y = x * ratio, across the axes."""
+    """Draws y = x * ratio across the axes. Returns points along the line."""
     low, high = axes.get_xlim()
     axes.plot([low, high], [low * ratio, high * ratio], **how)
     x = np.geomspace(low, high, 400)
@@ -18,14 +18,14 @@ def diagonal(axes, ratio, **how):
 
 
 def square(axes, x, y, before=2.0, after=2.0):
-    """Logarithmic axes whose decades are equally long."""
+    """Sets logarithmic axes with room around x and y."""
     axes.set(
         xscale="log", yscale="log", xlim=(x.min() / before, x.max() * after), ylim=(y.min() / before, y.max() * after)
     )
 
 
 def iso_runtimes(axes, labels):
-    """Curves of equal run time: the longer of the two times."""
+    """Draws curves of equal run time, the larger of the two times."""
     low, high = max(axes.get_xlim()[0], axes.get_ylim()[0]), min(axes.get_xlim()[1], axes.get_ylim()[1])
     for time in 10.0 ** np.arange(np.ceil(np.log10(low)), np.floor(np.log10(high)) + 1):
         x, y = [axes.get_xlim()[0], time, time], [time, time, axes.get_ylim()[0]]
@@ -34,8 +34,8 @@ def iso_runtimes(axes, labels):
 
 
 def known_rows(scene, names):
-    """The scene without rows that lack one of the columns. Closed and open are complexity and time here, so that each
-    series has a symbol of its own."""
+    """Removes rows that lack one of the columns from the scene, and gives each series its own marker: fills already
+    tell complexity (closed) from time (open)."""
     scene.apart = False
     for number, series in enumerate(scene.series):
         series.rows = series.rows.dropna(subset=names)
@@ -48,7 +48,7 @@ def known_rows(scene, names):
 
 
 def draw_ratios(axes, scene):
-    """Lines of equal arithmetic intensity, and the machine balances: {text: what was drawn}."""
+    """Draws lines of equal arithmetic intensity and the machine balances. Returns {text: points along the line}."""
     drawn = {}
     for text, intensity in INTENSITIES.items():
         how = {"color": style.GREY, "linewidth": 0.4, "linestyle": (0, (1, 2)), "zorder": 0.5, "gid": "iso AI"}
@@ -99,7 +99,7 @@ def draw_complexity(figure, axes, scene, annotate, height):
         labels.add_points(series.rows["bytes_at"], series.rows["flops"])
         labels.add_line(series.rows["bytes_at"], series.rows["flops"])
     for text, found in drawn.items():
-        if not (scene.title and text in INTENSITIES):  # a facet has no room for them
+        if not (scene.title and text in INTENSITIES):  # facets have no room for texts of intensities
             labels.along(text, *found, colour=style.GREY if text in INTENSITIES else style.BLACK)
     marks.label_points(labels, scene, annotate, "bytes_at", "flops")
     frame.settle(figure, [axes], height, handles, frame.caption(scene, marks.BOXES, labels.key_text()))
@@ -107,7 +107,7 @@ def draw_complexity(figure, axes, scene, annotate, height):
 
 
 def balances(scene):
-    """{precision, unit and level: machine balance} of the rows."""
+    """Returns {precision, unit and level: median machine balance of the rows}."""
     found = {}
     for _, row in scene.rows.iterrows():
         model = "" if scene.one_model() else f" {row['model']}"
@@ -116,7 +116,7 @@ def balances(scene):
 
 
 def draw_losses(axes, labels, scene, series):
-    """Closed symbols at the roofs, and a line from each to the time that was measured."""
+    """Draws closed symbols at the roofs, and a line from each to the measured time."""
     marks.points(axes, series, *PLACES[1], fill="closed")
     marks.arrows(axes, scene, series, *PLACES[1])
     how = {"color": series.colour, "linewidth": 0.4, "linestyle": (0, (1, 1.5)), "zorder": 2, "gid": "loss"}
@@ -167,7 +167,7 @@ def draw_times(figure, axes, scene, annotate, height, complexity):
         marks.points(axes, series, *PLACES[0], fill="open", dash=marks.TIMES if complexity else None)
         if not complexity:
             marks.arrows(axes, scene, series, *PLACES[0])
-    labelled = PLACES[1] if complexity else PLACES[0]  # the symbols that are joined
+    labelled = PLACES[1] if complexity else PLACES[0]  # labels belong to the joined symbols
     for series in scene.series:
         for x, y in PLACES if complexity else PLACES[:1]:
             labels.add_line(series.rows[x], series.rows[y])

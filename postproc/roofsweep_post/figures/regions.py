@@ -1,8 +1,8 @@
-"""The classic Roofline with its regions tinted and named, as in the paper's figure 2a."""
+"""Draws the classic Roofline with tinted and named regions, as in the paper's figure 2a."""
 
 from . import classic
 
-HELP = "classic, with the regions that memory and peak limit, poor performance and what is unattainable"
+HELP = "classic, with tinted regions: bandwidth-bound, compute-bound, poor performance, unattainable"
 PANELS, HEIGHT, FACETS = classic.PANELS, classic.HEIGHT, classic.FACETS
 
 

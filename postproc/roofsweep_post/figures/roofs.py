@@ -1,4 +1,4 @@
-"""What a device reached of each roof, against theory at the nominal clock and at the clock that it had."""
+"""Draws the roofs of a device in per cent of theory, at the nominal clock and at the measured clock."""
 
 import numpy as np
 
@@ -8,15 +8,15 @@ from ..selection import choose
 from ..texts import Refused, listed, scaled
 from . import frame, marks, nodes, style
 
-HELP = "measured roofs of one device, or the median of several, against theory at the nominal clock and at their own"
+HELP = "measured roofs (medians over devices) against theory, at the nominal clock and at the measured clock"
 PANELS, HEIGHT = 1, {"column": 1.2, "page": 1.2}
 NEEDS = ROOFS
-LETTER, LINE, LEFT, RIGHT = 0.043, 0.13, 0.45, 0.85  # inches: of a letter, of a roof, of what else is beside the axes
+LETTER, LINE, LEFT, RIGHT = 0.043, 0.13, 0.45, 0.85  # inches: letter, line of a roof, other room left and right
 LOOKS = {"alone": (style.COLOURS[0], "o", "closed"), "together": (style.COLOURS[1], "s", "hollow")}
 
 
 def build(data, where=(), **_):
-    """The median of each roof and condition."""
+    """Returns Nodes with the median of each roof and condition."""
     files = several(data)
     table = choose(frames.roofs(files), where)
     table = table[table["usable"]]

@@ -1,6 +1,5 @@
-"""What a figure is drawn of: rows that were chosen, at one memory level for each series, and their ceilings.
-
-A figure's numbers are made here, so that a test can hold what is drawn against them."""
+"""Prepares the data of a figure: chosen rows, series at one memory level each, and roofs. Tests compare the drawn
+figure with it."""
 
 import shlex
 from dataclasses import dataclass, field, replace
@@ -16,21 +15,21 @@ from ..texts import Refused
 from . import style
 from .frame import Crowded
 
-# What is crossed with the shapes: each value is a curve of its own.
+# Parameters that sweeps cross with shapes: by default each combination of values is a series.
 CROSSED = ["precision", "pass", "requested_implementation", "requested_algorithm", "layout", "cache"]
-# What else distinguishes rows, if it differs.
+# Columns that further distinguish series if they differ.
 SOURCES = ["model", "file"]
-NEEDS = (*ROWS, "performance", "unit", "precision")  # of a file, see load()
-FACETS = ["workload", "pass", "precision"]  # facets: a row for each of the first two, a column for each last
-MOST = 12  # series of one axes; of more a reader cannot tell all apart
-ENTRIES = 24  # of a legend that facets share
-ROWS_SHOWN = 24  # rows that a suggested selection leaves, at most
-DEVICE_FILLS = ["closed", "open", "left", "bottom"]  # of devices that are told apart
+NEEDS = (*ROWS, "performance", "unit", "precision")  # variables that load() must find
+FACETS = ["workload", "pass", "precision"]  # the first two choose the row of facets, the last one the column
+MOST = 12  # series in one axes; a reader cannot distinguish more
+ENTRIES = 24  # entries of a legend that facets share
+ROWS_SHOWN = 24  # most rows of a suggested selection
+DEVICE_FILLS = ["closed", "open", "left", "bottom"]  # fills that distinguish devices
 
 
 @dataclass
 class Series:
-    """One curve: its rows in the order of the swept parameter, and how it looks."""
+    """A curve: its rows in the order of the swept parameter, and its look."""
 
     name: str
     level: str
@@ -38,10 +37,10 @@ class Series:
     marker: str
     dash: object
     rows: object
-    by: str | None = None  # the column of the swept parameter
-    fill: str = "closed"  # of its symbols
+    by: str | None = None  # column of the swept parameter
+    fill: str = "closed"
     model: str = ""
-    what: str = ""  # its name without the device
+    what: str = ""  # name without the device
 
 
 @dataclass
@@ -51,12 +50,12 @@ class Scene:
     series: list
     level: str
     roofs: dict = field(default_factory=dict)  # {model: ceilings()}
-    apart: bool = False  # models are told apart by colour and fill; a symbol stands for the same work on each
-    extent: object = None  # the rows of all facets of the figure, whose limits and caption they share
-    title: str = ""  # of a facet
-    place: tuple = (0, 0)  # of a facet: row, column
-    keys: list = field(default_factory=list)  # the variables that tell series apart
-    chosen_by: str | None = None  # the parameter that --by names
+    apart: bool = False  # colour and fill distinguish models; the marker is the same on each model
+    extent: object = None  # rows of all facets, which share limits and caption
+    title: str = ""  # title of a facet; "" without facets
+    place: tuple = (0, 0)  # row and column of a facet
+    keys: list = field(default_factory=list)  # variables that distinguish series
+    chosen_by: str | None = None  # parameter of --by
 
     def __post_init__(self):
         self.extent = self.rows if self.extent is None else self.extent
@@ -66,13 +65,13 @@ class Scene:
 
     @property
     def by(self):
-        """The swept parameter, if it is the same for all series."""
+        """The swept parameter if all series have the same, else None."""
         found = {series.by for series in self.series}
         return found.pop() if len(found) == 1 else None
 
     @property
     def swept(self):
-        """The names of the parameters that join points."""
+        """The names of the swept parameters."""
         return list(dict.fromkeys(short_name(series.by) for series in self.series if series.by))
 
 
@@ -81,12 +80,12 @@ def varying(table, names):
 
 
 def swept(table, files):
-    """The parameter that orders a series' points: the first that varies, if all others follow it and one label has all
-    rows; or None."""
+    """Returns the parameter that orders a series' points: the first that varies, if it determines all others and all
+    rows share a label; else None."""
     if not set.intersection(*(set(label.split()) for label in table["label"])) and any(table["label"]):
         return None
     found = {name: data.variables[name].attrs for data in files for name in parameters(data)}
-    # How a program is run is no size, as a command is none. Before format 3 long_name says what comment does.
+    # Run mode and command of programs are not size axes. Before format 3 long_name had the text of comment.
     names = {name: f"{own['long_name']}; {own.get('comment', '')}" for name, own in found.items()}
     names = [name for name, meaning in names.items() if name not in CROSSED and "; program:" not in meaning]
     found = varying(table, names)
@@ -99,7 +98,7 @@ def short_name(name):
 
 
 def one_per_configuration(table, keys):
-    """The median over devices that are not told apart, and how many these are."""
+    """Returns the medians over devices that the keys do not distinguish, and the number of devices."""
     same = [*dict.fromkeys(["config_hash", "model", "file", *keys])]
     how = {name: "median" if kind.kind in "iuf" else "first" for name, kind in table.dtypes.items() if name not in same}
     groups = table.groupby(same, as_index=False, sort=False, dropna=False)
@@ -107,14 +106,14 @@ def one_per_configuration(table, keys):
 
 
 def source_keys(keys, table, level):
-    """The keys, with the model where there are several: no curve joins points of two. The file says no more than the
-    model where each has its own."""
+    """Returns (keys, apart). With several models the keys include the model, so that no curve joins two models. The key
+    `file` goes if each model is in one file. apart: see Scene."""
     if table["model"].nunique() < 2:
         return keys, False
     keys = [*keys, *(["model"] if "model" not in keys else [])]
     if table.groupby("model")["file"].nunique().max() == 1:
         keys = [key for key in keys if key != "file"]
-    return keys, keys[0] != "precision" and level != "all"  # these have colours or fills of their own
+    return keys, keys[0] != "precision" and level != "all"  # precisions need the colours, levels the fills
 
 
 def words(key):
@@ -122,15 +121,15 @@ def words(key):
 
 
 def groups_of(table, keys):
-    """({key: value}, rows) of each combination."""
+    """Yields ({key: value}, rows) for each combination of values."""
     groups = table.groupby(keys if keys[1:] else keys[0], sort=True, dropna=False) if keys else [((), table)]
     for key, own in groups:
         yield dict(zip(keys, key if isinstance(key, tuple) else (key,))), own
 
 
 def series_of(table, keys, by, files, level, apart, looks=None):
-    """One Series for each combination of the keys. apart: see Scene. looks: the numbers of colours and symbols that
-    facets share, where the colour tells the first key and the symbol the others."""
+    """Returns a Series for each combination of the keys. apart: see Scene. looks: ({first key: colour}, {other keys:
+    marker}) that facets share."""
     common = {"model"} | ({"level"} if level != "row" else set())
     heads, symbols = looks or ({}, {})
     found = []
@@ -161,7 +160,7 @@ def series_of(table, keys, by, files, level, apart, looks=None):
 
 
 def by_label(table, labels):
-    """The rows of some labels; one that has several of them is a row of each."""
+    """Returns the rows of these labels. A row with several labels appears once for each."""
     parts = [choose(table, [f"label={label}"]).assign(label=label) for label in labels]
     return pandas.concat(parts, ignore_index=True)
 
@@ -169,15 +168,15 @@ def by_label(table, labels):
 def check_rows(files):
     if not sum(one.sizes["config"] for one in files):
         names = ", ".join(one.attrs["path"] for one in files)
-        raise Refused(f"{names}: it holds roofs alone, no configurations; `plot map` and `plot history` draw roofs")
+        raise Refused(f"{names}: it has roofs but no configurations; `plot map` and `plot history` draw roofs")
 
 
 def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=None):
-    """A Scene of the rows that fulfil `where` and have one of the labels. known: {variable: why rows lack it}, of what
-    they must have.
+    """Returns a Scene of the rows that fulfil `where` and have one of the labels. known: {variable that rows must have:
+    message if none has it}.
 
-    series: variables that tell curves apart (default: what is crossed with the shapes and differs); by: the parameter
-    that orders and joins points; level: dram, l2, ..., row for each row's own, or all."""
+    series: variables that distinguish curves (default: those of CROSSED and SOURCES that differ); by: parameter that
+    orders and joins points; level: dram, l2, ..., `row` for each row's own, or `all`."""
     files = several(data)
     check_rows(files)
     table = choose(rows(files), where)
@@ -209,11 +208,11 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=N
 
 
 def facets_of(scene):
-    """A Scene for each workload and pass (a row of facets) and precision (a column). The same colour and symbol have
-    the same name in all of them."""
+    """Returns a Scene for each workload and pass (a row of facets) and precision (a column). All facets share the names
+    of colours and markers."""
     split = varying(scene.rows, FACETS)
     keys = [name for name in scene.keys if name not in FACETS]
-    # Colours tell what has most values, of those that have no more than there are colours.
+    # Colours distinguish the key with most values that do not exceed the number of colours.
     counts = {name: scene.rows[name].nunique() for name in keys}
     keys.sort(key=lambda name: -counts[name] if counts[name] <= len(style.COLOURS) else 0)
     looks, found, rows, columns = ({}, {}), [], {}, {}
@@ -227,7 +226,7 @@ def facets_of(scene):
     drawn = {series.name: (series.colour, series.marker) for one in found for series in one.series}
     most = max(len(one.series) for one in found)
     if most > MOST or len(drawn) > ENTRIES:
-        raise Crowded(f"{len(drawn)} series cannot be told apart")
+        raise Crowded(f"{len(drawn)} series cannot be distinguished")
     check_looks(list(drawn.values()))
     return found
 
@@ -239,8 +238,8 @@ def check_looks(looks):
 
 
 def fewer(scene):
-    """Which options choose rows that a figure has room for: of what varies the most frequent value, one variable after
-    the other."""
+    """Returns a hint with options that choose few enough rows: for one variable after the other the most frequent
+    value."""
     table, label, terms = scene.rows, "", []
     labels = table["label"].str.split().explode().dropna()
     if labels.nunique() > 1:

@@ -1,4 +1,4 @@
-"""A strip for each configuration of a `replicate` sweep: the speed of each device against the median of its model."""
+"""Draws a strip for each configuration of a `replicate` sweep: the speed of each device against its reference."""
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
@@ -12,13 +12,13 @@ build = nodes.time_nodes
 PANELS, HEIGHT = 1, {"column": 2.0, "page": 2.4}
 NEEDS = ROWS
 MOST_EXPLAINED = 5  # slow configurations in the caption
-MOST_NAMED = 80  # configurations; of more there is no room for names
-LETTER, LINE, NUMBERS = 0.043, 0.1, 0.5  # inches: of a letter, of a line of names, of what else is beside the axes
-MOST_SERIES = 12  # devices with a symbol of their own; of more, only the slow ones have one
+MOST_NAMED = 80  # largest number of configurations with names on the axis
+LETTER, LINE, NUMBERS = 0.043, 0.1, 0.5  # inches: letter, line of names, other room beside the axes
+MOST_SERIES = 12  # devices with their own symbol; with more devices only slow ones have one
 
 
 def draw_noise(axes, found, places):
-    """What is within the noise, of each configuration."""
+    """Shades for each configuration the range within its limit."""
     limits = found.groupby("key")["limit"].max()
     low = np.array([100 * (1 - limits[key]) for key in places])
     how = {"color": style.GREY, "alpha": 0.15, "linewidth": 0, "gid": "limit"}
@@ -26,7 +26,7 @@ def draw_noise(axes, found, places):
 
 
 def look_of(number):
-    """Of a device with a symbol of its own, or (None) of any other."""
+    """Returns the look of device `number`; None: of devices without their own symbol."""
     if number is None:
         return {"color": style.GREY, "marker": ".", "markersize": 2, "alpha": 0.5}
     colour = style.COLOURS[number % len(style.COLOURS)]
@@ -34,7 +34,7 @@ def look_of(number):
 
 
 def draw_devices(axes, found, places, devices, own):
-    """Handles of those with a symbol of their own."""
+    """Draws all devices. Returns the legend entries of devices with their own symbol."""
     handles = []
     for device in devices:
         line = found[found["device"] == device]
@@ -47,7 +47,7 @@ def draw_devices(axes, found, places, devices, own):
 
 
 def names_of(found, places):
-    """{key: text of a configuration}, the slowest first, with its number and its slowest device."""
+    """Returns {key: text}: number, configuration and its slowest device."""
     worst = found.sort_values("deviation", kind="stable").drop_duplicates("key").set_index("key")
     ends = {key: f"{worst['device'][key]} {percent(worst['deviation'][key])}" for key in places}
     return {key: f"{number}: {worst['text'][key]}, {ends[key]}" for key, number in places.items()}

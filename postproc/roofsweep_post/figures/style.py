@@ -1,6 +1,5 @@
-"""How figures look: at the width of a journal's column or page, told apart by the colour-blind and in black and white.
-
-A series has a colour (Okabe and Ito, 2008), a marker and a dash of its own; the marker alone tells it apart."""
+"""Sets the style of figures: the width of a journal's column or page, readable for the colour-blind and in black and
+white. A series has its own colour (Okabe and Ito, 2008), marker and dash; the marker alone distinguishes it."""
 
 import contextlib
 
@@ -15,11 +14,11 @@ from ..texts import Refused, listed
 
 WIDTHS = {"column": 3.5, "page": 7.2}  # inches
 DPI = 300
-FONT, SMALL = 7.0, 6.0  # points; small is 7 where a page of 7.2 inches is shown at 8.5, as on the web
+FONT, SMALL = 7.0, 6.0  # points; on the web a page of 7.2 inches is shown at 8.5, which makes SMALL 7 points
 
 BLACK, GREY, LIGHT = "#000000", "#555555", "#DDDDDD"
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
-# The same precision has the same colour in every figure.
+# A precision has the same colour in every figure.
 PRECISIONS = {
     "fp64": "#000000",
     "fp32": "#0072B2",
@@ -33,16 +32,16 @@ PRECISIONS = {
 MARKERS = "osD^vP*X<>hp"
 FILLS = {
     "closed": {},
-    "open": {"markerfacecolor": "white"},  # no line shows through it
+    "open": {"markerfacecolor": "white"},  # hides lines behind the symbol
     "left": {"fillstyle": "left"},
     "bottom": {"fillstyle": "bottom"},
-    "hollow": {"fillstyle": "none"},  # another symbol at its place shows through it
+    "hollow": {"fillstyle": "none"},  # another symbol at the same place is visible
 }
 DASHES = ["-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]
 HATCHES = ["", "////", "....", "xxxx", "\\\\\\\\", "++++"]
-SIZE = 4.0  # of a marker, in points
+SIZE = 4.0  # points: size of a marker
 
-# The boxes of launch overhead, and what a label stands on.
+# White outline of labels.
 HALO = [patheffects.withStroke(linewidth=1.5, foreground="white")]
 
 SETTINGS = {
@@ -52,7 +51,7 @@ SETTINGS = {
     "axes.labelsize": FONT,
     "xtick.labelsize": FONT - 0.5,
     "ytick.labelsize": FONT - 0.5,
-    "xtick.minor.pad": 5.0,  # numbers of minor ticks stand in a line with those of major ones
+    "xtick.minor.pad": 5.0,  # aligns numbers of minor ticks with those of major ticks
     "ytick.minor.pad": 5.0,
     "legend.fontsize": SMALL,
     "legend.frameon": False,
@@ -66,16 +65,16 @@ SETTINGS = {
     "lines.linewidth": 0.8,
     "lines.markersize": SIZE,
     "hatch.linewidth": 0.5,
-    "pdf.fonttype": 42,  # TrueType, which journals ask for
+    "pdf.fonttype": 42,  # TrueType, which journals require
     "ps.fonttype": 42,
     "svg.fonttype": "none",
-    "text.parse_math": False,  # a $ in a name is a $
+    "text.parse_math": False,  # a $ in a name is no formula
     "svg.hashsalt": "roofsweep",
     "figure.dpi": DPI,
 }
 
 
-# What no style sheet changes: where things stand, and that text is text.
+# Settings that no style sheet may change: layout, and text as text.
 LAYOUT = {
     **{name: SETTINGS[name] for name in ("figure.dpi", "pdf.fonttype", "svg.fonttype", "svg.hashsalt")},
     "figure.autolayout": False,
@@ -86,8 +85,8 @@ LAYOUT = {
 
 @contextlib.contextmanager
 def settings(sheet=""):
-    """A context in which figures look like ours. sheet: name or file of one of matplotlib's style sheets, whose font,
-    axes and grid have precedence."""
+    """Context of drawing with these settings. sheet: name or file of a matplotlib style sheet, whose font, axes and
+    grid take precedence."""
     with plt.rc_context(SETTINGS):
         if sheet:
             try:

@@ -1,4 +1,4 @@
-"""Waves of blocks of each kernel, and what the last wave leaves empty (the tail effect)."""
+"""Draws the waves of blocks of each kernel, and the empty part of the last wave (tail effect)."""
 
 import numpy as np
 from matplotlib.patches import Patch
@@ -9,15 +9,15 @@ from . import frame, style
 from .kernel_rows import MOST, kernel_rows, left_out, row_names, short_kernels
 from .scene import NEEDS as SCENE
 
-HELP = "waves of blocks of each kernel, and the share of the last one that stays empty"
+HELP = "waves of blocks of each kernel, and the empty share of the last wave"
 PANELS, HEIGHT = 1, {"column": 1.4, "page": 1.4}
 NEEDS = (*SCENE, *KERNELS)
-LETTER, RIGHT, BAR = 0.045, 0.55, 0.26  # inches: of a letter at a tick, of what stands beside the bars, of a bar
+LETTER, RIGHT, BAR = 0.045, 0.55, 0.26  # inches: letter of a tick, room beside the bars, height of a bar
 LOST = "Lost is what the last wave leaves empty, as a share of all waves"
 
 
 def with_waves(scene, table):
-    """Adds waves; of an older file blocks for each multiprocessor, which is said. Returns (table, axis label)."""
+    """Returns (table with waves, axis label). Older files have blocks for each multiprocessor instead."""
     if "kernel_waves" in table:
         return table.assign(waves=table["kernel_waves"]), "waves of blocks"
     counts = [data["device_multiprocessors"].values[0] for data in scene.files]
@@ -26,7 +26,7 @@ def with_waves(scene, table):
 
 
 def tick_texts(table, rows):
-    """Of each kernel its name, and below that its row and its share of the row."""
+    """Returns for each kernel its name, and below it the row and the kernel's share of the row."""
     shorts = short_kernels(list(dict.fromkeys(table["kernel_name"])))
     found = zip(table["kernel_name"], rows, table["share"])
     return [f"{shorts[name]}\n{row} ({100 * share:.0f} %)" for name, row, share in found]

@@ -1,4 +1,4 @@
-"""The command `report`: one HTML file that needs no network and no server."""
+"""The command `report` writes one HTML file that needs no network and no server."""
 
 import base64
 import gzip
@@ -30,7 +30,7 @@ def part(name):
 
 
 def plotly():
-    """The library's text."""
+    """Returns the source of Plotly."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError as missing:
@@ -39,12 +39,12 @@ def plotly():
 
 
 def packed(text):
-    """A text as it travels: gzip, then base64, which holds nothing that HTML could take for its own."""
+    """Returns a text compressed by gzip and encoded in base64, which needs no escapes in HTML."""
     return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
 def page(files):
-    """The report of some datasets of load(), as text."""
+    """Returns the HTML text of a report on datasets of load()."""
     from .content import content
 
     found = content(files)
@@ -56,7 +56,7 @@ def page(files):
         "DATA": packed(json.dumps(found, allow_nan=False)),
         "PLOTLY": packed(plotly()),
     }
-    return re.sub(r"{{(\w+)}}", lambda found: values[found[1]], template)  # in one go: values may hold braces, too
+    return re.sub(r"{{(\w+)}}", lambda found: values[found[1]], template)  # one pass, because values may contain {{
 
 
 def default_output(options):

@@ -1,4 +1,5 @@
-"""What a report holds, as plain values for JSON: texts once each, figures as 32-bit floats of four digits."""
+"""Builds the content of a report as plain values for JSON. Each text is stored once; numbers are 32-bit floats with
+four digits."""
 
 import base64
 
@@ -22,7 +23,7 @@ FIGURES = [
     *("time_median", "noise", "performance", "roof_fraction", "intensity", "flops", "bytes_at", "compute_plane"),
     *("bandwidth_plane", "compute_floor", "bandwidth_floor", "caller", "gap", "launches"),
 ]
-# Columns of the kernels' table: name in the file, head, unit.
+# Columns of the kernels' table: variable, head, unit.
 KERNELS = [
     ("kernel_count", "launches", ""),
     ("kernel_time", "time", "s"),
@@ -32,11 +33,11 @@ KERNELS = [
     ("kernel_waves", "waves", ""),
     ("kernel_tail_loss", "tail lost", "%"),
 ]
-ROUNDED = np.uint32(0xFFFFF800)  # of a float's 23 bits the upper 12: 1.2e-4
+ROUNDED = np.uint32(0xFFFFF800)  # keeps 12 of a float's 23 mantissa bits: an error of 1.2e-4
 
 
 def floats(values):
-    """A column of 32-bit floats, rounded, so that it packs well. What is missing is NaN."""
+    """Returns a column of 32-bit floats, rounded so that it compresses well. Missing values are NaN."""
     bits = np.asarray(values, np.float32).view(np.uint32)
     finite = np.isfinite(np.asarray(values, np.float32))
     bits = np.where(finite, (bits + np.uint32(0x400)) & ROUNDED, bits).astype("<u4")
@@ -48,7 +49,7 @@ def integers(values):
 
 
 def words(values):
-    """A column of texts: each text once, and the place of each row's."""
+    """Returns a column of texts: the distinct texts, and for each row the index of its text."""
     index = {}
     texts = ("" if value is None or value != value else str(value) for value in values)
     found = [index.setdefault(text, len(index)) for text in texts]
@@ -56,7 +57,7 @@ def words(values):
 
 
 def axes_of(table, files):
-    """{name: column} of what a reader may filter by: parameters that vary, and what else tells rows apart."""
+    """Returns {name: column} for the report's filters: parameters that vary, device, model, limiter and status."""
     names = list(dict.fromkeys(name for data in files for name in parameters(data)))
     names = [name for name in names if name in table and table[name].nunique(dropna=True) > 1]
     found = {name.removeprefix("requested_"): table[name] for name in names}
@@ -67,14 +68,14 @@ def axes_of(table, files):
 
 
 def value_word(value):
-    """A parameter as a word: 16, not 16.0."""
+    """Returns a parameter as a word: 16, not 16.0."""
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:g}"
     return str(value)
 
 
 def rows_of(files):
-    """The table of all rows, those that were not measured included."""
+    """Returns the table of all rows, including rows that were not measured."""
     table = rows(files, measured=False)
     table = with_times(
         table.assign(level=table["roof_memory_level"], intensity_at=table["intensity"], bandwidth_at=table["bandwidth"])
@@ -87,7 +88,7 @@ def rows_of(files):
 
 
 def kernels_of(files, table):
-    """The kernels of all rows, by row: row is the place in the table."""
+    """Returns the kernels of all rows, ordered by row, the index in `table`."""
     found = kernels(files)
     places = {key: number for number, key in enumerate(zip(table["file"], table["config"]))}
     found["row"] = [places.get(key, -1) for key in zip(found["file"], found["kernel_config"].astype(int))]
@@ -113,7 +114,7 @@ def devices_of(files):
 
 
 def roofs_of(files):
-    """A line for each kind, condition and model; the slow devices by name."""
+    """Returns a line for each model, kind and condition with the names of slow devices, then the doubtful roofs."""
     table = roof_table(files)
     found = judged(medians(table[table["usable"]], "key"))
     extra = table.groupby(["model", "key"], sort=False)
@@ -147,7 +148,7 @@ def roofs_of(files):
 
 
 def points_of(files):
-    """The roofs of each device whose theory is known, for a figure."""
+    """Returns the points of the figure of roofs: every roof with a known theory."""
     table = roofs(files)
     table = table[table["usable"] & table["nominal_fraction"].notna()]
     several = len(files) > 1
@@ -163,7 +164,7 @@ def points_of(files):
 
 
 def lines_of(files, table):
-    """The roofs of each model for the figures: {model: [[kind, name, value]]}, of the first file that has it."""
+    """Returns the roofs in the figures, {model: [[kind, name, value]]}, from the first file that has the model."""
     used, found = {*zip(table["unit"], table["precision"])}, {}
     for data in files:
         for model in dict.fromkeys(data["device_model"].values):
@@ -178,7 +179,7 @@ def lines_of(files, table):
 
 
 def failures_of(table):
-    """What was not measured, and why: [status, reason, how many, the first one's configuration]."""
+    """Returns a line for each reason of rows without measurement: status, reason, number of rows, first row."""
     other = table[table["status"] != "measured"]
     groups = other.groupby(["status", "error"], sort=False)
     lines = [[status, error, str(len(own)), own["text"].iloc[0]] for (status, error), own in groups]
@@ -186,7 +187,7 @@ def failures_of(table):
 
 
 def content(files):
-    """All of a report's content."""
+    """Returns the whole content of a report."""
     table = rows_of(files)
     first = files[0].attrs
     return {
@@ -195,7 +196,7 @@ def content(files):
         "manifests": [str(data.attrs.get("manifest", "")) for data in files],
         "settings": [str(data.attrs.get("settings", "")) for data in files],
         "count": len(table),
-        "colours": PRECISIONS,  # as in the figures
+        "colours": PRECISIONS,  # same as in figures of `plot`
         "texts": {name: words(table[name]) for name in TEXTS},
         "figures": {name: floats(table[name]) for name in FIGURES},
         "axes": {name: words(map(value_word, column)) for name, column in axes_of(table, files).items()},

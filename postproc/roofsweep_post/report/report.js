@@ -1,19 +1,19 @@
 "use strict";
-// The report's page: unpacks data and Plotly, draws, filters, and shows rows. Every text of a file is set as text, never
-// as HTML; where Plotly wants a text it is escaped first.
+// The report's page: unpacks data and Plotly, draws figures, filters and lists rows. A text of a file is never set as
+// HTML; texts for Plotly are escaped.
 
 const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "pentagon"];
-const MOST_SERIES = 24;  // values of a colour's axis; the rest share one
-const FAST_FROM = 3000;  // points from which WebGL draws
-const MOST_ROWS = 50;    // of the table of rows
-const SHORT = 26;        // letters of a cell that is not broken
+const MOST_SERIES = 24;  // values with their own colour; further values share one
+const FAST_FROM = 3000;  // number of points from which WebGL draws
+const MOST_ROWS = 50;    // lines of the table of rows
+const SHORT = 26;        // characters of a cell that does not wrap
 const AXES = { type: "log", tickformat: ".3~s", gridcolor: "#ddd", zeroline: false };  // 20µ, whatever the zoom
-const DASHES = ["solid", "dash", "dot", "dashdot"];  // of memory levels
+const DASHES = ["solid", "dash", "dot", "dashdot"];  // for the roofs of memory levels
 
 const element = (id) => document.getElementById(id);
 
-// Plotly takes some HTML in its texts.
+// Plotly interprets some HTML in its texts.
 function escaped(text) {
   return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
@@ -30,7 +30,7 @@ function buffer(text) {
   return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
 }
 
-// A column as it travels, as something with at(row).
+// Unpacks a column into an object with at(row).
 function column(packed) {
   if (packed.floats !== undefined) {
     const values = new Float32Array(buffer(packed.floats));
@@ -56,7 +56,7 @@ function scaled(value, unit) {
   return +(value / 10 ** (3 * power)).toPrecision(4) + " " + "pnum kMGTP"[power + 4].trim() + unit;
 }
 
-// What a cell is sorted by: its number in SI units, if it begins with one, else its text.
+// Returns the sort key of a cell: its number in SI units if it begins with one, else its text.
 function sortKey(text) {
   const found = /^([+-]?[\d.]+) ?([pnumkMGTP]?)(?:%|B|FLOP|OP|s|W|$)/.exec(text);
   return found ? parseFloat(found[1]) * 1000 ** ("pnum kMGTP".indexOf(found[2] || " ") - 4) : text.replace(/^-$/, "");
@@ -64,10 +64,10 @@ function sortKey(text) {
 
 function compared(a, b) {
   if (typeof a === typeof b) return a < b ? -1 : a > b ? 1 : 0;
-  return typeof a === "number" ? -1 : 1;  // what is missing is last
+  return typeof a === "number" ? -1 : 1;  // missing values come last
 }
 
-// onSort: sorts more lines than these; without it a click on a head sorts these.
+// onSort(column): sorts a table of which `lines` is only a part. Without onSort a click on a head sorts `lines`.
 function table(parent, head, lines, onClick, onSort) {
   const made = document.createElement("table");
   const line = (row, name, cells) => {
@@ -115,7 +115,7 @@ class Report {
     this.shown = [];
   }
 
-  // The figures: x, y, and what else is drawn, each at the row's own memory level.
+  // Returns {figure: axes and options}, each at the row's own memory level. null: the figure of roofs.
   kinds() {
     const f = this.figures, rows = {
       "complexity and time": { x: f.bandwidth_floor, y: f.compute_floor, x2: f.bandwidth_plane, y2: f.compute_plane,
@@ -162,7 +162,7 @@ class Report {
     this.filter();
   }
 
-  // What is chosen is in the page's address: a link keeps it.
+  // Writes the selection into the page's address, so that a link restores it.
   keep() {
     const found = new URLSearchParams({ figure: element("figure").value, colour: element("colour").value, sort: this.order });
     for (const [name, words] of Object.entries(this.wanted)) for (const word of words) found.append(`where ${name}`, word);
@@ -188,7 +188,7 @@ class Report {
     element(id).addEventListener("change", onChange);
   }
 
-  // A list for each axis; nothing chosen is everything.
+  // Makes a list for each filter. A list without a selection passes all rows.
   makeFilters() {
     const add = (name, words) => {
       const label = document.createElement("label");
@@ -239,7 +239,7 @@ class Report {
     this.list();
   }
 
-  // {name: rows} by the axis that colours.
+  // Returns {name: rows} by the values of the colour's axis.
   series() {
     const own = this.axes[element("colour").value];
     if (!own) return new Map([["rows", this.shown]]);
@@ -274,7 +274,7 @@ class Report {
     }
     if (kind.roofs) traces.push(...this.roofLines(traces));
     if (kind.square) traces.push(this.diagonal(traces));
-    // Of few decades 2 and 5 have a number as well.
+    // An axis of few decades also has numbers at 2 and 5.
     const axis = (title, name) => {
       const [low, high] = this.span(traces, name);
       return { ...AXES, title, dtick: high / low > 1e4 ? 1 : "D2" };
@@ -282,7 +282,7 @@ class Report {
     this.react(traces, { xaxis: axis(kind.titles[0], "x"), yaxis: axis(kind.titles[1], "y") }, (row) => this.facts(row));
   }
 
-  // Roofs in per cent of theory, a colour for each device.
+  // Draws roofs in per cent of theory, a colour for each device.
   drawRoofs() {
     const points = this.content.points, devices = [...new Set(points.map((one) => one.device))];
     const traces = devices.map((device, place) => {
@@ -310,7 +310,7 @@ class Report {
       plot.on("plotly_hover", (event) => {
         if (point(event) !== undefined) element("hover").textContent = this.factsOf(point(event));
       });
-      plot.on("plotly_relayout", (change) => {  // numbers of a part that is zoomed
+      plot.on("plotly_relayout", (change) => {  // after a zoom Plotly chooses the ticks
         if (Object.keys(change).some((name) => /^.axis.range/.test(name))) {
           Plotly.relayout(plot, { "xaxis.dtick": null, "yaxis.dtick": null });
         }
@@ -359,7 +359,7 @@ class Report {
       line: { color: "#444", width: 1, dash: "dash" }, name: "machine balance: equal times" };
   }
 
-  // What is known of a row, as lines of text.
+  // Returns all facts about a row, as lines of text.
   facts(row) {
     const t = (name) => this.texts[name].at(row), f = (name, unit) => scaled(this.figures[name].at(row), unit);
     const lines = [
@@ -376,7 +376,7 @@ class Report {
     return lines.filter((line) => line).join("\n");
   }
 
-  // The table of rows: head, what a row has there, its unit if that is a number.
+  // Columns of the table of rows: head, column, unit of numbers.
   columns() {
     const t = this.texts, f = this.figures;
     return [["configuration", t.text], ["device", t.device_name], ["time", f.time_median, "s"], ["+-", f.noise, "%"],
@@ -384,7 +384,7 @@ class Report {
       ["samples", t.marks], ["advice", t.advice]];
   }
 
-  // The rows that are shown, in the order of a column; those without a value of it are last.
+  // Returns the filtered rows in the order of a column; rows without a value come last.
   sorted() {
     const [, own, unit] = this.columns()[this.order[0]], direction = this.order[1];
     const known = (row) => unit === undefined ? own.at(row) !== "" : Number.isFinite(own.at(row));
@@ -402,7 +402,7 @@ class Report {
     });
   }
 
-  // All rows that the filters leave, in the table's order: SI units, no text that a spreadsheet takes for a formula.
+  // Returns the filtered rows as CSV, in the table's order and in SI units, without texts that are spreadsheet formulas.
   csv() {
     const { text, ...others } = this.texts, found = { configuration: text, ...others, ...this.axes, ...this.figures };
     const cell = (value) => {
