@@ -46,8 +46,8 @@ and XIDs of programs (13, 31, 43, 45, 68, 109) are only reported. So is drift: a
 power cap, ECC or link that differs from most devices of the model.
 
 Below the tables each device has a line: PASS, FAIL or INCONCLUSIVE with the reasons. 1#5 node7 is device 5 of the
-first file, on host node7; the first lines name its GPU. A device is also inconclusive without a reference, or if another
-process computed on it.
+first file, on host node7; the first lines name its GPU. A device is also inconclusive without a reference, or if
+another process computed on it.
 Exit status: 0 all pass, 1 a device fails, 2 the comparison was not possible, 6 none fails and one is inconclusive."""
 
 # Explanation of the reference: for one file, for several files.

@@ -15,10 +15,11 @@ from .frames import flat, kernels, roofs, rows, short_texts
 from .texts import Refused
 
 HELP = "rows, roofs, kernels or devices as CSV, JSON, Markdown, Parquet or a spreadsheet"
-DESCRIPTION = """Writes one table of a result file, or of several files below each other: rows, roofs, kernels or devices. Flags are words, units are SI, missing values are empty (null in JSON). Counts are whole numbers.
+DESCRIPTION = """Writes one table of a result file, or of several files below each other: rows, roofs, kernels
+or devices. Flags are words, units are SI, missing values are empty (null in JSON), counts are whole numbers.
 The output's name chooses the format: .csv, .json, .md, .parquet, .xlsx.
 
-In CSV and .xlsx, a text that begins with = + - or @ gets a ' in front, so that no spreadsheet takes it for a formula."""
+In CSV and .xlsx, a text that begins with = + - or @ has a ' in front, so that no spreadsheet runs it as a formula."""
 
 
 def all_rows(files):

@@ -195,7 +195,7 @@ def a_clash_is_named_and_the_newest_may_hold():
     part(whole, "b.nc", range(12), range(4))
     uuid, host = whole.uuid.values[0], whole.device_hostname.values[whole.config_device.values[0]]
     named = f"12 rows are in several files, of the same device; {whole.configuration.values[0]} on {uuid} of {host}"
-    post("a.nc", "b.nc", "-o", "m.nc", status=2, says=[named, " in a.nc and b.nc; ", "; ...; --newest takes"])
+    post("a.nc", "b.nc", "-o", "m.nc", status=2, says=[named, " in a.nc and b.nc; ", "; ...; --newest keeps"])
     assert not os.path.exists("m.nc")
     for pair in ("a.nc", "b.nc"), ("b.nc", "a.nc"):
         post(*pair, "-o", "m.nc", "--newest", "--overwrite", says=["12 rows are in several", "measured last is kept"])
