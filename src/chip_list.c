@@ -1,7 +1,7 @@
 #include "chip_list.h"
 
+#include <jansson.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "model/chip.h"
@@ -19,7 +19,7 @@ static double rate_of(const struct chip *chip, const struct rate *rate)
     return (rate->unit == UNIT_TENSOR ? chip->tensor : chip->vector)[rate->precision];
 }
 
-/* Those that any chip has. */
+/* Returns how many rates at least one chip has. */
 static int rates_list(struct rate rates[RATES_MAX])
 {
     int count = 0;
@@ -33,8 +33,6 @@ static int rates_list(struct rate rates[RATES_MAX])
         }
     return count;
 }
-
-/* ---- the formats ---- */
 
 static const char *rate_text(double rate, char text[CELL])
 {
@@ -55,74 +53,43 @@ static const char *model_text(const struct chip *of, char text[CELL])
     return text;
 }
 
-/* The line of precisions begins with `first`; in text the units stand above it. */
-static void heads_print(const char *first, const struct rate *rates, int count, bool markdown,
-                        FILE *stream)
+static void heads_print(const char *first, const struct rate *rates, int count, FILE *stream)
 {
-    fprintf(stream, markdown ? "%s" : "%-48s", markdown ? first : "");
+    fprintf(stream, "%-48s", "");
     for (int i = 0; i < count; ++i)
-        if (markdown)
-            fprintf(stream, " %s %s |", precision_info[rates[i].precision].name,
-                    unit_name[rates[i].unit]);
-        else
-            fprintf(stream, " %6s", unit_name[rates[i].unit]);
-    fprintf(stream, markdown ? "\n|" : "\n%-48s", first);
-    for (const char *at = first + 1; markdown && *at; ++at)
-        fputs(*at == '|' ? "---|" : "", stream);
+        fprintf(stream, " %6s", unit_name[rates[i].unit]);
+    fprintf(stream, "\n%-48s", first);
     for (int i = 0; i < count; ++i)
-        fprintf(stream, markdown ? "---:|" : " %6s", precision_info[rates[i].precision].name);
+        fprintf(stream, " %6s", precision_info[rates[i].precision].name);
     fputc('\n', stream);
 }
 
-static void rates_print(const struct rate *rates, int count, bool markdown, FILE *stream)
+static void rates_print(const struct rate *rates, int count, FILE *stream)
 {
     char text[CELL];
-    heads_print(markdown ? "| architecture | capability | model |"
-                         : "architecture  capability model",
-                rates, count, markdown, stream);
+    heads_print("architecture  capability model", rates, count, stream);
     for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
-        fprintf(stream, markdown ? "| %s | %d.%d | %s |" : "%-13s %8d.%d %-23s", chip->architecture,
-                chip->capability / 10, chip->capability % 10, model_text(chip, text));
+        fprintf(stream, "%-13s %8d.%d %-23s", chip->architecture, chip->capability / 10,
+                chip->capability % 10, model_text(chip, text));
         for (int i = 0; i < count; ++i)
-            fprintf(stream, markdown ? " %s |" : " %6s", rate_text(rate_of(chip, &rates[i]), text));
+            fprintf(stream, " %6s", rate_text(rate_of(chip, &rates[i]), text));
         fputc('\n', stream);
     }
 }
 
-static void peaks_print(const struct rate *rates, int count, bool markdown, FILE *stream)
+static void peaks_print(const struct rate *rates, int count, FILE *stream)
 {
-    heads_print(markdown ? "| TFLOP/s |" : "TFLOP/s", rates, count, markdown, stream);
+    heads_print("TFLOP/s", rates, count, stream);
     for (const struct chip_product *of = chip_product_next(NULL); of; of = chip_product_next(of)) {
         const struct theory theory = chip_product_theory(of);
         const struct chip *chip = chip_find(of->capability, of->name);
-        fprintf(stream, markdown ? "| %s |" : "%-48s", of->name);
+        fprintf(stream, "%-48s", of->name);
         for (int i = 0; i < count; ++i) {
             double peak =
                 (rates[i].unit == UNIT_TENSOR ? theory.tensor : theory.vector)[rates[i].precision];
             char text[CELL];
             snprintf(text, CELL, peak < 99.95e12 ? "%.1f" : "%.0f", peak / 1e12);
-            fprintf(stream, markdown ? " %s |" : " %6s",
-                    isnan(peak) ? rate_text(rate_of(chip, &rates[i]), text) : text);
-        }
-        fputc('\n', stream);
-    }
-}
-
-static void csv_print(const struct rate *rates, int count, FILE *stream)
-{
-    fputs("architecture,compute_capability,model", stream);
-    for (int i = 0; i < count; ++i)
-        fprintf(stream, ",%s_%s", precision_info[rates[i].precision].name,
-                unit_name[rates[i].unit]);
-    fputc('\n', stream);
-    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
-        fprintf(stream, "\"%s\",\"%d.%d\",", chip->architecture, chip->capability / 10,
-                chip->capability % 10);
-        if (chip->model)
-            fprintf(stream, "\"%s\"", chip->model);
-        for (int i = 0; i < count; ++i) {
-            double rate = rate_of(chip, &rates[i]);
-            fprintf(stream, isnan(rate) ? "," : ",%.0f", rate);
+            fprintf(stream, " %6s", isnan(peak) ? rate_text(rate_of(chip, &rates[i]), text) : text);
         }
         fputc('\n', stream);
     }
@@ -130,41 +97,38 @@ static void csv_print(const struct rate *rates, int count, FILE *stream)
 
 static void json_print(const struct rate *rates, int count, FILE *stream)
 {
-    const char *separator = "[\n";
+    json_t *list = json_array();
     for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
-        const char *quote = chip->model ? "\"" : "";
-        fprintf(stream, "%s{\"architecture\":\"%s\",\"compute_capability\":\"%d.%d\"", separator,
-                chip->architecture, chip->capability / 10, chip->capability % 10);
-        fprintf(stream, ",\"model\":%s%s%s", quote, chip->model ? chip->model : "null", quote);
+        char text[CELL];
+        snprintf(text, CELL, "%d.%d", chip->capability / 10, chip->capability % 10);
+        json_t *row = json_pack("{s:s, s:s, s:s?}", "architecture", chip->architecture,
+                                "compute_capability", text, "model", chip->model);
         for (int i = 0; i < count; ++i) {
             double rate = rate_of(chip, &rates[i]);
-            fprintf(stream, isnan(rate) ? ",\"%s_%s\":null" : ",\"%s_%s\":%.0f",
-                    precision_info[rates[i].precision].name, unit_name[rates[i].unit], rate);
+            snprintf(text, CELL, "%s_%s", precision_info[rates[i].precision].name,
+                     unit_name[rates[i].unit]);
+            json_object_set_new(row, text,
+                                isnan(rate) ? json_null() : json_integer((json_int_t)rate));
         }
-        fputc('}', stream);
-        separator = ",\n";
+        json_array_append_new(list, row);
     }
-    fputs("\n]\n", stream);
+    json_dumpf(list, stream, JSON_INDENT(1));
+    fputc('\n', stream);
+    json_decref(list);
 }
 
-void chip_list_print(enum table_format format, FILE *stream)
+void chip_list_print(bool json, FILE *stream)
 {
     struct rate rates[RATES_MAX];
     int count = rates_list(rates);
-    bool markdown = format == TABLE_MARKDOWN;
-    if (format == TABLE_CSV) {
-        csv_print(rates, count, stream);
-        return;
-    }
-    if (format == TABLE_JSON) {
+    if (json) {
         json_print(rates, count, stream);
         return;
     }
-    if (!markdown)
-        fputs("Theory, dense: fused multiply-adds of one multiprocessor in one clock.\n"
-              "-: no such unit; ?: not known. others: of that capability and not named above.\n\n",
-              stream);
-    rates_print(rates, count, markdown, stream);
-    fputs(markdown ? "\n" : "\nWhole chips, at their boost clocks.\n\n", stream);
-    peaks_print(rates, count, markdown, stream);
+    fputs("Theory, dense: fused multiply-adds of one multiprocessor in one clock.\n"
+          "-: no such unit; ?: not known. others: of that capability and not named above.\n\n",
+          stream);
+    rates_print(rates, count, stream);
+    fputs("\nWhole chips, at their boost clocks.\n\n", stream);
+    peaks_print(rates, count, stream);
 }

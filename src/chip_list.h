@@ -1,11 +1,10 @@
-/* What is known of chips, for people and programs: `roofsweep --list chips`. */
+/* The theoretical rates of known chips: `roofsweep --list chips`. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
-#include "results/report.h"
-
 /* A line for each row of model/chip.h: fused multiply-adds of one multiprocessor in one clock, by
- * unit and precision. No such units: "-" for people, 0 for programs. Not known: "?" for people,
- * empty or null for programs. For people also the peaks of whole chips. */
-void chip_list_print(enum table_format format, FILE *stream);
+ * unit and precision. A missing unit is "-", in JSON 0; an unknown rate is "?", in JSON null. The
+ * text ends with the peaks of whole chips. */
+void chip_list_print(bool json, FILE *stream);

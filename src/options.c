@@ -39,15 +39,14 @@ static const char help_text[] =
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
     "      --any-owner       with --resume: a journal of another user, too\n"
     "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
-    "      --gather JOURNAL  rebuild the NetCDF file from a journal, or several, on any machine\n"
+    "      --gather JOURNAL  rebuild the NetCDF file from a journal, on any machine\n"
     "      --skip-damaged    with --gather: leave damaged lines out, and name them\n"
     "      --time-limit T    begin nothing that cannot end within T (45min; none) of the start;\n"
     "                        SLURM_JOB_END_TIME, where it is set, is a limit as well\n"
     "      --self-test       count known work on the first GPU: are its counters right?\n"
     "      --advice          say how to ask what limits each row, and what to try\n"
-    "      --csv             print the final table for programs: all rows, SI units\n"
-    "      --json            the same in JSON; also what --dry-run, --list and --sweeps print\n"
-    "      --markdown        print the final table in Markdown\n"
+    "      --json            print JSON: the final table of all rows in SI units, and what\n"
+    "                        --dry-run, --list and --sweeps print\n"
     "  -q, --quiet           only warnings and the final table\n"
     "  -v, --verbose         also a line for each configuration, and what workers print\n"
     "  -h, --help            this text\n"
@@ -161,22 +160,21 @@ static enum status take_time_limit(const char *text, struct options *options, st
 static const struct known_option {
     const char *name;
     char letter; /* short for it; 0: there is none */
-    enum { SETS_ACTION, SETS_FORMAT, SETS_LEVEL, SETS_FLAG, TAKES_VALUE, MOVED } what;
-    int value;   /* of an action, a format or a level */
+    enum { SETS_ACTION, SETS_LEVEL, SETS_FLAG, TAKES_VALUE, MOVED } what;
+    int value;   /* of an action or a level */
     size_t flag; /* offset of the bool */
     enum status (*take)(const char *text, struct options *options, struct error *error);
 } known_options[] = {
     {"advice", 0, FLAG(advice)},
     {"any-owner", 0, FLAG(any_owner)},
-    {"csv", 0, SETS_FORMAT, TABLE_CSV, 0, NULL},
+    {"csv", 0, MOVED, 0, 0, NULL},
     {"device", 'd', VALUE(take_device)},
     {"dry-run", 0, SETS_ACTION, ACTION_DRY_RUN, 0, NULL},
     {"gather", 0, VALUE(take_gather)},
     {"help", 'h', SETS_ACTION, ACTION_HELP, 0, NULL},
-    {"json", 0, SETS_FORMAT, TABLE_JSON, 0, NULL},
+    {"json", 0, FLAG(json)},
     {"list", 0, SETS_ACTION, ACTION_LIST, 0, NULL},
-    {"markdown", 0, SETS_FORMAT, TABLE_MARKDOWN, 0, NULL},
-    {"merge", 0, MOVED, 0, 0, NULL},
+    {"markdown", 0, MOVED, 0, 0, NULL},
     {"only", 0, VALUE(take_only)},
     {"output", 'o', VALUE(take_output)},
     {"overwrite", 0, FLAG(overwrite)},
@@ -200,9 +198,6 @@ static enum status take_option(const struct known_option *known, struct options 
     case SETS_ACTION:
         options->action = (enum action)known->value;
         return STATUS_OK;
-    case SETS_FORMAT:
-        options->format = (enum table_format)known->value;
-        return STATUS_OK;
     case SETS_LEVEL:
         options->level = (enum log_level)known->value;
         return STATUS_OK;
@@ -215,7 +210,9 @@ static enum status take_option(const struct known_option *known, struct options 
     default:
         return error_set(
             error, STATUS_USAGE,
-            "roofsweep-post merges files: roofsweep-post merge A.nc B.nc --output ALL.nc");
+            "--%s: roofsweep-post export FILE.nc makes CSV and Markdown; --json prints "
+            "the final table for programs",
+            known->name);
     }
 }
 
@@ -256,19 +253,21 @@ static enum status choose_list(const char *name, struct options *options, struct
     return STATUS_OK;
 }
 
-/* A sweep has a manifest, --list may have a workload's name, --gather further journals. */
+/* A sweep has a manifest, --list may have a workload's name. */
 static enum status check_operands(const struct options *options, char **operands, int count,
                                   struct error *error)
 {
     int manifests = needs_manifest(options->action) && !options->program;
-    int most =
-        options->action == ACTION_GATHER ? count : manifests + (options->action == ACTION_LIST);
+    int most = manifests + (options->action == ACTION_LIST);
     if (manifests && count == 0)
         return error_set(error, STATUS_USAGE,
                          "no manifest; usage: roofsweep [options] SWEEP.ini, see roofsweep --help");
     if (count > most)
         return error_set(error, STATUS_USAGE, "unexpected '%s'; %s", operands[most],
                          options->program ? "the command of --program stands in quotes"
+                         : options->action == ACTION_GATHER
+                             ? "--gather takes one journal; roofsweep-post merge A.nc B.nc "
+                               "--output ALL.nc joins gathered files"
                          : options->action == ACTION_SELF_TEST ? "--self-test takes no manifest"
                          : manifests == 0                      ? "this goes without a manifest"
                                                                : "one manifest at a time");
@@ -277,8 +276,8 @@ static enum status check_operands(const struct options *options, char **operands
     return STATUS_OK;
 }
 
-/* Options that need or exclude each other. `more`: files after the options. */
-static enum status check_together(const struct options *options, int more, struct error *error)
+/* Options that need or exclude each other. */
+static enum status check_together(const struct options *options, struct error *error)
 {
     const enum action action = options->action;
     const struct {
@@ -288,8 +287,6 @@ static enum status check_together(const struct options *options, int more, struc
         {options->resume && options->overwrite, "--resume and --overwrite exclude each other"},
         {options->resume && action == ACTION_GATHER,
          "--resume goes with a sweep, not with --gather"},
-        {action == ACTION_GATHER && more > 0 && (!options->output || options->skip_damaged),
-         "--gather of several journals needs --output, and no --skip-damaged"},
         {options->skip_damaged && action != ACTION_GATHER,
          "--skip-damaged goes with --gather only"},
         {options->any_owner && !options->resume, "--any-owner goes with --resume only"},
@@ -309,11 +306,7 @@ static enum status take_operands(char **operands, int count, struct options *opt
     TRY(check_operands(options, operands, count, error));
     if (options->action == ACTION_LIST && count > 0)
         TRY(choose_list(operands[0], options, error));
-    TRY(check_together(options, count, error));
-    if (options->action == ACTION_GATHER && count > 0) {
-        options->more_journals = operands;
-        options->more_count = (size_t)count;
-    }
+    TRY(check_together(options, error));
     if (needs_manifest(options->action))
         options->manifest = options->program ? "program" : operands[0];
     return STATUS_OK;
@@ -448,9 +441,9 @@ static void list_json(const char *name, FILE *stream)
     json_decref(list);
 }
 
-void options_list(const char *name, enum table_format format, FILE *stream)
+void options_list(const char *name, bool json, FILE *stream)
 {
-    if (format == TABLE_JSON) {
+    if (json) {
         list_json(name, stream);
         return;
     }

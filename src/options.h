@@ -8,7 +8,6 @@
 #include "manifest/amendment.h"
 #include "manifest/manifest.h"
 #include "base/status.h"
-#include "results/report.h"
 
 /* What the process tells its caller; --help documents them. */
 enum exit_code {
@@ -40,18 +39,16 @@ struct options {
     enum action action;
     const char *manifest; /* NULL with --gather, --list, --help, --version */
     const char *program;  /* --program: a command instead of a manifest; NULL: there is none */
-    const char *journal;  /* --gather: the first one */
-    char **more_journals; /* further ones */
-    size_t more_count;
-    const char *output; /* NULL: as the manifest says */
+    const char *journal;  /* --gather */
+    const char *output;   /* NULL: as the manifest says */
     struct amendment amendment;
     const char *workload; /* ACTION_LIST: this one alone; NULL: all */
     bool has_device;
     int device; /* if has_device: see device_kind_chosen */
     bool resume, overwrite, skip_damaged, any_owner;
-    bool advice;              /* the last lines say how to ask for it */
-    enum table_format format; /* of the final table, --list, --dry-run and --sweeps */
-    double time_limit;        /* s, from the start of the program; 0: not given; INFINITY: none */
+    bool advice;       /* the last lines say how to ask for it */
+    bool json;         /* format of the final table, --list, --dry-run and --sweeps */
+    double time_limit; /* s, from the start of the program; 0: not given; INFINITY: none */
     enum log_level level;
 };
 
@@ -61,4 +58,4 @@ enum status options_manifest(const struct options *options, struct manifest **ma
                              struct error *error);
 void options_help(FILE *stream);
 /* Workloads, or the one of this name: parameters, defaults and implementations. */
-void options_list(const char *workload, enum table_format format, FILE *stream);
+void options_list(const char *workload, bool json, FILE *stream);

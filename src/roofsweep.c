@@ -37,14 +37,14 @@ static enum status print_estimate(const struct options *options, const struct ma
     struct results *earlier = NULL;
     struct estimate_total total;
     struct error unread;
-    char journal[4096 + 8];
+    char journal[OUTPUTS_JOURNAL];
     bool torn;
     snprintf(journal, sizeof journal, "%s.journal",
              options->output ? options->output : manifest->sweep.output);
     if (journal_recognised(journal) && journal_index(journal, &earlier, &torn, &unread))
         earlier = NULL;
     enum status status = estimate_make(manifest, plan, earlier, &total, error);
-    if (status == STATUS_OK && options->format == TABLE_JSON)
+    if (status == STATUS_OK && options->json)
         estimate_encode(&total, object);
     else if (status == STATUS_OK)
         estimate_print(&total, stream);
@@ -60,7 +60,7 @@ static enum status dry_run(const struct options *options, FILE *stream, struct e
     if (status == STATUS_OK)
         status = plan_create(manifest, &plan, error);
     json_t *object = NULL; /* with --json */
-    if (status == STATUS_OK && options->format == TABLE_JSON)
+    if (status == STATUS_OK && options->json)
         object = plan_encode(plan);
     else if (status == STATUS_OK)
         plan_print(plan, stream);
@@ -94,11 +94,11 @@ static enum status print(const struct options *options, FILE *stream, struct err
     if (options->action == ACTION_DRY_RUN)
         return dry_run(options, stream, error);
     if (options->action == ACTION_SWEEPS)
-        return named_sweeps_list(options->format == TABLE_JSON, stream, error);
+        return named_sweeps_list(options->json, stream, error);
     if (options->action == ACTION_LIST)
-        options_list(options->workload, options->format, stream);
+        options_list(options->workload, options->json, stream);
     else if (options->action == ACTION_LIST_CHIPS)
-        chip_list_print(options->format, stream);
+        chip_list_print(options->json, stream);
     else if (options->action == ACTION_LIST_VARIABLES)
         results_nc_list(stream);
     else if (options->action == ACTION_HELP)
@@ -122,45 +122,15 @@ static enum status print_whole(const struct options *options, struct error *erro
     return status;
 }
 
-static enum status gather_several(const struct options *options, const struct log *log,
-                                  struct publication publication, struct summary *summary,
-                                  struct error *error)
-{
-    size_t count = options->more_count + 1;
-    struct journals journals;
-    for (size_t i = 0; i + 1 < count; ++i)
-        TRY(outputs_check_gathered(options->more_journals[i], options->output, options->overwrite,
-                                   error));
-    /* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): at least 1 */
-    const char **paths = malloc(count * sizeof *paths);
-    if (!paths)
-        return error_set(error, STATUS_SYSTEM, "no memory for the names of %zu files", count);
-    for (size_t i = 0; i < count; ++i)
-        paths[i] = i == 0 ? options->journal : options->more_journals[i - 1];
-    enum status status = journals_join(paths, count, &journals, error);
-    free(paths);
-    TRY(status);
-    if (journals.replaced > 0)
-        log_print(log, LOG_WARNING,
-                  "%zu rows are in several journals, of the same device: the last one holds",
-                  journals.replaced);
-    publication.journal = journals.path;
-    publication.joined = "the journals";
-    status = publication_gather(&publication, log, summary, error);
-    journals_close(&journals);
-    return status;
-}
-
 static enum status gather(const struct options *options, const struct log *log,
                           struct summary *summary, struct error *error)
 {
-    struct publication publication = {.journal = options->journal,
-                                      .netcdf = options->output,
-                                      .format = options->format,
-                                      .overwrite = options->overwrite,
-                                      .skip_damaged = options->skip_damaged};
-    return options->more_count > 0 ? gather_several(options, log, publication, summary, error)
-                                   : publication_gather(&publication, log, summary, error);
+    const struct publication publication = {.journal = options->journal,
+                                            .netcdf = options->output,
+                                            .json = options->json,
+                                            .overwrite = options->overwrite,
+                                            .skip_damaged = options->skip_damaged};
+    return publication_gather(&publication, log, summary, error);
 }
 
 static void say(const struct log *log, enum status status, const struct error *error)
@@ -242,7 +212,7 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     struct error publishing;
     struct summary summary = {.file = ""};
     enum status published =
-        opened ? sweep_publish(sweep, options->format, &summary, &publishing) : STATUS_OK;
+        opened ? sweep_publish(sweep, options->json, &summary, &publishing) : STATUS_OK;
     if (status == STATUS_OK && published) {
         status = published;
         *error = publishing;

@@ -24,7 +24,6 @@
 #include "results/journal.h"
 #include "results/outputs.h"
 #include "results/results.h"
-#include "results/earlier.h"
 #include "results/publication.h"
 #include "version.h"
 
@@ -54,9 +53,8 @@ struct sweep {
     struct results *earlier;            /* rows that the journal already holds */
     struct journal *journal;            /* NULL: not begun yet */
     struct algorithm_cache *algorithms; /* NULL: of no use to this sweep */
-    struct device *earlier_devices;     /* [peaks] reuse */
-    size_t earlier_device_count;
-    struct dispatcher *dispatcher; /* while it measures */
+    struct results *roofs_source;       /* [peaks] reuse; NULL: all roofs are measured */
+    struct dispatcher *dispatcher;      /* while it measures */
     struct progress *progress;
     bool algorithms_late; /* the file of algorithms could not be written to, and it was said */
     size_t left;          /* configurations without a row */
@@ -126,20 +124,31 @@ static enum status open_algorithms(struct sweep *sweep, struct error *error)
 {
     const struct sweep_settings *settings = &sweep->manifest->sweep;
     const char *path = sweep_algorithms_file(settings);
-    struct algorithm_cache_file file;
+    size_t damaged;
     if (sweep_searches_anew(settings) || (!path && !settings->replicate))
         return STATUS_OK;
     enum status status = STATUS_OK;
     if (path)
         status = outputs_check_input(&sweep->outputs, path, "the file of algorithms", error);
     if (status == STATUS_OK)
-        status = algorithm_cache_open(path, settings->replicate, &sweep->algorithms, &file, error);
+        status =
+            algorithm_cache_open(path, settings->replicate, &sweep->algorithms, &damaged, error);
     error_prefix(error, status, "%s:%d: [sweep] algorithms", sweep->manifest->path,
                  sweep->manifest->algorithms_line);
-    if (status == STATUS_OK && file.damaged > 0)
-        log_print(sweep->log, LOG_WARNING, "%s: %zu algorithms are damaged and left out", path,
-                  file.damaged);
+    if (status == STATUS_OK && damaged > 0)
+        log_print(sweep->log, LOG_WARNING, "%s: %zu lines are damaged and left out", path, damaged);
     return status;
+}
+
+static enum status read_roofs(struct sweep *sweep, struct error *error)
+{
+    char journal[OUTPUTS_JOURNAL];
+    bool torn;
+    outputs_journal_of(sweep->manifest->reuse, journal);
+    if (journal_index(journal, &sweep->roofs_source, &torn, error))
+        return error_prefix(error, STATUS_USAGE, "%s:%d: [peaks] reuse", sweep->manifest->path,
+                            sweep->manifest->reuse_line);
+    return STATUS_OK;
 }
 
 /* Before anything is replaced: with --overwrite what is read may be the output itself. */
@@ -163,12 +172,7 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
     /* With replicate, which devices there are is not known before they are opened. */
     sweep->complete = !settings->replicate && sweep->earlier->row_count > 0 &&
                       resume_missing(sweep->plan, sweep->earlier, NULL, 0) == 0;
-    if (!sweep->manifest->reuse || sweep->complete)
-        return STATUS_OK;
-    enum status status = earlier_roofs_read(sweep->manifest->reuse, &sweep->earlier_devices,
-                                            &sweep->earlier_device_count, error);
-    return error_prefix(error, status, "%s:%d: [peaks] reuse", sweep->manifest->path,
-                        sweep->manifest->reuse_line);
+    return !sweep->manifest->reuse || sweep->complete ? STATUS_OK : read_roofs(sweep, error);
 }
 
 /* A launcher can start ranks with different words (mpirun ... : ...). All take those of rank 0, or
@@ -335,8 +339,8 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
         sweep->complete = complete;
     }
     if (status == STATUS_OK && sweep->manifest->reuse)
-        sweep->roofs_reused = devices_reuse_roofs(&sweep->devices, sweep->earlier_devices,
-                                                  sweep->earlier_device_count, sweep->executor);
+        sweep->roofs_reused =
+            devices_reuse_roofs(&sweep->devices, sweep->roofs_source, sweep->executor);
     guard_end(guard);
     return status;
 }
@@ -708,13 +712,13 @@ bool sweep_part(struct sweep *sweep)
     return wait_for_ranks(sweep);
 }
 
-enum status sweep_publish(const struct sweep *sweep, enum table_format format,
-                          struct summary *summary, struct error *error)
+enum status sweep_publish(const struct sweep *sweep, bool json, struct summary *summary,
+                          struct error *error)
 {
     if (!sweep->journal)
         return STATUS_OK;
     const struct outputs *outputs = &sweep->outputs;
-    struct publication publication = {.format = format};
+    struct publication publication = {.json = json};
     struct error moved;
     enum status held, status;
     do { /* again if others took the journal away before it was read */
@@ -746,7 +750,7 @@ void sweep_destroy(struct sweep *sweep)
     algorithm_cache_close(sweep->algorithms);
     results_destroy(sweep->earlier);
     plan_destroy(sweep->plan);
-    free(sweep->earlier_devices);
+    results_destroy(sweep->roofs_source);
     free(sweep->command);
     manifest_destroy(sweep->manifest);
     devices_clear(&sweep->devices);

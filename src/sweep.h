@@ -30,8 +30,8 @@ enum status sweep_measure(struct sweep *sweep, struct error *error);
 
 /* Rank 0 writes the NetCDF file from the journal and prints the table; the others do nothing.
  * *summary is set if the file is there. STATUS_FAILED if configurations have failed. */
-enum status sweep_publish(const struct sweep *sweep, enum table_format format,
-                          struct summary *summary, struct error *error);
+enum status sweep_publish(const struct sweep *sweep, bool json, struct summary *summary,
+                          struct error *error);
 
 /* Waits for all ranks, which then may part. False: a rank does not answer, and has been named. The
  * sweep must not be destroyed, and MPI not be finalized: both would wait for it. */

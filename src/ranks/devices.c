@@ -6,7 +6,6 @@
 
 #include "model/device_kind.h"
 #include "ranks/liveness.h"
-#include "results/earlier.h"
 
 enum status devices_check_distinct(const struct device *devices, int count, struct error *error)
 {
@@ -175,17 +174,20 @@ enum status devices_collect(struct devices *devices, struct executor *executor, 
 }
 
 /* Rank 0's part: the earlier roofs of each rank's device, or none. */
-static struct device *match_earlier(const struct devices *devices, const struct device *earlier,
-                                    size_t count)
+static struct device *match_earlier(const struct devices *devices, const struct results *earlier)
 {
     struct device *matches = calloc((size_t)devices->ranks, sizeof *matches);
     int missing = 0;
     if (!matches)
         MPI_Abort(devices->comm, 1);
     for (int i = 0; i < devices->ranks; ++i) {
-        const struct device *match = earlier_roofs_find(earlier, count, &devices->list[i]);
-        if (match)
+        const struct device *match = results_roofs(earlier, &devices->list[i]);
+        if (match) {
             matches[i] = *match;
+            matches[i].link_count = 0;
+            snprintf(matches[i].roofs_reused, sizeof matches[i].roofs_reused, "%s",
+                     devices->manifest->reuse);
+        }
         missing += !match && device_is_open(&devices->list[i]);
     }
     if (missing > 0)
@@ -197,12 +199,12 @@ static struct device *match_earlier(const struct devices *devices, const struct 
     return matches;
 }
 
-bool devices_reuse_roofs(const struct devices *devices, const struct device *earlier, size_t count,
+bool devices_reuse_roofs(const struct devices *devices, const struct results *earlier,
                          struct executor *executor)
 {
     struct device own, *matches = NULL;
     if (devices->rank == 0)
-        matches = match_earlier(devices, earlier, count);
+        matches = match_earlier(devices, earlier);
     MPI_Scatter(matches, sizeof own, MPI_BYTE, &own, sizeof own, MPI_BYTE, 0, devices->comm);
     free(matches);
     bool found = own.roof_count > 0 && !executor_lost(executor);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "manifest/manifest.h"
 #include "ranks/executor.h"
+#include "results/results.h"
 
 /* What it points to stays the caller's. */
 struct devices {
@@ -24,9 +25,9 @@ struct devices {
 enum status devices_collect(struct devices *devices, struct executor *executor,
                             struct error *error);
 
-/* Collective. Gives each rank's executor the roofs that its device has among these (of rank 0; see
- * earlier.h). False: this rank's device has none. */
-bool devices_reuse_roofs(const struct devices *devices, const struct device *earlier, size_t count,
+/* Collective. Gives each rank's executor the roofs of its device in an earlier result, which rank 0
+ * has (results_roofs). False: the result has none of this rank's device. */
+bool devices_reuse_roofs(const struct devices *devices, const struct results *earlier,
                          struct executor *executor);
 
 void devices_clear(struct devices *devices);

@@ -1,179 +1,130 @@
 #include "results/algorithm_cache.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "results/earlier.h"
 #include "results/journal.h"
+#include "results/outputs.h"
 
 struct algorithm_cache {
-    char *path; /* of the file that is added to; NULL: none */
+    char *path; /* of the file that gets new entries; NULL: none does */
     bool keep;
-    json_t *entries; /* cache by their owners' keys, as compact text */
-    json_t *pending; /* array of what is not in the file yet */
+    json_t *entries; /* key: bytes of a struct algorithm */
+    json_t *pending; /* {KIND: ENTRY, ...} for each line that the file lacks */
 };
 
-static const char kind_text[] = "algorithm";
-
-/* Whose algorithm it is. False: no record and device have so long texts. */
-enum { KEY_TEXT = 512 };
-static bool key_format(const char *config_hash, const char *model, const char *library,
-                       const char *driver, char key[KEY_TEXT])
+/* Devices of one hash can run the same algorithms. */
+static void device_hash(const struct device *device, char hash[CONFIG_HASH_TEXT])
 {
-    return snprintf(key, KEY_TEXT, "%s\n%s\n%s\n%s", config_hash, model, library, driver) <
-           KEY_TEXT;
+    char
+        text[sizeof device->model + sizeof device->library_version + sizeof device->driver_version];
+    snprintf(text, sizeof text, "%s\n%s\n%s", device->model, device->library_version,
+             device->driver_version);
+    config_text_hash(text, hash);
 }
 
-/* False: there is no memory. */
-static bool entry_put(struct algorithm_cache *cache, const char *key,
-                      const struct algorithm *algorithm)
+enum { KEY_TEXT = 2 * CONFIG_HASH_TEXT };
+static void key_format(const char *config_hash, const struct device *device, char key[KEY_TEXT])
 {
-    json_t *object = fields_encode(algorithm_fields, algorithm);
-    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    json_decref(object);
-    bool put =
-        text && json_object_set_new_nocheck(cache->entries, key, json_string_nocheck(text)) == 0;
-    free(text);
-    return put;
+    char hash[CONFIG_HASH_TEXT];
+    device_hash(device, hash);
+    snprintf(key, KEY_TEXT, "%s %s", config_hash, hash);
 }
 
-/* What a row says that is measured with a algorithm of that time of a file. */
-static void origin_set(double time, struct algorithm *algorithm)
+static enum status no_memory(struct error *error)
 {
-    time_t seconds = (time_t)time;
-    struct tm day;
-    snprintf(algorithm->algorithm_origin, sizeof algorithm->algorithm_origin, "file");
-    if (time > 0 && time <= FIELD_DATE_MAX && gmtime_r(&seconds, &day))
-        strftime(algorithm->algorithm_origin, sizeof algorithm->algorithm_origin,
-                 "file of %Y-%m-%d", &day);
+    return error_set(error, STATUS_SYSTEM, "no memory for the algorithm cache");
+}
+
+static enum status entry_put(struct algorithm_cache *cache, const char *config_hash,
+                             const struct device *device, const struct algorithm *algorithm,
+                             struct error *error)
+{
+    char key[KEY_TEXT];
+    key_format(config_hash, device, key);
+    json_t *bytes = json_stringn_nocheck((const char *)algorithm, sizeof *algorithm);
+    return json_object_set_new_nocheck(cache->entries, key, bytes) == 0 ? STATUS_OK
+                                                                        : no_memory(error);
 }
 
 /* ---- the file ---- */
 
-static const char *member_of(const json_t *entry, const char *name)
+static enum status record_take(struct algorithm_cache *cache, const struct record *record,
+                               const struct device *device, struct error *error)
 {
-    const char *text = json_string_value(json_object_get(entry, name));
-    return text ? text : "";
-}
-
-/* False: without memory. *good: it was an entry. */
-static bool entry_take(struct algorithm_cache *cache, const json_t *line, bool *good)
-{
-    const json_t *entry = json_object_get(line, "entry");
-    json_t *made = json_object_get(entry, "algorithm");
-    char key[KEY_TEXT];
-    double time = json_number_value(json_object_get(entry, "time"));
+    const time_t start = (time_t)record->start_time;
     struct algorithm algorithm;
-    struct error unused;
-    algorithm_init(&algorithm);
-    *good = json_is_object(made) && strcmp(member_of(line, "kind"), kind_text) == 0 &&
-            fields_decode(algorithm_fields, made, &algorithm, &unused) == STATUS_OK &&
-            fields_check(algorithm_fields, &algorithm, &unused) == STATUS_OK &&
-            field_check_number("time", time, FIELD_DATE_MAX, &unused) == STATUS_OK &&
-            algorithm_is_known(&algorithm) &&
-            key_format(member_of(entry, "config_hash"), member_of(entry, "model"),
-                       member_of(entry, "library"), member_of(entry, "driver"), key);
-    origin_set(time, &algorithm);
-    return !*good || entry_put(cache, key, &algorithm);
-}
-
-static bool line_take(struct algorithm_cache *cache, const char *text, size_t length,
-                      struct algorithm_cache_file *file)
-{
-    bool good = false, enough = true;
-    json_t *line = journal_line_holds(text, length) ? json_loadb(text, length, 0, NULL) : NULL;
-    if (line)
-        enough = entry_take(cache, line, &good);
-    json_decref(line);
-    ++*(good ? &file->entries : &file->damaged);
-    return enough;
-}
-
-static enum status lines_read(struct algorithm_cache *cache, FILE *stream,
-                              struct algorithm_cache_file *file, struct error *error)
-{
-    char *line = NULL;
-    size_t size = 0;
-    ssize_t length = 0;
-    bool enough = true;
-    while (enough && (length = line_read(stream, JOURNAL_LINE_BYTES, &line, &size)) > 0 &&
-           line[length - 1] == '\n') /* a torn last line is what a kill leaves */
-        enough = line_take(cache, line, (size_t)length - 1, file);
-    free(line);
-    if (enough && length >= 0)
+    struct tm day;
+    if (!algorithm_of_record(record, &algorithm))
         return STATUS_OK;
-    return error_set(error, STATUS_SYSTEM, "%s: cannot read: %s", cache->path,
-                     enough ? strerror(errno) : "no memory");
+    if (strncmp(algorithm.algorithm_origin, "file", strlen("file")) != 0) {
+        snprintf(algorithm.algorithm_origin, sizeof algorithm.algorithm_origin, "file");
+        if (record->start_time > 0 && gmtime_r(&start, &day))
+            strftime(algorithm.algorithm_origin, sizeof algorithm.algorithm_origin,
+                     "file of %Y-%m-%d", &day);
+    }
+    return entry_put(cache, record->config_hash, device, &algorithm, error);
 }
 
-/* A file of somebody else must not be appended to. */
-static enum status own_file_read(struct algorithm_cache *cache, struct algorithm_cache_file *file,
-                                 struct error *error)
+static enum status rows_take(struct algorithm_cache *cache, const struct results *results,
+                             struct error *error)
 {
-    const char *path = cache->path;
-    FILE *stream;
-    if (access(path, F_OK) != 0 && errno == ENOENT)
-        return STATUS_OK;
-    TRY(file_open(path, &stream, error));
-    enum status status = lines_read(cache, stream, file, error);
-    bool empty = ftello(stream) == 0;
-    fclose(stream);
-    if (status == STATUS_OK && !empty && file->entries == 0 &&
-        (file->damaged > 0 || !journal_recognised(path)))
-        status = error_set(error, STATUS_USAGE,
-                           "%s is there, and neither a file of algorithms nor a result file", path);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < results->row_count && status == STATUS_OK; ++i) {
+        const int64_t device = results_device(results, results->rows[i].device_key);
+        struct record record;
+        if (device < 0 || results->rows[i].status != RECORD_MEASURED)
+            continue;
+        record_init(&record);
+        status = results_fetch(results, &results->rows[i], &record, error);
+        if (status == STATUS_OK)
+            status = record_take(cache, &record, &results->devices[device], error);
+        record_clear(&record);
+    }
     return status;
 }
 
-static enum status result_read(struct algorithm_cache *cache, const char *path,
-                               struct algorithm_cache_file *file, struct error *error)
+/* A journal of sessions is that of a result, to which only its sweep appends. */
+static enum status file_read(struct algorithm_cache *cache, const char *path, size_t *damaged,
+                             struct error *error)
 {
-    struct earlier_algorithm *rows;
-    struct error unused;
-    size_t count;
-    char key[KEY_TEXT];
-    bool enough = true;
-    TRY(earlier_algorithms_read(path, &rows, &count, error));
-    for (size_t i = 0; i < count && enough; ++i) {
-        struct earlier_algorithm *row = &rows[i];
-        bool good = fields_check(algorithm_fields, &row->algorithm, &unused) == STATUS_OK &&
-                    key_format(row->config_hash, row->owner.model, row->owner.library_version,
-                               row->owner.driver_version, key);
-        if (strncmp(row->algorithm.algorithm_origin, "file", strlen("file")) != 0)
-            origin_set(row->start_time, &row->algorithm);
-        enough = !good || entry_put(cache, key, &row->algorithm);
-        ++*(good ? &file->entries : &file->damaged);
+    char journal[OUTPUTS_JOURNAL];
+    struct journal_damage damage;
+    struct results *results;
+    bool entries_fit = true;
+    outputs_journal_of(path, journal);
+    if (strcmp(journal, path) != 0 || access(path, F_OK) == 0) {
+        if (journal_salvage(journal, &results, &damage, error))
+            return STATUS_USAGE;
+        enum status status = rows_take(cache, results, error);
+        *damaged = damage.count;
+        entries_fit = results->session_count == 0;
+        results_destroy(results);
+        TRY(status);
     }
-    free(rows);
-    return enough ? STATUS_OK : error_set(error, STATUS_SYSTEM, "%s: no memory for it", path);
+    if (entries_fit)
+        cache->path = strdup(path);
+    return entries_fit && !cache->path ? no_memory(error) : STATUS_OK;
 }
 
 enum status algorithm_cache_open(const char *path, bool keep, struct algorithm_cache **cache,
-                                 struct algorithm_cache_file *file, struct error *error)
+                                 size_t *damaged, struct error *error)
 {
     struct algorithm_cache *opened = calloc(1, sizeof *opened);
-    *file = (struct algorithm_cache_file){0, 0};
-    const char *ending = path ? strrchr(path, '.') : NULL;
-    const bool named = ending && strcmp(ending, ".nc") == 0 && access(path, F_OK) != 0;
-    const bool result = path && (named || earlier_is_result(path));
-    if (!opened || !(opened->entries = json_object()) || !(opened->pending = json_array()) ||
-        (path && !result && !(opened->path = strdup(path)))) {
+    *damaged = 0;
+    if (!opened || !(opened->entries = json_object()) || !(opened->pending = json_array())) {
         algorithm_cache_close(opened);
-        return error_set(error, STATUS_SYSTEM, "no memory for the algorithm cache");
+        return no_memory(error);
     }
     opened->keep = keep;
-    enum status status = result ? result_read(opened, path, file, error)
-                         : path ? own_file_read(opened, file, error)
-                                : STATUS_OK;
-    if (status == STATUS_OK)
-        *cache = opened;
-    else
+    enum status status = path ? file_read(opened, path, damaged, error) : STATUS_OK;
+    if (status)
         algorithm_cache_close(opened);
+    else
+        *cache = opened;
     return status;
 }
 
@@ -187,41 +138,45 @@ void algorithm_cache_close(struct algorithm_cache *cache)
     free(cache);
 }
 
-/* ---- use ---- */
+/* ---- entries ---- */
 
 bool algorithm_cache_find(const struct algorithm_cache *cache, const char *config_hash,
                           const struct device *device, struct algorithm *algorithm)
 {
-    struct error unused;
     char key[KEY_TEXT];
-    key_format(config_hash, device->model, device->library_version, device->driver_version, key);
-    const json_t *text = json_object_get(cache->entries, key);
-    if (!text) { /* of a roofsweep that did not ask for the driver */
-        key_format(config_hash, device->model, device->library_version, "", key);
-        text = json_object_get(cache->entries, key);
-    }
+    key_format(config_hash, device, key);
+    const json_t *bytes = json_object_get(cache->entries, key);
     algorithm_init(algorithm);
-    json_t *object = text ? json_loads(json_string_value(text), 0, NULL) : NULL;
-    bool found = object && fields_decode(algorithm_fields, object, algorithm, &unused) == STATUS_OK;
-    if (!found)
-        algorithm_init(algorithm);
-    json_decref(object);
-    return found;
+    if (bytes)
+        memcpy(algorithm, json_string_value(bytes), sizeof *algorithm);
+    return bytes;
 }
 
-/* A line's entry, new. */
-static json_t *entry_encode(const struct record *record, const char *config_hash,
-                            const struct device *device, const json_t *algorithm)
+/* A device with only those members that the algorithm depends on. Its hash is its identity, too. */
+static json_t *device_reduce(const struct device *device, const char *hash)
 {
-    json_t *entry = json_object();
-    json_object_set_new(entry, "configuration", text_encode(record->configuration));
-    json_object_set_new(entry, "config_hash", text_encode(config_hash));
-    json_object_set_new(entry, "model", text_encode(device->model));
-    json_object_set_new(entry, "library", text_encode(device->library_version));
-    json_object_set_new(entry, "driver", text_encode(device->driver_version));
-    json_object_set_new(entry, "time", json_real(record->start_time));
-    json_object_set(entry, "algorithm", (json_t *)algorithm);
-    return entry;
+    json_t *object = json_object();
+    json_object_set_new(object, "key", json_string(hash));
+    json_object_set_new(object, "uuid", json_string(hash));
+    json_object_set_new(object, "model", text_encode(device->model));
+    json_object_set_new(object, "library_version", text_encode(device->library_version));
+    json_object_set_new(object, "driver_version", text_encode(device->driver_version));
+    return object;
+}
+
+static json_t *record_reduce(const struct record *record, const struct algorithm *algorithm,
+                             const char *config_hash, const char *device_key)
+{
+    struct record reduced;
+    record_init(&reduced);
+    snprintf(reduced.configuration, sizeof reduced.configuration, "%s", record->configuration);
+    snprintf(reduced.config_hash, sizeof reduced.config_hash, "%s", config_hash);
+    snprintf(reduced.device_key, sizeof reduced.device_key, "%s", device_key);
+    reduced.status = RECORD_MEASURED;
+    reduced.start_time = record->start_time;
+    reduced.time_median = record->time_median;
+    algorithm_into_record(algorithm, &reduced);
+    return record_encode(&reduced);
 }
 
 enum status algorithm_cache_learn(struct algorithm_cache *cache, const struct record *record,
@@ -229,27 +184,28 @@ enum status algorithm_cache_learn(struct algorithm_cache *cache, const struct re
                                   struct error *error)
 {
     struct algorithm algorithm;
-    char key[KEY_TEXT];
-    if (!algorithm_of_record(record, &algorithm))
+    char hash[CONFIG_HASH_TEXT];
+    if (strcmp(record->algorithm_origin, algorithm_searched) != 0 ||
+        !algorithm_of_record(record, &algorithm))
         return STATUS_OK;
-    algorithm.algorithm_origin[0] = '\0';
-    json_t *object = fields_encode(algorithm_fields, &algorithm);
+    if (cache->path) {
+        device_hash(device, hash);
+        json_t *lines = json_pack("{s:o, s:o}", "device", device_reduce(device, hash), "record",
+                                  record_reduce(record, &algorithm, config_hash, hash));
+        if (json_array_append_new(cache->pending, lines) != 0)
+            return no_memory(error);
+    }
+    if (!cache->keep)
+        return STATUS_OK;
     snprintf(algorithm.algorithm_origin, sizeof algorithm.algorithm_origin, "run");
-    key_format(config_hash, device->model, device->library_version, device->driver_version, key);
-    bool enough = !cache->keep || entry_put(cache, key, &algorithm);
-    if (cache->path)
-        enough = json_array_append_new(cache->pending,
-                                       entry_encode(record, config_hash, device, object)) == 0 &&
-                 enough;
-    json_decref(object);
-    return enough ? STATUS_OK
-                  : error_set(error, STATUS_SYSTEM, "no memory for the algorithm cache");
+    return entry_put(cache, config_hash, device, &algorithm, error);
 }
 
 enum status algorithm_cache_save(struct algorithm_cache *cache, struct error *error)
 {
     struct journal *journal = NULL;
-    json_t *entry;
+    json_t *lines, *entry;
+    const char *kind;
     size_t index;
     if (json_array_size(cache->pending) == 0)
         return STATUS_OK;
@@ -258,8 +214,9 @@ enum status algorithm_cache_save(struct algorithm_cache *cache, struct error *er
         journal_open(cache->path, JOURNAL_CREATE, &journal, error) == STATUS_OK)
         status = STATUS_OK;
     TRY(status);
-    json_array_foreach(cache->pending, index, entry) if (status == STATUS_OK) status =
-        journal_append(journal, kind_text, json_incref(entry), error);
+    json_array_foreach(cache->pending, index, lines)
+        json_object_foreach(lines, kind, entry) if (status == STATUS_OK) status =
+            journal_append(journal, kind, json_incref(entry), error);
     if (status == STATUS_OK)
         status = journal_sync(journal, error);
     journal_close(journal);

@@ -1,12 +1,12 @@
-/* What searches for algorithms chose: kept for the run, and on request in a file that later runs
- * read. The result file of an earlier run serves as well; nothing is added to that.
+/* Algorithms that searches found: of this run, and of a file that outlives it.
  *
- * An entry is found by its configuration, the model of the device, and the versions of its library
- * and driver: under another one it is as if it were not there. Of several the last one counts.
+ * An entry is valid for one configuration, one model of device, and one version of the device's
+ * library and driver. The latest of several entries counts.
  *
- * The file is made of lines as a journal's (journal.h), of the kind "algorithm"; lines are only
- * added. It is locked while something is added, with one fdatasync, so several runs may share it. A
- * torn last line, and lines that are damaged, are left out. */
+ * The file is a journal (journal.h) without sessions. Its records have an algorithm and a time, its
+ * devices a model and versions. Lines are only added. The file is locked while lines are added,
+ * with one fdatasync, so several runs can share it. Torn and damaged lines are left out. The
+ * journal of an earlier result is read in the same way, and stays unchanged. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,30 +17,23 @@
 
 struct algorithm_cache;
 
-/* What stands in the file. */
-struct algorithm_cache_file {
-    size_t entries, damaged; /* lines, or rows of a result file */
-};
-
-/* path: NULL: there is no file; one that does not exist is created with the first entry. `keep`:
- * what this run finds is found again in this run; otherwise only what the file had is.
- * STATUS_USAGE: what is there is no such file, or a result file (NAME.nc) is not there;
- * STATUS_SYSTEM. */
+/* `path`: the file, which the first entry creates, or an earlier result NAME.nc, whose journal is
+ * read. NULL: no file. `keep`: algorithms that this run finds serve its later rows. *damaged:
+ * lines left out. STATUS_USAGE: the path names neither. */
 enum status algorithm_cache_open(const char *path, bool keep, struct algorithm_cache **cache,
-                                 struct algorithm_cache_file *file, struct error *error);
+                                 size_t *damaged, struct error *error);
 void algorithm_cache_close(struct algorithm_cache *cache); /* takes NULL */
 
-/* False: there is none for this configuration on such a device. Its algorithm_origin is what a row
- * of it says: "run", or "file of 2026-11-22". */
+/* False: no algorithm for this configuration on such a device. algorithm_origin is "run", or "file
+ * of 2026-11-22". */
 bool algorithm_cache_find(const struct algorithm_cache *cache, const char *config_hash,
                           const struct device *device, struct algorithm *algorithm);
 
-/* Takes the algorithm of a row that was measured with what its own search chose; of any other row
- * nothing. */
+/* Adds the algorithm of a row that searched by itself; ignores other rows. */
 enum status algorithm_cache_learn(struct algorithm_cache *cache, const struct record *record,
                                   const char *config_hash, const struct device *device,
                                   struct error *error);
 
-/* Adds to the file what was learnt since. Does not wait: STATUS_USAGE while another run writes to
- * it. After a failure nothing is lost: the next call tries again. */
+/* Appends new entries to the file, without waiting: STATUS_USAGE while another run writes to the
+ * file. After a failure the next call tries again. */
 enum status algorithm_cache_save(struct algorithm_cache *cache, struct error *error);

@@ -85,19 +85,3 @@ enum status journal_index(const char *path, struct results **results, bool *torn
 /* Warns of a torn last line, and of records that were left out with their device. */
 void journal_tell_left_out(const char *path, bool torn, const struct results *results,
                            const struct log *log);
-
-enum { JOURNALS_PATH = 64 };
-
-/* Several journals, of jobs that shared out a list or measured one device each: what they hold, one
- * after the other. Later ones replace rows of the same configuration and device in earlier ones. */
-struct journals {
-    int fd;                   /* of a file without a name */
-    char path[JOURNALS_PATH]; /* by which this process can open it, while fd is open */
-    size_t replaced;          /* rows */
-};
-
-/* STATUS_SYSTEM: one cannot be read, or there is no room for all. STATUS_USAGE: one is
- * there twice, or they were measured with different settings. */
-enum status journals_join(const char *const *paths, size_t count, struct journals *journals,
-                          struct error *error);
-void journals_close(struct journals *journals);

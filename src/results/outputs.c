@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "results/earlier.h"
 
 static bool exists(const char *path)
 {
@@ -74,9 +73,22 @@ enum status outputs_check_input(const struct outputs *outputs, const char *input
     return STATUS_OK;
 }
 
+static bool is_netcdf(const char *path)
+{
+    static const char hdf5[] = {'\x89', 'H', 'D', 'F'};
+    return file_begins(path, hdf5, sizeof hdf5);
+}
+
+void outputs_journal_of(const char *path, char journal[OUTPUTS_JOURNAL])
+{
+    const char *ending = strrchr(path, '.');
+    const bool result = (ending && strcmp(ending, ".nc") == 0) || is_netcdf(path);
+    snprintf(journal, OUTPUTS_JOURNAL, "%.*s%s", OUTPUTS_PATH - 1, path, result ? ".journal" : "");
+}
+
 enum status outputs_check_journal(const char *journal, struct error *error)
 {
-    if (earlier_is_result(journal))
+    if (is_netcdf(journal))
         return error_set(error, STATUS_USAGE,
                          "%.400s is a result file; its journal is %.400s.journal", journal,
                          journal);

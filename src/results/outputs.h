@@ -9,11 +9,17 @@
 #include "results/results.h"
 #include "base/status.h"
 
+enum { OUTPUTS_PATH = 4096, OUTPUTS_JOURNAL = OUTPUTS_PATH + sizeof ".journal" };
+
 struct outputs {
-    char netcdf[4096], journal[4096 + 8]; /* paths */
+    char netcdf[OUTPUTS_PATH], journal[OUTPUTS_JOURNAL];
     bool resume, overwrite;
     bool any_owner; /* of a journal that is resumed */
 };
+
+/* The journal that a path of an earlier result stands for: beside a file NAME.nc, or else the file
+ * itself. */
+void outputs_journal_of(const char *path, char journal[OUTPUTS_JOURNAL]);
 
 /* Names the files. STATUS_USAGE if a name is too long. */
 enum status outputs_name(const char *path, bool resume, bool overwrite, struct outputs *outputs,

@@ -7,6 +7,7 @@
 
 #include "results/journal.h"
 #include "results/outputs.h"
+#include "results/report.h"
 #include "results/results_nc.h"
 
 static struct summary summary_of(const struct results *results, const char *file)
@@ -39,13 +40,13 @@ void summary_format(const struct summary *summary, int status, double seconds,
 }
 
 /* The file is written by then: that nobody reads the table any more is no failure. */
-static enum status print_table(const struct results *results, enum table_format format,
-                               const struct log *log, struct error *error)
+static enum status print_table(const struct results *results, bool json, const struct log *log,
+                               struct error *error)
 {
     struct printout table;
     bool unread = false;
     TRY(printout_open(&table, error));
-    report_print(results, format, table.stream);
+    report_print(results, json, table.stream);
     enum status status = printout_close(&table, &unread, error);
     if (status && unread) {
         log_print(log, LOG_WARNING, "the table: %s", error->text);
@@ -57,14 +58,13 @@ static enum status print_table(const struct results *results, enum table_format 
 static enum status write_file(const struct results *results, const struct publication *publication,
                               const char *netcdf, char written[LINK_TARGET], struct error *error)
 {
-    const char *journal = publication->joined ? publication->joined : publication->journal;
+    const char *journal = publication->journal;
     if (results->row_count == 0 && results->device_count == 0)
         return error_set(error, STATUS_SYSTEM, "%s: nothing in there yet", journal);
     snprintf(written, LINK_TARGET, "%s", netcdf);
     enum status status =
         results_nc_write(results, netcdf, publication->overwrite ? NULL : written, error);
-    return error_prefix(error, status, "%s keep%s every row, for --gather%s", journal,
-                        publication->joined ? "" : "s",
+    return error_prefix(error, status, "%s keeps every row, for --gather%s", journal,
                         access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
 }
 
@@ -91,7 +91,7 @@ static enum status publish(struct results *results, const struct publication *pu
     results_order_devices(results);
     TRY(write_file(results, publication, netcdf, written, error));
     *summary = summary_of(results, written);
-    enum status status = print_table(results, publication->format, log, error);
+    enum status status = print_table(results, publication->json, log, error);
     log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->row_count, summary->roofs,
               written);
     if (status == STATUS_OK && strcmp(written, netcdf) != 0)
@@ -111,8 +111,7 @@ static enum status publish_journal(const struct publication *publication, const 
     char lines[JOURNAL_DAMAGE_TEXT];
     TRY(publication->skip_damaged ? journal_salvage(journal, &results, &damage, error)
                                   : journal_index(journal, &results, &damage.torn, error));
-    journal_tell_left_out(publication->joined ? publication->joined : journal, damage.torn, results,
-                          log);
+    journal_tell_left_out(journal, damage.torn, results, log);
     enum status status = publish(results, publication, netcdf, log, summary, error);
     results_destroy(results);
     if ((status && status != STATUS_FAILED) || damage.count == 0)

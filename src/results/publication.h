@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "results/report.h"
 
 /* What a run has produced, in one line for programs. */
 struct summary {
@@ -25,12 +24,10 @@ void summary_format(const struct summary *summary, int status, double seconds,
 /* Paths; the strings stay the caller's. */
 struct publication {
     const char *journal;
-    const char *
-        joined; /* it has no name for people, and was made of these: "the journals"; NULL: it has */
     const char *netcdf; /* NULL: the journal's name without its ".journal" */
-    enum table_format format;
-    bool overwrite;    /* a NetCDF file that is there */
-    bool skip_damaged; /* leave damaged lines of the journal out, and name them */
+    bool json;          /* format of the table on standard output */
+    bool overwrite;     /* replaces an existing NetCDF file */
+    bool skip_damaged;  /* leaves damaged lines of the journal out, and names them */
 };
 
 /* *summary is set as soon as the file is there, and only then. STATUS_FAILED if configurations have

@@ -168,18 +168,18 @@ static const char *bound_text(const struct line *line, char own[CELL])
                              : record_status_name[line->record.status];
 }
 
-/* Those without a head are for programs only. */
+/* JSON has all columns, the text those with a head, which come first. */
 static const struct column {
-    const char *head, *unit; /* for people; "%": a fraction */
+    const char *head, *unit; /* of the text; "%": a fraction */
     int width;
-    const char *key; /* for programs */
-    /* A variable of the record, of what is derived from it, or of its device. NULL: what the
-     * functions say; a text is `own` or lives as long as the line, and "-" is missing. Without
-     * `number` programs get the text. */
+    const char *key; /* in JSON */
+    /* Name in the field tables of records, derived values or devices. NULL: `text` and `number`
+     * make the cell. */
     const char *variable;
-    enum { ANY, MEASURED, UNMEASURED } rows; /* that have a value of the variable */
+    enum { ANY, MEASURED, UNMEASURED } rows; /* status of the rows that have the variable */
+    /* Returns `own` or a text that lives as long as the line; "-": missing. */
     const char *(*text)(const struct line *line, char own[CELL]);
-    double (*number)(const struct line *line); /* NaN: missing */
+    double (*number)(const struct line *line); /* NaN: missing. NULL: JSON has the text */
 } columns[] = {
     {"configuration", "", 0, "name", .text = name_text},
     {"device", "", 6, "device", .text = device_text, .number = device_number},
@@ -204,9 +204,9 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 
 struct cell {
     const char *text; /* "-": missing */
-    bool is_number;   /* for programs */
+    bool is_number;   /* in JSON */
     double number;    /* NaN: missing */
-    char own[CELL];
+    char own[CELL];   /* room for `text` */
 };
 
 static const struct field *variable_find(const struct field *table, const char *name)
@@ -260,31 +260,16 @@ static void cell_make(const struct line *line, const struct column *column, stru
         cell->text = column->text(line, cell->own);
 }
 
-/* ---- formats ---- */
-
-/* What all lines share. */
-struct layout {
-    int width; /* of the first column */
-    bool shown[COLUMNS];
-};
-
-/* How a format is written. */
-struct style {
-    bool people; /* columns without a head are left out */
-    void (*head)(const struct layout *layout, FILE *stream);
-    void (*line)(const struct cell cells[COLUMNS], const struct layout *layout, FILE *stream);
-    const char *between, *foot; /* lines; after them */
-};
-
-/* Columns for people in their widths, the first one to the left. */
-static void text_line(const struct cell cells[COLUMNS], const struct layout *layout, FILE *stream)
+/* The caller clears line->record. */
+static void cells_make(const struct table *table, size_t place, struct line *line,
+                       struct cell cells[COLUMNS])
 {
-    utf8_print(stream, "%-*s", layout->width, cells[0].text);
-    for (int i = 1; i < COLUMNS; ++i)
-        if (layout->shown[i])
-            utf8_print(stream, " %*s", columns[i].width, cells[i].text);
-    fputc('\n', stream);
+    line_begin(table, place, line);
+    for (int i = 0; i < COLUMNS; ++i)
+        cell_make(line, &columns[i], &cells[i]);
 }
+
+/* ---- as text ---- */
 
 /* Of the names of the first rows. */
 static int name_width(const struct table *table)
@@ -298,173 +283,72 @@ static int name_width(const struct table *table)
     return (int)(width < NAME_WIDTH_MAX ? width : NAME_WIDTH_MAX);
 }
 
-static void text_head(const struct layout *layout, FILE *stream)
+/* The first column is left-aligned. */
+static void text_line(const struct cell cells[COLUMNS], int width, FILE *stream)
 {
-    struct cell heads[COLUMNS], units[COLUMNS];
-    for (int i = 0; i < COLUMNS; ++i) {
-        heads[i].text = columns[i].head;
-        units[i].text = columns[i].unit;
-    }
-    text_line(heads, layout, stream);
-    text_line(units, layout, stream);
-}
-
-/* A bar would end the cell. */
-static void markdown_cell(const char *text, FILE *stream)
-{
-    fputs("| ", stream);
-    for (size_t length; *text; text += length) {
-        length = strcspn(text, "|");
-        utf8_print(stream, "%.*s", (int)length, text);
-        if (text[length] == '|') {
-            fputs("\\|", stream);
-            ++length;
-        }
-    }
-    fputc(' ', stream);
-}
-
-static void markdown_line(const struct cell cells[COLUMNS], const struct layout *layout,
-                          FILE *stream)
-{
-    for (int i = 0; i < COLUMNS; ++i)
-        if (layout->shown[i])
-            markdown_cell(cells[i].text, stream);
-    fputs("|\n", stream);
-}
-
-static void markdown_head(const struct layout *layout, FILE *stream)
-{
-    for (int i = 0; i < COLUMNS; ++i) {
-        char head[CELL];
-        if (!layout->shown[i])
-            continue;
-        snprintf(head, sizeof head, *columns[i].unit ? "%s, %s" : "%s", columns[i].head,
-                 columns[i].unit);
-        markdown_cell(head, stream);
-    }
-    fputs("|\n", stream);
-    for (int i = 0; i < COLUMNS; ++i)
-        if (layout->shown[i])
-            fputs(i == 0 ? "|---" : "|---:", stream);
-    fputs("|\n", stream);
-}
-
-static bool is_missing(const struct cell *cell)
-{
-    return cell->is_number ? isnan(cell->number) : strcmp(cell->text, "-") == 0;
-}
-
-/* RFC 4180: quotes around everything that is text, doubled within it. */
-static void csv_text(const char *text, FILE *stream)
-{
-    fputc('"', stream);
-    while (*text) {
-        size_t length = strcspn(text, "\"");
-        utf8_print(stream, "%.*s", (int)length, text);
-        fputs(text[length] ? "\"\"" : "", stream);
-        text += length + (text[length] != '\0');
-    }
-    fputc('"', stream);
-}
-
-static void csv_line(const struct cell cells[COLUMNS], const struct layout *layout, FILE *stream)
-{
-    for (int i = 0; i < COLUMNS; ++i) {
-        if (!layout->shown[i])
-            continue;
-        fputs(i > 0 ? "," : "", stream);
-        if (is_missing(&cells[i]))
-            continue;
-        if (cells[i].is_number)
-            fprintf(stream, "%.9g", cells[i].number);
-        else
-            csv_text(cells[i].text, stream);
-    }
-    fputs("\n", stream);
-}
-
-static void csv_head(const struct layout *layout, FILE *stream)
-{
-    for (int i = 0; i < COLUMNS; ++i)
-        if (layout->shown[i])
-            fprintf(stream, "%s%s", i > 0 ? "," : "", columns[i].key);
+    utf8_print(stream, "%-*s", width, cells[0].text);
+    for (int i = 1; columns[i].head; ++i)
+        utf8_print(stream, " %*s", columns[i].width, cells[i].text);
     fputc('\n', stream);
 }
 
-static json_t *json_of(const struct cell *cell)
+static void text_print(const struct table *table, FILE *stream)
 {
-    if (is_missing(cell))
-        return json_null();
-    if (!cell->is_number)
-        return json_string(cell->text);
-    bool whole = cell->number == floor(cell->number) && fabs(cell->number) < 1e9;
-    return whole ? json_integer((json_int_t)cell->number) : json_real(cell->number);
-}
-
-static void json_line(const struct cell cells[COLUMNS], const struct layout *layout, FILE *stream)
-{
-    json_t *object = json_object();
-    for (int i = 0; object && i < COLUMNS; ++i) {
-        if (!layout->shown[i])
-            continue;
-        json_t *value = json_of(&cells[i]);
-        json_object_set_new(object, columns[i].key, value ? value : json_null());
-    }
-    if (object)
-        json_dumpf(object, stream, JSON_COMPACT);
-    json_decref(object);
-}
-
-static void json_head(const struct layout *layout, FILE *stream)
-{
-    (void)layout;
-    fputs("[\n", stream);
-}
-
-static const struct style styles[] = {
-    [TABLE_TEXT] = {true, text_head, text_line, "", ""},
-    [TABLE_MARKDOWN] = {true, markdown_head, markdown_line, "", ""},
-    [TABLE_CSV] = {false, csv_head, csv_line, "", ""},
-    [TABLE_JSON] = {false, json_head, json_line, ",\n", "\n]\n"},
-};
-
-/* Whether the row's fraction of its roof is above 1. */
-static bool line_print(const struct table *table, size_t place, const struct style *style,
-                       const struct layout *layout, FILE *stream)
-{
+    const int width = name_width(table);
+    const size_t count = table->results->row_count, shown = count < LINES_MAX ? count : LINES_MAX;
+    struct cell cells[COLUMNS], units[COLUMNS];
     struct line line;
-    struct cell cells[COLUMNS];
-    line_begin(table, place, &line);
-    for (int i = 0; i < COLUMNS; ++i)
-        cell_make(&line, &columns[i], &cells[i]);
-    fputs(place > 0 ? style->between : "", stream);
-    style->line(cells, layout, stream);
-    record_clear(&line.record);
-    return line.derived.roof_fraction > 1;
-}
-
-/* Text has no more than the first lines, and says how many are left out; the others have all of
- * them. */
-static void table_print(const struct table *table, enum table_format format, FILE *stream)
-{
-    const struct style *style = &styles[format];
-    struct layout layout = {.width = name_width(table)};
-    size_t count = table->results->row_count;
-    size_t shown = format == TABLE_TEXT && count > LINES_MAX ? LINES_MAX : count;
-    for (int i = 0; i < COLUMNS; ++i)
-        layout.shown[i] = !style->people || columns[i].head;
-    style->head(&layout, stream);
     bool above = false;
-    for (size_t i = 0; i < shown; ++i)
-        above |= line_print(table, i, style, &layout, stream);
+    for (int i = 0; i < COLUMNS; ++i) {
+        cells[i].text = columns[i].head;
+        units[i].text = columns[i].unit;
+    }
+    text_line(cells, width, stream);
+    text_line(units, width, stream);
+    for (size_t i = 0; i < shown; ++i) {
+        cells_make(table, i, &line, cells);
+        text_line(cells, width, stream);
+        record_clear(&line.record);
+        above |= line.derived.roof_fraction > 1;
+    }
     if (shown < count)
         utf8_print(stream, "... and %zu more rows\n", count - shown);
-    fputs(above && format == TABLE_TEXT
-              ? "of roof above 100 %: fewer FLOPs than modelled, bytes from a nearer memory, or a "
-                "higher clock\nthan while the roof was measured\n"
-              : style->foot,
-          stream);
+    if (above)
+        fputs("of roof above 100 %: fewer FLOPs than modelled, bytes from a nearer memory, or a "
+              "higher clock\nthan while the roof was measured\n",
+              stream);
+}
+
+/* ---- as JSON ---- */
+
+static json_t *cell_encode(const struct cell *cell)
+{
+    if (!cell->is_number)
+        return strcmp(cell->text, "-") == 0 ? json_null() : json_string(cell->text);
+    bool whole = cell->number == floor(cell->number) && fabs(cell->number) < 1e9;
+    return isnan(cell->number) ? json_null()
+           : whole             ? json_integer((json_int_t)cell->number)
+                               : json_real(cell->number);
+}
+
+static void json_print(const struct table *table, FILE *stream)
+{
+    fputs("[\n", stream);
+    for (size_t i = 0; i < table->results->row_count; ++i) {
+        struct cell cells[COLUMNS];
+        struct line line;
+        json_t *object = json_object();
+        cells_make(table, i, &line, cells);
+        for (int j = 0; j < COLUMNS; ++j) {
+            json_t *value = cell_encode(&cells[j]);
+            json_object_set_new(object, columns[j].key, value ? value : json_null());
+        }
+        fputs(i > 0 ? ",\n" : "", stream);
+        json_dumpf(object, stream, JSON_COMPACT);
+        json_decref(object);
+        record_clear(&line.record);
+    }
+    fputs("\n]\n", stream);
 }
 
 /* ---- what follows the table ---- */
@@ -665,28 +549,18 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
     doubts_print(device, stream);
 }
 
-void report_print(const struct results *results, enum table_format format, FILE *stream)
+static void text_report(const struct table *table, FILE *stream)
 {
-    struct table table;
-    if (!table_make(results, &table)) {
-        utf8_print(stream, "no memory for the table; the file has it\n");
-        return;
-    }
-    if (format != TABLE_TEXT) {
-        table_print(&table, format, stream);
-        table_destroy(&table);
-        return;
-    }
+    const struct results *results = table->results;
     if (results->row_count > 0) {
-        table_print(&table, format, stream);
+        text_print(table, stream);
         counts_print(results, stream);
-        marks_print(results, &table, stream);
+        marks_print(results, table, stream);
     }
-    reasons_print(results, &table, RECORD_FAILED, stream);
-    reasons_print(results, &table, RECORD_SKIPPED, stream);
+    reasons_print(results, table, RECORD_FAILED, stream);
+    reasons_print(results, table, RECORD_SKIPPED, stream);
     if (results->row_count == 1)
-        parts_print(&table, stream);
-    table_destroy(&table);
+        parts_print(table, stream);
     fputs(results->row_count > 0 ? "\n" : "", stream);
     fputs("devices and their measured roofs\n", stream);
     size_t shown = results->device_count < DEVICES_MAX ? results->device_count : DEVICES_MAX;
@@ -694,4 +568,18 @@ void report_print(const struct results *results, enum table_format format, FILE 
         device_print(&results->devices[i], i, stream);
     if (shown < results->device_count)
         utf8_print(stream, "... and %zu more devices\n", results->device_count - shown);
+}
+
+void report_print(const struct results *results, bool json, FILE *stream)
+{
+    struct table table;
+    if (!table_make(results, &table)) {
+        utf8_print(stream, "no memory for the table; the file has it\n");
+        return;
+    }
+    if (json)
+        json_print(&table, stream);
+    else
+        text_report(&table, stream);
+    table_destroy(&table);
 }

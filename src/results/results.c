@@ -474,6 +474,24 @@ void results_order_devices(struct results *results)
         index_row(owner->devices, results->devices[i].key, i);
 }
 
+static bool same_conditions(const struct device *a, const struct device *b)
+{
+    return strcmp(a->uuid, b->uuid) == 0 && strcmp(a->driver_version, b->driver_version) == 0 &&
+           ((isnan(a->power_limit) && isnan(b->power_limit)) || a->power_limit == b->power_limit);
+}
+
+const struct device *results_roofs(const struct results *results, const struct device *device)
+{
+    const struct device *best = NULL;
+    for (size_t i = 0; i < results->device_count; ++i) {
+        const struct device *other = &results->devices[i];
+        if (other->roof_count > 0 && same_conditions(other, device) &&
+            (!best || other->roof_count >= best->roof_count))
+            best = other;
+    }
+    return best;
+}
+
 int64_t results_device(const struct results *results, const char *key)
 {
     const struct indexed_results *owner = (const struct indexed_results *)results;

@@ -99,6 +99,11 @@ enum status results_fetch(const struct results *results, const struct row *row,
  * entries of one device those without rows are left out; if none has rows, all but the last. */
 void results_order_devices(struct results *results);
 
+/* The entry of the same device under the same conditions (UUID, driver and power cap) that has the
+ * most roofs, since a session may have been interrupted; among equals the latest. NULL: none has
+ * roofs. */
+const struct device *results_roofs(const struct results *results, const struct device *device);
+
 /* Index into devices, or -1. */
 int64_t results_device(const struct results *results, const char *key);
 

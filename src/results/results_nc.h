@@ -14,7 +14,7 @@
 /* The attribute format_version. Rises when a variable gets another name, type or meaning, or one
  * that every file had may be absent. A new variable or attribute alone does not raise it. Files
  * before version 2 have no number. */
-enum { RESULTS_NC_VERSION = 3, RESULTS_NC_OLDEST = 2 /* whose roofs can be taken */ };
+enum { RESULTS_NC_VERSION = 3 };
 
 /* Before anything else in a process, before its first thread: tells HDF5 to lock no file. The draft
  * is locked by us, under a name that nobody else knows. */

@@ -56,10 +56,10 @@ says "--overwrite"
 expect 2 "$roofsweep" --resume --output taken.nc sweep.ini
 says "journal"
 
-# Roofs can be reused from a result only; which is found out before anything is measured.
+# Reused roofs come from a result's journal, which is read before anything is measured.
 sed 's/^condition = .*/reuse = taken.nc/' sweep.ini >reuse.ini
 expect 2 run 2 reuse.ini
-says "reuse.ini:12: [peaks] reuse: taken.nc: "
+says "reuse.ini:12: [peaks] reuse: taken.nc.journal: "
 
 # A journal with a damaged line in the middle is refused by its number.
 batch=1 height=8 width=8 write_sweep sweep.ini

@@ -41,24 +41,18 @@ cmp one two || fail "gathered file differs"
 tail -n 1 output | grep -qE '^roofsweep: summary status=0 rows=([0-9]+) measured=\1 skipped=0 failed=0 devices=1 roofs=[0-9]+ seconds=[0-9.]+ file=elsewhere/sweep.nc$' ||
     fail "the last line is no summary: $(tail -n 1 output)"
 # The table for programs, with nothing else on standard output.
-for format in csv json; do
-    "$roofsweep" --gather elsewhere/sweep.nc.journal --overwrite --$format >table.$format 2>output
-    says "roofsweep: summary status=0"
-done
+"$roofsweep" --gather elsewhere/sweep.nc.journal --overwrite --json >table.json 2>output
+says "roofsweep: summary status=0"
 python '
-import csv, json, math, xarray
+import json, math, xarray
 data = xarray.open_dataset("sweep.nc")
-times = sorted(data.time_median.values)
-with open("table.csv") as stream:
-    rows = list(csv.DictReader(stream))
 with open("table.json") as stream:
-    objects = json.load(stream)
-assert len(rows) == len(objects) == len(times), (len(rows), len(objects), len(times))
-for table in rows, objects:
-    found = sorted(float(row["time_s"]) for row in table)
-    assert all(math.isclose(a, b, rel_tol=1e-8) for a, b in zip(found, times))
-    assert {row["status"] for row in table} == {"measured"}
-    assert {row["config_hash"] for row in table} == set(data.config_hash.values)
+    rows = json.load(stream)
+assert len(rows) == data.sizes["config"], (len(rows), data.sizes)
+pairs = zip(sorted(row["time_s"] for row in rows), sorted(data.time_median.values))
+assert all(math.isclose(a, b, rel_tol=1e-8) for a, b in pairs)
+assert {row["status"] for row in rows} == {"measured"}
+assert {row["config_hash"] for row in rows} == set(data.config_hash.values)
 '
 # A torn last line costs a warning, nothing else.
 head -c -20 sweep.nc.journal >torn.nc.journal
@@ -75,36 +69,10 @@ expect 0 "$roofsweep" --list matmul
 ! grep -q conv2d output || fail "--list matmul prints others"
 expect 0 "$roofsweep" --list chips
 says "multiply-adds of one multiprocessor in one clock"
-expect 0 "$roofsweep" --list chips --csv
-says '"Hopper","9.0",,64,128,256,256,128,1024,2048,2048,4096,0,4096'
-
-# Several journals: of jobs that shared out a list, and one of which went on with the other's.
-sed -i 's/^batch = .*/batch = 1/; s/^height = .*/height = 8, 10/' sweep.ini
-expect 0 "$roofsweep" -o one.nc sweep.ini
-sed 's/^batch = .*/batch = 1, 2/; s/^height = .*/height = 10/' sweep.ini >second.ini
-expect 0 "$roofsweep" -o two.nc second.ini
-expect 2 "$roofsweep" --gather one.nc.journal two.nc.journal
-expect 2 "$roofsweep" --gather one.nc.journal two.nc.journal -o one.nc.journal --overwrite
-expect 2 "$roofsweep" --gather one.nc.journal one.nc.journal -o both.nc
-says "are the same journal"
-expect 0 "$roofsweep" --gather one.nc.journal two.nc.journal -o both.nc
-says "4 rows are in several journals, of the same device: the last one holds"
-complete both.nc 12
-python '
-import numpy, xarray
-both, one, two = (xarray.open_dataset(name) for name in ("both.nc", "one.nc", "two.nc"))
-assert both.sizes["device"] == 2, both.sizes
-times = dict(zip(both.config_hash.values, both.time_median.values))
-later = dict(zip(two.config_hash.values, two.time_median.values))
-expected = dict(zip(one.config_hash.values, one.time_median.values)) | later
-assert times == expected
-'
-sed 's/^iterations = .*/iterations = 4/' second.ini >other.ini
-expect 0 "$roofsweep" -o other.nc other.ini
-expect 2 "$roofsweep" --gather one.nc.journal other.nc.journal -o all.nc
-says "their rows cannot be compared"
-expect 1 "$roofsweep" --gather one.nc.journal sweep.ini -o all.nc
-says "sweep.ini:1: no line of a roofsweep journal"
+expect 0 "$roofsweep" --list chips --json
+says '"compute_capability": "9.0"'
+expect 2 "$roofsweep" --gather sweep.nc.journal torn.nc.journal -o both.nc
+says "--gather takes one journal; roofsweep-post merge"
 
 # A clock that was never set stands before 1970: there are no start times, but rows.
 cat >undated.ini <<'INI'

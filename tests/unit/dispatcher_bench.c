@@ -36,13 +36,13 @@ static void open_dispatcher(struct bench *bench, enum journal_mode mode)
 void bench_start(struct bench *bench, const struct bench_settings *settings)
 {
     const char *manifest = settings->manifest;
-    struct algorithm_cache_file file;
+    size_t damaged;
     struct error error;
     *bench = (struct bench){.settings = *settings};
     assert_ok(manifest_parse("test.ini", manifest, strlen(manifest), &bench->manifest, &error),
               &error);
     assert_ok(plan_create(bench->manifest, &bench->plan, &error), &error);
-    assert_ok(algorithm_cache_open(NULL, true, &bench->algorithm_cache, &file, &error), &error);
+    assert_ok(algorithm_cache_open(NULL, true, &bench->algorithm_cache, &damaged, &error), &error);
     bench->log = log_create(fopen("/dev/null", "w"), LOG_DEBUG, 0);
     for (int rank = 0; rank < settings->ranks; ++rank) {
         struct device *device = &bench->devices[rank];

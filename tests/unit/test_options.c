@@ -34,7 +34,7 @@ static void actions(void **state)
         {"--list", ACTION_LIST},
         {"--list lstm", ACTION_LIST},
         {"--list chips", ACTION_LIST_CHIPS},
-        {"--list chips --csv", ACTION_LIST_CHIPS},
+        {"--list chips --json", ACTION_LIST_CHIPS},
         {"--list variables", ACTION_LIST_VARIABLES},
         {"--gather x.nc.journal", ACTION_GATHER},
         {"-h", ACTION_HELP},
@@ -60,11 +60,11 @@ static void values(void **state)
     assert_int_equal(parse("-q sweep.ini", &options, &error), STATUS_OK);
     assert_false(options.has_device || options.resume || options.overwrite || options.output);
     assert_int_equal(options.level, LOG_WARNING);
-    assert_true(options.time_limit == 0 && options.format == TABLE_TEXT && !options.workload);
+    assert_true(options.time_limit == 0 && !options.json && !options.workload);
     assert_int_equal(
-        parse("--time-limit 2h --csv --set a=1 --set b=2 --only x a.ini", &options, &error),
+        parse("--time-limit 2h --json --set a=1 --set b=2 --only x a.ini", &options, &error),
         STATUS_OK);
-    assert_true(options.time_limit == 7200 && options.format == TABLE_CSV);
+    assert_true(options.time_limit == 7200 && options.json);
     assert_int_equal(options.amendment.set_count, 2);
     assert_int_equal(options.amendment.only_count, 1);
     assert_int_equal(parse("--time-limit none a.ini", &options, &error), STATUS_OK);
@@ -93,13 +93,13 @@ static void wrong_lines_are_explained(void **state)
          "unexpected 'train.py'; the command of --program stands in quotes"},
         {"--self-test a.ini", "--self-test takes no manifest"},
         {"--gather a.journal --resume", "--resume goes with a sweep, not with --gather"},
-        {"--merge a.nc b.nc -o c.nc", "roofsweep-post merge A.nc B.nc"},
+        {"--csv a.ini", "roofsweep-post export"},
+        {"--markdown a.ini", "roofsweep-post export"},
         {"--device abacus a.ini", "allowed: auto, cuda, cpu"},
         {"--resume --overwrite a.ini", "exclude each other"},
         {"--skip-damaged a.ini", "goes with --gather"},
         {"--any-owner a.ini", "goes with --resume"},
-        {"--gather a.journal b.journal", "needs --output"},
-        {"--gather a.journal b.journal -o c.nc --skip-damaged", "needs --output, and no"},
+        {"--gather a.journal b.journal -o c.nc", "one journal; roofsweep-post merge A.nc B.nc"},
         {"--nonsense a.ini", "--nonsense"},
         {"--output", "a value is missing"},
         {"-x a.ini", "unknown option '-x'; see roofsweep --help"},

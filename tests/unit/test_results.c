@@ -129,6 +129,49 @@ static void test_device_is_one_entry(void **state)
     results_destroy(results);
 }
 
+static void add_session(struct results *results, int session, int roofs)
+{
+    struct device device = gpu_device();
+    struct error error;
+    snprintf(device.key, sizeof device.key, "s%d/0", session);
+    device.roof_count = roofs;
+    assert_ok(results_add_device(results, &device, &error), &error);
+}
+
+/* A later session can have been interrupted before it had all roofs. */
+static void test_most_roofs_then_the_latest(void **state)
+{
+    const struct device gpu = gpu_device();
+    struct results *results = results_create();
+    assert_null(results_roofs(results, &gpu));
+    add_session(results, 0, 0);
+    assert_null(results_roofs(results, &gpu));
+    for (int session = 1; session < 5; ++session) {
+        add_session(results, session, session == 3 ? 1 : 2);
+        assert_string_equal(results_roofs(results, &gpu)->key, session == 1   ? "s1/0"
+                                                               : session == 4 ? "s4/0"
+                                                                              : "s2/0");
+    }
+    results_destroy(results);
+}
+
+/* Another card, driver or power cap has other roofs. */
+static void test_roofs_of_the_same_device_only(void **state)
+{
+    struct results *results = sample_results("roofs_test.journal");
+    const struct device gpu = gpu_device(), cpu = cpu_device();
+    struct device others[3] = {gpu, gpu, gpu};
+    unlink("roofs_test.journal");
+    others[0].power_limit = 500;
+    strcpy(others[1].driver_version, "590.0");
+    others[2].uuid[0] = 'X';
+    assert_non_null(results_roofs(results, &gpu));
+    assert_non_null(results_roofs(results, &cpu)); /* neither power cap is known */
+    for (int i = 0; i < 3; ++i)
+        assert_null(results_roofs(results, &others[i]));
+    results_destroy(results);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +179,8 @@ int main(void)
         cmocka_unit_test(test_order_of_devices),
         cmocka_unit_test(test_free_clock),
         cmocka_unit_test(test_device_is_one_entry),
+        cmocka_unit_test(test_most_roofs_then_the_latest),
+        cmocka_unit_test(test_roofs_of_the_same_device_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,15 +353,6 @@ static void an_earlier_algorithm_is_bound_without_a_search(void **state)
     assert_string_equal(record.runner_up_algorithm, "c");
     assert_near(record.runner_up_time, 60e-6);
     assert_string_equal(record.heuristic_algorithm, "a");
-    struct algorithm again;
-    record.status = RECORD_MEASURED;
-    assert_false(algorithm_of_record(&record, &again)); /* it is not this row's own */
-    record_clear(&record);
-    algorithm.algorithm_launches[0] = '\0'; /* as out of a result file */
-    assert_string_equal(
-        search_for((struct asked){.count = 3, .offer = &algorithm}, &record, &binds), "a");
-    assert_int_equal(binds, 1);
-    assert_string_equal(record.algorithm_launches, record.algorithm_id);
     record_clear(&record);
 }
 

@@ -409,18 +409,17 @@ static enum status winner_bind(struct field_of_entries *field, int *chosen, stru
 /* ---- an earlier algorithm ---- */
 
 static enum status offered_try(struct field_of_entries *field, const struct algorithm *offer,
-                               int candidate, struct record *record, struct error *error)
+                               int candidate, struct error *error)
 {
     struct identity identity = {0};
     char id[IDENTITY_TEXT], launches[IDENTITY_TEXT];
     TRY(candidate_identify(field, candidate, &identity, error));
     hash_format(identity.kernels, id);
     hash_format(identity.launches, launches);
-    if (!id[0] || !launches[0] || strcmp(id, offer->algorithm_id) != 0 ||
-        (offer->algorithm_launches[0] && strcmp(launches, offer->algorithm_launches) != 0))
-        return error_set(error, STATUS_UNSUPPORTED, "other kernels");
-    hash_format(identity.launches, record->algorithm_launches);
-    return STATUS_OK;
+    return id[0] && launches[0] && strcmp(id, offer->algorithm_id) == 0 &&
+                   strcmp(launches, offer->algorithm_launches) == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_UNSUPPORTED, "other kernels");
 }
 
 /* A name may say after a colon what it runs, which is known once it is bound. */
@@ -433,13 +432,13 @@ static bool is_named(const char *name, const char *offered)
 
 /* Leaves it bound. */
 static enum status offered_find(const struct search *search, const struct algorithm *offer,
-                                int *chosen, struct record *record, struct error *error)
+                                int *chosen, struct error *error)
 {
     struct field_of_entries field = {.search = search, .bound = -1};
     enum status status = STATUS_UNSUPPORTED;
     for (int i = 0; i < search->count && status != STATUS_OK && status != STATUS_DEVICE; ++i)
         if (is_named(search->name(search->work, i), offer->algorithm))
-            status = offered_try(&field, offer, *chosen = i, record, error);
+            status = offered_try(&field, offer, *chosen = i, error);
     return status;
 }
 
@@ -452,7 +451,7 @@ bool search_recall(const struct search *search, int *chosen, struct record *reco
     record->offer = NULL;
     if (!offer)
         return false;
-    enum status found = offered_find(search, offer, chosen, record, &refusal);
+    enum status found = offered_find(search, offer, chosen, &refusal);
     if (found == STATUS_DEVICE) {
         *error = refusal;
         *status = found;

@@ -6,7 +6,7 @@
  * faster by more than the noise.
  *
  * What an earlier search chose (record->offer) is taken instead, if the library still has a
- * candidate of that name that runs the same kernels, in the same grids if the offer has these.
+ * candidate of that name that runs the same kernels in the same grids.
  * Where the kernels are not known nothing is taken. */
 #pragma once
 
