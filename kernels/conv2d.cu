@@ -205,106 +205,86 @@ __global__ void __launch_bounds__(element_threads)
 
 /* ---- launchers ---- */
 
-template <typename T>
-static cudaError_t convolve(const struct conv2d *s, const struct conv2d_arrays *m,
-                            cudaStream_t stream)
+static int64_t y_elements(const struct conv2d *s)
 {
-    geometry g = geometry_of(s);
-    T *x = (T *)m->x, *w = (T *)m->w, *y = (T *)m->y;
-    int64_t count = s->pass == CONV2D_FORWARD
-                        ? (s->batch * s->out_height * s->out_width * s->filters)
-                    : s->pass == CONV2D_BACKWARD_DATA
-                        ? s->batch * s->height * s->width * s->channels
-                        : s->filters * s->kernel_height * s->kernel_width * g.group_channels;
-    int blocks = element_blocks(count);
-    if (s->pass == CONV2D_FORWARD)
-        conv2d_forward<T><<<blocks, element_threads, 0, stream>>>(y, x, w, (const T *)m->b, g,
-                                                                  m->finish, s->activation, count);
-    else if (s->pass == CONV2D_BACKWARD_DATA)
-        conv2d_backward_data<T><<<blocks, element_threads, 0, stream>>>(x, w, y, g, count);
-    else
-        conv2d_backward_filter<T><<<blocks, element_threads, 0, stream>>>(w, x, y, g, count);
-    return cudaGetLastError();
+    return s->batch * s->out_height * s->out_width * s->filters;
 }
 
-cudaError_t kernel_conv2d(const struct conv2d *s, const struct conv2d_arrays *arrays,
+cudaError_t kernel_conv2d(const struct conv2d *s, const struct conv2d_arrays *m,
                           cudaStream_t stream)
 {
+    const geometry g = geometry_of(s);
+    const int64_t count = s->pass == CONV2D_FORWARD ? y_elements(s)
+                          : s->pass == CONV2D_BACKWARD_DATA
+                              ? s->batch * s->height * s->width * s->channels
+                              : s->filters * s->kernel_height * s->kernel_width * g.group_channels;
+    const int blocks = element_blocks(count);
     if (s->precision == PRECISION_TF32)
         return cudaErrorInvalidValue;
-    BY_PRECISION(s->precision, convolve, s, arrays, stream)
-}
-
-template <typename T>
-static cudaError_t finish(const struct conv2d *s, void *y, const void *b, cudaStream_t stream)
-{
-    int64_t count = (s->batch * s->out_height * s->out_width * s->filters);
-    conv2d_finish<T><<<element_blocks(count), element_threads, 0, stream>>>(
-        (T *)y, (const T *)b, geometry_of(s), s->activation, count);
-    return cudaGetLastError();
+    return by_precision(s->precision, [&](auto element) {
+        typedef decltype(element) T;
+        T *x = (T *)m->x, *w = (T *)m->w, *y = (T *)m->y;
+        if (s->pass == CONV2D_FORWARD)
+            conv2d_forward<T><<<blocks, element_threads, 0, stream>>>(
+                y, x, w, (const T *)m->b, g, m->finish, s->activation, count);
+        else if (s->pass == CONV2D_BACKWARD_DATA)
+            conv2d_backward_data<T><<<blocks, element_threads, 0, stream>>>(x, w, y, g, count);
+        else
+            conv2d_backward_filter<T><<<blocks, element_threads, 0, stream>>>(w, x, y, g, count);
+    });
 }
 
 cudaError_t kernel_conv2d_finish(const struct conv2d *s, void *y, const void *b,
                                  cudaStream_t stream)
 {
-    BY_PRECISION(s->precision, finish, s, y, b, stream)
-}
-
-template <typename T>
-static cudaError_t differentiate(const struct conv2d *s, void *dz, const void *dy, const void *y,
-                                 cudaStream_t stream)
-{
-    int64_t count = (s->batch * s->out_height * s->out_width * s->filters);
-    conv2d_slope<T><<<element_blocks(count), element_threads, 0, stream>>>(
-        (T *)dz, (const T *)dy, (const T *)y, s->activation, count);
-    return cudaGetLastError();
+    const int64_t count = y_elements(s);
+    return by_precision(s->precision, [&](auto element) {
+        typedef decltype(element) T;
+        conv2d_finish<T><<<element_blocks(count), element_threads, 0, stream>>>(
+            (T *)y, (const T *)b, geometry_of(s), s->activation, count);
+    });
 }
 
 cudaError_t kernel_conv2d_slope(const struct conv2d *s, void *dz, const void *dy, const void *y,
                                 cudaStream_t stream)
 {
-    BY_PRECISION(s->precision, differentiate, s, dz, dy, y, stream)
+    const int64_t count = y_elements(s);
+    return by_precision(s->precision, [&](auto element) {
+        typedef decltype(element) T;
+        conv2d_slope<T><<<element_blocks(count), element_threads, 0, stream>>>(
+            (T *)dz, (const T *)dy, (const T *)y, s->activation, count);
+    });
 }
 
-template <typename T>
-static cudaError_t bias_gradient(const struct conv2d *s, void *db, const void *dz,
-                                 cudaStream_t stream)
-{
-    const int few = element_threads, many = 1024, width = 4;
-    const int64_t pixels = s->batch * s->out_height * s->out_width;
-    const int64_t blocks = (s->filters + width - 1) / width; /* in NHWC */
-    geometry g = geometry_of(s);
-    /* Few blocks read more at once with more threads. With more filters for each there are
-     * fewer blocks; with fewer filters the same sectors are read more often. */
-    if (g.nhwc)
-        conv2d_bias_gradient<T, many, width>
-            <<<(unsigned)blocks, many, 0, stream>>>((T *)db, (const T *)dz, g);
-    else if (pixels <= 4 * many || s->filters > 256)
-        conv2d_bias_gradient<T, few, 1>
-            <<<(unsigned)s->filters, few, 0, stream>>>((T *)db, (const T *)dz, g);
-    else
-        conv2d_bias_gradient<T, many, 1>
-            <<<(unsigned)s->filters, many, 0, stream>>>((T *)db, (const T *)dz, g);
-    return cudaGetLastError();
-}
-
+/* Few blocks read more at once with more threads. More filters a block make fewer blocks; fewer
+ * filters read the same sectors more often. */
 cudaError_t kernel_conv2d_bias_gradient(const struct conv2d *s, void *db, const void *dz,
                                         cudaStream_t stream)
 {
-    BY_PRECISION(s->precision, bias_gradient, s, db, dz, stream)
-}
-
-template <typename T>
-static cudaError_t update(void *updated, const void *w, const void *dw, double rate, int64_t count,
-                          cudaStream_t stream)
-{
-    sgd_update<T><<<element_blocks(count), element_threads, 0, stream>>>(
-        (T *)updated, (const T *)w, (const T *)dw, (typename computed<T>::type)rate, count);
-    return cudaGetLastError();
+    const int few = element_threads, many = 1024, width = 4;
+    const int64_t pixels = s->batch * s->out_height * s->out_width;
+    const unsigned filters = (unsigned)s->filters; /* blocks in NCHW */
+    const unsigned blocks = (unsigned)((s->filters + width - 1) / width);
+    const geometry g = geometry_of(s);
+    return by_precision(s->precision, [&](auto element) {
+        typedef decltype(element) T;
+        T *to = (T *)db;
+        const T *from = (const T *)dz;
+        if (g.nhwc)
+            conv2d_bias_gradient<T, many, width><<<blocks, many, 0, stream>>>(to, from, g);
+        else if (pixels <= 4 * many || s->filters > 256)
+            conv2d_bias_gradient<T, few, 1><<<filters, few, 0, stream>>>(to, from, g);
+        else
+            conv2d_bias_gradient<T, many, 1><<<filters, many, 0, stream>>>(to, from, g);
+    });
 }
 
 cudaError_t kernel_update(enum precision precision, void *updated, const void *w, const void *dw,
                           double rate, int64_t count, cudaStream_t stream)
 {
-    BY_PRECISION(precision, update, updated, w, dw, rate, count, stream)
+    return by_precision(precision, [&](auto element) {
+        typedef decltype(element) T;
+        sgd_update<T><<<element_blocks(count), element_threads, 0, stream>>>(
+            (T *)updated, (const T *)w, (const T *)dw, (typename computed<T>::type)rate, count);
+    });
 }

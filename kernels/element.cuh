@@ -1,31 +1,39 @@
-/* One element of a tensor: in each stored type, and in the type that it is computed in, which is
- * double of fp64 and else float. The loop and the launch of kernels that visit all elements. */
+/* One element of a tensor in each stored type, and in the type of its computation: double for fp64,
+ * float for all others. Launches by precision, and the loop of kernels that visit all elements. */
 #pragma once
 
 #include <stdint.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-/* Calls launch<T>(...) with the precision's type; tf32 is stored as fp32. */
-#define BY_PRECISION(precision, launch, ...)                                                       \
-    switch (precision) {                                                                           \
-    case PRECISION_FP64:                                                                           \
-        return launch<double>(__VA_ARGS__);                                                        \
-    case PRECISION_FP32:                                                                           \
-    case PRECISION_TF32:                                                                           \
-        return launch<float>(__VA_ARGS__);                                                         \
-    case PRECISION_FP16:                                                                           \
-        return launch<__half>(__VA_ARGS__);                                                        \
-    case PRECISION_BF16:                                                                           \
-        return launch<__nv_bfloat16>(__VA_ARGS__);                                                 \
-    default:                                                                                       \
-        return cudaErrorInvalidValue;                                                              \
+/* Calls launch(T()), T being the type of the stored elements (tf32 is stored as fp32). Returns the
+ * launch error. */
+template <typename F> static inline cudaError_t by_precision(enum precision precision, F launch)
+{
+    switch (precision) {
+    case PRECISION_FP64:
+        launch(double());
+        break;
+    case PRECISION_FP32:
+    case PRECISION_TF32:
+        launch(float());
+        break;
+    case PRECISION_FP16:
+        launch(__half());
+        break;
+    case PRECISION_BF16:
+        launch(__nv_bfloat16());
+        break;
+    default:
+        return cudaErrorInvalidValue;
     }
+    return cudaGetLastError();
+}
 
 static const int element_threads = 256;
 
-/* At least one block, since a grid of none is a launch error. Where the grid is too small for all
- * elements, the kernels' loops take the rest. */
+/* At least one block, because an empty grid is a launch error. The kernels' loops cover elements
+ * beyond the largest grid. */
 static inline int element_blocks(int64_t count)
 {
     const int64_t most = 65536;
@@ -65,7 +73,7 @@ __device__ inline float to_computed(__nv_bfloat16 x)
     return __bfloat162float(x);
 }
 
-/* Rounded once, to nearest. */
+/* Rounds once, to nearest. */
 template <typename T> __device__ inline T to_stored(typename computed<T>::type x)
 {
     return x;
@@ -79,7 +87,7 @@ template <> __device__ inline __nv_bfloat16 to_stored<__nv_bfloat16>(float x)
     return __float2bfloat16_rn(x);
 }
 
-/* Elements that are loaded or stored in one access, of 16 bytes unless told otherwise. */
+/* Elements that one access loads or stores: 16 bytes by default. */
 template <typename T, int count = 16 / (int)sizeof(T)> struct alignas(count * sizeof(T)) pack {
     T at[count];
 };

@@ -26,23 +26,19 @@ __global__ void fill_elements(T *data, int64_t count, struct fill fill, int64_t 
         data[i] = rounded<T>(fill_value(fill, (uint64_t)(first + i)));
 }
 
-template <typename T>
-static cudaError_t fill_with(void *data, int64_t count, struct fill fill, int64_t first,
-                             cudaStream_t stream)
-{
-    fill_elements<<<element_blocks(count), element_threads, 0, stream>>>((T *)data, count, fill,
-                                                                         first);
-    return cudaGetLastError();
-}
-
 cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, struct fill fill,
                         int64_t first, cudaStream_t stream)
 {
+    auto launch = [&](auto element) {
+        fill_elements<<<element_blocks(count), element_threads, 0, stream>>>(
+            (decltype(element) *)data, count, fill, first);
+        return cudaGetLastError();
+    };
     if (precision == PRECISION_FP8)
-        return fill_with<__nv_fp8_e4m3>(data, count, fill, first, stream);
+        return launch(__nv_fp8_e4m3());
     if (precision == PRECISION_INT8) /* the fill's values must be integers: its exponent 7 */
-        return fill_with<int8_t>(data, count, fill, first, stream);
-    BY_PRECISION(precision, fill_with, data, count, fill, first, stream)
+        return launch(int8_t());
+    return by_precision(precision, launch);
 }
 
 /* ---- gathered ---- */
@@ -55,17 +51,11 @@ __global__ void gather_elements(const T *data, const int64_t *offsets, int64_t c
         values[i] = to_computed(data[offsets[i]]);
 }
 
-template <typename T>
-static cudaError_t gather(const void *data, const int64_t *offsets, int64_t count, double *values,
-                          cudaStream_t stream)
-{
-    gather_elements<<<element_blocks(count), element_threads, 0, stream>>>((const T *)data, offsets,
-                                                                           count, values);
-    return cudaGetLastError();
-}
-
 cudaError_t kernel_gather(enum precision precision, const void *data, const int64_t *offsets,
                           int64_t count, double *values, cudaStream_t stream)
 {
-    BY_PRECISION(precision, gather, data, offsets, count, values, stream)
+    return by_precision(precision, [&](auto element) {
+        gather_elements<<<element_blocks(count), element_threads, 0, stream>>>(
+            (const decltype(element) *)data, offsets, count, values);
+    });
 }

@@ -32,23 +32,18 @@ __global__ void __launch_bounds__(element_threads)
     }
 }
 
-template <typename T>
-static cudaError_t launch(enum elementwise_operation operation, void *y, const void *x,
-                          const void *w, int64_t count, cudaStream_t stream)
-{
-    typedef void kernel(T *, const T *, const T *, int64_t);
-    static kernel *const kernels[ELEMENTWISE_OPERATIONS] = {
-        elementwise<T, ELEMENTWISE_RELU>, elementwise<T, ELEMENTWISE_SIGMOID>,
-        elementwise<T, ELEMENTWISE_TANH>, elementwise<T, ELEMENTWISE_ADD>,
-        elementwise<T, ELEMENTWISE_SCALE>};
-    kernels[operation]<<<element_blocks(count), element_threads, 0, stream>>>((T *)y, (const T *)x,
-                                                                              (const T *)w, count);
-    return cudaGetLastError();
-}
-
 cudaError_t kernel_elementwise(enum precision precision, enum elementwise_operation operation,
                                void *y, const void *x, const void *w, int64_t count,
                                cudaStream_t stream)
 {
-    BY_PRECISION(precision, launch, operation, y, x, w, count, stream)
+    return by_precision(precision, [&](auto element) {
+        typedef decltype(element) T;
+        typedef void kernel(T *, const T *, const T *, int64_t);
+        static kernel *const kernels[ELEMENTWISE_OPERATIONS] = {
+            elementwise<T, ELEMENTWISE_RELU>, elementwise<T, ELEMENTWISE_SIGMOID>,
+            elementwise<T, ELEMENTWISE_TANH>, elementwise<T, ELEMENTWISE_ADD>,
+            elementwise<T, ELEMENTWISE_SCALE>};
+        kernels[operation]<<<element_blocks(count), element_threads, 0, stream>>>(
+            (T *)y, (const T *)x, (const T *)w, count);
+    });
 }

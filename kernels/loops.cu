@@ -1,12 +1,23 @@
 #include "image.cuh"
 #include "kernels.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include <type_traits>
 
+#include "element.cuh"
 #include "model/workloads/loop.h"
 
-/* One register's worth of the type: a multiply-add of it is one instruction. */
+/* A register's worth of elements: fp16 and bf16 come in pairs. */
+template <typename T> struct lane_pair {
+    typedef T type;
+};
+template <> struct lane_pair<__half> {
+    typedef __half2 type;
+};
+template <> struct lane_pair<__nv_bfloat16> {
+    typedef __nv_bfloat162 type;
+};
+
+/* A multiply-add of a register is one instruction. */
 __device__ static inline double fused(double v, double a, double x)
 {
     return __fma_rn(v, a, x);
@@ -86,35 +97,19 @@ __global__ void __launch_bounds__(compute_threads)
     }
 }
 
-/* `lanes` elements in one T. */
-template <typename T>
-static cudaError_t compute(void *y, const void *x, int64_t elements, int lanes, int steps,
-                           cudaStream_t stream)
-{
-    int64_t count = (elements + lanes - 1) / lanes, each = compute_threads * chains;
-    int64_t blocks = (count + each - 1) / each;
-    if (blocks > INT32_MAX)
-        return cudaErrorInvalidValue;
-    compute_loop<T>
-        <<<(unsigned)blocks, compute_threads, 0, stream>>>((T *)y, (const T *)x, count, steps);
-    return cudaGetLastError();
-}
-
 cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x, int64_t elements,
                                 int steps, cudaStream_t stream)
 {
-    switch (precision) {
-    case PRECISION_FP64:
-        return compute<double>(y, x, elements, 1, steps, stream);
-    case PRECISION_FP32:
-        return compute<float>(y, x, elements, 1, steps, stream);
-    case PRECISION_FP16:
-        return compute<__half2>(y, x, elements, 2, steps, stream);
-    case PRECISION_BF16:
-        return compute<__nv_bfloat162>(y, x, elements, 2, steps, stream);
-    default:
+    const int lanes = precision == PRECISION_FP16 || precision == PRECISION_BF16 ? 2 : 1;
+    const int64_t count = (elements + lanes - 1) / lanes, each = compute_threads * chains;
+    const int64_t blocks = (count + each - 1) / each;
+    if (blocks > INT32_MAX || precision == PRECISION_TF32)
         return cudaErrorInvalidValue;
-    }
+    return by_precision(precision, [&](auto element) {
+        typedef typename lane_pair<decltype(element)>::type T;
+        compute_loop<T>
+            <<<(unsigned)blocks, compute_threads, 0, stream>>>((T *)y, (const T *)x, count, steps);
+    });
 }
 
 /* ---- shared loop ----
@@ -163,29 +158,21 @@ __global__ void __launch_bounds__(shared_threads)
     }
 }
 
-template <typename T, int each>
-static cudaError_t shared(void *y, const void *x, int64_t tiles, int tile, int steps,
-                          cudaStream_t stream)
-{
-    shared_loop<T, each>
-        <<<(unsigned)tiles, shared_threads, 0, stream>>>((T *)y, (const T *)x, tile, steps);
-    return cudaGetLastError();
-}
-
 cudaError_t kernel_shared_loop(enum precision precision, void *y, const void *x, int64_t tiles,
                                int tile, int steps, cudaStream_t stream)
 {
-    typedef cudaError_t function(void *y, const void *x, int64_t tiles, int tile, int steps,
-                                 cudaStream_t stream);
-    static function *const functions[][2] = {{shared<float, 1>, shared<double, 1>},
-                                             {shared<float, 2>, shared<double, 2>},
-                                             {shared<float, 4>, shared<double, 4>},
-                                             {shared<float, 8>, shared<double, 8>}};
     int size = 0;
     while (size < 3 && tile > shared_threads << size)
         ++size;
     if (tile > shared_threads << size || tiles > INT32_MAX ||
         (precision != PRECISION_FP64 && precision != PRECISION_FP32))
         return cudaErrorInvalidValue;
-    return functions[size][precision == PRECISION_FP64](y, x, tiles, tile, steps, stream);
+    return by_precision(precision, [&](auto element) {
+        typedef std::conditional_t<sizeof element == sizeof(double), double, float> T;
+        typedef void kernel(T *, const T *, int, int);
+        static kernel *const kernels[] = {shared_loop<T, 1>, shared_loop<T, 2>, shared_loop<T, 4>,
+                                          shared_loop<T, 8>};
+        kernels[size]<<<(unsigned)tiles, shared_threads, 0, stream>>>((T *)y, (const T *)x, tile,
+                                                                      steps);
+    });
 }

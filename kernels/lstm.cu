@@ -2,8 +2,8 @@
 
 #include <stdint.h>
 
-#include "cluster.cuh"
 #include "element.cuh"
+#include "image.cuh"
 
 /* A layer of an LSTM over all its steps in one launch, after Diamos et al., "Persistent RNNs:
  * Stashing Recurrent Weights On-Chip", 2016. A block has eight samples, which need nothing of the
@@ -44,23 +44,17 @@ struct weights {
     uint2 of[GATES];
 };
 
-__device__ static inline void multiply_add(float (&sum)[4], uint2 upper, uint2 lower, uint2 b,
-                                           __half)
-{
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(upper.x), "r"(lower.x), "r"(upper.y), "r"(lower.y), "r"(b.x), "r"(b.y));
-}
-
-__device__ static inline void multiply_add(float (&sum)[4], uint2 upper, uint2 lower, uint2 b,
-                                           __nv_bfloat16)
-{
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(upper.x), "r"(lower.x), "r"(upper.y), "r"(lower.y), "r"(b.x), "r"(b.y));
-}
+#define MULTIPLY_ADD(T, type)                                                                      \
+    __device__ static inline void multiply_add(float(&sum)[4], uint2 upper, uint2 lower, uint2 b,  \
+                                               T)                                                  \
+    {                                                                                              \
+        asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 "                         \
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                      \
+            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])                               \
+            : "r"(upper.x), "r"(lower.x), "r"(upper.y), "r"(lower.y), "r"(b.x), "r"(b.y));         \
+    }
+MULTIPLY_ADD(__half, "f16")
+MULTIPLY_ADD(__nv_bfloat16, "bf16")
 
 template <typename T>
 __device__ static inline void gates_add(gates &g, const weights &w, uint2 input)
@@ -183,53 +177,67 @@ __device__ static inline uint32_t transposed(uint32_t pair)
     return result;
 }
 
-/* The blocks that share the units, one or a cluster: how a warp's 8 x 8 states h, of which a lane
- * has a pair of samples, come to all of them, as rows of `pitch` from `to` on. */
-template <typename T, bool clustered> struct team;
-template <typename T> struct team<T, false> {
+/* A cluster is a group of blocks that share the units; clusters need compute capability 9.0. */
+__device__ static inline int cluster_blocks()
+{
+    int count = 1;
+    FROM_900(asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(count));)
+    return count;
+}
+
+/* The number of this block in its cluster. */
+__device__ static inline int cluster_rank()
+{
+    int rank = 0;
+    FROM_900(asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));)
+    return rank;
+}
+
+/* Stores at the address `here` in the shared memory of block `rank` of the cluster. */
+__device__ static inline void cluster_store(uint32_t *here, int rank, uint32_t value)
+{
+    FROM_900(uint32_t there; asm("mapa.shared::cluster.u32 %0, %1, %2;"
+                                 : "=r"(there)
+                                 : "r"((uint32_t)__cvta_generic_to_shared(here)), "r"(rank));
+             asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(value)
+                          : "memory");)
+}
+
+/* The blocks that share the units: a cluster, or one block. */
+template <typename T, bool clustered> struct team {
     __device__ static int blocks()
     {
-        return 1;
+        return clustered ? cluster_blocks() : 1;
     }
     __device__ static int rank()
     {
-        return 0;
+        return clustered ? cluster_rank() : 0;
     }
+    /* Gives a warp's 8 x 8 states h, of which a lane has a pair of samples, to all blocks, in rows
+     * of `pitch` elements from `to` on. */
     __device__ static void share(T *to, int pitch, const place &at, const pack<T, 2> &h)
     {
-        to[2 * at.column * pitch + at.row] = h.at[0];
-        to[(2 * at.column + 1) * pitch + at.row] = h.at[1];
+        if (clustered) {
+            uint32_t pair = transposed(*(const uint32_t *)&h);
+            for (int rank = 0; rank < cluster_blocks(); ++rank)
+                cluster_store((uint32_t *)(to + at.row * pitch + 2 * at.column), rank, pair);
+        } else {
+            to[2 * at.column * pitch + at.row] = h.at[0];
+            to[(2 * at.column + 1) * pitch + at.row] = h.at[1];
+        }
     }
+    /* All threads of all blocks see after `wait` the stores before `arrive`. */
     __device__ static void arrive()
     {
+        if (clustered)
+            FROM_900(asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"));
     }
     __device__ static void wait()
     {
-        __syncthreads();
-    }
-};
-template <typename T> struct team<T, true> {
-    __device__ static int blocks()
-    {
-        return cluster_blocks();
-    }
-    __device__ static int rank()
-    {
-        return cluster_rank();
-    }
-    __device__ static void share(T *to, int pitch, const place &at, const pack<T, 2> &h)
-    {
-        uint32_t pair = transposed(*(const uint32_t *)&h);
-        for (int rank = 0; rank < cluster_blocks(); ++rank)
-            cluster_store((uint32_t *)(to + at.row * pitch + 2 * at.column), rank, pair);
-    }
-    __device__ static void arrive()
-    {
-        cluster_arrive();
-    }
-    __device__ static void wait()
-    {
-        cluster_wait();
+        if (clustered)
+            FROM_900(asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"));
+        else
+            __syncthreads();
     }
 };
 

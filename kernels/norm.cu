@@ -23,13 +23,6 @@ struct shared_values {
     }
 };
 
-static shared_values shared_values_of(const struct norm *s)
-{
-    if (s->operation == NORM_BATCH)
-        return {s->columns, s->rows, 1, s->columns, true};
-    return {s->rows, s->columns, s->columns, 1, false};
-}
-
 template <typename T>
 __global__ void __launch_bounds__(row_threads) norm_forward(struct norm_arrays a, shared_values s)
 {
@@ -117,23 +110,21 @@ __global__ void __launch_bounds__(row_threads)
     }
 }
 
-template <typename T>
-static cudaError_t launch(enum norm_kernel kernel, const struct norm *s,
-                          const struct norm_arrays *a, cudaStream_t stream)
+cudaError_t kernel_norm(enum norm_kernel kernel, const struct norm *s, const struct norm_arrays *a,
+                        cudaStream_t stream)
 {
-    const shared_values values = shared_values_of(s);
-    if (kernel == NORM_KERNEL_PARAMETERS)
-        norm_parameters<T><<<row_blocks(s->columns), row_threads, 0, stream>>>(
-            *a, s->rows, s->columns, values.batch);
-    else
-        (kernel == NORM_KERNEL_Y
-             ? norm_forward<T>
-             : norm_backward<T>)<<<row_blocks(values.means), row_threads, 0, stream>>>(*a, values);
-    return cudaGetLastError();
-}
-
-cudaError_t kernel_norm(enum norm_kernel kernel, const struct norm *s,
-                        const struct norm_arrays *arrays, cudaStream_t stream)
-{
-    BY_PRECISION(s->precision, launch, kernel, s, arrays, stream)
+    const bool batch = s->operation == NORM_BATCH;
+    const shared_values values = batch ? shared_values{s->columns, s->rows, 1, s->columns, true}
+                                       : shared_values{s->rows, s->columns, s->columns, 1, false};
+    return by_precision(s->precision, [&](auto element) {
+        typedef decltype(element) T;
+        if (kernel == NORM_KERNEL_PARAMETERS)
+            norm_parameters<T><<<row_blocks(s->columns), row_threads, 0, stream>>>(
+                *a, s->rows, s->columns, batch);
+        else
+            (kernel == NORM_KERNEL_Y
+                 ? norm_forward<T>
+                 : norm_backward<T>)<<<row_blocks(values.means), row_threads, 0, stream>>>(*a,
+                                                                                           values);
+    });
 }

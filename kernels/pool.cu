@@ -88,33 +88,25 @@ __global__ void __launch_bounds__(element_threads)
     }
 }
 
-template <typename T>
-static cudaError_t forward(const struct pool *s, void *y, const void *x, cudaStream_t stream)
-{
-    auto *kernel = s->operation == POOL_MAX ? pool_forward<T, true> : pool_forward<T, false>;
-    const int64_t count = s->batch * s->out_height * s->out_width * s->channels;
-    kernel<<<element_blocks(count), element_threads, 0, stream>>>((T *)y, (const T *)x, *s, count);
-    return cudaGetLastError();
-}
-
 cudaError_t kernel_pool(const struct pool *s, void *y, const void *x, cudaStream_t stream)
 {
-    BY_PRECISION(s->precision, forward, s, y, x, stream)
-}
-
-template <typename T>
-static cudaError_t backward(const struct pool *s, void *dx, const void *x, const void *dy,
-                            cudaStream_t stream)
-{
-    auto *kernel = s->operation == POOL_MAX ? pool_backward<T, true> : pool_backward<T, false>;
-    const int64_t count = s->batch * s->height * s->width * s->channels;
-    kernel<<<element_blocks(count), element_threads, 0, stream>>>((T *)dx, (const T *)x,
-                                                                  (const T *)dy, *s, count);
-    return cudaGetLastError();
+    const int64_t count = s->batch * s->out_height * s->out_width * s->channels;
+    return by_precision(s->precision, [&](auto element) {
+        typedef decltype(element) T;
+        auto *kernel = s->operation == POOL_MAX ? pool_forward<T, true> : pool_forward<T, false>;
+        kernel<<<element_blocks(count), element_threads, 0, stream>>>((T *)y, (const T *)x, *s,
+                                                                      count);
+    });
 }
 
 cudaError_t kernel_pool_gradient(const struct pool *s, void *dx, const void *x, const void *dy,
                                  cudaStream_t stream)
 {
-    BY_PRECISION(s->precision, backward, s, dx, x, dy, stream)
+    const int64_t count = s->batch * s->height * s->width * s->channels;
+    return by_precision(s->precision, [&](auto element) {
+        typedef decltype(element) T;
+        auto *kernel = s->operation == POOL_MAX ? pool_backward<T, true> : pool_backward<T, false>;
+        kernel<<<element_blocks(count), element_threads, 0, stream>>>((T *)dx, (const T *)x,
+                                                                      (const T *)dy, *s, count);
+    });
 }

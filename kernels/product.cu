@@ -26,26 +26,19 @@ __global__ void __launch_bounds__(block_columns *block_rows)
     c[row * n + column] = to_stored<T>(sum);
 }
 
-template <typename T>
-static cudaError_t multiply(void *c, struct kernel_factor a, struct kernel_factor b, int64_t m,
-                            int64_t n, int64_t k, cudaStream_t stream)
-{
-    int64_t row_blocks = (n + block_columns - 1) / block_columns;
-    int64_t blocks = row_blocks * ((m + block_rows - 1) / block_rows);
-    if (blocks > INT32_MAX)
-        return cudaErrorInvalidValue;
-    product<T><<<(unsigned)blocks, dim3(block_columns, block_rows), 0, stream>>>(
-        (T *)c, a, b, m, n, k, (unsigned)row_blocks);
-    return cudaGetLastError();
-}
-
 cudaError_t kernel_product(enum precision precision, void *c, struct kernel_factor a,
                            struct kernel_factor b, int64_t m, int64_t n, int64_t k,
                            cudaStream_t stream)
 {
-    if (precision == PRECISION_TF32)
+    const int64_t row_blocks = (n + block_columns - 1) / block_columns;
+    const int64_t blocks = row_blocks * ((m + block_rows - 1) / block_rows);
+    if (blocks > INT32_MAX || precision == PRECISION_TF32)
         return cudaErrorInvalidValue;
-    BY_PRECISION(precision, multiply, c, a, b, m, n, k, stream)
+    return by_precision(precision, [&](auto element) {
+        typedef decltype(element) T;
+        product<T><<<(unsigned)blocks, dim3(block_columns, block_rows), 0, stream>>>(
+            (T *)c, a, b, m, n, k, (unsigned)row_blocks);
+    });
 }
 
 /* ---- bias and activation ---- */
@@ -73,20 +66,15 @@ __global__ void __launch_bounds__(element_threads)
     }
 }
 
-template <typename T>
-static cudaError_t launch_finish(void *y, const void *bias, enum linear_activation activation,
-                                 int64_t rows, int64_t columns, cudaStream_t stream)
-{
-    finish<T><<<element_blocks(rows * columns), element_threads, 0, stream>>>(
-        (T *)y, (const T *)bias, activation, columns, rows * columns);
-    return cudaGetLastError();
-}
-
 cudaError_t kernel_linear_finish(enum precision precision, void *y, const void *bias,
                                  enum linear_activation activation, int64_t rows, int64_t columns,
                                  cudaStream_t stream)
 {
-    BY_PRECISION(precision, launch_finish, y, bias, activation, rows, columns, stream)
+    return by_precision(precision, [&](auto element) {
+        typedef decltype(element) T;
+        finish<T><<<element_blocks(rows * columns), element_threads, 0, stream>>>(
+            (T *)y, (const T *)bias, activation, columns, rows * columns);
+    });
 }
 
 /* ---- sums of columns ----
@@ -114,18 +102,13 @@ __global__ void __launch_bounds__(sum_columns *sum_rows)
     sums[column] = to_stored<T>(sum);
 }
 
-template <typename T>
-static cudaError_t launch_sums(void *sums, const void *data, int64_t rows, int64_t columns,
-                               cudaStream_t stream)
-{
-    unsigned blocks = (unsigned)((columns + sum_columns - 1) / sum_columns);
-    column_sums<T><<<blocks, dim3(sum_columns, sum_rows), 0, stream>>>((T *)sums, (const T *)data,
-                                                                       rows, columns);
-    return cudaGetLastError();
-}
-
 cudaError_t kernel_column_sums(enum precision precision, void *sums, const void *data, int64_t rows,
                                int64_t columns, cudaStream_t stream)
 {
-    BY_PRECISION(precision, launch_sums, sums, data, rows, columns, stream)
+    const unsigned blocks = (unsigned)((columns + sum_columns - 1) / sum_columns);
+    return by_precision(precision, [&](auto element) {
+        typedef decltype(element) T;
+        column_sums<T><<<blocks, dim3(sum_columns, sum_rows), 0, stream>>>(
+            (T *)sums, (const T *)data, rows, columns);
+    });
 }

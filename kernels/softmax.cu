@@ -45,33 +45,23 @@ __global__ void __launch_bounds__(row_threads)
     }
 }
 
-template <typename T>
-static cudaError_t forward(void *y, const void *x, int64_t rows, int64_t columns, int64_t sequence,
-                           cudaStream_t stream)
-{
-    softmax_forward<T><<<row_blocks(rows), row_threads, 0, stream>>>((T *)y, (const T *)x, rows,
-                                                                     columns, sequence);
-    return cudaGetLastError();
-}
-
 cudaError_t kernel_softmax(enum precision precision, void *y, const void *x, int64_t rows,
                            int64_t columns, int64_t sequence, cudaStream_t stream)
 {
-    BY_PRECISION(precision, forward, y, x, rows, columns, sequence, stream)
-}
-
-template <typename T>
-static cudaError_t backward(void *dx, const void *y, const void *dy, int64_t rows, int64_t columns,
-                            cudaStream_t stream)
-{
-    softmax_backward<T><<<row_blocks(rows), row_threads, 0, stream>>>((T *)dx, (const T *)y,
-                                                                      (const T *)dy, rows, columns);
-    return cudaGetLastError();
+    return by_precision(precision, [&](auto element) {
+        typedef decltype(element) T;
+        softmax_forward<T><<<row_blocks(rows), row_threads, 0, stream>>>((T *)y, (const T *)x, rows,
+                                                                         columns, sequence);
+    });
 }
 
 cudaError_t kernel_softmax_gradient(enum precision precision, void *dx, const void *y,
                                     const void *dy, int64_t rows, int64_t columns,
                                     cudaStream_t stream)
 {
-    BY_PRECISION(precision, backward, dx, y, dy, rows, columns, stream)
+    return by_precision(precision, [&](auto element) {
+        typedef decltype(element) T;
+        softmax_backward<T><<<row_blocks(rows), row_threads, 0, stream>>>(
+            (T *)dx, (const T *)y, (const T *)dy, rows, columns);
+    });
 }
