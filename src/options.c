@@ -9,10 +9,9 @@
 #include "base/units.h"
 #include "base/text.h"
 #include "model/device_kind.h"
-#include "manifest/program_section.h"
+#include "manifest/section.h"
 #include "manifest/settings.h"
 #include "model/workload.h"
-#include "model/workloads/program.h"
 #include "named_sweep.h"
 
 /* A format: of the words of --device. */
@@ -376,13 +375,21 @@ static void list_parameter(const struct parameter *parameter, FILE *stream)
     fprintf(stream, "\n  %26s %s\n", "", parameter->help);
 }
 
-/* A program's parameters follow from its settings and from the axes. */
+static void list_kind(const struct section_kind *kind, FILE *stream)
+{
+    fprintf(stream, "[%s LABEL]\n  setting         default    allowed\n", kind->workload->name);
+    for (size_t i = 0; kind->key(i); ++i)
+        fprintf(stream, "  %-15s %-10s %s\n  %26s %s\n", kind->key(i)->name, kind->key(i)->initial,
+                kind->key(i)->allowed, "", kind->key(i)->help);
+    fputs("  All other keys are axes: lists of numbers or of words.\n", stream);
+}
+
+/* The parameters of a section with a kind follow from its settings and axes. */
 static void list_workload(const struct workload *workload, FILE *stream)
 {
-    if (workload == &program_workload) {
-        fputs("[program LABEL]\n  setting         default    allowed\n", stream);
-        program_section_list(stream);
-        fputs("  All other keys are axes: lists of numbers or of words.\n", stream);
+    const struct section_kind *kind = section_kind_of(workload);
+    if (kind) {
+        list_kind(kind, stream);
         return;
     }
     fprintf(stream, "[%s LABEL]\n  %-15s %-10s allowed\n", workload->name, "parameter", "default");
@@ -404,7 +411,13 @@ static json_t *words_encode(const char *const *words)
 static json_t *workload_encode(const struct workload *workload)
 {
     json_t *parameters = json_array();
-    for (size_t i = 0; i < workload->count; ++i) {
+    const struct section_kind *kind = section_kind_of(workload);
+    for (size_t i = 0; kind && kind->key(i); ++i)
+        json_array_append_new(parameters,
+                              json_pack("{s:s, s:s, s:s, s:s}", "name", kind->key(i)->name,
+                                        "default", kind->key(i)->initial, "allowed",
+                                        kind->key(i)->allowed, "help", kind->key(i)->help));
+    for (size_t i = 0; !kind && i < workload->count; ++i) {
         const struct parameter *parameter = &workload->parameters[i];
         json_t *object = json_pack("{s:s, s:s, s:s}", "name", parameter->name, "default",
                                    parameter->initial, "help", parameter->help);
@@ -415,8 +428,7 @@ static json_t *workload_encode(const struct workload *workload)
         json_object_update_new(object, limits);
         json_array_append_new(parameters, object);
     }
-    return json_pack("{s:s, s:o, s:o}", "name", workload->name, "parameters",
-                     workload == &program_workload ? program_section_encode() : parameters,
+    return json_pack("{s:s, s:o, s:o}", "name", workload->name, "parameters", parameters,
                      "implementations", words_encode(workload->implementations));
 }
 

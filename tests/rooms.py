@@ -20,13 +20,15 @@ ROOMS = {
     "ranks": ["results"],
     "": ["ranks"],  # src/ itself: the program
     "kernels": ["model"],
-    "worker/program": ["model"],
-    "worker": ["worker/program"],
+    "program": ["model"],
+    "program/section": ["program", "manifest"],
+    "worker": ["model"],
+    "program/run": ["program", "worker"],
     "worker/cpu": ["worker"],
     "worker/gpu": ["worker"],
     "worker/cuda/gpu": ["worker/gpu", "worker/cuda/profiling", "kernels"],
     "worker/cuda/profiling": ["model"],  # links without the worker
-    "worker/cuda/inject": ["worker/cuda/profiling"],  # links without the worker
+    "program/inject": ["worker/cuda/profiling"],  # links without the worker
     "worker/cuda/workloads": ["worker/cuda/gpu"],
     "worker/cuda/roofs": ["worker/cuda/workloads"],
     "worker/cuda": ["worker/cuda/workloads", "worker/cuda/roofs"],
@@ -40,7 +42,9 @@ HEADERLESS = {
     "src/roofsweep.c": "a program",
     "src/worker/worker.c": "a program",
     "src/worker/cpu/device.c": "defines the one device_ops of its program; worker/device_ops.h declares it",
-    "src/worker/cuda/inject/inject.c": "a library that others find by the names of its functions",
+    "src/program/section/section.c": "defines a section_kind; manifest/section.h declares it",
+    "src/program/run/row.c": "defines a row_kind; worker/row_kind.h declares it",
+    "src/program/inject/inject.c": "a library that others find by the names of its functions",
     "src/worker/cuda/gpu/check.c": "defines what gpu.h declares; tests link it without the libraries",
     "src/worker/cuda/gpu/vendor.c": "defines what worker/gpu/vendor.h declares",
     "src/worker/cuda/device.c": "defines the one device_ops of its program; worker/device_ops.h declares it",

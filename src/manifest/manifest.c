@@ -10,13 +10,26 @@
 #include "base/array.h"
 #include "manifest/axis.h"
 #include "manifest/ini_lines.h"
-#include "manifest/program_section.h"
 #include "manifest/section.h"
 #include "manifest/settings.h"
 #include "base/text.h"
-#include "model/workloads/program.h"
 
 enum { MANIFEST_BYTES = 16 << 20, SECTIONS_MAX = 10000, GROUPS_MAX = 8 };
+
+static const struct section_kind *const section_kinds[] = {
+#ifdef ROOFSWEEP_PROGRAMS
+    &program_section,
+#endif
+    NULL,
+};
+
+const struct section_kind *section_kind_of(const struct workload *workload)
+{
+    size_t i = 0;
+    while (section_kinds[i] && section_kinds[i]->workload != workload)
+        ++i;
+    return section_kinds[i];
+}
 
 /* A manifest while its lines are read. */
 struct reader {
@@ -60,20 +73,21 @@ static enum status workload_begin(struct reader *reader, const struct workload *
 {
     struct manifest *manifest = reader->manifest;
     TRY(label_check(reader, label, error));
+    if (workload->axes && !section_kind_of(workload))
+        return error_set(error, STATUS_USAGE,
+                         "[%s] is not in this build; configure with -DROOFSWEEP_PROGRAMS=ON",
+                         workload->name);
     if (manifest->section_count == SECTIONS_MAX)
         return error_set(error, STATUS_USAGE,
                          "more than %d workload sections; one section can have lists and ranges",
                          SECTIONS_MAX);
-    bool program = workload == &program_workload;
     struct section section = {.workload = workload,
-                              .program = program ? program_section_create() : NULL,
+                              .kind = section_kind_of(workload),
                               .label = strdup(label),
                               .line = line};
     void *grown = array_grow(manifest->sections, manifest->section_count, sizeof section);
-    if (!grown || !section.label || (program && !section.program) ||
-        !tsearch(section.label, &reader->labels, label_compare)) {
+    if (!grown || !section.label || !tsearch(section.label, &reader->labels, label_compare)) {
         manifest->sections = grown ? grown : manifest->sections;
-        program_section_destroy(section.program);
         free(section.label);
         return error_set(error, STATUS_SYSTEM, "out of memory");
     }
@@ -117,9 +131,9 @@ static enum status line_take(void *user, const struct ini_line *line, struct err
         return error_set(error, STATUS_USAGE, "key '%s' has no value", line->key);
     if (reader->group >= 0)
         return settings_take(&reader->settings, reader->group, line, error);
-    struct manifest *manifest = reader->manifest;
-    return section_take(&manifest->sections[manifest->section_count - 1], line, &reader->room,
-                        error);
+    struct section *section = &reader->manifest->sections[reader->manifest->section_count - 1];
+    return section->kind ? section->kind->take(section, line, error)
+                         : section_take(section, line, &reader->room, error);
 }
 
 /* No title, and "a/conv2d.ini" is written to "conv2d.nc". */
@@ -153,9 +167,13 @@ static enum status reader_finish(struct reader *reader, struct error *error)
             "[peaks] to measure the roofs alone",
             manifest->path);
     TRY(settings_finish(&reader->settings, manifest->path, error));
-    for (size_t i = 0; i < manifest->section_count; ++i)
-        TRY(section_finish(&manifest->sections[i], manifest->path,
-                           settings_cache(&reader->settings), &reader->room, error));
+    for (size_t i = 0; i < manifest->section_count; ++i) {
+        struct section *section = &manifest->sections[i];
+        if (section->kind)
+            TRY(section->kind->finish(section, manifest->path, &reader->room, error));
+        TRY(section_finish(section, manifest->path, settings_cache(&reader->settings),
+                           &reader->room, error));
+    }
     return STATUS_OK;
 }
 
@@ -295,8 +313,12 @@ void manifest_destroy(struct manifest *manifest)
 {
     if (!manifest)
         return;
-    for (size_t i = 0; i < manifest->section_count; ++i)
-        section_clear(&manifest->sections[i]);
+    for (size_t i = 0; i < manifest->section_count; ++i) {
+        struct section *section = &manifest->sections[i];
+        if (section->kind)
+            section->kind->destroy(section->own);
+        section_clear(section);
+    }
     free(manifest->sections);
     free(manifest->sweep.title);
     free(manifest->sweep.output);

@@ -49,11 +49,10 @@ struct exclusion {
     size_t count;
 };
 
-struct program_section; /* program_section.h */
-
 struct section {
-    const struct workload *workload; /* of [program]: the program's own, of its axes */
-    struct program_section *program; /* owned; NULL unless it is a [program] */
+    const struct workload *workload; /* of a section with a kind: its own, of its axes */
+    const struct section_kind *kind; /* section.h; NULL: the keys are the workload's parameters */
+    void *own;                       /* owned; what the kind keeps; NULL before its first line */
     char *label;
     enum vary vary;
     struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */

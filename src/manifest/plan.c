@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "manifest/exclusion.h"
-#include "manifest/program_section.h"
+#include "manifest/section.h"
 #include "model/naming.h"
 #include "base/units.h"
 #include "base/text.h"
@@ -237,8 +237,8 @@ static enum status section_add(struct builder *builder, const struct manifest *m
             builder->plan.excluded += 1;
             continue;
         }
-        if (section->program) /* its configuration follows from the point of its axes */
-            TRY(program_section_expand(section, manifest->path, &point, &config, error));
+        if (section->kind)
+            TRY(section->kind->expand(section, manifest->path, &point, &config, error));
         TRY(config_add(builder, section, &config, error));
     } while (product_next(&places, places.shape, places.count) || shape_next(&places));
     return STATUS_OK;

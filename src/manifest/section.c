@@ -6,10 +6,9 @@
 #include "base/text.h"
 #include "manifest/axis.h"
 #include "manifest/exclusion.h"
-#include "manifest/program_section.h"
 #include "manifest/settings.h"
 
-enum status section_vary(struct section *section, const char *text, struct error *error)
+static enum status section_vary(struct section *section, const char *text, struct error *error)
 {
     static const char *const words[] = {"product", "zip", "one-at-a-time", NULL};
     int index;
@@ -18,8 +17,8 @@ enum status section_vary(struct section *section, const char *text, struct error
     return STATUS_OK;
 }
 
-enum status section_exclude(struct section *section, const char *text, size_t *room,
-                            struct error *error)
+static enum status section_exclude(struct section *section, const char *text, size_t *room,
+                                   struct error *error)
 {
     return exclusions_parse(section->workload, text, room, &section->exclusions,
                             &section->exclusion_count, error);
@@ -29,8 +28,6 @@ enum status section_take(struct section *section, const struct ini_line *line, s
                          struct error *error)
 {
     enum { VARY, EXCLUDE, PARAMETERS };
-    if (section->program)
-        return program_section_take(section, line, error);
     const struct workload *workload = section->workload;
     const char *keys[PARAMETERS + WORKLOAD_PARAMETERS_MAX + 1] = {"vary", "exclude"};
     for (size_t i = 0; i < workload->count; ++i)
@@ -94,10 +91,7 @@ static enum status distinct_check(const struct section *section, const char *pat
 enum status section_finish(struct section *section, const char *path, const char *cache,
                            size_t *room, struct error *error)
 {
-    enum status status =
-        section->program ? program_section_finish(section, path, room, error) : STATUS_OK;
-    if (status == STATUS_OK)
-        status = distinct_check(section, path, error);
+    enum status status = distinct_check(section, path, error);
     if (status == STATUS_OK && section->vary == VARY_ZIP)
         status = zip_check(section, path, error);
     int parameter = workload_role(section->workload, ROLE_CACHE);
@@ -112,7 +106,6 @@ void section_clear(struct section *section)
 {
     for (size_t i = 0; i < WORKLOAD_PARAMETERS_MAX; ++i)
         axis_clear(&section->axes[i]);
-    program_section_destroy(section->program);
     exclusions_destroy(section->exclusions, section->exclusion_count);
     free(section->label);
 }

@@ -7,12 +7,36 @@
 /* Sets one key: vary, exclude or a parameter. Values take from *room, see axis.h. */
 enum status section_take(struct section *section, const struct ini_line *line, size_t *room,
                          struct error *error);
-/* What `vary` and `exclude` say, also in a section of a program. */
-enum status section_vary(struct section *section, const char *text, struct error *error);
-enum status section_exclude(struct section *section, const char *text, size_t *room,
-                            struct error *error);
 /* After the last line: checks the axes against each other, and gives a section that does not name
  * `cache` the values in the text `cache`. "PATH:LINE: " is in front of the error. */
 enum status section_finish(struct section *section, const char *path, const char *cache,
                            size_t *room, struct error *error);
 void section_clear(struct section *section);
+
+/* A key of a section, for --list. */
+struct section_key {
+    const char *name, *initial, *allowed, *help;
+};
+
+/* Sections whose lines are not the parameters of a workload. The plan combines the axes of such a
+ * section as it does with parameters; then `expand` makes a configuration of each point. */
+struct section_kind {
+    const struct workload *workload; /* what the section is named after, and expands to */
+    /* Keeps one line. */
+    enum status (*take)(struct section *section, const struct ini_line *line, struct error *error);
+    /* After the last line, before section_finish: sets workload, vary, axes and exclusions of the
+     * section. "PATH:LINE: " is in front of the error. */
+    enum status (*finish)(struct section *section, const char *path, size_t *room,
+                          struct error *error);
+    /* Makes of `point`, a configuration of the section's own workload, the one that runs.
+     * STATUS_USAGE with "PATH:LINE: " in front: no configuration has these values. */
+    enum status (*expand)(const struct section *section, const char *path,
+                          const struct config *point, struct config *config, struct error *error);
+    void (*destroy)(void *own);                 /* takes NULL */
+    const struct section_key *(*key)(size_t i); /* that is no axis; NULL after the last */
+};
+
+/* NULL: the workload's sections have no kind, or this build lacks it. */
+const struct section_kind *section_kind_of(const struct workload *workload);
+/* Defined in src/program/section, which is not built with -DROOFSWEEP_PROGRAMS=OFF. */
+extern const struct section_kind program_section;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "model/workloads/program.h"
 
 /* Configurations of one label and workload. */
 struct group {
@@ -77,9 +76,9 @@ static bool axis_text(const struct config *first, size_t i, const struct config 
         parameter_format(parameter, config_get(config, i), text);
         return true;
     }
-    if (!program_axis_name(first, i, name))
+    if (!config_axis_name(first, i, name))
         return false;
-    if (!program_axis(config, name, text))
+    if (!config_axis(config, name, text))
         text[0] = '\0';
     return true;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/command_line.h"
+
 /* clang-format off */
 /* Significand: the leading bit counts. Tolerances: inputs are exact and products are accumulated
  * in fp32 or wider, so a right result is off by the rounding of what is stored, by the summation
@@ -322,4 +324,50 @@ struct cost config_cost(const struct config *config)
 struct value config_value(const struct config *config, const char *parameter)
 {
     return config_get(config, (size_t)workload_parameter(config->workload, parameter));
+}
+
+bool config_is_program(const struct config *config)
+{
+    return config->workload && config->workload->axes;
+}
+
+bool config_is_shared(const struct config *config)
+{
+    return config_is_program(config) && config->workload->shared(config);
+}
+
+/* The words NAME=VALUE of its axes; none without axes. */
+static struct command_line axes_split(const struct config *config)
+{
+    struct command_line line = {0};
+    struct error unused;
+    if (config_is_program(config) &&
+        command_line_split(config_value(config, config->workload->axes).text, &line, &unused))
+        return (struct command_line){0};
+    return line;
+}
+
+bool config_axis_name(const struct config *config, size_t i, char name[WORKLOAD_STRING])
+{
+    struct command_line line = axes_split(config);
+    bool found = i < line.count;
+    if (found)
+        snprintf(name, WORKLOAD_STRING, "%.*s", (int)strcspn(line.words[i], "="), line.words[i]);
+    command_line_clear(&line);
+    return found;
+}
+
+bool config_axis(const struct config *config, const char *name, char *text)
+{
+    struct command_line line = axes_split(config);
+    bool found = false;
+    for (size_t i = 0, length = strlen(name); i < line.count && !found; ++i) {
+        const char *word = line.words[i];
+        found = strncmp(word, name, length) == 0 && word[length] == '=' &&
+                strlen(word + length + 1) < WORKLOAD_STRING;
+        if (found)
+            strcpy(text, word + length + 1);
+    }
+    command_line_clear(&line);
+    return found;
 }

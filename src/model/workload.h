@@ -84,6 +84,12 @@ struct workload {
                              struct expectation *expectation, struct error *error);
     /* As precision_info's, where results are rounded more than once. NULL: they are not. */
     struct tolerance (*tolerance)(const struct config *config);
+    /* A workload that runs commands: the parameter that holds the axes of its section, as words
+     * NAME=VALUE. NULL: the parameters are the axes. */
+    const char *axes;
+    /* With `axes`: whether one process measures this row and others. Such rows are handed out
+     * first, in the order of the manifest. */
+    bool (*shared)(const struct config *config);
 };
 
 /* A workload with one value for each parameter. Plain data; copy it freely: numbers and texts lie
@@ -151,6 +157,15 @@ enum status config_check(const struct config *config, struct error *error);
  * itself and the tensor's root mean square ELEMENT_TOLERANCES times as much. */
 struct tolerance config_tolerance(const struct config *config);
 struct cost config_cost(const struct config *config); /* all NaN if the workload has no model */
+
+/* Whether the configuration is a command with axes of its own. False without a workload. */
+bool config_is_program(const struct config *config);
+bool config_is_shared(const struct config *config); /* see struct workload */
+/* The value of a program's axis, into `text` of WORKLOAD_STRING bytes. False: it has none of this
+ * name. */
+bool config_axis(const struct config *config, const char *name, char *text);
+/* The name of a program's axis `i`. False: it has fewer. */
+bool config_axis_name(const struct config *config, size_t i, char name[WORKLOAD_STRING]);
 
 /* Of a parameter that the workload has: for its own file, which knows that. */
 struct value config_value(const struct config *config, const char *parameter);

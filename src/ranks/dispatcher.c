@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "model/protocol.h"
-#include "model/workloads/program.h"
 #include "ranks/estimate.h"
 #include "ranks/queue.h"
 #include "ranks/resume.h"

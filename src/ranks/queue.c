@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/workloads/program.h"
 #include "ranks/estimate.h"
 
 enum state { WAITING, IN_FLIGHT, DONE };
@@ -39,7 +38,7 @@ static bool set_order(struct queue *queue, const struct plan *plan)
         return false;
     for (size_t i = 0; i < plan->count; ++i) {
         double modelled = estimate_modelled(plan->items[i].cost);
-        bool first = isnan(modelled) || program_is_shared(&plan->items[i].config);
+        bool first = isnan(modelled) || config_is_shared(&plan->items[i].config);
         entries[i] = (struct entry){first ? INFINITY : modelled, i};
     }
     qsort(entries, plan->count, sizeof *entries, compare_entries);

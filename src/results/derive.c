@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "model/device_kind.h"
-#include "model/workloads/program.h"
 
 const char *const limiter_name[] = {"compute",  "bandwidth", "latency", "kernel",
                                     "overhead", "host",      "unknown", NULL};
@@ -246,8 +245,7 @@ static bool is_cold(const struct config *config)
 {
     char axis[WORKLOAD_STRING];
     return config_cold(config) ||
-           (config_is_program(config) && program_axis(config, "cache", axis) &&
-            strcmp(axis, workload_caches[1]) == 0);
+           (config_axis(config, "cache", axis) && strcmp(axis, workload_caches[1]) == 0);
 }
 
 /* The level whose bytes are set against its bandwidth; LEVEL_COUNT: not known. Of counted bytes the

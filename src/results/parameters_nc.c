@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "model/workloads/program.h"
 
 /* What a row holds of a parameter. */
 struct cell {
@@ -69,11 +68,12 @@ static void axes_list(struct parameters *p, const struct results *results)
     struct config config;
     struct error unknown;
     char name[WORKLOAD_STRING];
-    for (size_t i = 0; i < results->row_count; ++i)
-        if (row_is_of(&results->rows[i], &program_workload) &&
-            config_parse(results->rows[i].configuration, &config, &unknown) == STATUS_OK)
-            for (size_t axis = 0; program_axis_name(&config, axis, name); ++axis)
-                axis_note(p, name);
+    for (size_t i = 0; workloads[i]; ++i)
+        for (size_t row = 0; workloads[i]->axes && row < results->row_count; ++row)
+            if (row_is_of(&results->rows[row], workloads[i]) &&
+                config_parse(results->rows[row].configuration, &config, &unknown) == STATUS_OK)
+                for (size_t axis = 0; config_axis_name(&config, axis, name); ++axis)
+                    axis_note(p, name);
 }
 
 /* A number that all rows leave at its default is none of the file's: `configuration` has it. Nor is
@@ -85,7 +85,7 @@ static bool is_named(const struct workload *workload, const char *name,
     if (place < 0)
         return false;
     const struct parameter *own = &workload->parameters[place];
-    const bool number = own->kind < PARAMETER_WORD && workload != &program_workload;
+    const bool number = own->kind < PARAMETER_WORD && !workload->axes;
     char usual[NC_MAX_NAME], word[NC_MAX_NAME];
     const size_t length = (size_t)snprintf(usual, sizeof usual, " %s=%s", name, own->initial);
     bool named = false;
@@ -261,7 +261,7 @@ static void cell_set_axis(struct cell *cell, const struct config *config,
     char text[WORKLOAD_STRING];
     struct value value;
     struct error unused;
-    if (program_axis(config, parameter->name, text) &&
+    if (config_axis(config, parameter->name, text) &&
         parameter_parse(parameter, text, &value, &unused) == STATUS_OK)
         cell_set(cell, parameter, &value);
 }
@@ -277,13 +277,13 @@ void parameters_row(const struct parameters *parameters, const struct config *co
         if (own >= 0) {
             struct value value = config_get(config, (size_t)own);
             cell_set(&cells[i], &config->workload->parameters[own], &value);
-        } else if (config_is_program(config)) {
+        } else {
             cell_set_axis(&cells[i], config, wanted);
         }
         if (parameters->requested[i] && strcmp(cells[i].text, "auto") == 0)
             cells[i].text[0] = '\0';
     }
     for (size_t i = 0; i < parameters->axis_count; ++i)
-        if (!config_is_program(config) || !program_axis(config, parameters->axes[i], axes[i].text))
+        if (!config_axis(config, parameters->axes[i], axes[i].text))
             axes[i].text[0] = '\0';
 }

@@ -14,24 +14,48 @@
 
 #include "base/clock.h"
 #include "model/protocol.h"
-#include "model/workloads/program.h"
 #include "version.h"
 #include "worker/batch.h"
 #include "worker/device_ops.h"
 #include "worker/measure.h"
-#include "worker/program_row.h"
+#include "worker/row_kind.h"
 
 struct worker {
     const struct device_ops *ops;
     struct device_state *state; /* NULL until opened */
     struct device device;
     struct batch *batch;
-    struct residents *residents;
+    void *kept;   /* by the kind of the last row */
     bool tuned;   /* the device holds memory for roofs */
     bool watches; /* a device that another worker measures */
     int held;     /* the roof whose work goes on until the next request; HELD_NONE */
 };
 enum { HELD_NONE = -1 };
+
+static const struct row_kind *const row_kinds[] = {
+#ifdef ROOFSWEEP_PROGRAMS
+    &program_row,
+#endif
+    NULL,
+};
+
+/* NULL: no row is requested, or one that has no kind. */
+static const struct row_kind *row_kind_of(const struct request *request)
+{
+    size_t i = 0;
+    while (row_kinds[i] &&
+           (request->op != REQUEST_MEASURE || row_kinds[i]->workload != request->config.workload))
+        ++i;
+    return row_kinds[i];
+}
+
+/* Processes of rows of other kinds are in the device's way. */
+static void release_others(struct worker *worker, const struct row_kind *own)
+{
+    for (size_t i = 0; worker->kept && row_kinds[i]; ++i)
+        if (row_kinds[i] != own)
+            row_kinds[i]->release(&worker->kept);
+}
 
 static enum status worker_open(struct worker *worker, int64_t index, struct error *error)
 {
@@ -171,14 +195,13 @@ static enum status answer_measure(struct worker *worker, const struct request *r
                                   struct reply *reply, struct error *error)
 {
     bool waits = false;
-    const bool program = config_is_program(&request->config);
+    const struct row_kind *kind = row_kind_of(request);
     TRY(worker_open(worker, 0, error));
-    if (program) /* it gets the whole device */
+    if (kind) /* its command gets the whole device */
         TRY(batch_count(worker->batch, worker->state, error));
-    TRY(program
-            ? program_row_measure(worker->ops, worker->state, worker->residents, request,
-                                  &reply->record, error)
-            : batch_measure(worker->batch, worker->state, request, &reply->record, &waits, error));
+    TRY(kind ? kind->measure(worker->ops, worker->state, &worker->kept, request, &reply->record,
+                             error)
+             : batch_measure(worker->batch, worker->state, request, &reply->record, &waits, error));
     reply->kind = waits ? REPLY_TIMED : REPLY_RECORD;
     config_format(&request->config, reply->configuration);
     return STATUS_OK;
@@ -207,8 +230,7 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
     enum status status = STATUS_OK;
     if (worker->watches && request.op != REQUEST_DESCRIBE)
         return error_set(error, STATUS_USAGE, "with --watch there is op describe alone");
-    if (request.op != REQUEST_MEASURE || !config_is_program(&request.config))
-        residents_end(worker->residents); /* nothing else is in the device's way */
+    release_others(worker, row_kind_of(&request));
     switch (request.op) {
     case REQUEST_DEVICES:
         reply->kind = REPLY_DEVICES;
@@ -310,10 +332,8 @@ static void tie_to_rank(void)
 
 int main(int argc, char **argv)
 {
-    struct worker worker = {.ops = &device_ops,
-                            .batch = batch_create(&device_ops),
-                            .residents = residents_create(),
-                            .held = HELD_NONE};
+    struct worker worker = {
+        .ops = &device_ops, .batch = batch_create(&device_ops), .held = HELD_NONE};
     if (argc > 1 && strcmp(argv[1], "--self-test") == 0)
         return self_test(&worker);
     if (argc == 3 && strcmp(argv[1], "--watch") == 0 && worker.ops->watch) {
@@ -337,12 +357,12 @@ int main(int argc, char **argv)
     }
     tie_to_rank();
     FILE *replies = take_standard_output();
-    if (!replies || !worker.batch || !worker.residents) {
+    if (!replies || !worker.batch) {
         perror("standard output");
         return 1;
     }
     enum status status = serve(&worker, replies);
-    residents_destroy(worker.residents);
+    release_others(&worker, NULL);
     batch_destroy(worker.batch, status == STATUS_DEVICE ? NULL : worker.state);
     if (status != STATUS_DEVICE) {
         forget_roofs(&worker);

@@ -1,4 +1,4 @@
-"""A sweep of programs whose workers, keepers and programs are killed at random: kills.py --programs.
+"""A sweep of programs whose workers, reapers and programs are killed at random: kills.py --programs.
 
 First all processes of the job get a signal, --signals times, and --resume goes on. Every row must be there once, in the
 journal and in the file. A program that was killed is a row that says so, one that ended with its job is none; a killed
@@ -19,7 +19,7 @@ from pathlib import Path
 from storm import ALL, signal_all
 from storm_rows import Journal, netCDF4, rows_of_file
 
-VICTIMS = ("worker", "keeper", "program")
+VICTIMS = ("worker", "reaper", "program")
 PAUSE = {"cpu": 0.25, "cuda": 0.8}  # s, between two kills: a GPU takes seconds to be opened anew
 END_BOUND = 10  # s, until all that was started is gone
 PROGRESS = 20  # signals or kills, between two lines
@@ -68,8 +68,8 @@ def role(program):
     """Which victim it is; None: none."""
     if program.startswith("roofsweep-worker"):
         return "worker"
-    if program.startswith("roofsweep-keeper"):
-        return "keeper"
+    if program.startswith("roofsweep-reaper"):
+        return "reaper"
     return "program" if program in ("sh", "hostile", "sleep") else None
 
 

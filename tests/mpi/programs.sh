@@ -120,6 +120,6 @@ expect 0 "$roofsweep" -q -d cpu --program "sleep 0.1"
 says "program "
 [ -f program.nc ] || fail "--program writes no program.nc"
 
-# Workers, keepers and programs are killed at random; the programs have children that hide.
+# Workers, reapers and programs are killed at random; the programs have children that hide.
 "$ROOFSWEEP_PYTHON" "$root/tests/bench/kills.py" --build "$ROOFSWEEP_BUILD" --worker cpu \
     --ranks $(($(nproc) > 1 ? 2 : 1)) --programs 40 --signals 2 --kills 12 --limit 120

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "scripted_cupti.h"
-#include "worker/program/handback.h"
-#include "worker/program/injected.h"
+#include "program/run/handback.h"
+#include "program/run/injected.h"
 
 int InitializeInjection(void);
 void roofsweep_point(void);

@@ -16,7 +16,7 @@
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
 #include "model/workloads/conv2d.h"
-#include "manifest/formula.h"
+#include "program/section/formula.h"
 #include "manifest/amendment.h"
 
 #define VALID   TEST_DATA_DIR "/manifests/valid/"

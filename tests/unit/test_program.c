@@ -1,4 +1,4 @@
-/* Programs: what runs, what it hands back, what it leaves. The keeper is the real one. */
+/* Programs: what runs, what it hands back, what it leaves. The reaper is the real one. */
 #include "unit.h"
 
 #include <errno.h>
@@ -11,12 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model/workloads/program.h"
-#include "worker/program/handback.h"
-#include "worker/program/injected.h"
-#include "worker/program/process.h"
-#include "worker/program/environment.h"
-#include "worker/program_row.h"
+#include "program/workload.h"
+#include "program/run/handback.h"
+#include "program/run/injected.h"
+#include "program/run/process.h"
+#include "program/run/environment.h"
+#include "worker/row_kind.h"
 
 /* Runs a script of sh. */
 static enum status run(const char *script, double timeout, struct process_end *end,
@@ -61,7 +61,7 @@ static void a_program_that_takes_too_long_is_ended(void **state)
     assert_int_equal(run("echo here; trap '' TERM; sleep 300", 0.3, &end, &error), STATUS_FAILED);
     assert_true(end.timed_out);
     assert_non_null(strstr(error.text, "it last printed: here"));
-    /* The keeper is stopped by its program. */
+    /* The reaper is stopped by its program. */
     assert_int_equal(run("kill -STOP $PPID; echo here; exit 0", 0.3, &end, &error), STATUS_FAILED);
     assert_true(end.timed_out);
 }
@@ -486,21 +486,51 @@ static void the_environment_is_named(void **state)
     environment_clear(&s);
 }
 
+static enum status nothing_given(struct device_state *state, struct program_device *given,
+                                 struct error *error)
+{
+    (void)state, (void)given, (void)error;
+    return STATUS_OK;
+}
+
+/* A measured row of a command that counts as a whole. */
+static struct record row_of(const char *command, const char *folder)
+{
+    const struct device_ops device = {.program = nothing_given};
+    struct request request = request_default(REQUEST_MEASURE);
+    struct record record;
+    struct error error;
+    char text[WORKLOAD_STRING];
+    void *kept = NULL;
+    snprintf(text, sizeof text, "program command=\"%s\" region=all", command);
+    assert_int_equal(config_parse(text, &request.config, &error), STATUS_OK);
+    snprintf(request.folder, sizeof request.folder, "%s", folder);
+    record_init(&record);
+    assert_int_equal(program_row.measure(&device, NULL, &kept, &request, &record, &error),
+                     STATUS_OK);
+    assert_int_equal(record.status, RECORD_MEASURED);
+    assert_true(record.samples == 1 && record.time_median > 0 && !kept);
+    struct record copy = record;
+    record_clear(&record);
+    copy.kernels = NULL;
+    return copy;
+}
+
 static void the_text_of_a_program_is_hashed(void **state)
 {
     struct scratch folder;
-    char first[PROGRAM_HASH], second[PROGRAM_HASH];
     struct error error;
-    char *const words[] = {"python3", "a.py", "--batch", "3", NULL};
+    char first[33];
     assert_int_equal(scratch_create(&folder, &error), STATUS_OK);
-    program_hash(words, folder.path, first);
-    assert_string_equal(first, "");
-    file_write(&folder, "a.py", "print(1)\n");
-    program_hash(words, folder.path, first);
-    assert_int_equal(strlen(first), PROGRAM_HASH - 1);
-    file_write(&folder, "a.py", "print(2)\n");
-    program_hash(words, folder.path, second);
-    assert_string_not_equal(first, second);
+    struct record row = row_of("sh -c true a --batch 3", folder.path);
+    assert_string_equal(row.program_hash, "");
+    file_write(&folder, "a", "print(1)\n");
+    row = row_of("sh -c true a --batch 3", folder.path);
+    assert_int_equal(strlen(row.program_hash), 32);
+    strcpy(first, row.program_hash);
+    file_write(&folder, "a", "print(2)\n");
+    row = row_of("sh -c true a --batch 3", folder.path);
+    assert_string_not_equal(row.program_hash, first);
     scratch_remove(&folder);
 }
 

@@ -205,7 +205,7 @@ static void missing_program_is_named(void **state)
 /* ---- nothing outlives a killed rank ---- */
 
 /* What a rank of this test has started: its worker measures a program. */
-enum { KEEPER, COMMAND, CHILD, DAEMON, OTHERS };
+enum { REAPER, COMMAND, CHILD, DAEMON, OTHERS };
 struct family {
     int rank, worker, others[OTHERS];
 };
@@ -257,7 +257,7 @@ static struct family family_start(const char *last)
     for (int i = 0, count = 0; i < 10000 && count != OTHERS; ++i) {
         usleep(1000);
         if ((file = fopen(pids, "r"))) {
-            count = fscanf(file, "%d%d%d%d", &others[KEEPER], &others[COMMAND], &others[CHILD],
+            count = fscanf(file, "%d%d%d%d", &others[REAPER], &others[COMMAND], &others[CHILD],
                            &others[DAEMON]);
             fclose(file);
         }
@@ -316,11 +316,11 @@ static void a_stop_at_the_same_moment(void **state)
     }
 }
 
-/* A program may stop its keeper, and again when the worker's death lets it go on. */
-static void a_program_that_stops_its_keeper(void **state)
+/* A program may stop its reaper, and again when the worker's death lets it go on. */
+static void a_program_that_stops_its_reaper(void **state)
 {
     const struct family family = family_start("while kill -STOP $PPID; do :; done");
-    wait_for_state(family.others[KEEPER], 'T');
+    wait_for_state(family.others[REAPER], 'T');
     kill(family.worker, SIGKILL);
     for (int i = 0; i < OTHERS; ++i)
         assert_gone(family.others[i]);
@@ -334,7 +334,7 @@ static void signals_to_all_end_nothing(void **state)
     const struct family family = family_start("");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
         kill(family.worker, numbers[i]);
-        kill(family.others[KEEPER], numbers[i]);
+        kill(family.others[REAPER], numbers[i]);
     }
     usleep(100000);
     assert_true(is_running(family.worker) && is_running(family.others[COMMAND]));
@@ -352,7 +352,7 @@ int main(void)
         cmocka_unit_test(missing_program_is_named),
         cmocka_unit_test(all_end_with_the_rank),
         cmocka_unit_test(a_stop_at_the_same_moment),
-        cmocka_unit_test(a_program_that_stops_its_keeper),
+        cmocka_unit_test(a_program_that_stops_its_reaper),
         cmocka_unit_test(signals_to_all_end_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

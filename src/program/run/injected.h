@@ -22,7 +22,7 @@
 #include "model/outcome.h"
 #include "model/quantity.h"
 #include "model/record.h"
-#include "worker/program/scratch.h"
+#include "program/run/scratch.h"
 
 #define INJECTED_SUFFIX ".injected"
 

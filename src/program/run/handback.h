@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "worker/program/scratch.h"
+#include "program/run/scratch.h"
 
 #define HANDBACK_VARIABLE "ROOFSWEEP_REPORT" /* of the environment: the folder */
 enum { HANDBACK_REGIONS_MAX = 100000 };

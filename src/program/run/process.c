@@ -1,4 +1,4 @@
-#include "worker/program/process.h"
+#include "program/run/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,30 +14,30 @@
 
 #include "base/command_line.h"
 #include "base/file.h"
-#include "worker/program/descendants.h"
-#include "worker/program/keeper.h"
+#include "program/run/descendants.h"
+#include "program/run/reaper.h"
 
 static const double end_patience = 10; /* s, for a process that hangs in a driver */
 
 /* One that runs. Descriptors are ours; -1: closed. */
 struct running {
-    pid_t keeper;
+    pid_t reaper;
     int life, news, output, channel; /* channel: of one that is asked */
-    struct keeper_news told;
+    struct reaper_news told;
     size_t told_bytes;
     struct tail *tail; /* of struct process_end */
     bool answered;
 };
 
 /* Those of a row are timed, traced and counted, and the same without graphs. */
-enum { RESIDENTS = 4 };
-struct residents {
+enum { PERSISTENT_MOST = 4 };
+struct persistent {
     size_t count;
-    struct resident {
-        char *key; /* owned: what it was started with */
+    struct member {
+        char *key; /* owned; see key_of */
         struct running running;
         struct process_end end;
-    } list[RESIDENTS];
+    } list[PERSISTENT_MOST];
 };
 
 static void close_once(int *descriptor)
@@ -49,7 +49,7 @@ static void close_once(int *descriptor)
 
 /* ---- start ---- */
 
-/* The ends of the keeper, and ours. */
+/* The ends of the reaper, and ours. */
 struct pipes {
     int life[2], news[2], output[2], channel[2];
 };
@@ -82,19 +82,19 @@ static int spawn(const struct process *process, const char *path, const struct p
     char **arguments = calloc(count + 3, sizeof *arguments);
     if (!arguments)
         return ENOMEM;
-    arguments[0] = KEEPER_PROGRAM;
+    arguments[0] = REAPER_PROGRAM;
     arguments[1] = (char *)process->folder;
     memcpy(arguments + 2, process->words, count * sizeof *arguments);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    if (process->asked)
+    if (process->served)
         posix_spawn_file_actions_adddup2(&actions, pipes->channel[1], STDIN_FILENO);
     else
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, pipes->output[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, pipes->output[1], STDERR_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, pipes->life[0], KEEPER_LIFE);
-    posix_spawn_file_actions_adddup2(&actions, pipes->news[1], KEEPER_NEWS);
+    posix_spawn_file_actions_adddup2(&actions, pipes->life[0], REAPER_LIFE);
+    posix_spawn_file_actions_adddup2(&actions, pipes->news[1], REAPER_NEWS);
     int failure = spawn_bound(process, path, arguments, &actions, pid);
     posix_spawn_file_actions_destroy(&actions);
     free(arguments);
@@ -104,29 +104,29 @@ static int spawn(const struct process *process, const char *path, const struct p
 static enum status start(const struct process *process, struct running *running,
                          struct error *error)
 {
-    char folder[4096], path[4096 + sizeof KEEPER_PROGRAM];
+    char folder[4096], path[4096 + sizeof REAPER_PROGRAM];
     struct pipes pipes = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
     int *const theirs[] = {&pipes.life[0], &pipes.news[1], &pipes.output[1], &pipes.channel[1]};
     int *const ours[] = {&pipes.life[1], &pipes.news[0], &pipes.output[0], &pipes.channel[0]};
     TRY(folder_of_program(folder, sizeof folder, error));
-    snprintf(path, sizeof path, "%s/%s", folder, KEEPER_PROGRAM);
+    snprintf(path, sizeof path, "%s/%s", folder, REAPER_PROGRAM);
     int failure = pipe2(pipes.life, O_CLOEXEC) == 0 && pipe2(pipes.news, O_CLOEXEC) == 0 &&
                           pipe2(pipes.output, O_CLOEXEC) == 0 &&
-                          (!process->asked ||
+                          (!process->served ||
                            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pipes.channel) == 0)
                       ? 0
                       : errno;
     /* A descriptor that has its number already would keep its close-on-exec: all are moved up
      * first. */
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; ++i) {
-        int moved = *theirs[i] < 0 ? -1 : fcntl(*theirs[i], F_DUPFD_CLOEXEC, KEEPER_NEWS + 1);
+        int moved = *theirs[i] < 0 ? -1 : fcntl(*theirs[i], F_DUPFD_CLOEXEC, REAPER_NEWS + 1);
         if (moved >= 0) {
             close(*theirs[i]);
             *theirs[i] = moved;
         }
     }
     if (!failure)
-        failure = spawn(process, path, &pipes, &running->keeper);
+        failure = spawn(process, path, &pipes, &running->reaper);
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; ++i) {
         close_once(theirs[i]);
         if (failure)
@@ -214,7 +214,7 @@ static bool run_within(struct running *running, struct countdown *time)
     return true;
 }
 
-/* Ends the keeper, if it does not end itself, and all that it left; all residents with it. */
+/* Ends the reaper, if it does not end itself, and all that it left; all persistent with it. */
 static enum status finish(struct running *running, bool timed_out, struct error *error)
 {
     bool gone = descendants_end(end_patience);
@@ -230,7 +230,7 @@ static enum status finish(struct running *running, bool timed_out, struct error 
         return error_set(error, STATUS_DEVICE, "the program cannot be ended; it last printed: %s",
                          running->tail->text);
     if (!timed_out && running->told_bytes < sizeof running->told)
-        return error_set(error, STATUS_FAILED, "%s was killed over the program", KEEPER_PROGRAM);
+        return error_set(error, STATUS_FAILED, "%s was killed over the program", REAPER_PROGRAM);
     return STATUS_OK;
 }
 
@@ -278,38 +278,30 @@ enum status process_run(const struct process *process, struct process_end *end, 
     return status ? status : run(&running, process->time, end, error);
 }
 
-/* ---- residents ---- */
+/* ---- persistent processes ---- */
 
-struct residents *residents_create(void)
-{
-    return calloc(1, sizeof(struct residents));
-}
-
-void residents_end(struct residents *residents)
+void persistent_end(struct persistent **persistent)
 {
     struct error unheard;
-    for (size_t i = 0; i < residents->count; ++i) {
-        finish(&residents->list[i].running, true, &unheard);
-        free(residents->list[i].key);
+    if (!*persistent)
+        return;
+    for (size_t i = 0; i < (*persistent)->count; ++i) {
+        finish(&(*persistent)->list[i].running, true, &unheard);
+        free((*persistent)->list[i].key);
     }
-    residents->count = 0;
+    free(*persistent);
+    *persistent = NULL;
 }
 
-void residents_destroy(struct residents *residents)
-{
-    if (residents)
-        residents_end(residents);
-    free(residents);
-}
-
-/* Of the environment: a resident gets it with each point. The library gets its task once. */
+/* Whether the process gets the variable with each point. The library gets its task at the start. */
 static bool comes_with_points(const char *variable)
 {
-    static const char told[] = "ROOFSWEEP_", once[] = "ROOFSWEEP_INJECT=";
-    return strncmp(variable, told, strlen(told)) == 0 && strncmp(variable, once, strlen(once)) != 0;
+    static const char point[] = "ROOFSWEEP_", start[] = "ROOFSWEEP_INJECT=";
+    return strncmp(variable, point, strlen(point)) == 0 &&
+           strncmp(variable, start, strlen(start)) != 0;
 }
 
-/* What tells residents apart; NULL without memory. The caller frees it. */
+/* All that a process is started with, as one text. NULL without memory; the caller frees it. */
 static char *key_of(const struct process *process)
 {
     char *key = NULL;
@@ -325,21 +317,47 @@ static char *key_of(const struct process *process)
     return key;
 }
 
-/* False: it has ended since its last point. */
-static bool ask(struct resident *resident, const char *line)
+/* Sends a point to a process that waits. False: the process has ended since its last point. */
+static bool point_send(struct member *member, const char *line)
 {
-    struct running *running = &resident->running;
+    struct running *running = &member->running;
     ssize_t length = (ssize_t)strlen(line);
     step(running, 0);
-    resident->end = (struct process_end){.timed_out = false};
+    member->end = (struct process_end){.timed_out = false};
     running->answered = false;
     return !is_over(running) && running->channel >= 0 &&
            send(running->channel, line, (size_t)length, MSG_NOSIGNAL) == length;
 }
 
-/* The resident that has been asked, or was started for this point. */
-static enum status ask_or_start(struct residents *residents, const struct process *process,
-                                struct resident **asked, struct error *error)
+/* Takes over `key`. */
+static enum status member_start(struct persistent **persistent, const struct process *process,
+                                char *key, struct member **member, struct error *error)
+{
+    if (*persistent && (*persistent)->count == PERSISTENT_MOST)
+        persistent_end(persistent);
+    if (!*persistent)
+        *persistent = calloc(1, sizeof **persistent);
+    enum status status = STATUS_SYSTEM;
+    if (*persistent) {
+        *member = &(*persistent)->list[(*persistent)->count];
+        (*member)->running = not_started;
+        (*member)->running.tail = &(*member)->end.tail;
+        (*member)->end = (struct process_end){.timed_out = false};
+        (*member)->key = key;
+        status = start(process, &(*member)->running, error);
+    } else {
+        error_set(error, STATUS_SYSTEM, "out of memory");
+    }
+    if (status)
+        free(key);
+    else
+        ++(*persistent)->count;
+    return status;
+}
+
+/* Gives the point to a process that waits for it, or to a new one. */
+static enum status point_give(struct persistent **persistent, const struct process *process,
+                              struct member **member, struct error *error)
 {
     char line[16384] = "", *key = key_of(process);
     bool fits = key;
@@ -351,43 +369,35 @@ static enum status ask_or_start(struct residents *residents, const struct proces
         return error_set(error, STATUS_FAILED, "no memory for a point, or no room in a line");
     }
     strcat(line, "\n");
-    for (*asked = residents->list; *asked < residents->list + residents->count; ++*asked)
-        if (strcmp((*asked)->key, key) == 0)
+    for (size_t i = 0; *persistent && i < (*persistent)->count; ++i) {
+        *member = &(*persistent)->list[i];
+        if (strcmp((*member)->key, key) != 0)
+            continue;
+        if (!point_send(*member, line)) {
+            persistent_end(persistent);
             break;
-    bool found = *asked < residents->list + residents->count;
-    if (found && ask(*asked, line)) {
+        }
         free(key);
         return STATUS_OK;
     }
-    if (found || residents->count == RESIDENTS)
-        residents_end(residents);
-    *asked = &residents->list[residents->count];
-    (*asked)->end = (struct process_end){.timed_out = false}; /* nothing that another printed */
-    (*asked)->running = not_started;
-    (*asked)->running.tail = &(*asked)->end.tail;
-    enum status status = start(process, &(*asked)->running, error);
-    (*asked)->key = key;
-    residents->count += status == STATUS_OK;
-    if (status)
-        free(key);
-    return status;
+    return member_start(persistent, process, key, member, error);
 }
 
-enum status process_point(const struct process *process, struct residents *residents,
+enum status process_point(const struct process *process, struct persistent **persistent,
                           struct error *error)
 {
-    struct resident *asked;
-    struct process asking = *process;
-    asking.asked = true;
+    struct member *member;
+    struct process served = *process;
+    served.served = true;
     descendants_adopt();
-    enum status status = ask_or_start(residents, &asking, &asked, error);
+    enum status status = point_give(persistent, &served, &member, error);
     if (status == STATUS_OK)
-        status = run(&asked->running, process->time, &asked->end, error);
-    if (status == STATUS_OK && !asked->running.answered)
+        status = run(&member->running, process->time, &member->end, error);
+    if (status == STATUS_OK && !member->running.answered)
         status = error_set(error, STATUS_FAILED,
                            "the program ended well, but asked for no other point: let it take its "
                            "points from roofsweep_region.points, or write process = own");
     if (status)
-        residents_end(residents);
+        persistent_end(persistent);
     return status;
 }

@@ -1,5 +1,3 @@
-#include "worker/program_row.h"
-
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,12 +8,16 @@
 #include "base/clock.h"
 #include "base/command_line.h"
 #include "base/file.h"
-#include "model/workloads/program.h"
+#include "program/workload.h"
 #include "worker/measure.h"
-#include "worker/program/environment.h"
-#include "worker/program/handback.h"
-#include "worker/program/injected.h"
-#include "worker/program/scratch.h"
+#include "worker/row_kind.h"
+#include "program/run/environment.h"
+#include "program/run/handback.h"
+#include "program/run/injected.h"
+#include "program/run/process.h"
+#include "program/run/scratch.h"
+
+enum { PROGRAM_HASH = sizeof((struct record *)NULL)->program_hash };
 
 /* s, between the moments at which a program and its worker get a signal that goes to both. */
 static const double signal_patience = 0.5;
@@ -28,8 +30,8 @@ struct program {
     struct environment environment; /* owned; all but what a run adds */
     char folder[4096];              /* that it runs in, absolute */
     int64_t iterations;
-    struct countdown *time;      /* that is left for all runs */
-    struct residents *residents; /* NULL: each run is a process of its own */
+    struct countdown *time;         /* that is left for all runs */
+    struct persistent **persistent; /* NULL: each run is a process of its own */
 };
 
 /* Lives until the end of the expression that it is in. */
@@ -82,7 +84,7 @@ static void program_clear(struct program *program)
 }
 
 /* Makes of a prepared program the one without CUDA graphs, see `ungraphed` in
- * model/workloads/program.h: its entries are "INDEX:WORD", or "NAME=VALUE". */
+ * program/workload.h: its entries are "INDEX:WORD", or "NAME=VALUE". */
 static enum status program_ungraph(struct program *program, struct error *error)
 {
     struct command_line entries;
@@ -122,7 +124,10 @@ static bool file_hash(XXH3_state_t *state, const char *path)
     return true;
 }
 
-void program_hash(char *const *words, const char *folder, char hash[PROGRAM_HASH])
+/* The hash of a program's text: 128-bit xxHash (XXH3) of the contents, one after the other, of all
+ * words that name a regular file, seen from the folder, as hexadecimal digits. "" if no word does:
+ * a command from PATH alone. */
+static void program_hash(char *const *words, const char *folder, char hash[PROGRAM_HASH])
 {
     XXH3_state_t *state = XXH3_createState();
     bool any = false;
@@ -167,7 +172,7 @@ static enum status program_run(struct program *program, struct process_end *end,
                                struct error *error)
 {
     const double missed = program->time->missed;
-    struct residents *residents = program->residents;
+    struct persistent **persistent = program->persistent;
     struct scratch report;
     TRY(scratch_create(&report, error));
     enum status status = STATUS_OK;
@@ -183,8 +188,8 @@ static enum status program_run(struct program *program, struct process_end *end,
     if (!program->environment.complete)
         status = error_set(error, STATUS_FAILED, "out of memory");
     else
-        status = residents ? process_point(&process, residents, error)
-                           : process_run(&process, end, error);
+        status = persistent ? process_point(&process, persistent, error)
+                            : process_run(&process, end, error);
     if (status) /* the program may get a signal before its worker does */
         job_ends(fmin(signal_patience, program->time->left));
     if (program->time->missed > missed && status != STATUS_DEVICE) {
@@ -207,7 +212,7 @@ static void number_put(struct program *program, const char *name, size_t number)
     environment_put(&program->environment, name, text);
 }
 
-/* With the injection library, see worker/cuda/inject/task.h. */
+/* With the injection library, see program/inject/task.h. */
 static enum status program_run_injected(struct program *program, const char *task,
                                         struct injected *injected, struct error *error)
 {
@@ -373,8 +378,8 @@ static enum status count_run(struct program *program, const struct injected *tra
 static enum status count_runs(struct program *program, struct found *found,
                               const struct scratch *images, struct error *error)
 {
-    const size_t most = 64;    /* runs: more than any chip has passes */
-    program->residents = NULL; /* the counters begin with the first allocation of a process */
+    const size_t most = 64;     /* runs: more than any chip has passes */
+    program->persistent = NULL; /* the counters begin with the first allocation of a process */
     for (size_t i = 0; i < most; ++i) {
         struct injected counted;
         TRY(count_run(program, &found->traced, images, &counted, &found->outcome, error));
@@ -482,7 +487,7 @@ static enum status ungraph(const struct program *program, size_t regions, struct
         struct program plain = {.request = program->request,
                                 .device = program->device,
                                 .time = program->time,
-                                .residents = program->residents};
+                                .persistent = program->persistent};
         struct found ungraphed;
         enum status status = program_prepare(&plain, error);
         if (status == STATUS_OK)
@@ -590,12 +595,15 @@ static enum status row_measure(struct program *program, double start, struct rec
     return status;
 }
 
-enum status program_row_measure(const struct device_ops *device, struct device_state *state,
-                                struct residents *residents, const struct request *request,
-                                struct record *record, struct error *error)
+/* All runs together may take request->timeout. *kept: struct persistent. A row that shares its
+ * process goes on with one of an earlier row; any other row ends them. */
+static enum status row_measured(const struct device_ops *device, struct device_state *state,
+                                void **kept, const struct request *request, struct record *record,
+                                struct error *error)
 {
     struct countdown time = countdown_start(request->timeout > 0 ? request->timeout : INFINITY);
     struct program program = {.request = request, .time = &time};
+    struct persistent *persistent = *kept;
     double start = clock_monotonic(), start_time = clock_date();
     record_set_config(record, &request->config);
     enum status status = config_check(&request->config, error);
@@ -603,12 +611,13 @@ enum status program_row_measure(const struct device_ops *device, struct device_s
         status = device->program(state, &program.device, error);
     if (status == STATUS_OK)
         status = program_prepare(&program, error);
-    if (program_is_shared(&request->config))
-        program.residents = residents;
+    if (config_is_shared(&request->config))
+        program.persistent = &persistent;
     else
-        residents_end(residents);
+        persistent_end(&persistent);
     if (status == STATUS_OK)
         status = row_measure(&program, start, record, error);
+    *kept = persistent;
     program_clear(&program);
     if (job_ends(0)) /* whatever the program made of it: --resume measures the row */
         return error_set(error, STATUS_INTERRUPTED, "a signal came while the program ran");
@@ -626,3 +635,12 @@ enum status program_row_measure(const struct device_ops *device, struct device_s
     record->wall_time = clock_monotonic() - start;
     return STATUS_OK;
 }
+
+static void row_release(void **kept)
+{
+    struct persistent *persistent = *kept;
+    persistent_end(&persistent);
+    *kept = persistent;
+}
+
+const struct row_kind program_row = {&program_workload, row_measured, row_release};

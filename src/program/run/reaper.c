@@ -1,5 +1,5 @@
-/* roofsweep-keeper: runs one command and ends all that it started; keeper.h has its contract. */
-#include "worker/program/keeper.h"
+/* roofsweep-reaper: runs one command and ends all that it started; reaper.h has its contract. */
+#include "program/run/reaper.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,26 +16,26 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "worker/program/descendants.h"
-#include "worker/program/handback.h"
-#include "worker/program/scratch.h"
+#include "program/run/descendants.h"
+#include "program/run/handback.h"
+#include "program/run/scratch.h"
 
 static const double patience = 5; /* s, for a process that hangs in a driver */
 
-/* In the child. The kernel kills the command if the keeper is killed. It kills the command's group
- * when the worker dies and closes KEEPER_LIFE, also where the keeper is stopped. */
-static _Noreturn void become(const char *folder, char **words, pid_t keeper)
+/* In the child. The kernel kills the command if the reaper is killed. It kills the command's group
+ * when the worker dies and closes REAPER_LIFE, also where the reaper is stopped. */
+static _Noreturn void become(const char *folder, char **words, pid_t reaper)
 {
-    struct pollfd life = {.fd = KEEPER_LIFE, .events = POLLIN};
+    struct pollfd life = {.fd = REAPER_LIFE, .events = POLLIN};
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    fcntl(KEEPER_LIFE, F_SETOWN, -getpid());
-    fcntl(KEEPER_LIFE, F_SETSIG, SIGKILL);
-    fcntl(KEEPER_LIFE, F_SETFL, O_ASYNC);
-    if (getppid() != keeper || poll(&life, 1, 0) > 0) /* dead before these calls */
+    fcntl(REAPER_LIFE, F_SETOWN, -getpid());
+    fcntl(REAPER_LIFE, F_SETSIG, SIGKILL);
+    fcntl(REAPER_LIFE, F_SETFL, O_ASYNC);
+    if (getppid() != reaper || poll(&life, 1, 0) > 0) /* dead before these calls */
         _exit(127);
     if (chdir(folder) != 0) {
         fprintf(stderr, "%s: %s\n", folder, strerror(errno));
@@ -49,7 +49,7 @@ static _Noreturn void become(const char *folder, char **words, pid_t keeper)
 /* Until the command has ended, with *status, or the worker is dead. */
 static void wait_for(pid_t command, int children, int *status)
 {
-    struct pollfd events[2] = {{.fd = KEEPER_LIFE, .events = POLLIN},
+    struct pollfd events[2] = {{.fd = REAPER_LIFE, .events = POLLIN},
                                {.fd = children, .events = POLLIN}};
     while (waitpid(command, status, WNOHANG) != command) {
         struct signalfd_siginfo info;
@@ -73,7 +73,7 @@ static void close_inherited(void)
     DIR *folder = opendir("/proc/self/fd");
     for (const struct dirent *entry; folder && (entry = readdir(folder));) {
         int descriptor = atoi(entry->d_name); /* 0: "." and ".." */
-        if (descriptor > KEEPER_NEWS && descriptor != dirfd(folder))
+        if (descriptor > REAPER_NEWS && descriptor != dirfd(folder))
             close(descriptor);
     }
     if (folder)
@@ -85,7 +85,7 @@ static void nothing(int number)
     (void)number;
 }
 
-/* A program may stop its keeper, also after the worker's death. A timer runs on, and its signal
+/* A program may stop its reaper, also after the worker's death. A timer runs on, and its signal
  * lets a process go on that is stopped. It is handled, since only then the timer goes on. */
 static void never_stopped(void)
 {
@@ -100,15 +100,15 @@ static void never_stopped(void)
 
 int main(int argc, char **argv)
 {
-    struct keeper_news news = {0};
+    struct reaper_news news = {0};
     sigset_t all, child;
     if (argc < 3) {
         fprintf(stderr, "usage: %s FOLDER COMMAND [ARGUMENT...]; roofsweep's workers start it\n",
-                KEEPER_PROGRAM);
+                REAPER_PROGRAM);
         return 2;
     }
-    fcntl(KEEPER_LIFE, F_SETFD, FD_CLOEXEC);
-    fcntl(KEEPER_NEWS, F_SETFD, FD_CLOEXEC);
+    fcntl(REAPER_LIFE, F_SETFD, FD_CLOEXEC);
+    fcntl(REAPER_NEWS, F_SETFD, FD_CLOEXEC);
     close_inherited();
     /* Some batch systems send their signals to all processes of a job: only the worker decides. */
     sigfillset(&all);
@@ -124,15 +124,15 @@ int main(int argc, char **argv)
     if (command == 0)
         become(argv[1], argv + 2, own);
     if (command < 0 || children < 0) {
-        perror(KEEPER_PROGRAM);
+        perror(REAPER_PROGRAM);
         return 1;
     }
     wait_for(command, children, &news.status);
     news.seconds = clock_monotonic() - start;
     descendants_end(patience);
-    struct pollfd life = {.fd = KEEPER_LIFE, .events = POLLIN};
+    struct pollfd life = {.fd = REAPER_LIFE, .events = POLLIN};
     if (poll(&life, 1, 0) == 0) /* what a sanitizer prints at an exit is not the program's output */
-        _exit(write(KEEPER_NEWS, &news, sizeof news) == sizeof news ? 0 : 1);
+        _exit(write(REAPER_NEWS, &news, sizeof news) == sizeof news ? 0 : 1);
     if (getenv(HANDBACK_VARIABLE)) {
         /* The worker's locks may outlast its pipe: its end takes seconds where a driver cleans up.
          * If it was dead from the start, the parent stays the same. */

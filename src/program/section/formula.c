@@ -1,4 +1,4 @@
-#include "manifest/formula.h"
+#include "program/section/formula.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,11 +1,11 @@
 /* libroofsweep-inject.so: CUDA loads it into a program (CUDA_INJECTION64_PATH) and calls
  * InitializeInjection. NVTX does the same (NVTX_INJECTION64_PATH) with InitializeInjectionNvtx2. It
  * times, traces or counts the program's region, and leaves lines for the worker in a file of this
- * process, see worker/program/injected.h. What it is to do stands in the environment:
+ * process, see program/run/injected.h. What it is to do stands in the environment:
  *
  *   ROOFSWEEP_INJECT    time, trace, count, or profile: traces the first region and counts in those
  * that follow; without it the library does nothing ROOFSWEEP_REGION    profiler, all, or nvtx NAME
- *   ROOFSWEEP_REPORT    folder of what is handed back, see worker/program/handback.h
+ *   ROOFSWEEP_REPORT    folder of what is handed back, see program/run/handback.h
  *   ROOFSWEEP_POINT     is there if the program may go on with another point: roofsweep_point
  *   ROOFSWEEP_IMAGE     count, profile: file of the counter data, which goes from run to run
  *   ROOFSWEEP_TENSORS   count, profile: the set of tensor quantities, see model/quantity.h

@@ -1,4 +1,4 @@
-#include "worker/program/handback.h"
+#include "program/run/handback.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "model/field.h"
-#include "worker/program/injected.h"
+#include "program/run/injected.h"
 
 enum { LINE_BYTES = 4096 };
 

@@ -1,4 +1,4 @@
-#include "worker/program/environment.h"
+#include "program/run/environment.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "model/workloads/program.h"
+#include "program/workload.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,46 +35,9 @@ static const struct parameter program_parameters[] = {
 static const char *const program_implementations[] = {
     "any command; times on every device, kernels and counts on CUDA devices", NULL};
 
-bool config_is_program(const struct config *config)
+static bool program_is_shared(const struct config *config)
 {
-    return config->workload == &program_workload;
-}
-
-bool program_is_shared(const struct config *config)
-{
-    return config_is_program(config) &&
-           strstr(config_value(config, "environment").text, PROGRAM_POINT "=");
-}
-
-bool program_axis(const struct config *config, const char *name, char *text)
-{
-    struct command_line line;
-    struct error unused;
-    bool found = false;
-    if (command_line_split(config_value(config, "axes").text, &line, &unused))
-        return false;
-    for (size_t i = 0, length = strlen(name); i < line.count && !found; ++i) {
-        const char *word = line.words[i]; /* "NAME=VALUE" */
-        found = strncmp(word, name, length) == 0 && word[length] == '=' &&
-                strlen(word + length + 1) < WORKLOAD_STRING;
-        if (found)
-            strcpy(text, word + length + 1);
-    }
-    command_line_clear(&line);
-    return found;
-}
-
-bool program_axis_name(const struct config *config, size_t i, char name[WORKLOAD_STRING])
-{
-    struct command_line line;
-    struct error unused;
-    if (command_line_split(config_value(config, "axes").text, &line, &unused))
-        return false;
-    bool found = i < line.count;
-    if (found)
-        snprintf(name, WORKLOAD_STRING, "%.*s", (int)strcspn(line.words[i], "="), line.words[i]);
-    command_line_clear(&line);
-    return found;
+    return strstr(config_value(config, "environment").text, PROGRAM_POINT "=");
 }
 
 enum status program_model_config(const struct config *program, const struct workload *model,
@@ -84,7 +47,7 @@ enum status program_model_config(const struct config *program, const struct work
     for (size_t i = 0; i < model->count; ++i) {
         char text[WORKLOAD_STRING];
         struct value value;
-        if (!program_axis(program, model->parameters[i].name, text))
+        if (!config_axis(program, model->parameters[i].name, text))
             continue;
         TRY(parameter_parse(&model->parameters[i], text, &value, error));
         config_set(&made, i, &value);
@@ -137,4 +100,6 @@ const struct workload program_workload = {
     .implementations = program_implementations,
     .check = program_check,
     .cost = program_cost,
+    .axes = "axes",
+    .shared = program_is_shared,
 };

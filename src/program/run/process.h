@@ -17,7 +17,7 @@ struct process {
     const cpu_set_t *cpus;    /* that it may use; NULL: the caller's */
     size_t cpus_size;         /* byte */
     struct countdown *time;   /* that is left for it */
-    bool asked;               /* its standard input is a socket; process_point sets it */
+    bool served;              /* its standard input is a socket; process_point sets it */
 };
 
 struct process_end {
@@ -28,22 +28,21 @@ struct process_end {
 };
 
 /* Runs it to its end. STATUS_OK if it ended with status 0. STATUS_FAILED: it did not, and *error
- * has status, signal and the last lines of the output; *end is set as well. Or its keeper was
+ * has status, signal and the last lines of the output; *end is set as well. Or its reaper was
  * killed. STATUS_SYSTEM: it cannot be run; STATUS_DEVICE: it cannot be ended, as it hangs in the
  * system. */
 enum status process_run(const struct process *process, struct process_end *end,
                         struct error *error);
 
-/* Processes that measure one point after the other: a program starts once. Each is known by its
- * words and its environment, but for the variables ROOFSWEEP_* of a point; these are told with each
- * further one, as a line of words NAME=VALUE on its standard input. It answers "done" there. What
- * ends one of them, or runs beside them by process_run, ends all. */
-struct residents;
-struct residents *residents_create(void);            /* NULL without memory */
-void residents_destroy(struct residents *residents); /* takes NULL */
-void residents_end(struct residents *residents);
+/* Persistent processes: programs that start once and measure one point after the other. A process
+ * is known by its words and its environment, without the variables ROOFSWEEP_* of a point. Each
+ * further point comes as a line of words NAME=VALUE on its standard input; the program answers
+ * "done" there. All of them end together: also when process_run ends a command. */
+struct persistent;
+void persistent_end(struct persistent **persistent); /* frees; sets NULL */
 
-/* One point: by a resident that waits for it, or by a new one. Errors are those of process_run; a
- * program that ends without an answer has failed. */
-enum status process_point(const struct process *process, struct residents *residents,
+/* Measures one point, in a process that waits for it or in a new one. *persistent is NULL before
+ * the first point. Errors are those of process_run; a program that ends without an answer has
+ * failed. */
+enum status process_point(const struct process *process, struct persistent **persistent,
                           struct error *error);

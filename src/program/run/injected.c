@@ -1,4 +1,4 @@
-#include "worker/program/injected.h"
+#include "program/run/injected.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "worker/program/scratch.h"
+#include "program/run/scratch.h"
 
 #include <dirent.h>
 #include <errno.h>

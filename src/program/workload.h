@@ -31,12 +31,9 @@ enum {
     PROGRAM_UNGRAPHED = 79
 };
 
-bool config_is_program(const struct config *config); /* also of one without a workload */
-
 /* A variable of the environment: the words NAME=VALUE of the axes that the program asks for. One
  * that has it measures several rows in one process. */
 #define PROGRAM_POINT "ROOFSWEEP_POINT"
-bool program_is_shared(const struct config *config);
 
 /* What is between cuProfilerStart and cuProfilerStop; the whole program. */
 extern const char *const program_regions[]; /* "profiler", "all", NULL */
@@ -44,12 +41,6 @@ extern const char *const program_regions[]; /* "profiler", "all", NULL */
 
 /* The program's regions and runs; each kernel, by the profiler, in one run. */
 extern const char *const program_replays[]; /* "runs", "kernel", NULL */
-
-/* The value of the program's axis of this name; false if it has none. `text` has room for
- * WORKLOAD_STRING bytes. */
-bool program_axis(const struct config *config, const char *name, char *text);
-/* The name of the program's axis `i`; false: it has not so many. */
-bool program_axis_name(const struct config *config, size_t i, char name[WORKLOAD_STRING]);
 
 /* The configuration of `model` that has the program's axes for parameters. STATUS_USAGE: one has a
  * value that the parameter has not. */

@@ -1,4 +1,4 @@
-#include "worker/program/descendants.h"
+#include "program/run/descendants.h"
 
 #include <ctype.h>
 #include <dirent.h>

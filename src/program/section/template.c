@@ -1,4 +1,4 @@
-#include "manifest/template.h"
+#include "program/section/template.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/command_line.h"
 #include "base/text.h"
-#include "manifest/formula.h"
+#include "program/section/formula.h"
 
 /* Text that grows within its room. */
 struct output {

@@ -1,0 +1,588 @@
+/* A section [program LABEL]: a command with axes of its own. Keys that are no settings are axes;
+ * whole numbers are shape, words are series.
+ *
+ * Lines are kept as they come, since a setting may name axes of later lines. The last line makes
+ * the axes a workload of this section, and tries all settings with the first value of each axis.
+ * The plan then expands each point: the same functions fill a configuration of program_workload.
+ * Errors carry the line; those of a single point carry the section's first line. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/command_line.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "manifest/section.h"
+#include "program/section/template.h"
+#include "program/workload.h"
+
+#define VARIABLE  "env."       /* env.NAME: a variable of the program's environment */
+#define UNGRAPHED "ungraphed." /* ungraphed.AXIS: the axis' value in a run without CUDA graphs */
+
+struct line {
+    char *key, *value; /* owned */
+    int number;
+};
+
+/* What a section keeps. */
+struct lines {
+    struct line *list; /* owned; in the order of the file */
+    size_t count;
+    struct workload axes; /* set by the last line; names lie in `list` */
+    struct parameter parameters[WORKLOAD_PARAMETERS_MAX];
+};
+
+/* A point of the axes, on its way to a configuration. */
+struct point {
+    const struct lines *lines;
+    const struct config *axes;
+    struct config *config;                 /* of program_workload */
+    bool written[WORKLOAD_PARAMETERS_MAX]; /* axes in the command and the environment */
+    bool used[WORKLOAD_PARAMETERS_MAX];    /* axes that a formula, a model or the process takes */
+    bool shared;                           /* process = shared */
+};
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static const struct line *line_find(const struct lines *lines, const char *key)
+{
+    for (size_t i = 0; i < lines->count; ++i)
+        if (strcmp(lines->list[i].key, key) == 0)
+            return &lines->list[i];
+    return NULL;
+}
+
+static bool is_name(const char *text)
+{
+    size_t length = 0;
+    while (isalnum((unsigned char)text[length]) || text[length] == '_')
+        ++length;
+    return length > 0 && text[length] == '\0' && !isdigit((unsigned char)*text);
+}
+
+static void lines_destroy(void *own)
+{
+    struct lines *lines = own;
+    if (!lines)
+        return;
+    for (size_t i = 0; i < lines->count; ++i) {
+        free(lines->list[i].key);
+        free(lines->list[i].value);
+    }
+    free(lines->list);
+    free(lines);
+}
+
+static enum status line_take(struct section *section, const struct ini_line *line,
+                             struct error *error)
+{
+    const char *name = line->key;
+    if (begins(name, VARIABLE) || begins(name, UNGRAPHED))
+        name = strchr(name, '.') + 1;
+    if (!is_name(name))
+        return error_set(
+            error, STATUS_USAGE,
+            "'%s' is no name of an axis or of a variable, env.NAME, ungraphed.AXIS; allowed: "
+            "letters, digits and _, no digit first",
+            line->key);
+    struct lines *lines = section->own ? section->own : calloc(1, sizeof *lines);
+    section->own = lines;
+    const struct line *first = lines ? line_find(lines, line->key) : NULL;
+    int noted = first ? first->number : 0;
+    TRY(ini_line_first(line, &noted, error));
+    void *grown = lines ? array_grow(lines->list, lines->count, sizeof *lines->list) : NULL;
+    if (!grown)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    lines->list = grown;
+    struct line *kept = &lines->list[lines->count++];
+    *kept = (struct line){strdup(line->key), strdup(line->value), line->number};
+    return kept->key && kept->value ? STATUS_OK : error_set(error, STATUS_SYSTEM, "out of memory");
+}
+
+/* ---- settings: each fills its part of a configuration ---- */
+
+static void value_set(struct config *config, const char *parameter, const struct value *value)
+{
+    config_set(config, (size_t)workload_parameter(config->workload, parameter), value);
+}
+
+static void text_set(struct config *config, const char *parameter, const char *text)
+{
+    struct value value = {0};
+    snprintf(value.text, sizeof value.text, "%s", text);
+    value_set(config, parameter, &value);
+}
+
+static enum status command_put(struct point *p, const struct line *line, struct error *error)
+{
+    const struct template template = {p->axes, p->written};
+    char command[PROGRAM_COMMAND + 1] = "";
+    TRY(template_words(&template, line->value, command, sizeof command, error));
+    text_set(p->config, "command", command);
+    return STATUS_OK;
+}
+
+/* environment_put joins the variables. */
+static enum status variable_check(struct point *p, const struct line *line, struct error *error)
+{
+    const struct template template = {p->axes, p->written};
+    char unused[PROGRAM_COMMAND + 1] = "";
+    return template_fill(&template, line->value, unused, sizeof unused, error);
+}
+
+static enum status inherit_check(struct point *p, const struct line *line, struct error *error)
+{
+    char item[WORDS_ITEM];
+    (void)p;
+    for (const char *text = line->value;; ++text) {
+        TRY(words_next(&text, ",", item, error));
+        if (!is_name(item))
+            return error_set(error, STATUS_USAGE, "'%s' is no name of a variable", item);
+        if (*text == '\0')
+            return STATUS_OK;
+    }
+}
+
+static enum status iterations_put(struct point *p, const struct line *line, struct error *error)
+{
+    struct value value = {0};
+    TRY(units_integer(line->value, 1, 1000000000, &value.first, error));
+    value_set(p->config, "iterations", &value);
+    return STATUS_OK;
+}
+
+static enum status region_put(struct point *p, const struct line *line, struct error *error)
+{
+    char hint[WORDS_HINT];
+    bool known = begins(line->value, PROGRAM_NVTX) || words_find(program_regions, line->value) >= 0;
+    if (!known || strlen(line->value) > PROGRAM_REGION) {
+        words_hint(program_regions, line->value, hint);
+        return error_set(error, STATUS_USAGE, "'%s' is unknown%s, or nvtx NAME", line->value, hint);
+    }
+    text_set(p->config, "region", line->value);
+    return STATUS_OK;
+}
+
+static enum status replay_put(struct point *p, const struct line *line, struct error *error)
+{
+    int word;
+    TRY(words_parse(program_replays, line->value, &word, error));
+    value_set(p->config, "replay", &(struct value){.first = word});
+    return STATUS_OK;
+}
+
+static enum status process_put(struct point *p, const struct line *line, struct error *error)
+{
+    static const char *const processes[] = {"own", "shared", NULL};
+    const struct line *region = line_find(p->lines, "region");
+    int chosen;
+    TRY(words_parse(processes, line->value, &chosen, error));
+    p->shared = chosen == 1;
+    if (p->shared && region && strcmp(region->value, program_regions[0]) != 0)
+        return error_set(
+            error, STATUS_USAGE,
+            "a shared process needs region = profiler: each row has regions of its own");
+    if (p->shared) /* it gets each axis that the command lacks */
+        memset(p->used, true, sizeof p->used);
+    return STATUS_OK;
+}
+
+static bool is_modelled(const struct workload *workload)
+{
+    return workload && workload->cost && workload != &program_workload;
+}
+
+static enum status model_put(struct point *p, const struct line *line, struct error *error)
+{
+    const struct workload *model = workload_find(line->value), *axes = &p->lines->axes;
+    char hint[WORDS_HINT];
+    if (!is_modelled(model)) {
+        workload_hint(NULL, is_modelled, line->value, hint);
+        return error_set(error, STATUS_USAGE, "'%.60s' is no workload that is modelled%s",
+                         line->value, hint);
+    }
+    for (size_t i = 0; i < axes->count; ++i)
+        p->used[i] |= workload_parameter(model, axes->parameters[i].name) >= 0;
+    text_set(p->config, "modelled_as", line->value);
+    return STATUS_OK;
+}
+
+/* flops, bytes: the parameters are model_flops, model_bytes. */
+static enum status formula_put(struct point *p, const struct line *line, struct error *error)
+{
+    const struct template template = {p->axes, p->used};
+    char parameter[32], text[PROGRAM_NUMBER + 1];
+    double value;
+    TRY(template_formula(&template, line->value, &value, error));
+    snprintf(parameter, sizeof parameter, "model_%s", line->key);
+    snprintf(text, sizeof text, "%.15g", value);
+    text_set(p->config, parameter, text);
+    return STATUS_OK;
+}
+
+/* Sets the axis that the line of ungraphed.AXIS names. */
+static enum status axis_set(struct config *axes, const struct line *line, struct error *error)
+{
+    const char *name = line->key + strlen(UNGRAPHED);
+    int axis = workload_parameter(axes->workload, name);
+    struct value value;
+    if (axis < 0)
+        return error_set(error, STATUS_USAGE, "'%s' is no axis of this section", name);
+    TRY(parameter_parse(&axes->workload->parameters[axis], line->value, &value, error));
+    config_set(axes, (size_t)axis, &value);
+    return STATUS_OK;
+}
+
+/* ungraphed_put makes the second command. */
+static enum status ungraphed_check(struct point *p, const struct line *line, struct error *error)
+{
+    struct config axes = *p->axes;
+    return axis_set(&axes, line, error);
+}
+
+/* A key with a dot is the beginning of keys. */
+static const struct setting {
+    struct section_key key; /* without help: a key of every section */
+    bool named;             /* errors begin with the key */
+    enum status (*put)(struct point *p, const struct line *line, struct error *error);
+} settings[] = {
+    {{"command", "-", "words", "what runs; {axis} is the axis' value"}, false, command_put},
+    {{VARIABLE "NAME", "-", "text",
+      "a variable of the program's environment; {axis} as in command"},
+     false,
+     variable_check},
+    {{"inherit", "-", "names", "further variables that the program inherits"}, true, inherit_check},
+    {{"iterations", "1", "1 to 1000000000", "iterations that one region holds"},
+     true,
+     iterations_put},
+    {{"region", "profiler", "profiler, all or nvtx NAME", "what of the program counts"},
+     true,
+     region_put},
+    {{"replay", "runs", "runs or kernel",
+      "what is repeated to count: regions and runs, or each kernel"},
+     true,
+     replay_put},
+    {{"process", "own", "own or shared",
+      "shared: one process measures row after row; it gets what its command lacks"},
+     true,
+     process_put},
+    {{"model", "-", "workload",
+      "workload whose model holds, of the axes with its parameters' names"},
+     true,
+     model_put},
+    {{"flops", "-", "formula", "of one iteration, where nothing is counted"}, false, formula_put},
+    {{"bytes", "-", "formula", "byte, of one iteration, where nothing is counted"},
+     false,
+     formula_put},
+    {{UNGRAPHED "AXIS", "-", "value", "of the axis where no CUDA graph launches the same kernels"},
+     true,
+     ungraphed_check},
+    {{.name = "vary"}, false, NULL},
+    {{.name = "exclude"}, false, NULL},
+};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+/* NULL: the key is an axis. */
+static const struct setting *setting_find(const char *key)
+{
+    for (size_t i = 0; i < SETTINGS; ++i) {
+        const char *name = settings[i].key.name, *dot = strchr(name, '.');
+        if (dot ? strncmp(name, key, (size_t)(dot - name) + 1) == 0 : strcmp(name, key) == 0)
+            return &settings[i];
+    }
+    return NULL;
+}
+
+static const struct section_key *setting_key(size_t i)
+{
+    return i < SETTINGS && settings[i].key.help ? &settings[i].key : NULL;
+}
+
+/* ---- the last line: axes, then settings ---- */
+
+static int line_compare(const void *a, const void *b)
+{
+    const struct line *const *x = a, *const *y = b;
+    return strcmp((*x)->key, (*y)->key);
+}
+
+/* Lists and ranges of whole numbers are numbers, all else is words. */
+static struct parameter axis_parameter(const struct line *line)
+{
+    bool numbers = line->value[strspn(line->value, "0123456789,:*+ \t")] == '\0';
+    return (struct parameter){
+        .name = line->key,
+        .kind = numbers ? PARAMETER_INTEGER : PARAMETER_TEXT,
+        .series = !numbers,
+        .maximum = numbers ? INT64_MAX / 2 : WORKLOAD_STRING - 1,
+        .initial = numbers ? "0" : "",
+        .help = "axis of a program",
+    };
+}
+
+static enum status line_apply(struct section *section, const struct line *line, size_t *room,
+                              struct error *error)
+{
+    const struct ini_line taken = {"program", line->key, line->value, line->number};
+    return section_take(section, &taken, room, error);
+}
+
+/* Makes the axes a workload, and parses their values. *at: the line that an error is about. */
+static enum status axes_make(struct section *section, size_t *room, int *at, struct error *error)
+{
+    struct lines *lines = section->own;
+    const struct line *axes[WORKLOAD_PARAMETERS_MAX];
+    size_t count = 0;
+    int64_t strings = 0;
+    for (size_t i = 0; i < lines->count; ++i) {
+        if (setting_find(lines->list[i].key))
+            continue;
+        if (count == WORKLOAD_PARAMETERS_MAX)
+            return error_set(error, STATUS_USAGE, "more than %d axes", WORKLOAD_PARAMETERS_MAX);
+        axes[count++] = &lines->list[i];
+    }
+    qsort(axes, count, sizeof(const struct line *), line_compare);
+    for (size_t i = 0; i < count; ++i)
+        lines->parameters[i] = axis_parameter(axes[i]);
+    lines->axes = (struct workload){
+        .name = program_workload.name, .parameters = lines->parameters, .count = count};
+    section->workload = &lines->axes;
+    for (size_t i = 0; i < count; ++i) {
+        struct parameter *parameter = &lines->parameters[i];
+        *at = axes[i]->number;
+        TRY(line_apply(section, axes[i], room, error));
+        if (parameter->kind != PARAMETER_TEXT)
+            continue;
+        /* A text has as much room in a configuration as its longest value takes. */
+        parameter->maximum = 0;
+        for (size_t j = 0; j < section->axes[i].count; ++j) {
+            int64_t length = (int64_t)strlen(section->axes[i].values[j].text);
+            parameter->maximum = length > parameter->maximum ? length : parameter->maximum;
+        }
+        strings += parameter->maximum + 1;
+        if (strings > WORKLOAD_STRINGS)
+            return error_set(error, STATUS_USAGE, "the words of all axes are too long");
+    }
+    return STATUS_OK;
+}
+
+/* An axis says something: to the program, to its model, or whose roof it is (precision). */
+static enum status axes_check(const struct section *section, const struct point *p, int *at,
+                              struct error *error)
+{
+    const struct workload *workload = section->workload;
+    const char *names[SETTINGS + 1] = {NULL};
+    size_t count = 0;
+    for (size_t i = 0; i < SETTINGS; ++i)
+        if (!strchr(settings[i].key.name, '.'))
+            names[count++] = settings[i].key.name;
+    for (size_t i = 0; i < workload->count; ++i) {
+        const char *name = workload->parameters[i].name;
+        char hint[WORDS_HINT];
+        if (p->written[i] || p->used[i] || strcmp(name, "precision") == 0)
+            continue;
+        *at = section->axes[i].line;
+        words_hint(names, name, hint);
+        return error_set(
+            error, STATUS_USAGE,
+            "axis '%s' is used by neither command, env., flops, bytes nor model; write "
+            "{%s} into the command, or process = shared. Keys that are no axes%s, env.NAME, "
+            "ungraphed.AXIS",
+            name, name, hint);
+    }
+    return STATUS_OK;
+}
+
+static enum status settings_try(struct section *section, size_t *room, int *at, struct error *error)
+{
+    const struct lines *lines = section->own;
+    *at = section->line;
+    if (!lines || !line_find(lines, "command"))
+        return error_set(error, STATUS_USAGE, "[program %s] has no command", section->label);
+    TRY(axes_make(section, room, at, error));
+    struct config first = config_default(section->workload);
+    struct config made = config_default(&program_workload);
+    struct point p = {.lines = lines, .axes = &first, .config = &made};
+    for (size_t i = 0; i < section->workload->count; ++i)
+        config_set(&first, i, &section->axes[i].values[0]);
+    for (size_t i = 0; i < lines->count; ++i) {
+        const struct line *line = &lines->list[i];
+        const struct setting *setting = setting_find(line->key);
+        if (!setting)
+            continue;
+        *at = line->number;
+        enum status status =
+            setting->put ? setting->put(&p, line, error) : line_apply(section, line, room, error);
+        TRY(setting->named ? error_prefix(error, status, "%s", line->key) : status);
+    }
+    return axes_check(section, &p, at, error);
+}
+
+static enum status section_end(struct section *section, const char *path, size_t *room,
+                               struct error *error)
+{
+    int line;
+    enum status status = settings_try(section, room, &line, error);
+    return error_prefix(error, status, "%s:%d", path, line);
+}
+
+/* ---- one point of the axes as the configuration that runs ---- */
+
+static enum status word_put(char *out, size_t size, const char *word, const char *what,
+                            struct error *error)
+{
+    return command_line_append(out, size, word)
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "%s more than %zu bytes", what, size - 1);
+}
+
+/* Appends the axes as words NAME=VALUE, without those in `left` (NULL: all). */
+static enum status axes_put(const struct config *axes, const bool *left, char *out, size_t size,
+                            struct error *error)
+{
+    for (size_t i = 0; i < axes->workload->count; ++i) {
+        char value[WORKLOAD_VALUE_TEXT], word[2 * WORKLOAD_VALUE_TEXT];
+        if (left && left[i])
+            continue;
+        template_axis(axes, i, value);
+        snprintf(word, sizeof word, "%s=%s", axes->workload->parameters[i].name, value);
+        TRY(word_put(out, size, word, "a point of", error));
+    }
+    return STATUS_OK;
+}
+
+/* Sorted by name, since the order of lines has no meaning; then inherited names. A shared process
+ * also gets the axes that neither command nor variables hold. */
+static enum status environment_put(struct point *p, struct error *error)
+{
+    static const char what[] = "an environment of";
+    const struct template template = {p->axes, p->written};
+    const struct line *variables[64], *inherit = line_find(p->lines, "inherit");
+    char out[PROGRAM_ENVIRONMENT + 1] = "", word[WORKLOAD_STRING];
+    size_t count = 0;
+    for (size_t i = 0; i < p->lines->count; ++i)
+        if (begins(p->lines->list[i].key, VARIABLE)) {
+            if (count == sizeof variables / sizeof *variables)
+                return error_set(error, STATUS_USAGE, "more than %zu variables", count);
+            variables[count++] = &p->lines->list[i];
+        }
+    qsort(variables, count, sizeof(const struct line *), line_compare);
+    for (size_t i = 0; i < count; ++i) {
+        snprintf(word, sizeof word, "%s=", variables[i]->key + strlen(VARIABLE));
+        TRY(template_fill(&template, variables[i]->value, word, sizeof word, error));
+        TRY(word_put(out, sizeof out, word, what, error));
+    }
+    const char *names = inherit ? inherit->value : NULL;
+    for (bool more = inherit; more; more = *names++ != '\0') {
+        TRY(words_next(&names, ",", word, error));
+        TRY(word_put(out, sizeof out, word, what, error));
+    }
+    if (p->shared) {
+        char axes[PROGRAM_AXES + 1] = PROGRAM_POINT "=", *point = axes + strlen(axes);
+        TRY(axes_put(p->axes, p->written, point, sizeof axes - strlen(axes), error));
+        TRY(word_put(out, sizeof out, axes, what, error));
+    }
+    text_set(p->config, "environment", out);
+    return STATUS_OK;
+}
+
+/* Appends the words of `other` that differ from `text`; with `index`, as "INDEX:WORD". See
+ * `ungraphed` in program/workload.h. */
+static enum status differences_put(const char *text, const char *other, bool index, char *out,
+                                   size_t size, struct error *error)
+{
+    struct command_line a, b;
+    TRY(command_line_split(text, &a, error));
+    enum status status = command_line_split(other, &b, error);
+    for (size_t i = 0; status == STATUS_OK && i < a.count && i < b.count; ++i) {
+        char entry[WORKLOAD_STRING + 24];
+        if (strcmp(a.words[i], b.words[i]) == 0)
+            continue;
+        snprintf(entry, sizeof entry, "%zu:%s", i, b.words[i]);
+        status =
+            word_put(out, size, index ? entry : b.words[i], "ungraphed: what differs takes", error);
+    }
+    command_line_clear(&a);
+    if (status == STATUS_OK)
+        command_line_clear(&b);
+    return status;
+}
+
+/* The command and environment of the point without CUDA graphs, as differences. */
+static enum status ungraphed_put(const struct point *p, struct error *error)
+{
+    struct config axes = *p->axes, made = config_default(&program_workload);
+    struct point plain = {.lines = p->lines, .axes = &axes, .config = &made, .shared = p->shared};
+    char out[PROGRAM_UNGRAPHED + 1] = "";
+    for (size_t i = 0; i < p->lines->count; ++i)
+        if (begins(p->lines->list[i].key, UNGRAPHED))
+            TRY(axis_set(&axes, &p->lines->list[i], error));
+    TRY(command_put(&plain, line_find(p->lines, "command"), error));
+    TRY(environment_put(&plain, error));
+    TRY(differences_put(config_value(p->config, "command").text,
+                        config_value(&made, "command").text, true, out, sizeof out, error));
+    TRY(differences_put(config_value(p->config, "environment").text,
+                        config_value(&made, "environment").text, false, out, sizeof out, error));
+    text_set(p->config, "ungraphed", out);
+    return STATUS_OK;
+}
+
+/* An axis `precision` with a word of the parameter says whose peak is the roof. */
+static void precision_put(struct config *config)
+{
+    int parameter = workload_role(config->workload, ROLE_PRECISION);
+    char text[WORKLOAD_STRING];
+    struct value value;
+    struct error unused;
+    if (config_axis(config, "precision", text) &&
+        parameter_parse(&config->workload->parameters[parameter], text, &value, &unused) ==
+            STATUS_OK)
+        config_set(config, (size_t)parameter, &value);
+}
+
+static enum status point_expand(struct point *p, struct error *error)
+{
+    char axes[PROGRAM_AXES + 1] = "";
+    struct config modelled;
+    for (size_t i = 0; i < p->lines->count; ++i) {
+        const struct setting *setting = setting_find(p->lines->list[i].key);
+        if (setting && setting->put)
+            TRY(setting->put(p, &p->lines->list[i], error));
+    }
+    TRY(environment_put(p, error));
+    TRY(axes_put(p->axes, NULL, axes, sizeof axes, error));
+    text_set(p->config, "axes", axes);
+    precision_put(p->config);
+    const struct value model = config_value(p->config, "modelled_as");
+    if (model.text[0])
+        TRY(error_prefix(
+            error, program_model_config(p->config, workload_find(model.text), &modelled, error),
+            "model = %s", model.text));
+    return ungraphed_put(p, error);
+}
+
+static enum status section_expand(const struct section *section, const char *path,
+                                  const struct config *axes, struct config *config,
+                                  struct error *error)
+{
+    struct config made = config_default(&program_workload);
+    struct point p = {.lines = section->own, .axes = axes, .config = &made};
+    enum status status = point_expand(&p, error);
+    if (status == STATUS_OK)
+        *config = made;
+    return error_prefix(error, status, "%s:%d: [program %s]", path, section->line, section->label);
+}
+
+const struct section_kind program_section = {
+    .workload = &program_workload,
+    .take = line_take,
+    .finish = section_end,
+    .expand = section_expand,
+    .destroy = lines_destroy,
+    .key = setting_key,
+};
