@@ -1,4 +1,4 @@
-# Sets up roofsweep::onednn where oneDNN is found, 2.6 or newer. Without it the CPU worker has im2col and CBLAS
+# Sets up roofsweep::onednn where oneDNN is found, 2.6 or newer. Without it the CPU worker has loops and CBLAS
 # alone. CMAKE_PREFIX_PATH, or ONEDNN_INCLUDE_DIR and ONEDNN_LIBRARY, say where one is that is not the system's.
 # The package's own CMake files are not asked: they want the OpenCL of a part that is not used here.
 if(ROOFSWEEP_ONEDNN)
@@ -21,6 +21,6 @@ if(ROOFSWEEP_ONEDNN)
   elseif(NOT ROOFSWEEP_ONEDNN STREQUAL "AUTO")
     list(APPEND missing "oneDNN 2.6 or newer (Debian: libdnnl-dev)")
   else()
-    message(STATUS "oneDNN is not there (Debian: libdnnl-dev): the CPU worker has im2col and CBLAS alone")
+    message(STATUS "oneDNN is not there (Debian: libdnnl-dev): the CPU worker has loops and CBLAS alone")
   endif()
 endif()

@@ -9,8 +9,8 @@
 static const char *const layout_words[] = {"nhwc", "nchw", "auto", NULL};
 static const char *const conv2d_pass_words[] = {"forward", "backward-data", "backward-filter",
                                                 "backward", "training", NULL};
-static const char *const conv2d_implementation_words[] = {"auto",   "cudnn",  "onednn", "im2col",
-                                                          "direct", "tiled", "plain", NULL};
+static const char *const conv2d_implementation_words[] = {"auto",  "cudnn", "onednn",
+                                                          "tiled", "plain", NULL};
 static const char *const activation_words[] = {"none", "relu", "sigmoid", "tanh", NULL};
 static const char *const bias_words[] = {"no", "yes", NULL};
 static const char *const fusion_words[] = {"auto", "fused", "separate", NULL};
@@ -50,8 +50,6 @@ static const struct parameter conv2d_parameters[] = {
 static const char *const conv2d_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
     "onednn: Intel oneDNN, on CPUs",
-    "im2col: im2col and CBLAS, on CPUs",
-    "direct: the definition in nested loops, on CPUs",
     "tiled: a matrix product on tensor units by hand, on CUDA devices; forward, nhwc, fp16 "
     "and bf16",
     "plain: one thread for each element, as one would first write it",

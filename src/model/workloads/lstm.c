@@ -25,8 +25,8 @@ const struct lstm_cell lstm_cells[LSTM_KINDS] = {
 /* clang-format off */
 static const char *const lstm_pass_words[] = {"forward", "backward", NULL};
 static const char *const lstm_cell_words[] = {"lstm", "gru", "relu", "tanh", NULL};
-static const char *const lstm_implementation_words[] = {"auto", "cudnn", "onednn", "cblas",
-                                                        "persistent", NULL};
+static const char *const lstm_implementation_words[] = {"auto", "cudnn", "onednn", "persistent",
+                                                        "plain", NULL};
 static const char *const lstm_algorithm_words[] = {"auto", "standard", "persist-static",
                                                    "persist-dynamic",
                                                    "persist-static-small-h", NULL};
@@ -54,8 +54,8 @@ static const struct parameter lstm_parameters[] = {
 static const char *const lstm_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
     "onednn: Intel oneDNN, on CPUs",
-    "cblas: CBLAS, on CPUs",
     "persistent: written by hand, one launch for all steps of a layer, on CUDA devices",
+    "plain: the definition in nested loops, on CPUs",
     NULL,
 };
 
@@ -203,90 +203,19 @@ static struct tolerance lstm_tolerance(const struct config *config)
                                            : precision_info[s.precision].tolerance;
 }
 
-/* ---- one unit at one step of one sample, in fp64 ---- */
-
-struct unit {
-    double sums[LSTM_SUMS]; /* after unit_forward what the gates make of them, for the way back */
-    double state;           /* an LSTM's c, else h */
-};
-
-static double sigmoid(double v)
-{
-    return 1.0 / (1.0 + exp(-v));
-}
-
-/* Takes unit->sums and the state of the step before; sets the rest. Returns h, before a
- * projection. */
-static double unit_forward(enum lstm_kind kind, struct unit *unit, double before)
-{
-    double *v = unit->sums;
-    switch (kind) {
-    case LSTM_LSTM:
-        v[0] = sigmoid(v[0]);
-        v[1] = sigmoid(v[1]);
-        v[2] = tanh(v[2]);
-        v[3] = sigmoid(v[3]);
-        unit->state = v[1] * before + v[0] * v[2];
-        return v[3] * tanh(unit->state);
-    case LSTM_GRU:
-        v[0] = sigmoid(v[0]);
-        v[1] = sigmoid(v[1]);
-        v[2] = tanh(v[2] + v[1] * v[3]);
-        return unit->state = (1.0 - v[0]) * v[2] + v[0] * before;
-    case LSTM_RELU:
-        return unit->state = v[0] = fmax(v[0], 0.0);
-    default:
-        return unit->state = v[0] = tanh(v[0]);
-    }
-}
-
-/* `d`: the gradient of h, by way of the outputs. *carried: that of the state, by way of the later
- * step's state; set to what the step before gets. Sets the gradients of the sums. */
-static void unit_backward(enum lstm_kind kind, const struct unit *unit, double before, double d,
-                          double *carried, double dsums[LSTM_SUMS])
-{
-    const double *v = unit->sums;
-    if (kind == LSTM_LSTM) {
-        double i = v[0], f = v[1], g = v[2], o = v[3];
-        double t = tanh(unit->state), dc = *carried + d * o * (1.0 - t * t);
-        *carried = dc * f;
-        dsums[0] = dc * g * i * (1.0 - i);
-        dsums[1] = dc * before * f * (1.0 - f);
-        dsums[2] = dc * i * (1.0 - g * g);
-        dsums[3] = d * t * o * (1.0 - o);
-    } else if (kind == LSTM_GRU) {
-        double z = v[0], r = v[1], n = v[2], q = v[3], dh = d + *carried;
-        *carried = dh * z;
-        dsums[0] = dh * (before - n) * z * (1.0 - z);
-        dsums[2] = dh * (1.0 - z) * (1.0 - n * n);
-        dsums[1] = dsums[2] * q * r * (1.0 - r);
-        dsums[3] = dsums[2] * r;
-    } else if (kind == LSTM_RELU) {
-        dsums[0] = v[0] > 0.0 ? d : 0.0;
-    } else {
-        dsums[0] = d * (1.0 - v[0] * v[0]);
-    }
-}
-
 /* ---- all layers in fp64, from the definition: all results of some samples of the batch ---- */
 
-/* All arrays are owned and hold the first `samples` of the batch, N of them; D directions, H
- * hidden, R outputs of a direction. A row is a sample at one time step: there are T N of them, and
- * the same sample's next step is N rows further on. */
-struct network {
-    struct lstm s;
-    int64_t samples, rows;
-    reference_loop *loop;
-    double *w;          /* all of it */
-    double *x;          /* [row][features] */
-    double *y;          /* [layer][row][D * R] */
-    struct unit *units; /* [layer][D][row][H] */
-    double *h;          /* of each unit, before the projection */
-    double *dy, *dx;    /* of one layer: [row][D * R], [row][widest input] */
-    double *dout;       /* of one layer: of its outputs, [D][row][R] */
-    double *dsums;      /* of one layer: [D][row][sums][H] */
-    double *carried;    /* from the later step: [D][N][H] */
-};
+#define REAL       double
+#define NAME(name) name
+#include "model/workloads/lstm_network.h"
+
+static void reference_run(void *argument, const char *name, int64_t count, reference_task *task,
+                          void *context)
+{
+    const struct reference_request *request = argument;
+    (void)name;
+    request->loop(count, task, context);
+}
 
 static double *fill_create(struct fill fill, int64_t rows, int64_t columns, int64_t stride)
 {
@@ -303,335 +232,60 @@ static double *zeros_create(int64_t count)
     return calloc((size_t)count, sizeof(double));
 }
 
-static void network_clear(struct network *net)
-{
-    void *arrays[] = {net->w,  net->x,  net->y,    net->units, net->h,
-                      net->dy, net->dx, net->dout, net->dsums, net->carried};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i)
-        free(arrays[i]);
-}
-
-static enum status network_init(struct network *net, const struct reference_request *request,
-                                int64_t samples, struct error *error)
-{
-    const struct config *config = request->config;
-    struct lstm s = lstm_from(config);
-    int64_t rows = s.sequence * samples, cells = s.directions * rows * s.hidden;
-    int64_t width = s.output * s.directions, widest = s.features > width ? s.features : width;
-    *net = (struct network){
-        .s = s,
-        .samples = samples,
-        .rows = rows,
-        .loop = request->loop,
-        .w = fill_create(config_fill(config, request->seed, TENSOR_WEIGHT), 1, lstm_w_size(&s), 0),
-        .x = fill_create(config_fill(config, request->seed, TENSOR_INPUT), s.sequence,
-                         samples * s.features, s.batch * s.features),
-        .y = zeros_create(s.layers * rows * width),
-        .units = calloc((size_t)(s.layers * cells), sizeof(struct unit)),
-        .h = zeros_create(s.layers * cells),
-        .dy = fill_create(config_fill(config, request->seed, TENSOR_OUTPUT), s.sequence,
-                          samples * width, s.batch * width),
-        .dx = zeros_create(rows * widest),
-        .dout = zeros_create(rows * width),
-        .dsums = zeros_create(cells * s.cell->sums),
-        .carried = zeros_create(s.directions * samples * s.hidden),
-    };
-    if (net->w && net->x && net->y && net->units && net->h && net->dy && net->dx && net->dout &&
-        net->dsums && net->carried)
-        return STATUS_OK;
-    network_clear(net);
-    return error_set(error, STATUS_SYSTEM, "no memory for the reference of %lld samples",
-                     (long long)samples);
-}
-
-/* What the tasks of a loop share: one layer, and a time step of it in each direction's own order.
- * Its arrays lie in the network's; those of weights are by direction. */
-struct layer {
-    const struct network *net;
-    int64_t width, step; /* of the input */
-    const double *x;
-    double *y, *h;
-    struct unit *units;
-    const double *w[2][LSTM_PARTS];
-    double *dw[2][LSTM_PARTS];
-};
-
-/* dw: of all layers; NULL: not wanted. */
-static struct layer layer_of(const struct network *net, int64_t layer, double *dw)
-{
-    const struct lstm *s = &net->s;
-    int64_t y_size = net->rows * s->directions * s->output;
-    int64_t cells = s->directions * net->rows * s->hidden;
-    struct layer at = {
-        .net = net,
-        .width = lstm_input_width(s, layer),
-        .x = layer == 0 ? net->x : net->y + (layer - 1) * y_size,
-        .y = net->y + layer * y_size,
-        .h = net->h + layer * cells,
-        .units = net->units + layer * cells,
-    };
-    for (int64_t direction = 0; direction < s->directions; ++direction)
-        for (int part = 0; part < LSTM_PARTS; ++part) {
-            int64_t offset = lstm_w_at(s, layer, direction, (enum lstm_part)part);
-            at.w[direction][part] = net->w + offset;
-            at.dw[direction][part] = dw ? dw + offset : NULL;
-        }
-    return at;
-}
-
-/* One value of a sample in one direction at the layer's step. */
-struct place {
-    int64_t direction, n, u;
-    int64_t row;           /* of this step */
-    int64_t before, after; /* of the steps beside it in the direction's own order; see row_exists */
-    int64_t cell;          /* row among those of both directions */
-};
-
-/* Task `i` of `width` for each sample and direction. */
-static struct place place_find(const struct layer *at, int64_t width, int64_t i)
-{
-    const struct network *net = at->net;
-    int64_t direction = i / width / net->samples, n = i / width % net->samples;
-    int64_t row = (direction ? net->s.sequence - 1 - at->step : at->step) * net->samples + n;
-    int64_t ahead = direction ? -net->samples : net->samples;
-    return (struct place){
-        direction, n, i % width, row, row - ahead, row + ahead, direction * net->rows + row};
-}
-
-static bool row_exists(const struct network *net, int64_t row)
-{
-    return row >= 0 && row < net->rows;
-}
-
-static double dot(const double *a, const double *b, int64_t count)
-{
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < count; ++i)
-        sum += a[i] * b[i];
-    return sum;
-}
-
-static double column_dot(const double *a, const double *column, int64_t stride, int64_t count)
-{
-    double sum = 0.0;
-    for (int64_t i = 0; i < count; ++i)
-        sum += a[i] * column[i * stride];
-    return sum;
-}
-
-static void row_add(double *row, double factor, const double *values, int64_t count)
-{
-    for (int64_t i = 0; i < count; ++i)
-        row[i] += factor * values[i];
-}
-
-/* The outputs of a row in one direction. */
-static double *y_at(const struct layer *at, int64_t direction, int64_t row)
-{
-    const struct lstm *s = &at->net->s;
-    return at->y + (row * s->directions + direction) * s->output;
-}
-
-/* The unit's state at the step before. */
-static double state_before(const struct layer *at, struct place p)
-{
-    const struct network *net = at->net;
-    int64_t cell = p.direction * net->rows + p.before;
-    return row_exists(net, p.before) ? at->units[cell * net->s.hidden + p.u].state : 0.0;
-}
-
-/* A task is one unit of one sample in one direction. */
-static void forward_task(void *context, int64_t i)
-{
-    const struct layer *at = context;
-    const struct lstm *s = &at->net->s;
-    struct place p = place_find(at, s->hidden, i);
-    const double *const *w = at->w[p.direction];
-    int64_t cell = p.cell * s->hidden + p.u;
-    struct unit *unit = &at->units[cell];
-    for (int sum = 0; sum < s->cell->sums; ++sum) {
-        int input = s->cell->input[sum], recurrent = s->cell->recurrent[sum];
-        double value = w[LSTM_BIAS][sum * s->hidden + p.u];
-        if (input >= 0)
-            value += dot(w[LSTM_INPUT_MATRIX] + (input * s->hidden + p.u) * at->width,
-                         at->x + p.row * at->width, at->width);
-        if (recurrent >= 0 && row_exists(at->net, p.before))
-            value += dot(w[LSTM_RECURRENT_MATRIX] + (recurrent * s->hidden + p.u) * s->output,
-                         y_at(at, p.direction, p.before), s->output);
-        unit->sums[sum] = value;
-    }
-    at->h[cell] = unit_forward(s->kind, unit, state_before(at, p));
-    if (!s->projection)
-        y_at(at, p.direction, p.row)[p.u] = at->h[cell];
-}
-
-/* A task is one output of a projection. */
-static void projection_task(void *context, int64_t i)
-{
-    const struct layer *at = context;
-    const struct lstm *s = &at->net->s;
-    struct place p = place_find(at, s->output, i);
-    y_at(at, p.direction, p.row)[p.u] = dot(at->w[p.direction][LSTM_PROJECTION] + p.u * s->hidden,
-                                            at->h + p.cell * s->hidden, s->hidden);
-}
-
-static void forward_layer(struct network *net, int64_t layer)
-{
-    struct layer at = layer_of(net, layer, NULL);
-    int64_t rows = net->s.directions * net->samples;
-    for (at.step = 0; at.step < net->s.sequence; ++at.step) {
-        net->loop(rows * net->s.hidden, forward_task, &at);
-        if (net->s.projection)
-            net->loop(rows * net->s.output, projection_task, &at);
-    }
-}
-
-/* The gradient of one output: from above, and from the later step's sums, which are complete. */
-static void output_task(void *context, int64_t i)
-{
-    const struct layer *at = context;
-    const struct network *net = at->net;
-    const struct lstm *s = &net->s;
-    struct place p = place_find(at, s->output, i);
-    const double *matrix = at->w[p.direction][LSTM_RECURRENT_MATRIX] + p.u;
-    const double *later =
-        net->dsums + (p.direction * net->rows + p.after) * s->cell->sums * s->hidden;
-    double d = net->dy[(p.row * s->directions + p.direction) * s->output + p.u];
-    for (int sum = 0; row_exists(net, p.after) && sum < s->cell->sums; ++sum)
-        if (s->cell->recurrent[sum] >= 0)
-            d += column_dot(later + sum * s->hidden,
-                            matrix + s->cell->recurrent[sum] * s->hidden * s->output, s->output,
-                            s->hidden);
-    net->dout[p.cell * s->output + p.u] = d;
-}
-
-/* A task is one unit of one sample in one direction. */
-static void backward_task(void *context, int64_t i)
-{
-    const struct layer *at = context;
-    const struct network *net = at->net;
-    const struct lstm *s = &net->s;
-    struct place p = place_find(at, s->hidden, i);
-    const double *dout = net->dout + p.cell * s->output;
-    const double *matrix = at->w[p.direction][LSTM_PROJECTION] + p.u;
-    double d = s->projection ? column_dot(dout, matrix, s->hidden, s->output) : dout[p.u];
-    double *carried = net->carried + (p.direction * net->samples + p.n) * s->hidden + p.u;
-    double dsums[LSTM_SUMS] = {0};
-    if (!row_exists(net, p.after))
-        *carried = 0.0;
-    unit_backward(s->kind, &at->units[p.cell * s->hidden + p.u], state_before(at, p), d, carried,
-                  dsums);
-    for (int sum = 0; sum < s->cell->sums; ++sum)
-        net->dsums[(p.cell * s->cell->sums + sum) * s->hidden + p.u] = dsums[sum];
-}
-
-/* The gradients of the rows of w that belong to one sum of a unit. A task is one of them. */
-static void weights_task(void *context, int64_t i)
-{
-    const struct layer *at = context;
-    const struct network *net = at->net;
-    const struct lstm *s = &net->s;
-    int64_t sums = s->cell->sums * s->hidden, direction = i / sums, u = i % s->hidden;
-    int64_t step = direction ? net->samples : -net->samples; /* to the one before */
-    int input = s->cell->input[i % sums / s->hidden];
-    int recurrent = s->cell->recurrent[i % sums / s->hidden];
-    double *inputs = at->dw[direction][LSTM_INPUT_MATRIX] + (input * s->hidden + u) * at->width;
-    double *outputs =
-        at->dw[direction][LSTM_RECURRENT_MATRIX] + (recurrent * s->hidden + u) * s->output;
-    double *bias = at->dw[direction][LSTM_BIAS] + i % sums;
-    *bias = 0.0;
-    if (input >= 0)
-        memset(inputs, 0, (size_t)at->width * sizeof *inputs);
-    if (recurrent >= 0)
-        memset(outputs, 0, (size_t)s->output * sizeof *outputs);
-    for (int64_t row = 0; row < net->rows; ++row) {
-        double d = net->dsums[(direction * net->rows + row) * sums + i % sums];
-        if (input >= 0)
-            row_add(inputs, d, at->x + row * at->width, at->width);
-        if (recurrent >= 0 && row_exists(net, row + step))
-            row_add(outputs, d, y_at(at, direction, row + step), s->output);
-        *bias += d;
-    }
-}
-
-/* A task is one row of a projection: that of one output. */
-static void projection_weights_task(void *context, int64_t i)
-{
-    const struct layer *at = context;
-    const struct network *net = at->net;
-    const struct lstm *s = &net->s;
-    int64_t direction = i / s->output, output = i % s->output;
-    double *weights = at->dw[direction][LSTM_PROJECTION] + output * s->hidden;
-    memset(weights, 0, (size_t)s->hidden * sizeof *weights);
-    for (int64_t cell = direction * net->rows; cell < (direction + 1) * net->rows; ++cell)
-        row_add(weights, net->dout[cell * s->output + output], at->h + cell * s->hidden, s->hidden);
-}
-
-/* A task is one sample of one time step. */
-static void input_task(void *context, int64_t row)
-{
-    const struct layer *at = context;
-    const struct network *net = at->net;
-    const struct lstm *s = &net->s;
-    double *dx = net->dx + row * at->width;
-    memset(dx, 0, (size_t)at->width * sizeof *dx);
-    for (int64_t direction = 0; direction < s->directions; ++direction) {
-        const double *matrix = at->w[direction][LSTM_INPUT_MATRIX];
-        const double *d = net->dsums + (direction * net->rows + row) * s->cell->sums * s->hidden;
-        for (int sum = 0; sum < s->cell->sums; ++sum)
-            for (int64_t u = 0; s->cell->input[sum] >= 0 && u < s->hidden; ++u)
-                row_add(dx, d[sum * s->hidden + u],
-                        matrix + (s->cell->input[sum] * s->hidden + u) * at->width, at->width);
-    }
-}
-
-/* Takes dy, leaves dx and this layer's part of dw (NULL: not wanted). */
-static void backward_layer(struct network *net, int64_t layer, double *dw)
-{
-    const struct lstm *s = &net->s;
-    struct layer at = layer_of(net, layer, dw);
-    int64_t rows = s->directions * net->samples;
-    for (at.step = s->sequence - 1; at.step >= 0; --at.step) {
-        net->loop(rows * s->output, output_task, &at);
-        net->loop(rows * s->hidden, backward_task, &at);
-    }
-    if (dw)
-        net->loop(s->directions * s->cell->sums * s->hidden, weights_task, &at);
-    if (dw && s->projection)
-        net->loop(s->directions * s->projection, projection_weights_task, &at);
-    net->loop(net->rows, input_task, &at);
-}
-
 enum status lstm_network_compute(const struct reference_request *request, int64_t samples,
                                  const double *seen, double *y, double *dx, double *dw,
                                  struct error *error)
 {
-    struct network net;
-    TRY(network_init(&net, request, samples, error));
-    const struct lstm *s = &net.s;
-    int64_t width = s->output * s->directions, y_size = net.rows * width;
-    for (int64_t layer = 0; layer < s->layers; ++layer)
-        forward_layer(&net, layer);
-    struct layer last = layer_of(&net, s->layers - 1, NULL);
-    if (y)
-        memcpy(y, last.y, (size_t)y_size * sizeof *y);
-    /* A unit of the last layer is on where the device has it on. */
-    for (int64_t i = 0; seen && i < y_size; ++i) {
-        int64_t cell = i % width / s->hidden * net.rows + i / width;
-        last.units[cell * s->hidden + i % s->hidden].sums[0] = seen[i];
-    }
-    if (s->pass == LSTM_BACKWARD && (dx || dw)) {
-        for (int64_t layer = s->layers - 1; layer >= 0; --layer) {
-            backward_layer(&net, layer, dw);
-            if (layer > 0) /* what comes out of a layer goes into the one below: same width */
-                memcpy(net.dy, net.dx, (size_t)y_size * sizeof *net.dy);
+    const struct config *config = request->config;
+    const struct lstm s = lstm_from(config);
+    const int64_t rows = s.sequence * samples, cells = s.directions * rows * s.hidden;
+    const int64_t width = s.output * s.directions, y_size = rows * width;
+    double *w =
+        fill_create(config_fill(config, request->seed, TENSOR_WEIGHT), 1, lstm_w_size(&s), 0);
+    double *x = fill_create(config_fill(config, request->seed, TENSOR_INPUT), s.sequence,
+                            samples * s.features, s.batch * s.features);
+    double *dy = fill_create(config_fill(config, request->seed, TENSOR_OUTPUT), s.sequence,
+                             samples * width, s.batch * width);
+    struct network net = {
+        .s = s,
+        .samples = samples,
+        .rows = rows,
+        .loop = reference_run,
+        .argument = (void *)(uintptr_t)request,
+        .w = w,
+        .x = x,
+        .y = zeros_create(s.layers * y_size),
+        .units = calloc((size_t)(s.layers * cells), sizeof(struct unit)),
+        .h = zeros_create(s.projection ? s.layers * cells : 1),
+        .dout = zeros_create(y_size),
+        .dsums = zeros_create(cells * s.cell->sums),
+        .carried = zeros_create(s.directions * samples * s.hidden),
+        .between = zeros_create(y_size),
+    };
+    void *arrays[] = {w,     x,        dy,        net.y,       net.units,
+                      net.h, net.dout, net.dsums, net.carried, net.between};
+    enum { ARRAYS = sizeof arrays / sizeof *arrays };
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < ARRAYS; ++i)
+        if (!arrays[i])
+            status = error_set(error, STATUS_SYSTEM, "no memory for the reference of %lld samples",
+                               (long long)samples);
+    if (status == STATUS_OK) {
+        network_forward(&net);
+        const double *last = net.y + (s.layers - 1) * y_size;
+        if (y)
+            memcpy(y, last, (size_t)y_size * sizeof *y);
+        /* A unit of the last layer is on where the device has it on. */
+        for (int64_t i = 0; seen && i < y_size; ++i) {
+            int64_t cell = i % width / s.hidden * rows + i / width;
+            net.units[(s.layers - 1) * cells + cell * s.hidden + i % s.hidden].sums[0] = seen[i];
         }
-        if (dx)
-            memcpy(dx, net.dx, (size_t)(net.rows * s->features) * sizeof *dx);
+        if (s.pass == LSTM_BACKWARD && (dx || dw))
+            network_backward(&net, dy, dx, dw);
     }
-    network_clear(&net);
-    return STATUS_OK;
+    for (size_t i = 0; i < ARRAYS; ++i)
+        free(arrays[i]);
+    return status;
 }
 
 /* ---- what is compared ---- */

@@ -1,99 +1,14 @@
-/* conv2d on the CPU: by oneDNN, by im2col and CBLAS, and from the definition, element by element,
- * which has two names, `direct` and, as on a GPU, `plain` (conv2d_element.h).
- *
- * im2col: for a tile of an image's output pixels the input under the kernel is gathered into a
- * column matrix, which stays in a core's own L2, and is multiplied with the filters:
- *
- * - forward: y tile = column * w. A task is a tile.
- *
- * - backward-filter: dw += dy tile * column. A task is a part of all tiles, and has a dw of its
- * own.
- *
- * - backward-data: column = dy tile * w, scattered back into dx. A task is a band of an image's
- * rows; bands recompute the output rows that they share.
- *
- * The threads of one OpenMP region make all BLAS calls, and each call stays in its thread. So a
- * BLAS with threads of its own never puts a second set of them on the cores.
- *
- * A pass of several parts does them in turn: convolutions, and what a layer has beside them. A
- * fused forward part finishes each tile while it is in the cache. */
-#include <math.h>
-#include <omp.h>
+/* conv2d on the CPU: by oneDNN, and as plain loops from the definition (conv2d_element.h). oneDNN
+ * runs each convolution, with bias and activation where the forward pass is fused. All other bias,
+ * activation, gradient and update work is done by the loops of this file. */
 #include <stdio.h>
 #include <string.h>
 
 #include "model/workloads/conv2d.h"
-#include "worker/cpu/blas.h"
 #include "worker/cpu/onednn.h"
 #include "worker/cpu/routine.h"
 
 #ifdef REAL
-
-/* ---- im2col ----
- * A column matrix holds, for each output pixel of a tile, the input under the kernel in the order
- * of a filter's own elements. It lies as the layout wants it: nhwc [pixel][element], nchw
- * [element][pixel]. */
-
-/* `count` values of a column and of an image, where they lie `apart`: gathered, or scattered back,
- * which adds. */
-static inline void NAME(exchange)(bool back, REAL *restrict column, REAL *restrict image,
-                                  int64_t count, int64_t apart)
-{
-    if (back)
-#pragma omp simd
-        for (int64_t i = 0; i < count; ++i)
-            image[i * apart] += column[i];
-    else
-#pragma omp simd
-        for (int64_t i = 0; i < count; ++i)
-            column[i] = image[i * apart];
-}
-
-static void NAME(exchange_nhwc)(const struct conv2d *s, bool back, const struct task *task,
-                                struct band band, REAL *column, REAL *image)
-{
-    int64_t channels = s->channels / s->groups;
-    for (int64_t pixel = task->begin; pixel < task->end; ++pixel) {
-        int64_t top = pixel / s->out_width * s->stride - s->pad_height;
-        int64_t left = pixel % s->out_width * s->stride - s->pad_width;
-        for (int64_t r = 0; r < s->kernel_height; ++r)
-            for (int64_t q = 0; q < s->kernel_width; ++q, column += channels) {
-                int64_t h = top + r * s->dilation, v = left + q * s->dilation;
-                if (h >= band.begin && h < band.end && v >= 0 && v < s->width)
-                    NAME(exchange)
-                (back, column, image + (h * s->width + v) * s->channels, channels, 1);
-                else if (!back) memset(column, 0, (size_t)channels * sizeof *column);
-            }
-    }
-}
-
-static void NAME(exchange_nchw)(const struct conv2d *s, bool back, const struct task *task,
-                                struct band band, REAL *column, REAL *image)
-{
-    int64_t taps = s->kernel_height * s->kernel_width;
-    for (int64_t row = 0; row < s->channels / s->groups * taps; ++row) {
-        REAL *plane = image + row / taps * s->height * s->width;
-        for (int64_t pixel = task->begin; pixel < task->end;) {
-            struct run run = run_find(s, row % taps, pixel, task->end, band);
-            if (!back)
-                memset(column, 0, (size_t)run.count * sizeof *column);
-            if (run.begin < run.end)
-                NAME(exchange)
-            (back, column + run.begin, plane + run.first, run.end - run.begin, s->stride);
-            column += run.count;
-            pixel += run.count;
-        }
-    }
-}
-
-/* Of a task's group and image x: gathers its column, or scatters it back into the band. */
-static void NAME(exchange_column)(const struct conv2d *s, bool back, const struct task *task,
-                                  struct band band, REAL *column, REAL *x)
-{
-    REAL *image = x + conv2d_x_at(s, task->image, 0, 0, task->group * (s->channels / s->groups));
-    (s->layout == LAYOUT_NHWC ? NAME(exchange_nhwc) : NAME(exchange_nchw))(s, back, task, band,
-                                                                           column, image);
-}
 
 static void NAME(activate)(enum activation activation, REAL *z, int64_t count)
 {
@@ -107,132 +22,11 @@ static void NAME(activate)(enum activation activation, REAL *z, int64_t count)
     }
 }
 
-/* Bias and activation of a tile of z. `b` is NULL without a bias. */
-static void NAME(finish_tile)(const struct convolution *c, const struct task *task, REAL *z,
-                              const REAL *b)
+/* One convolution. Two of x, w, y are inputs, and the third is the result. `b`: the bias of a fused
+ * forward pass; NULL without one. */
+static void NAME(convolve)(const struct conv2d *s, bool fused, REAL *x, REAL *w, REAL *y,
+                           const REAL *b)
 {
-    const struct conv2d *s = &c->shape;
-    bool nhwc = s->layout == LAYOUT_NHWC;
-    int64_t filters = s->filters / s->groups, pixels = task->end - task->begin;
-    int64_t columns = nhwc ? filters : pixels;
-    for (int64_t i = 0; i < (nhwc ? pixels : filters); ++i) {
-        REAL *row = z + i * c->leading;
-        if (b)
-#pragma omp simd
-            for (int64_t j = 0; j < columns; ++j)
-                row[j] += b[task->group * filters + (nhwc ? j : i)];
-        NAME(activate)(s->activation, row, columns);
-    }
-}
-
-static void NAME(im2col_forward)(const struct convolution *c, REAL *x, const REAL *w, REAL *y,
-                                 const REAL *b, REAL *scratch)
-{
-    const struct conv2d *s = &c->shape;
-    int filters = (int)(s->filters / s->groups), elements = (int)c->elements;
-    int leading = (int)c->leading;
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < s->batch * s->groups * c->tiles; ++i) {
-        struct task task = task_find(c, i);
-        int pixels = (int)(task.end - task.begin);
-        REAL *column = scratch + (size_t)omp_get_thread_num() * c->column;
-        REAL *out = y + tile_at(s, &task);
-        const REAL *filter = w + task.group * filters * c->elements;
-        NAME(exchange_column)(s, false, &task, (struct band){0, s->height}, column, x);
-        if (s->layout == LAYOUT_NHWC)
-            REAL_GEMM(CblasRowMajor, CblasNoTrans, CblasTrans, pixels, filters, elements, 1, column,
-                      elements, filter, elements, 0, out, leading);
-        else
-            REAL_GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, filters, pixels, elements, 1,
-                      filter, elements, column, pixels, 0, out, leading);
-        if (c->fused)
-            NAME(finish_tile)(c, &task, out, b);
-    }
-}
-
-/* Parts but the first have sums of their own, which are then added in a fixed order. */
-static void NAME(im2col_filter)(const struct convolution *c, REAL *x, const REAL *y, REAL *dw,
-                                REAL *scratch)
-{
-    const struct conv2d *s = &c->shape;
-    int filters = (int)(s->filters / s->groups), elements = (int)c->elements;
-    int64_t size = conv2d_w_size(s), total = s->batch * c->tiles;
-    REAL *sums = scratch + (size_t)omp_get_max_threads() * c->column;
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < s->groups * c->parts; ++i) {
-        int64_t group = i % s->groups, part = i / s->groups;
-        REAL *column = scratch + (size_t)omp_get_thread_num() * c->column;
-        REAL *sum = (part == 0 ? dw : sums + (part - 1) * size) + group * filters * c->elements;
-        int64_t begin = share_begin(total, part, c->parts);
-        int64_t end = share_begin(total, part + 1, c->parts);
-        for (int64_t at = begin; at < end; ++at) {
-            int64_t tile = at / c->tiles * s->groups * c->tiles + group * c->tiles + at % c->tiles;
-            struct task task = task_find(c, tile);
-            int pixels = (int)(task.end - task.begin);
-            const REAL *dy = y + tile_at(s, &task);
-            NAME(exchange_column)(s, false, &task, (struct band){0, s->height}, column, x);
-            if (s->layout == LAYOUT_NHWC)
-                REAL_GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, filters, elements, pixels, 1, dy,
-                          (int)c->leading, column, elements, at > begin, sum, elements);
-            else
-                REAL_GEMM(CblasRowMajor, CblasNoTrans, CblasTrans, filters, elements, pixels, 1, dy,
-                          (int)c->leading, column, pixels, at > begin, sum, elements);
-        }
-    }
-#pragma omp parallel for simd schedule(static)
-    for (int64_t i = 0; i < size; ++i)
-        for (int64_t part = 1; part < c->parts; ++part)
-            dw[i] += sums[(part - 1) * size + i];
-}
-
-/* One band of one image: what its outputs, halo included, contribute to its own rows. */
-static void NAME(data_band)(const struct convolution *c, int64_t image, int64_t group,
-                            struct band band, const REAL *w, const REAL *y, REAL *dx, REAL *column)
-{
-    const struct conv2d *s = &c->shape;
-    int filters = (int)(s->filters / s->groups), elements = (int)c->elements;
-    int64_t channels = s->channels / s->groups;
-    const REAL *filter = w + group * filters * c->elements;
-    struct band outputs = band_outputs(s, band);
-    for (int64_t h = band.begin; h < band.end; ++h)
-        for (int64_t v = 0; v < s->width; ++v)
-            for (int64_t k = group * channels; k < (group + 1) * channels; ++k)
-                dx[conv2d_x_at(s, image, h, v, k)] = 0;
-    for (int64_t begin = outputs.begin * s->out_width, end = outputs.end * s->out_width;
-         begin < end; begin += c->tile) {
-        struct task task = {image, group, begin, begin + c->tile < end ? begin + c->tile : end};
-        int pixels = (int)(task.end - begin);
-        const REAL *dy = y + tile_at(s, &task);
-        if (s->layout == LAYOUT_NHWC)
-            REAL_GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, pixels, elements, filters, 1, dy,
-                      (int)c->leading, filter, elements, 0, column, elements);
-        else
-            REAL_GEMM(CblasRowMajor, CblasTrans, CblasNoTrans, elements, pixels, filters, 1, filter,
-                      elements, dy, (int)c->leading, 0, column, pixels);
-        NAME(exchange_column)(s, true, &task, band, column, dx);
-    }
-}
-
-static void NAME(im2col_data)(const struct convolution *c, const REAL *w, const REAL *y, REAL *dx,
-                              REAL *scratch)
-{
-    const struct conv2d *s = &c->shape;
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < s->batch * s->groups * c->bands; ++i) {
-        int64_t index = i % c->bands, unit = i / c->bands;
-        struct band band = {share_begin(s->height, index, c->bands),
-                            share_begin(s->height, index + 1, c->bands)};
-        NAME(data_band)
-        (c, unit / s->groups, unit % s->groups, band, w, y, dx,
-         scratch + (size_t)omp_get_thread_num() * c->column);
-    }
-}
-
-/* ---- the definition ---- */
-
-static void NAME(direct)(const struct convolution *c, REAL *x, REAL *w, REAL *y, const REAL *b)
-{
-    const struct conv2d *s = &c->shape;
     bool data = s->pass == CONV2D_BACKWARD_DATA, filter = s->pass == CONV2D_BACKWARD_FILTER;
     const REAL *first = data ? w : x, *second = data || filter ? y : w;
     REAL *result = data ? x : filter ? w : y;
@@ -240,22 +34,28 @@ static void NAME(direct)(const struct convolution *c, REAL *x, REAL *w, REAL *y,
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < size; ++i) {
         result[i] = NAME(element)(s, first, second, i);
-        if (c->fused && b)
+        if (fused && b)
             result[i] += b[conv2d_filter_of(s, i)];
-        if (c->fused)
+        if (fused)
             NAME(activate)(s->activation, &result[i], 1);
     }
 }
 
-/* ---- what a layer has beside its convolutions ---- */
-
-/* Bias and activation as a step of their own. */
-static void NAME(finish)(const struct convolution *c, REAL *z, const REAL *b)
+/* Bias and activation as a step of their own. A row has all filters of a pixel, or in NCHW all
+ * pixels of a filter. */
+static void NAME(finish)(const struct conv2d *s, REAL *z, const REAL *b)
 {
+    const bool nhwc = s->layout == LAYOUT_NHWC;
+    const int64_t columns = nhwc ? s->filters : s->out_height * s->out_width;
+    const int64_t rows = conv2d_y_size(s) / columns;
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < c->shape.batch * c->shape.groups * c->tiles; ++i) {
-        struct task task = task_find(c, i);
-        NAME(finish_tile)(c, &task, z + tile_at(&c->shape, &task), b);
+    for (int64_t i = 0; i < rows; ++i) {
+        REAL *row = z + i * columns;
+        if (b)
+#pragma omp simd
+            for (int64_t j = 0; j < columns; ++j)
+                row[j] += b[nhwc ? j : i % s->filters];
+        NAME(activate)(s->activation, row, columns);
     }
 }
 
@@ -307,52 +107,43 @@ static void NAME(update)(const REAL *w, const REAL *dw, REAL *updated, int64_t c
 
 /* ---- the parts of a pass in their order ---- */
 
-/* One convolution: two of x, w, y are inputs, one is the result. A fused forward one takes the
- * bias, if there is one. */
-static void NAME(convolve)(const struct work *work, const struct convolution *c, REAL *x, REAL *w,
-                           REAL *y, const REAL *b, struct trace *trace)
+static void NAME(part)(const struct work *work, enum conv2d_pass pass, REAL *x, REAL *w, REAL *y,
+                       struct trace *trace)
 {
+    const struct plan *plan = work->plan;
 #ifdef ROOFSWEEP_ONEDNN
-    if (c->library) {
-        onednn_run(c->library, trace);
+    if (plan->library[pass]) {
+        onednn_run(plan->library[pass], trace);
         return;
     }
 #endif
+    bool fused = pass == CONV2D_FORWARD && plan->fused;
+    struct conv2d s = *(const struct conv2d *)work->shape;
+    s.pass = pass;
     double begin = trace_begin(trace);
-    if (work->routine->by_name)
-        NAME(direct)(c, x, w, y, b);
-    else if (c->shape.pass == CONV2D_FORWARD)
-        NAME(im2col_forward)(c, x, w, y, b, work->scratch);
-    else if (c->shape.pass == CONV2D_BACKWARD_DATA)
-        NAME(im2col_data)(c, w, y, x, work->scratch);
-    else
-        NAME(im2col_filter)(c, x, y, w, work->scratch);
-    trace_end(trace, names[work->routine->by_name][c->fused ? NAME_FUSED : (int)c->shape.pass],
-              begin);
+    NAME(convolve)(&s, fused, x, w, y, fused ? work->input[TENSOR_BIAS] : NULL);
+    trace_end(trace, fused ? "conv2d_direct_forward_fused" : names[pass], begin);
 }
 
 static void NAME(forward)(const struct work *work, struct trace *trace)
 {
-    const struct step *step = work->plan;
     REAL *y = work->result[TENSOR_OUTPUT];
-    const REAL *b = work->input[TENSOR_BIAS];
-    NAME(convolve)
-    (work, &step->forward, work->input[TENSOR_INPUT], work->input[TENSOR_WEIGHT], y, b, trace);
-    if (step->forward.fused || !has_layer(work->shape))
+    NAME(part)
+    (work, CONV2D_FORWARD, work->input[TENSOR_INPUT], work->input[TENSOR_WEIGHT], y, trace);
+    if (((const struct plan *)work->plan)->fused || !has_layer(work->shape))
         return;
     double begin = trace_begin(trace);
-    NAME(finish)(&step->forward, y, b);
+    NAME(finish)(work->shape, y, work->input[TENSOR_BIAS]);
     trace_end(trace, "conv2d_bias_activation", begin);
 }
 
 static void NAME(backward)(const struct work *work, struct conv2d_parts parts, struct trace *trace)
 {
     const struct conv2d *s = work->shape;
-    const struct step *step = work->plan;
     REAL *dz = work->input[TENSOR_OUTPUT];
     double begin = trace_begin(trace);
     if (conv2d_needs_y(s)) {
-        dz = (REAL *)work->scratch + step->dz;
+        dz = (REAL *)((char *)work->scratch + ((const struct plan *)work->plan)->dz);
         NAME(differentiate)(s, work->input[TENSOR_OUTPUT], work->result[TENSOR_OUTPUT], dz);
         trace_end(trace, "conv2d_activation_gradient", begin);
         begin = trace_begin(trace);
@@ -362,11 +153,12 @@ static void NAME(backward)(const struct work *work, struct conv2d_parts parts, s
         trace_end(trace, "conv2d_bias_gradient", begin);
     }
     if (parts.data)
-        NAME(convolve)
-    (work, &step->data, work->result[TENSOR_INPUT], work->input[TENSOR_WEIGHT], dz, NULL, trace);
+        NAME(part)
+    (work, CONV2D_BACKWARD_DATA, work->result[TENSOR_INPUT], work->input[TENSOR_WEIGHT], dz, trace);
     if (parts.filter)
-        NAME(convolve)
-    (work, &step->filter, work->input[TENSOR_INPUT], work->result[TENSOR_WEIGHT], dz, NULL, trace);
+        NAME(part)
+    (work, CONV2D_BACKWARD_FILTER, work->input[TENSOR_INPUT], work->result[TENSOR_WEIGHT], dz,
+     trace);
 }
 
 static void NAME(step)(const struct work *work, struct conv2d_parts parts, struct trace *trace)
@@ -390,102 +182,25 @@ static void NAME(step)(const struct work *work, struct conv2d_parts parts, struc
 
 #else
 
-/* One convolution of a pass, and how im2col cuts it into tasks. */
-struct convolution {
-    struct conv2d shape;    /* `pass` is one of the first three */
-    bool fused;             /* the forward one adds the bias and applies the activation */
-    int64_t elements;       /* of one filter, and of one pixel's column */
-    int64_t pixels;         /* of one image's output */
-    int64_t leading;        /* elements of y from one row as BLAS sees it to the next */
-    int64_t tile, tiles;    /* pixels at a time; tiles of an image */
-    int64_t bands, parts;   /* of an image's rows, for dx; of all tiles, for dw */
-    size_t column;          /* elements of one thread's column matrix */
-    struct onednn *library; /* owned. NULL: it is not the library's */
-    size_t memory;          /* of the library, in the scratch memory, in bytes */
-};
-
-/* Names of convolutions in traces: im2col's, the definition's; by pass. */
-enum { NAME_FUSED = CONV2D_BACKWARD_FILTER + 1, NAMES };
-static const char *const names[2][NAMES] = {
-    {"conv2d_im2col_forward", "conv2d_im2col_backward_data", "conv2d_im2col_backward_filter",
-     "conv2d_im2col_forward_fused"},
-    {"conv2d_direct_forward", "conv2d_direct_backward_data", "conv2d_direct_backward_filter",
-     "conv2d_direct_forward_fused"},
-};
-
 /* A pass. */
-enum { CONVOLUTIONS = 3 };
-struct step {
-    union {
-        struct {
-            struct convolution forward, data, filter;
-        };
-        struct convolution all[CONVOLUTIONS];
-    };
-    size_t dz;      /* in the scratch memory, in elements; where conv2d_needs_y */
-    char name[128]; /* of the library's code */
+enum { CONVOLUTIONS = CONV2D_BACKWARD_FILTER + 1 };
+struct plan {
+    bool fused; /* the forward convolution adds the bias and applies the activation */
+    size_t dz;  /* where it begins in the scratch memory, in bytes; where conv2d_needs_y */
+    /* By oneDNN, one for each convolution of the pass; owned. NULL: there is none, or it is plain.
+     */
+    struct onednn *library[CONVOLUTIONS];
+    size_t memory[CONVOLUTIONS]; /* of the library, in the scratch memory, in bytes */
+    char name[128];              /* of the library's code */
 };
+
+/* In traces. */
+static const char *const names[CONVOLUTIONS] = {
+    "conv2d_direct_forward", "conv2d_direct_backward_data", "conv2d_direct_backward_filter"};
 
 static bool has_layer(const struct conv2d *s)
 {
     return s->bias || s->activation != ACTIVATION_NONE;
-}
-
-/* Some output pixels of one image and group. */
-struct task {
-    int64_t image, group, begin, end;
-};
-
-static struct task task_find(const struct convolution *c, int64_t index)
-{
-    int64_t tile = index % c->tiles, unit = index / c->tiles;
-    return (struct task){unit / c->shape.groups, unit % c->shape.groups,
-                         share_begin(c->pixels, tile, c->tiles),
-                         share_begin(c->pixels, tile + 1, c->tiles)};
-}
-
-/* Where a task's part of y begins. */
-static int64_t tile_at(const struct conv2d *s, const struct task *task)
-{
-    return conv2d_y_at(s, task->image, 0, task->begin, task->group * (s->filters / s->groups));
-}
-
-/* Rows of an image. */
-struct band {
-    int64_t begin, end;
-};
-
-/* The rows of outputs that reach into a band of the input. */
-static struct band band_outputs(const struct conv2d *s, struct band band)
-{
-    struct band outputs;
-    int64_t other;
-    conv2d_outputs(s->stride, (s->kernel_height - 1) * s->dilation - s->pad_height, band.begin,
-                   band.end, s->out_height, &outputs.begin, &other);
-    conv2d_outputs(s->stride, -s->pad_height, band.begin, band.end, s->out_height, &other,
-                   &outputs.end);
-    return outputs;
-}
-
-/* Pixels of one output row, as one tap of the kernel sees them: `count` of them, those from `begin`
- * to `end` inside of the image, the first of which is element `first` of the plane. */
-struct run {
-    int64_t count, begin, end, first;
-};
-
-static struct run run_find(const struct conv2d *s, int64_t tap, int64_t pixel, int64_t last,
-                           struct band band)
-{
-    int64_t out_h = pixel / s->out_width, out_w = pixel % s->out_width;
-    int64_t h = out_h * s->stride + tap / s->kernel_width * s->dilation - s->pad_height;
-    int64_t offset = out_w * s->stride + tap % s->kernel_width * s->dilation - s->pad_width;
-    struct run run = {.count = s->out_width - out_w};
-    if (run.count > last - pixel)
-        run.count = last - pixel;
-    if (h >= band.begin && h < band.end)
-        conv2d_outputs(s->stride, offset, 0, s->width, run.count, &run.begin, &run.end);
-    run.first = h * s->width + offset + run.begin * s->stride;
-    return run;
 }
 
 #define ELEMENT              element_fp32
@@ -524,91 +239,15 @@ static void conv2d_describe(struct work *work)
     work->writes[TENSOR_BIAS_UPDATED] = parts.update && s->bias;
 }
 
-static int64_t ceil_divide(int64_t a, int64_t b)
+static enum status plain_plan(struct work *work, struct error *error)
 {
-    return (a + b - 1) / b;
-}
-
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
-/* Returns the scratch memory that it needs, in elements. The column matrix takes half of a core's
- * L2, filters and outputs the rest. A tile has at least so many pixels that packing the filters
- * pays. There are tiles, bands and parts for all threads, if the image is large enough. */
-static size_t convolution_plan(struct convolution *c, const struct work *work,
-                               enum conv2d_pass pass)
-{
-    const int64_t worthwhile = 64, least = 16;
-    const size_t page = 4096 / work->element;
-    int64_t threads = work->topology->cores;
-    struct conv2d s = conv2d_bare(work->shape, pass);
-    int64_t pixels = s.out_height * s.out_width, units = s.batch * s.groups;
-    int64_t elements = s.kernel_height * s.kernel_width * (s.channels / s.groups);
-    double l2 = work->topology->cache[LEVEL_L2] / work->topology->cores;
-    l2 = isfinite(l2) ? l2 : 1 << 20;
-    int64_t fit = (int64_t)(l2 / 2.0 / (double)work->element / (double)elements);
-    int64_t even = ceil_divide(units * pixels, threads);
-    int64_t tile = clamp(fit, worthwhile, even > least ? even : least);
-    int64_t tiles = ceil_divide(pixels, clamp(tile, 1, pixels));
-    *c = (struct convolution){
-        .shape = s,
-        .elements = elements,
-        .pixels = pixels,
-        .leading = s.layout == LAYOUT_NHWC ? s.filters : pixels,
-        .tile = ceil_divide(pixels, tiles),
-        .tiles = tiles,
-        .bands = clamp(ceil_divide(threads, units), 1, s.height),
-        .parts = clamp(ceil_divide(threads, s.groups), 1, s.batch * tiles),
-    };
-    c->column = ((size_t)(c->tile * elements) + page - 1) / page * page;
-    size_t sums =
-        pass == CONV2D_BACKWARD_FILTER ? (size_t)(c->parts - 1) * (size_t)conv2d_w_size(&s) : 0;
-    return (size_t)threads * c->column + sums;
-}
-
-static void convolution_add_layer(struct convolution *forward, const struct conv2d *s)
-{
-    forward->shape.bias = s->bias;
-    forward->shape.activation = s->activation;
-    forward->fused = has_layer(s) && s->fusion != FUSION_SEPARATE;
-}
-
-/* The convolutions run one after the other, in the same scratch memory; dz lies after it. */
-static enum status step_plan(struct work *work, struct error *error)
-{
+    struct plan *plan = work->plan;
+    const struct conv2d *s = work->shape;
     (void)error;
-    struct step *step = work->plan;
-    const struct conv2d *s = work->shape;
-    struct conv2d_parts parts = conv2d_parts[s->pass];
-    size_t page = 4096 / work->element, scratch = 0, needed = 0;
-    if (parts.forward || conv2d_needs_y(s)) {
-        scratch = convolution_plan(&step->forward, work, CONV2D_FORWARD);
-        convolution_add_layer(&step->forward, s);
-    }
-    if (parts.data)
-        needed = convolution_plan(&step->data, work, CONV2D_BACKWARD_DATA);
-    scratch = needed > scratch ? needed : scratch;
-    if (parts.filter)
-        needed = convolution_plan(&step->filter, work, CONV2D_BACKWARD_FILTER);
-    scratch = needed > scratch ? needed : scratch;
-    if (work->routine->by_name)
-        scratch = 0;
-    step->dz = (scratch + page - 1) / page * page;
+    plan->fused = has_layer(s) && s->fusion != FUSION_SEPARATE;
     if (conv2d_needs_y(s))
-        scratch = step->dz + (size_t)conv2d_y_size(s);
-    work->scratch_size = scratch * work->element;
+        plan->dz = scratch_take(work, (size_t)conv2d_y_size(s) * work->element);
     return STATUS_OK;
-}
-
-static enum status im2col_plan(struct work *work, struct error *error)
-{
-    const struct conv2d *s = work->shape;
-    const int64_t extents[] = {s->kernel_height * s->kernel_width * (s->channels / s->groups),
-                               s->channels, s->filters, s->out_height * s->out_width};
-    enum status status = blas_check(extents, sizeof extents / sizeof *extents, error);
-    return status ? status : step_plan(work, error);
 }
 
 static void parts_run(struct work *work, struct conv2d_parts parts, struct trace *trace)
@@ -648,11 +287,11 @@ static struct onednn_tensor filter_tensor(const struct conv2d *s, bool kept)
     };
 }
 
-/* By pass: what stands for x, w and y. */
+/* By pass: which of the library's tensors are x, w and y. */
 static const struct {
     enum onednn_pass pass;
     enum onednn_argument x, w, y;
-} passes[] = {
+} passes[CONVOLUTIONS] = {
     [CONV2D_FORWARD] = {ONEDNN_INFERENCE, ONEDNN_SOURCE, ONEDNN_WEIGHTS, ONEDNN_DESTINATION},
     [CONV2D_BACKWARD_DATA] = {ONEDNN_BACKWARD_DATA, ONEDNN_DIFF_SOURCE, ONEDNN_WEIGHTS,
                               ONEDNN_DIFF_DESTINATION},
@@ -660,11 +299,9 @@ static const struct {
                                 ONEDNN_DIFF_DESTINATION},
 };
 
-/* The library adds a bias and applies a function within its convolution, on the way forward. In
- * nhwc it works on the user's tensors as they are; in nchw it copies them to blocks of channels and
- * back in every iteration, as PyTorch does. */
-static enum status onednn_convolution_plan(struct convolution *c, struct work *work,
-                                           enum conv2d_pass pass, struct error *error)
+/* Plans one convolution of the pass. In nhwc the library works on the user's tensors as they are.
+ * In nchw it copies them to blocks of channels and back in every iteration, as PyTorch does. */
+static enum status convolution_plan(struct work *work, enum conv2d_pass pass, struct error *error)
 {
     static const enum onednn_function functions[] = {
         [ACTIVATION_NONE] = ONEDNN_IDENTITY,
@@ -672,17 +309,15 @@ static enum status onednn_convolution_plan(struct convolution *c, struct work *w
         [ACTIVATION_SIGMOID] = ONEDNN_SIGMOID,
         [ACTIVATION_TANH] = ONEDNN_TANH,
     };
+    struct plan *plan = work->plan;
     const struct conv2d *s = work->shape;
-    bool nhwc = s->layout == LAYOUT_NHWC;
+    bool nhwc = s->layout == LAYOUT_NHWC, fused = pass == CONV2D_FORWARD && plan->fused;
     enum onednn_place place = nhwc ? ONEDNN_PLAIN : ONEDNN_REORDERED;
     bool kept = pass != CONV2D_BACKWARD_FILTER && !conv2d_parts[s->pass].update;
-    convolution_plan(c, work, pass);
-    if (pass == CONV2D_FORWARD)
-        convolution_add_layer(c, s);
     struct onednn_operation operation = {
         .kind = ONEDNN_CONVOLUTION,
         .pass = passes[pass].pass,
-        .function = c->fused ? functions[s->activation] : ONEDNN_IDENTITY,
+        .function = fused ? functions[s->activation] : ONEDNN_IDENTITY,
         .stride = {s->stride, s->stride},
         .dilation = {s->dilation, s->dilation},
         .padding = {s->pad_height, s->pad_width},
@@ -692,16 +327,19 @@ static enum status onednn_convolution_plan(struct convolution *c, struct work *w
     operation.tensors[passes[pass].w] = filter_tensor(s, kept);
     operation.tensors[passes[pass].y] =
         onednn_image(s->precision, place, nhwc, s->batch, s->filters, s->out_height, s->out_width);
-    if (c->fused && s->bias)
+    if (fused && s->bias)
         operation.tensors[ONEDNN_BIAS] = onednn_vector(s->precision, s->filters);
-    return onednn_create_for(work, &operation, NULL, &c->library, &c->memory, error);
+    TRY(onednn_create_for(work, &operation, NULL, &plan->library[pass], &plan->memory[pass],
+                          error));
+    const char *name = onednn_name(plan->library[pass]);
+    size_t used = strlen(plan->name);
+    if (!strstr(plan->name, name))
+        snprintf(plan->name + used, sizeof plan->name - used, "%s%s", used ? "; " : "", name);
+    return STATUS_OK;
 }
 
-/* Each convolution is the library's. What a layer has beside them it has not, apart from what it
- * fuses: that is done by the loops that other routines have, too. */
 static enum status onednn_plan(struct work *work, struct error *error)
 {
-    struct step *step = work->plan;
     const struct conv2d *s = work->shape;
     const struct conv2d_parts parts = conv2d_parts[s->pass];
     bool forward = parts.forward || conv2d_needs_y(s), backward = parts.data || parts.filter;
@@ -709,60 +347,47 @@ static enum status onednn_plan(struct work *work, struct error *error)
     if (loops && s->precision != PRECISION_FP32)
         return error_set(error, STATUS_UNSUPPORTED,
                          "bias, activation and update outside of the convolution are in fp32");
+    TRY(plain_plan(work, error));
     if (forward)
-        TRY(onednn_convolution_plan(&step->forward, work, CONV2D_FORWARD, error));
+        TRY(convolution_plan(work, CONV2D_FORWARD, error));
     if (parts.data)
-        TRY(onednn_convolution_plan(&step->data, work, CONV2D_BACKWARD_DATA, error));
-    if (parts.filter)
-        TRY(onednn_convolution_plan(&step->filter, work, CONV2D_BACKWARD_FILTER, error));
-    if (conv2d_needs_y(s))
-        step->dz = scratch_take(work, (size_t)conv2d_y_size(s) * work->element) / work->element;
-    for (size_t i = 0; i < CONVOLUTIONS; ++i) {
-        const char *name = step->all[i].library ? onednn_name(step->all[i].library) : "";
-        size_t used = strlen(step->name);
-        if (!strstr(step->name, name))
-            snprintf(step->name + used, sizeof step->name - used, "%s%s", used ? "; " : "", name);
-    }
-    return STATUS_OK;
+        TRY(convolution_plan(work, CONV2D_BACKWARD_DATA, error));
+    return parts.filter ? convolution_plan(work, CONV2D_BACKWARD_FILTER, error) : STATUS_OK;
 }
 
 static enum status onednn_ready(struct work *work, struct error *error)
 {
-    const struct step *step = work->plan;
+    const struct plan *plan = work->plan;
     char *scratch = work->scratch;
-    for (size_t i = 0; i < CONVOLUTIONS; ++i) {
-        const struct convolution *c = &step->all[i];
-        const enum conv2d_pass pass = c->shape.pass;
-        bool dz = pass != CONV2D_FORWARD && conv2d_needs_y(work->shape);
+    for (int pass = 0; pass < CONVOLUTIONS; ++pass) {
+        bool forward = pass == CONV2D_FORWARD;
+        bool dz = !forward && conv2d_needs_y(work->shape);
         void *const *x = pass == CONV2D_BACKWARD_DATA ? work->result : work->input;
         void *const *w = pass == CONV2D_BACKWARD_FILTER ? work->result : work->input;
-        void *const *y = pass == CONV2D_FORWARD ? work->result : work->input;
-        void *data[ONEDNN_ARGUMENTS] = {[ONEDNN_BIAS] = c->fused ? work->input[TENSOR_BIAS] : NULL};
+        void *const *y = forward ? work->result : work->input;
+        void *data[ONEDNN_ARGUMENTS] = {
+            [ONEDNN_BIAS] = forward && plan->fused ? work->input[TENSOR_BIAS] : NULL};
         data[passes[pass].x] = x[TENSOR_INPUT];
         data[passes[pass].w] = w[TENSOR_WEIGHT];
-        data[passes[pass].y] = dz ? scratch + step->dz * work->element : y[TENSOR_OUTPUT];
-        if (c->library)
-            TRY(onednn_bind(c->library, data, scratch + c->memory, error));
+        data[passes[pass].y] = dz ? scratch + plan->dz : y[TENSOR_OUTPUT];
+        if (plan->library[pass])
+            TRY(onednn_bind(plan->library[pass], data, scratch + plan->memory[pass], error));
     }
     return STATUS_OK;
 }
 
 static void onednn_release(struct work *work)
 {
-    const struct step *step = work->plan;
-    for (size_t i = 0; i < CONVOLUTIONS; ++i)
-        onednn_destroy(step->all[i].library);
+    const struct plan *plan = work->plan;
+    for (int pass = 0; pass < CONVOLUTIONS; ++pass)
+        onednn_destroy(plan->library[pass]);
 }
 
 static const char *onednn_names(const struct work *work)
 {
-    return ((const struct step *)work->plan)->name;
+    return ((const struct plan *)work->plan)->name;
 }
 #endif
-
-/* What all ways have in common. */
-#define STEP_ROUTINE(plan_function)                                                                \
-    .plan_size = sizeof(struct step), .plan = plan_function, .before = step_before, .run = step_run
 
 const struct cpu_workload conv2d_routines = {
     .workload = &conv2d_workload,
@@ -772,22 +397,22 @@ const struct cpu_workload conv2d_routines = {
         {
 #ifdef ROOFSWEEP_ONEDNN
             {.implementation = "onednn",
+             .plan_size = sizeof(struct plan),
              .own_regions = true,
              .check = onednn_check,
+             .plan = onednn_plan,
              .ready = onednn_ready,
+             .before = step_before,
+             .run = step_run,
              .release = onednn_release,
-             .name = onednn_names,
-             STEP_ROUTINE(onednn_plan)},
+             .name = onednn_names},
 #endif
-            {.implementation = "im2col", .algorithm = "im2col+gemm", STEP_ROUTINE(im2col_plan)},
-            {.implementation = "direct",
-             .algorithm = "direct",
-             .by_name = true,
-             STEP_ROUTINE(step_plan)},
             {.implementation = "plain",
              .algorithm = "direct",
-             .by_name = true,
-             STEP_ROUTINE(step_plan)},
+             .plan_size = sizeof(struct plan),
+             .plan = plain_plan,
+             .before = step_before,
+             .run = step_run},
         },
 };
 #endif

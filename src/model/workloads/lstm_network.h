@@ -1,0 +1,391 @@
+/* Recurrent layers from the definition: the template of the reference and of the CPU's plain
+ * implementation. It may be included several times. The includer defines REAL, the type of all
+ * values, and NAME(x), what x is called in that type.
+ *
+ * A network holds the first `samples` of a batch. Its tasks are independent of each other within a
+ * loop; the loops follow each other. forward sets y and units; backward reads them, and needs the
+ * memory of the gradients.
+ *
+ * D directions, H hidden, R outputs of a direction. A row is a sample at one time step: the next
+ * step of a sample is `samples` rows further on. */
+#include <string.h>
+#include <tgmath.h>
+
+#include "model/reference.h"
+#include "model/workloads/lstm.h"
+
+/* Runs task(context, i) for each i below count, in any order. `name` is for traces. */
+typedef void lstm_loop(void *argument, const char *name, int64_t count, reference_task *task,
+                       void *context);
+
+/* A unit at one step of one sample. */
+struct NAME(unit) {
+    REAL sums[LSTM_SUMS]; /* forward leaves the gates here: sigmoid or tanh of a sum */
+    REAL state;           /* c of an LSTM; h of other cells */
+};
+
+struct NAME(network) {
+    struct lstm s;
+    int64_t samples, rows;
+    lstm_loop *loop;
+    void *argument;            /* of `loop` */
+    const REAL *w, *x;         /* [row][features] */
+    REAL *y;                   /* [layer][row][D * R] */
+    struct NAME(unit) * units; /* [layer][D][row][H] */
+    REAL *h;                   /* [layer][D][row][H], before a projection; unused without one */
+    /* Gradients within one layer. */
+    REAL *dout;    /* of its outputs: [D][row][R] */
+    REAL *dsums;   /* [D][row][sums][H] */
+    REAL *carried; /* of the states, from the later step: [D][samples][H] */
+    REAL *between; /* of the output of the layer below: [row][D * R]; unused by a single layer */
+};
+
+/* ---- the cell ---- */
+
+static inline REAL NAME(gate)(REAL v)
+{
+    return 1 / (1 + exp(-v));
+}
+
+/* `before`: the state of the step before. Returns h, before a projection. */
+static REAL NAME(unit_forward)(enum lstm_kind kind, struct NAME(unit) * unit, REAL before)
+{
+    REAL *v = unit->sums;
+    switch (kind) {
+    case LSTM_LSTM:
+        v[0] = NAME(gate)(v[0]);
+        v[1] = NAME(gate)(v[1]);
+        v[2] = tanh(v[2]);
+        v[3] = NAME(gate)(v[3]);
+        unit->state = v[1] * before + v[0] * v[2];
+        return v[3] * tanh(unit->state);
+    case LSTM_GRU:
+        v[0] = NAME(gate)(v[0]);
+        v[1] = NAME(gate)(v[1]);
+        v[2] = tanh(v[2] + v[1] * v[3]);
+        return unit->state = (1 - v[0]) * v[2] + v[0] * before;
+    case LSTM_RELU:
+        return unit->state = v[0] = v[0] > 0 ? v[0] : 0;
+    default:
+        return unit->state = v[0] = tanh(v[0]);
+    }
+}
+
+/* `d`: the gradient of h through the outputs. *carried: the gradient of the state through the later
+ * step's state; set to what the step before gets. Sets the gradients of the sums. */
+static void NAME(unit_backward)(enum lstm_kind kind, const struct NAME(unit) * unit, REAL before,
+                                REAL d, REAL *carried, REAL dsums[LSTM_SUMS])
+{
+    const REAL *v = unit->sums;
+    if (kind == LSTM_LSTM) {
+        REAL i = v[0], f = v[1], g = v[2], o = v[3];
+        REAL t = tanh(unit->state), dc = *carried + d * o * (1 - t * t);
+        *carried = dc * f;
+        dsums[0] = dc * g * i * (1 - i);
+        dsums[1] = dc * before * f * (1 - f);
+        dsums[2] = dc * i * (1 - g * g);
+        dsums[3] = d * t * o * (1 - o);
+    } else if (kind == LSTM_GRU) {
+        REAL z = v[0], r = v[1], n = v[2], q = v[3], dh = d + *carried;
+        *carried = dh * z;
+        dsums[0] = dh * (before - n) * z * (1 - z);
+        dsums[2] = dh * (1 - z) * (1 - n * n);
+        dsums[1] = dsums[2] * q * r * (1 - r);
+        dsums[3] = dsums[2] * r;
+    } else if (kind == LSTM_RELU) {
+        dsums[0] = v[0] > 0 ? d : 0;
+    } else {
+        dsums[0] = d * (1 - v[0] * v[0]);
+    }
+}
+
+/* ---- one layer ---- */
+
+/* What the tasks of a loop share: a layer, and a time step in each direction's own order. Arrays of
+ * weights are by direction. */
+struct NAME(layer) {
+    const struct NAME(network) * net;
+    int64_t width; /* of the input */
+    int64_t step;
+    const REAL *x, *dy;
+    REAL *y, *h, *dx;
+    struct NAME(unit) * units;
+    const REAL *w[2][LSTM_PARTS];
+    REAL *dw[2][LSTM_PARTS];
+};
+
+/* dw: of all layers; NULL: not wanted. */
+static struct NAME(layer) NAME(layer_of)(const struct NAME(network) * net, int64_t layer, REAL *dw)
+{
+    const struct lstm *s = &net->s;
+    int64_t y_size = net->rows * s->directions * s->output;
+    int64_t cells = s->directions * net->rows * s->hidden;
+    struct NAME(layer) at = {
+        .net = net,
+        .width = lstm_input_width(s, layer),
+        .x = layer == 0 ? net->x : net->y + (layer - 1) * y_size,
+        .y = net->y + layer * y_size,
+        .h = s->projection ? net->h + layer * cells : NULL,
+        .units = net->units + layer * cells,
+    };
+    for (int64_t direction = 0; direction < s->directions; ++direction)
+        for (int part = 0; part < LSTM_PARTS; ++part) {
+            int64_t offset = lstm_w_at(s, layer, direction, (enum lstm_part)part);
+            at.w[direction][part] = net->w + offset;
+            at.dw[direction][part] = dw ? dw + offset : NULL;
+        }
+    return at;
+}
+
+/* One value of a sample in one direction at the layer's step. */
+struct NAME(place) {
+    int64_t direction, n, u;
+    int64_t row;           /* of this step */
+    int64_t before, after; /* rows of the neighbouring steps in the direction's own order */
+    int64_t cell;          /* row among those of both directions */
+};
+
+/* Task `i` of `width` for each sample and direction. Samples follow each other, so that the weights
+ * of a unit stay in the cache. */
+static struct NAME(place) NAME(place_find)(const struct NAME(layer) * at, int64_t width, int64_t i)
+{
+    const struct NAME(network) *net = at->net;
+    int64_t n = i % net->samples, direction = i / net->samples / width;
+    int64_t row = (direction ? net->s.sequence - 1 - at->step : at->step) * net->samples + n;
+    int64_t ahead = direction ? -net->samples : net->samples;
+    return (struct NAME(place)){.direction = direction,
+                                .n = n,
+                                .u = i / net->samples % width,
+                                .row = row,
+                                .before = row - ahead,
+                                .after = row + ahead,
+                                .cell = direction * net->rows + row};
+}
+
+/* False for the step before the first, and after the last. */
+static bool NAME(row_exists)(const struct NAME(network) * net, int64_t row)
+{
+    return row >= 0 && row < net->rows;
+}
+
+static REAL NAME(dot)(const REAL *a, const REAL *b, int64_t count)
+{
+    REAL sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < count; ++i)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static void NAME(row_add)(REAL *restrict row, REAL factor, const REAL *restrict values,
+                          int64_t count)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i)
+        row[i] += factor * values[i];
+}
+
+/* The outputs of a row in one direction. */
+static REAL *NAME(y_at)(const struct NAME(layer) * at, int64_t direction, int64_t row)
+{
+    const struct lstm *s = &at->net->s;
+    return at->y + (row * s->directions + direction) * s->output;
+}
+
+/* The unit's state at the step before. */
+static REAL NAME(state_before)(const struct NAME(layer) * at, struct NAME(place) p)
+{
+    const struct NAME(network) *net = at->net;
+    int64_t cell = p.direction * net->rows + p.before;
+    return NAME(row_exists)(net, p.before) ? at->units[cell * net->s.hidden + p.u].state : 0;
+}
+
+/* ---- forward ---- */
+
+/* A task is one unit of one sample in one direction. */
+static void NAME(forward_task)(void *context, int64_t i)
+{
+    const struct NAME(layer) *at = context;
+    const struct lstm *s = &at->net->s;
+    struct NAME(place) p = NAME(place_find)(at, s->hidden, i);
+    const REAL *const *w = at->w[p.direction];
+    int64_t cell = p.cell * s->hidden + p.u;
+    struct NAME(unit) *unit = &at->units[cell];
+    for (int sum = 0; sum < s->cell->sums; ++sum) {
+        int input = s->cell->input[sum], recurrent = s->cell->recurrent[sum];
+        REAL value = w[LSTM_BIAS][sum * s->hidden + p.u];
+        if (input >= 0)
+            value += NAME(dot)(w[LSTM_INPUT_MATRIX] + (input * s->hidden + p.u) * at->width,
+                               at->x + p.row * at->width, at->width);
+        if (recurrent >= 0 && NAME(row_exists)(at->net, p.before))
+            value += NAME(dot)(w[LSTM_RECURRENT_MATRIX] + (recurrent * s->hidden + p.u) * s->output,
+                               NAME(y_at)(at, p.direction, p.before), s->output);
+        unit->sums[sum] = value;
+    }
+    REAL h = NAME(unit_forward)(s->kind, unit, NAME(state_before)(at, p));
+    *(s->projection ? &at->h[cell] : &NAME(y_at)(at, p.direction, p.row)[p.u]) = h;
+}
+
+/* A task is one output of a projection. */
+static void NAME(projection_task)(void *context, int64_t i)
+{
+    const struct NAME(layer) *at = context;
+    const struct lstm *s = &at->net->s;
+    struct NAME(place) p = NAME(place_find)(at, s->output, i);
+    NAME(y_at)
+    (at, p.direction, p.row)[p.u] = NAME(dot)(at->w[p.direction][LSTM_PROJECTION] + p.u * s->hidden,
+                                              at->h + p.cell * s->hidden, s->hidden);
+}
+
+static void NAME(network_forward)(const struct NAME(network) * net)
+{
+    const int64_t rows = net->s.directions * net->samples;
+    for (int64_t layer = 0; layer < net->s.layers; ++layer) {
+        struct NAME(layer) at = NAME(layer_of)(net, layer, NULL);
+        for (at.step = 0; at.step < net->s.sequence; ++at.step) {
+            net->loop(net->argument, "lstm_step_forward", rows * net->s.hidden, NAME(forward_task),
+                      &at);
+            if (net->s.projection)
+                net->loop(net->argument, "lstm_step_projection", rows * net->s.output,
+                          NAME(projection_task), &at);
+        }
+    }
+}
+
+/* ---- backward ---- */
+
+enum { NAME(OUTPUT_BLOCK) = 64 };
+
+/* The gradients of a block of outputs of one sample: from above, and from the later step's sums. */
+static void NAME(output_task)(void *context, int64_t i)
+{
+    const struct NAME(layer) *at = context;
+    const struct NAME(network) *net = at->net;
+    const struct lstm *s = &net->s;
+    const int64_t block = NAME(OUTPUT_BLOCK), blocks = (s->output + block - 1) / block;
+    struct NAME(place) p = NAME(place_find)(at, blocks, i);
+    const int64_t first = p.u * block;
+    const int64_t count = first + block < s->output ? block : s->output - first;
+    const REAL *matrix = at->w[p.direction][LSTM_RECURRENT_MATRIX] + first;
+    const REAL *later =
+        net->dsums + (p.direction * net->rows + p.after) * s->cell->sums * s->hidden;
+    REAL *d = net->dout + p.cell * s->output + first;
+    memcpy(d, at->dy + (p.row * s->directions + p.direction) * s->output + first,
+           (size_t)count * sizeof *d);
+    for (int sum = 0; NAME(row_exists)(net, p.after) && sum < s->cell->sums; ++sum)
+        for (int64_t u = 0; s->cell->recurrent[sum] >= 0 && u < s->hidden; ++u)
+            NAME(row_add)
+    (d, later[sum * s->hidden + u], matrix + (s->cell->recurrent[sum] * s->hidden + u) * s->output,
+     count);
+}
+
+/* A task is one unit of one sample in one direction. */
+static void NAME(backward_task)(void *context, int64_t i)
+{
+    const struct NAME(layer) *at = context;
+    const struct NAME(network) *net = at->net;
+    const struct lstm *s = &net->s;
+    struct NAME(place) p = NAME(place_find)(at, s->hidden, i);
+    const REAL *dout = net->dout + p.cell * s->output;
+    const REAL *matrix = at->w[p.direction][LSTM_PROJECTION] + p.u;
+    REAL *carried = net->carried + (p.direction * net->samples + p.n) * s->hidden + p.u;
+    REAL d = s->projection ? 0 : dout[p.u], dsums[LSTM_SUMS] = {0};
+    for (int64_t j = 0; j < s->projection; ++j)
+        d += dout[j] * matrix[j * s->hidden];
+    if (!NAME(row_exists)(net, p.after))
+        *carried = 0;
+    NAME(unit_backward)
+    (s->kind, &at->units[p.cell * s->hidden + p.u], NAME(state_before)(at, p), d, carried, dsums);
+    for (int sum = 0; sum < s->cell->sums; ++sum)
+        net->dsums[(p.cell * s->cell->sums + sum) * s->hidden + p.u] = dsums[sum];
+}
+
+/* The gradients of the rows of w that belong to one sum of a unit. */
+static void NAME(weights_task)(void *context, int64_t i)
+{
+    const struct NAME(layer) *at = context;
+    const struct NAME(network) *net = at->net;
+    const struct lstm *s = &net->s;
+    int64_t sums = s->cell->sums * s->hidden, direction = i / sums, u = i % s->hidden;
+    int64_t step = direction ? net->samples : -net->samples; /* to the row before */
+    int input = s->cell->input[i % sums / s->hidden];
+    int recurrent = s->cell->recurrent[i % sums / s->hidden];
+    REAL *inputs = at->dw[direction][LSTM_INPUT_MATRIX] + (input * s->hidden + u) * at->width;
+    REAL *outputs =
+        at->dw[direction][LSTM_RECURRENT_MATRIX] + (recurrent * s->hidden + u) * s->output;
+    REAL *bias = at->dw[direction][LSTM_BIAS] + i % sums;
+    *bias = 0;
+    if (input >= 0)
+        memset(inputs, 0, (size_t)at->width * sizeof *inputs);
+    if (recurrent >= 0)
+        memset(outputs, 0, (size_t)s->output * sizeof *outputs);
+    for (int64_t row = 0; row < net->rows; ++row) {
+        REAL d = net->dsums[(direction * net->rows + row) * sums + i % sums];
+        if (input >= 0)
+            NAME(row_add)(inputs, d, at->x + row * at->width, at->width);
+        if (recurrent >= 0 && NAME(row_exists)(net, row + step))
+            NAME(row_add)(outputs, d, NAME(y_at)(at, direction, row + step), s->output);
+        *bias += d;
+    }
+}
+
+/* A task is one row of a projection: that of one output. */
+static void NAME(projection_weights_task)(void *context, int64_t i)
+{
+    const struct NAME(layer) *at = context;
+    const struct NAME(network) *net = at->net;
+    const struct lstm *s = &net->s;
+    int64_t direction = i / s->output, output = i % s->output;
+    REAL *weights = at->dw[direction][LSTM_PROJECTION] + output * s->hidden;
+    memset(weights, 0, (size_t)s->hidden * sizeof *weights);
+    for (int64_t cell = direction * net->rows; cell < (direction + 1) * net->rows; ++cell)
+        NAME(row_add)
+    (weights, net->dout[cell * s->output + output], at->h + cell * s->hidden, s->hidden);
+}
+
+/* A task is one row. */
+static void NAME(input_task)(void *context, int64_t row)
+{
+    const struct NAME(layer) *at = context;
+    const struct NAME(network) *net = at->net;
+    const struct lstm *s = &net->s;
+    REAL *dx = at->dx + row * at->width;
+    memset(dx, 0, (size_t)at->width * sizeof *dx);
+    for (int64_t direction = 0; direction < s->directions; ++direction) {
+        const REAL *matrix = at->w[direction][LSTM_INPUT_MATRIX];
+        const REAL *d = net->dsums + (direction * net->rows + row) * s->cell->sums * s->hidden;
+        for (int sum = 0; sum < s->cell->sums; ++sum)
+            for (int64_t u = 0; s->cell->input[sum] >= 0 && u < s->hidden; ++u)
+                NAME(row_add)
+        (dx, d[sum * s->hidden + u], matrix + (s->cell->input[sum] * s->hidden + u) * at->width,
+         at->width);
+    }
+}
+
+/* dy: the gradient of the last layer's output. Sets dx and dw; either may be NULL: not wanted. */
+static void NAME(network_backward)(const struct NAME(network) * net, const REAL *dy, REAL *dx,
+                                   REAL *dw)
+{
+    const struct lstm *s = &net->s;
+    const int64_t rows = s->directions * net->samples;
+    const int64_t blocks = (s->output + NAME(OUTPUT_BLOCK) - 1) / NAME(OUTPUT_BLOCK);
+    for (int64_t layer = s->layers - 1; layer >= 0; --layer) {
+        struct NAME(layer) at = NAME(layer_of)(net, layer, dw);
+        at.dy = layer == s->layers - 1 ? dy : net->between;
+        at.dx = layer == 0 ? dx : net->between; /* dy is read by then */
+        for (at.step = s->sequence - 1; at.step >= 0; --at.step) {
+            net->loop(net->argument, "lstm_step_backward_outputs", rows * blocks, NAME(output_task),
+                      &at);
+            net->loop(net->argument, "lstm_step_backward", rows * s->hidden, NAME(backward_task),
+                      &at);
+        }
+        if (dw)
+            net->loop(net->argument, "lstm_weight_gradient",
+                      s->directions * s->cell->sums * s->hidden, NAME(weights_task), &at);
+        if (dw && s->projection)
+            net->loop(net->argument, "lstm_projection_gradient", s->directions * s->projection,
+                      NAME(projection_weights_task), &at);
+        if (at.dx)
+            net->loop(net->argument, "lstm_input_gradient", net->rows, NAME(input_task), &at);
+    }
+}
