@@ -41,7 +41,7 @@ static enum status print_estimate(const struct options *options, const struct ma
     bool torn;
     snprintf(journal, sizeof journal, "%s.journal",
              options->output ? options->output : manifest->sweep.output);
-    if (journal_recognised(journal) && journal_index(journal, &earlier, &torn, &unread))
+    if (journal_recognised(journal) && journal_read(journal, &earlier, &torn, &unread))
         earlier = NULL;
     enum status status = estimate_make(manifest, plan, earlier, &total, error);
     if (status == STATUS_OK && options->json)

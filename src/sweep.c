@@ -38,6 +38,7 @@ struct sweep {
     struct transport *transport;
     struct executor *executor;
     char worker_folder[4096];
+    char session[64]; /* its identifier */
     char device_key[128];
     bool roofs_reused; /* this rank's */
     struct devices devices;
@@ -145,7 +146,7 @@ static enum status read_roofs(struct sweep *sweep, struct error *error)
     char journal[OUTPUTS_JOURNAL];
     bool torn;
     outputs_journal_of(sweep->manifest->reuse, journal);
-    if (journal_index(journal, &sweep->roofs_source, &torn, error))
+    if (journal_read(journal, &sweep->roofs_source, &torn, error))
         return error_prefix(error, STATUS_USAGE, "%s:%d: [peaks] reuse", sweep->manifest->path,
                             sweep->manifest->reuse_line);
     return STATUS_OK;
@@ -279,7 +280,6 @@ static struct executor_settings executor_settings_of(const struct sweep *sweep)
         .timeout = settings->timeout,
         .retries = settings->retries,
         .device_key = sweep->device_key,
-        .job_id = job_id(),
     };
 }
 
@@ -393,6 +393,7 @@ static enum status begin_session(struct sweep *sweep, struct error *error)
     }
     status = liveness_agree(sweep->comm, status, error);
     char *id = liveness_share_text(sweep->comm, session.id);
+    snprintf(sweep->session, sizeof sweep->session, "%s", id);
     snprintf(sweep->device_key, sizeof sweep->device_key, "%s/%d", id, sweep->rank);
     guard_end(guard);
     free(id);
@@ -449,6 +450,8 @@ static void create_dispatcher(struct sweep *sweep)
         .earlier = sweep->earlier,
         .devices = sweep->devices.list,
         .ranks = sweep->ranks,
+        .session = sweep->session,
+        .job_id = job_id(),
         .roofs_timeout = margin * roofs_patience(sweep),
         .work_timeout = margin * executor_longest(&executor),
         .count_timeout = margin * sweep->manifest->sweep.timeout,
@@ -506,13 +509,13 @@ static enum status carry_out(struct sweep *sweep, const struct dispatcher_action
     switch (action->kind) {
     case ACTION_STORE_DEVICE:
         progress_start(sweep->progress);
-        return journal_append(journal, "device", json_incref(action->json), error);
+        return journal_append_text(journal, "device", action->text, error);
     case ACTION_STORE_RECORD:
         if (sweep->algorithms && algorithm_cache_learn(sweep->algorithms, action->record,
                                                        sweep->plan->items[action->item].hash,
                                                        &sweep->devices.list[action->rank], error))
             log_print(sweep->log, LOG_WARNING, "%s", error->text);
-        return journal_append(journal, "record", json_incref(action->json), error);
+        return journal_append_text(journal, "record", action->text, error);
     case ACTION_SYNC:
         status = journal_sync(journal, error);
         save_algorithms(sweep, &(struct error){""});

@@ -164,6 +164,15 @@ size_t utf8_character(const char *characters, size_t left)
     return code < least[bytes] || code > 0x10ffff || surrogate ? 0 : bytes;
 }
 
+void utf8_copy(char *copy, size_t size, const char *text, size_t length)
+{
+    if (length >= size)
+        for (length = size - 1; length > 0 && (text[length] & 0xc0) == 0x80;)
+            --length;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+}
+
 /* Characters of several bytes that a terminal or a figure must not see: first and last of a row. */
 static const struct {
     const char *first, *last;

@@ -45,6 +45,9 @@ const char *words_quote_end(const char *text);
  * control character other than a tab. */
 size_t utf8_character(const char *text, size_t left);
 
+/* Copies `length` bytes, and a NUL, into `size` bytes; a longer text is cut between characters. */
+void utf8_copy(char *copy, size_t size, const char *text, size_t length);
+
 /* '?' for each control character (of C0, without the tab, and C1), each one that turns the
  * direction of writing or ends a line, and each byte that is no UTF-8. In place: `length` bytes
  * become the returned number of bytes, which is no larger. */

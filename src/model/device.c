@@ -317,24 +317,24 @@ json_t *device_encode(const struct device *device)
     return object;
 }
 
-static enum status list_decode(const struct field *table, const json_t *list, void *first,
-                               size_t size, size_t most, int64_t *count, struct error *error)
+static enum status list_decode(const struct field *table, struct json_text list, void *first,
+                               size_t size, int64_t most, int64_t *count, struct error *error)
 {
-    for (size_t i = 0; i < json_array_size(list) && i < most; ++i, ++*count)
-        TRY(fields_decode(table, json_array_get(list, i), (char *)first + i * size, error));
+    struct json_reader reader = json_reader_array(list);
+    struct json_text element;
+    for (*count = 0; *count < most && json_reader_next(&reader, NULL, &element); ++*count)
+        TRY(fields_decode(table, element, (char *)first + (size_t)*count * size, error));
     return STATUS_OK;
 }
 
-enum status device_decode(const json_t *object, struct device *device, struct error *error)
+enum status device_decode(struct json_text object, struct device *device, struct error *error)
 {
-    const json_t *roofs = json_object_get(object, "roofs");
-    const json_t *links = json_object_get(object, "links");
     device_init(device);
     TRY(fields_decode(device_fields, object, device, error));
-    TRY(list_decode(roof_fields, roofs, device->roofs, sizeof *device->roofs, ROOFS_MAX,
-                    &device->roof_count, error));
-    return list_decode(link_fields, links, device->links, sizeof *device->links, LINKS_MAX,
-                       &device->link_count, error);
+    TRY(list_decode(roof_fields, json_member(object, "roofs"), device->roofs, sizeof *device->roofs,
+                    ROOFS_MAX, &device->roof_count, error));
+    return list_decode(link_fields, json_member(object, "links"), device->links,
+                       sizeof *device->links, LINKS_MAX, &device->link_count, error);
 }
 
 enum status device_check(const struct device *device, struct error *error)

@@ -106,7 +106,7 @@ double device_launch_gap(const struct device *device, bool graph);
 
 /* JSON: the fields, "roofs": [{...}, ...] and "links". The caller owns the result. */
 json_t *device_encode(const struct device *device);
-enum status device_decode(const json_t *object, struct device *device, struct error *error);
+enum status device_decode(struct json_text object, struct device *device, struct error *error);
 /* STATUS_SYSTEM, with the field's name: it has no UUID, or holds what nobody measured. As
  * record_check. */
 enum status device_check(const struct device *device, struct error *error);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 const char *const wall_part_name[PART_COUNT] = {
     [PART_PREPARE] = "prepare",       [PART_SEARCH_BUILD] = "search_build",
     [PART_SEARCH_RUN] = "search_run", [PART_SEARCH_VERIFY] = "search_verify",
@@ -47,17 +49,6 @@ const char *word_text(const struct word *word, word_of *words)
     return known ? known : word->other;
 }
 
-/* No character is cut in two. */
-static void text_copy(char *at, size_t size, const char *text, size_t length)
-{
-    if (length >= size)
-        length = size - 1;
-    while (length > 0 && (text[length] & 0xc0) == 0x80)
-        --length;
-    memcpy(at, text, length);
-    at[length] = '\0';
-}
-
 void word_set(struct word *word, word_of *words, const char *text)
 {
     *word = (struct word){.index = *text ? WORD_OTHER : FIELD_MISSING};
@@ -65,7 +56,7 @@ void word_set(struct word *word, word_of *words, const char *text)
         if (strcmp(words(i), text) == 0)
             word->index = i;
     if (word->index == WORD_OTHER)
-        text_copy(word->other, sizeof word->other, text, strlen(text));
+        utf8_copy(word->other, sizeof word->other, text, strlen(text));
 }
 
 bool word_equal(const struct word *a, const struct word *b)
@@ -78,7 +69,7 @@ void fields_clear(const struct field *table, void *structure)
     for (const struct field *field = table; field->name; ++field) {
         void *at = member(field, structure);
         if (field->type == FIELD_TEXT) {
-            memset(at, 0, field->size);
+            *(char *)at = '\0';
         } else if (field->type == FIELD_OUTCOME) {
             outcome_set(at, OUTCOME_MISSING, NULL);
         } else if (field->type == FIELD_INTEGER || field->type == FIELD_FLAG) {
@@ -173,73 +164,94 @@ json_t *fields_encode(const struct field *table, const void *structure)
     return object;
 }
 
-/* A number, where an older version had an integer of the same values. */
-static bool decode_flag(const struct field *field, const json_t *value, int64_t *at)
+/* Older versions wrote some flags as integers. */
+static bool decode_flag(const struct field *field, struct json_text value, int64_t *at)
 {
-    const char *text = json_string_value(value);
-    for (int64_t i = 0; field->flags[i]; ++i)
-        if (text ? strcmp(field->flags[i], text) == 0
-                 : json_is_integer(value) && json_integer_value(value) == i) {
-            *at = i;
+    int64_t number;
+    if (json_text_integer(value, &number)) {
+        for (*at = 0; *at < number && field->flags[*at];)
+            ++*at;
+        return *at == number && field->flags[number];
+    }
+    for (*at = 0; field->flags[*at]; ++*at)
+        if (json_text_is(value, field->flags[*at]))
             return true;
-        }
     return false;
 }
 
-static bool decode_elements(const struct field *field, const json_t *value, double *at)
+static bool decode_elements(const struct field *field, struct json_text value, double *at)
 {
-    if (!json_is_object(value))
-        return false;
-    for (size_t i = 0; i < field_elements(field); ++i) {
-        const json_t *element = json_object_get(value, field_element_name(field, i));
-        if (element && !json_is_number(element))
+    struct json_reader reader = json_reader_object(value);
+    struct json_text name, element;
+    const size_t count = field_elements(field);
+    while (json_reader_next(&reader, &name, &element)) {
+        size_t i = 0;
+        while (i < count && !json_text_is(name, field_element_name(field, i)))
+            ++i;
+        if (i < count && !json_text_number(element, &at[i]))
             return false;
-        if (element)
-            at[i] = json_number_value(element);
     }
-    return true;
+    return !reader.broken;
 }
 
-static bool decode_value(const struct field *field, const json_t *value, void *at)
+static bool decode_value(const struct field *field, struct json_text value, void *at)
 {
-    const char *text = json_string_value(value); /* NULL: it is none */
+    char text[OUTCOME_TEXT];
     switch (field->type) {
     case FIELD_TEXT:
-        if (text)
-            text_copy(at, field->size, text, json_string_length(value));
-        return text != NULL;
+        return json_text_string(value, at, field->size);
     case FIELD_INTEGER:
-        *(int64_t *)at = (int64_t)json_integer_value(value);
-        return json_is_integer(value) && *(int64_t *)at != FIELD_MISSING;
+        return json_text_integer(value, at) && *(int64_t *)at != FIELD_MISSING;
     case FIELD_FLAG:
         return decode_flag(field, value, at);
     case FIELD_WORD:
-        if (text)
-            word_set(at, field->words, text);
-        return text != NULL;
+        if (!json_text_string(value, text, sizeof text))
+            return false;
+        word_set(at, field->words, text);
+        return true;
     case FIELD_DOUBLE:
-        *(double *)at = json_number_value(value);
-        return json_is_number(value);
+        return json_text_number(value, at);
     case FIELD_OUTCOME:
-        return text && outcome_parse(text, field->flags, at);
+        return json_text_string(value, text, sizeof text) && outcome_parse(text, field->flags, at);
     default: /* several numbers */
         return decode_elements(field, value, at);
     }
 }
 
-enum status fields_decode(const struct field *table, const json_t *object, void *structure,
+static const struct field *find_field(const struct field *from, const struct field *end,
+                                      struct json_text name)
+{
+    for (; from != end && from->name; ++from)
+        if (json_text_is(name, from->name))
+            return from;
+    return NULL;
+}
+
+enum status field_decode(const struct field *table, const struct field **next,
+                         struct json_text name, struct json_text value, void *structure,
+                         struct error *error)
+{
+    const struct field *field = find_field(*next, NULL, name);
+    if (!field)
+        field = find_field(table, *next, name);
+    if (!field)
+        return STATUS_OK;
+    *next = field + 1;
+    return decode_value(field, value, member(field, structure))
+               ? STATUS_OK
+               : error_set(error, STATUS_SYSTEM, "'%s' has a value of the wrong type", field->name);
+}
+
+enum status fields_decode(const struct field *table, struct json_text object, void *structure,
                           struct error *error)
 {
-    if (!json_is_object(object))
-        return error_set(error, STATUS_SYSTEM, "not a JSON object");
+    struct json_reader reader = json_reader_object(object);
+    const struct field *next = table;
+    struct json_text name, value;
     fields_clear(table, structure);
-    for (const struct field *field = table; field->name; ++field) {
-        const json_t *value = json_object_get(object, field->name);
-        if (value && !decode_value(field, value, member(field, structure)))
-            return error_set(error, STATUS_SYSTEM, "'%s' has a value of the wrong type",
-                             field->name);
-    }
-    return STATUS_OK;
+    while (json_reader_next(&reader, &name, &value))
+        TRY(field_decode(table, &next, name, value, structure, error));
+    return reader.broken ? error_set(error, STATUS_SYSTEM, "not a JSON object") : STATUS_OK;
 }
 
 enum status field_check_number(const char *name, double value, double maximum, struct error *error)

@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "base/status.h"
+#include "model/json_text.h"
 #include "model/kernel.h"
 #include "model/outcome.h"
 #include "model/workload.h"
@@ -182,9 +183,15 @@ json_t *text_encode(const char *text);
 /* New reference; the caller owns it. */
 json_t *fields_encode(const struct field *table, const void *structure);
 
-/* Unknown keys are ignored (a newer program wrote them); a wrong type is STATUS_SYSTEM. */
-enum status fields_decode(const struct field *table, const json_t *object, void *structure,
+/* Ignores unknown members, which a newer program may have written; of a repeated member the last
+ * counts. STATUS_SYSTEM: no object, or a value of the wrong type. */
+enum status fields_decode(const struct field *table, struct json_text object, void *structure,
                           struct error *error);
+/* Decodes one member for callers that read others of the same object. `*next` is the table at
+ * first: members mostly come in the table's order, so the search goes on where it ended. */
+enum status field_decode(const struct field *table, const struct field **next,
+                         struct json_text name, struct json_text value, void *structure,
+                         struct error *error);
 
 /* STATUS_SYSTEM, with the field's name: a number is below 0 or above its maximum, and so was not
  * measured. */

@@ -175,8 +175,11 @@ static enum status algorithm_decode(const json_t *json, struct algorithm *algori
     algorithm_init(&decoded);
     if (!json_is_object(json))
         return refuse(json, "an object with an algorithm", error);
-    if (fields_decode(algorithm_fields, json, &decoded, error) ||
-        fields_check(algorithm_fields, &decoded, error))
+    char *text = json_dumps(json, JSON_COMPACT);
+    enum status status =
+        fields_decode(algorithm_fields, json_text_of(text ? text : ""), &decoded, error);
+    free(text);
+    if (status || fields_check(algorithm_fields, &decoded, error))
         return STATUS_USAGE;
     *algorithm = decoded;
     return STATUS_OK;
@@ -399,7 +402,7 @@ void reply_init(struct reply *reply)
 
 void reply_clear(struct reply *reply)
 {
-    json_decref(reply->record_json);
+    free(reply->record_text);
     record_clear(&reply->record);
     reply_init(reply);
 }
@@ -449,46 +452,47 @@ static enum status decode_found(const json_t *object, struct reply *reply, struc
                                 : error_set(error, STATUS_SYSTEM, "a reply without its roofs");
 }
 
-/* `length` of the whole line, in bytes. */
-static enum status decode_body(const json_t *object, size_t length, struct reply *reply,
+static enum status decode_devices(const json_t *object, struct reply *reply, struct error *error)
+{
+    const json_t *count = json_object_get(object, "count");
+    const json_t *seen = json_object_get(object, "seen");
+    reply->count = json_integer_value(count);
+    for (size_t i = 0; i < json_array_size(seen) && i < SEEN_MAX; ++i)
+        reply->seen.address[reply->seen.count++] = (int)json_integer_value(json_array_get(seen, i));
+    return json_is_integer(count)
+               ? STATUS_OK
+               : error_set(error, STATUS_SYSTEM, "a reply with devices, but no count of them");
+}
+
+static enum status decode_record(struct json_text record, struct reply *reply, struct error *error)
+{
+    TRY(record_decode(record, &reply->record, error));
+    TRY(record_check(&reply->record, error));
+    reply->record_text = strndup(record.at, record.length);
+    return reply->record_text ? STATUS_OK
+                              : error_set(error, STATUS_SYSTEM, "no memory for a record");
+}
+
+static enum status decode_body(const json_t *object, struct json_text line, struct reply *reply,
                                struct error *error)
 {
-    const size_t growth =
-        8; /* at most, of a number written again: 7e-5 is 6.9999999999999994e-05 */
-    const json_t *count = json_object_get(object, "count");
     const char *configuration = json_string_value(json_object_get(object, "configuration"));
     const char *status_word = json_string_value(json_object_get(object, "status"));
     const char *text = json_string_value(json_object_get(object, "text"));
-    const json_t *seen = json_object_get(object, "seen");
-    json_t *record = json_object_get(object, "record");
     int status;
     switch (reply->kind) {
     case REPLY_DEVICES:
-        reply->count = json_integer_value(count);
-        for (size_t i = 0; i < json_array_size(seen) && i < SEEN_MAX; ++i)
-            reply->seen.address[reply->seen.count++] =
-                (int)json_integer_value(json_array_get(seen, i));
-        return json_is_integer(count)
-                   ? STATUS_OK
-                   : error_set(error, STATUS_SYSTEM, "a reply with devices, but no count of them");
+        return decode_devices(object, reply, error);
     case REPLY_DEVICE:
-        TRY(device_decode(json_object_get(object, "device"), &reply->device, error));
+        TRY(device_decode(json_member(line, "device"), &reply->device, error));
         return device_check(&reply->device, error);
     case REPLY_ROOFS:
         return decode_found(object, reply, error);
     case REPLY_ROOF:
-        TRY(fields_decode(roof_fields, json_object_get(object, "roof"), &reply->roof, error));
+        TRY(fields_decode(roof_fields, json_member(line, "roof"), &reply->roof, error));
         return roof_check(&reply->roof, error);
     case REPLY_RECORD:
-        TRY(record_decode(record, &reply->record, error));
-        TRY(record_check(&reply->record, error));
-        if (length > RECORD_BYTES_MAX / growth &&
-            json_dumpb(record, NULL, 0, JSON_COMPACT) > RECORD_BYTES_MAX)
-            return error_set(error, STATUS_SYSTEM,
-                             "a record of %zu bytes, which become more than %d when written again",
-                             length, RECORD_BYTES_MAX);
-        reply->record_json = json_incref(record);
-        return STATUS_OK;
+        return decode_record(json_member(line, "record"), reply, error);
     case REPLY_TIMED:
         if (!configuration || strlen(configuration) >= sizeof reply->configuration)
             return error_set(error, STATUS_SYSTEM, "a timed row without its configuration");
@@ -514,7 +518,7 @@ enum status reply_decode(const char *line, struct reply *reply, struct error *er
         status = error_set(error, STATUS_SYSTEM, "unknown reply '%.200s'", line);
     } else {
         reply->kind = (enum reply_kind)kind;
-        status = decode_body(object, strlen(line), reply, error);
+        status = decode_body(object, json_text_of(line), reply, error);
     }
     json_decref(object);
     return status;

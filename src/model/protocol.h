@@ -164,7 +164,7 @@ struct reply {
     bool found[ROOF_KINDS]; /* roofs */
     struct roof roof;
     struct record record; /* owned: reply_clear */
-    json_t *record_json;  /* a decoded record as it came, to be passed on; owned: reply_clear */
+    char *record_text;    /* a decoded record as the worker printed it; owned: reply_clear */
     char configuration[WORKLOAD_TEXT]; /* timed: its canonical text */
     enum status status;                /* of REPLY_ERROR */
     struct error error;

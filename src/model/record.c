@@ -335,12 +335,44 @@ json_t *record_encode(const struct record *record)
     return object;
 }
 
-void record_patch(json_t *record, const char *member, json_t *value)
+char *record_print(const struct record *record)
 {
-    if (value)
-        json_object_set_new(record, member, value);
-    else
-        json_object_del(record, member);
+    json_t *object = record_encode(record);
+    char *text = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    return text;
+}
+
+char *record_complete(const char *text, const struct record *record)
+{
+    static const struct field added[] = {R(device_key, FIELD_TEXT, "1", ""),
+                                         R(job_id, FIELD_TEXT, "1", ""),
+                                         R(attempts, FIELD_INTEGER, "1", ""),
+                                         R(label, FIELD_TEXT, "1", ""),
+                                         {0}};
+    json_t *object = json_object();
+    for (const struct field *field = added; field->name; ++field)
+        json_object_set_new(object, field->name, json_string(""));
+    json_object_del(object, "attempts");
+    json_object_update_new(object, fields_encode(added, record));
+    char *members = json_dumps(object, JSON_COMPACT), *complete = NULL;
+    json_decref(object);
+    if (members &&
+        asprintf(&complete, "%.*s,%s", (int)(strrchr(text, '}') - text), text, members + 1) < 0)
+        complete = NULL;
+    free(members);
+    return complete;
+}
+
+/* Elements of an array; each takes a byte and a comma at least. */
+static size_t count_elements(struct json_text array)
+{
+    struct json_reader reader = json_reader_array(array);
+    struct json_text element;
+    size_t count = 0;
+    while (json_reader_next(&reader, NULL, &element))
+        ++count;
+    return count;
 }
 
 static enum status too_many(size_t count, const char *things, int most, struct error *error)
@@ -348,54 +380,77 @@ static enum status too_many(size_t count, const char *things, int most, struct e
     return error_set(error, STATUS_SYSTEM, "%zu %s; a record has %d at most", count, things, most);
 }
 
-static enum status decode_samples(const json_t *array, struct record *record, struct error *error)
+static enum status decode_samples(struct json_text array, struct record *record,
+                                  struct error *error)
 {
-    size_t count = json_array_size(array);
+    struct json_reader reader = json_reader_array(array);
+    struct json_text element;
+    size_t count = count_elements(array);
     if (count > RECORD_SAMPLES_MAX)
         return too_many(count, "samples", RECORD_SAMPLES_MAX, error);
+    free(record->sample);
+    record->sample_count = 0;
     record->sample = calloc(count ? count : 1, sizeof *record->sample);
     if (!record->sample)
         return error_set(error, STATUS_SYSTEM, "no memory for %zu samples", count);
-    record->sample_count = count;
-    for (size_t i = 0; i < count; ++i) {
-        const json_t *sample = json_array_get(array, i);
-        if (!json_is_number(sample))
+    while (json_reader_next(&reader, NULL, &element))
+        if (!json_text_number(element, &record->sample[record->sample_count++]))
             return error_set(error, STATUS_SYSTEM, "a sample is no number");
-        record->sample[i] = json_number_value(sample);
-    }
     return STATUS_OK;
 }
 
-static enum status decode_kernels(const json_t *array, struct record *record, struct error *error)
+static enum status decode_kernels(struct json_text array, struct record *record,
+                                  struct error *error)
 {
-    size_t count = json_array_size(array);
+    struct json_reader reader = json_reader_array(array);
+    struct json_text element;
+    size_t count = count_elements(array);
     if (count > RECORD_KERNELS_MAX)
         return too_many(count, "kernels", RECORD_KERNELS_MAX, error);
+    free(record->kernels);
+    record->kernel_count = 0;
     record->kernels = calloc(count ? count : 1, sizeof *record->kernels);
     if (!record->kernels)
         return error_set(error, STATUS_SYSTEM, "no memory for %zu kernels", count);
-    record->kernel_count = count;
-    for (size_t i = 0; i < count; ++i)
-        TRY(fields_decode(kernel_fields, json_array_get(array, i), &record->kernels[i], error));
+    while (json_reader_next(&reader, NULL, &element))
+        TRY(fields_decode(kernel_fields, element, &record->kernels[record->kernel_count++], error));
     return STATUS_OK;
 }
 
-enum status record_decode(const json_t *object, struct record *record, struct error *error)
+static enum status decode_members(struct json_text object, struct record *record,
+                                  struct error *error)
+{
+    struct json_reader reader = json_reader_object(object);
+    const struct field *next = record_fields;
+    struct json_text name, value;
+    while (json_reader_next(&reader, &name, &value))
+        if (json_text_is(name, "sample"))
+            TRY(decode_samples(value, record, error));
+        else if (json_text_is(name, "kernels"))
+            TRY(decode_kernels(value, record, error));
+        else
+            TRY(field_decode(record_fields, &next, name, value, record, error));
+    if (reader.broken)
+        return error_set(error, STATUS_SYSTEM, "not a JSON object");
+    return record->status == FIELD_MISSING
+               ? error_set(error, STATUS_SYSTEM, "a record without a status")
+               : STATUS_OK;
+}
+
+enum status record_decode(struct json_text object, struct record *record, struct error *error)
 {
     struct error unknown;
     record_clear(record);
-    enum status status = fields_decode(record_fields, object, record, error);
-    if (status == STATUS_OK && record->status == FIELD_MISSING)
-        status = error_set(error, STATUS_SYSTEM, "a record without a status");
-    if (status == STATUS_OK)
-        status = decode_samples(json_object_get(object, "sample"), record, error);
-    if (status == STATUS_OK)
-        status = decode_kernels(json_object_get(object, "kernels"), record, error);
+    enum status status = decode_members(object, record, error);
+    if (status) {
+        record_clear(record);
+        return status;
+    }
     if (config_parse(record->configuration, &record->config, &unknown) != STATUS_OK)
         record->config.workload = NULL;
-    if (status)
-        record_clear(record);
-    return status;
+    if (record->configuration[0] && !record->config_hash[0])
+        config_text_hash(record->configuration, record->config_hash);
+    return STATUS_OK;
 }
 
 /* A figure and what it must not exceed. */

@@ -17,8 +17,6 @@ enum record_status { RECORD_MEASURED, RECORD_SKIPPED, RECORD_FAILED };
 
 /* A decoded record has no more: no iteration of a workload has nearly so many distinct kernels. */
 enum { RECORD_SAMPLES_MAX = 1000, RECORD_KERNELS_MAX = 4096 };
-/* Of its JSON. A line of a journal holds that with its frame and what ranks add. */
-enum { RECORD_BYTES_MAX = 32 << 20 };
 
 struct record {
     /* identity */
@@ -156,14 +154,17 @@ void record_add_part(struct record *record, enum wall_part part, double seconds)
 void record_end_part(struct record *record, enum wall_part part, double seconds);
 /* "; 0.31 s, prepare 0.1, timing 0.21"; "" of what is missing. */
 void record_format_parts(const struct record *record, char *text, size_t size);
-/* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...];
- * The caller owns the result. Decoding needs a record that was initialised; on failure it is
- * cleared. A record always has a status. A configuration that is not known is no error. */
+/* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...]; the caller owns it. */
 json_t *record_encode(const struct record *record);
-/* Sets one member of a record's JSON, which is passed on as it came otherwise. Steals `value`;
- * NULL: the member is missing. */
-void record_patch(json_t *record, const char *member, json_t *value);
-enum status record_decode(const json_t *object, struct record *record, struct error *error);
+/* The same as text. The caller frees it; NULL without memory. */
+char *record_print(const struct record *record);
+/* A worker's text of a record, with what the ranks say of it in place of what the worker says:
+ * device_key, job_id, attempts and label of `record`. They are the last members, which count. The
+ * caller frees it; NULL without memory. */
+char *record_complete(const char *text, const struct record *record);
+/* Needs a record that was initialised, and clears it on failure. A record always has a status. An
+ * unknown configuration is no error; a missing hash is that of the configuration. */
+enum status record_decode(struct json_text object, struct record *record, struct error *error);
 /* STATUS_SYSTEM, with the field's name: no device measured these numbers (fields_check), they
  * contradict one another or the outcome, or the hash is of another configuration. The one check of
  * what a worker answers and of what a line of a journal holds. */

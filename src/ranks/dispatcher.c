@@ -136,7 +136,6 @@ struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
 
 static void action_clear(struct dispatcher_action *action)
 {
-    json_decref(action->json);
     if (action->record)
         record_clear(action->record);
     free(action->record);
@@ -467,13 +466,17 @@ static void stop_when_done(struct dispatcher *dispatcher)
 
 static void take_device(struct dispatcher *dispatcher, const struct message *message)
 {
-    json_t *object = json_loads(message->text, 0, NULL);
-    if (!object) {
+    struct json_reader reader = json_reader_object(json_text_of(message->text));
+    struct json_text name, value;
+    while (json_reader_next(&reader, &name, &value))
+        ;
+    if (reader.broken) {
         stop(dispatcher, STATUS_SYSTEM, "a rank sent a device description that is no JSON");
         return;
     }
-    act(dispatcher, (struct dispatcher_action){
-                        .kind = ACTION_STORE_DEVICE, .rank = message->from, .json = object});
+    act(dispatcher, (struct dispatcher_action){.kind = ACTION_STORE_DEVICE,
+                                               .rank = message->from,
+                                               .text = or_abort(strdup(message->text))});
     if (message->kind == MESSAGE_HEALTH)
         return;
     log_print(dispatcher->log, LOG_DEBUG, "rank %d has measured its roofs", message->from);
@@ -490,17 +493,16 @@ static void tell_progress(struct dispatcher *dispatcher)
                         .kind = ACTION_PROGRESS, .left = left, .failed = dispatcher->failures});
 }
 
-/* The item is done for this rank. Label and hash become the plan's, whatever a worker says: a
- * resumed sweep finds the row by its hash. Takes over the record's content and the JSON. */
+/* The item is done for this rank. `text` is the record as it was printed; takes over the record's
+ * content. */
 static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
-                         struct record *record, json_t *json)
+                         struct record *record, const char *text)
 {
-    const struct plan_item *asked = &dispatcher->settings.plan->items[item];
     int64_t most = dispatcher->settings.manifest->sweep.max_failures;
     struct record *stored = or_abort(malloc(sizeof *stored));
     char parts[256];
-    record_patch(json, "label", text_encode(asked->label));
-    record_patch(json, "config_hash", json_string(asked->hash));
+    snprintf(record->label, sizeof record->label, "%s",
+             dispatcher->settings.plan->items[item].label);
     record_format_parts(record, parts, sizeof parts);
     log_print(dispatcher->log, LOG_DEBUG, "%s: %s%s%s%s", record->configuration,
               record_status_name[record->status], record->error[0] ? ": " : "", record->error,
@@ -517,7 +519,7 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
     act(dispatcher, (struct dispatcher_action){.kind = ACTION_STORE_RECORD,
                                                .rank = rank,
                                                .item = item,
-                                               .json = json,
+                                               .text = or_abort(record_complete(text, stored)),
                                                .record = stored});
     tell_progress(dispatcher);
     if (most >= 0 && dispatcher->failures >= (size_t)most)
@@ -550,21 +552,37 @@ static double seconds_of(const struct dispatcher *dispatcher, const struct rank 
                             : dispatcher->now - rank->since;
 }
 
+/* Decodes a rank's record and adds what rank 0 knows. NULL: the text is no record of a
+ * configuration that is in flight there. */
+static struct in_flight *decode_record(const struct dispatcher *dispatcher, int from,
+                                       const char *text, struct record *record)
+{
+    const struct dispatcher_settings *settings = &dispatcher->settings;
+    struct error error;
+    if (record_decode(json_text_of(text), record, &error))
+        return NULL;
+    struct in_flight *in_flight = find_in_flight(dispatcher, from, record->configuration);
+    if (!in_flight || strcmp(record->config_hash, settings->plan->items[in_flight->item].hash) != 0)
+        return NULL;
+    snprintf(record->device_key, sizeof record->device_key, "%.100s/%d", settings->session, from);
+    snprintf(record->job_id, sizeof record->job_id, "%s", settings->job_id);
+    return in_flight;
+}
+
 /* A silent rank that writes again may be late: another one has measured its configuration. */
 static void take_record(struct dispatcher *dispatcher, const struct message *message)
 {
     struct rank *rank = &dispatcher->ranks[message->from];
     struct record record;
-    struct error error;
-    json_t *object = json_loads(message->text, 0, NULL);
+    char *text;
+    const long attempts = strtol(message->text, &text, 10);
+    text += *text == ' ';
     record_init(&record);
-    struct in_flight *in_flight =
-        record_decode(object, &record, &error)
-            ? NULL
-            : find_in_flight(dispatcher, message->from, record.configuration);
+    struct in_flight *in_flight = decode_record(dispatcher, message->from, text, &record);
     if (in_flight) {
         size_t item = in_flight->item;
         double seconds = seconds_of(dispatcher, rank, in_flight);
+        record.attempts = attempts;
         if (seconds > 0 && estimate_tells(record.status, record.attempts))
             estimator_learn(dispatcher->estimator, &dispatcher->settings.plan->items[item],
                             seconds);
@@ -577,12 +595,11 @@ static void take_record(struct dispatcher *dispatcher, const struct message *mes
             log_print(dispatcher->log, LOG_DEBUG, "rank %d is late, there is a row already: %s",
                       message->from, record.configuration);
         else
-            store_record(dispatcher, message->from, item, &record, json_incref(object));
+            store_record(dispatcher, message->from, item, &record, text);
         follow(dispatcher, message->from);
     } else {
         stop(dispatcher, STATUS_SYSTEM, "a rank sent something that is no record");
     }
-    json_decref(object);
     record_clear(&record);
 }
 
@@ -633,7 +650,9 @@ static void count_device_loss(struct dispatcher *dispatcher, int from, size_t it
     record.status = RECORD_FAILED;
     snprintf(record.error, sizeof record.error,
              "%d devices were lost while measuring it, the last: %s", LOSSES_MOST, why);
-    store_record(dispatcher, from, item, &record, record_encode(&record));
+    char *text = or_abort(record_print(&record));
+    store_record(dispatcher, from, item, &record, text);
+    free(text);
 }
 
 /* What the rank measured, or counted, goes to another one; with replicate nothing does. */

@@ -32,6 +32,8 @@ struct dispatcher_settings {
     const struct results *earlier; /* what the journal already holds; NULL: nothing */
     const struct device *devices;  /* of each rank, as opened */
     int ranks;
+    const char *session; /* its identifier, the first part of struct device.key */
+    const char *job_id;  /* of the batch system; "": there is none */
     /* s, how long a rank may say nothing; 0: for ever */
     double roofs_timeout; /* before it has a device with roofs, from the first dispatcher_time on */
     double work_timeout;  /* while it measures a configuration */
@@ -44,8 +46,8 @@ struct dispatcher_settings {
 
 /* What the caller carries out, in this order. */
 enum action_kind {
-    ACTION_STORE_DEVICE, /* `json` goes into the journal */
-    ACTION_STORE_RECORD, /* `json` goes into the journal; the algorithm of `record` may be kept */
+    ACTION_STORE_DEVICE, /* `text` goes into the journal */
+    ACTION_STORE_RECORD, /* `text` goes into the journal; the algorithm of `record` may be kept */
     ACTION_SYNC,         /* what was stored must be on disk before the next action */
     ACTION_SEND,         /* `message` with `text` goes to `rank` */
     ACTION_PROGRESS      /* for people: `left`, `failed` */
@@ -53,12 +55,11 @@ enum action_kind {
 
 struct dispatcher_action {
     enum action_kind kind;
-    int rank;     /* of SEND: to whom; of STORE: whose it is */
-    size_t item;  /* of STORE_RECORD: of the plan */
-    json_t *json; /* of STORE; the caller takes a reference of its own */
+    int rank;    /* of SEND: to whom; of STORE: whose it is */
+    size_t item; /* of STORE_RECORD: of the plan */
     struct record *record;
     enum message_kind message;
-    char *text;
+    char *text; /* of STORE, the JSON */
     struct progress_left left;
     size_t failed;
 };

@@ -558,13 +558,14 @@ void executor_start(struct executor *executor)
     send_json(executor, MESSAGE_DEVICE, device_encode(device));
 }
 
-/* The record as the worker wrote it, with what only its rank knows. Steals the reference. */
-static void deliver(struct executor *executor, json_t *record, int attempts)
+/* Sends rank 0 a record as it was printed. */
+static void deliver(struct executor *executor, const char *record, int attempts)
 {
-    record_patch(record, "device_key", text_encode(executor->settings.device_key));
-    record_patch(record, "job_id", text_encode(executor->settings.job_id));
-    record_patch(record, "attempts", json_integer(attempts));
-    send_json(executor, MESSAGE_RECORD, record);
+    char *text = NULL;
+    if (record && asprintf(&text, "%d %s", attempts, record) < 0)
+        text = NULL;
+    send_message(executor, MESSAGE_RECORD, text ? text : "");
+    free(text);
 }
 
 static void deliver_failure(struct executor *executor, const char *why)
@@ -576,7 +577,9 @@ static void deliver_failure(struct executor *executor, const char *why)
     record.start_time = clock_date();
     snprintf(record.error, sizeof record.error, "%s", why);
     executor->stage = STAGE_IDLE;
-    deliver(executor, record_encode(&record), executor->attempts);
+    char *text = record_print(&record);
+    deliver(executor, text, executor->attempts);
+    free(text);
     record_clear(&record);
 }
 
@@ -643,7 +646,7 @@ static void take_measured(struct executor *executor, const char *line)
         attempt_failed(executor, error.text);
     } else if (reply.kind == REPLY_RECORD && is_requested(executor, reply.record.configuration)) {
         executor->stage = STAGE_IDLE;
-        deliver(executor, json_incref(reply.record_json), executor->attempts);
+        deliver(executor, reply.record_text, executor->attempts);
     } else if (reply.kind == REPLY_TIMED && executor->request.count_later &&
                is_requested(executor, reply.configuration)) {
         take_timed(executor, reply.configuration);
@@ -690,7 +693,7 @@ static void take_counted(struct executor *executor, const char *line)
     if (status) {
         count_failed(executor, error.text);
     } else {
-        deliver(executor, json_incref(reply.record_json), 1);
+        deliver(executor, reply.record_text, 1);
         memmove(executor->waiting, executor->waiting + 1,
                 --executor->waiting_count * sizeof *executor->waiting);
         if (executor->waiting_count > 0)

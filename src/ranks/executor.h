@@ -37,7 +37,6 @@ struct executor_settings {
     double timeout; /* s, one attempt at a configuration */
     int retries;
     const char *device_key; /* struct device.key of this rank in this session */
-    const char *job_id;     /* of the batch system; "": there is none */
 };
 
 struct executor;

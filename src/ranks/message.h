@@ -7,7 +7,7 @@
 enum message_kind {
     MESSAGE_DEVICE,      /* to rank 0: device JSON; the sender is ready for work */
     MESSAGE_MEASURE,     /* from rank 0: a request line for the worker */
-    MESSAGE_RECORD,      /* to rank 0: record JSON of that work, which is done */
+    MESSAGE_RECORD,      /* to rank 0: number of attempts, a blank, the record's JSON */
     MESSAGE_TIMED,       /* to rank 0: configuration; it waits for its counters; ready for more */
     MESSAGE_COUNT,       /* from rank 0: count what waits; no text */
     MESSAGE_RETURNED,    /* to rank 0: configuration that was timed, and lost with its worker */

@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "results/members.h"
 
 /* The line's frame. The checksum is of what stands between CHECKED and the last brace. */
 #define FRAME_START "{\"xxh3\":\""
@@ -29,19 +28,15 @@ enum {
 };
 
 /* The line with its newline, to be freed; NULL without memory. */
-static char *line_format(const char *kind, const json_t *entry, bool first, size_t *length)
+static char *line_format(const char *kind, const char *entry, bool first, size_t *length)
 {
-    char *text = json_dumps(entry, JSON_COMPACT), *line = NULL, format[32] = "";
-    int size = -1;
+    char *line = NULL, format[32] = "", checksum[CHECKSUM_LENGTH + 1];
     if (first)
         snprintf(format, sizeof format, "\"format\":%d,", JOURNAL_FORMAT);
-    if (text)
-        size = asprintf(&line, FRAME_START "%16s" FRAME_KIND "\"%s\",%s\"entry\":%s}\n", "", kind,
-                        format, text);
-    free(text);
+    int size = asprintf(&line, FRAME_START "%16s" FRAME_KIND "\"%s\",%s\"entry\":%s}\n", "", kind,
+                        format, entry);
     if (size < 0)
         return NULL;
-    char checksum[CHECKSUM_LENGTH + 1];
     size_t checked = (size_t)size - CHECKED_AT - strlen("}\n");
     snprintf(checksum, sizeof checksum, "%016" PRIx64, XXH3_64bits(line + CHECKED_AT, checked));
     memcpy(line + CHECKSUM_AT, checksum, CHECKSUM_LENGTH);
@@ -317,9 +312,20 @@ static enum status write_error(const struct journal *journal, struct error *erro
 enum status journal_append(struct journal *journal, const char *kind, json_t *entry,
                            struct error *error)
 {
+    char *text = json_dumps(entry, JSON_COMPACT);
+    json_decref(entry);
+    enum status status =
+        text ? journal_append_text(journal, kind, text, error)
+             : error_set(error, STATUS_SYSTEM, "%s: no memory for a line", journal->path);
+    free(text);
+    return status;
+}
+
+enum status journal_append_text(struct journal *journal, const char *kind, const char *entry,
+                                struct error *error)
+{
     size_t length = 0;
     char *line = line_format(kind, entry, journal->end == 0, &length);
-    json_decref(entry);
     if (!line)
         return error_set(error, STATUS_SYSTEM, "%s: no memory for a line", journal->path);
     enum status status = stay(journal, error);
@@ -371,82 +377,62 @@ struct reading {
     size_t good;        /* lines */
     struct place place; /* of the line; its length is without the newline */
     bool begins_as_journal;
-    bool useless;  /* a newer version wrote it, or a line does not end */
-    bool checking; /* records are decoded, too, to see whether they can be */
+    bool useless;         /* a newer version wrote it, or a line does not end */
+    struct record record; /* of the last line with one */
 };
 
-static enum status add_session(struct reading *reading, const struct member *entry,
-                               struct error *error)
+static enum status add_session(struct reading *reading, struct json_text entry, struct error *error)
 {
-    json_t *object = json_loadb(entry->value, entry->length, 0, NULL);
-    enum status status = results_add_session(reading->results, object, error);
-    json_decref(object);
-    return status;
+    return results_add_session(reading->results, entry, error);
 }
 
-static enum status add_device(struct reading *reading, const struct member *entry,
-                              struct error *error)
+static enum status add_device(struct reading *reading, struct json_text entry, struct error *error)
 {
     struct device device;
-    json_t *object = json_loadb(entry->value, entry->length, 0, NULL);
-    enum status status = device_decode(object, &device, error);
-    json_decref(object);
-    if (status == STATUS_OK)
-        status = device_check(&device, error);
-    if (status == STATUS_OK && !device.key[0])
-        status = error_set(error, STATUS_SYSTEM, "a device without 'key'");
-    return status == STATUS_OK ? results_add_device(reading->results, &device, error) : status;
+    TRY(device_decode(entry, &device, error));
+    TRY(device_check(&device, error));
+    return device.key[0] ? results_add_device(reading->results, &device, error)
+                         : error_set(error, STATUS_SYSTEM, "a device without 'key'");
 }
 
-static enum status add_record(struct reading *reading, const struct member *entry,
-                              struct error *error)
+static enum status add_record(struct reading *reading, struct json_text entry, struct error *error)
 {
-    enum status status = STATUS_OK;
-    if (reading->checking) {
-        struct record record;
-        json_t *object = json_loadb(entry->value, entry->length, 0, NULL);
-        record_init(&record);
-        status = record_decode(object, &record, error);
-        if (status == STATUS_OK)
-            status = record_check(&record, error);
-        json_decref(object);
-        record_clear(&record);
-    }
-    return status ? status
-                  : results_add_record(reading->results, entry->value, entry->length,
-                                       reading->place, error);
+    TRY(record_decode(entry, &reading->record, error));
+    TRY(record_check(&reading->record, error));
+    return results_add_record(reading->results, &reading->record, reading->place, error);
 }
 
 struct entry_kind {
-    const char *name; /* with its quotes */
-    enum status (*add)(struct reading *reading, const struct member *entry, struct error *error);
+    const char *name;
+    enum status (*add)(struct reading *reading, struct json_text entry, struct error *error);
 };
 static const struct entry_kind entry_kinds[] = {
-    {"\"session\"", add_session}, {"\"device\"", add_device}, {"\"record\"", add_record}, {0}};
+    {"session", add_session}, {"device", add_device}, {"record", add_record}, {0}};
 
-static bool is_kind(const struct member *member, const char *name)
+static enum status entry_add(struct reading *reading, struct json_text line, struct error *error)
 {
-    return member->value && strlen(name) == member->length &&
-           memcmp(member->value, name, member->length) == 0;
-}
-
-static enum status entry_add(struct reading *reading, const char *line, size_t length,
-                             struct error *error)
-{
-    struct member members[] = {{.name = "kind"}, {.name = "format"}, {.name = "entry"}};
+    struct json_reader reader = json_reader_object(line);
+    struct json_text name, value, entry = {0}, kind_name = {0};
     const struct entry_kind *kind = entry_kinds;
-    if (!members_find(line, length, members, sizeof members / sizeof *members))
+    double format = 1;
+    while (json_reader_next(&reader, &name, &value))
+        if (json_text_is(name, "kind"))
+            kind_name = value;
+        else if (json_text_is(name, "format"))
+            json_text_number(value, &format);
+        else if (json_text_is(name, "entry"))
+            entry = value;
+    if (reader.broken)
         return error_set(error, STATUS_SYSTEM, "not a JSON object");
-    while (kind->name && !is_kind(&members[0], kind->name))
+    while (kind->name && !json_text_is(kind_name, kind->name))
         ++kind;
-    reading->useless = !kind->name || member_number(&members[1]) > JOURNAL_FORMAT;
+    reading->useless = !kind->name || format > JOURNAL_FORMAT;
     if (reading->useless)
         return error_set(error, STATUS_SYSTEM,
                          "%s; a newer version of roofsweep wrote it: use that version",
                          kind->name ? "a journal of a later format" : "an entry of unknown kind");
-    if (!members[2].value)
-        return error_set(error, STATUS_SYSTEM, "not a JSON object");
-    return kind->add(reading, &members[2], error);
+    return entry.at ? kind->add(reading, entry, error)
+                    : error_set(error, STATUS_SYSTEM, "not a JSON object");
 }
 
 static enum status line_add(struct reading *reading, const char *line, size_t length,
@@ -456,7 +442,7 @@ static enum status line_add(struct reading *reading, const char *line, size_t le
         return error_set(error, STATUS_SYSTEM, "%s",
                          line_begins(line, length) ? "the checksum of this line is wrong"
                                                    : "this is no line of a roofsweep journal");
-    return entry_add(reading, line, length, error);
+    return entry_add(reading, (struct json_text){line, length}, error);
 }
 
 static void line_take(struct reading *reading, const char *line, size_t length)
@@ -530,6 +516,7 @@ static enum status file_read(const char *path, struct reading *reading, struct e
     int fd = fcntl(fileno(stream), F_DUPFD_CLOEXEC, 0);
     enum status status = STATUS_OK;
     reading->results = results_create();
+    record_init(&reading->record);
     if (fd < 0)
         status = system_error(error, path, "open");
     else if (!reading->results)
@@ -541,6 +528,7 @@ static enum status file_read(const char *path, struct reading *reading, struct e
     else if (fd >= 0 && !reading->results)
         close(fd);
     fclose(stream);
+    record_clear(&reading->record);
     if (status)
         results_destroy(reading->results);
     return status;
@@ -561,17 +549,17 @@ void journal_damage_format(const struct journal_damage *damage, char text[JOURNA
 enum status journal_salvage(const char *path, struct results **results,
                             struct journal_damage *damage, struct error *error)
 {
-    struct reading reading = {.checking = true};
+    struct reading reading = {0};
     TRY(file_read(path, &reading, error));
     *results = reading.results;
     *damage = reading.damage;
     return STATUS_OK;
 }
 
-static enum status read_whole(const char *path, bool checking, struct results **results, bool *torn,
-                              struct error *error)
+enum status journal_read(const char *path, struct results **results, bool *torn,
+                         struct error *error)
 {
-    struct reading reading = {.checking = checking};
+    struct reading reading = {0};
     char lines[JOURNAL_DAMAGE_TEXT];
     TRY(file_read(path, &reading, error));
     if (reading.damage.count == 0) {
@@ -586,18 +574,6 @@ static enum status read_whole(const char *path, bool checking, struct results **
         "%s:%zu: %s (damaged: %s); delete what is damaged, and --resume measures again "
         "what is then missing; --gather with --skip-damaged keeps the rest",
         path, reading.damage.first[0], reading.first.text, lines);
-}
-
-enum status journal_read(const char *path, struct results **results, bool *torn,
-                         struct error *error)
-{
-    return read_whole(path, true, results, torn, error);
-}
-
-enum status journal_index(const char *path, struct results **results, bool *torn,
-                          struct error *error)
-{
-    return read_whole(path, false, results, torn, error);
 }
 
 void journal_tell_left_out(const char *path, bool torn, const struct results *results,

@@ -37,6 +37,9 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
  * journal_sync it may be lost with the machine, though not with the process. */
 enum status journal_append(struct journal *journal, const char *kind, json_t *entry,
                            struct error *error);
+/* The same of an entry that was printed already: it is stored as it is. */
+enum status journal_append_text(struct journal *journal, const char *kind, const char *entry,
+                                struct error *error);
 /* All that was appended is on disk. If that fails, what was not there yet is cut off again. */
 enum status journal_sync(struct journal *journal, struct error *error);
 /* Looks whether it is still the file of its name, as every append does, and before publishing.
@@ -77,10 +80,6 @@ enum status journal_salvage(const char *path, struct results **results,
  * and the lines are named by their numbers. The caller owns *results. */
 enum status journal_read(const char *path, struct results **results, bool *torn,
                          struct error *error);
-/* The same, but a record after a right checksum is not decoded before it is fetched: of many
- * records each is parsed once. */
-enum status journal_index(const char *path, struct results **results, bool *torn,
-                          struct error *error);
 
 /* Warns of a torn last line, and of records that were left out with their device. */
 void journal_tell_left_out(const char *path, bool torn, const struct results *results,

@@ -110,7 +110,7 @@ static enum status publish_journal(const struct publication *publication, const 
     struct journal_damage damage = {.count = 0};
     char lines[JOURNAL_DAMAGE_TEXT];
     TRY(publication->skip_damaged ? journal_salvage(journal, &results, &damage, error)
-                                  : journal_index(journal, &results, &damage.torn, error));
+                                  : journal_read(journal, &results, &damage.torn, error));
     journal_tell_left_out(journal, damage.torn, results, log);
     enum status status = publish(results, publication, netcdf, log, summary, error);
     results_destroy(results);

@@ -9,7 +9,6 @@
 
 #include "base/array.h"
 #include "model/device_kind.h"
-#include "results/members.h"
 
 /* What results_create really makes: results, and where to find a row by its identity. */
 struct indexed_results {
@@ -50,17 +49,16 @@ json_t *session_encode(const struct session *session)
     return object;
 }
 
-static enum status session_decode(const json_t *object, struct session *session,
+static enum status session_decode(struct json_text object, struct session *session,
                                   struct error *error)
 {
     struct session decoded = {.manifest_text = NULL};
-    enum status status = fields_decode(session_fields, object, &decoded, error);
-    if (status != STATUS_OK)
-        return status;
-    const char *text = json_string_value(json_object_get(object, "manifest_text"));
-    decoded.manifest_text = strdup(text ? text : "");
+    const struct json_text text = json_member(object, "manifest_text");
+    TRY(fields_decode(session_fields, object, &decoded, error));
+    decoded.manifest_text = calloc(1, text.length + 1); /* no escape is shorter than its text */
     if (!decoded.manifest_text)
         return no_memory(error);
+    json_text_string(text, decoded.manifest_text, text.length + 1);
     *session = decoded;
     return STATUS_OK;
 }
@@ -80,156 +78,36 @@ static void row_clear(struct row *row)
     *row = (struct row){.texts = NULL};
 }
 
-/* Those whose texts are copied come first. */
-enum {
-    CONFIGURATION,
-    LABEL,
-    DEVICE_KEY,
-    ERROR,
-    TEXTS,
-    CONFIG_HASH = TEXTS,
-    STATUS,
-    ATTEMPTS,
-    START_TIME,
-    WALL_TIME,
-    KERNELS,
-    SAMPLES,
-    HOST_PACED,
-    BIMODAL,
-    ACCURACY,
-    TIME_MEDIAN,
-    TIME_MEDIAN_LOW,
-    TIME_MEDIAN_HIGH,
-    CALLER_TIME,
-    CALLER_UNCERTAINTY,
-    SAMPLE_ITERATIONS,
-    TIMER_OVERHEAD,
-    SM_CLOCK_FREE,
-    MEMBERS
-};
-
-static bool status_find(const struct member *member, int64_t *status)
+static const char *text_take(const char *text, char **at)
 {
-    for (*status = 0; member->value && record_status_name[*status]; ++*status)
-        if (strlen(record_status_name[*status]) + 2 == member->length &&
-            memcmp(member->value + 1, record_status_name[*status], member->length - 2) == 0)
-            return true;
-    return false;
+    const char *copy = strcpy(*at, text);
+    *at += strlen(text) + 1;
+    return copy;
 }
 
-/* An absent text is empty. False: it is no text. */
-static bool text_take(const struct member *member, char **at, const char **copy)
+static enum status row_of_record(const struct record *record, struct row *row, struct error *error)
 {
-    *copy = *at;
-    **at = '\0';
-    if (member->value && !member_text(member, *at))
-        return false;
-    *at += strlen(*at) + 1;
-    return true;
-}
-
-static bool texts_take(const struct member *members, struct row *row)
-{
-    char *at = row->texts;
-    return text_take(&members[CONFIGURATION], &at, &row->configuration) &&
-           text_take(&members[LABEL], &at, &row->label) &&
-           text_take(&members[DEVICE_KEY], &at, &row->device_key) &&
-           text_take(&members[ERROR], &at, &row->error);
-}
-
-static bool hash_take(const struct member *member, char hash[CONFIG_HASH_TEXT])
-{
-    return !member->value || (member->length < CONFIG_HASH_TEXT + 2 && member_text(member, hash));
-}
-
-static int64_t integer_of(const struct member *member)
-{
-    double value = member_number(member);
-    return fabs(value) < 1e15 ? (int64_t)value : FIELD_MISSING;
-}
-
-static int64_t is_yes(const struct member *member)
-{
-    static const char yes[] = "\"yes\"";
-    return member->value && member->length == strlen(yes) &&
-           memcmp(member->value, yes, strlen(yes)) == 0;
-}
-
-/* Of a record that has no more than they need. */
-static void marks_find(const struct member *members, char marks[TIME_MARKS])
-{
-    struct record record;
-    marks[0] = '\0';
-    if (!members[TIME_MEDIAN].value)
-        return;
-    record_init(&record);
-    record.host_paced = is_yes(&members[HOST_PACED]);
-    record.bimodal = is_yes(&members[BIMODAL]);
-    record.accuracy[0] = members[ACCURACY].value ? '?' : '\0';
-    record.time_median = member_number(&members[TIME_MEDIAN]);
-    record.time_median_low = member_number(&members[TIME_MEDIAN_LOW]);
-    record.time_median_high = member_number(&members[TIME_MEDIAN_HIGH]);
-    record.caller_time = member_number(&members[CALLER_TIME]);
-    record.caller_uncertainty = member_number(&members[CALLER_UNCERTAINTY]);
-    record.sample_iterations = integer_of(&members[SAMPLE_ITERATIONS]);
-    record.timer_overhead = member_number(&members[TIMER_OVERHEAD]);
-    time_marks(&record, marks);
-}
-
-static const struct member wanted[MEMBERS] = {
-    [CONFIGURATION] = {.name = "configuration"},
-    [LABEL] = {.name = "label"},
-    [DEVICE_KEY] = {.name = "device_key"},
-    [ERROR] = {.name = "error"},
-    [CONFIG_HASH] = {.name = "config_hash"},
-    [STATUS] = {.name = "status"},
-    [ATTEMPTS] = {.name = "attempts"},
-    [START_TIME] = {.name = "start_time"},
-    [WALL_TIME] = {.name = "wall_time"},
-    [KERNELS] = {.name = "kernels"},
-    [SAMPLES] = {.name = "sample"},
-    [HOST_PACED] = {.name = "host_paced"},
-    [BIMODAL] = {.name = "bimodal"},
-    [ACCURACY] = {.name = "accuracy"},
-    [TIME_MEDIAN] = {.name = "time_median"},
-    [TIME_MEDIAN_LOW] = {.name = "time_median_low"},
-    [TIME_MEDIAN_HIGH] = {.name = "time_median_high"},
-    [CALLER_TIME] = {.name = "caller_time"},
-    [CALLER_UNCERTAINTY] = {.name = "caller_uncertainty"},
-    [SAMPLE_ITERATIONS] = {.name = "sample_iterations"},
-    [TIMER_OVERHEAD] = {.name = "timer_overhead"},
-    [SM_CLOCK_FREE] = {.name = "sm_clock_free"},
-};
-
-static enum status row_of_text(const char *text, size_t length, struct row *row,
-                               struct error *error)
-{
-    struct member members[MEMBERS];
-    memcpy(members, wanted, sizeof members);
-    struct row found = {.texts = NULL};
-    size_t size = TEXTS;
-    if (!members_find(text, length, members, MEMBERS))
-        return error_set(error, STATUS_SYSTEM, "not a JSON object");
-    if (!status_find(&members[STATUS], &found.status))
-        return error_set(error, STATUS_SYSTEM, "a record without a status");
-    if (found.status == RECORD_MEASURED)
-        members[ERROR].value = NULL;
-    for (size_t i = 0; i < TEXTS; ++i)
-        size += members[i].length;
-    if (!(found.texts = malloc(size)))
+    const char *why = record->status == RECORD_MEASURED ? "" : record->error;
+    char *at = malloc(strlen(record->configuration) + strlen(record->label) +
+                      strlen(record->device_key) + strlen(why) + 4);
+    if (!at)
         return no_memory(error);
-    if (!texts_take(members, &found) || !hash_take(&members[CONFIG_HASH], found.config_hash)) {
-        row_clear(&found);
-        return error_set(error, STATUS_SYSTEM, "a text has a value of the wrong type");
-    }
-    marks_find(members, found.marks);
-    found.attempts = integer_of(&members[ATTEMPTS]);
-    found.wall_time = member_number(&members[WALL_TIME]);
-    found.end_time = member_number(&members[START_TIME]) + found.wall_time;
-    found.sm_clock_free = member_number(&members[SM_CLOCK_FREE]);
-    found.kernels = member_elements(&members[KERNELS]);
-    found.samples = member_elements(&members[SAMPLES]);
-    *row = found;
+    *row = (struct row){
+        .texts = at,
+        .status = record->status,
+        .attempts = record->attempts,
+        .wall_time = record->wall_time,
+        .end_time = record->start_time + record->wall_time,
+        .sm_clock_free = record->sm_clock_free,
+        .kernels = record->kernel_count,
+        .samples = record->sample_count,
+    };
+    row->configuration = text_take(record->configuration, &at);
+    row->label = text_take(record->label, &at);
+    row->device_key = text_take(record->device_key, &at);
+    row->error = text_take(why, &at);
+    memcpy(row->config_hash, record->config_hash, sizeof row->config_hash);
+    time_marks(record, row->marks);
     return STATUS_OK;
 }
 
@@ -279,7 +157,8 @@ static int64_t index_row(json_t *index, const char *identity, size_t count)
     return failed ? -1 : (int64_t)count;
 }
 
-enum status results_add_session(struct results *results, const json_t *session, struct error *error)
+enum status results_add_session(struct results *results, struct json_text session,
+                                struct error *error)
 {
     void *grown = array_grow(results->sessions, results->session_count, sizeof *results->sessions);
     if (!grown)
@@ -321,12 +200,12 @@ static int64_t row_place(const struct indexed_results *owner, const struct row *
     return place;
 }
 
-enum status results_add_record(struct results *results, const char *text, size_t length,
+enum status results_add_record(struct results *results, const struct record *record,
                                struct place place, struct error *error)
 {
     struct indexed_results *owner = (struct indexed_results *)results;
     struct row row;
-    TRY(row_of_text(text, length, &row, error));
+    TRY(row_of_record(record, &row, error));
     row.place = place;
     void *grown = array_grow(results->rows, results->row_count, sizeof row);
     results->rows = grown ? grown : results->rows;
@@ -400,14 +279,10 @@ enum status results_attach(struct results *results, const char *journal, int fd,
 static enum status line_decode(const char *line, size_t length, struct record *record,
                                struct error *error)
 {
-    struct member entry = {.name = "entry"};
-    json_t *object = NULL;
-    if (members_find(line, length, &entry, 1) && entry.value)
-        object = json_loadb(entry.value, entry.length, 0, NULL);
-    enum status status = record_decode(object, record, error);
+    const struct json_text text = {line, length};
+    enum status status = record_decode(json_member(text, "entry"), record, error);
     if (status == STATUS_OK)
         status = record_check(record, error);
-    json_decref(object);
     if (status)
         record_clear(record);
     return status;

@@ -72,13 +72,11 @@ struct results *results_create(void);          /* NULL without memory */
 void results_destroy(struct results *results); /* takes NULL */
 
 /* A record of the same configuration and device replaces the earlier one. */
-enum status results_add_session(struct results *results, const json_t *session,
+enum status results_add_session(struct results *results, struct json_text session,
                                 struct error *error);
 enum status results_add_device(struct results *results, const struct device *device,
                                struct error *error);
-/* A record's JSON, which is looked at no further than for its row. STATUS_SYSTEM: it is no
- * record. */
-enum status results_add_record(struct results *results, const char *text, size_t length,
+enum status results_add_record(struct results *results, const struct record *record,
                                struct place place, struct error *error);
 
 /* After the last record: leaves out those of a device that nothing describes. They have neither

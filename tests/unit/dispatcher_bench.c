@@ -19,6 +19,8 @@ static void open_dispatcher(struct bench *bench, enum journal_mode mode)
         .earlier = bench->earlier,
         .devices = bench->devices,
         .ranks = bench->settings.ranks,
+        .session = "session",
+        .job_id = "",
         .roofs_timeout = limited ? 0 : 100,
         .work_timeout = limited ? 0 : 50,
         .count_timeout = limited ? 0 : 20,
@@ -94,16 +96,14 @@ void bench_carry_out(struct bench *bench)
     while (dispatcher_next(bench->dispatcher, &action))
         switch (action.kind) {
         case ACTION_STORE_DEVICE:
-            assert_ok(journal_append(bench->journal, "device", json_incref(action.json), &error),
-                      &error);
+            assert_ok(journal_append_text(bench->journal, "device", action.text, &error), &error);
             break;
         case ACTION_STORE_RECORD:
             assert_ok(algorithm_cache_learn(bench->algorithm_cache, action.record,
                                             bench->plan->items[action.item].hash,
                                             &bench->devices[action.rank], &error),
                       &error);
-            assert_ok(journal_append(bench->journal, "record", json_incref(action.json), &error),
-                      &error);
+            assert_ok(journal_append_text(bench->journal, "record", action.text, &error), &error);
             break;
         case ACTION_SYNC:
             assert_ok(journal_sync(bench->journal, &error), &error);
@@ -196,7 +196,7 @@ bool is_told_to_count(struct bench *bench, int rank)
     return message;
 }
 
-char *record_text(const char *configuration, int rank, enum record_status status)
+char *record_text(const char *configuration, enum record_status status)
 {
     struct config config;
     struct record record;
@@ -204,20 +204,21 @@ char *record_text(const char *configuration, int rank, enum record_status status
     assert_ok(config_parse(configuration, &config, &error), &error);
     record_init(&record);
     record_set_config(&record, &config);
-    strcpy(record.config_hash, "what a worker says");
-    snprintf(record.device_key, sizeof record.device_key, "session/%d", rank);
+    snprintf(record.label, sizeof record.label, "what a worker says");
     record.status = status;
     record.time_median = status == RECORD_MEASURED ? 0.1 : NAN;
     json_t *object = record_encode(&record);
-    record_patch(object, "mood", json_integer(7));
-    char *text = json_dumps(object, JSON_COMPACT);
+    json_object_set_new(object, "mood", json_integer(7));
+    char *json = json_dumps(object, JSON_COMPACT), *text;
     json_decref(object);
+    assert_true(asprintf(&text, "1 %s", json) > 0);
+    free(json);
     return text;
 }
 
 void record_arrives(struct bench *bench, int rank, const char *configuration)
 {
-    char *text = record_text(configuration, rank, RECORD_MEASURED);
+    char *text = record_text(configuration, RECORD_MEASURED);
     arrive(bench, rank, MESSAGE_RECORD, text);
     free(text);
 }

@@ -66,6 +66,6 @@ void all_devices_arrive(struct bench *bench);
 bool work_taken(struct bench *bench, int rank, struct request *request);
 bool is_told_to_count(struct bench *bench, int rank);
 
-/* What its worker says; the caller's. */
-char *record_text(const char *configuration, int rank, enum record_status status);
+/* The message of a record; the caller frees it. */
+char *record_text(const char *configuration, enum record_status status);
 void record_arrives(struct bench *bench, int rank, const char *configuration);

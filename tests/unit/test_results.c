@@ -60,6 +60,44 @@ static void test_order_of_devices(void **state)
     results_destroy(results);
 }
 
+static void test_row_of_a_record(void **state)
+{
+    for (int status = RECORD_MEASURED; status <= RECORD_FAILED; ++status) {
+        struct results *results = results_create();
+        struct record record;
+        struct error error;
+        record_init(&record);
+        strcpy(record.configuration, "matmul k=16 m=\"quoted\"");
+        strcpy(record.label, "gr\xc3\xbcn");
+        strcpy(record.device_key, "s1/0");
+        strcpy(record.config_hash, "0123456789abcdef0123456789abcdef");
+        strcpy(record.error, "line 1\nline 2 \\");
+        record.status = status;
+        record.attempts = 2;
+        record.start_time = 1.7e9;
+        record.wall_time = 0.25;
+        record.time_median = 1e-6;
+        record.sample_iterations = 1;
+        record.timer_overhead = 1e-6;
+        record.bimodal = 1;
+        record.caller_time = 2e-6;
+        record.caller_uncertainty = 0.125;
+        strcpy(record.accuracy, "inaccurate: ...");
+        assert_ok(results_add_record(results, &record, (struct place){.line = 1}, &error), &error);
+        const struct row *row = &results->rows[0];
+        assert_string_equal(row->configuration, record.configuration);
+        assert_string_equal(row->label, record.label);
+        assert_string_equal(row->device_key, record.device_key);
+        assert_string_equal(row->error, status == RECORD_MEASURED ? "" : record.error);
+        assert_string_equal(row->config_hash, record.config_hash);
+        assert_string_equal(row->marks, "btic");
+        assert_int_equal(row->status, status);
+        assert_int_equal(row->attempts, 2);
+        assert_true(row->end_time == 1.7e9 + 0.25 && row->wall_time == 0.25);
+        results_destroy(results);
+    }
+}
+
 /* The free clock is the highest one of the session, of a roof or of a row that came last. */
 static void test_free_clock(void **state)
 {
@@ -68,7 +106,7 @@ static void test_free_clock(void **state)
     struct error error;
     for (int i = 0; i < 3; ++i) {
         struct device device;
-        char text[200];
+        struct record record;
         device_init(&device);
         snprintf(device.key, sizeof device.key, "s1/%d", i);
         strcpy(device.kind, kinds[i]);
@@ -76,12 +114,13 @@ static void test_free_clock(void **state)
         roof_init(&device.roofs[device.roof_count++], ROOF_DRAM_READ, ROOF_ALONE);
         device.roofs[0].sm_clock = 1.965e9;
         assert_ok(results_add_device(results, &device, &error), &error);
-        snprintf(text, sizeof text,
-                 "{\"status\":\"measured\",\"config_hash\":\"%d\",\"device_key\":\"s1/0\","
-                 "\"sm_clock_free\":%g,\"sm_clock_counted\":2.05e9}",
-                 i, i < 2 ? 1.7e9 : 2.04e9);
-        assert_ok(results_add_record(results, text, strlen(text), (struct place){0}, &error),
-                  &error);
+        record_init(&record);
+        record.status = RECORD_MEASURED;
+        snprintf(record.config_hash, sizeof record.config_hash, "%d", i);
+        strcpy(record.device_key, "s1/0");
+        record.sm_clock_free = i < 2 ? 1.7e9 : 2.04e9;
+        record.sm_clock_counted = 2.05e9;
+        assert_ok(results_add_record(results, &record, (struct place){0}, &error), &error);
     }
     results_settle(results);
     assert_true(results->devices[0].sm_clock_free == 1.98e9);
@@ -107,17 +146,17 @@ static void test_device_is_one_entry(void **state)
     size_t kept = 0;
     for (size_t i = 0; i < count; ++i) {
         struct device device;
-        char text[200];
+        struct record record;
         device_init(&device);
         strcpy(device.key, entries[i].key);
         strcpy(device.uuid, entries[i].uuid);
         assert_ok(results_add_device(results, &device, &error), &error);
-        snprintf(text, sizeof text,
-                 "{\"status\":\"failed\",\"config_hash\":\"%zu\",\"device_key\":\"%s\"}", i,
-                 entries[i].key);
+        record_init(&record);
+        record.status = RECORD_FAILED;
+        snprintf(record.config_hash, sizeof record.config_hash, "%zu", i);
+        strcpy(record.device_key, entries[i].key);
         if (entries[i].has_row)
-            assert_ok(results_add_record(results, text, strlen(text), (struct place){0}, &error),
-                      &error);
+            assert_ok(results_add_record(results, &record, (struct place){0}, &error), &error);
     }
     results_order_devices(results);
     for (size_t i = 0; i < count; ++i) {
@@ -177,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_order_of_devices),
+        cmocka_unit_test(test_row_of_a_record),
         cmocka_unit_test(test_free_clock),
         cmocka_unit_test(test_device_is_one_entry),
         cmocka_unit_test(test_most_roofs_then_the_latest),

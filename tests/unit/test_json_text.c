@@ -1,0 +1,98 @@
+/* JSON texts read in place: the same as a parser finds, and nothing read beyond the text. */
+
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/json_text.h"
+
+static void members_are_found(void **state)
+{
+    static const char text[] = " { \"a\" : -1.5e3 , \"list\":[1,[2,\"]\"],{\"b\":3}],"
+                               "\"b\":\"quote \\\" brace } \\u00e4\",\"empty\":[ ],\"c\":null,"
+                               "\"i\":-12,\"i\":9223372036854775807}";
+    const struct json_text object = json_text_of(text);
+    char copy[64];
+    double number = 0;
+    int64_t integer = 0;
+    assert_true(json_text_number(json_member(object, "a"), &number) && number == -1500);
+    assert_false(json_text_integer(json_member(object, "a"), &integer));
+    assert_true(json_text_integer(json_member(object, "i"), &integer));
+    assert_true(integer == INT64_MAX); /* the last one */
+    assert_true(json_text_string(json_member(object, "b"), copy, sizeof copy));
+    assert_string_equal(copy, "quote \" brace } \xc3\xa4");
+    assert_true(json_text_string(json_member(object, "b"), copy, 18)); /* no half of a character */
+    assert_string_equal(copy, "quote \" brace } ");
+    assert_false(json_text_string(json_member(object, "a"), copy, sizeof copy));
+    assert_false(json_text_number(json_member(object, "b"), &number));
+    assert_false(json_text_number(json_member(object, "c"), &number));
+    assert_null(json_member(object, "absent").at);
+    assert_false(json_text_number(json_member(object, "absent"), &number));
+}
+
+static void elements_are_read_in_turn(void **state)
+{
+    static const char *const arrays[] = {"[]", "[ 1 ]", "[1,[2,\"]\"],{\"b\":3}]"};
+    static const size_t counts[] = {0, 1, 3};
+    for (size_t i = 0; i < 3; ++i) {
+        struct json_reader reader = json_reader_array(json_text_of(arrays[i]));
+        struct json_text element;
+        size_t count = 0;
+        while (json_reader_next(&reader, NULL, &element))
+            ++count;
+        assert_false(reader.broken);
+        assert_int_equal(count, counts[i]);
+    }
+}
+
+static void other_numbers_than_those_of_json(void **state)
+{
+    static const char *const texts[] = {"[NaN]", "[nan]", "[0x10]", "[-]",  "[inf]",
+                                        "[+1]",  "[.5]",  "[1e]",   "[1a]", "[-0x1]"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
+        struct json_reader reader = json_reader_array(json_text_of(texts[i]));
+        struct json_text element;
+        double number;
+        assert_true(json_reader_next(&reader, NULL, &element));
+        if (json_text_number(element, &number))
+            fail_msg("%s is taken for a number", texts[i]);
+    }
+}
+
+static void texts_that_are_no_object(void **state)
+{
+    static const char *const texts[] = {"",         "[]",
+                                        "{",        "{\"a\"}",
+                                        "{\"a\":}", "{\"a\":1,}",
+                                        "{a:1}",    "{\"a\":1}x",
+                                        "{}x",      "{\"a\":\"b}",
+                                        "{\"a\"",   "{\"a\":\"b\\\"}",
+                                        "{\"a\":[", "{\"a\":1 \"b\":2}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
+        /* without the zero after it, so that a sanitizer sees what is read beyond */
+        size_t length = strlen(texts[i]);
+        char *text = malloc(length + 1);
+        assert_non_null(text);
+        memcpy(text, texts[i], length);
+        if (json_member((struct json_text){text, length}, "a").at)
+            fail_msg("'%s' is taken for an object", texts[i]);
+        struct json_reader reader = json_reader_object((struct json_text){text, length});
+        struct json_text name, value;
+        while (json_reader_next(&reader, &name, &value))
+            ;
+        assert_true(reader.broken);
+        free(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_are_found),
+        cmocka_unit_test(elements_are_read_in_turn),
+        cmocka_unit_test(other_numbers_than_those_of_json),
+        cmocka_unit_test(texts_that_are_no_object),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
