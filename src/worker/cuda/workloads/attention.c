@@ -93,6 +93,11 @@ static struct cudnn_extents keys_across(const struct attention *s)
                                   {keys.stride[0], keys.stride[1], 1, s->head_size}};
 }
 
+static bool is_of_mask(int tensor)
+{
+    return tensor == ATTENTION_HIDDEN || (tensor >= ROW && tensor <= MASKED);
+}
+
 /* The weights enter the second product in the type of the values. */
 static enum status tensors_describe(struct description *d, struct error *error)
 {
@@ -128,7 +133,6 @@ static enum status tensors_describe(struct description *d, struct error *error)
         [WEIGHTS] = {pairs, data},
     };
     for (int i = ATTENTION_Q; i < TENSORS; ++i) {
-        bool mask = i == ATTENTION_HIDDEN || (i >= ROW && i <= MASKED);
         const struct cudnn_graph_tensor tensor = {
             .uid = i,
             .type = rows[i].type,
@@ -137,7 +141,7 @@ static enum status tensors_describe(struct description *d, struct error *error)
             .inner = i > ATTENTION_HIDDEN,
             .by_value = i == ATTENTION_SCALE || i == ATTENTION_HIDDEN,
         };
-        if (s->causal || !mask)
+        if (s->causal || !is_of_mask(i))
             TRY(cudnn_graph_tensor(d->graph, &tensor, &d->tensors[i], error));
     }
     return STATUS_OK;
@@ -145,122 +149,91 @@ static enum status tensors_describe(struct description *d, struct error *error)
 
 /* ---- operations ---- */
 
-static enum status product(struct description *d, int a, int b, int c, struct error *error)
-{
-    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
-    cudnnBackendDescriptor_t matmul;
-    const struct cudnn_attribute kind[] = {
-        {CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute},
-        {0},
-    };
-    TRY(cudnn_graph_describe(d->graph, CUDNN_BACKEND_MATMUL_DESCRIPTOR, kind, &matmul, error));
-    const struct cudnn_attribute attributes[] = {
-        {CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[a]},
-        {CUDNN_ATTR_OPERATION_MATMUL_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[b]},
-        {CUDNN_ATTR_OPERATION_MATMUL_CDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[c]},
-        {CUDNN_ATTR_OPERATION_MATMUL_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &matmul},
-        {0},
-    };
-    return cudnn_graph_operate(d->graph, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, attributes,
-                               error);
-}
-
-/* y = mode(x), mode(x, b), or with t as the choice between x and b. No tensor: 0. */
-struct pointwise {
-    cudnnPointwiseMode_t mode;
-    cudnnDataType_t compute;
-    int64_t axis; /* of an index */
-    int x, b, t, y;
+/* A kind of operation: its description, and cuDNN's names of its parts. */
+enum kind { PRODUCT, POINTWISE, REDUCTION };
+static const struct {
+    cudnnBackendDescriptorType_t description, operation;
+    cudnnBackendAttributeName_t mode, compute;
+    cudnnBackendAttributeType_t mode_type; /* 0: the kind has no modes */
+    cudnnBackendAttributeName_t described, x, y, b, t;
+} kinds[] = {
+    [PRODUCT] = {CUDNN_BACKEND_MATMUL_DESCRIPTOR, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, 0,
+                 CUDNN_ATTR_MATMUL_COMP_TYPE, 0, CUDNN_ATTR_OPERATION_MATMUL_DESC,
+                 CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_ATTR_OPERATION_MATMUL_CDESC,
+                 CUDNN_ATTR_OPERATION_MATMUL_BDESC, 0},
+    [POINTWISE] = {CUDNN_BACKEND_POINTWISE_DESCRIPTOR, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR,
+                   CUDNN_ATTR_POINTWISE_MODE, CUDNN_ATTR_POINTWISE_MATH_PREC,
+                   CUDNN_TYPE_POINTWISE_MODE, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+                   CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
+                   CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_ATTR_OPERATION_POINTWISE_TDESC},
+    [REDUCTION] = {CUDNN_BACKEND_REDUCTION_DESCRIPTOR, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR,
+                   CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_ATTR_REDUCTION_COMP_TYPE,
+                   CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, CUDNN_ATTR_OPERATION_REDUCTION_DESC,
+                   CUDNN_ATTR_OPERATION_REDUCTION_XDESC, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, 0,
+                   0},
 };
 
-static enum status pointwise(struct description *d, struct pointwise p, struct error *error)
-{
-    cudnnBackendDescriptor_t kind;
-    const bool index = p.mode == CUDNN_POINTWISE_GEN_INDEX;
-    const struct cudnn_attribute attributes[] = {
-        {CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &p.mode},
-        {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &p.compute},
-        {CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, 1, index ? &p.axis : NULL},
-        {0},
-    };
-    TRY(cudnn_graph_describe(d->graph, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, attributes, &kind,
-                             error));
-    struct cudnn_attribute operation[6] = {
-        {CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &kind},
-        {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[p.x]},
-        {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[p.y]},
-    };
-    int count = 3;
-    if (p.b)
-        operation[count++] =
-            (struct cudnn_attribute){CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
-                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[p.b]};
-    if (p.t)
-        operation[count++] =
-            (struct cudnn_attribute){CUDNN_ATTR_OPERATION_POINTWISE_TDESC,
-                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[p.t]};
-    return cudnn_graph_operate(d->graph, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, operation,
-                               error);
-}
+/* y = mode(x) or mode(x, b), or with t the choice between x and b. Tensor 0: none.
+ *
+ * A key is seen where its column is not after the query's row. Nothing reads the statistics, which
+ * a backward pass would need, but cuDNN has no engine for a graph without them. */
+static const struct operation {
+    enum kind kind;
+    int mode; /* cudnnPointwiseMode_t or cudnnReduceTensorOp_t */
+    cudnnDataType_t compute;
+    int x, b, t, y;
+    int64_t axis; /* of an index */
+} operations[] = {
+    {PRODUCT, 0, CUDNN_DATA_FLOAT, ATTENTION_Q, ATTENTION_K, 0, SCORES, 0},
+    {POINTWISE, CUDNN_POINTWISE_MUL, CUDNN_DATA_FLOAT, SCORES, ATTENTION_SCALE, 0, SCALED, 0},
+    {POINTWISE, CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_FLOAT, SCALED, 0, 0, ROW, 2},
+    {POINTWISE, CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_FLOAT, SCALED, 0, 0, COLUMN, 3},
+    {POINTWISE, CUDNN_POINTWISE_CMP_GE, CUDNN_DATA_BOOLEAN, ROW, COLUMN, 0, SEEN, 0},
+    {POINTWISE, CUDNN_POINTWISE_BINARY_SELECT, CUDNN_DATA_FLOAT, SCALED, ATTENTION_HIDDEN, SEEN,
+     MASKED, 0},
+    {REDUCTION, CUDNN_REDUCE_TENSOR_MAX, CUDNN_DATA_FLOAT, MASKED, 0, 0, LARGEST, 0},
+    {POINTWISE, CUDNN_POINTWISE_SUB, CUDNN_DATA_FLOAT, MASKED, LARGEST, 0, BELOW, 0},
+    {POINTWISE, CUDNN_POINTWISE_EXP, CUDNN_DATA_FLOAT, BELOW, 0, 0, POWER, 0},
+    {REDUCTION, CUDNN_REDUCE_TENSOR_ADD, CUDNN_DATA_FLOAT, POWER, 0, 0, SUM, 0},
+    {POINTWISE, CUDNN_POINTWISE_LOG, CUDNN_DATA_FLOAT, SUM, 0, 0, LOGARITHM, 0},
+    {POINTWISE, CUDNN_POINTWISE_ADD, CUDNN_DATA_FLOAT, LARGEST, LOGARITHM, 0, STATISTICS, 0},
+    {POINTWISE, CUDNN_POINTWISE_DIV, CUDNN_DATA_FLOAT, POWER, SUM, 0, WEIGHTS, 0},
+    {PRODUCT, 0, CUDNN_DATA_FLOAT, WEIGHTS, ATTENTION_V, 0, ATTENTION_O, 0},
+};
 
-static enum status reduction(struct description *d, cudnnReduceTensorOp_t mode, int x, int y,
-                             struct error *error)
+static enum status operation_describe(struct description *d, const struct operation *o,
+                                      struct error *error)
 {
-    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
-    cudnnBackendDescriptor_t kind;
-    const struct cudnn_attribute attributes[] = {
-        {CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &mode},
-        {CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute},
-        {0},
+    const bool index = o->kind == POINTWISE && o->mode == CUDNN_POINTWISE_GEN_INDEX;
+    const int x = o->x == MASKED && !d->shape->causal ? SCALED : o->x;
+    cudnnBackendDescriptor_t described;
+    struct cudnn_attribute description[4] = {{0}}, operation[6] = {{0}};
+    int count = 0;
+    if (kinds[o->kind].mode_type)
+        description[count++] =
+            (struct cudnn_attribute){kinds[o->kind].mode, kinds[o->kind].mode_type, 1, &o->mode};
+    description[count++] =
+        (struct cudnn_attribute){kinds[o->kind].compute, CUDNN_TYPE_DATA_TYPE, 1, &o->compute};
+    if (index)
+        description[count++] =
+            (struct cudnn_attribute){CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, 1, &o->axis};
+    TRY(cudnn_graph_describe(d->graph, kinds[o->kind].description, description, &described, error));
+    const struct {
+        cudnnBackendAttributeName_t name;
+        const cudnnBackendDescriptor_t *descriptor;
+    } parts[] = {
+        {kinds[o->kind].described, &described},
+        {kinds[o->kind].x, &d->tensors[x]},
+        {kinds[o->kind].y, &d->tensors[o->y]},
+        {kinds[o->kind].b, o->b ? &d->tensors[o->b] : NULL},
+        {kinds[o->kind].t, o->t ? &d->tensors[o->t] : NULL},
     };
-    TRY(cudnn_graph_describe(d->graph, CUDNN_BACKEND_REDUCTION_DESCRIPTOR, attributes, &kind,
-                             error));
-    const struct cudnn_attribute operation[] = {
-        {CUDNN_ATTR_OPERATION_REDUCTION_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &kind},
-        {CUDNN_ATTR_OPERATION_REDUCTION_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[x]},
-        {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[y]},
-        {0},
-    };
-    return cudnn_graph_operate(d->graph, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, operation,
-                               error);
-}
-
-/* A key is seen where its column is not after the query's row. */
-static enum status mask_describe(struct description *d, struct error *error)
-{
-    const struct pointwise steps[] = {
-        {CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_FLOAT, 2, SCALED, 0, 0, ROW},
-        {CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_FLOAT, 3, SCALED, 0, 0, COLUMN},
-        {CUDNN_POINTWISE_CMP_GE, CUDNN_DATA_BOOLEAN, 0, ROW, COLUMN, 0, SEEN},
-        {CUDNN_POINTWISE_BINARY_SELECT, CUDNN_DATA_FLOAT, 0, SCALED, ATTENTION_HIDDEN, SEEN,
-         MASKED},
-    };
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; ++i)
-        TRY(pointwise(d, steps[i], error));
-    return STATUS_OK;
-}
-
-/* The statistics, which a backward pass would need, nobody reads. But cuDNN has no engine for a
- * graph without them. */
-static enum status softmax_describe(struct description *d, int scores, struct error *error)
-{
-    const cudnnDataType_t wide = CUDNN_DATA_FLOAT;
-    const struct pointwise before[] = {
-        {CUDNN_POINTWISE_SUB, wide, 0, scores, LARGEST, 0, BELOW},
-        {CUDNN_POINTWISE_EXP, wide, 0, BELOW, 0, 0, POWER},
-    };
-    const struct pointwise after[] = {
-        {CUDNN_POINTWISE_LOG, wide, 0, SUM, 0, 0, LOGARITHM},
-        {CUDNN_POINTWISE_ADD, wide, 0, LARGEST, LOGARITHM, 0, STATISTICS},
-        {CUDNN_POINTWISE_DIV, wide, 0, POWER, SUM, 0, WEIGHTS},
-    };
-    TRY(reduction(d, CUDNN_REDUCE_TENSOR_MAX, scores, LARGEST, error));
-    for (size_t i = 0; i < sizeof before / sizeof *before; ++i)
-        TRY(pointwise(d, before[i], error));
-    TRY(reduction(d, CUDNN_REDUCE_TENSOR_ADD, POWER, SUM, error));
-    for (size_t i = 0; i < sizeof after / sizeof *after; ++i)
-        TRY(pointwise(d, after[i], error));
-    return STATUS_OK;
+    count = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
+        if (parts[i].descriptor)
+            operation[count++] = (struct cudnn_attribute){
+                parts[i].name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, parts[i].descriptor};
+    return cudnn_graph_operate(d->graph, kinds[o->kind].operation, operation, error);
 }
 
 /* Adds the operations to an empty graph. fp16 or bf16. */
@@ -268,15 +241,11 @@ static enum status graph_describe(struct cudnn_graph *graph, const struct attent
                                   struct error *error)
 {
     struct description d = {.graph = graph, .shape = shape};
-    const struct pointwise scale = {
-        CUDNN_POINTWISE_MUL, CUDNN_DATA_FLOAT, 0, SCORES, ATTENTION_SCALE, 0, SCALED};
     TRY(tensors_describe(&d, error));
-    TRY(product(&d, ATTENTION_Q, ATTENTION_K, SCORES, error));
-    TRY(pointwise(&d, scale, error));
-    if (shape->causal)
-        TRY(mask_describe(&d, error));
-    TRY(softmax_describe(&d, shape->causal ? MASKED : SCALED, error));
-    return product(&d, WEIGHTS, ATTENTION_V, ATTENTION_O, error);
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; ++i)
+        if (shape->causal || !is_of_mask(operations[i].y))
+            TRY(operation_describe(&d, &operations[i], error));
+    return STATUS_OK;
 }
 
 bool attention_cudnn_takes(const struct config *config)
@@ -326,18 +295,13 @@ static enum status fused_open(struct gpu *gpu, const struct config *config, stru
     return graph_work_choose(gpu, &a->graph, record, error);
 }
 
-static void fused_close(struct work *work)
-{
-    graph_work_close((struct graph_work *)work);
-}
-
 static const struct tensor_routine cudnn = {
     .bytes = sizeof(struct attention_work),
     .describe = attention_describe,
     .check = fused_check,
     .open = fused_open,
     .iterate = graph_work_iterate,
-    .close = fused_close,
+    .close = graph_work_close,
 };
 TENSOR_WORK_PREPARE(attention_cudnn_prepare, cudnn)
 
@@ -347,26 +311,19 @@ TENSOR_WORK_PREPARE(attention_cudnn_prepare, cudnn)
 static enum status products_open(struct gpu *gpu, struct attention_work *a, struct error *error)
 {
     const struct attention *s = &a->shape;
-    const struct product_matrix q = {s->head_size, s->sequence, s->head_size,
-                                     s->sequence * s->head_size, false};
-    const struct product_matrix v = {s->head_size, s->keys, s->head_size, s->keys * s->head_size,
-                                     false};
-    const struct product_matrix scores = {s->keys, s->sequence, s->keys, s->keys * s->sequence,
-                                          false};
-    struct product_matrix k = v;
-    k.transposed = true;
+    const int64_t size = s->head_size, keys = s->keys, batches = s->batch * s->heads;
+    const struct product_matrix q = {size, s->sequence, size, s->sequence * size, false};
+    const struct product_matrix k = {size, keys, size, keys * size, true};
+    const struct product_matrix v = {size, keys, size, keys * size, false};
+    const struct product_matrix scores = {keys, s->sequence, keys, keys * s->sequence, false};
     const struct product_form first = {.precision = s->precision,
                                        .scale = attention_scale(s),
-                                       .batches = s->batch * s->heads,
+                                       .batches = batches,
                                        .a = k,
                                        .b = q,
                                        .d = scores};
-    const struct product_form second = {.precision = s->precision,
-                                        .scale = 1.0,
-                                        .batches = s->batch * s->heads,
-                                        .a = v,
-                                        .b = scores,
-                                        .d = q};
+    const struct product_form second = {
+        .precision = s->precision, .scale = 1.0, .batches = batches, .a = v, .b = scores, .d = q};
     TRY(product_open(gpu, &first, &a->first, error));
     return product_open(gpu, &second, &a->second, error);
 }

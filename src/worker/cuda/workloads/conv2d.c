@@ -1,3 +1,7 @@
+/* One convolution by cuDNN, which offers two interfaces. Calls have named algorithms, which a sweep
+ * can name; cuDNN marks the calls as deprecated. Operation graphs (cudnn_graph.h) reach more
+ * engines, but the numbers of their plans are valid in one version of cuDNN only. "auto" takes the
+ * fastest of both, "graph" the fastest plan. */
 #include "worker/cuda/workloads/conv2d.h"
 
 #include <math.h>
@@ -11,18 +15,14 @@
 #include "worker/cuda/workloads/cudnn_graph.h"
 #include "worker/cuda/workloads/workloads.h"
 
-/* cuDNN has two ways to a convolution. Calls have named algorithms, which a sweep can ask for;
- * cuDNN marks them as deprecated. Operation graphs (cudnn_graph.h) reach more engines, but the
- * numbers of their plans mean something in one version of cuDNN only. "auto" takes the fastest of
- * both, "graph" the fastest plan. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* How cuDNN is asked for a convolution in a precision. */
+/* Convolutions of a precision. */
 static const struct format {
     bool tensor;         /* runs on tensor units; otherwise CUDNN_FMA_MATH keeps TF32 out of fp32 */
     bool vector_allowed; /* vector units compute in the same precision: sums of fp32 or wider */
-    bool graphs_alone;   /* no call takes it */
-    int capability;      /* least */
+    bool graphs_alone;   /* no call takes this precision */
+    int capability;      /* least compute capability */
 } formats[PRECISION_COUNT] = {
     [PRECISION_FP64] = {.vector_allowed = true},
     [PRECISION_FP32] = {.vector_allowed = true},
@@ -44,15 +44,13 @@ struct candidate {
 };
 
 struct conv2d_work {
-    struct work base;
+    struct tensor_work tensors; /* part of a step: without arrays, which are the step's */
     struct conv2d shape;
     const struct format *format;
     cudnnDataType_t compute;
     cudnnMathType_t math;
-    struct arena *arena; /* whose memory it has */
     struct conv2d_memory memory;
-    bool lent; /* the memory belongs to the caller, who has filled it */
-    void *workspace;
+    void *workspace; /* owned */
     size_t workspace_bytes;
     /* For calls; NULL if none takes this precision. */
     cudnnTensorDescriptor_t x, y;
@@ -73,32 +71,31 @@ struct conv2d_work {
 
 /* cuDNN's number of an algorithm for each pass; NONE: the pass has no such algorithm. */
 enum { PASSES = CONV2D_BACKWARD_FILTER + 1, FOUND_MAX = 16, NONE = -1 };
+#define FORWARD(NAME)                                                                              \
+    {                                                                                              \
+        CUDNN_CONVOLUTION_FWD_ALGO_##NAME, NONE, NONE                                              \
+    }
+#define ALL(NAME)                                                                                  \
+    {                                                                                              \
+        CUDNN_CONVOLUTION_FWD_ALGO_##NAME, CUDNN_CONVOLUTION_BWD_DATA_ALGO_##NAME,                 \
+            CUDNN_CONVOLUTION_BWD_FILTER_ALGO_##NAME                                               \
+    }
 static const struct {
     const char *name;
     int number[PASSES];
 } algorithms[] = {
     /* clang-format off */
-    {"implicit-gemm",         {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, NONE, NONE}},
-    {"implicit-precomp-gemm", {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, NONE, NONE}},
-    {"gemm",                  {CUDNN_CONVOLUTION_FWD_ALGO_GEMM, NONE, NONE}},
-    {"direct",                {CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, NONE, NONE}},
-    {"fft",                   {CUDNN_CONVOLUTION_FWD_ALGO_FFT,
-                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT,
-                               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT}},
-    {"fft-tiling",            {CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING,
-                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING,
-                               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING}},
-    {"winograd",              {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD,
-                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD,
-                               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD}},
-    {"winograd-nonfused",     {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED,
-                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED,
-                               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED}},
-    {"algo-0",                {NONE, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0,
-                               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0}},
-    {"algo-1",                {NONE, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
-                               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1}},
-    {"algo-3",                {NONE, NONE, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3}},
+    {"implicit-gemm", FORWARD(IMPLICIT_GEMM)},
+    {"implicit-precomp-gemm", FORWARD(IMPLICIT_PRECOMP_GEMM)},
+    {"gemm", FORWARD(GEMM)},
+    {"direct", FORWARD(DIRECT)},
+    {"fft", ALL(FFT)},
+    {"fft-tiling", ALL(FFT_TILING)},
+    {"winograd", ALL(WINOGRAD)},
+    {"winograd-nonfused", ALL(WINOGRAD_NONFUSED)},
+    {"algo-0", {NONE, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0}},
+    {"algo-1", {NONE, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1}},
+    {"algo-3", {NONE, NONE, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3}},
     /* clang-format on */
 };
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
@@ -135,9 +132,9 @@ struct answer {
     static cudnnStatus_t pass##_run(const struct conv2d_work *c, cudnnHandle_t cudnn)              \
     {                                                                                              \
         return cudnnConvolution##Pass(                                                             \
-            cudnn, cudnn_one(c->base.precision), c->a, c->memory.a, c->b, c->memory.b,             \
+            cudnn, cudnn_one(c->shape.precision), c->a, c->memory.a, c->b, c->memory.b,            \
             c->convolution, (cudnnConvolution##Bwd##Algo_t)c->bound->number, c->workspace,         \
-            c->bound->workspace, cudnn_zero(c->base.precision), c->result, c->memory.result);      \
+            c->bound->workspace, cudnn_zero(c->shape.precision), c->result, c->memory.result);     \
     }                                                                                              \
     static cudnnStatus_t pass##_ask(const struct conv2d_work *c, cudnnHandle_t cudnn,              \
                                     void *workspace, size_t bytes,                                 \
@@ -170,39 +167,23 @@ static const struct {
     cudnnBackendDescriptorType_t type;
     cudnnBackendAttributeName_t convolution, tensor[TENSOR_BASIC_COUNT], alpha, beta;
 } passes[PASSES] = {
-    [CONV2D_FORWARD] = {"forward",
-                        TENSOR_OUTPUT,
-                        forward_run,
-                        forward_ask,
-                        CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-                        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-                        {[TENSOR_INPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-                         [TENSOR_WEIGHT] = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-                         [TENSOR_OUTPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
-                        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-                        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
-    [CONV2D_BACKWARD_DATA] = {"backward-data",
-                              TENSOR_INPUT,
-                              backward_data_run,
-                              backward_data_ask,
-                              CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-                              {[TENSOR_INPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-                               [TENSOR_WEIGHT] = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-                               [TENSOR_OUTPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY},
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
-    [CONV2D_BACKWARD_FILTER] = {"backward-filter",
-                                TENSOR_WEIGHT,
-                                backward_filter_run,
-                                backward_filter_ask,
-                                CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-                                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-                                {[TENSOR_INPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-                                 [TENSOR_WEIGHT] = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-                                 [TENSOR_OUTPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY},
-                                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-                                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
+#define PASS(name, result, pass, PASS, ATTRIBUTE, X, W, Y)                                         \
+    {                                                                                              \
+        name, result, pass##_run, pass##_ask,                                                      \
+            CUDNN_BACKEND_OPERATION_CONVOLUTION_##PASS##_DESCRIPTOR,                               \
+            CUDNN_ATTR_OPERATION_CONVOLUTION_##ATTRIBUTE##_CONV_DESC,                              \
+            {[TENSOR_INPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_##ATTRIBUTE##_##X,                  \
+             [TENSOR_WEIGHT] = CUDNN_ATTR_OPERATION_CONVOLUTION_##ATTRIBUTE##_##W,                 \
+             [TENSOR_OUTPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_##ATTRIBUTE##_##Y},                \
+            CUDNN_ATTR_OPERATION_CONVOLUTION_##ATTRIBUTE##_ALPHA,                                  \
+            CUDNN_ATTR_OPERATION_CONVOLUTION_##ATTRIBUTE##_BETA                                    \
+    }
+    [CONV2D_FORWARD] = PASS("forward", TENSOR_OUTPUT, forward, FORWARD, FORWARD, X, W, Y),
+    [CONV2D_BACKWARD_DATA] =
+        PASS("backward-data", TENSOR_INPUT, backward_data, BACKWARD_DATA, BWD_DATA, DX, W, DY),
+    [CONV2D_BACKWARD_FILTER] = PASS("backward-filter", TENSOR_WEIGHT, backward_filter,
+                                    BACKWARD_FILTER, BWD_FILTER, X, DW, DY),
+#undef PASS
 };
 
 /* ---- the convolution as cuDNN describes it ---- */
@@ -212,8 +193,6 @@ static enum status descriptors_create(struct conv2d_work *c, struct error *error
     const struct conv2d *s = &c->shape;
     cudnnTensorFormat_t layout = s->layout == LAYOUT_NHWC ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
     cudnnDataType_t data = cudnn_data_type(s->precision);
-    TRY(cudnn_count_check(fmax((double)conv2d_x_size(s), (double)conv2d_y_size(s)),
-                          "implementation = plain has no such bound", error));
     TRY(CUDNN(cudnnCreateTensorDescriptor(&c->x)));
     TRY(CUDNN(cudnnCreateTensorDescriptor(&c->y)));
     TRY(CUDNN(cudnnCreateFilterDescriptor(&c->w)));
@@ -324,11 +303,12 @@ static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char
     c->refusal = CUDNN_STATUS_SUCCESS;
     TRY(CUDNN(cudnnSetConvolutionMathType(c->convolution, c->math)));
     if (name)
-        TRY(arena_allocate(c->arena, (double)bytes, "the search's workspace", &workspace, error));
+        TRY(arena_allocate(c->tensors.arena, (double)bytes, "the search's workspace", &workspace,
+                           error));
     cudnnStatus_t code =
         passes[c->shape.pass].ask(c, gpu->cudnn, workspace, bytes, answers, &count);
     enum status status = cudnn_check(code, "cudnnFindConvolutionAlgorithmEx", error);
-    arena_free(c->arena, workspace);
+    arena_free(c->tensors.arena, workspace);
     for (int i = 0; status == STATUS_OK && i < count; ++i) {
         const struct answer *a = &answers[i];
         bool vector = a->math == CUDNN_FMA_MATH || a->math == CUDNN_DEFAULT_MATH;
@@ -391,11 +371,11 @@ static enum status candidate_bind(struct gpu *gpu, struct work *work, int candid
         chosen->workspace = cudnn_graph_plan_at(c->graph, chosen->plan)->workspace;
     }
     if (chosen->workspace > c->workspace_bytes) {
-        arena_free(c->arena, c->workspace);
+        arena_free(c->tensors.arena, c->workspace);
         c->workspace = NULL;
         c->workspace_bytes = 0;
-        TRY(arena_allocate(c->arena, (double)chosen->workspace, "the workspace", &c->workspace,
-                           error));
+        TRY(arena_allocate(c->tensors.arena, (double)chosen->workspace, "the workspace",
+                           &c->workspace, error));
         c->workspace_bytes = chosen->workspace;
     }
     if (chosen->plan != CALL)
@@ -438,7 +418,7 @@ static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struc
     const char *algorithm = c->shape.algorithm;
     bool automatic = strcmp(algorithm, "auto") == 0, graph = strcmp(algorithm, "graph") == 0;
     size_t bytes;
-    TRY(workspace_limit(c->arena, &bytes, error));
+    TRY(workspace_limit(c->tensors.arena, &bytes, error));
     enum status status = STATUS_OK;
     if (c->convolution && !graph)
         status = calls_find(gpu, c, automatic ? NULL : algorithm, bytes, error);
@@ -448,22 +428,21 @@ static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struc
     return enough ? STATUS_OK : status;
 }
 
-static bool is_call(const struct conv2d_work *c, const char *algorithm)
+static bool is_call(const struct conv2d *s, const char *algorithm)
 {
-    return c->convolution && algorithm_number(c->shape.pass, algorithm) != NONE;
+    return !formats[s->precision].graphs_alone && algorithm_number(s->pass, algorithm) != NONE;
 }
 
-static enum status algorithm_refuse(const struct conv2d_work *c, const char *reason,
-                                    struct error *error)
+static enum status algorithm_refuse(const struct conv2d *s, const char *reason, struct error *error)
 {
     char names[160] = "";
     size_t used = 0;
     for (int i = 0; i < ALGORITHMS && used < sizeof names; ++i)
-        if (is_call(c, algorithms[i].name))
+        if (is_call(s, algorithms[i].name))
             used += (size_t)snprintf(names + used, sizeof names - used, ", %s", algorithms[i].name);
     return error_set(error, STATUS_UNSUPPORTED, "algorithm %s in %s: %s; %s has auto, graph%s",
-                     c->shape.algorithm, precision_info[c->shape.precision].name, reason,
-                     passes[c->shape.pass].name, names);
+                     s->algorithm, precision_info[s->precision].name, reason, passes[s->pass].name,
+                     names);
 }
 
 static void candidates_forget(struct conv2d_work *c)
@@ -480,7 +459,7 @@ static struct search search_of(struct gpu *gpu, struct conv2d_work *c)
 {
     return (struct search){
         .gpu = gpu,
-        .work = &c->base,
+        .work = &c->tensors.base,
         .count = c->candidate_count,
         .ordered = c->call_count < c->candidate_count ? c->call_count : 0,
         .bind = candidate_bind,
@@ -503,9 +482,9 @@ static enum status offer_find(struct gpu *gpu, struct conv2d_work *c, const char
 {
     const char *named = strcmp(c->shape.algorithm, "auto") == 0 ? NULL : c->shape.algorithm;
     size_t bytes;
-    TRY(workspace_limit(c->arena, &bytes, error));
-    return is_call(c, algorithm) ? calls_find(gpu, c, named, bytes, error)
-                                 : plans_find(gpu, c, algorithm, bytes, error);
+    TRY(workspace_limit(c->tensors.arena, &bytes, error));
+    return is_call(&c->shape, algorithm) ? calls_find(gpu, c, named, bytes, error)
+                                         : plans_find(gpu, c, algorithm, bytes, error);
 }
 
 /* It is no failure if what is offered cannot be had: then c->recalled stays false. */
@@ -534,7 +513,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct conv2d_work *c, stru
     const struct search search = search_of(gpu, c);
     int chosen;
     if (c->candidate_count == 0)
-        return algorithm_refuse(c,
+        return algorithm_refuse(&c->shape,
                                 c->refusal ? cudnnGetErrorString(c->refusal)
                                            : "cuDNN has it in another precision's math only",
                                 error);
@@ -553,38 +532,6 @@ static enum status conv2d_iterate(struct gpu *gpu, struct work *work, struct err
     return cudnn_check(code, "the convolution", error);
 }
 
-static void *tensor_of(const struct conv2d_work *c, enum tensor tensor)
-{
-    return tensor == TENSOR_INPUT    ? c->memory.x
-           : tensor == TENSOR_WEIGHT ? c->memory.w
-                                     : c->memory.y;
-}
-
-static const void *conv2d_result(const struct work *work, enum tensor tensor)
-{
-    return tensor_of((const struct conv2d_work *)work, tensor);
-}
-
-static int64_t tensor_size(const struct conv2d *s, enum tensor tensor)
-{
-    return tensor == TENSOR_INPUT    ? conv2d_x_size(s)
-           : tensor == TENSOR_WEIGHT ? conv2d_w_size(s)
-                                     : conv2d_y_size(s);
-}
-
-/* All bits set is a NaN in every format. */
-static enum status conv2d_run(struct gpu *gpu, struct work *work, int64_t samples,
-                              struct error *error)
-{
-    (void)samples;
-    struct conv2d_work *c = (struct conv2d_work *)work;
-    enum tensor result = passes[c->shape.pass].result;
-    size_t bytes =
-        (size_t)tensor_size(&c->shape, result) * precision_result(work->precision)->bytes;
-    TRY(CUDA(cudaMemsetAsync(tensor_of(c, result), 0xff, bytes, gpu->stream)));
-    return conv2d_iterate(gpu, work, error);
-}
-
 /* The whole search again, without these kernels under any name. */
 static enum status conv2d_reject(struct gpu *gpu, struct work *work, struct record *record,
                                  struct error *error)
@@ -598,7 +545,7 @@ static enum status conv2d_reject(struct gpu *gpu, struct work *work, struct reco
     return algorithm_choose(gpu, c, record, error);
 }
 
-static void conv2d_release(struct work *work)
+static void conv2d_close(struct work *work)
 {
     struct conv2d_work *c = (struct conv2d_work *)work;
     cudnn_graph_unbind(&c->plan);
@@ -611,69 +558,70 @@ static void conv2d_release(struct work *work)
         cudnnDestroyTensorDescriptor(c->y);
     if (c->x)
         cudnnDestroyTensorDescriptor(c->x);
-    arena_free(c->arena, c->workspace);
-    if (!c->lent) {
-        arena_free(c->arena, c->memory.y);
-        arena_free(c->arena, c->memory.w);
-        arena_free(c->arena, c->memory.x);
-    }
+    arena_free(c->tensors.arena, c->workspace);
     free(c->candidates);
-    free(c);
 }
-
-static const struct work_ops conv2d_ops = {
-    .iterate = conv2d_iterate,
-    .run = conv2d_run,
-    .result = conv2d_result,
-    .reject = conv2d_reject,
-    .release = conv2d_release,
-};
 
 /* ---- preparation ---- */
 
-enum status conv2d_part_check(const struct gpu *gpu, enum precision precision, struct error *error)
+enum status conv2d_single_check(const struct gpu *gpu, const struct config *config,
+                                struct error *error)
 {
-    const int least = formats[precision].capability;
-    if (gpu->capability < least)
+    const struct conv2d s = conv2d_from(config);
+    const struct format *format = &formats[s.precision];
+    const bool any = strcmp(s.algorithm, "auto") == 0 || strcmp(s.algorithm, "graph") == 0;
+    if (gpu->capability < format->capability)
         return error_set(error, STATUS_UNSUPPORTED,
                          "%s needs compute capability %d.%d, this GPU has %d.%d",
-                         precision_info[precision].name, least / 10, least % 10,
-                         gpu->capability / 10, gpu->capability % 10);
-    return STATUS_OK;
+                         precision_info[s.precision].name, format->capability / 10,
+                         format->capability % 10, gpu->capability / 10, gpu->capability % 10);
+    if (!format->graphs_alone)
+        TRY(cudnn_count_check(fmax((double)conv2d_x_size(&s), (double)conv2d_y_size(&s)),
+                              "implementation = plain has no such bound", error));
+    return any || is_call(&s, s.algorithm) ? STATUS_OK
+                                           : algorithm_refuse(&s, "not in this pass", error);
 }
 
-static enum status tensors_create(struct gpu *gpu, struct conv2d_work *c,
-                                  const struct config *config, uint64_t seed, struct error *error)
+struct tensor_sizes conv2d_sizes(const struct conv2d *s)
 {
-    double bytes = (double)precision_info[c->base.precision].bytes;
-    const struct conv2d *s = &c->shape;
-    TRY(arena_allocate(c->arena, bytes * (double)conv2d_x_size(s), "the input", &c->memory.x,
-                       error));
-    TRY(arena_allocate(c->arena, bytes * (double)conv2d_w_size(s), "the weights", &c->memory.w,
-                       error));
-    if (s->pass == CONV2D_FORWARD)
-        bytes = (double)precision_result(c->base.precision)->bytes;
-    TRY(arena_allocate(c->arena, bytes * (double)conv2d_y_size(s), "the output", &c->memory.y,
-                       error));
-    for (int i = 0; i < TENSOR_BASIC_COUNT; ++i) {
-        enum tensor tensor = (enum tensor)i;
-        if (tensor != passes[s->pass].result)
-            TRY(CUDA(kernel_fill(c->base.precision, tensor_of(c, tensor), tensor_size(s, tensor),
-                                 config_fill(config, seed, tensor), 0, gpu->stream)));
-    }
-    return STATUS_OK;
+    const struct conv2d_parts parts = conv2d_parts[s->pass];
+    const bool output = parts.forward || conv2d_needs_y(s), gradients = parts.data && parts.filter;
+    const int64_t x = conv2d_x_size(s), w = conv2d_w_size(s), y = conv2d_y_size(s);
+    const int64_t b = s->bias ? s->filters : 0;
+    const double dz = (double)y * (double)precision_info[s->precision].bytes;
+    return (struct tensor_sizes){
+        .read = {[TENSOR_INPUT] = output || parts.filter ? x : 0,
+                 [TENSOR_WEIGHT] = output || parts.data ? w : 0,
+                 [TENSOR_OUTPUT] = parts.data || parts.filter ? y : 0,
+                 [TENSOR_BIAS] = output ? b : 0},
+        .written = {[TENSOR_INPUT] = parts.data ? x : 0,
+                    [TENSOR_WEIGHT] = parts.filter ? w : 0,
+                    [TENSOR_OUTPUT] = output ? y : 0,
+                    [TENSOR_BIAS] = gradients ? b : 0,
+                    [TENSOR_WEIGHT_UPDATED] = parts.update ? w : 0,
+                    [TENSOR_BIAS_UPDATED] = parts.update ? b : 0},
+        .intermediate = conv2d_needs_y(s) ? dz : 0.0,
+    };
 }
 
-static enum status work_prepare(struct gpu *gpu, struct conv2d_work *c, const struct config *config,
-                                uint64_t seed, struct record *record, struct error *error)
+static struct tensor_sizes single_describe(const struct config *config, struct work *work)
 {
-    const char *algorithm = c->shape.algorithm;
+    struct conv2d_work *c = (struct conv2d_work *)work;
+    c->shape = conv2d_from(config);
+    return conv2d_sizes(&c->shape);
+}
+
+/* Finds the algorithm of a convolution whose shape and memory are set. */
+static enum status conv2d_open(struct gpu *gpu, const struct config *config, struct conv2d_work *c,
+                               struct record *record, struct error *error)
+{
+    const struct config hot = config_hot(config);
+    c->format = &formats[c->shape.precision];
+    c->compute = c->shape.precision == PRECISION_FP64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+    c->math = c->format->tensor ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+    config_hash(&hot, c->key);
     if (!c->format->graphs_alone)
         TRY(descriptors_create(c, error));
-    if (strcmp(algorithm, "auto") != 0 && strcmp(algorithm, "graph") != 0 && !is_call(c, algorithm))
-        return algorithm_refuse(c, "not in this pass", error);
-    if (!c->lent)
-        TRY(tensors_create(gpu, c, config, seed, error));
     TRY(algorithm_recall(gpu, c, record, error));
     if (c->recalled)
         return STATUS_OK;
@@ -681,30 +629,52 @@ static enum status work_prepare(struct gpu *gpu, struct conv2d_work *c, const st
     return algorithm_choose(gpu, c, record, error);
 }
 
-enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                const struct conv2d_memory *lent, struct work **work,
+static enum status single_open(struct gpu *gpu, const struct config *config, struct work *work,
+                               struct record *record, struct error *error)
+{
+    struct conv2d_work *c = (struct conv2d_work *)work;
+    struct tensor_work *t = &c->tensors;
+    void **const memory[TENSOR_BASIC_COUNT] = {[TENSOR_INPUT] = &c->memory.x,
+                                               [TENSOR_WEIGHT] = &c->memory.w,
+                                               [TENSOR_OUTPUT] = &c->memory.y};
+    for (int i = 0; i < TENSOR_BASIC_COUNT; ++i)
+        *memory[i] = t->result[i] ? t->result[i] : t->input[i];
+    t->ops.reject = conv2d_reject;
+    return conv2d_open(gpu, config, c, record, error);
+}
+
+const struct tensor_routine conv2d_single = {
+    .bytes = sizeof(struct conv2d_work),
+    .describe = single_describe,
+    .check = conv2d_single_check,
+    .open = single_open,
+    .iterate = conv2d_iterate,
+    .close = conv2d_close,
+};
+
+static void part_release(struct work *work)
+{
+    conv2d_close(work);
+    free(work);
+}
+
+enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config,
+                                const struct conv2d_memory *memory, struct work **work,
                                 struct record *record, struct error *error)
 {
+    static const struct work_ops ops = {.iterate = conv2d_iterate, .release = part_release};
     struct conv2d_work *c = calloc(1, sizeof *c);
     if (!c)
         return error_set(error, STATUS_FAILED, "no memory");
-    c->base.ops = &conv2d_ops;
-    c->arena = gpu->arena;
     c->shape = conv2d_from(config);
-    c->base.precision = c->shape.precision;
-    c->format = &formats[c->shape.precision];
-    c->compute = c->shape.precision == PRECISION_FP64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-    c->math = c->format->tensor ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
-    c->lent = lent != NULL;
-    if (lent)
-        c->memory = *lent;
-    const struct config hot = config_hot(config);
-    config_hash(&hot, c->key);
-    enum status status = work_prepare(gpu, c, config, seed, record, error);
-    if (status) {
-        conv2d_release(&c->base);
-        return status;
-    }
-    *work = &c->base;
-    return STATUS_OK;
+    c->memory = *memory;
+    c->tensors.arena = gpu->arena;
+    c->tensors.base.ops = &ops;
+    c->tensors.base.precision = c->shape.precision;
+    enum status status = conv2d_open(gpu, config, c, record, error);
+    if (status)
+        part_release(&c->tensors.base);
+    else
+        *work = &c->tensors.base;
+    return status;
 }

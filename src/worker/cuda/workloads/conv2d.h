@@ -1,20 +1,24 @@
-/* Convolutions by cuDNN, for conv2d itself and for its passes of several parts. */
+/* Convolutions by cuDNN: one alone, and as parts of a pass of several. */
 #pragma once
 
 #include "model/workloads/conv2d.h"
-#include "worker/gpu/work.h"
+#include "worker/gpu/tensor_work.h"
 
-/* On the device. */
+/* One convolution. The configuration has no bias and no activation. */
+extern const struct tensor_routine conv2d_single;
+enum status conv2d_single_check(const struct gpu *gpu, const struct config *config,
+                                struct error *error);
+
+/* Device memory of a convolution. */
 struct conv2d_memory {
     void *x, *w, *y;
 };
 
-/* As a work_preparation: one convolution. The configuration names a layout, and has no bias and no
- * activation. `lent`: the caller's memory, which holds the inputs and must outlive the work; NULL:
- * in memory of its own. */
-enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                const struct conv2d_memory *lent, struct work **work,
+/* Prepares one convolution in memory of the caller, which holds the inputs and must outlive the
+ * work. The configuration has passed conv2d_single_check. */
+enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config,
+                                const struct conv2d_memory *memory, struct work **work,
                                 struct record *record, struct error *error);
 
-/* Whether this GPU is new enough for a convolution in this precision. */
-enum status conv2d_part_check(const struct gpu *gpu, enum precision precision, struct error *error);
+/* The tensors of a pass. The intermediate tensor is the gradient before the activation. */
+struct tensor_sizes conv2d_sizes(const struct conv2d *shape);

@@ -137,29 +137,12 @@ static void step_close(struct work *work)
 
 /* ---- preparation ---- */
 
-/* dz is between the kernels. */
 static struct tensor_sizes step_describe(const struct config *config, struct work *work)
 {
     struct step_work *step = (struct step_work *)work;
-    const struct conv2d s = step->shape = conv2d_from(config);
-    const struct conv2d_parts parts = step->parts = conv2d_parts[s.pass];
-    bool output = parts.forward || conv2d_needs_y(&s), gradients = parts.data && parts.filter;
-    int64_t x = conv2d_x_size(&s), w = conv2d_w_size(&s), y = conv2d_y_size(&s);
-    int64_t b = s.bias ? s.filters : 0;
-    double dz = (double)y * (double)precision_info[s.precision].bytes;
-    return (struct tensor_sizes){
-        .read = {[TENSOR_INPUT] = output || parts.filter ? x : 0,
-                 [TENSOR_WEIGHT] = output || parts.data ? w : 0,
-                 [TENSOR_OUTPUT] = parts.data || parts.filter ? y : 0,
-                 [TENSOR_BIAS] = output ? b : 0},
-        .written = {[TENSOR_INPUT] = parts.data ? x : 0,
-                    [TENSOR_WEIGHT] = parts.filter ? w : 0,
-                    [TENSOR_OUTPUT] = output ? y : 0,
-                    [TENSOR_BIAS] = gradients ? b : 0,
-                    [TENSOR_WEIGHT_UPDATED] = parts.update ? w : 0,
-                    [TENSOR_BIAS_UPDATED] = parts.update ? b : 0},
-        .intermediate = conv2d_needs_y(&s) ? dz : 0.0,
-    };
+    step->shape = conv2d_from(config);
+    step->parts = conv2d_parts[step->shape.pass];
+    return conv2d_sizes(&step->shape);
 }
 
 /* Results are NaN before each run; then comes the y that an activation's gradient needs. */
@@ -208,21 +191,32 @@ static enum status convolution_prepare(struct gpu *gpu, struct step_work *step,
     struct config one = convolution_config(config, pass);
     struct record found = *record;
     found.offer = NULL; /* that is of the whole step */
-    /* No seed: the inputs are filled. */
-    TRY(conv2d_part_prepare(gpu, &one, 0, &memory, &step->convolutions[pass], &found, error));
+    TRY(conv2d_part_prepare(gpu, &one, &memory, &step->convolutions[pass], &found, error));
     record_join(&found, record);
     return STATUS_OK;
+}
+
+static bool has_convolution(const struct conv2d *s, int pass)
+{
+    const struct conv2d_parts parts = conv2d_parts[s->pass];
+    return pass == CONV2D_FORWARD         ? parts.forward || conv2d_needs_y(s)
+           : pass == CONV2D_BACKWARD_DATA ? parts.data
+                                          : parts.filter;
 }
 
 static enum status library_check(const struct gpu *gpu, const struct config *config,
                                  struct error *error)
 {
     const struct conv2d s = conv2d_from(config);
-    (void)gpu;
     if (s.fusion == FUSION_FUSED)
         return error_set(error, STATUS_UNSUPPORTED,
                          "cuDNN's convolution is not asked to fuse bias and activation here; "
                          "implementation plain fuses them");
+    for (int pass = 0; pass <= CONV2D_BACKWARD_FILTER; ++pass) {
+        const struct config one = convolution_config(config, (enum conv2d_pass)pass);
+        if (has_convolution(&s, pass))
+            TRY(conv2d_single_check(gpu, &one, error));
+    }
     return STATUS_OK;
 }
 
@@ -230,14 +224,9 @@ static enum status library_open(struct gpu *gpu, const struct config *config, st
                                 struct record *record, struct error *error)
 {
     struct step_work *step = (struct step_work *)work;
-    const bool there[] = {
-        [CONV2D_FORWARD] = step->parts.forward || conv2d_needs_y(&step->shape),
-        [CONV2D_BACKWARD_DATA] = step->parts.data,
-        [CONV2D_BACKWARD_FILTER] = step->parts.filter,
-    };
     record->algorithm[0] = '\0';
     for (int pass = 0; pass <= CONV2D_BACKWARD_FILTER; ++pass)
-        if (there[pass])
+        if (has_convolution(&step->shape, pass))
             TRY(convolution_prepare(gpu, step, config, (enum conv2d_pass)pass, record, error));
     return step_open(gpu, step, error);
 }
@@ -255,10 +244,9 @@ enum status conv2d_cudnn_prepare(struct gpu *gpu, const struct config *config, u
                                  struct work **work, struct record *record, struct error *error)
 {
     const struct conv2d s = conv2d_from(config);
-    TRY(conv2d_part_check(gpu, s.precision, error));
-    if (s.pass > CONV2D_BACKWARD_FILTER || has_layer(&s))
-        return tensor_work_prepare(&library, gpu, config, seed, work, record, error);
-    return conv2d_part_prepare(gpu, config, seed, NULL, work, record, error);
+    const bool single = s.pass <= CONV2D_BACKWARD_FILTER && !has_layer(&s);
+    return tensor_work_prepare(single ? &conv2d_single : &library, gpu, config, seed, work, record,
+                               error);
 }
 
 /* ---- any pass by kernels of our own ---- */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "model/workloads/conv2d.h"
+#include "worker/cuda/workloads/conv2d.h"
 #include "worker/gpu/search.h"
 
 struct tiled_work {
@@ -54,13 +54,9 @@ static enum status shape_check(const struct conv2d *s, struct error *error)
 
 static struct tensor_sizes tiled_describe(const struct config *config, struct work *work)
 {
-    const struct conv2d s = ((struct tiled_work *)work)->shape = conv2d_from(config);
-    return (struct tensor_sizes){
-        .read = {[TENSOR_INPUT] = conv2d_x_size(&s),
-                 [TENSOR_WEIGHT] = conv2d_w_size(&s),
-                 [TENSOR_BIAS] = s.bias ? s.filters : 0},
-        .written = {[TENSOR_OUTPUT] = conv2d_y_size(&s)},
-    };
+    struct tiled_work *t = (struct tiled_work *)work;
+    t->shape = conv2d_from(config);
+    return conv2d_sizes(&t->shape);
 }
 
 static enum status tiled_check(const struct gpu *gpu, const struct config *config,

@@ -54,11 +54,12 @@ enum status graph_work_choose(struct gpu *gpu, struct graph_work *work, struct r
     return STATUS_OK;
 }
 
-void graph_work_close(struct graph_work *work)
+void graph_work_close(struct work *work)
 {
-    cudnn_graph_unbind(&work->bound);
-    cudnn_graph_destroy(work->graph);
-    arena_free(work->tensors.arena, work->workspace);
+    struct graph_work *w = (struct graph_work *)work;
+    cudnn_graph_unbind(&w->bound);
+    cudnn_graph_destroy(w->graph);
+    arena_free(w->tensors.arena, w->workspace);
 }
 
 enum status graph_work_iterate(struct gpu *gpu, struct work *work, struct error *error)

@@ -24,7 +24,7 @@ void graph_work_bind(struct graph_work *work, int64_t uid, const void *memory);
 /* STATUS_UNSUPPORTED with a reason if no engine takes the graph. */
 enum status graph_work_choose(struct gpu *gpu, struct graph_work *work, struct record *record,
                               struct error *error);
-void graph_work_close(struct graph_work *work);
 
-/* As work_ops.iterate. */
+/* As in struct tensor_routine. */
+void graph_work_close(struct work *work);
 enum status graph_work_iterate(struct gpu *gpu, struct work *work, struct error *error);

@@ -89,16 +89,18 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
     const struct {
         struct kernel_factor a, b;
         int64_t m, n, k;
-    } products[] = {
-        [LINEAR_FORWARD] = {{a, s->inputs, 1}, {b, s->inputs, 1}, s->batch, s->outputs, s->inputs},
-        [LINEAR_BACKWARD_DATA] =
-            {{a, s->outputs, 1}, {b, 1, s->inputs}, s->batch, s->inputs, s->outputs},
-        [LINEAR_BACKWARD_WEIGHTS] =
-            {{a, 1, s->outputs}, {b, 1, s->inputs}, s->outputs, s->inputs, s->batch},
-    };
-    TRY(CUDA(kernel_product(s->precision, l->work.tensors.result[pass->result], products[s->pass].a,
-                            products[s->pass].b, products[s->pass].m, products[s->pass].n,
-                            products[s->pass].k, gpu->stream)));
+    } products[] =
+        {
+            [LINEAR_FORWARD] =
+                {{a, s->inputs, 1}, {b, s->inputs, 1}, s->batch, s->outputs, s->inputs},
+            [LINEAR_BACKWARD_DATA] =
+                {{a, s->outputs, 1}, {b, 1, s->inputs}, s->batch, s->inputs, s->outputs},
+            [LINEAR_BACKWARD_WEIGHTS] =
+                {{a, 1, s->outputs}, {b, 1, s->inputs}, s->outputs, s->inputs, s->batch},
+        },
+      *p = &products[s->pass];
+    TRY(CUDA(kernel_product(s->precision, l->work.tensors.result[pass->result], p->a, p->b, p->m,
+                            p->n, p->k, gpu->stream)));
     return finish(gpu, l, error);
 }
 
@@ -187,12 +189,6 @@ static enum status layer_describe(struct gpu *gpu, struct linear_work *l, struct
     return product_describe_as(gpu, l, true, error);
 }
 
-static enum status cublaslt_check(const struct gpu *gpu, const struct config *config,
-                                  struct error *error)
-{
-    return product_offered(gpu, config_precision(config), 1.0, error);
-}
-
 static enum status cublaslt_open(struct gpu *gpu, const struct config *config, struct work *work,
                                  struct record *record, struct error *error)
 {
@@ -212,17 +208,12 @@ static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct e
     return finish(gpu, l, error);
 }
 
-static void cublaslt_close(struct work *work)
-{
-    product_close(&((struct linear_work *)work)->work.product);
-}
-
 static const struct tensor_routine cublaslt = {
     .bytes = sizeof(struct linear_work),
     .describe = linear_describe,
-    .check = cublaslt_check,
+    .check = product_work_check,
     .open = cublaslt_open,
     .iterate = cublaslt_iterate,
-    .close = cublaslt_close,
+    .close = product_work_close,
 };
 TENSOR_WORK_PREPARE(linear_cublaslt_prepare, cublaslt)

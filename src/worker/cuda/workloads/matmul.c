@@ -93,12 +93,6 @@ TENSOR_WORK_PREPARE(matmul_tiled_prepare, tiled)
 
 /* ---- cuBLASLt ---- */
 
-static enum status cublaslt_check(const struct gpu *gpu, const struct config *config,
-                                  struct error *error)
-{
-    return product_offered(gpu, config_precision(config), 1.0, error);
-}
-
 /* The library's matrices are column by column: for it, these are the transposed ones, and y
  * transposed is w transposed times x transposed. */
 static struct product_form matmul_form(const struct matmul *s)
@@ -135,17 +129,12 @@ static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct e
                        t->result[TENSOR_OUTPUT], error);
 }
 
-static void cublaslt_close(struct work *work)
-{
-    product_close(&((struct matmul_work *)work)->work.product);
-}
-
 static const struct tensor_routine cublaslt = {
     .bytes = sizeof(struct matmul_work),
     .describe = matmul_describe,
-    .check = cublaslt_check,
+    .check = product_work_check,
     .open = cublaslt_open,
     .iterate = cublaslt_iterate,
-    .close = cublaslt_close,
+    .close = product_work_close,
 };
 TENSOR_WORK_PREPARE(matmul_cublaslt_prepare, cublaslt)

@@ -90,7 +90,7 @@ static void norm_close(struct work *work)
 {
     struct norm_work *w = (struct norm_work *)work;
     struct arena *arena = w->graph.tensors.arena;
-    graph_work_close(&w->graph);
+    graph_work_close(work);
     if (w->parameters)
         cudnnDestroyTensorDescriptor(w->parameters);
     if (w->data)

@@ -223,3 +223,14 @@ enum status product_choose(struct gpu *gpu, struct product_work *work, struct re
     TRY(search_run(&search, &chosen, record, error));
     return product_describe(&work->product, record, error);
 }
+
+enum status product_work_check(const struct gpu *gpu, const struct config *config,
+                               struct error *error)
+{
+    return product_offered(gpu, config_precision(config), 1.0, error);
+}
+
+void product_work_close(struct work *work)
+{
+    product_close(&((struct product_work *)work)->product);
+}

@@ -84,3 +84,8 @@ enum status product_choose(struct gpu *gpu, struct product_work *work, struct re
 /* The same of the algorithm that is bound, without a search. */
 enum status product_describe(const struct product *product, struct record *record,
                              struct error *error);
+
+/* As in struct tensor_routine, of a workload that is one product. */
+enum status product_work_check(const struct gpu *gpu, const struct config *config,
+                               struct error *error);
+void product_work_close(struct work *work);
