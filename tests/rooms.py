@@ -45,7 +45,6 @@ HEADERLESS = {
     "src/program/section/section.c": "defines a section_kind; manifest/section.h declares it",
     "src/program/run/row.c": "defines a row_kind; worker/row_kind.h declares it",
     "src/program/inject/inject.c": "a library that others find by the names of its functions",
-    "src/worker/cuda/gpu/check.c": "defines what gpu.h declares; tests link it without the libraries",
     "src/worker/cuda/gpu/vendor.c": "defines what worker/gpu/vendor.h declares",
     "src/worker/cuda/device.c": "defines the one device_ops of its program; worker/device_ops.h declares it",
 }

@@ -1,4 +1,4 @@
-/* Time, the script, and the table of functions of a vendor whose GPU it is. */
+/* The scripted GPU: virtual time, the script, and the vendor's table of functions. */
 #include "scripted_vendor.h"
 
 #include <math.h>
@@ -21,21 +21,24 @@ enum {
 
 struct script script;
 
-/* What there is now. */
+/* The present state. */
 static struct machine {
-    double host, device; /* s: now, and when all that is enqueued will be done */
-    double ends[QUEUE];  /* when each of what was enqueued last will be */
+    double host, device; /* s: now, and the end of all enqueued work */
+    double ends[QUEUE];  /* s, end of each of the last enqueued operations */
     size_t enqueued;
-    double joules, drawn;       /* beyond idle: of all that is enqueued; W, of the last of it */
-    double counter, counted_at; /* J, of the counter of energy at its last step; s, when that was */
-    bool blocked; /* the stream: what is enqueued after it is as if the host never released it, and
-                   */
-    double hold_begin, block_end; /* comes earlier when that does. s: end by its limit */
-    double events[EVENTS];        /* s; NaN: not recorded */
-    double stamps[2];             /* s, of a span's begin and end */
+    double joules, drawn;       /* J beyond idle of all enqueued work; W of the last of it */
+    double counter, counted_at; /* J and s, at the last step of the energy counter */
+    /* While the stream is blocked, times of later operations are as if the host never unblocked it;
+     * unblocking shifts them. */
+    bool blocked;
+    double block_begin, block_end; /* s; end by the limit */
+    double block_host;             /* s, when the host launched the blocking kernel */
+    int block_events;              /* recorded behind it */
+    double events[EVENTS];         /* s; NaN: not recorded */
+    double stamps[2];              /* s, begin and end of a span */
     struct calibration calibration;
-    void *flush;            /* what is read to flush the cache; NULL: not reserved */
-    struct graph *captured; /* NULL: the stream is not captured */
+    void *flush;            /* memory that a flush reads; NULL: not reserved */
+    struct graph *captured; /* NULL: no capture is open */
     int graphs;
     uintptr_t next_address;
     struct {
@@ -98,12 +101,12 @@ void assert_near(double value, double expected)
 
 /* ---- time ---- */
 
-/* All that was enqueued after the hold comes earlier, by so much. */
+/* Shifts everything behind the blocking kernel to an earlier time. */
 static void shift(double seconds)
 {
     machine.device -= seconds;
     script.busy -= seconds;
-    machine.joules -= (script.held_power - script.idle_power) * seconds;
+    machine.joules -= (script.blocked_power - script.idle_power) * seconds;
     for (int i = 0; i < QUEUE; ++i)
         machine.ends[i] -= machine.ends[i] >= machine.block_end ? seconds : 0.0;
     for (int i = 0; i < EVENTS; ++i)
@@ -112,25 +115,25 @@ static void shift(double seconds)
         machine.stamps[i] -= machine.stamps[i] >= machine.block_end ? seconds : 0.0;
 }
 
-/* The stream goes on when its hold is over, by its limit or because the host released it. */
-static void hold_over(bool released)
+/* Ends the blocking kernel if its limit has passed or the host has unblocked the stream. */
+static void block_over(bool released)
 {
     if (machine.blocked && !released && machine.host < machine.block_end)
         return;
     if (machine.blocked && machine.host < machine.block_end)
-        shift(machine.block_end - fmax(machine.host, machine.hold_begin));
+        shift(machine.block_end - fmax(machine.host, machine.block_begin));
     machine.blocked = false;
 }
 
 double clock_monotonic(void)
 {
-    hold_over(false);
+    block_over(false);
     return machine.host += clock_call_time;
 }
 
 void clock_sleep(double seconds)
 {
-    hold_over(false);
+    block_over(false);
     machine.host += seconds;
 }
 
@@ -146,23 +149,23 @@ double clock_date(void)
 
 double script_device_time(void)
 {
-    hold_over(false);
+    block_over(false);
     return machine.device;
 }
 
 static void device_await(double time)
 {
-    hold_over(false);
+    block_over(false);
     machine.host = fmax(machine.host, time);
 }
 
-/* rad, of the clock's swings. */
+/* Returns the phase of the clock's swings, rad. */
 static double swing_at(double now)
 {
     return script.swings_in > 0.0 ? 2.0 * acos(-1.0) * now / script.swings_in : 0.0;
 }
 
-/* The clock's integral over the device's time. */
+/* Returns the integral of the clock over the device's time. */
 static double cycles_until(double now)
 {
     const double since = fmax(0.0, now - script.falls_from);
@@ -174,7 +177,7 @@ static double cycles_until(double now)
     return script.sm_clock * (now + fallen + swung);
 }
 
-/* Of sm_clock, between these times, s; power goes by it. */
+/* Returns the mean clock between two times, over sm_clock; power is proportional. */
 static double clock_share(double begin, double end)
 {
     return (cycles_until(end) - cycles_until(begin)) / (script.sm_clock * (end - begin));
@@ -189,7 +192,7 @@ static bool is_lost(void)
 
 static enum status call(struct error *error)
 {
-    hold_over(false);
+    block_over(false);
     machine.host += script.call_time;
     ++script.calls;
     if (script.pause_every > 0 && script.calls % script.pause_every == 0)
@@ -200,14 +203,14 @@ static enum status call(struct error *error)
                                           : STATUS_OK;
 }
 
-/* The host waits where the queue is full. */
+/* The host waits if the queue is full. */
 enum status script_enqueue(double seconds, struct error *error)
 {
     assert_null(machine.captured);
     enum status status = call(error);
     double *end = &machine.ends[machine.enqueued++ % QUEUE];
     device_await(*end);
-    hold_over(false);
+    block_over(false);
     if (status == STATUS_OK) {
         machine.device = fmax(machine.device, machine.host) + seconds;
         script.busy += seconds;
@@ -225,7 +228,8 @@ double script_next_jitter(void)
 
 /* ---- memory ---- */
 
-/* The test fails unless `bytes` from here on lie in one allocation, whose place is given. */
+/* Returns the index of the allocation that contains `bytes` from here on. Fails the test if none
+ * does. */
 static int within(const void *memory, size_t bytes)
 {
     uintptr_t address = (uintptr_t)memory;
@@ -254,14 +258,13 @@ static enum status allocate(double bytes, void **memory, struct error *error)
         assert_true(++i < ALLOCATIONS);
     machine.allocations[i].address = machine.next_address;
     machine.allocations[i].bytes = (size_t)bytes;
-    machine.next_address +=
-        ((size_t)bytes / alignment + 2) * alignment; /* never two side by side */
+    machine.next_address += ((size_t)bytes / alignment + 2) * alignment; /* with a gap in between */
     script.free_bytes -= bytes;
     *memory = (void *)machine.allocations[i].address;
     return STATUS_OK;
 }
 
-/* Waits for the device, as the real one does. */
+/* Waits for the device, as cudaFree does. */
 static void memory_free(void *memory)
 {
     device_await(machine.device);
@@ -307,7 +310,7 @@ static enum status gather(struct gpu *gpu, enum precision precision, const void 
     within(memory, 2 * (size_t)count * sizeof *values);
     within(data, 1);
     for (int64_t i = 0; i < count; ++i)
-        values[i] = (double)offsets[i]; /* its place */
+        values[i] = (double)offsets[i];
     return call(error);
 }
 
@@ -329,6 +332,7 @@ static enum status reserve(struct gpu *gpu, int events, bool flush, struct error
 
 static enum status record(struct gpu *gpu, int event, struct error *error)
 {
+    ++machine.block_events;
     TRY(script_enqueue(script.event_time, error));
     machine.events[event] = machine.device;
     return STATUS_OK;
@@ -342,7 +346,7 @@ static enum status await(struct gpu *gpu, int event, struct error *error)
 
 static enum status pending(struct gpu *gpu, int event, bool *is_pending, struct error *error)
 {
-    hold_over(false);
+    block_over(false);
     *is_pending = machine.events[event] > machine.host;
     return STATUS_OK;
 }
@@ -356,26 +360,41 @@ static enum status elapsed(struct gpu *gpu, int first, int second, double *secon
     return call(error);
 }
 
-/* ---- hold, flush, clock ---- */
+/* ---- blocking kernel, flush, clock ---- */
 
-/* It is enqueued as if the host never released it. */
 static enum status block(struct gpu *gpu, double limit, struct error *error)
 {
     assert_true(limit > 0.0);
     TRY(script_enqueue(limit, error));
     assert_false(machine.blocked);
     machine.blocked = true;
-    machine.drawn = script.held_power - script.idle_power;
-    machine.joules -= (script.busy_power - script.held_power) * limit;
-    machine.hold_begin = machine.device - limit;
+    machine.drawn = script.blocked_power - script.idle_power;
+    machine.joules -= (script.busy_power - script.blocked_power) * limit;
+    machine.block_begin = machine.device - limit;
     machine.block_end = machine.device;
-    ++script.holds;
+    machine.block_host = machine.host;
+    machine.block_events = 0;
+    ++script.blocks;
+    script.block.limit = limit;
     return STATUS_OK;
 }
 
 static void unblock(struct gpu *gpu)
 {
-    hold_over(true);
+    script.block.host = machine.host - machine.block_host;
+    script.block.device = machine.device - machine.block_end;
+    script.block.samples = machine.block_events / 2;
+    block_over(true);
+}
+
+static enum status launch_empty(struct gpu *gpu, struct error *error)
+{
+    return script_enqueue(script.empty_time, error);
+}
+
+static enum status delay(struct gpu *gpu, double seconds, struct error *error)
+{
+    return script_enqueue(seconds, error);
 }
 
 static enum status flush(struct gpu *gpu, struct error *error)
@@ -402,12 +421,13 @@ static enum status span(struct gpu *gpu, struct clock_span *span, struct error *
     return call(error);
 }
 
-static enum status calibrate(struct gpu *gpu, struct calibration *calibration, struct error *error)
+static struct calibration *calibration(const struct gpu *gpu)
 {
-    if (machine.calibration.clock_free == 0.0)
-        machine.calibration = (struct calibration){script.event_time, script.sm_clock};
-    *calibration = machine.calibration;
-    return STATUS_OK;
+    struct calibration *known = &machine.calibration;
+    if (known->clock_free == 0.0)
+        *known = script.uncalibrated ? (struct calibration){NAN, NAN}
+                                     : (struct calibration){script.event_time, script.sm_clock};
+    return known;
 }
 
 /* ---- graphs ---- */
@@ -459,11 +479,11 @@ static enum status capture_end(struct gpu *gpu, struct graph **graph, struct err
     return status;
 }
 
-static bool graph_kernels(const struct graph *graph, graph_kernel_visit *see, void *argument)
+static bool graph_kernels(const struct graph *graph, graph_kernel_visit *visit, void *argument)
 {
     assert_false(graph->ready);
     for (int i = 0; i < graph->count; ++i)
-        see(&graph->kernels[i], argument);
+        visit(&graph->kernels[i], argument);
     return true;
 }
 
@@ -482,13 +502,13 @@ static enum status graph_launch(struct gpu *gpu, const struct graph *graph, stru
 
 /* ---- sensors ---- */
 
-static void conditions(struct gpu *gpu, int last, const struct conditions *seen)
+static void conditions(struct gpu *gpu, int last, const struct conditions *read)
 {
-    *seen->sm_clock = 1e9; /* not what the device's own counters say */
-    *seen->memory_clock = script.memory_clock;
-    hold_over(false);
+    *read->sm_clock = 1e9; /* differs from the device's own clocks */
+    *read->memory_clock = script.memory_clock;
+    block_over(false);
     if (machine.events[last] > machine.host)
-        *seen->throttled = 0;
+        *read->throttled = 0;
 }
 
 static double power(struct gpu *gpu, double since)
@@ -536,9 +556,9 @@ static enum status count_works(struct profiler *profiler, unsigned tensors,
         assert_true(machine.device <= machine.host || is_lost());
         for (int j = 0; j < QUANTITY_COUNT; ++j) {
             unsigned tensor = quantity_tensor((enum quantity)j);
-            bool told = outcome->code == COUNTED_YES && (!tensor || tensor & tensors) &&
-                        activities == (j >= QUANTITY_ACTIVITY);
-            values[i][j] = told ? script.done[j] * script.counted[j] : NAN;
+            bool counted = outcome->code == COUNTED_YES && (!tensor || tensor & tensors) &&
+                           activities == (j >= QUANTITY_ACTIVITY);
+            values[i][j] = counted ? script.done[j] * script.counted[j] : NAN;
         }
     }
     return STATUS_OK;
@@ -563,7 +583,9 @@ const struct gpu_vendor vendor = {
     .flush = flush,
     .stamp = stamp,
     .span = span,
-    .calibrate = calibrate,
+    .launch_empty = launch_empty,
+    .delay = delay,
+    .calibration = calibration,
     .capture_begin = capture_begin,
     .capture_end = capture_end,
     .graph_kernels = graph_kernels,

@@ -1,9 +1,8 @@
-/* A GPU as a script: a vendor's table of functions (worker/gpu/vendor.h), so that every refusal is
- * met, and every value known, without a GPU.
+/* A scripted GPU: a vendor's table of functions (worker/gpu/vendor.h) without a GPU. Tests meet
+ * every refusal and know every value.
  *
- * Time is virtual. The one stream runs what is enqueued in turn; calls take the host its time.
- * Device memory is addresses alone: the host cannot touch it, and each pointer and size that is
- * given is checked against what was allocated. */
+ * Time is virtual. The one stream runs enqueued work in order, and calls cost the host time. Device
+ * memory is addresses alone: the script checks each pointer and size against its allocations. */
 #pragma once
 
 #include "unit.h"
@@ -15,69 +14,72 @@
 
 enum { SCRIPT_JITTER = 4 };
 
-/* What lies in L2: what the profiler wrote, what was read for no other purpose, what work left. */
+/* Contents of L2: data of the profiler, data of a flush, data of the work. */
 enum script_cache { SCRIPT_FOREIGN, SCRIPT_FLUSHED, SCRIPT_WARM };
 
 struct script {
     double free_bytes;
 
-    /* How fast. */
-    double call_time;             /* s, of the host, for each call and launch */
-    double pause_time;            /* s, that the host does something else, */
-    int pause_every;              /* at every so many-th call; 0: never */
-    double event_time;            /* s, of the device, for each event */
-    double empty_time;            /* s, of the device, from one empty kernel to the next */
-    double node_time;             /* s, the same in a graph */
-    double jitter[SCRIPT_JITTER]; /* factors of the times of one run after the other, in turn */
+    /* Speed. */
+    double call_time;             /* s of the host for each call and launch */
+    double pause_time;            /* s of a pause of the host */
+    int pause_every;              /* calls from one pause to the next; 0: no pauses */
+    double event_time;            /* s of the device for each event */
+    double empty_time;            /* s of the device for an empty kernel in the stream */
+    double node_time;             /* s of the device for an empty kernel in a graph */
+    double jitter[SCRIPT_JITTER]; /* factors of the times of successive runs, in turn */
     double sm_clock, memory_clock;
-    /* From `falls_from`, s of the device, the clock lies by this share above sm_clock, and falls to
-     * it with this time constant, s. 0: it is sm_clock all the time. */
+    bool uncalibrated; /* timing.c must measure event_time and clock */
+    /* The clock begins at (1 + falls_by) sm_clock at the device time falls_from, s, and approaches
+     * sm_clock with the time constant falls_in, s; 0: constant. */
     double falls_from, falls_by, falls_in;
-    double swings_by,
-        swings_in; /* it swings about that by this share, s for once up and down; 0: it does not */
-    /* W, by the counter of energy: without work, while the stream is held, and at work; 0: there is
-     * none. */
-    double idle_power, held_power, busy_power;
+    double swings_by, swings_in; /* amplitude relative to sm_clock, and period, s; 0: no swings */
+    /* W by the energy counter: idle, with a blocking kernel, at work; 0: no counter. */
+    double idle_power, blocked_power, busy_power;
 
-    /* What is known of it. */
+    /* Properties. */
     struct arena *arena;
     const struct theory *theory;
     double power_limit; /* W */
 
-    /* What fails. */
-    int fail_at; /* only the call of this number, from 1; 0: none */
-    int lost_at; /* that one and all after it: the context is gone */
+    /* Failures. */
+    int fail_at; /* number of the one call that fails, from 1; 0: none */
+    int lost_at; /* number of the first call that finds the device lost; 0: none */
 
-    /* What the counters do. */
-    const char *collection, *activities; /* outcomes: "counted", or why not */
-    double counted[QUANTITY_COUNT];      /* over what was done; NaN: not known */
-    double done[QUANTITY_COUNT];         /* by the work that runs, which adds to it */
-    enum script_cache cache;             /* work leaves it warm */
+    /* Counters. */
+    const char *collection, *activities; /* outcomes: "counted", or a refusal */
+    double counted[QUANTITY_COUNT];      /* counted over done; NaN: unknown */
+    double done[QUANTITY_COUNT];         /* work adds what it does */
+    enum script_cache cache;             /* work sets SCRIPT_WARM */
 
-    /* What happened. */
-    int allocations, frees; /* of device memory, NULL not counted */
+    /* Results. */
+    int allocations, frees; /* of device memory; frees of NULL do not count */
     int calls, collections;
-    int holds;                       /* of the stream */
-    enum script_cache counted_cache; /* as the work that was counted last found it */
-    double busy;                     /* s, that the device has worked */
-    double begin_time; /* s since the epoch, when the device last read its clocks for a begin */
+    int blocks; /* blocking kernels */
+    struct {
+        double limit, host, device;  /* s: limit, time until unblocked, work enqueued behind it */
+        int samples;                 /* pairs of events behind it */
+    } block;                         /* the last blocking kernel */
+    enum script_cache counted_cache; /* before the last counted work */
+    double busy;                     /* s of work on the device */
+    double begin_time;               /* s since the epoch, begin of the last span read */
 };
 extern struct script script;
 
-/* A GPU alone, idle; nothing has happened. */
+/* Sets an idle GPU without a history. */
 void script_reset(void);
-/* Fails the test unless all that was allocated or captured is gone. */
+/* Fails the test if memory or graphs are left. */
 void script_assert_clean(void);
-/* For cmocka: script_reset, and at the end script_assert_clean. */
+/* For cmocka: script_reset at the start, script_assert_clean at the end. */
 int script_set_up(void **state);
 int script_tear_down(void **state);
 
-/* Enqueues what takes the device so long. */
+/* Enqueues work that takes the device this long. */
 enum status script_enqueue(double seconds, struct error *error);
 double script_next_jitter(void);
-/* Enqueues a kernel of this name that takes the device so long, in the stream and in a graph. */
+/* Enqueues a kernel that takes `seconds` in the stream, and `in_graph` s in a graph. */
 enum status script_kernel(const char *name, double seconds, double in_graph, struct error *error);
 
-double script_device_time(void); /* s: when all that is enqueued will be done */
+double script_device_time(void); /* s, end of all enqueued work */
 
 void assert_near(double value, double expected); /* within 1 % */

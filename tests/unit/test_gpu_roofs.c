@@ -659,7 +659,7 @@ static void a_roof_has_its_energy(void **state)
     resting = (struct resting_power){NAN, NAN};
     assert_true(isnan(measure(ROOF_DRAM_READ, energy).energy_power));
     script.idle_power = 100.0; /* there is a counter */
-    script.held_power = 150.0;
+    script.blocked_power = 150.0;
     script.busy_power = 600.0;
     assert_true(isnan(measure(ROOF_DRAM_READ, at_once).energy)); /* nobody asked for it */
     for (int i = 0; i < OFFERS; ++i) {
@@ -668,7 +668,7 @@ static void a_roof_has_its_energy(void **state)
         assert_int_equal(!isnan(roof.energy), has);
         if (has) {
             assert_near(roof.rest_power, script.idle_power);
-            assert_between(roof.constant_power / script.held_power, 0.98, 1.02);
+            assert_between(roof.constant_power / script.blocked_power, 0.98, 1.02);
             assert_between(roof.energy_power / script.busy_power, 0.98, 1.02);
             assert_between(roof.energy * offers[i].rate / 450.0, 0.96, 1.04);
         }

@@ -11,11 +11,11 @@
 
 enum { CANDIDATES = 12 };
 
-/* What a library offers: times, kernels, and what it refuses. */
+/* Candidates of a library. */
 static struct offer {
     double time;      /* s; 0: refused */
-    uint64_t kernels; /* 0: as many kinds as candidates */
-    double noise;     /* each iteration is off by up to so much */
+    uint64_t kernels; /* identity; 0: a different one for each candidate */
+    double noise;     /* largest relative deviation of an iteration */
 } offers[CANDIDATES];
 static double graph_times[CANDIDATES]; /* s; 0: as in the stream */
 static double hot_times[CANDIDATES];   /* s, struct search.hot_time */
@@ -68,39 +68,38 @@ static enum status offered_identify(struct gpu *gpu, struct work *work, struct i
     return STATUS_OK;
 }
 
-/* A search of so many candidates, in the library's own order from `ordered` on, by which some
- * kernels are refused. */
-struct asked {
+/* One search. */
+struct search_case {
     int count, ordered;
     bool cold, replayed;
     const char *refused;
     const struct algorithm *offer;
 };
 
-/* The chosen candidate's name; *binds: how often a candidate was bound. */
-static const char *search_for(struct asked asked, struct record *record, int *binds)
+/* Returns the name of the chosen candidate. *binds: number of bindings. */
+static const char *search_for(struct search_case what, struct record *record, int *binds)
 {
     struct offered_work work = {.base = {.ops = &offered_ops}, .bound = -1};
     const struct search search = {
         .work = &work.base,
-        .count = asked.count,
-        .ordered = asked.ordered,
+        .count = what.count,
+        .ordered = what.ordered,
         .bind = offered_bind,
         .name = offered_name,
         .hot_time = offered_hot_time,
-        .refused = asked.refused,
+        .refused = what.refused,
         .identify = offered_identify,
     };
     struct error error;
     int chosen = -1;
     struct config config;
     char text[WORKLOAD_TEXT];
-    snprintf(text, sizeof text, "conv2d cache=%s launch=%s", asked.cold ? "cold" : "hot",
-             asked.replayed ? "graph" : "stream");
+    snprintf(text, sizeof text, "conv2d cache=%s launch=%s", what.cold ? "cold" : "hot",
+             what.replayed ? "graph" : "stream");
     record_init(record);
     assert_int_equal(config_parse(text, &config, &error), STATUS_OK);
     record_set_config(record, &config);
-    record->offer = asked.offer;
+    record->offer = what.offer;
     enum status status = search_run(&search, &chosen, record, &error);
     assert_int_equal(status, chosen < 0 ? STATUS_UNSUPPORTED : STATUS_OK);
     if (chosen < 0) {
@@ -109,7 +108,7 @@ static const char *search_for(struct asked asked, struct record *record, int *bi
     }
     assert_null(record->offer);
     assert_int_equal(work.bound, chosen);
-    /* Only a search times what it binds. */
+    /* A recalled algorithm is not timed. */
     bool searched = strcmp(record->algorithm_origin, "search") == 0;
     assert_true(searched == (work.base.pace.enqueue_time > 0));
     assert_true(searched == (record->wall_time_part[PART_SEARCH_RUN] > 0));
@@ -139,7 +138,7 @@ static void the_fastest_wins_wherever_it_stands(void **state)
             times[fastest] = 45e-6;
             offers_are(CANDIDATES, times);
             assert_string_equal(
-                search_for((struct asked){.count = CANDIDATES, .cold = cold}, &record, NULL),
+                search_for((struct search_case){.count = CANDIDATES, .cold = cold}, &record, NULL),
                 offered_name(NULL, fastest));
             assert_near(record.search_time, 45e-6);
             assert_int_equal(record.search_candidates, CANDIDATES);
@@ -148,8 +147,7 @@ static void the_fastest_wins_wherever_it_stands(void **state)
         }
 }
 
-/* The library's own choice is 2 % slower: it stays where times differ by more than that from run to
- * run, and not where they do not. */
+/* The library's own choice is 2 % slower. It wins only if the noise is larger than that. */
 static void the_first_choice_stays_within_the_noise(void **state)
 {
     static const double times[] = {51e-6, 50e-6, 80e-6};
@@ -162,14 +160,15 @@ static void the_first_choice_stays_within_the_noise(void **state)
         offers_are(3, times);
         for (int j = 0; j < 3; ++j)
             offers[j].noise = cases[i].noise;
-        assert_string_equal(search_for((struct asked){.count = 3}, &record, NULL), cases[i].chosen);
+        assert_string_equal(search_for((struct search_case){.count = 3}, &record, NULL),
+                            cases[i].chosen);
         bool stays = record.heuristic_time <= (1.0 + record.search_noise) * record.search_time;
         assert_int_equal(stays, strcmp(cases[i].chosen, "a") == 0);
         record_clear(&record);
     }
 }
 
-/* Of those that are near, also of a first algorithm. What is cold is replayed one by one. */
+/* Only candidates near the fastest are timed in graphs. With a cold cache nothing is. */
 static void the_fastest_in_a_graph_is_replayed(void **state)
 {
     static const double times[] = {50e-6, 52e-6, 90e-6};
@@ -179,30 +178,29 @@ static void the_fastest_in_a_graph_is_replayed(void **state)
         graph_times[0] = 49e-6;
         graph_times[1] = 45e-6;
         graph_times[2] = 10e-6; /* hopeless in the stream */
-        const struct asked asked = {.count = 3, .cold = cold, .replayed = true};
-        assert_string_equal(search_for(asked, &record, NULL), cold ? "a" : "b");
+        const struct search_case what = {.count = 3, .cold = cold, .replayed = true};
+        assert_string_equal(search_for(what, &record, NULL), cold ? "a" : "b");
         assert_near(record.search_time, cold ? 50e-6 : 45e-6);
         assert_near(record.runner_up_time, cold ? 52e-6 : 49e-6);
         record_clear(&record);
     }
 }
 
-/* By times, kernels (0: of its own) and where the library's order begins: what is chosen, what is
- * the library's own choice and what is second. Candidates that stand before the library's own order
- * lend their name to the same kernels in it. */
+/* Candidates before `ordered` are not the library's own choice, but lend their names to the same
+ * kernels in its order. */
 static void names_follow_kernels_and_order(void **state)
 {
     static const struct {
         int count, ordered;
         struct offer offers[5];
         const char *refused;                    /* kernels */
-        const char *chosen, *first, *runner_up; /* NULL: none */
-        double first_time, runner_up_time;      /* s; 0: not known */
+        const char *chosen, *first, *runner_up; /* chosen NULL: none; runner_up NULL: any */
+        double first_time, runner_up_time;      /* s; 0: missing */
         int candidates;
     } cases[] = {
         /* There is no order, so there is no first algorithm. */
         {3, 3, {{50.1e-6, 0, 0}, {50e-6, 0, 0}, {80e-6, 0, 0}}, NULL, "b", "", "a", 0, 50.1e-6, 3},
-        /* The same kernels under three names are timed once, and are not second. */
+        /* The same kernels under three names are one entry. */
         {4,
          0,
          {{50e-6, 0xabc, 0}, {50e-6, 0xabc, 0}, {50e-6, 0xabc, 0}, {53e-6, 0, 0}},
@@ -234,7 +232,7 @@ static void names_follow_kernels_and_order(void **state)
          60e-6,
          60e-6,
          2},
-        /* What verification refused is not chosen, under whatever name. */
+        /* Refused kernels are not chosen under another name. */
         {4,
          0,
          {{50e-6, 0, 0}, {40e-6, 0xbad, 0}, {45e-6, 0, 0}, {40e-6, 0xbad, 0}},
@@ -245,16 +243,16 @@ static void names_follow_kernels_and_order(void **state)
          50e-6,
          50e-6,
          2},
-        /* One alone has no second. */
+        /* A single candidate has no runner-up. */
         {1, 0, {{3e-3, 0, 0}}, NULL, "a", "a", "", 3e-3, 0, 1},
         {3, 0, {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, NULL, NULL, "", "", 0, 0, -1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct record record;
         memcpy(offers, cases[i].offers, sizeof cases[i].offers);
-        const char *chosen = search_for((struct asked){.count = cases[i].count,
-                                                       .ordered = cases[i].ordered,
-                                                       .refused = cases[i].refused},
+        const char *chosen = search_for((struct search_case){.count = cases[i].count,
+                                                             .ordered = cases[i].ordered,
+                                                             .refused = cases[i].refused},
                                         &record, NULL);
         if (!cases[i].chosen) {
             assert_null(chosen);
@@ -281,16 +279,16 @@ static void names_follow_kernels_and_order(void **state)
     }
 }
 
-/* The library's own first choice is timed all the same. */
-static void what_is_slow_with_a_hot_cache_is_not_run_with_a_cold_one(void **state)
+/* But the library's own first choice is timed. */
+static void candidates_slow_with_a_hot_cache_are_skipped_with_a_cold_one(void **state)
 {
     static const double times[] = {50e-6, 60e-6, 4e-4, 9e-4, 52e-6};
     struct record record;
     int binds[2];
     offers_are(5, times);
     for (int cold = 0; cold < 2; ++cold) {
-        const struct asked asked = {.count = 5, .ordered = 2, .cold = cold};
-        assert_string_equal(search_for(asked, &record, &binds[cold]), "a");
+        const struct search_case what = {.count = 5, .ordered = 2, .cold = cold};
+        assert_string_equal(search_for(what, &record, &binds[cold]), "a");
         assert_string_equal(record.heuristic_algorithm, "c");
         assert_int_equal(record.search_candidates, 5 - cold);
         record_clear(&record);
@@ -298,8 +296,8 @@ static void what_is_slow_with_a_hot_cache_is_not_run_with_a_cold_one(void **stat
     assert_int_equal(binds[1], binds[0] - 1);
 }
 
-/* Each is added to the list and told; an earlier algorithm's refusals are told no more. */
-static void what_is_refused_is_told(void **state)
+/* Each refusal goes to the list and to the record. A recalled algorithm drops earlier refusals. */
+static void refused_algorithms_are_listed(void **state)
 {
     char list[SEARCH_REFUSED] = "";
     struct record record;
@@ -328,7 +326,7 @@ static struct algorithm algorithm_of(int count)
 {
     struct record record;
     struct algorithm algorithm;
-    strcpy(record.algorithm, search_for((struct asked){.count = count}, &record, NULL));
+    strcpy(record.algorithm, search_for((struct search_case){.count = count}, &record, NULL));
     record.status = RECORD_MEASURED;
     assert_string_equal(record.algorithm_origin, "search");
     assert_true(algorithm_of_record(&record, &algorithm));
@@ -345,7 +343,7 @@ static void an_earlier_algorithm_is_bound_without_a_search(void **state)
     struct algorithm algorithm = algorithm_of(3);
     strcpy(algorithm.algorithm_origin, "file of 2026-11-22");
     assert_string_equal(
-        search_for((struct asked){.count = 3, .offer = &algorithm}, &record, &binds), "a");
+        search_for((struct search_case){.count = 3, .offer = &algorithm}, &record, &binds), "a");
     assert_int_equal(binds, 1);
     assert_string_equal(record.algorithm_origin, "file of 2026-11-22");
     assert_int_equal(record.search_candidates, 3);
@@ -356,13 +354,12 @@ static void an_earlier_algorithm_is_bound_without_a_search(void **state)
     record_clear(&record);
 }
 
-/* Other kernels or grids under its name, no such name, or a refusal: the search is made, and says
- * so. */
-static void an_algorithm_that_cannot_be_had_is_searched_anew(void **state)
+/* Other kernels or grids under the name, an unknown name, or a refusal lead to a search. */
+static void an_offer_that_does_not_match_leads_to_a_search(void **state)
 {
     static const double times[] = {50e-6, 70e-6, 60e-6}, refusal[] = {0, 70e-6, 60e-6};
     static const struct {
-        const char *id, *launches, *algorithm; /* NULL: as chosen */
+        const char *id, *launches, *algorithm; /* NULL: unchanged */
         bool refused;
         const char *chosen;
     } cases[] = {{"00000000000000ff", NULL, NULL, false, "a"},
@@ -381,8 +378,9 @@ static void an_algorithm_that_cannot_be_had_is_searched_anew(void **state)
         if (cases[i].algorithm)
             strcpy(offer.algorithm, cases[i].algorithm);
         offers_are(3, cases[i].refused ? refusal : times);
-        assert_string_equal(search_for((struct asked){.count = 3, .offer = &offer}, &record, NULL),
-                            cases[i].chosen);
+        assert_string_equal(
+            search_for((struct search_case){.count = 3, .offer = &offer}, &record, NULL),
+            cases[i].chosen);
         assert_string_equal(record.algorithm_origin, "search");
         record_clear(&record);
     }
@@ -399,38 +397,38 @@ static enum status kernels_iterate(struct gpu *gpu, struct work *work, struct er
 
 static const struct work_ops kernels_ops = {.iterate = kernels_iterate};
 
-/* By their names, whatever their order; one iteration is captured, and not run. */
+/* Lists the kernels of work that launches these, up to a NULL. One iteration is captured and not
+ * run. */
+static struct kernel_list kernels_of(const char *const *names, struct identity *identity)
+{
+    struct {
+        struct work base;
+        const char *const *names;
+    } work = {{.ops = &kernels_ops}, names};
+    struct kernel_list list = {.count = 0};
+    struct error error;
+    assert_int_equal(identity_find(NULL, &work.base, identity, &list, &error), STATUS_OK);
+    assert_true(script.busy == 0.0);
+    return list;
+}
+
+/* By the names of its kernels, in any order. */
 static void an_algorithm_is_known_by_its_kernels(void **state)
 {
     static const char *const iterations[][4] = {{"gemm", "add"}, {"add", "gemm"}, {"gemm", "sub"}};
     struct identity found[3];
-    for (int i = 0; i < 3; ++i) {
-        struct {
-            struct work base;
-            const char *const *names;
-        } work = {{.ops = &kernels_ops}, iterations[i]};
-        struct kernel_list list = {.count = 0};
-        struct error error;
-        assert_int_equal(identity_find(NULL, &work.base, &found[i], &list, &error), STATUS_OK);
-        assert_int_equal(list.count, 2);
-        assert_true(script.busy == 0.0);
-    }
+    for (int i = 0; i < 3; ++i)
+        assert_int_equal(kernels_of(iterations[i], &found[i]).count, 2);
     assert_true(found[0].kernels && found[0].launches);
     assert_memory_equal(&found[0], &found[1], sizeof *found);
     assert_true(found[0].kernels != found[2].kernels && found[0].launches != found[2].launches);
 }
 
-static void add(struct kernel_list *list, const char *symbol, int launches)
-{
-    for (int i = 0; i < launches; ++i)
-        kernel_list_add(list, symbol);
-}
-
-/* As the driver has them. */
+/* Symbols as the driver has them. Generic kernels are left out. */
 static void names_are_short(void **state)
 {
     static const struct {
-        const char *symbol, *told;
+        const char *symbol, *text;
     } cases[] = {
         {"nvjet_sm90_hsh_64x8_64x16_1x2_h_bz_NNT", "nvjet_sm90_hsh_64x8_64x16_1x2_h_bz_NNT"},
         {"_Z24RNN_blockPersist_fp_LSTMI6__halfS0_fLi32EEvPKT_PS1_", "RNN_blockPersist_fp_LSTM"},
@@ -448,40 +446,45 @@ static void names_are_short(void **state)
         {"RNN_init_128x4(uint4*, int, unsigned int)", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        struct kernel_list list = {.count = 0};
+        const char *const names[] = {cases[i].symbol, NULL};
+        struct identity unused;
+        const struct kernel_list list = kernels_of(names, &unused);
         char text[128];
-        kernel_list_add(&list, cases[i].symbol);
         kernel_list_format(&list, text, sizeof text);
-        assert_string_equal(text, cases[i].told);
+        assert_string_equal(text, cases[i].text);
     }
 }
 
 static void the_most_launched_is_first(void **state)
 {
-    struct kernel_list list = {.count = 0};
+    const char *names[34] = {"gemm_b", "gemm_a"};
+    struct identity unused;
     char text[64];
-    add(&list, "GENERIC_elementWise_bp2", 16);
-    add(&list, "gemm_b", 1);
-    add(&list, "gemm_a", 1);
-    add(&list, "gemm_c", 15);
+    for (int i = 2; i < 33; ++i)
+        names[i] = i < 17 ? "gemm_c" : "GENERIC_elementWise_bp2";
+    const struct kernel_list list = kernels_of(names, &unused);
     kernel_list_format(&list, text, sizeof text);
     assert_string_equal(text, "gemm_c, gemm_a, gemm_b");
-    kernel_list_format(&list, text, 20); /* and the dots */
+    kernel_list_format(&list, text, 20); /* with the dots */
     assert_string_equal(text, "gemm_c, gemm_a, ...");
     kernel_list_format(&list, text, 11);
     assert_string_equal(text, "");
 }
 
-static void there_is_room_for_so_many(void **state)
+/* Names are cut, and kernels beyond KERNEL_LIST_MAX are dropped. */
+static void a_list_has_its_bounds(void **state)
 {
-    struct kernel_list list = {.count = 0};
-    char name[KERNEL_LIST_NAME + 20], text[4 * KERNEL_LIST_NAME];
-    memset(name, 'x', sizeof name);
-    name[sizeof name - 1] = '\0';
-    for (int i = 0; i < KERNEL_LIST_MAX + 3; ++i) {
-        name[0] = (char)('a' + i);
-        kernel_list_add(&list, name);
+    enum { KERNELS = KERNEL_LIST_MAX + 3 };
+    char name[KERNELS][KERNEL_LIST_NAME + 20], text[4 * KERNEL_LIST_NAME];
+    const char *names[KERNELS + 1] = {NULL};
+    struct identity unused;
+    for (int i = 0; i < KERNELS; ++i) {
+        memset(name[i], 'x', sizeof name[i]);
+        name[i][0] = (char)('a' + i);
+        name[i][sizeof name[i] - 1] = '\0';
+        names[i] = name[i];
     }
+    const struct kernel_list list = kernels_of(names, &unused);
     assert_int_equal(list.count, KERNEL_LIST_MAX);
     kernel_list_format(&list, text, sizeof text);
     assert_int_equal(strlen(text), 3 * (KERNEL_LIST_NAME - 1) + 4 + 5);
@@ -496,14 +499,14 @@ int main(void)
         TEST(the_first_choice_stays_within_the_noise),
         TEST(the_fastest_in_a_graph_is_replayed),
         TEST(names_follow_kernels_and_order),
-        TEST(what_is_slow_with_a_hot_cache_is_not_run_with_a_cold_one),
-        TEST(what_is_refused_is_told),
+        TEST(candidates_slow_with_a_hot_cache_are_skipped_with_a_cold_one),
+        TEST(refused_algorithms_are_listed),
         TEST(an_earlier_algorithm_is_bound_without_a_search),
-        TEST(an_algorithm_that_cannot_be_had_is_searched_anew),
+        TEST(an_offer_that_does_not_match_leads_to_a_search),
         TEST(an_algorithm_is_known_by_its_kernels),
         TEST(names_are_short),
         TEST(the_most_launched_is_first),
-        TEST(there_is_room_for_so_many),
+        TEST(a_list_has_its_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

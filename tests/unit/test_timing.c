@@ -1,4 +1,4 @@
-/* How long work takes, in the stream and in a graph, and its energy, on a scripted GPU
+/* Device times of work, in the stream and in a graph, and its energy, on a scripted GPU
  * (scripted_vendor.h). */
 #include "scripted_vendor.h"
 
@@ -11,90 +11,17 @@
 #include "worker/gpu/search.h"
 #include "worker/gpu/timing.h"
 
-static struct gpu *const gpu = NULL; /* the script has the only one */
-
-/* ---- chunks, by numbers ---- */
-
-/* A convolution of 15 us that takes the host 5 us; a small LSTM, a call of a library, and work that
- * takes the device long. */
-static const struct pace convolution = {.enqueue_time = 5e-6, .iteration_time = 15e-6};
-static const struct pace lstm = {.enqueue_time = 20e-6, .iteration_time = 6e-6};
-static const struct pace call = {.enqueue_time = 180e-6, .iteration_time = 4e-6};
-static const struct pace slow = {.enqueue_time = 5e-6, .iteration_time = 5e-3};
-
-/* The share that the timer has of a sample follows from the device alone: it once held fewer
- * iterations where the host was slow, and the timer showed, by 6 % in one row. */
-static void a_sample_makes_the_timer_negligible(void **state)
-{
-    static const struct {
-        struct pace pace;
-        double overhead;
-        int iterations;
-    } cases[] = {
-        {{.enqueue_time = 5e-6, .iteration_time = 15e-6}, 3e-6, 40},
-        {{.enqueue_time = 1e-3, .iteration_time = 15e-6}, 3e-6, 40}, /* a busy host */
-        {{.enqueue_time = 5e-6, .iteration_time = 2e-3}, 3e-6, 1},
-        {{.enqueue_time = 5e-6, .iteration_time = 15e-6}, 0.0, 1},
-        {{.enqueue_time = 2e-6, .iteration_time = 1e-12}, 3e-6, 1000},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
-        assert_int_equal(chunk_sample_iterations(&cases[i].pace, cases[i].overhead, 0.005),
-                         cases[i].iterations);
-}
-
-static void no_chunk_exceeds_its_bounds(void **state)
-{
-    const struct pace *const paces[] = {&convolution, &lstm, &call, &slow};
-    for (size_t p = 0; p < sizeof paces / sizeof *paces; ++p)
-        for (int iterations = 1; iterations <= 1000; iterations *= 10)
-            for (int left = 1; left <= 1000; left *= 10)
-                for (int attempt = 0; attempt < CHUNK_ATTEMPTS; ++attempt) {
-                    struct chunk chunk = chunk_plan(paces[p], iterations, left, attempt);
-                    double all = (double)iterations * chunk.samples;
-                    double host = paces[p]->enqueue_time * all;
-                    assert_in_range(chunk.samples, 1, CHUNK_SAMPLES_MAX);
-                    assert_true(chunk.samples <= left);
-                    assert_true(host <= 1e-3 || chunk.samples == 1);
-                    assert_true(paces[p]->iteration_time * all <= 20e-3 || chunk.samples == 1);
-                    /* The host may take four times as long as it did, or stand still for a while.
-                     * Only with more launches than the queue holds it waits for the limit. */
-                    double least = fmax(fmin(4.0 * host, 0.5), 50e-3);
-                    assert_true(chunk.limit == least * (attempt ? 2.0 : 1.0));
-                }
-}
-
-static void a_chunk_goes_by_what_is_known(void **state)
-{
-    static const struct {
-        struct pace pace;
-        int left, samples;
-    } cases[] = {
-        {{0}, 100, 1},
-        {{.enqueue_time = 20e-6, .iteration_time = 6e-6}, 3, 3},
-        {{.enqueue_time = 20e-6, .iteration_time = 6e-6, .one_by_one = true}, 3, 1},
-        {{.enqueue_time = 5e-6, .iteration_time = 5e-3}, 100, 4}, /* a failure discards little */
-        {{.enqueue_time = 5e-6, .iteration_time = 1.0}, 100, 1},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
-        assert_int_equal(chunk_plan(&cases[i].pace, 1, cases[i].left, 0).samples, cases[i].samples);
-    assert_true(chunk_plan(&cases[0].pace, 1, 100, 0).limit == 0.0);
-    /* What blocks the host would block it until the limit, each time. */
-    struct pace given_up = {.enqueue_time = 10e-3, .iteration_time = 8e-3, .given_up = true};
-    assert_true(chunk_plan(&given_up, 1, 20, 0).limit < 2.0 * given_up.enqueue_time);
-    given_up.enqueue_time = 10.0;
-    assert_true(chunk_plan(&given_up, 1, 20, 0).limit <= 0.5);
-}
+static struct gpu *const gpu = NULL; /* the script has a single GPU */
 
 /* ---- work ---- */
 
-/* What an iteration launches, and what happened. */
 struct scripted_work {
     struct work base;
     int launches;   /* of an iteration */
-    int iterations; /* until now */
-    int fails_at;   /* the iteration of that number; 0: none */
+    int iterations; /* so far */
+    int fails_at;   /* number of the iteration that fails; 0: none */
     enum status failure;
-    int candidate; /* 1: the launches; 0: one kernel that takes twice as long as they do */
+    int candidate; /* 1: the launches; 0: one kernel that takes twice as long */
 };
 
 static enum status launches_iterate(struct gpu *unused, struct work *work, struct error *error)
@@ -109,7 +36,7 @@ static enum status launches_iterate(struct gpu *unused, struct work *work, struc
     return STATUS_OK;
 }
 
-/* As many launches with one call: the host enqueues a graph of its own. */
+/* Enqueues all launches in one call, as a graph. */
 static enum status wide_iterate(struct gpu *unused, struct work *work, struct error *error)
 {
     const double call_time = script.call_time;
@@ -126,7 +53,7 @@ static enum status delay_reset(struct gpu *unused, struct work *work, struct err
 
 static void nothing_release(struct work *work)
 {
-    work->launch_count = 0; /* it is the test's own */
+    work->launch_count = 0; /* the test owns the work */
 }
 
 static const struct work_ops ops = {.iterate = launches_iterate, .release = nothing_release};
@@ -140,7 +67,7 @@ static struct scripted_work work_of(const struct work_ops *functions, int launch
         .base = {.ops = functions}, .launches = launches, .candidate = 1, .failure = STATUS_FAILED};
 }
 
-/* As a row is: two iterations of warm-up, then samples. */
+/* Times the work as a row is timed: two iterations of warm-up, then samples. */
 static struct record timed(struct work *work, bool cold, int samples, double *seconds)
 {
     struct record record;
@@ -157,26 +84,27 @@ static void assert_all_near(const double *seconds, int count, double expected)
         assert_near(seconds[i], expected);
 }
 
-/* Once it is known how long the host takes to enqueue one, the device is held until all are. A pair
- * of events adds its own time: where it can, a sample holds many iterations. */
+/* Samples have the device's time: the host enqueues a chunk while the device is blocked. A sample
+ * has enough iterations that the timer hardly shows. Their number depends on the device alone: a
+ * busy host once made it smaller, and the timer added 6 % to a row. */
 static void samples_show_the_device(void **state)
 {
     enum { SAMPLES = 300 };
     static const struct {
-        double event_time, kernel_time; /* s */
+        double call_time, event_time, kernel_time; /* s */
         bool cold;
         const struct work_ops *ops;
-        int iterations; /* at least, of a sample; 1: exactly */
+        int iterations; /* lower bound for a sample; 1: exact */
     } cases[] = {
-        {0.0, 1e-6, false, &ops, 1},
-        {0.0, 1e-6, true, &ops, 1},
-        {3e-6, 15e-6, false, &ops, 40},
-        {3e-6, 15e-6, false, &reset_ops, 1},
+        {2e-6, 0.0, 1e-6, false, &ops, 1},         {2e-6, 0.0, 1e-6, true, &ops, 1},
+        {2e-6, 3e-6, 15e-6, false, &ops, 40},      {1e-3, 3e-6, 15e-6, false, &ops, 40},
+        {2e-6, 3e-6, 15e-6, false, &reset_ops, 1}, {2e-6, 3e-6, 2e-3, false, &ops, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct scripted_work work = work_of(cases[i].ops, 1);
         double seconds[SAMPLES];
         script_reset();
+        script.call_time = cases[i].call_time;
         script.event_time = cases[i].event_time;
         script.empty_time = cases[i].kernel_time;
         struct record record = timed(&work.base, cases[i].cold, SAMPLES, seconds);
@@ -193,6 +121,53 @@ static void samples_show_the_device(void **state)
     }
 }
 
+/* A chunk of several samples must fit into the queue, and a failure must discard little: 1 ms of
+ * the host, 20 ms of the device. The limit leaves the host four times its usual time. */
+static void no_chunk_exceeds_its_bounds(void **state)
+{
+    static const struct {
+        double call_time, kernel_time; /* s */
+    } paces[] = {{5e-6, 15e-6}, {20e-6, 6e-6}, {180e-6, 4e-6}, {5e-6, 5e-3},
+                 {1e-6, 1e-6},  {2e-6, 1e-9},  {5e-6, 1.0}};
+    static const int samples[] = {1, 3, 300};
+    for (size_t i = 0; i < 6 * sizeof paces / sizeof *paces; ++i) {
+        struct scripted_work work = work_of(&ops, 1);
+        double seconds[300];
+        script_reset();
+        script.call_time = paces[i / 6].call_time;
+        script.empty_time = paces[i / 6].kernel_time;
+        script.event_time = i % 2 ? 3e-6 : 0.0;
+        struct record record = timed(&work.base, false, samples[i / 2 % 3], seconds);
+        double limit = fmax(fmin(4.0 * script.block.host, 0.5), 50e-3);
+        assert_true(script.block.samples >= 1 && script.block.samples <= 256);
+        assert_true(script.block.samples == 1 || script.block.host <= 1.05e-3);
+        assert_true(script.block.samples == 1 || script.block.device <= 21e-3);
+        assert_true(script.block.limit > 0.9 * limit && script.block.limit <= 1.0);
+        assert_true(record.sample_iterations <= 1000);
+        record_clear(&record);
+    }
+}
+
+/* The overhead of a pair of events and the free clock come from the device, once. The clock is read
+ * until it no longer rises. */
+static void the_timer_is_calibrated_once(void **state)
+{
+    double seconds[10];
+    script.uncalibrated = true;
+    script.event_time = 3e-6;
+    script.falls_by = -0.3;
+    script.falls_in = 0.01;
+    for (int i = 0; i < 2; ++i) {
+        struct scripted_work work = work_of(&ops, 1);
+        double begin = clock_monotonic();
+        struct record record = timed(&work.base, false, 10, seconds);
+        assert_int_equal(clock_monotonic() - begin > 0.05, i == 0);
+        assert_near(record.timer_overhead, script.event_time);
+        assert_near(record.sm_clock_free, script.sm_clock);
+        record_clear(&record);
+    }
+}
+
 static enum status candidate_bind(struct gpu *unused, struct work *work, int candidate,
                                   struct error *error)
 {
@@ -205,8 +180,9 @@ static const char *candidate_name(const struct work *work, int candidate)
     return candidate == 0 ? "one" : "parts";
 }
 
-/* The second of the two candidates is the better one, and takes the host 40 times as long. */
-static void the_hold_is_of_what_is_bound(void **state)
+/* The second candidate is the faster one, and takes the host 40 times as long. The block's limit
+ * must follow its pace, not that of the first. */
+static void the_limit_follows_the_bound_algorithm(void **state)
 {
     enum { SAMPLES = 100, PARTS = 40 };
     double seconds[SAMPLES];
@@ -228,7 +204,7 @@ static void the_hold_is_of_what_is_bound(void **state)
     record_clear(&record);
 }
 
-/* What calls of a library are like: they take the host much longer than the device. Its pace is
+/* Returns work like a library's call, which takes the host much longer than the device. The pace is
  * known, as after a search. */
 static struct scripted_work call_of_a_library(void)
 {
@@ -239,21 +215,20 @@ static struct scripted_work call_of_a_library(void)
     script.empty_time = 6e-6;
     script.call_time = 100e-6;
     assert_int_equal(timing_run(gpu, &work.base, false, 2, seconds, NULL, &error), STATUS_OK);
-    work.iterations = script.holds = 0;
+    work.iterations = script.blocks = 0;
     return work;
 }
 
-/* The device is held no longer than the host needs, which may be more than it needed before; but a
- * host that blocks beyond the limit cannot be waited for. The second attempt is the last one then,
- * and each sample is tried once. */
+/* A host slower than before still finishes within the limit. A host that pauses for longer than the
+ * limit does not: after the second attempt each sample is tried once, with a short limit. */
 static void a_slow_host_is_waited_for_within_a_limit(void **state)
 {
     enum { SAMPLES = 20 };
     static const struct {
-        double slower; /* than it was */
+        double slower; /* factor of the host's times */
         int pause_every;
         double pause_time; /* s */
-        int host_paced, holds;
+        int host_paced, blocks;
     } cases[] = {
         {1.0, 0, 0.0, 0, SAMPLES}, {3.0, 0, 0.0, 0, SAMPLES}, {1.0, 50, 0.3, 1, SAMPLES + 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
@@ -271,10 +246,13 @@ static void a_slow_host_is_waited_for_within_a_limit(void **state)
                          STATUS_OK);
         double took = clock_monotonic() - begin;
         assert_true(record.sample_iterations > 50);
-        assert_int_equal(script.holds, cases[i].holds);
-        assert_int_equal(work.iterations, cases[i].holds * record.sample_iterations);
+        assert_int_equal(script.blocks, cases[i].blocks);
+        assert_int_equal(work.iterations, cases[i].blocks * record.sample_iterations);
         assert_int_equal(record.host_paced, cases[i].host_paced);
-        if (!cases[i].host_paced) {
+        if (cases[i].host_paced) {
+            double expected = work.base.pace.enqueue_time * (double)record.sample_iterations;
+            assert_true(script.block.limit < 2.0 * expected);
+        } else {
             assert_all_near(seconds, SAMPLES, script.empty_time);
             assert_true(took < 1.15 * work.iterations * (script.call_time + script.empty_time));
         }
@@ -282,8 +260,8 @@ static void a_slow_host_is_waited_for_within_a_limit(void **state)
     }
 }
 
-/* The host goes on at once, and not after the limit. */
-static void a_failure_releases_the_device(void **state)
+/* The host continues at once, not after the limit. */
+static void a_failure_unblocks_the_device(void **state)
 {
     enum { SAMPLES = 20 };
     double seconds[SAMPLES];
@@ -300,8 +278,7 @@ static void a_failure_releases_the_device(void **state)
     record_clear(&record);
 }
 
-/* The host is taken off its processor for longer than the device is held, now and then: such a
- * chunk is taken once more. */
+/* Pauses of the host that are longer than the limit: the chunk is taken again. */
 static void a_chunk_that_the_host_lost_is_repeated(void **state)
 {
     enum { SAMPLES = 500 };
@@ -315,8 +292,8 @@ static void a_chunk_that_the_host_lost_is_repeated(void **state)
     record_clear(&record);
 }
 
-/* Launches that fill the queue sooner than one would think, by their number of nodes: several
- * samples do not get there together, but one by one. The host is blocked once. */
+/* Launches of many nodes fill the queue sooner than their number suggests. Several samples do not
+ * fit together, but one does. The host is blocked once. */
 static void samples_that_do_not_fit_together_come_one_by_one(void **state)
 {
     enum { SAMPLES = 30, NODES = 200 };
@@ -332,7 +309,7 @@ static void samples_that_do_not_fit_together_come_one_by_one(void **state)
     record_clear(&record);
 }
 
-/* A device that is slower than the host never waits for it. */
+/* A sample is larger than the queue: only a device faster than the host has to wait. */
 static void more_launches_than_the_queue_holds(void **state)
 {
     enum { SAMPLES = 5, LAUNCHES = 5000 };
@@ -346,26 +323,26 @@ static void more_launches_than_the_queue_holds(void **state)
     }
 }
 
-static void a_clock_that_is_held_down_is_told(void **state)
+static void a_throttled_clock_is_recorded(void **state)
 {
     enum { SAMPLES = 20 };
     script.empty_time = 100e-6;
-    for (int held_down = 0; held_down < 2; ++held_down) {
+    for (int throttled = 0; throttled < 2; ++throttled) {
         double seconds[SAMPLES];
         struct scripted_work work = work_of(&ops, 1);
         struct record record = timed(&work.base, false, SAMPLES, seconds);
-        assert_near(record.sm_clock_counted / record.sm_clock_free, held_down ? 0.9 : 1.0);
+        assert_near(record.sm_clock_counted / record.sm_clock_free, throttled ? 0.9 : 1.0);
         record_clear(&record);
         script.sm_clock *= 0.9;
     }
 }
 
-/* A caller's loop has the pace of the slower one. The host's own is never that of the queue. What
- * is cold, or prepared between iterations, is in no loop. */
-static void a_caller_sees_the_slower_one(void **state)
+/* A caller's loop has the pace of the slower side. The host's time never has that of a full queue.
+ * Cold rows, and rows with a preparation between iterations, have no caller_time. */
+static void a_caller_sees_the_slower_side(void **state)
 {
     static const struct {
-        double device; /* of one iteration, over the host's */
+        double device; /* time of an iteration over the host's */
         const struct work_ops *ops;
         bool cold;
     } cases[] = {{0.1, &ops, false}, {5.0, &ops, false},   {1000.0, &ops, false},
@@ -390,8 +367,8 @@ static void a_caller_sees_the_slower_one(void **state)
 
 /* ---- graphs ---- */
 
-/* Within a graph gaps are smaller; what is prepared between iterations, or cold, has no such time,
- * nor has what cannot be captured. */
+/* Gaps in a graph are smaller. Cold rows, rows with a preparation between iterations, and work that
+ * cannot be captured have no graph_time. */
 static void a_graph_has_a_time_of_its_own(void **state)
 {
     static const struct {
@@ -415,7 +392,7 @@ static void a_graph_has_a_time_of_its_own(void **state)
     }
 }
 
-/* Whatever stands between iterations is launched in the stream, and is in no sample. */
+/* The preparation between iterations is launched in the stream, and is in no sample. */
 static void a_replay_has_the_pace_of_its_graph(void **state)
 {
     enum { SAMPLES = 20 };
@@ -441,8 +418,8 @@ static void a_replay_has_the_pace_of_its_graph(void **state)
     }
 }
 
-/* Whichever call fails, nothing is left, and the work in the stream stays the caller's. What cannot
- * be captured is said, also where the failed call looks like a lost device. */
+/* Whichever call fails, no graph is left, and the caller still owns the stream's work. A failed
+ * capture is STATUS_UNSUPPORTED, even if the failed call looks like a lost device. */
 static void a_replay_that_fails_leaves_nothing(void **state)
 {
     static const enum status failures[] = {STATUS_FAILED, STATUS_DEVICE};
@@ -472,8 +449,8 @@ static void a_replay_that_fails_leaves_nothing(void **state)
 
 /* ---- energy ---- */
 
-/* It is of the work alone; without a counter, with a cold cache or with what stands between
- * iterations there is none. */
+/* Rows have no energy without a counter, with a cold cache, or with a preparation between
+ * iterations. */
 static void energy_is_of_the_work_alone(void **state)
 {
     static const struct {
@@ -499,7 +476,7 @@ static void energy_is_of_the_work_alone(void **state)
         if (cases[i].known) {
             assert_near(record.idle_power, 100.0);
             assert_near(resting.idle, 100.0);
-            assert_true(isnan(resting.constant)); /* of roofs alone */
+            assert_true(isnan(resting.constant)); /* only roofs need it */
             assert_near(record.power, 600.0);
             assert_near(record.energy_time, 20e-6);
             assert_near(record.energy, 600.0 * 20e-6);
@@ -516,18 +493,17 @@ static void energy_is_of_the_work_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_sample_makes_the_timer_negligible),
-        TEST(no_chunk_exceeds_its_bounds),
-        TEST(a_chunk_goes_by_what_is_known),
         TEST(samples_show_the_device),
-        TEST(the_hold_is_of_what_is_bound),
+        TEST(no_chunk_exceeds_its_bounds),
+        TEST(the_timer_is_calibrated_once),
+        TEST(the_limit_follows_the_bound_algorithm),
         TEST(a_slow_host_is_waited_for_within_a_limit),
-        TEST(a_failure_releases_the_device),
+        TEST(a_failure_unblocks_the_device),
         TEST(a_chunk_that_the_host_lost_is_repeated),
         TEST(samples_that_do_not_fit_together_come_one_by_one),
         TEST(more_launches_than_the_queue_holds),
-        TEST(a_clock_that_is_held_down_is_told),
-        TEST(a_caller_sees_the_slower_one),
+        TEST(a_throttled_clock_is_recorded),
+        TEST(a_caller_sees_the_slower_side),
         TEST(a_graph_has_a_time_of_its_own),
         TEST(a_replay_has_the_pace_of_its_graph),
         TEST(a_replay_that_fails_leaves_nothing),

@@ -8,10 +8,11 @@
 
 #include "base/file.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/gpu/nvml.h"
+#include "worker/cuda/gpu/open.h"
 #include "worker/gpu/energy.h"
 #include "worker/gpu/graph.h"
+#include "worker/gpu/prepare.h"
 #include "worker/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/gpu/roofs.h"

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/gpu.h"
-#include "worker/gpu/vendor.h"
+#include "worker/cuda/gpu/open.h"
+#include "worker/cuda/gpu/timer.h"
 
 /* What is used of NCCL, the same since 2.7. */
 enum { NCCL_FLOAT = 7, NCCL_SUM = 0 };

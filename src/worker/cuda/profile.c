@@ -22,9 +22,6 @@
 
 enum { LAUNCHES = 300, SAMPLES = 15, FMA_BLOCK = 1024 };
 
-/* What is timed, of gpu->stream. */
-typedef enum status enqueue(struct gpu *gpu, void *out, struct error *error);
-
 static enum status gap_enqueue(struct gpu *gpu, void *out, struct error *error)
 {
     (void)out;
@@ -42,29 +39,13 @@ static enum status kernel_enqueue(struct gpu *gpu, void *out, struct error *erro
     return CUDA(kernel->launch(out, iterations, gpu->multiprocessors, FMA_BLOCK, gpu->stream));
 }
 
-/* All is queued before the first begins, as in timing.c. */
-static enum status blocked_time(struct gpu *gpu, enqueue *work, void *out, double *seconds,
-                                struct error *error)
-{
-    const double longest = 0.1; /* s, that the host may take */
-    TRY(vendor.block(gpu, longest, error));
-    enum status status = vendor.record(gpu, 0, error);
-    if (status == STATUS_OK)
-        status = work(gpu, out, error);
-    if (status == STATUS_OK)
-        status = vendor.record(gpu, 1, error);
-    vendor.unblock(gpu);
-    TRY(status);
-    TRY(vendor.wait(gpu, 1, error));
-    return vendor.elapsed(gpu, 0, 1, seconds, error);
-}
-
 static enum status known_medians(struct gpu *gpu, void *out, double times[PROFILER_TIMES],
                                  struct error *error)
 {
+    static const double limit = 0.1;     /* s, more than the host needs */
     static const double warming = 10e-3; /* s of load, after which the clock has risen */
     static const struct {
-        enqueue *work;
+        gpu_enqueue *enqueue;
         int parts; /* of which one is wanted */
     } known[PROFILER_TIMES] = {
         {kernel_enqueue, 1}, {gap_enqueue, LAUNCHES}, /* the gap depends on the clock most: warm */
@@ -74,9 +55,9 @@ static enum status known_medians(struct gpu *gpu, void *out, double times[PROFIL
         double seconds[SAMPLES];
         struct stats stats;
         /* loads its code, for which the device must not be held */
-        TRY(known[i].work(gpu, out, error));
+        TRY(known[i].enqueue(gpu, out, error));
         for (int j = 0; j < SAMPLES; ++j)
-            TRY(blocked_time(gpu, known[i].work, out, &seconds[j], error));
+            TRY(timing_blocked(gpu, limit, known[i].enqueue, out, &seconds[j], error));
         TRY(stats_compute(seconds, SAMPLES, &stats, error));
         times[i] = stats.median / known[i].parts;
     }
@@ -301,7 +282,7 @@ static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct
     struct outcome outcome;
     TRY(timing_caller(gpu, work, cold, record, error));
     TRY(vendor.reserve(gpu, 1, false, error));
-    iteration.block_limit = chunk_limit(record->host_time);
+    iteration.block_limit = timing_block_limit(record->host_time);
     TRY(profiler_trace(profiler, &traced, &outcome, error));
     profile_release(work);
     if (outcome.code != TRACED_WELL) {

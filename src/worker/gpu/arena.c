@@ -17,7 +17,7 @@ static enum status memory_refuse(double bytes, const char *what, double availabl
                      need, what, have);
 }
 
-enum status memory_check(double bytes, const char *what, struct error *error)
+static enum status memory_check(double bytes, const char *what, struct error *error)
 {
     double available, total;
     TRY(vendor.available(&available, &total, error));
@@ -41,14 +41,14 @@ enum status memory_allocate(double bytes, const char *what, void **memory, struc
 
 /* ---- memory of rows ---- */
 
-static const double waste_most = 2.0;    /* a block over one that is made for what is asked for */
-static const double idle_most = 1.0 / 8; /* of the device's memory */
-static const double left_for_others = 1.0 / 8; /* the same: libraries and timer take some, too */
+static const double waste_most = 2.0;          /* size of a reused block over the rounded request */
+static const double idle_most = 1.0 / 8;       /* of the device's memory */
+static const double left_for_others = 1.0 / 8; /* of the device's memory: libraries, timer */
 
 struct block {
     void *memory;
     double bytes;
-    double asked; /* byte; of a block in use */
+    double requested; /* byte; valid while the block is in use */
     bool used;
 };
 
@@ -56,7 +56,7 @@ struct arena {
     struct gpu *gpu;
     struct block *blocks;
     int count;
-    double total; /* byte, of the device; 0 before anything was asked for */
+    double total; /* byte, memory of the device; 0 before the first allocation */
 };
 
 struct arena *arena_open(struct gpu *gpu)
@@ -95,7 +95,7 @@ void arena_trim(struct arena *arena)
     arena->count = kept;
 }
 
-/* One of four sizes for each doubling, so that rows of similar sizes share blocks. */
+/* Rounds up to one of four sizes for each power of two, so that similar rows share blocks. */
 static double rounded(double bytes)
 {
     const double steps = 4, least = 512;
@@ -103,7 +103,7 @@ static double rounded(double bytes)
     return base + ceil((fmax(bytes, least) - base) / (base / steps)) * (base / steps);
 }
 
-/* The smallest idle one that holds it; NULL: none. */
+/* Returns the smallest idle block that fits; NULL: none. */
 static struct block *idle_find(const struct arena *arena, double bytes)
 {
     struct block *best = NULL;
@@ -116,8 +116,8 @@ static struct block *idle_find(const struct arena *arena, double bytes)
     return best;
 }
 
-/* What is idle is given up where little would be left to others. What does not fit with its
- * rounding may fit without, and without what is idle. */
+/* Allocates a new block. Trims first if little memory would be left to others. If the rounded size
+ * does not fit, trims and tries the exact size. */
 static enum status memory_get(struct arena *arena, double bytes, const char *what,
                               struct block *block, struct error *error)
 {
@@ -159,7 +159,7 @@ enum status arena_allocate(struct arena *arena, double bytes, const char *what, 
         *block = made;
     }
     block->used = true;
-    block->asked = bytes;
+    block->requested = bytes;
     *memory = block->memory;
     return STATUS_OK;
 }
@@ -191,6 +191,6 @@ enum status arena_available(const struct arena *arena, double *bytes, struct err
     double total;
     TRY(vendor.available(bytes, &total, error));
     for (int i = 0; i < arena->count; ++i)
-        *bytes += arena->blocks[i].bytes - (arena->blocks[i].used ? arena->blocks[i].asked : 0);
+        *bytes += arena->blocks[i].bytes - (arena->blocks[i].used ? arena->blocks[i].requested : 0);
     return STATUS_OK;
 }

@@ -1,24 +1,33 @@
+/* Power and energy from the device's energy counter, over a load that is launched back to back.
+ *
+ * The counter advances in steps of up to 0.1 s. Power is the energy between two steps over the time
+ * between them, on the host's clock: a GPU's own clock may run slow by some per cent. The time of a
+ * step is known as exactly as the counter is read often, so a step during a long pause of the host
+ * is skipped. Steps of the load are short, and several are in flight, so that the device stays busy
+ * while the host reads the counter.
+ *
+ * Without a counter, or if the steps stay uncertain for 3 s, the values are NaN with STATUS_OK. A
+ * load costs 0.65 s or more. */
 #include "worker/gpu/energy.h"
 
 #include <math.h>
 
 #include "base/clock.h"
-#include "worker/gpu/vendor.h"
 #include "worker/gpu/graph.h"
 #include "worker/gpu/timing.h"
 
-/* Steps under way, each with an event of the timer's: 64 ms of work, since asking for the energy
- * may take much longer than usual while other processes ask, too. */
+/* Steps of the load in flight, each with an event: 64 ms of work. Reading the counter takes much
+ * longer than usual while other processes read theirs. */
 enum { DEPTH = 8 };
 
-/* A load under way. */
+/* A load in flight. */
 struct run {
     struct gpu *gpu;
     const struct energy_load *load;
-    int launches;        /* of one step */
-    double step_time;    /* s, as it should be */
-    long enqueued, done; /* steps; of the device, as far as the host knows */
-    double done_time;    /* s, when the last of them was; NaN: none */
+    int launches;        /* of a step */
+    double step_time;    /* s, expected */
+    long enqueued, done; /* steps; the host may learn late that one is done */
+    double done_time;    /* s, when the host saw the last step done; NaN: none yet */
 };
 
 static enum status run_step(struct run *run, struct error *error)
@@ -39,21 +48,19 @@ static enum status run_step(struct run *run, struct error *error)
     return vendor.record(run->gpu, event, error);
 }
 
-/* The counter advances in steps of up to 0.1 s, and is right when it does: some time between two
- * readings. */
+/* A step of the counter. All NaN: the counter did not advance. */
 struct tick {
-    double time, error, energy; /* s, to so many s; J. NaN: the counter did not advance */
+    double time, error, energy; /* s, +- s, J */
 };
 
-/* The first step of the counter that comes `duration` from now, or later. When it came is known as
- * well as the counter was read often: one that came while the host did something else is passed
- * over. */
+/* Finds the first step of the counter that comes at least `duration` s from now, and whose time is
+ * known well. */
 static enum status tick_wait(struct run *run, double duration, struct tick *tick,
                              struct error *error)
 {
     const double patience = 1.0; /* s */
     double begin = clock_monotonic(), now = begin, last = vendor.energy(run->gpu);
-    const double longest = 3.0 * run->step_time + 8e-3; /* s, from one reading to the next */
+    const double longest = 3.0 * run->step_time + 8e-3; /* s between two readings */
     *tick = (struct tick){NAN, NAN, NAN};
     while (now < begin + duration + patience) {
         TRY(run_step(run, error));
@@ -69,13 +76,11 @@ static enum status tick_wait(struct run *run, double duration, struct tick *tick
     return STATUS_OK;
 }
 
-/* Between two steps of the counter, after a time in which the load settles. All by the host's
- * clock: a GPU's own may run slow by some per cent. */
 enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
-                           struct energy_means *seen, struct error *error)
+                           struct energy_means *means, struct error *error)
 {
-    const double step_time = 8e-3;   /* s: to ask the counter takes up to 4 ms */
-    const double settling = 0.15;    /* s: the counter's power follows the load within this */
+    const double step_time = 8e-3;   /* s; a reading takes up to 4 ms */
+    const double settling = 0.15;    /* s; the counter's power lags behind the load */
     const double uncertainty = 0.02; /* of the power */
     const double longest = 3.0;      /* s */
     const int launches = (int)fmax(ceil(step_time / load->time), 1.0);
@@ -83,7 +88,7 @@ enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
     struct run run = {gpu, load, launches, step, 0, 0, NAN};
     struct tick first, last;
     double seconds;
-    *seen = (struct energy_means){NAN, NAN};
+    *means = (struct energy_means){NAN, NAN};
     if (isnan(vendor.energy(gpu)))
         return STATUS_OK;
     TRY(vendor.reserve(gpu, DEPTH, false, error));
@@ -100,33 +105,34 @@ enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
     if (load->launch)
         TRY(vendor.stamp(gpu, SPAN_END, error));
     if (first.error + last.error <= uncertainty * seconds)
-        *seen = (struct energy_means){(last.energy - first.energy) / seconds,
-                                      (run.done_time - begin.done_time) /
-                                          ((double)(run.done - begin.done) * launches)};
+        *means = (struct energy_means){(last.energy - first.energy) / seconds,
+                                       (run.done_time - begin.done_time) /
+                                           ((double)(run.done - begin.done) * launches)};
     return vendor.synchronize(gpu, error);
 }
 
-/* One thread waits. */
+static const double wait_time = 8e-3; /* s */
+
+/* Launches one thread that waits. */
 static enum status wait_launch(void *argument, struct error *error)
 {
     struct gpu *gpu = argument;
-    const double length = 8e-3; /* s */
-    TRY(vendor.block(gpu, length, error));
+    TRY(vendor.block(gpu, wait_time, error));
     return vendor.synchronize(gpu, error);
 }
 
 enum status energy_rest(struct gpu *gpu, bool constant, struct resting_power *resting,
                         struct error *error)
 {
-    const struct energy_load nothing = {.time = 1e-3}, wait = {wait_launch, gpu, 8e-3};
-    struct energy_means seen;
+    const struct energy_load nothing = {.time = 1e-3}, wait = {wait_launch, gpu, wait_time};
+    struct energy_means means;
     if (isnan(resting->idle)) {
-        TRY(energy_measure(gpu, &nothing, &seen, error));
-        resting->idle = seen.power;
+        TRY(energy_measure(gpu, &nothing, &means, error));
+        resting->idle = means.power;
     }
     if (constant && isnan(resting->constant)) {
-        TRY(energy_measure(gpu, &wait, &seen, error));
-        resting->constant = seen.power;
+        TRY(energy_measure(gpu, &wait, &means, error));
+        resting->constant = means.power;
     }
     return STATUS_OK;
 }
@@ -135,7 +141,7 @@ enum status energy_rest(struct gpu *gpu, bool constant, struct resting_power *re
 struct iterations {
     struct gpu *gpu;
     struct work *work;
-    struct graph *graph; /* of `count`; NULL: they are launched one by one. Owned. */
+    struct graph *graph; /* owned: `count` iterations; NULL: launched one by one */
     int count;
 };
 
@@ -156,20 +162,20 @@ enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct res
     const int count = (int)fmin(fmax(launch_time / record->time_median, 1.0), 1000.0);
     struct iterations own = {gpu, work, NULL, count};
     const struct energy_load load = {iterations_launch, &own, count * record->time_median};
-    struct energy_means seen;
+    struct energy_means means;
     struct error ignored;
     if (cold || work->ops->reset || isnan(vendor.energy(gpu)))
         return STATUS_OK;
     TRY(energy_rest(gpu, false, resting, error));
-    /* Without a graph the host's pace would show, and with it a device that waits. But not
-     * everything can be captured, and then the host's pace it is: energy_time tells. */
+    /* Without a graph the device may wait for the host. Some work cannot be captured: energy_time
+     * then shows the host's pace. */
     (void)graph_of_work(gpu, work, count, &own.graph, &ignored);
-    enum status status = energy_measure(gpu, &load, &seen, error);
+    enum status status = energy_measure(gpu, &load, &means, error);
     vendor.graph_drop(own.graph);
     TRY(status);
     TRY(timing_clock(gpu, &record->energy_clock, error));
-    record->power = seen.power;
-    record->energy_time = seen.time / count;
+    record->power = means.power;
+    record->energy_time = means.time / count;
     record->energy = record->power * record->energy_time;
     record->idle_power = resting->idle;
     return STATUS_OK;

@@ -1,38 +1,37 @@
-/* Power and energy by the device's own counter. */
+/* Power and energy from the device's energy counter. */
 #pragma once
 
 #include "worker/gpu/work.h"
 
-/* What the device draws without work, W; NaN: not yet measured. */
+/* W without work; NaN: not measured yet. */
 struct resting_power {
-    double idle;     /* awake, and left alone */
-    double constant; /* clocked up, by a kernel of one thread that waits */
+    double idle;     /* awake, without any kernel */
+    double constant; /* at a raised clock: one thread waits */
 };
 
-/* Something that is done over and over. */
+/* A load that is launched again and again. */
 struct energy_load {
-    /* Enqueues it once. NULL: the device is left alone. */
+    /* Enqueues one launch. NULL: the device stays idle. */
     enum status (*launch)(void *argument, struct error *error);
     void *argument;
-    double time; /* s, of one launch, as it should be */
+    double time; /* s, expected duration of a launch */
 };
 
-/* Means between two steps of the counter; NaN: they cannot be known to 2 %, or there is no
- * counter. */
+/* Means between two steps of the counter. NaN: uncertain by more than 2 %, or no counter. */
 struct energy_means {
     double power; /* W */
-    double time;  /* s, of one launch */
+    double time;  /* s of a launch */
 };
 
-/* Repeats the load for as long as 2 % need, from ENERGY_TIME to 3 s. */
+/* Repeats the load until the power is known to 2 %, for ENERGY_TIME to 3 s. */
 enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
-                           struct energy_means *seen, struct error *error);
+                           struct energy_means *means, struct error *error);
 
-/* Measures what is NaN of *resting, once; `constant`: both. */
+/* Measures *resting where it is NaN: idle, and with `constant` both. */
 enum status energy_rest(struct gpu *gpu, bool constant, struct resting_power *resting,
                         struct error *error);
 
-/* As device_ops.energy. What stands between iterations is no part of them, so work that needs that,
- * and work with cold caches, has no energy. */
+/* As device_ops.energy. Rows with a cold cache, or with a preparation between iterations, have no
+ * energy: the counter would include the preparation. */
 enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct resting_power *resting,
                        struct record *record, struct error *error);

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "base/stats.h"
-#include "worker/gpu/vendor.h"
+#include "worker/gpu/timing.h"
 
 /* ---- capturing ---- */
 
-/* While a stream is captured the device cannot be waited for, so that a vendor takes any failure
- * for a lost device. Whether it is lost is asked once more afterwards. */
-static enum status captured(struct gpu *gpu, graph_part *enqueue, void *argument,
+/* During a capture the host cannot wait for the device, so a vendor reports any failure as a lost
+ * device. After the capture a wait shows whether the device is lost. */
+static enum status captured(struct gpu *gpu, gpu_enqueue *enqueue, void *argument,
                             struct graph **graph, struct error *error)
 {
     struct graph *made = NULL;
@@ -30,7 +30,7 @@ static enum status captured(struct gpu *gpu, graph_part *enqueue, void *argument
     return error_prefix(error, STATUS_UNSUPPORTED, "it cannot be captured in a graph");
 }
 
-enum status graph_capture(struct gpu *gpu, graph_part *enqueue, void *argument,
+enum status graph_capture(struct gpu *gpu, gpu_enqueue *enqueue, void *argument,
                           struct graph **graph, struct error *error)
 {
     struct graph *made = NULL;
@@ -63,9 +63,8 @@ enum status graph_of_work(struct gpu *gpu, struct work *work, int iterations, st
     return graph_capture(gpu, iterations_enqueue, &i, graph, error);
 }
 
-/* What the library refuses while it is captured, it may well do otherwise, so that refusal
- * is none. */
-enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit *see,
+/* A refused capture is no failure: the library may run the work without a capture. */
+enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit *visit,
                           void *argument, bool *known, struct error *error)
 {
     struct iterations once = {work, 1};
@@ -74,14 +73,14 @@ enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit
     enum status status = captured(gpu, iterations_enqueue, &once, &graph, error);
     if (status != STATUS_OK && status != STATUS_UNSUPPORTED)
         return status;
-    *known = status == STATUS_OK && vendor.graph_kernels(graph, see, argument);
+    *known = status == STATUS_OK && vendor.graph_kernels(graph, visit, argument);
     vendor.graph_drop(graph);
     return STATUS_OK;
 }
 
 /* ---- the time of an iteration ---- */
 
-/* As many as make the launch of the graph and the timer's own time small. */
+/* Returns so many iterations that the launch of the graph and the timer's own time hardly count. */
 static int graph_iterations(const struct work *work)
 {
     const double enough = 4e-4; /* s */
@@ -90,28 +89,16 @@ static int graph_iterations(const struct work *work)
     return iteration > 0.0 ? (int)fmin(MOST, fmax(LEAST, ceil(enough / iteration))) : LEAST;
 }
 
-/* One launch: the device is held until it is enqueued. A graph of more nodes than the queue takes
- * lets the host wait for the device, and then a long limit would be lost time. */
-static enum status launch_time(struct gpu *gpu, const struct graph *graph, double *seconds,
-                               struct error *error)
+static enum status launch_enqueue(struct gpu *gpu, void *graph, struct error *error)
 {
-    const double limit = 10e-3; /* s */
-    TRY(vendor.block(gpu, limit, error));
-    enum status status = vendor.record(gpu, 0, error);
-    if (status == STATUS_OK)
-        status = vendor.graph_launch(gpu, graph, error);
-    if (status == STATUS_OK)
-        status = vendor.record(gpu, 1, error);
-    vendor.unblock(gpu);
-    TRY(status);
-    TRY(vendor.synchronize(gpu, error));
-    return vendor.elapsed(gpu, 0, 1, seconds, error);
+    return vendor.graph_launch(gpu, graph, error);
 }
 
 enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *seconds,
                        struct error *error)
 {
     enum { LAUNCHES = 4 };
+    const double limit = 10e-3; /* s: the host waits as long for a graph larger than the queue */
     double times[LAUNCHES];
     struct graph *graph = NULL;
     struct error refusal;
@@ -127,9 +114,9 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
         return status == STATUS_DEVICE ? status : STATUS_OK;
     status = vendor.reserve(gpu, 2, false, error);
     if (status == STATUS_OK)
-        status = vendor.graph_launch(gpu, graph, error); /* brings it to the device */
+        status = vendor.graph_launch(gpu, graph, error); /* uploads the graph */
     for (int i = 0; i < LAUNCHES && status == STATUS_OK; ++i)
-        status = launch_time(gpu, graph, &times[i], error);
+        status = timing_blocked(gpu, limit, launch_enqueue, graph, &times[i], error);
     vendor.graph_drop(graph);
     TRY(status);
     TRY(stats_compute(times, LAUNCHES, &stats, error));
@@ -141,7 +128,7 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
 
 struct replay {
     struct work base;
-    struct work_ops ops; /* those that the work in the stream has */
+    struct work_ops ops; /* the optional ones only if the work in the stream has them */
     struct graph *graph;
 };
 
@@ -166,7 +153,7 @@ static enum status evaluation_enqueue(struct gpu *gpu, void *argument, struct er
     return e->work->ops->run(gpu, e->work, e->samples, error);
 }
 
-/* A graph that runs must not be destroyed. */
+/* Waits, because a running graph must not be destroyed. */
 static enum status replay_run(struct gpu *gpu, struct work *work, int64_t samples,
                               struct error *error)
 {

@@ -1,43 +1,35 @@
-/* Work in a graph: what the stream would be given is captured once, and launched as a whole. There
- * kernels follow each other with smaller gaps, and streams that a library forks cost less: as
- * frameworks run what they have compiled. */
+/* Work in a graph: the stream's launches are captured once and replayed as a whole. In a graph the
+ * gaps between kernels are smaller, and streams that a library forks cost less. Frameworks run
+ * compiled models in this way. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "worker/gpu/work.h"
 
-/* Enqueues what is captured. */
-typedef enum status graph_part(struct gpu *gpu, void *argument, struct error *error);
-
-/* Captures what `enqueue` enqueues, ready for vendor.graph_launch; *graph is the caller's to drop.
- * STATUS_UNSUPPORTED with the reason if it cannot be captured. */
-enum status graph_capture(struct gpu *gpu, graph_part *enqueue, void *argument,
+/* Captures what `enqueue` enqueues, ready for vendor.graph_launch. The caller drops *graph.
+ * STATUS_UNSUPPORTED with the reason if the capture fails. */
+enum status graph_capture(struct gpu *gpu, gpu_enqueue *enqueue, void *argument,
                           struct graph **graph, struct error *error);
-/* The same of so many iterations of the work. */
+/* Captures iterations of the work, as graph_capture. */
 enum status graph_of_work(struct gpu *gpu, struct work *work, int iterations, struct graph **graph,
                           struct error *error);
 
-/* Calls see() for each kernel of one iteration, in no order. The iteration is captured, not run.
- * *known is false where the library cannot be captured or the driver does not tell: that is
- * STATUS_OK. */
-enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit *see,
+/* Captures one iteration, does not run it, and calls visit() for each kernel, in no order.
+ * STATUS_OK with *known false: the library cannot be captured, or the driver does not tell. */
+enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit *visit,
                           void *argument, bool *known, struct error *error);
 
-/* s, one of many iterations of one graph, the median of some launches. NaN for what must be
- * prepared between iterations, and for what cannot be captured: that is STATUS_OK. */
+/* Times one iteration in a graph of many, s: the median of some launches. STATUS_OK with NaN: a
+ * cold cache, iterations that need a preparation, or a failed capture. */
 enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *seconds,
                        struct error *error);
 
-/* Work that is replayed from a graph: launch = graph. One iteration is captured once; each
- * iteration is then one launch of that graph. Which algorithm runs was chosen before.
+/* Makes work that replays a graph: launch = graph. Each iteration is one launch of a graph of one
+ * iteration, with the algorithm that `stream` has chosen. Preparations (work_ops.reset, the flush)
+ * are launched in the stream. Results for the comparison come from another graph, of work_ops.run.
  *
- * What stands before an iteration (work_ops.reset, a flushed cache) is launched in the stream, as
- * it is for other work. A result that is compared comes from a graph as well: of the same calls and
- * of what fills the results before.
- *
- * Takes `stream`, the same work launched one by one, over: on success it is *work's member
- * `stream`, and released with it. STATUS_UNSUPPORTED with the reason if the work cannot be
- * captured; then it stays the caller's, as after any failure. */
+ * `stream` is the same work launched kernel by kernel. On success *work owns it; after a failure
+ * the caller still does. STATUS_UNSUPPORTED with the reason if the capture fails. */
 enum status replay_create(struct gpu *gpu, struct work *stream, struct work **work,
                           struct error *error);

@@ -1,9 +1,9 @@
-/* A family of roofs: the variants to do some kinds of roof, and what all families share.
+/* A family of roofs: variants of some kinds of roof, and what all families share.
  *
- * A kind of roof (roof_kind.h) belongs to the family that has rows for it in its table of kernels,
- * formats, directions or launches. A variant is a row and a choice of launch shape or size. roofs.c
- * tries all variants, keeps the fastest, has it proven, and measures it as often as asked. A new
- * kind is a row of a family's table. */
+ * A kind of roof (roof_kind.h) belongs to the family whose table (of kernels, formats, directions
+ * or launches) has rows for it. A variant is a row with a launch shape or a size. roofs.c tries all
+ * variants, proves the fastest one by the counters, and measures it on request. A new kind is a row
+ * of a family's table. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,76 +13,75 @@
 #include "model/roof.h"
 #include "worker/gpu/vendor.h"
 
-/* A variant to do a roof, ready to run. Plain data. */
+/* A variant of a roof, ready to run. Plain data. */
 struct variant {
     const void *row; /* of the family's table */
-    int code;        /* of some rows: which of its codes */
+    int code;        /* which of the row's kernels, if it has several */
     size_t bytes;    /* of each array */
     int blocks, threads;
     int64_t iterations; /* of one run */
-    bool elastic;       /* they may be set to whatever takes a few milliseconds */
-    double work;        /* of one iteration: bytes, FLOPs, or how many things take the time */
-    char text[160];     /* for people */
+    bool elastic;       /* roofs.c chooses the number of iterations */
+    double work;        /* of one iteration: bytes, FLOPs, or launches */
+    char text[160];     /* description for people */
 };
 
 struct roofs;
 
 struct roof_family {
-    /* The n-th row that does this kind of roof on this device; NULL after the last. */
+    /* Returns the n-th row for this kind of roof on this device; NULL after the last. */
     const void *(*row)(struct roofs *roofs, int kind, int n);
-    int choices; /* of each row, from 0 on */
-    /* Describes a variant, with a first guess of elastic iterations, and sees to all that it
-     * needs. */
+    int choices; /* variants of each row */
+    /* Describes a variant, with a first guess of elastic iterations, and allocates its memory. */
     enum status (*prepare)(struct roofs *roofs, int kind, const void *row, int choice,
                            struct variant *variant, struct error *error);
-    /* Enqueues one run. NULL with `time`. */
+    /* Enqueues one run. NULL if there is `time`. */
     enum status (*run)(struct roofs *roofs, const struct variant *variant, struct error *error);
-    /* Times one sample by itself. NULL: one run, between two events. */
+    /* Times one sample. NULL: a sample is one run between two events. */
     enum status (*time)(struct roofs *roofs, const struct variant *variant, double *seconds,
                         struct error *error);
-    /* Of a cache's read roof: the largest set that is read at nearly the same rate, byte; NaN of
-     * all others. NULL: the family has none. */
+    /* For the read roof of a cache: finds the largest set that is read at nearly the same rate,
+     * byte. Leaves *bytes NaN for other kinds. NULL: the family has no such roof. */
     enum status (*reach)(struct roofs *roofs, int kind, double *bytes, struct error *error);
-    /* Frees what is the family's; may be called again. NULL: there is nothing. */
+    /* Frees what the family owns; may be called again. NULL: nothing. */
     void (*close)(struct roofs *roofs);
-    bool counted; /* counters see its work, and so can prove it; they do not see copy engines */
+    bool counted; /* counters see the work and can prove it; they do not see copy engines */
 };
-/* Device memory that grows with what needs it; full of random numbers. */
+/* Device memory full of random numbers, which grows on demand. */
 struct roofs_buffer {
     void *data;
     size_t bytes;
 };
 
-/* The variant that won. */
+/* The fastest variant of a kind. */
 struct winner {
-    const struct roof_family *family; /* NULL: this device has no such roof */
+    const struct roof_family *family; /* NULL: the device has no such roof */
     struct variant variant;
-    double rate;         /* work per second when it was tried; 0: none could be done */
-    double clock;        /* s-1, of its last burst; 0: there was none */
-    enum status refusal; /* not STATUS_OK: there is none */
+    double rate;         /* work per second in the trials; 0: every variant failed */
+    double clock;        /* s-1, of the last burst; 0: no burst yet */
+    enum status refusal; /* of the first variant, if every variant failed */
     struct error reason;
-    double flops_ratio, bytes_ratio[LEVEL_COUNT]; /* as of struct roof */
+    double flops_ratio, bytes_ratio[LEVEL_COUNT]; /* as in struct roof */
 };
 
-/* What the families share. It owns all in it but the GPU; what a family needs is NULL until it
- * does. */
+/* Shared by the families. Owns everything but the GPU. Pointers are NULL until a family needs
+ * them. */
 struct roofs {
     struct gpu *gpu;
     struct winner winners[ROOF_KINDS];
-    /* s since the epoch: until then a device that was under load rests before what depends on its
-     * clock. */
+    /* s since the epoch. After a load the device rests until then before it measures what depends
+     * on its clock. */
     double rests_until;
-    double busy_until; /* s since the epoch: when the last samples were taken */
-    /* Row and code of the variant that was tried last: it is loaded. */
+    double busy_until; /* s since the epoch, end of the last samples */
+    /* Row and code of the variant that ran last; its code is loaded. */
     const void *warm_row;
     int warm_code;
-    struct roofs_buffer operands; /* never written to */
+    struct roofs_buffer operands; /* read only */
     struct roofs_buffer results;
     void *arrays[3]; /* roofs_memory.c: array_bytes each */
     size_t array_bytes;
     struct library *library;   /* roofs_library.c */
     struct transfer *transfer; /* roofs_transfer.c */
-    int devices;               /* the same: that the process sees; 0: not yet asked */
+    int devices;               /* roofs_transfer.c: visible GPUs; 0: not yet counted */
     struct launches *launches; /* roofs_launch.c */
 };
 
@@ -90,11 +89,12 @@ struct roofs {
 extern const struct roof_family roofs_memory, roofs_onchip, roofs_vector, roofs_tensor;
 extern const struct roof_family roofs_library, roofs_transfer, roofs_launch;
 
-/* Of one run: bytes, FLOPs, or how many things take the time. */
+/* Returns the work of one run: bytes, FLOPs, or launches. */
 double run_work(const struct variant *variant);
-/* A run of any family, waited for. seconds: its own time. */
+/* Runs once and waits. *seconds: time of the run. */
 enum status run_time(struct roofs *roofs, const struct winner *winner, double *seconds,
                      struct error *error);
 
+/* Grows the buffer to at least `bytes`. */
 enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size_t bytes,
                           struct error *error);

@@ -1,3 +1,16 @@
+/* The roofs of a GPU: tuning, proof, and measurement.
+ *
+ * Tuning runs every variant of a kind two or three times, 0.1 s for all variants together, and
+ * keeps the fastest. The proof then counts a part of one run of each winner, all winners in one
+ * collection of the profiler. A measurement takes samples for ROOF_WINDOW after a short warm-up
+ * (the burst), and on request what the device sustains once its clock has settled, and the energy.
+ *
+ * A variant that fails is skipped; if all variants of a kind fail, measuring the kind returns the
+ * first reason. Without counters the roofs stay unproven, with a line on stderr. A lost device ends
+ * everything with STATUS_DEVICE.
+ *
+ * Cost: about 0.1 s of tuning and 20 to 100 ms of measuring for each kind; one collection for the
+ * proof; 0.1 to 2 s more for a sustained value, and 0.7 s or more for the energy. */
 #include "worker/gpu/roofs.h"
 
 #include <math.h>
@@ -11,7 +24,6 @@
 #include "worker/gpu/energy.h"
 #include "worker/gpu/roof_family.h"
 #include "worker/gpu/timing.h"
-#include "worker/gpu/vendor.h"
 
 static const struct roof_family *const families[] = {
     &roofs_memory,  &roofs_onchip,   &roofs_vector, &roofs_tensor,
@@ -20,13 +32,13 @@ static const struct roof_family *const families[] = {
 enum { FAMILIES = sizeof families / sizeof *families };
 
 enum {
-    TRIAL_RUNS = 2, /* of a variant */
+    TRIAL_RUNS = 2, /* of each variant */
     SAMPLES_LEAST = 5,
-    SAMPLES_MAX = 64 /* the timer needs two events for each */
+    SAMPLES_MAX = 64 /* each needs two events */
 };
-#define SAMPLE_TIME (ROOF_WINDOW / 5) /* s, one sample, where a run's length can be chosen */
+#define SAMPLE_TIME (ROOF_WINDOW / 5) /* s of one sample of an elastic variant */
 
-/* NaN where nobody states it: of L2 vendors state what is read. */
+/* Returns NaN without a stated value. For L2, vendors state the read bandwidth only. */
 static double theory_of(const struct theory *theory, int kind)
 {
     const struct roof_kind *info = &roof_kinds[kind];
@@ -86,7 +98,7 @@ enum status run_time(struct roofs *roofs, const struct winner *winner, double *s
 
 /* ---- the fastest variant ---- */
 
-/* Grows elastic iterations until a run takes `aim`, more or less, and gives its time. */
+/* Grows elastic iterations until a run takes about `aim` s. *seconds: time of the last run. */
 static enum status variant_size(struct roofs *roofs, struct winner *winner, double aim,
                                 double *seconds, struct error *error)
 {
@@ -101,17 +113,17 @@ static enum status variant_size(struct roofs *roofs, struct winner *winner, doub
     return STATUS_OK;
 }
 
-/* How long a run of each variant is to take. All trials of a roof together have little time, so
- * that a roof with many variants has short ones. But in a very short run the begin and the end of
- * the blocks decides which variant wins, and not its pace. */
+/* Returns the duration of a trial run, s. All trials of a kind share 0.1 s, so many variants mean
+ * short runs. In a very short run the begin and the end of the blocks would decide which variant
+ * wins. */
 static double trial_time(int variants)
 {
     const double all = 0.1, least = 1e-3; /* s */
     return fmin(fmax(all / (TRIAL_RUNS * variants), least), SAMPLE_TIME);
 }
 
-/* Work per second, the best of TRIAL_RUNS; after one that shows that it cannot win, no more. The
- * first run of other code loads it, and finds nothing of what it works on in the cache. */
+/* Measures work per second, the best of TRIAL_RUNS. A variant that cannot win runs once. The first
+ * run of other code loads it, with cold caches, and does not count. */
 static enum status trial_rate(struct roofs *roofs, struct winner *tried, double aim, double best,
                               double *rate, struct error *error)
 {
@@ -132,9 +144,8 @@ static enum status trial_rate(struct roofs *roofs, struct winner *tried, double 
     return STATUS_OK;
 }
 
-/* Tries one variant: *winner becomes it if it is faster than what *winner has. A variant that
- * cannot be done is passed over, with the reason of the first such one. Fails only with
- * STATUS_DEVICE. */
+/* Tries one variant, which becomes *winner if it is faster. *winner keeps the reason of the first
+ * variant that failed. Returns STATUS_OK or STATUS_DEVICE. */
 static enum status winner_try(struct roofs *roofs, int kind, int number, double aim,
                               struct winner *winner, struct error *error)
 {
@@ -163,7 +174,7 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
     return STATUS_OK;
 }
 
-/* If no variant can be done, the reason of the first is kept. Fails only with STATUS_DEVICE. */
+/* Finds the fastest variant of a kind. Returns STATUS_OK or STATUS_DEVICE. */
 static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
 {
     struct winner *winner = &roofs->winners[kind];
@@ -184,38 +195,44 @@ static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
         TRY(winner_try(roofs, kind, i, trial_time(variants), winner, error));
     if (winner->rate > 0) {
         winner->refusal = STATUS_OK;
-        if (variant->elastic) /* all samples are as long */
+        if (variant->elastic)
             variant->iterations =
                 (int64_t)fmax(1.0, round(winner->rate * SAMPLE_TIME / variant->work));
     }
     return STATUS_OK;
 }
 
-/* ---- proof: a run of each winner, counted ---- */
+/* ---- proof ---- */
 
-struct proof {
+/* One run of a winner, as the argument of a callback. */
+struct running {
     struct roofs *roofs;
     struct winner *winner;
     struct variant variant;
 };
 
-static enum status proof_run(void *argument, struct error *error)
+static enum status running_enqueue(void *argument, struct error *error)
 {
-    const struct proof *proof = argument;
-    TRY(proof->winner->family->run(proof->roofs, &proof->variant, error));
-    return vendor.synchronize(proof->roofs->gpu, error);
+    const struct running *running = argument;
+    return running->winner->family->run(running->roofs, &running->variant, error);
 }
 
-/* One pass: the next ones find of it what all but the first of a sample find. */
+static enum status proof_run(void *argument, struct error *error)
+{
+    TRY(running_enqueue(argument, error));
+    return vendor.synchronize(((const struct running *)argument)->roofs->gpu, error);
+}
+
+/* Runs one iteration, which leaves in the caches what each later iteration finds. */
 static enum status proof_prepare(void *argument, struct error *error)
 {
-    struct proof first = *(const struct proof *)argument;
+    struct running first = *(const struct running *)argument;
     if (first.variant.elastic)
         first.variant.iterations = 1;
     return proof_run(&first, error);
 }
 
-static void proof_keep(int kind, const struct proof *proof, const double values[QUANTITY_COUNT])
+static void proof_keep(int kind, const struct running *proof, const double values[QUANTITY_COUNT])
 {
     const struct roof_kind *info = &roof_kinds[kind];
     struct winner *winner = proof->winner;
@@ -230,16 +247,16 @@ static void proof_keep(int kind, const struct proof *proof, const double values[
         winner->bytes_ratio[level] = bytes[level] / expected;
 }
 
-/* All as ranges of one collection. Attaching the profiler takes longer than all the rest, and
- * longer still where several devices of a node prove at the same time (docs/measurements.md, "Cost
- * of attaching CUPTI"). Where the collection fails, all roofs stay unproven. What lies in the
- * caches before and after must not matter: a part of a sample is as exact, because it is many
- * passes over a cache, or one over far more than that. */
+/* Counts a quarter of a sample of each winner, as ranges of one collection: attaching the profiler
+ * takes longer than the counting, and longer still while other devices of the node attach theirs
+ * (docs/measurements.md, "Cost of attaching CUPTI"). Cache contents do not matter: each range makes
+ * many passes over a cache, or one pass over far more than the cache. If the collection fails, all
+ * roofs stay unproven. */
 static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
                                  struct error *error)
 {
     const int64_t part = 4;
-    struct proof proofs[ROOF_KINDS];
+    struct running proofs[ROOF_KINDS];
     struct profiled_work works[ROOF_KINDS];
     double values[ROOF_KINDS][QUANTITY_COUNT];
     int kinds[ROOF_KINDS];
@@ -249,8 +266,8 @@ static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
         struct winner *winner = &roofs->winners[kind];
         if (!winner->family || !winner->family->counted || winner->refusal)
             continue;
-        struct proof *proof = &proofs[count];
-        *proof = (struct proof){roofs, winner, winner->variant};
+        struct running *proof = &proofs[count];
+        *proof = (struct running){roofs, winner, winner->variant};
         if (proof->variant.elastic)
             proof->variant.iterations = (proof->variant.iterations + part - 1) / part;
         works[count] = (struct profiled_work){proof_prepare, proof_run, proof, NULL};
@@ -279,8 +296,8 @@ static enum status tune(struct roofs *roofs, struct profiler *profiler,
                         const struct roof_request *request, struct error *error)
 {
     TRY(vendor.reserve(roofs->gpu, 2 * SAMPLES_MAX, false, error));
-    /* All devices of a node tune at once. What the neighbour copies here would be counted among the
-     * proofs: so that comes first, and these last. */
+    /* All devices of a node tune at the same time. A neighbour's copy to this device would be
+     * counted in the proofs, so copies between devices come first and the proofs last. */
     const int first = ROOF_DEVICE_TO_DEVICE;
     if (roof_requested(request, first))
         TRY(kind_tune(roofs, first, error));
@@ -322,7 +339,7 @@ void roofs_close(struct roofs *roofs)
     free(roofs);
 }
 
-static const double settling = 0.005; /* s of load, after which an idle device has its clock */
+static const double settling = 0.005; /* s of load that raise an idle device's clock */
 
 /* ---- the burst ---- */
 
@@ -335,17 +352,17 @@ static enum status warm_run(struct roofs *roofs, const struct winner *winner, do
     return STATUS_OK;
 }
 
-/* After a load of the tensor units the clock is low for a while. That is no part of another burst,
- * nor of a time, which goes by the clock. */
+/* A load of the tensor units leaves a low clock for a while. Other bursts of them, and times that
+ * depend on the clock, wait until it is over. */
 static bool is_tensor(int kind)
 {
     return roof_kinds[kind].measure == ROOF_COMPUTE && roof_kinds[kind].unit == UNIT_TENSOR;
 }
 
-/* Runs until the clock has settled under this load; or, with a common start, until then. Of compute
- * the burst is wanted, so the device idles until shortly before a common start: a longer load would
- * bring the clock down. each: how long the host is busy with one run. since: when the load began, s
- * since the epoch. */
+/* Runs the winner until the clock has settled, or until the common `start` (s since the epoch; 0:
+ * none). Compute roofs want a burst, so before a common start the device idles and begins shortly
+ * before: a longer load would lower the clock. *each: s that one run keeps the host busy. *since: s
+ * since the epoch, begin of the load. */
 static enum status warm_up(struct roofs *roofs, const struct winner *winner, int kind, double start,
                            double *each, double *since, struct error *error)
 {
@@ -354,8 +371,8 @@ static enum status warm_up(struct roofs *roofs, const struct winner *winner, int
     const bool rests = is_tensor(kind) || roof_kinds[kind].measure == ROOF_TIME;
     while (rests && !together && clock_epoch() + settling < roofs->rests_until)
         ;
-    /* A device that was at work right before has its clock. A burst of the tensor units always
-     * begins alike. */
+    /* A device that was busy until now has its clock. Bursts of the tensor units all begin after
+     * the same warm-up. */
     const bool warm = clock_epoch() - roofs->busy_until < pause && !is_tensor(kind);
     const double end = together ? start - margin : clock_epoch() + (warm ? 0.0 : settling);
     TRY(warm_run(roofs, winner, each, error));
@@ -378,13 +395,14 @@ static enum status wait_until(double start, struct error *error)
     return STATUS_OK;
 }
 
-/* Those of `time` one by one; runs all at once, so that no host comes between them. */
+/* Takes `count` samples. Runs are all enqueued at once, so that the device never waits for the
+ * host. */
 static enum status samples_take(struct roofs *roofs, const struct winner *winner, int count,
                                 double *seconds, struct roof *roof, struct error *error)
 {
-    double told_clock; /* by the driver; the device's own counters say it better */
-    const struct conditions seen = {
-        .sm_clock = &told_clock,
+    double driver_clock; /* unused: the device's own clocks are more exact */
+    const struct conditions conditions = {
+        .sm_clock = &driver_clock,
         .memory_clock = &roof->memory_clock,
         .temperature = &roof->temperature,
         .throttle_reasons = &roof->throttle_reasons,
@@ -398,15 +416,15 @@ static enum status samples_take(struct roofs *roofs, const struct winner *winner
         else
             TRY(run_enqueue(roofs, winner, 2 * i, error));
     TRY(vendor.stamp(roofs->gpu, SPAN_END, error));
-    vendor.conditions(roofs->gpu, 2 * count - 1, &seen);
+    vendor.conditions(roofs->gpu, 2 * count - 1, &conditions);
     TRY(vendor.synchronize(roofs->gpu, error));
     for (int i = 0; i < count && !winner->family->time; ++i)
         TRY(vendor.elapsed(roofs->gpu, 2 * i, 2 * i + 1, &seconds[i], error));
     return timing_clock(roofs->gpu, &roof->sm_clock, error);
 }
 
-/* Takes samples for ROOF_WINDOW, before power and heat bring the clock down. Sets value,
- * statistics, clock, power and conditions of *roof. start: as of struct roof_order. */
+/* Takes samples for ROOF_WINDOW, before power and heat lower the clock. Sets value, statistics,
+ * clock, power and conditions of *roof. start: as in struct roof_order. */
 static enum status samples_burst(struct roofs *roofs, struct winner *winner, int kind, double start,
                                  struct roof *roof, struct error *error)
 {
@@ -428,18 +446,18 @@ static enum status samples_burst(struct roofs *roofs, struct winner *winner, int
 /* ---- sustained ---- */
 
 static const double window_time = 0.1; /* s */
-/* The driver keeps the power limit on the average of about a second: it lets a load draw some per
- * cent more, and then less for some tenths of a second. */
+/* The driver keeps the power limit on the average of about a second: a load may draw some per cent
+ * more than the limit, and then less for some tenths of a second. */
 enum { WINDOWS_LEAST = 3, WINDOWS_STILL = 5, WINDOWS_OF_AVERAGE = 10, WINDOWS_MOST = 20 };
 
 struct window {
     double begin;         /* s since the epoch */
-    double seconds, work; /* of the device */
+    double seconds, work; /* s on the device; bytes or FLOPs */
     double clock;         /* s-1, of the multiprocessors */
-    double power;         /* W; NaN: not known */
+    double power;         /* W; NaN: unknown */
 };
 
-/* All runs back to back, between two events. each: s, one run, about. */
+/* Enqueues runs back to back between two events. each: s of a run, estimated. */
 static enum status window_run(struct roofs *roofs, const struct winner *winner, double each,
                               struct window *window, struct error *error)
 {
@@ -458,9 +476,9 @@ static enum status window_run(struct roofs *roofs, const struct winner *winner, 
     return timing_clock(roofs->gpu, &window->clock, error);
 }
 
-/* What some windows show together. */
+/* Means over some windows. */
 struct view {
-    double rate, clock, power; /* s-1, s-1, W; power NaN: not known */
+    double rate, clock, power; /* work per s, s-1, W; power NaN: unknown */
 };
 
 static struct view view_of(const struct window *windows, int count)
@@ -471,7 +489,7 @@ static struct view view_of(const struct window *windows, int count)
         work += window->work;
         seconds += window->seconds;
         cycles += window->clock * window->seconds;
-        if (isnan(window->power)) /* the sensor is slower than this window */
+        if (isnan(window->power)) /* the sensor had no new value */
             continue;
         joules += window->power * window->seconds;
         sensed += window->seconds;
@@ -479,11 +497,12 @@ static struct view view_of(const struct window *windows, int count)
     return (struct view){work / seconds, cycles / seconds, sensed > 0.0 ? joules / sensed : NAN};
 }
 
-static const double under = 0.98, over = 1.002; /* of the power limit: what it is kept to */
-static const double same = 0.01;                /* clocks: their steps are 15 MHz, about 1 % */
+static const double under = 0.98, over = 1.002; /* of the power limit, while it limits */
+static const double same = 0.01; /* relative; clocks change in steps of 15 MHz, about 1 % */
 
-/* Nothing limits it: the clock is still the burst's, with no more power than is allowed. The burst
- * was the window before the first. Where power is not known yet, another window may tell. */
+/* Whether nothing limits the device: the last windows have the burst's clock, and draw no more
+ * power than allowed. The burst is the window before the first one. While the power is unknown,
+ * another window may show it. */
 static bool is_free(const struct roofs *roofs, const struct winner *winner,
                     const struct window *last, int count)
 {
@@ -495,7 +514,7 @@ static bool is_free(const struct roofs *roofs, const struct winner *winner,
     return isnan(power) ? count >= WINDOWS_LEAST : !(power > over * vendor.power_limit(roofs->gpu));
 }
 
-/* Something else than power holds the clock. */
+/* Whether the clock is constant while the power is below its limit. */
 static bool is_still(const struct roofs *roofs, const struct window *windows, int count)
 {
     double lowest = windows[0].clock, highest = lowest;
@@ -507,8 +526,8 @@ static bool is_still(const struct roofs *roofs, const struct window *windows, in
            !(view_of(windows, count).power > over * vendor.power_limit(roofs->gpu));
 }
 
-/* The most windows up to the last in which the limit was kept on the average; 0: there are none.
- * The clock comes down in the first one. */
+/* Returns the largest number of windows, up to the last one, whose mean power is at the limit; 0:
+ * there is none. The first window does not count: the clock falls during it. */
 static int limited_windows(const struct roofs *roofs, const struct window *last, int count)
 {
     const double limit = vendor.power_limit(roofs->gpu);
@@ -520,7 +539,8 @@ static int limited_windows(const struct roofs *roofs, const struct window *last,
     return 0;
 }
 
-/* How many windows up to the last say what is sustained; 0: the device has not settled. */
+/* Returns how many windows, up to the last one, give the sustained value; 0: the device has not
+ * settled yet. */
 static int windows_settled(const struct roofs *roofs, const struct winner *winner,
                            const struct window *windows, int count)
 {
@@ -535,9 +555,9 @@ static int windows_settled(const struct roofs *roofs, const struct winner *winne
     return still ? WINDOWS_STILL : 0;
 }
 
-/* Goes on with the work in windows, until nothing limits the device, or the power limit is kept on
- * the average, or the clock has held still for 0.5 s; for 2 s at most. Sets the sustained_ members
- * of *roof, settling_time and settled. For families without `time`. */
+/* Runs windows until the device has settled, for 2 s at most: nothing limits it, or its mean power
+ * is at the limit, or its clock was constant for 0.5 s. Sets the sustained_ members of *roof,
+ * settling_time and settled. For families without `time`. */
 static enum status samples_sustain(struct roofs *roofs, const struct winner *winner,
                                    struct roof *roof, struct error *error)
 {
@@ -565,36 +585,25 @@ static enum status samples_sustain(struct roofs *roofs, const struct winner *win
 
 /* ---- energy ---- */
 
-struct repeated {
-    struct roofs *roofs;
-    const struct winner *winner;
-};
-
-static enum status repeated_launch(void *argument, struct error *error)
-{
-    const struct repeated *own = argument;
-    return own->winner->family->run(own->roofs, &own->winner->variant, error);
-}
-
-/* Of the work back to back, beyond what a device draws that only waits. Without a counter of energy
- * all stays missing. */
-static enum status samples_energy(struct roofs *roofs, const struct winner *winner,
+/* Sets the energy of the work beyond the constant power. Without an energy counter all members stay
+ * missing. */
+static enum status samples_energy(struct roofs *roofs, struct winner *winner,
                                   struct resting_power *resting, struct roof *roof,
                                   struct error *error)
 {
     const double cooling = 0.1, work = run_work(&winner->variant); /* s */
-    struct repeated own = {roofs, winner};
-    const struct energy_load load = {repeated_launch, &own, work / winner->rate};
-    struct energy_means seen;
+    struct running own = {roofs, winner, winner->variant};
+    const struct energy_load load = {running_enqueue, &own, work / winner->rate};
+    struct energy_means means;
     TRY(energy_rest(roofs->gpu, true, resting, error));
-    TRY(energy_measure(roofs->gpu, &load, &seen, error));
+    TRY(energy_measure(roofs->gpu, &load, &means, error));
     roofs->busy_until = clock_epoch();
     roofs->rests_until = roofs->busy_until + cooling;
-    roof->energy_power = seen.power;
+    roof->energy_power = means.power;
     roof->constant_power = resting->constant;
     roof->rest_power = resting->idle;
-    if (seen.power > resting->constant)
-        roof->energy = (seen.power - resting->constant) * seen.time / work;
+    if (means.power > resting->constant)
+        roof->energy = (means.power - resting->constant) * means.time / work;
     return STATUS_OK;
 }
 
@@ -614,7 +623,7 @@ static enum status measure(struct roofs *roofs, int kind, const struct roof_orde
         TRY(samples_sustain(roofs, winner, roof, error));
     if (order->sustained && winner->family->reach)
         TRY(winner->family->reach(roofs, kind, &roof->working_set, error));
-    if (order->energy && winner->family->counted) /* copy engines and launches have none */
+    if (order->energy && winner->family->counted) /* not for copy engines and launches */
         TRY(samples_energy(roofs, winner, resting, roof, error));
     roof_set_theory(roof, theory_of(theory, kind), dram ? theory->memory_clock : theory->clock,
                     dram ? roof->memory_clock : roof->sm_clock);

@@ -1,5 +1,5 @@
-/* The roofs of the open GPU: the fastest way to do each, its proof by the counters, its
- * measurement. */
+/* The roofs of the open GPU: finds the fastest variant of each kind, proves it by the counters, and
+ * measures it. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,15 +10,15 @@
 struct gpu;
 struct profiler;
 struct resting_power;
-struct roofs; /* those that were tuned, and the memory that they need */
+struct roofs; /* the tuned roofs, with their memory */
 
-/* As device_ops.tune_roofs. The caller closes *roofs; it is NULL after a failure. `profiler`,
- * whose counters can be read, proves what was found; NULL: nobody does. `gpu` must outlive it. */
+/* As device_ops.tune_roofs. `profiler` has readable counters and proves the variants; NULL: no
+ * proof. The caller closes *roofs, which is NULL after a failure. `gpu` must outlive *roofs. */
 enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *profiler,
                        const struct roof_request *request, bool found[ROOF_KINDS],
                        struct error *error);
 
-/* As device_ops.measure_roof and keep_busy; `roofs` NULL: none was tuned. *resting: see
+/* As device_ops.measure_roof and keep_busy. `roofs` may be NULL: nothing was tuned. *resting: see
  * energy_rest. */
 enum status roofs_measure(struct roofs *roofs, int kind, const struct roof_order *order,
                           struct resting_power *resting, struct roof *roof, struct error *error);

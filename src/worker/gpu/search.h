@@ -1,13 +1,13 @@
-/* The search for the fastest of what a library offers: "auto".
+/* The search for the fastest algorithm of a library: "auto".
  *
- * Each candidate is timed briefly, then the fastest ones in turn, several times. Cache mode and
- * launch are those of the record's configuration, which must be set: with a hot cache in a graph
- * the fastest ones are timed in graphs. The library's own first choice stays unless another one is
+ * Each candidate is timed briefly; the fastest ones are then timed in turn, several times. Cache
+ * mode and launch are those of the record's configuration: with a hot cache and launch = graph, the
+ * finalists are timed in graphs. The library's own first choice wins unless another candidate is
  * faster by more than the noise.
  *
- * What an earlier search chose (record->offer) is taken instead, if the library still has a
- * candidate of that name that runs the same kernels in the same grids.
- * Where the kernels are not known nothing is taken. */
+ * An algorithm of an earlier search (record->offer) needs no search. The library must still have a
+ * candidate of that name with the same kernels in the same grids. If the kernels are unknown, the
+ * offer is ignored. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,37 +16,33 @@
 
 #include "worker/gpu/work.h"
 
-/* ---- which kernels a piece of work runs ---- */
+/* ---- kernels of a piece of work ---- */
 
-/* Libraries offer the same kernels under several names, and other kernels under the same name, so
- * an algorithm is known by its kernels. */
+/* Identifies an algorithm by its kernels: a library may offer the same kernels under several names,
+ * and later other kernels under the same name. Independent of the kernels' order. */
 struct identity {
-    uint64_t kernels;  /* of the kernels' names, whatever their order and grids; 0: not known */
-    uint64_t launches; /* the same with grids, blocks and shared memory; 0: not known */
+    uint64_t kernels;  /* hash of the kernels' names; 0: unknown */
+    uint64_t launches; /* hash of names, grids, blocks and shared memory; 0: unknown */
 };
 
-/* The kernels by short names, to be told beside the name of an algorithm that leaves the choice of
- * some of them to another library. Plain data. */
+/* Short names of the kernels of an iteration. Plain data. */
 enum { KERNEL_LIST_MAX = 16, KERNEL_LIST_NAME = 96 };
 struct kernel_list {
     struct listed_kernel {
-        char name[KERNEL_LIST_NAME];
+        char name[KERNEL_LIST_NAME]; /* without arguments and template arguments */
         int launches;
-    } kernels[KERNEL_LIST_MAX]; /* more are left out */
+    } kernels[KERNEL_LIST_MAX]; /* further kernels are left out */
     int count;
 };
 
-/* `symbol` as the driver has it, mangled or not. Without its template's and its own arguments it is
- * what "RNN_blockPersist_fp_LSTM" or "nvjet_sm90_hsh_64x8_64x16_1x2_h_bz_NNT" is. */
-void kernel_list_add(struct kernel_list *list, const char *symbol);
-
-/* Those that multiply, "NAME, NAME", the most launched first, then by name: work on single
- * elements, set-up and sums of parts are left out. As many as fit, "..." for the rest; "" if there
- * is none. `text` of `size` bytes is always ended. */
+/* Formats the kernels that multiply, "NAME, NAME", by falling number of launches, then by name.
+ * Generic kernels (elementwise, set-up, reductions) are left out. Names that do not fit into `size`
+ * bytes become "..."; without any name the text is "". */
 void kernel_list_format(const struct kernel_list *list, char *text, size_t size);
 
-/* Of what is bound: one iteration is captured, not run. It stays unknown where graph_kernels knows
- * nothing. Adds the kernels to *list, which is empty; NULL: not wanted. */
+/* Identifies the bound algorithm by capturing one iteration, which does not run. The identity stays
+ * unknown if graph_kernels fails to know the kernels. Adds the kernels to *list, which is empty;
+ * NULL: not wanted. */
 enum status identity_find(struct gpu *gpu, struct work *work, struct identity *identity,
                           struct kernel_list *list, struct error *error);
 
@@ -56,40 +52,39 @@ struct search {
     struct gpu *gpu;
     struct work *work;
     int count; /* candidates, at least 1 */
-    /* Candidates from here on are in the library's own order: the first of them that it takes is
-     * its own choice. `count`: it has no order. */
+    /* First candidate in the library's own order; the first of them that the library accepts is its
+     * own choice. `count`: no order. */
     int ordered;
-    /* Makes a candidate what `work` runs. A refusal is no failure of the search. */
+    /* Makes `work` run a candidate. A refusal does not fail the search. */
     enum status (*bind)(struct gpu *gpu, struct work *work, int candidate, struct error *error);
     const char *(*name)(const struct work *work, int candidate);
-    /* Where the least that a candidate takes with a hot cache is kept, s, for a later search of the
-     * same candidates with a cold one, which takes no less; 0: not known. NULL: nowhere. */
+    /* Where the shortest time of a candidate with a hot cache is kept, s; 0: unknown. A later
+     * search with a cold cache skips candidates that were slow with a hot one. NULL: nowhere. */
     double *(*hot_time)(const struct work *work, int candidate);
-    /* algorithm_id of kernels that are not to be chosen, in any form; NULL: none. */
+    /* algorithm_id of each refused algorithm, each with a space behind; NULL: none. */
     const char *refused;
-    /* What tells algorithms apart; NULL: identity_find. */
+    /* Replaces identity_find; NULL: identity_find. */
     enum status (*identify)(struct gpu *gpu, struct work *work, struct identity *identity,
                             struct error *error);
 };
 
-/* Takes record->offer away. True: the work is bound to the *chosen one of the offer, and *record
- * says so, with what the earlier search found. It has run once, and is not timed. *status, with
- * *error: STATUS_OK, or STATUS_DEVICE, with false. */
+/* Consumes record->offer. Returns true if the offered algorithm is now bound, as candidate *chosen;
+ * *record then has the results of the earlier search. The work has run once and is not timed. On
+ * false, *status is STATUS_OK, or STATUS_DEVICE with *error. */
 bool search_recall(const struct search *search, int *chosen, struct record *record,
                    enum status *status, struct error *error);
 
-/* Recalls what is offered; or else searches. Leaves the work bound to *chosen, and sets what
- * *record has on the search: algorithm_id, algorithm_launches, algorithm_origin, search_*,
- * heuristic_*, runner_up_*. If the library takes no candidate, the first one's refusal is the
- * error. */
+/* Recalls the offered algorithm, or searches. Binds candidate *chosen, and sets the search's
+ * members of *record: algorithm_id, algorithm_launches, algorithm_origin, search_*, heuristic_*,
+ * runner_up_*. If the library refuses all candidates, the error is the first refusal. */
 enum status search_run(const struct search *search, int *chosen, struct record *record,
                        struct error *error);
 
 enum { SEARCH_REFUSED = 128 };
 
-/* Adds what the record has run to what is not to be chosen any more (search.refused), and tells so
- * in the record. `recalled`: it was an earlier algorithm; what that one's search refused, the next
- * finds by itself. STATUS_UNSUPPORTED if its kernels are not known, or too many are refused
- * already. */
+/* Adds the record's algorithm to the refused ones (search.refused), and to refused_algorithms of
+ * the record. `recalled`: the algorithm comes from an earlier search, whose refusals the record
+ * drops; later searches test them again. STATUS_UNSUPPORTED: the kernels are unknown, or the list
+ * is full. */
 enum status search_refuse(char refused[SEARCH_REFUSED], bool recalled, struct record *record,
                           struct error *error);

@@ -12,7 +12,7 @@ static const char *const tensor_names[TENSOR_COUNT] = {
     [TENSOR_BIAS] = "the biases",
 };
 
-/* An input's values are those of the configuration's precision, which a wider type has as well. */
+/* Inputs have values of the configuration's precision, even if they are stored in a wider type. */
 static enum status tensors_create(struct gpu *gpu, const struct config *config, uint64_t seed,
                                   const struct tensor_sizes *sizes, struct tensor_work *work,
                                   struct error *error)
@@ -47,8 +47,8 @@ static enum status tensors_create(struct gpu *gpu, const struct config *config, 
                : STATUS_OK;
 }
 
-/* As struct work_ops says: results and what is between are NaN, which is all bits set in every
- * format, then there is one iteration. */
+/* Fills results and intermediate data with NaN, which is all bits set in every format, before one
+ * iteration. */
 static enum status tensors_run(struct gpu *gpu, struct work *work, int64_t samples,
                                struct error *error)
 {

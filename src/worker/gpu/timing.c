@@ -1,58 +1,124 @@
+/* Device times of work, from events around samples.
+ *
+ * A series of samples is taken in chunks. Each chunk is enqueued behind a blocking kernel, so that
+ * the device never waits for the host within the chunk. How many samples fit into a chunk follows
+ * from the work's pace: the stream's queue must take all launches, or the host waits for a device
+ * that waits for the host. struct pace is learnt from the first two iterations and refined with
+ * each chunk. How many iterations make a sample follows from the timer's overhead, which is
+ * measured once for each open GPU.
+ *
+ * A chunk that the device began too early is discarded and tried again with twice the limit, then
+ * sample by sample. If that fails as well, the samples are kept and the record says host_paced.
+ *
+ * Cost: two iterations to learn the pace; the discarded chunks, of 20 ms at most; the calibration,
+ * 0.1 to 0.4 s for each open GPU. */
 #include "worker/gpu/timing.h"
 
 #include <math.h>
 
 #include "base/clock.h"
 #include "base/stats.h"
-#include "worker/gpu/vendor.h"
-
-/* ---- chunks ---- */
-
-/* The stream's queue holds about a thousand launches, of 2 us and more each. If it were full, the
- * host would wait for the device, which waits for the host to release it. */
-static const double host_time_most = 1e-3; /* s, of one chunk */
-/* What is discarded at a failure stays small. */
-static const double device_time_most = 20e-3; /* s, of one chunk */
 
 static double within(double value, double least, double most)
 {
     return fmin(fmax(value, least), most);
 }
 
-int chunk_sample_iterations(const struct pace *pace, double overhead, double share)
+/* ---- calibration ---- */
+
+enum { PAIRS = 25 };
+
+struct pairs {
+    int count, kernels; /* of each pair */
+};
+
+static enum status pairs_enqueue(struct gpu *gpu, const struct pairs *pairs, struct error *error)
 {
-    const double most = 1000.0;
-    return (int)within(ceil(overhead / share / pace->iteration_time), 1.0, most);
+    for (int i = 0; i < pairs->count; ++i) {
+        TRY(vendor.record(gpu, 2 * i, error));
+        for (int j = 0; j < pairs->kernels; ++j)
+            TRY(vendor.launch_empty(gpu, error));
+        TRY(vendor.record(gpu, 2 * i + 1, error));
+    }
+    return STATUS_OK;
 }
 
-/* A host may be taken off its processor for tens of milliseconds. What takes it more than the
- * longest limit are more launches than the queue holds. */
-double chunk_limit(double host_time)
+/* Returns the median time of pairs of events around empty kernels. */
+static enum status pairs_measure(struct gpu *gpu, struct pairs pairs, double *median,
+                                 struct error *error)
 {
-    const double margin = 4.0, least = 50e-3, most = 0.5; /* s */
-    return within(margin * host_time, least, most);
+    const double limit = 0.5; /* s, far longer than the host needs */
+    double seconds[PAIRS];
+    struct stats stats;
+    TRY(vendor.block(gpu, limit, error));
+    enum status status = pairs_enqueue(gpu, &pairs, error);
+    vendor.unblock(gpu);
+    TRY(status);
+    TRY(vendor.synchronize(gpu, error));
+    for (int i = 0; i < pairs.count; ++i)
+        TRY(vendor.elapsed(gpu, 2 * i, 2 * i + 1, &seconds[i], error));
+    TRY(stats_compute(seconds, (size_t)pairs.count, &stats, error));
+    *median = stats.median;
+    return STATUS_OK;
 }
 
-struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int attempt)
+/* The overhead is the time of a pair around one kernel, less the time that each further kernel
+ * adds. An empty pair shows less: its second event does not wait for the end of a kernel. */
+static enum status overhead_measure(struct gpu *gpu, double *overhead, struct error *error)
 {
-    const double margin = 1.5, least = 20e-6; /* s, of what was given up */
-    if (!(pace->enqueue_time > 0.0))
-        return (struct chunk){1, 0.0};
-    double most = host_time_most / (pace->enqueue_time * iterations);
-    if (pace->iteration_time > 0.0)
-        most = fmin(most, device_time_most / (pace->iteration_time * iterations));
-    int samples = pace->one_by_one ? 1 : (int)within(most, 1.0, fmin(left, CHUNK_SAMPLES_MAX));
-    double host = pace->enqueue_time * iterations * samples, limit = chunk_limit(host);
-    if (pace->given_up)
-        return (struct chunk){samples, fmin(least + margin * host, limit)};
-    return (struct chunk){samples, ldexp(limit, attempt)};
+    enum { FEW_PAIRS = 5, MANY = 100 };
+    double one, many;
+    TRY(vendor.reserve(gpu, 2 * PAIRS, false, error));
+    TRY(vendor.launch_empty(gpu, error)); /* loads its code before the device is blocked */
+    TRY(pairs_measure(gpu, (struct pairs){PAIRS, 1}, &one, error));
+    TRY(pairs_measure(gpu, (struct pairs){FEW_PAIRS, 1 + MANY}, &many, error));
+    *overhead = fmax(one - (many - one) / MANY, 0.0);
+    return STATUS_OK;
 }
 
-/* ---- the clock ---- */
-
-double clock_span_rate(const struct clock_span *span)
+/* Measures the clock while a single thread waits: the device allows no higher one. An idle device
+ * wakes up first. A load of the tensor units leaves a low clock, which rises for up to 0.2 s, so
+ * the clock is read until it stays the same. */
+static enum status clock_free_measure(struct gpu *gpu, double *clock_free, struct error *error)
 {
-    const double least = 1e-4; /* s: one per cent */
+    enum { STILL = 25, MOST = 150 };
+    const double waking = 20e-3, length = 2e-3; /* s */
+    const double rise = 1.002;                  /* spans of a constant clock differ by less */
+    double highest = NAN;
+    TRY(vendor.delay(gpu, waking, error));
+    for (int i = 0, still = 0; i < MOST && still < STILL; ++i) {
+        double clock;
+        TRY(vendor.stamp(gpu, SPAN_BEGIN, error));
+        TRY(vendor.delay(gpu, length, error));
+        TRY(vendor.stamp(gpu, SPAN_END, error));
+        TRY(vendor.synchronize(gpu, error));
+        TRY(timing_clock(gpu, &clock, error));
+        still = clock <= rise * highest ? still + 1 : 0;
+        highest = fmax(highest, clock);
+    }
+    *clock_free = highest;
+    return STATUS_OK;
+}
+
+/* Measures once for each open GPU. */
+static enum status calibrate(struct gpu *gpu, struct calibration *calibration, struct error *error)
+{
+    struct calibration *known = vendor.calibration(gpu), measured;
+    if (isnan(known->overhead)) {
+        TRY(vendor.reserve(gpu, 2, false, error));
+        TRY(clock_free_measure(gpu, &measured.clock_free, error));
+        TRY(overhead_measure(gpu, &measured.overhead, error));
+        *known = measured;
+    }
+    *calibration = *known;
+    return STATUS_OK;
+}
+
+/* ---- clocks ---- */
+
+static double span_clock(const struct clock_span *span)
+{
+    const double least = 1e-4; /* s */
     return span->seconds >= least ? span->cycles / span->seconds : NAN;
 }
 
@@ -60,8 +126,47 @@ enum status timing_clock(struct gpu *gpu, double *clock, struct error *error)
 {
     struct clock_span span;
     TRY(vendor.span(gpu, &span, error));
-    *clock = clock_span_rate(&span);
+    *clock = span_clock(&span);
     return STATUS_OK;
+}
+
+/* ---- chunks ---- */
+
+enum { CHUNK_SAMPLES_MAX = 256 };
+
+/* Samples that are enqueued together. */
+struct chunk {
+    int samples;
+    /* s, limit of the blocking kernel; 0: no blocking kernel, because the pace is unknown */
+    double limit;
+};
+
+/* A descheduled host may be away for tens of milliseconds. Launches that take the host longer than
+ * the largest limit would not fit into the queue. */
+double timing_block_limit(double host_time)
+{
+    const double margin = 4.0, least = 50e-3, most = 0.5; /* s */
+    return within(margin * host_time, least, most);
+}
+
+/* Plans the next chunk of the `left` samples, left >= 1. The second attempt has twice the limit.
+ * Work that was given up gets about the time that the host should need. */
+static struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int attempt)
+{
+    /* s. The queue holds about a thousand launches, of 2 us each and more. */
+    const double host_time_most = 1e-3;
+    const double device_time_most = 20e-3;                      /* s: a failure discards no more */
+    const double given_up_margin = 1.5, given_up_least = 20e-6; /* s */
+    if (!(pace->enqueue_time > 0.0))
+        return (struct chunk){1, 0.0};
+    double most = host_time_most / (pace->enqueue_time * iterations);
+    if (pace->iteration_time > 0.0)
+        most = fmin(most, device_time_most / (pace->iteration_time * iterations));
+    int samples = pace->one_by_one ? 1 : (int)within(most, 1.0, fmin(left, CHUNK_SAMPLES_MAX));
+    double host = pace->enqueue_time * iterations * samples, limit = timing_block_limit(host);
+    if (pace->given_up)
+        return (struct chunk){samples, fmin(given_up_least + given_up_margin * host, limit)};
+    return (struct chunk){samples, ldexp(limit, attempt)};
 }
 
 /* ---- samples ---- */
@@ -72,15 +177,15 @@ struct series {
     struct work *work;
     bool cold;
     int iterations;        /* of a sample */
-    struct record *record; /* NULL: of a warm-up or a candidate */
+    struct record *record; /* NULL: warm-up, or comparison of algorithms */
     bool host_paced;
     struct calibration calibration;
 };
 
-/* What the host saw of one chunk. */
-struct seen {
-    double enqueue_time; /* s, of one iteration */
-    bool ahead;          /* all samples were enqueued before the first one began */
+/* The host's view of one chunk. */
+struct enqueued {
+    double time; /* s of the host for one iteration */
+    bool ahead;  /* the host enqueued all samples before the device began the first */
 };
 
 static enum status sample_enqueue(const struct series *s, int first, struct error *error)
@@ -96,9 +201,9 @@ static enum status sample_enqueue(const struct series *s, int first, struct erro
     return vendor.record(s->gpu, first + 1, error);
 }
 
-/* The device's clock is read before the first sample and after the last one. If the first sample's
- * begin is still pending then, none of them has begun. */
-static enum status samples_enqueue(const struct series *s, int samples, struct seen *seen,
+/* Reads the device's clocks before the first sample and after the last. If the first event is
+ * pending at the end, the device has begun no sample. */
+static enum status samples_enqueue(const struct series *s, int samples, struct enqueued *enqueued,
                                    struct error *error)
 {
     if (s->record)
@@ -106,28 +211,28 @@ static enum status samples_enqueue(const struct series *s, int samples, struct s
     double begin = clock_monotonic();
     for (int i = 0; i < samples; ++i)
         TRY(sample_enqueue(s, 2 * i, error));
-    seen->enqueue_time = (clock_monotonic() - begin) / ((double)samples * s->iterations);
+    enqueued->time = (clock_monotonic() - begin) / ((double)samples * s->iterations);
     if (s->record)
         TRY(vendor.stamp(s->gpu, SPAN_END, error));
-    return vendor.pending(s->gpu, 0, &seen->ahead, error);
+    return vendor.pending(s->gpu, 0, &enqueued->ahead, error);
 }
 
-/* Enqueues a chunk until the device is found held at its end. The hold ends here whatever
- * happens. */
+/* Enqueues a chunk, up to twice, until the device is still blocked at its end. Unblocks the device
+ * in any case. */
 static enum status chunk_try(const struct series *s, int left, struct chunk *chunk,
-                             struct seen *seen, struct error *error)
+                             struct enqueued *enqueued, struct error *error)
 {
-    int attempts = s->work->pace.given_up ? 1 : CHUNK_ATTEMPTS;
+    int attempts = s->work->pace.given_up ? 1 : 2;
     for (int i = 0; i < attempts; ++i) {
         if (i > 0)
             TRY(vendor.synchronize(s->gpu, error));
         *chunk = chunk_plan(&s->work->pace, s->iterations, left, i);
         if (chunk->limit > 0.0)
             TRY(vendor.block(s->gpu, chunk->limit, error));
-        enum status status = samples_enqueue(s, chunk->samples, seen, error);
+        enum status status = samples_enqueue(s, chunk->samples, enqueued, error);
         vendor.unblock(s->gpu);
         TRY(status);
-        if (seen->ahead || chunk->limit == 0.0)
+        if (enqueued->ahead || chunk->limit == 0.0)
             return STATUS_OK;
         if (chunk->samples > 1)
             s->work->pace.one_by_one = true;
@@ -135,13 +240,13 @@ static enum status chunk_try(const struct series *s, int left, struct chunk *chu
     return STATUS_OK;
 }
 
-/* Of the work, not of the hold before it. Of throttling the driver tells what holds now, by its own
- * clock; whether it is so during the work, the counted clock says. */
+/* Reads the conditions once the blocking kernel is over. Drops `throttled`: the driver's flag lags
+ * behind, and the counted clock shows throttling during the work. */
 static enum status conditions_record(struct gpu *gpu, int last, struct record *record,
                                      struct error *error)
 {
     int64_t throttled = 0;
-    const struct conditions seen = {
+    const struct conditions conditions = {
         .sm_clock = &record->sm_clock,
         .memory_clock = &record->memory_clock,
         .temperature = &record->temperature,
@@ -149,7 +254,7 @@ static enum status conditions_record(struct gpu *gpu, int last, struct record *r
         .throttled = &throttled,
     };
     TRY(vendor.wait(gpu, 0, error));
-    vendor.conditions(gpu, last, &seen);
+    vendor.conditions(gpu, last, &conditions);
     return STATUS_OK;
 }
 
@@ -167,22 +272,22 @@ static enum status chunk_read(const struct series *s, int samples, double *secon
     return STATUS_OK;
 }
 
-/* What is known afterwards: of the host, if it never waited; of the device, if that never did.
+/* Learns the host's pace if the host never waited, and the device's pace if the device was blocked.
  *
- * A sample of more launches than the queue takes is never enqueued while the device is held. If the
- * host was far ahead at its end, by the `lead`, the device did not wait for it: it had the whole
- * queue to run. */
-static void pace_update(struct series *s, const struct chunk *chunk, const struct seen *seen,
-                        double lead, double shortest)
+ * The host cannot enqueue a sample of more launches than the queue holds while the device is
+ * blocked. If the host then had to wait at the end for `lead` s, the queue was full all the time,
+ * and the device did not wait for the host. */
+static void pace_update(struct series *s, const struct chunk *chunk,
+                        const struct enqueued *enqueued, double lead, double shortest)
 {
     struct pace *pace = &s->work->pace;
-    bool held = chunk->limit > 0.0;
-    if (seen->ahead || !held)
-        pace->enqueue_time = seen->enqueue_time;
-    if (held)
+    bool blocked = chunk->limit > 0.0;
+    if (enqueued->ahead || !blocked)
+        pace->enqueue_time = enqueued->time;
+    if (blocked)
         pace->iteration_time =
             pace->iteration_time > 0.0 ? fmin(pace->iteration_time, shortest) : shortest;
-    if (held && !seen->ahead) {
+    if (blocked && !enqueued->ahead) {
         const double least = 0.05; /* of a sample */
         bool queue_was_full = chunk->samples == 1 && lead >= least * shortest * s->iterations;
         pace->given_up = true;
@@ -195,16 +300,16 @@ static enum status chunk_take(struct series *s, int left, double *seconds, int *
                               struct error *error)
 {
     struct chunk chunk;
-    struct seen seen;
+    struct enqueued enqueued;
     double shortest;
-    TRY(chunk_try(s, left, &chunk, &seen, error));
-    double enqueued = clock_monotonic();
+    TRY(chunk_try(s, left, &chunk, &enqueued, error));
+    double end = clock_monotonic();
     if (s->record && chunk.samples == left)
         TRY(conditions_record(s->gpu, 2 * chunk.samples - 1, s->record, error));
     TRY(vendor.synchronize(s->gpu, error));
-    double lead = clock_monotonic() - enqueued;
+    double lead = clock_monotonic() - end;
     TRY(chunk_read(s, chunk.samples, seconds, &shortest, error));
-    pace_update(s, &chunk, &seen, lead, shortest);
+    pace_update(s, &chunk, &enqueued, lead, shortest);
     *taken = chunk.samples;
     if (s->record) {
         struct clock_span span;
@@ -224,27 +329,31 @@ static enum status series_take(struct series *s, int samples, double *seconds, s
     return STATUS_OK;
 }
 
-/* Of one iteration each, until more is known. */
+/* Begins with samples of one iteration. */
 static enum status series_begin(struct gpu *gpu, struct work *work, bool cold, struct series *s,
                                 struct error *error)
 {
     *s = (struct series){.gpu = gpu, .work = work, .cold = cold, .iterations = 1};
-    return vendor.calibrate(gpu, &s->calibration, error);
+    return calibrate(gpu, &s->calibration, error);
 }
 
-/* A first iteration loads code and shows the host's pace, a second one the device's. */
-static enum status pace_learn(struct series *s, struct error *error)
+/* Learns the pace, and chooses so many iterations for a sample that the timer's overhead is `share`
+ * of it. The first iteration loads code and shows the host's pace, the second shows the device's.
+ * The number depends on the device alone: a busy host changes no sample. Since a launch takes the
+ * device about a microsecond, a sample never has more launches than the queue holds. Iterations
+ * that need a preparation are timed one by one. */
+static enum status sample_size(struct series *s, double share, int *iterations, struct error *error)
 {
+    const double most = 1000.0;
+    const struct pace *pace = &s->work->pace;
     double seconds[2];
-    return s->work->pace.iteration_time > 0.0 ? STATUS_OK : series_take(s, 2, seconds, error);
-}
-
-/* Iterations that must be prepared one by one are timed one by one. */
-static int sample_iterations(const struct series *s, double share)
-{
-    if (s->cold || s->work->ops->reset)
-        return 1;
-    return chunk_sample_iterations(&s->work->pace, s->calibration.overhead, share);
+    if (!(pace->iteration_time > 0.0))
+        TRY(series_take(s, 2, seconds, error));
+    *iterations =
+        s->cold || s->work->ops->reset
+            ? 1
+            : (int)within(ceil(s->calibration.overhead / share / pace->iteration_time), 1.0, most);
+    return STATUS_OK;
 }
 
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
@@ -252,13 +361,14 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
 {
     const double share = 0.005; /* of the timer in a sample */
     struct series s;
+    int iterations;
     TRY(series_begin(gpu, work, cold, &s, error));
     if (!record)
         return series_take(&s, samples, seconds, error);
-    TRY(pace_learn(&s, error));
+    TRY(sample_size(&s, share, &iterations, error));
     if (work->pace.iterations == 0) {
-        work->pace.iterations = sample_iterations(&s, share);
-        work->pace.given_up = false; /* samples of a record are tried anew */
+        work->pace.iterations = iterations;
+        work->pace.given_up = false; /* samples of another size may fit */
     }
     s.iterations = work->pace.iterations;
     s.record = record;
@@ -267,7 +377,7 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     record->sample_iterations = s.iterations;
     record->timer_overhead = s.calibration.overhead;
     record->host_paced = record->host_paced == 1 || s.host_paced;
-    record->sm_clock_counted = clock_span_rate(&work->span);
+    record->sm_clock_counted = span_clock(&work->span);
     record->sm_clock_free = s.calibration.clock_free;
     return STATUS_OK;
 }
@@ -278,14 +388,28 @@ enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, int sa
     const double share = 0.02; /* of the timer in a sample */
     struct series s;
     TRY(series_begin(gpu, work, cold, &s, error));
-    TRY(pace_learn(&s, error));
-    s.iterations = sample_iterations(&s, share);
+    TRY(sample_size(&s, share, &s.iterations, error));
     return series_take(&s, samples, seconds, error);
 }
 
-/* ---- a caller's loop ---- */
+enum status timing_blocked(struct gpu *gpu, double limit, gpu_enqueue *enqueue, void *argument,
+                           double *seconds, struct error *error)
+{
+    TRY(vendor.block(gpu, limit, error));
+    enum status status = vendor.record(gpu, 0, error);
+    if (status == STATUS_OK)
+        status = enqueue(gpu, argument, error);
+    if (status == STATUS_OK)
+        status = vendor.record(gpu, 1, error);
+    vendor.unblock(gpu);
+    TRY(status);
+    TRY(vendor.synchronize(gpu, error));
+    return vendor.elapsed(gpu, 0, 1, seconds, error);
+}
 
-/* s, of one iteration. */
+/* ---- loops of a caller ---- */
+
+/* s of one iteration. */
 struct loop_times {
     double host, caller;
 };
@@ -305,9 +429,9 @@ static enum status loop_run(struct gpu *gpu, struct work *work, int iterations,
     return STATUS_OK;
 }
 
-/* A loop is so long that waiting for its end hardly counts, and so short that its launches fit into
- * the queue; where it is cold, the host's time alone is wanted, in which there is no waiting. Few
- * loops where one takes long; but fewer than six have no interval. */
+/* A loop is long enough that the final wait hardly counts, and short enough that its launches fit
+ * into the queue. With a cold cache only the host's time is wanted, which has no wait, so loops are
+ * shorter. Long loops are few; an interval needs six. */
 enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct record *record,
                           struct error *error)
 {

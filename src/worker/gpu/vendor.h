@@ -1,9 +1,10 @@
-/* What this room asks of a vendor of GPUs: one table of functions, which the vendor's folder fills.
- * Exactly one is linked into each worker program.
+/* What a vendor of GPUs provides to this room: one table of functions, defined in the vendor's
+ * folder. Each worker program links exactly one.
  *
- * All of it is about the open GPU, which is the current device of the process, and its one stream.
- * What is enqueued runs in that order, some time after the call. Functions that can fail return
- * STATUS_DEVICE once the device is lost, and else what is known of them, or STATUS_FAILED. */
+ * All functions act on the open GPU, which is the current device of the process, and on its one
+ * stream. Enqueued operations run in order, some time after the call. A function that can fail
+ * returns STATUS_DEVICE once the device is lost; otherwise a more specific status, or
+ * STATUS_FAILED. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,31 +19,34 @@
 #include "model/quantity.h"
 #include "model/workload.h"
 
-struct gpu;      /* an open GPU: the vendor's own */
-struct graph;    /* what was captured: the vendor's own */
-struct profiler; /* what counts works: the vendor's own */
+struct gpu;      /* an open GPU; the vendor defines it */
+struct graph;    /* a captured graph; the vendor defines it */
+struct profiler; /* counts works; the vendor defines it */
 
-/* What a pair of events and the clock are like on a device that has nothing else to do. */
+/* Enqueues something on the stream. */
+typedef enum status gpu_enqueue(struct gpu *gpu, void *argument, struct error *error);
+
+/* Properties of an idle device. */
 struct calibration {
-    double overhead;   /* s, that a pair of events adds to what is between them */
-    double clock_free; /* s-1, of the multiprocessors */
+    double overhead;   /* s that a pair of events adds to the time between them */
+    double clock_free; /* s-1, clock of the multiprocessors */
 };
 
-/* A span of work by the multiprocessors' own clocks: means. All zero if none was read at both
- * ends. */
+/* Means over the multiprocessors' own clocks from the begin to the end of a span. Both are zero if
+ * no multiprocessor was read at both ends. */
 struct clock_span {
     double cycles, seconds;
 };
 enum span_end { SPAN_BEGIN, SPAN_END };
 
-/* Where the conditions of a record or of a roof are kept. */
+/* Members of a record or of a roof that receive the conditions. */
 struct conditions {
     double *sm_clock, *memory_clock, *temperature;
     int64_t *throttle_reasons, *throttled;
 };
 
 struct graph_kernel {
-    const char *name;   /* as the driver has it, mangled or not */
+    const char *name;   /* the driver's name, mangled or not */
     unsigned launch[7]; /* grid, block, shared memory in byte */
 };
 typedef void graph_kernel_visit(const struct graph_kernel *kernel, void *argument);
@@ -50,21 +54,21 @@ typedef void graph_kernel_visit(const struct graph_kernel *kernel, void *argumen
 struct gpu_vendor {
     /* ---- memory ---- */
 
-    /* STATUS_UNSUPPORTED if there is not so much. arena.h has what callers use. */
+    /* STATUS_UNSUPPORTED: not enough memory. Callers use arena.h. */
     enum status (*allocate)(double bytes, void **memory, struct error *error);
     void (*free)(void *memory); /* takes NULL */
     /* byte */
     enum status (*available)(double *available, double *total, struct error *error);
-    struct arena *(*arena)(const struct gpu *gpu); /* of the rows of this GPU */
+    struct arena *(*arena)(const struct gpu *gpu); /* memory of rows */
 
-    /* Enqueues: count elements of this precision, the values of fill.h from the first on; bytes of
-     * one value. */
+    /* Enqueues: `count` elements of `precision` get the values of fill.h from the first on. */
     enum status (*fill)(struct gpu *gpu, enum precision precision, void *data, int64_t count,
                         struct fill fill, struct error *error);
+    /* Enqueues: every byte becomes `value`. */
     enum status (*set)(struct gpu *gpu, void *data, int value, size_t bytes, struct error *error);
 
-    /* Waits for values[i] = data[offsets[i]], which are the host's. memory: of the device, 16 bytes
-     * for each of them. */
+    /* Reads values[i] = data[offsets[i]] to the host and waits. `offsets` and `values` are host
+     * memory; `memory` is device memory of 16 * count bytes. */
     enum status (*gather)(struct gpu *gpu, enum precision precision, const void *data,
                           const int64_t *offsets, int64_t count, void *memory, double *values,
                           struct error *error);
@@ -72,71 +76,74 @@ struct gpu_vendor {
     /* ---- stream ---- */
 
     enum status (*synchronize)(struct gpu *gpu, struct error *error);
-    /* At least so many events, and what hold and stamp need; with `flush`, what flush needs. */
+    /* Makes at least `events` events, and the memory of `block` and `stamp`; with `flush` also the
+     * memory of `flush`. */
     enum status (*reserve)(struct gpu *gpu, int events, bool flush, struct error *error);
     enum status (*record)(struct gpu *gpu, int event, struct error *error);
     enum status (*wait)(struct gpu *gpu, int event, struct error *error);
-    /* Whether a recorded event has not come yet. */
+    /* Tells whether the device has not yet reached a recorded event. */
     enum status (*pending)(struct gpu *gpu, int event, bool *pending, struct error *error);
-    /* s, from the first of two recorded events to the second, which must be over. */
+    /* s between two events that the device has reached. */
     enum status (*elapsed)(struct gpu *gpu, int first, int second, double *seconds,
                            struct error *error);
 
-    /* Holds the device: what is enqueued from here on begins when the host calls release, or after
-     * `limit` s. As long as an event that was recorded after it is pending, the device has begun
-     * nothing after that event. The host must not wait for the device before it has released it:
-     * nor does it launch a kernel for the first time, whose code may be loaded only when the device
-     * has nothing to do. */
+    /* Enqueues a blocking kernel, which ends when the host calls `unblock`, or after `limit` s. As
+     * long as an event recorded behind the blocking kernel is pending, the device has begun nothing
+     * that follows. Before `unblock` the host must not wait for the device, and must not launch a
+     * kernel for the first time: its code may be loaded only while the device is idle. */
     enum status (*block)(struct gpu *gpu, double limit, struct error *error);
-    /* Of all holds until now; nothing if there is none. */
-    void (*unblock)(struct gpu *gpu);
+    void (*unblock)(struct gpu *gpu); /* ends all blocking kernels so far; there may be none */
 
-    /* Enqueues a kernel that drives everything else out of the last-level cache, and leaves nothing
-     * there that is still to be written to device memory. */
+    enum status (*launch_empty)(struct gpu *gpu, struct error *error); /* a kernel without work */
+    /* Enqueues one thread that waits. */
+    enum status (*delay)(struct gpu *gpu, double seconds, struct error *error);
+
+    /* Enqueues a kernel that evicts everything else from the last-level cache, and leaves no line
+     * there that must still be written to device memory. */
     enum status (*flush)(struct gpu *gpu, struct error *error);
 
-    /* Enqueues a reading of all multiprocessors' clocks where a span of work begins or ends. */
+    /* Enqueues a reading of all multiprocessors' clocks, for one end of a span. */
     enum status (*stamp)(struct gpu *gpu, enum span_end end, struct error *error);
-    /* The last span, which must be over. */
+    /* Reads the last span, whose end the device has reached. */
     enum status (*span)(struct gpu *gpu, struct clock_span *span, struct error *error);
-    /* Measures once; later calls tell what was measured. */
-    enum status (*calibrate)(struct gpu *gpu, struct calibration *calibration, struct error *error);
+    /* Where timing.c keeps the calibration of this GPU; NaN at first. */
+    struct calibration *(*calibration)(const struct gpu *gpu);
 
-    /* ---- graphs: graph.h has what callers use ---- */
+    /* ---- graphs: callers use graph.h ---- */
 
     enum status (*capture_begin)(struct gpu *gpu, struct error *error);
-    /* Ends a capture, whatever happened in it, and leaves no error. STATUS_UNSUPPORTED with
-     * the reason if nothing was captured. */
+    /* Ends a capture, whatever happened in it, and clears its errors. STATUS_UNSUPPORTED with the
+     * reason if nothing was captured. */
     enum status (*capture_end)(struct gpu *gpu, struct graph **graph, struct error *error);
-    /* Calls see() for each kernel, in no order. False: not all of them are known. Not once it is
-     * ready. */
-    bool (*graph_kernels)(const struct graph *graph, graph_kernel_visit *see, void *argument);
-    /* To be launched. */
+    /* Calls visit() for each kernel, in no order, before graph_ready. Returns false if some kernel
+     * is unknown. */
+    bool (*graph_kernels)(const struct graph *graph, graph_kernel_visit *visit, void *argument);
+    /* Makes the graph executable. */
     enum status (*graph_ready)(struct graph *graph, struct error *error);
     enum status (*graph_launch)(struct gpu *gpu, const struct graph *graph, struct error *error);
-    void (*graph_drop)(struct graph *graph); /* it must not be running. Takes NULL */
+    void (*graph_drop)(struct graph *graph); /* not while the graph runs; takes NULL */
 
     /* ---- sensors ---- */
 
-    /* Reads clocks, temperature and throttle reasons. Throttle reasons count only if the event
-     * `last` had not yet come when they were read: those of an idle device say nothing about the
-     * work. What cannot be read stays as it was. */
-    void (*conditions)(struct gpu *gpu, int last, const struct conditions *seen);
-    /* W, the mean of a load that began at `since` (s since 1970-01-01T00:00:00Z) and has ended just
-     * now; NaN if that is too short for the sensor, or if there is none. */
+    /* Reads clocks, temperature and throttle reasons. Throttle reasons of an idle device say
+     * nothing about the work, so they count only if the event `last` was pending when they were
+     * read. Unreadable values stay as they were. */
+    void (*conditions)(struct gpu *gpu, int last, const struct conditions *conditions);
+    /* Returns the mean power, W, of a load that began at `since` (s since 1970-01-01T00:00:00Z) and
+     * has just ended; NaN if the load was too short for the sensor, or without a sensor. */
     double (*power)(struct gpu *gpu, double since);
-    double (*energy)(struct gpu *gpu); /* J since some time in the past; NaN if not offered */
+    double (*energy)(struct gpu *gpu); /* J since some time in the past; NaN: no counter */
 
-    /* ---- what is known of it ---- */
+    /* ---- properties ---- */
 
     const struct theory *(*theory)(const struct gpu *gpu);
-    double (*power_limit)(const struct gpu *gpu); /* W; NaN: not known */
+    double (*power_limit)(const struct gpu *gpu); /* W; NaN: unknown */
 
     /* ---- counters ---- */
 
-    /* Counts pieces of work as ranges of one collection: values[i] is of works[i]. `tensors`: of
-     * the tensor units, quantity_tensor(). Fails only with STATUS_DEVICE, or with what a work says;
-     * why nothing was counted is in *outcome (enum counted). */
+    /* Counts pieces of work as ranges of one collection: values[i] belongs to works[i]. `tensors`
+     * is a set of tensor quantities, see quantity_tensor(). *outcome (enum counted) says why
+     * nothing was counted. The status is STATUS_OK, STATUS_DEVICE, or that of a failed work. */
     enum status (*count)(struct profiler *profiler, unsigned tensors,
                          const struct profiled_work *works, size_t count,
                          double (*values)[QUANTITY_COUNT], struct outcome *outcome,

@@ -1,8 +1,8 @@
-#include "worker/cuda/gpu/gpu.h"
+#include "worker/cuda/gpu/check.h"
 
 #include <string.h>
 
-/* A sticky error has destroyed the context. Every call goes on reporting it, even after it was
+/* After a sticky error the context is lost: every call reports the error, even once it has been
  * cleared. */
 bool cuda_is_lost(void)
 {

@@ -1,3 +1,9 @@
+/* NVML, loaded at run time.
+ *
+ * The table below declares the part of NVML's stable interface that is used here: nvml.h is a
+ * package of its own that often is not installed, and the library comes with the driver. A driver
+ * may lack a function; a call of it then fails like one that the GPU does not support. Without the
+ * library, or if NVML does not know the GPU, nvml_open returns NULL and all values stay missing. */
 #include "worker/cuda/gpu/nvml.h"
 
 #include <dlfcn.h>
@@ -9,60 +15,91 @@
 
 #include "base/clock.h"
 
-/* The part of NVML's stable interface that is used here; nvml.h is often not installed, and the
- * library belongs to the driver, so both are met at run time only. All functions return 0 on
- * success. */
 typedef struct nvml_device *nvml_device;
 typedef struct nvml_events *nvml_events;
-enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEMPERATURE_GPU = 0 };
-/* Clock event reasons: power cap, hardware slowdown, heat (driver and hardware), power brake.
- * Idling, set clocks and synchronised boards are no throttling. */
-enum { NVML_HELD_DOWN = 0x04 | 0x08 | 0x20 | 0x40 | 0x80 };
-enum { NVML_TOTAL_POWER_SAMPLES = 0, NVML_VALUE_UNSIGNED_INT = 1 };
-struct nvml_power_sample {   /* nvmlSample_t */
-    unsigned long long time; /* us since 1970-01-01T00:00:00Z */
-    union {
-        double d;
-        unsigned milliwatt;
-        unsigned long long ull;
-    } value;
-};
+typedef unsigned long long u64;
+enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 }; /* nvmlClockType_t */
+enum { TOTAL_POWER_SAMPLES = 0 };        /* nvmlSamplingType_t */
+enum { UNSIGNED_INT = 1 };               /* nvmlValueType_t */
+enum { INSUFFICIENT_SIZE = 7 };          /* nvmlReturn_t; the count is set all the same */
+enum { MEMORY_TEMPERATURE = 82 };        /* a field's id */
+enum { BANKS_NONE = 4, BANKS }; /* nvmlRowRemapperHistogramValues_t, from all to no spares */
+enum { VIOLATION_TIME /* ns */ = 1, VIOLATION }; /* nvmlViolationTime_t */
+enum { EVENT_XID = 8 };
+/* Clock event reasons that slow the GPU down: power cap, hardware slowdown, heat (driver and
+ * hardware), power brake. Idle clocks, set clocks and synchronised boards are none. */
+enum { THROTTLED = 0x04 | 0x08 | 0x20 | 0x40 | 0x80 };
 
+union nvml_value {
+    double d;
+    unsigned number;
+    u64 ull;
+};
+struct nvml_power_sample { /* nvmlSample_t */
+    u64 time;              /* us since 1970-01-01T00:00:00Z */
+    union nvml_value value;
+};
 struct nvml_process { /* nvmlProcessInfo_t */
     unsigned pid;
-    unsigned long long memory;
+    u64 memory;
     unsigned instance, part;
 };
 struct nvml_utilization { /* nvmlProcessUtilizationSample_t */
     unsigned pid;
-    unsigned long long time;             /* us since 1970-01-01T00:00:00Z */
+    u64 time;                            /* us since 1970-01-01T00:00:00Z */
     unsigned sm, memory, encode, decode; /* per cent */
 };
-
-enum { VIOLATION_REFERENCE /* us */, VIOLATION_TIME /* ns */, VIOLATION /* nvmlViolationTime_t */ };
-enum { BANKS_NONE = 4, BANKS }; /* nvmlRowRemapperHistogramValues_t: by spare rows, all to none */
-struct nvml_field {             /* nvmlFieldValue_t */
+struct nvml_field { /* nvmlFieldValue_t */
     unsigned id, scope;
     long long time, latency;
     int type, status;
-    union {
-        double d;
-        unsigned number;
-        unsigned long long ull;
-    } value;
+    union nvml_value value;
 };
-
-enum { EVENT_XID = 8 };
 struct nvml_event { /* nvmlEventData_t */
     nvml_device device;
-    unsigned long long kind, xid;
+    u64 kind, xid;
     unsigned instance, part;
 };
-/* Errors that a program causes by itself; NVIDIA's device plugin for Kubernetes takes a GPU out of
- * service over all others. */
-static const unsigned xids_of_programs[] = {13, 31, 43, 45, 68, 109};
 
-/* Health that is one number of an unsigned. */
+/* Member of struct nvml, NVML's name, parameters. Each function returns 0 on success. */
+/* clang-format off */
+#define FUNCTIONS(F)                                                                               \
+    F(init, "nvmlInit_v2", void)                                                                   \
+    F(shutdown, "nvmlShutdown", void)                                                              \
+    F(by_pci, "nvmlDeviceGetHandleByPciBusId_v2", const char *pci_id, nvml_device *device)         \
+    F(driver, "nvmlSystemGetDriverVersion", char *text, unsigned size)                             \
+    F(clock, "nvmlDeviceGetClockInfo", nvml_device, int domain, unsigned *mhz)                     \
+    F(clock_max, "nvmlDeviceGetMaxClockInfo", nvml_device, int domain, unsigned *mhz)              \
+    F(temperature, "nvmlDeviceGetTemperature", nvml_device, int sensor, unsigned *celsius)         \
+    F(throttle, "nvmlDeviceGetCurrentClocksThrottleReasons", nvml_device, u64 *reasons)            \
+    F(energy, "nvmlDeviceGetTotalEnergyConsumption", nvml_device, u64 *millijoule)                 \
+    F(ecc, "nvmlDeviceGetEccMode", nvml_device, int *current, int *pending)                        \
+    F(mig, "nvmlDeviceGetMigMode", nvml_device, unsigned *current, unsigned *pending)              \
+    F(processes, "nvmlDeviceGetComputeRunningProcesses_v3", nvml_device, unsigned *count,          \
+      struct nvml_process *processes)                                                              \
+    F(utilization, "nvmlDeviceGetProcessUtilization", nvml_device, struct nvml_utilization *samples,\
+      unsigned *count, u64 after)                                                                  \
+    F(samples, "nvmlDeviceGetSamples", nvml_device, int kind, u64 after, int *type,                \
+      unsigned *count, struct nvml_power_sample *samples)                                          \
+    F(vbios, "nvmlDeviceGetVbiosVersion", nvml_device, char *text, unsigned size)                  \
+    F(inforom, "nvmlDeviceGetInforomImageVersion", nvml_device, char *text, unsigned size)         \
+    F(ecc_errors, "nvmlDeviceGetTotalEccErrors", nvml_device, int uncorrected, int ever, u64 *count)\
+    F(remapped, "nvmlDeviceGetRemappedRows", nvml_device, unsigned *corrected,                     \
+      unsigned *uncorrected, unsigned *pending, unsigned *failed)                                  \
+    F(spares, "nvmlDeviceGetRowRemapperHistogram", nvml_device, unsigned banks[BANKS])             \
+    F(retired, "nvmlDeviceGetRetiredPages", nvml_device, int uncorrected, unsigned *count,         \
+      u64 *addresses)                                                                              \
+    F(link, "nvmlDeviceGetNvLinkState", nvml_device, unsigned link, unsigned *active)              \
+    F(link_errors, "nvmlDeviceGetNvLinkErrorCounter", nvml_device, unsigned link, int kind,        \
+      u64 *count)                                                                                  \
+    F(violation, "nvmlDeviceGetViolationStatus", nvml_device, int reason, u64 violation[VIOLATION])\
+    F(fields, "nvmlDeviceGetFieldValues", nvml_device, int count, struct nvml_field *fields)       \
+    F(events_create, "nvmlEventSetCreate", nvml_events *events)                                    \
+    F(events_register, "nvmlDeviceRegisterEvents", nvml_device, u64 kinds, nvml_events events)     \
+    F(events_wait, "nvmlEventSetWait_v2", nvml_events events, struct nvml_event *event, unsigned ms)
+/* clang-format on */
+
+/* Functions with one unsigned result. */
 static const struct {
     const char *name;
     enum health health;
@@ -81,95 +118,31 @@ static const struct {
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
+#define MEMBER(member, name, ...) int (*member)(__VA_ARGS__);
+#define NAME(member, name, ...)   name,
+static const char *const names[] = {FUNCTIONS(NAME)};
+enum { NAMES = sizeof names / sizeof *names };
+
 struct nvml {
+    FUNCTIONS(MEMBER) /* first, in the order of `names`; NULL: the driver lacks the function */
+    int (*numbers[NUMBERS])(nvml_device device, unsigned *value);
     void *library;
     nvml_device device;
-    int (*init)(void);
-    int (*shutdown)(void);
-    int (*by_pci)(const char *pci_id, nvml_device *device);
-    int (*driver)(char *text, unsigned size);
-    int (*clock)(nvml_device device, int domain, unsigned *mhz);
-    int (*clock_max)(nvml_device device, int domain, unsigned *mhz);
-    int (*power_limit)(nvml_device device, unsigned *milliwatt);
-    int (*temperature)(nvml_device device, int sensor, unsigned *celsius);
-    int (*throttle)(nvml_device device, unsigned long long *reasons);
-    int (*energy)(nvml_device device, unsigned long long *millijoule);
-    int (*ecc)(nvml_device device, int *current, int *pending);
-    int (*mig)(nvml_device device, unsigned *current, unsigned *pending);
-    int (*processes)(nvml_device device, unsigned *count, struct nvml_process *processes);
-    int (*utilization)(nvml_device device, struct nvml_utilization *samples, unsigned *count,
-                       unsigned long long after);
-    int (*samples)(nvml_device device, int kind, unsigned long long after, int *type,
-                   unsigned *count, struct nvml_power_sample *samples);
-    int (*vbios)(nvml_device device, char *text, unsigned size);
-    int (*inforom)(nvml_device device, char *text, unsigned size);
-    int (*numbers[NUMBERS])(nvml_device device, unsigned *value);
-    int (*ecc_errors)(nvml_device device, int uncorrected, int ever, unsigned long long *count);
-    int (*remapped)(nvml_device device, unsigned *corrected, unsigned *uncorrected,
-                    unsigned *pending, unsigned *failed);
-    int (*spares)(nvml_device device, unsigned banks[BANKS]);
-    int (*retired)(nvml_device device, int uncorrected, unsigned *count,
-                   unsigned long long *addresses);
-    int (*link)(nvml_device device, unsigned link, unsigned *active);
-    int (*link_errors)(nvml_device device, unsigned link, int kind, unsigned long long *count);
-    int (*violation)(nvml_device device, int reason, unsigned long long violation[VIOLATION]);
-    int (*fields)(nvml_device device, int count, struct nvml_field *fields);
-    int (*events_create)(nvml_events *events);
-    int (*events_register)(nvml_device device, unsigned long long kinds, nvml_events events);
-    int (*events_wait)(nvml_events events, struct nvml_event *event, unsigned ms);
-    nvml_events events;       /* NULL: the driver does not tell of XIDs */
+    nvml_events events;       /* NULL: the driver does not report XIDs */
     double xids[2], xid_last; /* so far: of the device, of programs */
 };
 
-/* Entry points; those that a driver may lack are NULL then. */
-static const struct {
-    const char *name;
-    size_t member;
-    bool required;
-} entries[] = {
-    {"nvmlInit_v2", offsetof(struct nvml, init), true},
-    {"nvmlShutdown", offsetof(struct nvml, shutdown), true},
-    {"nvmlDeviceGetHandleByPciBusId_v2", offsetof(struct nvml, by_pci), true},
-    {"nvmlSystemGetDriverVersion", offsetof(struct nvml, driver), true},
-    {"nvmlDeviceGetClockInfo", offsetof(struct nvml, clock), true},
-    {"nvmlDeviceGetMaxClockInfo", offsetof(struct nvml, clock_max), true},
-    {"nvmlDeviceGetEnforcedPowerLimit", offsetof(struct nvml, power_limit), true},
-    {"nvmlDeviceGetTemperature", offsetof(struct nvml, temperature), true},
-    {"nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(struct nvml, throttle), false},
-    {"nvmlDeviceGetTotalEnergyConsumption", offsetof(struct nvml, energy), false},
-    {"nvmlDeviceGetEccMode", offsetof(struct nvml, ecc), true},
-    {"nvmlDeviceGetMigMode", offsetof(struct nvml, mig), false},
-    {"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct nvml, processes), false},
-    {"nvmlDeviceGetProcessUtilization", offsetof(struct nvml, utilization), false},
-    {"nvmlDeviceGetSamples", offsetof(struct nvml, samples), false},
-    {"nvmlDeviceGetVbiosVersion", offsetof(struct nvml, vbios), false},
-    {"nvmlDeviceGetInforomImageVersion", offsetof(struct nvml, inforom), false},
-    {"nvmlDeviceGetTotalEccErrors", offsetof(struct nvml, ecc_errors), false},
-    {"nvmlDeviceGetRemappedRows", offsetof(struct nvml, remapped), false},
-    {"nvmlDeviceGetRowRemapperHistogram", offsetof(struct nvml, spares), false},
-    {"nvmlDeviceGetRetiredPages", offsetof(struct nvml, retired), false},
-    {"nvmlDeviceGetNvLinkState", offsetof(struct nvml, link), false},
-    {"nvmlDeviceGetNvLinkErrorCounter", offsetof(struct nvml, link_errors), false},
-    {"nvmlDeviceGetViolationStatus", offsetof(struct nvml, violation), false},
-    {"nvmlDeviceGetFieldValues", offsetof(struct nvml, fields), false},
-    {"nvmlEventSetCreate", offsetof(struct nvml, events_create), true},
-    {"nvmlDeviceRegisterEvents", offsetof(struct nvml, events_register), true},
-    {"nvmlEventSetWait_v2", offsetof(struct nvml, events_wait), true},
-};
+/* Calls a function of the device; -1 if the driver lacks the function. */
+#define CALL(function, ...) (nvml->function ? nvml->function(nvml->device, __VA_ARGS__) : -1)
 
-static bool nvml_bind(struct nvml *nvml)
+static const double celsius_zero = 273.15;
+
+static void nvml_bind(struct nvml *nvml)
 {
-    for (size_t i = 0; i < sizeof entries / sizeof *entries; ++i) {
-        void *symbol = dlsym(nvml->library, entries[i].name);
-        if (!symbol && entries[i].required)
-            return false;
-        memcpy((char *)nvml + entries[i].member, &symbol, sizeof symbol);
+    for (size_t i = 0; i < NAMES + NUMBERS; ++i) {
+        void *symbol = dlsym(nvml->library, i < NAMES ? names[i] : numbers[i - NAMES].name);
+        memcpy((char *)nvml + i * sizeof symbol, &symbol, sizeof symbol);
     }
-    for (size_t i = 0; i < NUMBERS; ++i) {
-        void *symbol = dlsym(nvml->library, numbers[i].name);
-        memcpy(&nvml->numbers[i], &symbol, sizeof symbol);
-    }
-    return true;
 }
 
 struct nvml *nvml_open(const char *pci_id)
@@ -180,12 +153,13 @@ struct nvml *nvml_open(const char *pci_id)
     nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!nvml->library)
         goto free_nvml;
-    if (!nvml_bind(nvml) || nvml->init() != 0)
+    nvml_bind(nvml);
+    if (!nvml->init || !nvml->shutdown || !nvml->by_pci || nvml->init() != 0)
         goto close_library;
     if (nvml->by_pci(pci_id, &nvml->device) != 0)
         goto shut_down;
-    if (nvml->events_create(&nvml->events) != 0 ||
-        nvml->events_register(nvml->device, EVENT_XID, nvml->events) != 0)
+    if (!nvml->events_create || !nvml->events_wait || nvml->events_create(&nvml->events) != 0 ||
+        CALL(events_register, EVENT_XID, nvml->events) != 0)
         nvml->events = NULL;
     return nvml;
 
@@ -207,86 +181,91 @@ void nvml_close(struct nvml *nvml)
     free(nvml);
 }
 
+/* Reads the values of `numbers`. */
+static void numbers_read(const struct nvml *nvml, double *health)
+{
+    unsigned value;
+    for (size_t i = 0; i < NUMBERS; ++i)
+        if (CALL(numbers[i], &value) == 0)
+            health[numbers[i].health] = numbers[i].unit * value;
+}
+
 void nvml_describe(struct nvml *nvml, struct device *device)
 {
     if (!nvml)
         return;
     unsigned value, pending;
-    char driver[sizeof device->driver_version];
-    if (nvml->driver(driver, sizeof driver) == 0)
+    char driver[sizeof device->driver_version], text[32];
+    double health[HEALTH_COUNT] = {[HEALTH_POWER_CAP] = device->power_limit};
+    if (nvml->driver && nvml->driver(driver, sizeof driver) == 0)
         memcpy(device->driver_version, driver, sizeof driver);
-    if (nvml->clock_max(nvml->device, NVML_CLOCK_SM, &value) == 0)
+    if (CALL(clock_max, CLOCK_SM, &value) == 0)
         device->clock_max = 1e6 * value;
-    if (nvml->clock_max(nvml->device, NVML_CLOCK_MEMORY, &value) == 0)
+    if (CALL(clock_max, CLOCK_MEMORY, &value) == 0)
         device->memory_clock_max = 1e6 * value;
-    if (nvml->power_limit(nvml->device, &value) == 0)
-        device->power_limit = 1e-3 * value;
-    if (nvml->mig && nvml->mig(nvml->device, &value, &pending) == 0)
+    numbers_read(nvml, health);
+    device->power_limit = health[HEALTH_POWER_CAP];
+    if (CALL(mig, &value, &pending) == 0)
         device->mig = value != 0;
-    char text[32];
-    if (nvml->vbios && nvml->vbios(nvml->device, text, sizeof text) == 0)
+    if (CALL(vbios, text, sizeof text) == 0)
         snprintf(device->system, sizeof device->system, "VBIOS %s, ", text);
-    if (nvml->inforom && nvml->inforom(nvml->device, text, sizeof text) == 0)
+    if (CALL(inforom, text, sizeof text) == 0)
         snprintf(device->system + strlen(device->system), 48, "InfoROM %s, ", text);
 }
 
-static const double celsius_zero = 273.15;
-enum { INSUFFICIENT_SIZE = 7 }; /* the number of elements is then set */
-
-/* Values that NVML tells together stand in the order of NVML in enum health, too. */
+/* Values that one call returns together are neighbours in enum health, in the order of NVML. */
 static void memory_health(const struct nvml *nvml, double *health)
 {
-    enum { MEMORY_TEMPERATURE = 82 };
     struct nvml_field temperature = {.id = MEMORY_TEMPERATURE};
-    unsigned long long errors;
+    u64 errors;
     unsigned rows[4], banks[BANKS];
     for (int kind = 0; kind < 2; ++kind) { /* corrected, uncorrected */
         unsigned pages = 0;
-        int status = nvml->retired ? nvml->retired(nvml->device, kind, &pages, NULL) : -1;
+        int status = CALL(retired, kind, &pages, NULL);
         if (status == 0 || status == INSUFFICIENT_SIZE)
             health[HEALTH_RETIRED_CORRECTED + kind] = pages;
         for (int ever = 0; ever < 2; ++ever)
-            if (nvml->ecc_errors && nvml->ecc_errors(nvml->device, kind, ever, &errors) == 0)
+            if (CALL(ecc_errors, kind, ever, &errors) == 0)
                 health[HEALTH_ECC_CORRECTED + kind + 2 * ever] = (double)errors;
     }
-    if (nvml->remapped && nvml->remapped(nvml->device, &rows[0], &rows[1], &rows[2], &rows[3]) == 0)
+    if (CALL(remapped, &rows[0], &rows[1], &rows[2], &rows[3]) == 0)
         for (int i = 0; i < 4; ++i)
             health[HEALTH_REMAPPED_CORRECTED + i] = rows[i];
-    if (nvml->spares && nvml->spares(nvml->device, banks) == 0)
+    if (CALL(spares, banks) == 0)
         health[HEALTH_BANKS_WITHOUT_SPARES] = banks[BANKS_NONE];
-    if (nvml->fields && nvml->fields(nvml->device, 1, &temperature) == 0 &&
-        temperature.status == 0 && temperature.type == NVML_VALUE_UNSIGNED_INT &&
-        temperature.value.number > 0)
+    if (CALL(fields, 1, &temperature) == 0 && temperature.status == 0 &&
+        temperature.type == UNSIGNED_INT && temperature.value.number > 0)
         health[HEALTH_MEMORY_TEMPERATURE] = celsius_zero + temperature.value.number;
 }
 
-/* Over all links: replays, recoveries and wrong checksums of flits. A GPU without NVLink has none.
- */
+/* Sums replays, recoveries and checksum errors of flits over all links. */
 static void link_health(const struct nvml *nvml, double *health)
 {
     enum { NVLINKS_MAX = 18, ERROR_KINDS = 3 };
     double *links = &health[HEALTH_NVLINKS_ACTIVE], *errors = &health[HEALTH_NVLINK_ERRORS];
-    unsigned long long count;
+    u64 count;
     unsigned active;
-    for (unsigned link = 0; nvml->link && link < NVLINKS_MAX; ++link) {
-        if (nvml->link(nvml->device, link, &active) != 0)
-            return;
+    for (unsigned link = 0; link < NVLINKS_MAX && CALL(link, link, &active) == 0; ++link) {
         *links = fmax(*links, 0) + (active != 0);
-        for (int kind = 0; active && nvml->link_errors && kind < ERROR_KINDS; ++kind)
-            if (nvml->link_errors(nvml->device, link, kind, &count) == 0)
+        for (int kind = 0; active && kind < ERROR_KINDS; ++kind)
+            if (CALL(link_errors, link, kind, &count) == 0)
                 *errors = fmax(*errors, 0) + (double)count;
     }
 }
 
+/* Each XID is reported once, so the counts are kept. */
 static void xid_health(struct nvml *nvml, double *health)
 {
+    /* Errors that a program causes; NVIDIA's device plugin for Kubernetes takes a GPU out of
+     * service after any other XID. */
+    static const unsigned of_programs[] = {13, 31, 43, 45, 68, 109};
     struct nvml_event event;
     if (!nvml->events)
         return;
     while (nvml->events_wait(nvml->events, &event, 0) == 0) {
         bool of_program = false;
-        for (size_t i = 0; i < sizeof xids_of_programs / sizeof *xids_of_programs; ++i)
-            of_program |= event.xid == xids_of_programs[i];
+        for (size_t i = 0; i < sizeof of_programs / sizeof *of_programs; ++i)
+            of_program |= event.xid == of_programs[i];
         ++nvml->xids[of_program];
         nvml->xid_last = (double)event.xid;
     }
@@ -299,65 +278,60 @@ static void xid_health(struct nvml *nvml, double *health)
 void nvml_health(struct nvml *nvml, double health[HEALTH_COUNT])
 {
     static const int reasons[] = {0, 1, 3, 5}; /* power, heat, board, reliability */
-    unsigned long long violation[VIOLATION];
-    unsigned value;
+    u64 violation[VIOLATION];
     int enabled, pending;
     for (int i = 0; i < HEALTH_COUNT; ++i)
         health[i] = NAN;
     if (!nvml)
         return;
-    if (nvml->ecc && nvml->ecc(nvml->device, &enabled, &pending) == 0)
+    if (CALL(ecc, &enabled, &pending) == 0)
         health[HEALTH_ECC_ENABLED] = enabled;
     memory_health(nvml, health);
     link_health(nvml, health);
     xid_health(nvml, health);
-    for (size_t i = 0; i < NUMBERS; ++i)
-        if (nvml->numbers[i] && nvml->numbers[i](nvml->device, &value) == 0)
-            health[numbers[i].health] = numbers[i].unit * value;
+    numbers_read(nvml, health);
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; ++i)
-        if (nvml->violation && nvml->violation(nvml->device, reasons[i], violation) == 0)
+        if (CALL(violation, reasons[i], violation) == 0)
             health[HEALTH_THROTTLED_BY_POWER + i] = 1e-9 * (double)violation[VIOLATION_TIME];
 }
 
-void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen)
+void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *conditions)
 {
     if (!nvml)
         return;
     unsigned value;
-    unsigned long long reasons;
-    if (nvml->clock(nvml->device, NVML_CLOCK_SM, &value) == 0)
-        *seen->sm_clock = 1e6 * value;
-    if (nvml->throttle && nvml->throttle(nvml->device, &reasons) == 0 &&
-        cudaEventQuery(last) == cudaErrorNotReady) {
-        *seen->throttle_reasons = (int64_t)reasons;
-        *seen->throttled = *seen->throttled == 1 || (reasons & NVML_HELD_DOWN) != 0;
+    u64 reasons;
+    if (CALL(clock, CLOCK_SM, &value) == 0)
+        *conditions->sm_clock = 1e6 * value;
+    if (CALL(throttle, &reasons) == 0 && cudaEventQuery(last) == cudaErrorNotReady) {
+        *conditions->throttle_reasons = (int64_t)reasons;
+        *conditions->throttled = *conditions->throttled == 1 || (reasons & THROTTLED) != 0;
     }
-    if (nvml->clock(nvml->device, NVML_CLOCK_MEMORY, &value) == 0)
-        *seen->memory_clock = 1e6 * value;
-    if (nvml->temperature(nvml->device, NVML_TEMPERATURE_GPU, &value) == 0)
-        *seen->temperature = celsius_zero + value;
+    if (CALL(clock, CLOCK_MEMORY, &value) == 0)
+        *conditions->memory_clock = 1e6 * value;
+    if (CALL(temperature, 0, &value) == 0)
+        *conditions->temperature = celsius_zero + value;
 }
 
-/* Mean of the sensor's own samples. The sensor is slow and smooths its values, so the first samples
- * of a load are left out: docs/measurements.md, Power sensor. */
+/* Averages the sensor's own samples. The sensor is slow and smooths its values, so the first
+ * samples of a load are left out: docs/measurements.md, Power sensor. */
 double nvml_power(struct nvml *nvml, double since)
 {
     enum { SAMPLES_MAX = 1024 };
-    const double settling = 0.05;
+    const double settling = 0.05; /* s */
     struct nvml_power_sample samples[SAMPLES_MAX];
-    const unsigned long long after = (unsigned long long)(1e6 * (since + settling));
+    const u64 after = (u64)(1e6 * (since + settling));
     unsigned count = 0, taken = 0;
     double sum = 0.0;
     int type;
-    if (!nvml || !nvml->samples ||
-        nvml->samples(nvml->device, NVML_TOTAL_POWER_SAMPLES, after, &type, &count, NULL) != 0 ||
+    if (!nvml || CALL(samples, TOTAL_POWER_SAMPLES, after, &type, &count, NULL) != 0 ||
         count > SAMPLES_MAX ||
-        nvml->samples(nvml->device, NVML_TOTAL_POWER_SAMPLES, after, &type, &count, samples) != 0 ||
-        type != NVML_VALUE_UNSIGNED_INT)
+        CALL(samples, TOTAL_POWER_SAMPLES, after, &type, &count, samples) != 0 ||
+        type != UNSIGNED_INT)
         return NAN;
     for (unsigned i = 0; i < count; ++i)
         if (samples[i].time > after) {
-            sum += 1e-3 * samples[i].value.milliwatt;
+            sum += 1e-3 * samples[i].value.number;
             ++taken;
         }
     return taken > 0 ? sum / taken : NAN;
@@ -365,18 +339,17 @@ double nvml_power(struct nvml *nvml, double since)
 
 double nvml_energy(struct nvml *nvml)
 {
-    unsigned long long millijoule;
-    bool known = nvml && nvml->energy && nvml->energy(nvml->device, &millijoule) == 0;
-    return known ? 1e-3 * (double)millijoule : NAN;
+    u64 millijoule;
+    return nvml && CALL(energy, &millijoule) == 0 ? 1e-3 * (double)millijoule : NAN;
 }
 
 enum { LISTED = 64 }; /* processes, and samples of their work */
 
-/* -1: not known. `processes` are the first LISTED. */
+/* Returns the number of processes and lists the first LISTED; -1: unknown. */
 static int processes_list(const struct nvml *nvml, struct nvml_process processes[LISTED])
 {
     unsigned count = LISTED;
-    int status = nvml && nvml->processes ? nvml->processes(nvml->device, &count, processes) : -1;
+    int status = nvml ? CALL(processes, &count, processes) : -1;
     return status == 0 || status == INSUFFICIENT_SIZE ? (int)count : -1;
 }
 
@@ -386,14 +359,15 @@ int nvml_processes(struct nvml *nvml)
     return processes_list(nvml, processes);
 }
 
-/* Per cent: the most that a process was seen to use of the multiprocessors within two seconds. */
+/* Returns the highest share of the multiprocessors, in per cent, that a process used within the
+ * last two seconds. */
 static unsigned busy_most(const struct nvml *nvml, unsigned pid)
 {
     const double window = 2.0;
     struct nvml_utilization samples[LISTED];
     unsigned count = LISTED, most = 0;
-    unsigned long long after = (unsigned long long)(1e6 * fmax(clock_epoch() - window, 0.0));
-    if (!nvml->utilization || nvml->utilization(nvml->device, samples, &count, after) != 0)
+    u64 after = (u64)(1e6 * fmax(clock_epoch() - window, 0.0));
+    if (CALL(utilization, samples, &count, after) != 0)
         return 0;
     for (unsigned i = 0; i < count && i < LISTED; ++i)
         if (samples[i].pid == pid && samples[i].sm > most)
@@ -413,8 +387,8 @@ static void name_read(unsigned pid, char name[32])
         fclose(file);
 }
 
-/* The workers of the other ranks keep contexts here from the roofs of transfers: they count only if
- * they are seen to work. */
+/* Workers of other ranks keep a context on this GPU after the roofs of transfers. They count only
+ * if they are busy. */
 void nvml_others(struct nvml *nvml, char *text, size_t size)
 {
     struct nvml_process processes[LISTED];

@@ -1,6 +1,5 @@
-/* NVML: the conditions that a GPU works under, and what CUDA does not tell of it. The library
- * belongs to the driver and is loaded at run time. Where it cannot be loaded, values stay
- * missing. */
+/* NVML: sensors and health of the GPU, and which processes use it. The library belongs to the
+ * driver and is loaded at run time. Values that the driver does not report stay missing. */
 #pragma once
 
 #include <stdint.h>
@@ -9,25 +8,25 @@
 #include "model/device.h"
 #include "worker/gpu/vendor.h"
 
-struct nvml; /* NULL wherever it cannot be used; all functions take that */
+struct nvml; /* all functions take NULL: NVML is not available */
 
 struct nvml *nvml_open(const char *pci_id);
 void nvml_close(struct nvml *nvml);
 
-/* How many processes compute on the GPU, this one included; -1 where that is not known. */
+/* Counts the processes that compute on the GPU, this one included; -1: unknown. */
 int nvml_processes(struct nvml *nvml);
 
-/* Those of others that compute on it, "python3 (process 4242, 35 % busy), ..."; "none"; "" where
- * that is not known, as in a container with process numbers of its own. */
+/* Lists other processes that compute on the GPU: "python3 (process 4242, 35 % busy), ...", "none",
+ * or "" if unknown (a container with a process namespace of its own). */
 void nvml_others(struct nvml *nvml, char *text, size_t size);
 
-/* Driver version, firmware, clocks, power limit, ECC, MIG. */
+/* Describes driver version, firmware, clocks, power limit and MIG. */
 void nvml_describe(struct nvml *nvml, struct device *device);
 
-/* By enum health; what the driver does not tell is missing. */
+/* Reads the health, by enum health; unknown values are NaN. */
 void nvml_health(struct nvml *nvml, double health[HEALTH_COUNT]);
 
-/* What follows is as vendor.h says. */
-void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen);
+/* As conditions, power and energy of worker/gpu/vendor.h. */
+void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *conditions);
 double nvml_power(struct nvml *nvml, double since);
 double nvml_energy(struct nvml *nvml);

@@ -1,55 +1,15 @@
-/* What worker/gpu asks of a vendor, by CUDA: memory, the one stream, graphs, sensors. */
+/* The vendor's table of worker/gpu for NVIDIA GPUs: memory, stream, graphs, sensors. */
 #include "worker/gpu/vendor.h"
 
 #include <cuda.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stats.h"
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/gpu/nvml.h"
+#include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/profiling/profiler.h"
-#include "worker/gpu/arena.h"
-#include "worker/gpu/timing.h"
-
-/* What the stream is timed with. One to each open GPU. */
-struct timer {
-    cudaEvent_t *events; /* owned, as many as were reserved */
-    int event_count;
-    struct clock_stamp *stamps; /* owned: CLOCK_STAMPS of a span's begin, as many of its end; on the
-                                 * device */
-    /* owned: pinned memory of the host's, which the device reads. It only grows: to the ticket of
-     * what was released last. */
-    volatile uint64_t *released;
-    uint64_t ticket; /* of the last hold */
-    void *flush;     /* owned: flush_bytes, allocated when it is reserved */
-    size_t flush_bytes;
-    struct calibration calibration; /* NaN until it is measured */
-};
-
-struct timer *timer_open(void)
-{
-    struct timer *timer = calloc(1, sizeof *timer);
-    if (timer)
-        timer->calibration = (struct calibration){NAN, NAN};
-    return timer;
-}
-
-void timer_close(struct timer *timer)
-{
-    if (!timer)
-        return;
-    for (int i = 0; i < timer->event_count; ++i)
-        cudaEventDestroy(timer->events[i]);
-    free(timer->events);
-    cudaFree(timer->flush);
-    cudaFree(timer->stamps);
-    if (timer->released)
-        cudaFreeHost((void *)timer->released);
-    free(timer);
-}
 
 /* ---- memory ---- */
 
@@ -103,207 +63,21 @@ static enum status gather(struct gpu *gpu, enum precision precision, const void 
     return CUDA(cudaStreamSynchronize(gpu->stream));
 }
 
-/* ---- events ---- */
+/* ---- stream ---- */
 
 static enum status synchronize(struct gpu *gpu, struct error *error)
 {
     return CUDA(cudaStreamSynchronize(gpu->stream));
 }
 
-/* `released` is mapped at the same address on the device: all addresses are unified. The buffer
- * that the flush reads is twice as large as the cache. */
-static enum status reserve(struct gpu *gpu, int count, bool flushed, struct error *error)
+static enum status launch_empty(struct gpu *gpu, struct error *error)
 {
-    struct timer *timer = gpu->timer;
-    void *memory;
-    if (count > timer->event_count) {
-        cudaEvent_t *events = realloc(timer->events, (size_t)count * sizeof *events);
-        if (!events)
-            return error_set(error, STATUS_FAILED, "no memory for %d events", count);
-        timer->events = events;
-    }
-    while (timer->event_count < count) {
-        TRY(CUDA(cudaEventCreate(&timer->events[timer->event_count])));
-        ++timer->event_count;
-    }
-    if (!timer->released) {
-        TRY(CUDA(cudaHostAlloc(&memory, sizeof *timer->released, cudaHostAllocMapped)));
-        timer->released = memory;
-        *timer->released = timer->ticket;
-    }
-    if (!timer->stamps) {
-        TRY(memory_allocate(2.0 * CLOCK_STAMPS * sizeof *timer->stamps, "the clock", &memory,
-                            error));
-        timer->stamps = memory;
-    }
-    if (!flushed || timer->flush)
-        return STATUS_OK;
-    TRY(memory_allocate(2.0 * (double)gpu->l2_bytes, "flushing the cache", &timer->flush, error));
-    timer->flush_bytes = 2 * gpu->l2_bytes;
-    return CUDA(cudaMemsetAsync(timer->flush, 0, timer->flush_bytes, gpu->stream));
+    return CUDA(kernel_empty(gpu->stream));
 }
 
-static enum status record(struct gpu *gpu, int event, struct error *error)
+static enum status delay(struct gpu *gpu, double seconds, struct error *error)
 {
-    return CUDA(cudaEventRecord(gpu->timer->events[event], gpu->stream));
-}
-
-static enum status wait(struct gpu *gpu, int event, struct error *error)
-{
-    return CUDA(cudaEventSynchronize(gpu->timer->events[event]));
-}
-
-static enum status pending(struct gpu *gpu, int event, bool *is_pending, struct error *error)
-{
-    cudaError_t code = cudaEventQuery(gpu->timer->events[event]);
-    *is_pending = code == cudaErrorNotReady;
-    if (!*is_pending)
-        return CUDA(code);
-    (void)cudaGetLastError(); /* "not ready" is an answer */
-    return STATUS_OK;
-}
-
-static enum status elapsed(struct gpu *gpu, int first, int second, double *seconds,
-                           struct error *error)
-{
-    const cudaEvent_t *events = gpu->timer->events;
-    float milliseconds;
-    TRY(CUDA(cudaEventElapsedTime(&milliseconds, events[first], events[second])));
-    *seconds = 1e-3 * (double)milliseconds;
-    return STATUS_OK;
-}
-
-/* ---- hold, flush, clock ---- */
-
-static enum status block(struct gpu *gpu, double limit, struct error *error)
-{
-    struct timer *timer = gpu->timer;
-    ++timer->ticket;
-    return CUDA(kernel_block(timer->released, timer->ticket, limit, gpu->stream));
-}
-
-static void unblock(struct gpu *gpu)
-{
-    *gpu->timer->released = gpu->timer->ticket;
-}
-
-static enum status flush(struct gpu *gpu, struct error *error)
-{
-    TRY(reserve(gpu, 0, true, error));
-    return CUDA(kernel_read(gpu->timer->flush, gpu->timer->flush_bytes, gpu->stream));
-}
-
-static enum status stamp(struct gpu *gpu, enum span_end end, struct error *error)
-{
-    struct clock_stamp *stamps = gpu->timer->stamps + end * CLOCK_STAMPS;
-    int blocks = 2 * gpu->multiprocessors; /* two for each: some blocks share a multiprocessor */
-    TRY(CUDA(cudaMemsetAsync(stamps, 0, CLOCK_STAMPS * sizeof *stamps, gpu->stream)));
-    return CUDA(kernel_clock(stamps, blocks, gpu->stream));
-}
-
-static enum status span(struct gpu *gpu, struct clock_span *read, struct error *error)
-{
-    struct clock_stamp stamps[2][CLOCK_STAMPS];
-    struct clock_span sum = {0.0, 0.0};
-    int count = 0;
-    TRY(CUDA(cudaMemcpy(stamps, gpu->timer->stamps, sizeof stamps, cudaMemcpyDeviceToHost)));
-    for (int i = 0; i < CLOCK_STAMPS; ++i) {
-        const struct clock_stamp *begin = &stamps[0][i], *end = &stamps[1][i];
-        if (begin->nanoseconds == 0 || end->nanoseconds <= begin->nanoseconds)
-            continue;
-        sum.cycles += (double)(end->cycles - begin->cycles);
-        sum.seconds += 1e-9 * (double)(end->nanoseconds - begin->nanoseconds);
-        ++count;
-    }
-    *read = count > 0 ? (struct clock_span){sum.cycles / count, sum.seconds / count} : sum;
-    return STATUS_OK;
-}
-
-/* ---- calibration ---- */
-
-enum { PAIRS = 25 };
-
-static enum status pairs_enqueue(struct gpu *gpu, int pairs, int kernels, struct error *error)
-{
-    for (int i = 0; i < pairs; ++i) {
-        TRY(record(gpu, 2 * i, error));
-        for (int j = 0; j < kernels; ++j)
-            TRY(CUDA(kernel_empty(gpu->stream)));
-        TRY(record(gpu, 2 * i + 1, error));
-    }
-    return STATUS_OK;
-}
-
-/* The median time of pairs of events around so many empty kernels, enqueued before the first
- * begins. */
-static enum status pairs_measure(struct gpu *gpu, int pairs, int kernels, double *median,
-                                 struct error *error)
-{
-    const double limit = 0.5; /* s, much more than so many launches take the host */
-    double seconds[PAIRS];
-    struct stats stats;
-    TRY(block(gpu, limit, error));
-    enum status status = pairs_enqueue(gpu, pairs, kernels, error);
-    unblock(gpu);
-    if (status)
-        return status;
-    TRY(synchronize(gpu, error));
-    for (int i = 0; i < pairs; ++i)
-        TRY(elapsed(gpu, 2 * i, 2 * i + 1, &seconds[i], error));
-    TRY(stats_compute(seconds, (size_t)pairs, &stats, error));
-    *median = stats.median;
-    return STATUS_OK;
-}
-
-/* What a pair shows with one kernel, beyond what one more kernel adds. A pair around nothing shows
- * less: its second event does not wait for a kernel's end. */
-static enum status overhead_measure(struct gpu *gpu, double *overhead, struct error *error)
-{
-    enum { FEW_PAIRS = 5, MANY = 100 };
-    double one, many;
-    TRY(reserve(gpu, 2 * PAIRS, false, error));
-    TRY(CUDA(kernel_empty(gpu->stream))); /* loads its code, before the device is held */
-    TRY(pairs_measure(gpu, PAIRS, 1, &one, error));
-    TRY(pairs_measure(gpu, FEW_PAIRS, 1 + MANY, &many, error));
-    *overhead = fmax(one - (many - one) / MANY, 0.0);
-    return STATUS_OK;
-}
-
-/* The clock while one thread waits: as high as it may be. A device that had nothing to do wakes up
- * first. After a load of the tensor units the clock is low, and rises for up to 0.2 s: it is read
- * until it no longer does. */
-static enum status clock_free_measure(struct gpu *gpu, double *clock_free, struct error *error)
-{
-    enum { STILL = 25, MOST = 150 };
-    const double waking = 20e-3, length = 2e-3; /* s */
-    const double rise = 1.002; /* what two spans of an even clock do not differ by */
-    double highest = NAN;
-    TRY(CUDA(kernel_delay(waking, gpu->stream)));
-    for (int i = 0, still = 0; i < MOST && still < STILL; ++i) {
-        double clock;
-        TRY(stamp(gpu, SPAN_BEGIN, error));
-        TRY(CUDA(kernel_delay(length, gpu->stream)));
-        TRY(stamp(gpu, SPAN_END, error));
-        TRY(synchronize(gpu, error));
-        TRY(timing_clock(gpu, &clock, error));
-        still = clock <= rise * highest ? still + 1 : 0;
-        highest = fmax(highest, clock);
-    }
-    *clock_free = highest;
-    return STATUS_OK;
-}
-
-static enum status calibrate(struct gpu *gpu, struct calibration *calibration, struct error *error)
-{
-    struct calibration *known = &gpu->timer->calibration, measured;
-    if (isnan(known->overhead)) {
-        TRY(reserve(gpu, 2, false, error));
-        TRY(clock_free_measure(gpu, &measured.clock_free, error));
-        TRY(overhead_measure(gpu, &measured.overhead, error));
-        *known = measured;
-    }
-    *calibration = *known;
-    return STATUS_OK;
+    return CUDA(kernel_delay(seconds, gpu->stream));
 }
 
 /* ---- graphs ---- */
@@ -360,8 +134,8 @@ static enum status graph_launch(struct gpu *gpu, const struct graph *graph, stru
     return CUDA(cudaGraphLaunch(graph->executable, gpu->stream));
 }
 
-/* The driver knows the names of all kernels, the runtime only of those that it launched itself. The
- * worker does not link the driver. */
+/* Functions of the CUDA driver, which knows the names of all kernels; the runtime knows only those
+ * that it launched. The worker does not link the driver. */
 struct driver {
     CUresult (*node_type)(CUgraphNode, CUgraphNodeType *);
     CUresult (*node_kernel)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
@@ -399,8 +173,8 @@ static bool driver_find(struct driver *driver)
     return complete;
 }
 
-static bool node_see(const struct driver *driver, CUgraphNode node, graph_kernel_visit *see,
-                     void *argument)
+static bool node_visit(const struct driver *driver, CUgraphNode node, graph_kernel_visit *visit,
+                       void *argument)
 {
     CUgraphNodeType type;
     CUDA_KERNEL_NODE_PARAMS kernel;
@@ -415,15 +189,15 @@ static bool node_see(const struct driver *driver, CUgraphNode node, graph_kernel
                                 : driver->kernel_name(&name, kernel.kern);
     if (code != CUDA_SUCCESS || !name)
         return false;
-    const struct graph_kernel seen = {name,
-                                      {kernel.gridDimX, kernel.gridDimY, kernel.gridDimZ,
-                                       kernel.blockDimX, kernel.blockDimY, kernel.blockDimZ,
-                                       kernel.sharedMemBytes}};
-    see(&seen, argument);
+    const struct graph_kernel found = {name,
+                                       {kernel.gridDimX, kernel.gridDimY, kernel.gridDimZ,
+                                        kernel.blockDimX, kernel.blockDimY, kernel.blockDimZ,
+                                        kernel.sharedMemBytes}};
+    visit(&found, argument);
     return true;
 }
 
-static bool graph_kernels(const struct graph *graph, graph_kernel_visit *see, void *argument)
+static bool graph_kernels(const struct graph *graph, graph_kernel_visit *visit, void *argument)
 {
     struct driver driver;
     size_t count = 0;
@@ -432,7 +206,7 @@ static bool graph_kernels(const struct graph *graph, graph_kernel_visit *see, vo
     cudaGraphNode_t *nodes = calloc(count ? count : 1, sizeof(cudaGraphNode_t));
     bool known = nodes && cudaGraphGetNodes(graph->captured, nodes, &count) == cudaSuccess;
     for (size_t i = 0; known && i < count; ++i)
-        known = node_see(&driver, nodes[i], see, argument);
+        known = node_visit(&driver, nodes[i], visit, argument);
     free(nodes);
     return known;
 }
@@ -441,7 +215,7 @@ static bool graph_kernels(const struct graph *graph, graph_kernel_visit *see, vo
 
 static void conditions(struct gpu *gpu, int last, const struct conditions *seen)
 {
-    nvml_sample(gpu->nvml, gpu->timer->events[last], seen);
+    nvml_sample(gpu->nvml, timer_event(gpu, last), seen);
 }
 
 static double power(struct gpu *gpu, double since)
@@ -473,17 +247,19 @@ const struct gpu_vendor vendor = {
     .set = set,
     .gather = gather,
     .synchronize = synchronize,
-    .reserve = reserve,
-    .record = record,
-    .wait = wait,
-    .pending = pending,
-    .elapsed = elapsed,
-    .block = block,
-    .unblock = unblock,
-    .flush = flush,
-    .stamp = stamp,
-    .span = span,
-    .calibrate = calibrate,
+    .reserve = timer_reserve,
+    .record = timer_record,
+    .wait = timer_wait,
+    .pending = timer_pending,
+    .elapsed = timer_elapsed,
+    .block = timer_block,
+    .unblock = timer_unblock,
+    .flush = timer_flush,
+    .stamp = timer_stamp,
+    .span = timer_span,
+    .launch_empty = launch_empty,
+    .delay = delay,
+    .calibration = timer_calibration,
     .capture_begin = capture_begin,
     .capture_end = capture_end,
     .graph_kernels = graph_kernels,

@@ -1,0 +1,84 @@
+#include "worker/gpu/prepare.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/gpu/arena.h"
+#include "worker/gpu/graph.h"
+
+static enum status implementation_find(const struct implementation *rows, const char *devices,
+                                       const struct config *config,
+                                       const struct implementation **found, struct error *error)
+{
+    const char *wanted = config_word(config, ROLE_IMPLEMENTATION);
+    const bool any = strcmp(wanted, "auto") == 0;
+    char offered[128] = "";
+    for (const struct implementation *row = rows; row->name; ++row) {
+        if (strcmp(row->workload, config->workload->name) != 0)
+            continue;
+        if (strcmp(wanted, row->name) == 0 || (any && (!row->takes || row->takes(config)))) {
+            *found = row;
+            return STATUS_OK;
+        }
+        size_t used = strlen(offered);
+        snprintf(offered + used, sizeof offered - used, "%s%s", used ? ", " : "", row->name);
+    }
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "implementation %s of %s does not run on %s devices, which have: %s", wanted,
+                     config->workload->name, devices, offered[0] ? offered : "none");
+}
+
+enum status work_create(struct gpu *gpu, const struct implementation *rows, const char *devices,
+                        const struct config *config, uint64_t seed, struct work **work,
+                        struct record *record, struct error *error)
+{
+    const struct implementation *found = NULL;
+    struct work *prepared = NULL, *replayed = NULL;
+    TRY(implementation_find(rows, devices, config, &found, error));
+    TRY(arena_check(vendor.arena(gpu), config_cost(config).memory, "the tensors", error));
+    TRY(found->prepare(gpu, config, seed, &prepared, record, error));
+    if (config_replayed(config)) {
+        enum status status = replay_create(gpu, prepared, &replayed, error);
+        if (status) {
+            prepared->ops->release(prepared);
+            return status;
+        }
+    }
+    snprintf(record->implementation, sizeof record->implementation, "%s", found->name);
+    *work = replayed ? replayed : prepared;
+    return STATUS_OK;
+}
+
+/* Waiting rows must not change the workspaces of the next row's search, which may have a quarter of
+ * the free memory, 4 GiB at most. The tensors count twice, because inputs are made in extra
+ * memory. */
+bool work_has_room(struct gpu *gpu, const struct config *config)
+{
+    const double enough = 4.0 * 4.0 * (1 << 30), tensors = 2.0;
+    double available;
+    struct error unknown;
+    return arena_available(vendor.arena(gpu), &available, &unknown) == STATUS_OK &&
+           available >= enough + tensors * config_cost(config).memory;
+}
+
+enum status work_read(struct gpu *gpu, struct work *work, enum tensor tensor,
+                      const int64_t *offsets, int64_t count, double *values, struct error *error)
+{
+    const enum precision stored = work->ops->stored ? work->ops->stored(work, tensor)
+                                                    : precision_info[work->precision].result;
+    const double bytes = (double)count * (sizeof *offsets + sizeof *values);
+    int64_t *places = malloc((size_t)count * sizeof *places);
+    void *memory = NULL;
+    if (!places)
+        return error_set(error, STATUS_FAILED, "no memory for %lld offsets", (long long)count);
+    for (int64_t i = 0; i < count; ++i)
+        places[i] = work->ops->element ? work->ops->element(work, tensor, offsets[i]) : offsets[i];
+    enum status status = arena_allocate(vendor.arena(gpu), bytes, "the comparison", &memory, error);
+    if (status == STATUS_OK)
+        status = vendor.gather(gpu, stored, work->ops->result(work, tensor), places, count, memory,
+                               values, error);
+    arena_free(vendor.arena(gpu), memory);
+    free(places);
+    return status;
+}

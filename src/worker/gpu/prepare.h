@@ -1,0 +1,24 @@
+/* Prepares the work of a configuration and reads its results. */
+#pragma once
+
+#include "worker/gpu/work.h"
+
+/* One implementation of a workload. */
+struct implementation {
+    const char *workload, *name;
+    work_preparation *prepare;
+    bool (*takes)(const struct config *config); /* whether "auto" may choose it; NULL: always */
+};
+
+/* As device_ops.prepare. `rows` end with a row without a name; "auto" is the first row of the
+ * workload that takes the configuration. `devices` names the vendor's GPUs in messages. */
+enum status work_create(struct gpu *gpu, const struct implementation *rows, const char *devices,
+                        const struct config *config, uint64_t seed, struct work **work,
+                        struct record *record, struct error *error);
+
+/* As device_ops.has_room. */
+bool work_has_room(struct gpu *gpu, const struct config *config);
+
+/* As device_ops.read. */
+enum status work_read(struct gpu *gpu, struct work *work, enum tensor tensor,
+                      const int64_t *offsets, int64_t count, double *values, struct error *error);
