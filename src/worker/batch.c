@@ -7,10 +7,10 @@
 
 struct batch {
     const struct device_ops *device;
-    struct measured *rows; /* owned, in the order in which they came */
+    struct measured *rows; /* owned, oldest first */
     size_t count, capacity;
-    struct expected expected; /* of the last row */
-    size_t counted; /* so many of the first ones have their records, and no work any more */
+    struct expected expected; /* reference of the last row */
+    size_t counted; /* rows at the front whose records are complete, and whose work is gone */
 };
 
 struct batch *batch_create(const struct device_ops *device)
@@ -55,7 +55,7 @@ static struct countable counted_of(struct measured *row)
     return (struct countable){row->work, row->cold, row->kernels, row->causes, &row->record};
 }
 
-/* Rows that are counted by kernel have been counted as a whole before. */
+/* Rows without counts by kernel, or without causes, have counts as a whole. */
 static bool has_counts(const struct measured *row)
 {
     return row->record.counters.code == COUNTED_YES ||
@@ -63,7 +63,7 @@ static bool has_counts(const struct measured *row)
            row->record.counters.code == COUNTED_WITHOUT_CAUSES;
 }
 
-/* Fails with STATUS_DEVICE alone. */
+/* Counts one row and completes its record. Returns STATUS_OK or STATUS_DEVICE. */
 static enum status count_alone(const struct batch *batch, struct device_state *state,
                                struct measured *row, struct error *error)
 {
@@ -78,14 +78,14 @@ static enum status count_alone(const struct batch *batch, struct device_state *s
     return STATUS_OK;
 }
 
-/* All at once. What has its counts is complete then; the others keep their work. */
+/* Counts all rows at once. Rows with counts are then complete; the others keep their work. */
 static enum status count_together(const struct batch *batch, struct device_state *state,
                                   struct measured *rows, size_t count, struct error *error)
 {
     double start = clock_monotonic();
     struct countable *counted = malloc(count * sizeof *counted);
     if (!counted)
-        return STATUS_OK; /* they are counted one by one */
+        return STATUS_OK; /* batch_count counts each row alone */
     for (size_t i = 0; i < count; ++i)
         counted[i] = counted_of(&rows[i]);
     enum status status = batch->device->count_hardware(state, counted, count, error);
@@ -128,7 +128,7 @@ static enum status begin(struct batch *batch, struct device_state *state,
         status = measure_begin(batch->device, state, request, &batch->expected, row, error);
     if (status || !beside || row->work || row->record.status == RECORD_MEASURED)
         return status;
-    record_clear(&row->record); /* what waits may have been in its way */
+    record_clear(&row->record); /* waiting rows may have caused the failure */
     status = batch_count(batch, state, error);
     return status ? status
                   : measure_begin(batch->device, state, request, &batch->expected, row, error);

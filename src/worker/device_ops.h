@@ -1,12 +1,11 @@
-/* What a kind of device must be able to do, as a table of functions. worker.c knows nothing else of
- * a device; src/worker/cuda and src/worker/cpu each define one table.
+/* The table of functions of a kind of device. worker.c knows nothing else of a device; each worker
+ * program links exactly one table.
  *
  * Single-threaded. Order: count, open, then any of try_counters, { tune_roofs, measure_roof,
  * keep_busy, release_roofs } and { prepare, time, energy, trace, count_hardware, run, read, release
- * }, then close. One piece of work exists at a time, unless has_room says that another one may be
- * prepared; layout.c prepares two without a question. STATUS_UNSUPPORTED: the device does not offer
- * this; STATUS_FAILED: this configuration went wrong, the device is fine; STATUS_DEVICE: the device
- * is lost, the process must end. */
+ * }, then close. One piece of work exists at a time, unless has_room allows another.
+ * STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration failed, the
+ * device works; STATUS_DEVICE: the device is lost, and the process must end. */
 #pragma once
 
 #include <sched.h>
@@ -19,158 +18,157 @@
 #include "model/workload.h"
 #include "model/fill.h"
 
-/* s: long enough for five samples, short enough for all roofs of eight devices in turn. */
+/* s. Long enough for five samples; short enough for all roofs of eight devices in turn. */
 #define ROOF_WINDOW 0.0125
 
-/* s, at least: a counter of energy that steps every 0.1 s is then right to some per cent. */
+/* s, shortest measurement of energy: a counter with steps of 0.1 s is then exact to some per cent.
+ */
 #define ENERGY_TIME 0.5
 
-/* How a roof is to be measured. */
 struct roof_order {
-    double start;   /* s since the epoch; 0: at once */
-    bool sustained; /* of compute: also once the clock has settled, which takes 0.2 to 2 s more */
-    bool only_sustained; /* of compute: without the burst, which is known */
-    bool energy;         /* of memory and compute: its energy, too, which takes 0.7 s and more */
+    double start;        /* s since the epoch; 0: at once */
+    bool sustained;      /* compute: also measure after the clock has settled, 0.2 to 2 s more */
+    bool only_sustained; /* compute: the burst is known; measure the sustained value alone */
+    bool energy;         /* memory and compute: also measure the energy, 0.7 s or more */
 };
 
-struct device_state; /* the table's own */
-struct work;         /* the table's own: one configuration, allocated and ready to run */
+struct device_state; /* an open device; the table defines it */
+struct work;         /* one configuration, ready to run; the table defines it */
 
-/* A row that is to be counted: it was prepared, timed and traced. */
+/* A row to count, which was prepared, timed and traced. */
 struct countable {
     struct work *work;
-    bool cold, kernels, causes; /* of each kernel its counts, and its activities */
+    bool cold;
+    bool kernels; /* count each kernel by itself */
+    bool causes;  /* count the activities of each kernel */
     struct record *record;
 };
 
-/* What a program that runs on a device gets from it. */
+/* Settings of a program that runs on the device. */
 struct program_device {
-    char visible[160];     /* "NAME=VALUE", by which the program sees this device alone; "": none */
-    const cpu_set_t *cpus; /* that it may use; NULL: the worker's. The device's */
-    size_t cpus_size;      /* byte */
-    char library[4096];    /* to inject, which sees kernels and regions; "": there is none */
-    struct outcome counters; /* whether they can be counted, and why not */
+    char visible[160];       /* "NAME=VALUE" that hides all other devices; "": no variable needed */
+    const cpu_set_t *cpus;   /* owned by the device; NULL: the worker's */
+    size_t cpus_size;        /* byte */
+    char library[4096];      /* library to inject, which sees kernels and regions; "": none */
+    struct outcome counters; /* whether the counters can be read, or why not */
 };
 
 struct device_ops {
     const char *kind;
     const char *description; /* one line for --help */
 
-    /* Devices that this process can see. STATUS_DEVICE with the reason if there is none. */
+    /* Counts the devices that this process can see. STATUS_DEVICE with the reason if there is none.
+     */
     enum status (*count)(int *count, struct error *error);
-    /* The PCI address of one, as protocol.h writes it; 0: not known. NULL: they have none. */
+    /* Returns the PCI address of a device, coded as in protocol.h; 0: unknown. NULL: no addresses.
+     */
     int (*address)(int index);
 
-    /* Opens device `index` and describes it (all but roofs and key) in *device. */
+    /* Opens device `index`, and describes it in *device (all but roofs and key). */
     enum status (*open)(int index, struct device_state **state, struct device *device,
                         struct error *error);
     void (*close)(struct device_state *state); /* takes NULL */
 
-    /* A state for health and close alone, which no fault of a row ends; NULL without memory. It is
-     * given where health is. */
+    /* Opens a device for `health` and `close` alone; faults of rows do not end such a state. NULL
+     * without memory. Present if `health` is. */
     struct device_state *(*watch)(const char *pci_id);
-    /* Its health now, by enum health; what is not known is missing. NULL: nothing is. */
+    /* Reads the health, by enum health; unknown values are missing. NULL: the device has none. */
     void (*health)(struct device_state *state, double health[HEALTH_COUNT]);
 
-    /* Finds out, once, whether there are hardware counters: sets counters of *device, which also
-     * says why not: that is STATUS_OK. NULL: the device has none. */
+    /* Finds out, once, whether the hardware counters can be read. Sets counters of *device, which
+     * also says why not; that is STATUS_OK. NULL: the device has no counters. */
     enum status (*try_counters)(struct device_state *state, struct device *device,
                                 struct error *error);
 
-    /* Finds the fastest way to do each roof that is requested, and proves it by the counters where
-     * `prove` and there are some: found[] by kind. It keeps what memory measure_roof needs, until
-     * release_roofs, which comes before another call. A roof that this kind of device never has is
-     * not found; one that it has but cannot measure now is, and measure_roof says why not. */
+    /* Finds the fastest variant of each requested roof, and with `prove` proves it by the counters,
+     * if they can be read. found[] is false for roofs that this kind of device lacks. A roof that
+     * fails now stays true; measure_roof returns the reason. Keeps memory until release_roofs,
+     * which must come before another call. */
     enum status (*tune_roofs)(struct device_state *state, const struct roof_request *request,
                               bool prove, bool found[ROOF_KINDS], struct error *error);
 
-    /* Measures a roof that was found, in the way that was found, into *roof, which roof_init has
-     * set: all but name and condition. Takes about ROOF_WINDOW, without `sustained`.
-     * STATUS_UNSUPPORTED: cannot be measured now. STATUS_FAILED: also if `start` passed before it
-     * was ready to begin. */
+    /* Measures a roof that was found. Sets all of *roof but name and condition; roof_init has set
+     * these. Takes about ROOF_WINDOW without `sustained`. STATUS_UNSUPPORTED: not possible now.
+     * STATUS_FAILED: also if `start` passed before the device was ready. */
     enum status (*measure_roof)(struct device_state *state, int kind,
                                 const struct roof_order *order, struct roof *roof,
                                 struct error *error);
 
-    /* Goes on with the work of a roof that was just measured, so that the neighbours find the
-     * device busy, until more(argument) says no; it is asked every few milliseconds. NULL: not
-     * offered. */
+    /* Repeats the work of a roof, so that the neighbours find the device busy, until more(argument)
+     * returns false; more() is called every few milliseconds. NULL: not offered. */
     enum status (*keep_busy)(struct device_state *state, int kind, bool (*more)(void *argument),
                              void *argument, struct error *error);
 
-    /* Measures links between the named devices, separated by commas, or all that the process sees,
-     * into *device. Before anything else of this table. NULL: they have none. */
+    /* Measures links between the named devices, separated by commas, or between all visible ones,
+     * into *device. Comes before any other function. NULL: no links. */
     enum status (*measure_links)(const char *devices, enum link_operation operation,
                                  struct device *device, struct error *error);
 
-    /* Frees what tune_roofs keeps; the roofs are then no longer found. */
+    /* Frees the memory of tune_roofs, and forgets the roofs. */
     void (*release_roofs)(struct device_state *state);
 
-    /* Allocates and fills the tensors, resolves "auto", and chooses the algorithm; sets
-     * implementation, algorithm, math, unit and workspace of *record. The configuration names a
-     * layout (layout.h). */
+    /* Allocates and fills the tensors, resolves "auto", and chooses the algorithm. Sets
+     * implementation, algorithm, math, unit and workspace of *record. */
     enum status (*prepare)(struct device_state *state, const struct config *config, uint64_t seed,
                            struct work **work, struct record *record, struct error *error);
 
-    /* Takes `samples` of them and writes the time of one iteration in each to seconds[]. A sample
-     * is the mean of record->sample_iterations, which this sets, and which stay the same for one
+    /* Takes samples, and writes the time of one iteration in each to seconds[]. A sample is the
+     * mean of record->sample_iterations, which this function sets, and which is constant for a
      * piece of work. `cold` flushes the last-level cache before each iteration, outside of its
-     * time. timer_overhead, host_paced and conditions (clocks, ...) go to *record. NULL: a warm-up,
-     * whose samples are of one iteration each. */
+     * time. Sets timer_overhead, host_paced and conditions (clocks, ...) of *record. NULL record: a
+     * warm-up with samples of one iteration. */
     enum status (*time)(struct device_state *state, struct work *work, bool cold, int samples,
                         double *seconds, struct record *record, struct error *error);
 
-    /* Repeats the work for ENERGY_TIME or more: sets energy, energy_time, energy_clock, power and
-     * idle_power of *record. What cannot be known stays missing: that is STATUS_OK. NULL: the
-     * device has no counter of energy. */
+    /* Repeats the work for ENERGY_TIME or more. Sets energy, energy_time, energy_clock, power and
+     * idle_power of *record. Unknown values stay missing; that is STATUS_OK. NULL: the device has
+     * no energy counter. */
     enum status (*energy)(struct device_state *state, struct work *work, bool cold,
                           struct record *record, struct error *error);
 
-    /* One iteration under the tracer, `cold` as in `time`: sets launches, busy_time, trace_time and
-     * kernels of *record, and host_time and caller_time where the host is not the device. */
+    /* Traces one iteration, `cold` as in `time`. Sets launches, busy_time, trace_time and kernels
+     * of *record, and host_time and caller_time of a device that is not the host. */
     enum status (*trace)(struct device_state *state, struct work *work, bool cold,
                          struct record *record, struct error *error);
 
-    /* Whether this configuration can be prepared and measured beside the work that is there, and
-     * will be as if it were alone. NULL: it never can. */
+    /* Returns whether the configuration can be prepared and measured beside the existing work, with
+     * the same result as alone. NULL: never. */
     bool (*has_room)(struct device_state *state, const struct config *config);
 
-    /* Counts rows together, each with as many iterations as the hardware counters need, at least
-     * one, `cold` as in `time`: sets flops_*, bytes_* and counters of their records, which also say
-     * why there are no counts: that is STATUS_OK. NULL: the device has no counters. `kernels`: as
-     * many iterations again for the counts of each kernel of the record, as the last `trace` of
-     * that work has set them. `causes`: again, for their activities. What a row counts does not
-     * depend on the others. If it fails, the rows can be counted again. */
+    /* Counts rows together, `cold` as in `time`; each row runs once or more often, as the counters
+     * need. Sets flops_*, bytes_* and counters of the records; counters also says why there are no
+     * counts, which is STATUS_OK. `kernels` repeats the row for the counts of each kernel, as the
+     * last `trace` of that work has set them; `causes` again for their activities. The counts of a
+     * row do not depend on the other rows. After a failure the rows can be counted again. NULL: the
+     * device has no counters. */
     enum status (*count_hardware)(struct device_state *state, const struct countable *rows,
                                   size_t count, struct error *error);
 
-    /* One complete, synchronous evaluation for the comparison: outputs are first filled with NaN.
-     * For an LSTM's backward pass the output gradient of all batch samples from `samples` on is set
-     * to zero, so that the reference needs to compute only that many; otherwise `samples` is not
-     * used. */
+    /* Runs once for the comparison and waits; outputs are first filled with NaN. For an LSTM's
+     * backward pass the output gradient of all batch samples from `samples` on is zero, so that the
+     * reference computes only the first ones; other workloads ignore `samples`. */
     enum status (*run)(struct device_state *state, struct work *work, int64_t samples,
                        struct error *error);
 
-    /* Elements of a result tensor, by offset in the layout that workloads/ defines, as doubles. */
+    /* Reads elements of a result tensor, by offset in the layout that workloads/ defines. */
     enum status (*read)(struct device_state *state, struct work *work, enum tensor tensor,
                         const int64_t *offsets, int64_t count, double *values, struct error *error);
 
-    /* The results of what `work` runs are wrong, or inaccurate: makes it run another algorithm, and
-     * sets *record as `prepare` does. STATUS_UNSUPPORTED: there is no other. NULL: there never is.
-     */
+    /* Rejects the algorithm of `work`, whose results are wrong or inaccurate: makes `work` run
+     * another one, and sets *record as `prepare` does. STATUS_UNSUPPORTED: there is no other. NULL:
+     * there never is. */
     enum status (*reject)(struct device_state *state, struct work *work, struct record *record,
                           struct error *error);
 
     void (*release)(struct device_state *state, struct work *work); /* takes NULL work */
 
-    /* What a program on this device gets, in *given, which is zero. Until the next call of any
-     * other function nothing of this process is in the program's way. */
-    enum status (*program)(struct device_state *state, struct program_device *given,
+    /* Fills *settings, which is zero, for a program on this device. Until the next call of any
+     * other function, nothing of this process disturbs the program. */
+    enum status (*program)(struct device_state *state, struct program_device *settings,
                            struct error *error);
 
-    /* Counts work of known size on the open device and prints counted against expected.
-     * STATUS_FAILED if a count is wrong; STATUS_UNSUPPORTED if there are none. NULL: the device has
-     * no counters. */
+    /* Counts work of known size, and prints the counts beside the expected ones. STATUS_FAILED: a
+     * count is wrong. STATUS_UNSUPPORTED: no counters now. NULL: the device has no counters. */
     enum status (*self_test)(struct device_state *state, FILE *stream, struct error *error);
 };
 

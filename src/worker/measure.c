@@ -11,7 +11,7 @@
 
 const struct outcome measure_no_counters = {COUNTED_REFUSED, "this kind of device has no counters"};
 
-/* What every step needs; none of it is owned. */
+/* Context of all steps; owns nothing. */
 struct run {
     const struct device_ops *device;
     struct device_state *state;
@@ -23,17 +23,17 @@ struct run {
     bool cold;
 };
 
-/* What has been done since the last part was. */
+/* Charges the time since the end of the last part to this part. */
 static void part_done(const struct run *run, enum wall_part part, struct record *record)
 {
     record_end_part(record, part, clock_monotonic() - run->start);
 }
 
-/* Samples so far, growable; owned. */
+/* A growing array; owned. */
 struct samples {
     double *values;
     size_t count, capacity;
-    double total; /* s, of all their iterations */
+    double total; /* s of all iterations */
 };
 
 static enum status samples_reserve(struct samples *samples, size_t more, struct error *error)
@@ -60,10 +60,9 @@ static enum status time_batch(const struct run *run, int count, struct samples *
     return STATUS_OK;
 }
 
-/* Times until the confidence interval is narrow enough and min_time has been timed. It also ends
- * when max_time has passed on the clock, which counts what is not timed as well. A batch takes
- * about a tenth of min_time: the rule is then looked at often enough, and its own cost does not
- * show. */
+/* Takes samples until the confidence interval is narrow enough and min_time has been timed. Stops
+ * also after max_time on the wall clock. A batch takes about a tenth of min_time, so that the rule
+ * is evaluated often and its own cost does not show. */
 static enum status time_adaptively(const struct run *run, struct samples *samples,
                                    struct record *record, struct error *error)
 {
@@ -109,10 +108,10 @@ enum status measure_keep_samples(const double *samples, size_t count, struct rec
     return STATUS_OK;
 }
 
-/* One placement of the row's buffers. The first one's work is the row's, and verified. */
+/* One placement of the row's buffers in memory. The first placement has the row's verified work. */
 struct placement {
     struct work *work;
-    struct record seen; /* while it was timed; it owns nothing */
+    struct record seen; /* record while the placement was timed; owns nothing */
     struct samples samples;
     struct stats stats;
 };
@@ -136,8 +135,8 @@ static enum status placement_time(struct run run, struct placement *placement, s
     return status;
 }
 
-/* Prepares the row once more, with the kernels that it has. The works before it keep their
- * buffers, so that these lie at other addresses. STATUS_UNSUPPORTED: no room, or other kernels. */
+/* Prepares the row once more with the same kernels. Earlier works keep their buffers, so the new
+ * ones have other addresses. STATUS_UNSUPPORTED: no room, or other kernels. */
 static enum status placement_make(const struct run *run, const struct placement *first,
                                   struct placement *placement, struct error *error)
 {
@@ -166,8 +165,8 @@ static int by_median(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* All samples in the order in which they were taken; the rest is what was seen of the placement in
- * the middle, whose work goes on as the row's. Sorts the placements. */
+/* Puts all samples into the record, in the order in which they were taken. Everything else comes
+ * from the placement with the median time, whose work becomes the row's. Sorts the placements. */
 static enum status placements_keep(struct placement *placements, size_t count, struct run *run,
                                    struct record *record, struct error *error)
 {
@@ -203,8 +202,8 @@ static enum status placements_keep(struct placement *placements, size_t count, s
     return STATUS_OK;
 }
 
-/* In as many placements as are asked for, if there is room. run->work becomes the one that the
- * record tells of. */
+/* Times the requested number of placements, or as many as fit. run->work becomes the work of the
+ * recorded placement. */
 static enum status time_work(struct run *run, struct record *record, struct error *error)
 {
     const size_t wanted = (size_t)fmax(run->request->measure.repeat, 1);
@@ -233,7 +232,7 @@ static enum status time_work(struct run *run, struct record *record, struct erro
     return status;
 }
 
-/* Rejects algorithms until the result of one is not wrong, or is accurate. */
+/* Rejects algorithms until a result is right; with `accurate`, until it is also accurate. */
 static enum status verify_prepared(const struct run *run, bool accurate, struct record *record,
                                    struct error *error)
 {
@@ -258,8 +257,8 @@ static enum status verify_prepared(const struct run *run, bool accurate, struct 
     return status;
 }
 
-/* Says which algorithm is the fastest accurate one beside the record's, which frameworks take
- * though it is inaccurate. Rejecting binds another: that happens to a second work. */
+/* Adds to the record's accuracy the fastest accurate algorithm. The row itself keeps the fastest
+ * one, as frameworks do. Rejecting changes the algorithm of a work, so this uses a second one. */
 static enum status accuracy_explain(struct run *run, struct record *record, struct error *error)
 {
     const struct placement own = {.work = run->work, .seen = *record};
@@ -291,12 +290,12 @@ static enum status accuracy_explain(struct run *run, struct record *record, stru
     return STATUS_OK;
 }
 
-/* What a load at the power cap sustains is measured by the run for its energy, which begins with a
- * warm-up. */
+/* With several placements, a row that the power cap throttles also gets a run for its energy: after
+ * a warm-up this run shows what the device sustains. */
 static enum status measure_prepared(struct run *run, struct record *record, struct error *error)
 {
     const struct measure_settings *measure = &run->request->measure;
-    const double held_down = 0.98; /* of the free clock */
+    const double throttled = 0.98; /* of the free clock */
     enum status status = STATUS_OK;
     if (measure->verify)
         status = verify_prepared(run, false, record, error);
@@ -306,7 +305,7 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
         status = time_work(run, record, error);
         part_done(run, PART_TIMING, record);
     }
-    bool capped = record->sm_clock_counted < held_down * record->sm_clock_free &&
+    bool capped = record->sm_clock_counted < throttled * record->sm_clock_free &&
                   record->throttle_reasons != FIELD_MISSING &&
                   (record->throttle_reasons & THROTTLED_BY_POWER);
     bool sustained = measure->energy || (measure->repeat > 1 && capped);
@@ -321,8 +320,8 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
     return status;
 }
 
-/* The times of a failed run are those of something else. The record keeps only what was asked for,
- * what ran and how wrong it was. */
+/* Clears the figures of a failed row. The record keeps the configuration, the algorithm, and how
+ * wrong the result was. */
 static void forget_figures(struct record *record, const struct config *config)
 {
 #define KEPT(member)                                                                               \
@@ -369,7 +368,7 @@ void measure_end(const struct device_ops *device, struct device_state *state, st
         memcpy(record->error, error->text, sizeof error->text);
 }
 
-/* Whether there is anything to count. If not, the record says why. */
+/* Returns whether the row is to be counted; otherwise sets the reason in the record. */
 static bool is_counted(const struct run *run, struct record *record)
 {
     bool wanted = run->request->measure.counters != COUNTERS_OFF;
@@ -409,7 +408,7 @@ enum status measure_begin(const struct device_ops *device, struct device_state *
         status = measure_prepared(&run, record, error);
     if (status == STATUS_DEVICE) {
         record_clear(record);
-        return status; /* the device is lost: nothing on it can be released */
+        return status; /* nothing on a lost device can be released */
     }
     row->config = run.config;
     row->work = run.work;

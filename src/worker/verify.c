@@ -7,14 +7,14 @@
 
 #include "base/clock.h"
 
-/* It takes one core a sixteenth of a second. Launchers often leave one core to the rank of a
- * GPU. */
+/* Products that a reference computes: a sixteenth of a second of one core. Launchers often leave
+ * one core to the rank of a GPU. */
 static const double reference_products = 2.5e7;
 static const int64_t elements_least = 64, elements_most = 4096;
 
-/* Threads that share their cores with others wait for each other for longer than little work takes:
- * only what one thread does not finish soon is shared. Guided: elements at a tensor's edges cost
- * less than others. */
+/* Runs little work on one thread: threads that share their cores with other processes may wait for
+ * each other longer than the work takes. Work that one thread does not finish soon is shared, in
+ * guided chunks, because elements at a tensor's edges cost less. */
 static void threads_loop(int64_t count, reference_task *task, void *context)
 {
     const double soon = 1e-3; /* s */
@@ -46,7 +46,7 @@ static enum status slice_read(const struct device_ops *device, struct device_sta
     return status;
 }
 
-/* Whether they are larger than the tolerance, and the text of what is. */
+/* Returns whether an error exceeds the tolerance, and describes it in `text`. */
 static bool errors_exceed(const struct slice_errors *errors, double tolerance, char *text,
                           size_t size)
 {
@@ -62,7 +62,7 @@ static bool errors_exceed(const struct slice_errors *errors, double tolerance, c
     return true;
 }
 
-/* The largest errors over the slices; each part of a tensor is held to the tolerances on its
+/* Records the largest errors over all slices. Each part of a tensor must meet the tolerances on its
  * own. */
 static enum status compare(const struct device_ops *device, struct device_state *state,
                            struct work *work, const struct expectation *expectation,
@@ -87,7 +87,7 @@ static enum status compare(const struct device_ops *device, struct device_state 
         return error_set(error, STATUS_FAILED, "wrong result: %s, allowed %.3g", text,
                          errors.norm <= tolerance.right ? record->verify_element_tolerance
                                                         : record->verify_tolerance);
-    /* The root mean square of what is normally distributed. */
+    /* 0.43: the relative root mean square of rounding errors of normally distributed values */
     const struct precision_info *stored = precision_result(config_precision(config));
     if (errors_exceed(&errors, tolerance.accurate, text, sizeof text))
         snprintf(record->accuracy, sizeof record->accuracy,
@@ -96,7 +96,7 @@ static enum status compare(const struct device_ops *device, struct device_state 
     return STATUS_OK;
 }
 
-/* Where a layout was chosen, the result lies in that. */
+/* With layout = auto the result has the chosen layout. */
 static struct config config_that_ran(const struct config *config, const struct record *record)
 {
     struct config ran = *config;
@@ -110,7 +110,7 @@ static struct config config_that_ran(const struct config *config, const struct r
     return ran;
 }
 
-/* A result that a reference starts from: computed when it is first asked for. */
+/* A result that the reference needs as input; computed at the first read. */
 struct computed {
     const struct device_ops *device;
     struct device_state *state;
@@ -168,7 +168,7 @@ enum status verify_work(const struct device_ops *device, struct device_state *st
         status = config->workload->reference(&request, &expected->expectation, error);
         expected->seed = seed;
         if (status == STATUS_OK &&
-            !computed.ran) /* one that starts from this result is for it alone */
+            !computed.ran) /* a reference computed from this result fits no other */
             memcpy(expected->configuration, configuration, sizeof configuration);
     }
     if (status == STATUS_OK && (!computed.ran || expectation->samples > 0))

@@ -1,23 +1,23 @@
-/* Comparison of a configuration's output with the fp64 reference, on a slice or the whole. */
+/* Compares the results of a configuration with the fp64 reference, in parts or as a whole. */
 #pragma once
 
 #include "model/record.h"
 #include "model/reference.h"
 #include "worker/device_ops.h"
 
-/* What the last result had to be: rows of one shape with a hot and a cold cache, and algorithms of
- * a row that are refused in turn, have the same reference. All zero: nothing yet. */
+/* The reference of the last row, kept because the same shape with a hot and a cold cache, and all
+ * algorithms of a row, have the same reference. All zero: none yet. */
 struct expected {
-    char configuration[WORKLOAD_TEXT]; /* with a hot cache */
+    char configuration[WORKLOAD_TEXT]; /* of the row, with cache = hot */
     uint64_t seed;
     struct expectation expectation; /* owned */
 };
 void expected_clear(struct expected *expected);
 
-/* Runs the work once and sets verify_* and accuracy of *record, whose layout_chosen tells where the
- * result lies. STATUS_FAILED "wrong result: ..." beyond the second tolerance, or where the output
- * holds a NaN. A workload without a reference leaves them missing, and `error` of *record says so:
- * that is STATUS_OK. */
+/* Runs the work once, and sets verify_* and accuracy of *record. Reads the result in the layout
+ * record->layout_chosen. STATUS_FAILED "wrong result: ...": an error beyond the second tolerance,
+ * or a NaN. Without a reference the members stay missing, and record->error says so; that is
+ * STATUS_OK. */
 enum status verify_work(const struct device_ops *device, struct device_state *state,
                         struct work *work, const struct config *config, uint64_t seed,
                         struct expected *expected, struct record *record, struct error *error);

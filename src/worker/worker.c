@@ -1,5 +1,6 @@
-/* The measuring process: reads requests on standard input, answers on standard output, owns one
- * device. src/model/protocol.h has the messages; device_ops.h what a device must be able to do. */
+/* The measuring process: reads requests on standard input, writes replies to standard output, and
+ * owns one device. src/model/protocol.h has the messages, device_ops.h the functions of a device.
+ */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -22,15 +23,15 @@
 
 struct worker {
     const struct device_ops *ops;
-    struct device_state *state; /* NULL until opened */
+    struct device_state *state; /* NULL: not open */
     struct device device;
     struct batch *batch;
-    void *kept;   /* by the kind of the last row */
-    bool tuned;   /* the device holds memory for roofs */
-    bool watches; /* a device that another worker measures */
-    int held;     /* the roof whose work goes on until the next request; HELD_NONE */
+    void *kept;    /* state of the last row's kind */
+    bool tuned;    /* the device holds memory for roofs */
+    bool watches;  /* reports the health of a device that another worker measures */
+    int busy_kind; /* roof whose work keeps the device busy until the next request; BUSY_NONE */
 };
-enum { HELD_NONE = -1 };
+enum { BUSY_NONE = -1 };
 
 static const struct row_kind *const row_kinds[] = {
 #ifdef ROOFSWEEP_PROGRAMS
@@ -39,7 +40,7 @@ static const struct row_kind *const row_kinds[] = {
     NULL,
 };
 
-/* NULL: no row is requested, or one that has no kind. */
+/* Returns NULL if no row is requested, or one without a kind. */
 static const struct row_kind *row_kind_of(const struct request *request)
 {
     size_t i = 0;
@@ -49,7 +50,7 @@ static const struct row_kind *row_kind_of(const struct request *request)
     return row_kinds[i];
 }
 
-/* Processes of rows of other kinds are in the device's way. */
+/* Ends processes of rows of other kinds, which would disturb the device. */
 static void release_others(struct worker *worker, const struct row_kind *own)
 {
     for (size_t i = 0; worker->kept && row_kinds[i]; ++i)
@@ -97,7 +98,7 @@ static enum status tune_roofs(struct worker *worker, const struct request *reque
     return worker->ops->tune_roofs(worker->state, &request->peaks, request->prove, found, error);
 }
 
-/* A roof that could not be measured is a row that says why. */
+/* A roof that cannot be measured becomes an unmeasured roof with the reason. */
 static enum status measure_roof(struct worker *worker, int kind, enum roof_condition condition,
                                 const struct roof_order *order, struct roof *roof,
                                 struct error *error)
@@ -150,11 +151,11 @@ static enum status answer_roof(struct worker *worker, const struct request *requ
     TRY(measure_roof(worker, (int)request->kind, request->condition, &order, &reply->roof, error));
     reply->kind = REPLY_ROOF;
     bool measured = !isnan(roof_value(&reply->roof)) || !isnan(reply->roof.sustained);
-    worker->held = request->keep_busy && measured ? request->kind : HELD_NONE;
+    worker->busy_kind = request->keep_busy && measured ? request->kind : BUSY_NONE;
     return STATUS_OK;
 }
 
-/* No request and no end of input has come, and the rank has not been forgotten. */
+/* Returns true while no request and no end of input has come, until `end`. */
 static bool input_is_quiet(void *argument)
 {
     const double *end = argument;
@@ -162,15 +163,16 @@ static bool input_is_quiet(void *argument)
     return poll(&input, 1, 0) == 0 && clock_monotonic() < *end;
 }
 
-/* After the reply: what goes wrong here goes wrong again with the next request, which tells it. */
+/* Keeps the device busy after the reply. A failure is not reported here: the next request fails,
+ * too. */
 static void keep_busy(struct worker *worker)
 {
-    const double longest = 60.0; /* s: a rank that waits for others longer does not come again */
-    struct error unheard;
+    const double longest = 60.0; /* s; after that the rank is taken for dead */
+    struct error ignored;
     double end = clock_monotonic() + longest;
-    if (worker->held != HELD_NONE && worker->ops->keep_busy)
-        worker->ops->keep_busy(worker->state, worker->held, input_is_quiet, &end, &unheard);
-    worker->held = HELD_NONE;
+    if (worker->busy_kind != BUSY_NONE && worker->ops->keep_busy)
+        worker->ops->keep_busy(worker->state, worker->busy_kind, input_is_quiet, &end, &ignored);
+    worker->busy_kind = BUSY_NONE;
 }
 
 static enum status answer_device(struct worker *worker, const struct request *request,
@@ -207,8 +209,8 @@ static enum status answer_measure(struct worker *worker, const struct request *r
     return STATUS_OK;
 }
 
-/* None where an address is not known, or two are slices of one device. */
-static struct seen see_devices(const struct device_ops *ops, int count)
+/* Returns no device if an address is unknown, or if two devices are slices of one. */
+static struct seen devices_visible(const struct device_ops *ops, int count)
 {
     struct seen seen = {0};
     for (int i = 0; ops->address && i < count && i < SEEN_MAX; ++i) {
@@ -236,7 +238,7 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
         reply->kind = REPLY_DEVICES;
         status = worker->ops->count(&count, error);
         reply->count = count;
-        reply->seen = see_devices(worker->ops, count);
+        reply->seen = devices_visible(worker->ops, count);
         return status;
     case REQUEST_TUNE:
         return answer_tune(worker, &request, reply, error);
@@ -289,7 +291,7 @@ static enum status serve(struct worker *worker, FILE *replies)
     return status;
 }
 
-/* Vendor libraries may print; what they print must not end up between the replies. */
+/* Sends prints of vendor libraries to standard error, so that they do not mix with replies. */
 static FILE *take_standard_output(void)
 {
     int replies = dup(STDOUT_FILENO);
@@ -298,7 +300,7 @@ static FILE *take_standard_output(void)
     return fdopen(replies, "w");
 }
 
-/* Returns the exit code, as of roofsweep. */
+/* Returns an exit code of roofsweep. */
 static int self_test(struct worker *worker)
 {
     struct error error;
@@ -308,7 +310,7 @@ static int self_test(struct worker *worker)
                                         : error_set(&error, STATUS_UNSUPPORTED, "%s: %s",
                                                     counted_word[measure_no_counters.code],
                                                     measure_no_counters.reason);
-    if (status) /* where the table is, and after it */
+    if (status) /* to standard output, below the table */
         printf("%s\n", error.text);
     fflush(stdout);
     if (status != STATUS_DEVICE)
@@ -316,9 +318,9 @@ static int self_test(struct worker *worker)
     return status == STATUS_OK ? 0 : status == STATUS_FAILED ? 3 : 4;
 }
 
-/* From then on the kernel kills the worker, stopped or not, when the thread that started it ends.
- * That is the rank's, or a wrapper's between the two: who made standard input's socket pair is the
- * rank, and may be dead by now. */
+/* Makes the kernel kill the worker, even a stopped one, when the thread that started it ends: the
+ * rank's, or that of a wrapper in between. The rank made the socket pair of standard input, and may
+ * already be dead. */
 static void tie_to_rank(void)
 {
     struct ucred rank = {0};
@@ -333,7 +335,7 @@ static void tie_to_rank(void)
 int main(int argc, char **argv)
 {
     struct worker worker = {
-        .ops = &device_ops, .batch = batch_create(&device_ops), .held = HELD_NONE};
+        .ops = &device_ops, .batch = batch_create(&device_ops), .busy_kind = BUSY_NONE};
     if (argc > 1 && strcmp(argv[1], "--self-test") == 0)
         return self_test(&worker);
     if (argc == 3 && strcmp(argv[1], "--watch") == 0 && worker.ops->watch) {

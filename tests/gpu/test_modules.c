@@ -1,6 +1,5 @@
-/* Kernels whose modules come and go have the FLOPs that they have: nothing of what CUPTI knows of
- * an unloaded one passes for the next. Skipped (77) without a GPU, or where its counters are
- * refused. */
+/* FLOPs of kernels whose modules are loaded and unloaded are right: CUPTI must not take a new
+ * kernel for an unloaded one. Skipped (77) without a GPU, or without counters. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +58,7 @@ static enum status run(void *argument, struct error *error)
     return code ? error_set(error, STATUS_DEVICE, "launch: %d", (int)code) : STATUS_OK;
 }
 
-/* How many of them were counted wrong; -1: none could be counted. */
+/* Returns the number of wrong counts; -1: counting failed. */
 static int round_count(struct counters *counters, struct chain *chains, int number)
 {
     double values[WORKS][QUANTITY_COUNT];
@@ -69,7 +68,7 @@ static int round_count(struct counters *counters, struct chain *chains, int numb
     int wrong = 0;
     for (int i = 0; i < WORKS; ++i)
         works[i] = (struct profiled_work){prepare, run, &chains[i], NULL};
-    if (counters_collect(counters, 0, works, WORKS, values, &outcome, &error) ||
+    if (counters_collect(counters, 0, works, WORKS, NULL, 0, values, &outcome, &error) ||
         outcome.code != COUNTED_YES)
         return -1;
     for (int i = 0; i < WORKS; ++i) {
@@ -98,7 +97,7 @@ static int rounds_count(struct counters *counters, CUdeviceptr out)
         if (now < 0)
             return -1;
         wrong += now;
-        for (int i = 0; i < WORKS; ++i) /* in every second round some stay */
+        for (int i = 0; i < WORKS; ++i) /* in every second round half of them stay loaded */
             if (round % 2 == 0 || i % 2 == 0)
                 cuModuleUnload(chains[i].module);
     }

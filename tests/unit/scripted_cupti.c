@@ -32,12 +32,12 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
     if (kind == CUPTI_ACTIVITY_KIND_MEMCPY || kind == CUPTI_ACTIVITY_KIND_MEMSET)
-        return CUPTI_SUCCESS; /* of programs; they have no say in anything else */
+        return CUPTI_SUCCESS; /* programs enable them, too */
     assert_int_equal(kind, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     ++cupti.activity_enabled;
     bool refused = cupti.in_the_way && cupti.present;
     cupti.present = true;
-    cupti.tracing = true;
+    cupti.tracing = cupti.tracer = true;
     return refused ? CUPTI_ERROR_NOT_COMPATIBLE : cupti.activity_enable;
 }
 
@@ -51,7 +51,7 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
     return CUPTI_SUCCESS;
 }
 
-/* Hands over all records in one buffer, and one more buffer that is empty. */
+/* Delivers all records in one buffer, and then an empty buffer. */
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
     assert_int_equal(flag, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
@@ -173,7 +173,7 @@ CUptiResult cuptiFinalize(void)
 {
     assert_null(cupti.called);
     ++cupti.finalized;
-    cupti.present = false;
+    cupti.present = cupti.tracer = false;
     return CUPTI_SUCCESS;
 }
 
@@ -279,7 +279,7 @@ CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *pa
     return CUPTI_SUCCESS;
 }
 
-/* The last one comes first. */
+/* The range pushed last comes first. */
 CUptiResult cuptiRangeProfilerCounterDataGetRangeInfo(
     CUpti_RangeProfiler_CounterData_GetRangeInfo_Params *parameters)
 {

@@ -1,6 +1,5 @@
-/* CUPTI as a script: these functions stand in for it, and for the host's part of it (metric_set.h),
- * so that every refusal, and every kind of incomplete counting and tracing, is met without a GPU.
- */
+/* A scripted CUPTI: these functions replace CUPTI and its host part (metric_set.h). Tests meet
+ * every refusal, and every kind of incomplete counting and tracing, without a GPU. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,62 +15,63 @@ typedef CUpti_ActivityKernel10 scripted_kernel;
 typedef CUpti_ActivityKernel9 scripted_kernel;
 #endif
 
-/* A set takes three passes, and finds 7 for every metric, 7 more in each further range. */
+/* A metric set takes three passes. Every metric of the first range is 7; each further range has 7
+ * more. */
 enum { CUPTI_PASSES = 3, CUPTI_EACH = 7, CUPTI_RECORDS = 8, CUPTI_RANGES = 256 };
 
 extern struct cupti_script {
     const char *chip;
-    CUptiResult initialize, supported, availability;
+    CUptiResult initialize, supported, availability; /* results of these calls */
     CUpti_Profiler_DeviceSupported_Params support;
     struct cupti_trouble {
         CUptiResult enable, start;
-        CUptiResult push; /* what PushRange says, */
-        int push_from;    /* once so many ranges have been pushed */
-        int passes;       /* that the profiler wants beside `passes` */
-        size_t dropped;   /* ranges, of which CUPTI says so */
-        size_t ranges;    /* that the image has; 0: as many as were pushed in the last pass */
-        bool nameless;    /* the image knows no names */
+        CUptiResult push; /* result of PushRange after push_from successful ones */
+        int push_from;
+        int passes;     /* needed in addition to `passes` below */
+        size_t dropped; /* reported dropped ranges */
+        size_t ranges;  /* in the image; 0: the ranges pushed in the last pass */
+        bool nameless;  /* the image has no names */
     } trouble;
     CUpti_ProfilerRange range; /* as configured */
     size_t room;
     int pushed;
-    int passes;          /* after which the profiler has enough; the test counts `runs` */
-    const char *lacking; /* metrics with this in their names have no value */
-    int attached, finalized, runs, enabled, disabled;
-    char names[CUPTI_RANGES][8]; /* of the ranges pushed last, */
-    size_t in_pass;              /* so many */
-    bool config_once;            /* after each enabling only: later it is refused */
-    int configured;       /* the enabling that was configured last; later it is without effect */
-    bool replayed;        /* kernel replay is what it is to be configured for */
+    int passes;          /* CUPTI has enough once `runs`, which the test counts, reaches this */
+    const char *lacking; /* part of the names of metrics without a value */
+    int attached, finalized, runs, enabled, disabled; /* calls */
+    char names[CUPTI_RANGES][8];                      /* of the ranges of the last pass */
+    size_t in_pass;                                   /* ranges of the last pass */
+    bool config_once;                                 /* refuse a second configuration */
+    int configured;       /* value of `enabled` at the last effective configuration */
+    bool replayed;        /* expect kernel replay in the configuration */
     bool in_process;      /* each Stop is one of `runs` */
-    bool passing, within; /* a pass has begun, and a range of it */
+    bool passing, within; /* a pass, a range is open */
 
     /* Activity records. */
-    CUptiResult register_callbacks, activity_enable, flush;
-    scripted_kernel records[CUPTI_RECORDS]; /* as they are handed over */
+    CUptiResult register_callbacks, activity_enable, flush; /* results of these calls */
+    scripted_kernel records[CUPTI_RECORDS];
     size_t record_count, records_dropped, handed;
-    bool in_the_way; /* tracing is refused where CUPTI is in the process already */
-    int activity_enabled, activity_disabled;
+    bool in_the_way;                         /* refuse tracing if CUPTI is already in the process */
+    int activity_enabled, activity_disabled; /* calls */
     bool tracing;
     CUpti_BuffersCallbackRequestFunc requested;
     CUpti_BuffersCallbackCompleteFunc completed;
 
     bool present; /* CUPTI is in the process */
+    bool tracer;  /* activity records were enabled since CUPTI came into the process */
 
-    uint64_t now; /* ns, of CUPTI's clock */
+    uint64_t now; /* ns on CUPTI's clock */
 
-    /* Its one subscriber. */
-    CUptiResult subscribe;
-    CUpti_CallbackFunc called; /* NULL: nobody has subscribed */
+    /* The one subscriber. */
+    CUptiResult subscribe;     /* result of the call */
+    CUpti_CallbackFunc called; /* NULL: no subscriber */
     void *caller;
-    int subscribed;
-    bool modules, calls[1000]; /* what the subscriber asked for: unloading, calls of the driver */
+    int subscribed;            /* calls */
+    bool modules, calls[1000]; /* enabled callbacks: unloaded modules, calls of the driver */
 } cupti;
 
-/* A module is unloaded, a kernel launched: subscribers are notified. */
+/* Unload a module, launch a kernel: the subscriber is called. */
 void cupti_unload(void);
 void cupti_launch(void);
 
-/* For cmocka: a GH100 whose counters can be read; nothing has happened, and nothing will be traced.
- */
+/* For cmocka: a GH100 with readable counters, without history or records. */
 int cupti_set_up(void **state);

@@ -12,15 +12,15 @@ enum { MANY = 20, MORE = 200, LAUNCHES = 3, BEFORE = 2, ROOM = 32 };
 static struct counters *counters;
 static double values[MORE][QUANTITY_COUNT]; /* of the last collection */
 
-/* Work that looks when it is called. */
+/* Work that checks when it is called. */
 static struct piece {
     int prepared, ran;
-    int fails_at;    /* 0: never; else its run of this number fails */
-    bool unloads;    /* a module */
-    size_t launches; /* of its run; BEFORE prepare it */
+    int fails_at;    /* number of the run that fails; 0: none */
+    bool unloads;    /* its run unloads a module */
+    size_t launches; /* of its run */
 } pieces[MORE];
 
-/* What CUPTI does to begin a pass must not come between this and the work. */
+/* Runs after the start of the pass, whose own data in L2 must not come between. */
 static enum status piece_prepare(void *argument, struct error *error)
 {
     struct piece *piece = argument;
@@ -35,7 +35,7 @@ static enum status piece_run(void *argument, struct error *error)
 {
     struct piece *piece = argument;
     assert_true(cupti.within == (piece->launches == 0));
-    assert_int_equal(piece->prepared, piece->ran + 1); /* right before, in each pass */
+    assert_int_equal(piece->prepared, piece->ran + 1); /* prepared right before each run */
     ++cupti.runs;
     for (size_t i = 0; i < piece->launches; ++i)
         cupti_launch();
@@ -47,9 +47,9 @@ static enum status piece_run(void *argument, struct error *error)
 
 /* ---- steps ---- */
 
-static size_t wrong; /* so many launches less than were traced */
+static size_t wrong; /* traced launches that do not run */
 
-/* As it is printed. The text lasts until the next call. */
+/* Returns the printed outcome; valid until the next call. */
 static const char *text_of(const struct outcome *outcome)
 {
     static char text[OUTCOME_TEXT];
@@ -57,8 +57,8 @@ static const char *text_of(const struct outcome *outcome)
     return text;
 }
 
-/* Where something is missing, there is no value. */
-static const char *told(const struct outcome *outcome, size_t count)
+/* Returns the printed outcome. Without COUNTED_YES there must be no value. */
+static const char *text_checked(const struct outcome *outcome, size_t count)
 {
     for (size_t i = 0; i < count * QUANTITY_COUNT && outcome->code != COUNTED_YES; ++i)
         assert_true(isnan(values[i / QUANTITY_COUNT][i % QUANTITY_COUNT]));
@@ -76,18 +76,18 @@ static enum status collect_status(unsigned tensors, size_t count, struct outcome
     }
     cupti.runs = 0;
     cupti.passes = CUPTI_PASSES * (int)count;
-    return counters_collect(counters, tensors, works, count, values, outcome, &error);
+    return counters_collect(counters, tensors, works, count, NULL, 0, values, outcome, &error);
 }
 
 static const char *collect(unsigned tensors, size_t count)
 {
     struct outcome outcome;
     assert_int_equal(collect_status(tensors, count, &outcome), STATUS_OK);
-    return told(&outcome, count);
+    return text_checked(&outcome, count);
 }
 
-/* Of `count` works, the first with `launches` launches, the next ones with one more each. */
-static const char *collect_launches(unsigned asked, size_t launches, size_t count)
+/* Collects `count` works: the first has `launches` launches, each further one has one more. */
+static const char *collect_launches(unsigned tensors, size_t launches, size_t count)
 {
     struct outcome outcome;
     struct error error;
@@ -102,10 +102,10 @@ static const char *collect_launches(unsigned asked, size_t launches, size_t coun
     each[0] += wrong;
     cupti.runs = 0;
     cupti.passes = CUPTI_PASSES * (int)count;
-    assert_int_equal(counters_collect_launches(counters, asked, works, each, count, ROOM, values,
-                                               &outcome, &error),
-                     STATUS_OK);
-    return told(&outcome, all);
+    assert_int_equal(
+        counters_collect(counters, tensors, works, count, each, ROOM, values, &outcome, &error),
+        STATUS_OK);
+    return text_checked(&outcome, all);
 }
 
 static int set_up(void **state)
@@ -118,7 +118,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* CUPTI never stays after. */
+/* Closing detaches CUPTI. */
 static int tear_down(void **state)
 {
     counters_close(counters);
@@ -127,7 +127,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void begin_anew(void)
+static void restart(void)
 {
     tear_down(NULL);
     set_up(NULL);
@@ -135,7 +135,7 @@ static void begin_anew(void)
 
 /* ---- refusals ---- */
 
-/* Opens the scripted device and gives the refusal, "" for none. */
+/* Opens the scripted device and returns the refusal. */
 static const char *refusal(void)
 {
     struct outcome outcome = {.code = OUTCOME_MISSING};
@@ -196,11 +196,11 @@ static void support_levels_become_causes(void **state)
     }
 }
 
-/* ---- what is counted ---- */
+/* ---- counts ---- */
 
-/* Each pass begins once, with every work in turn. Works are known by the names of their ranges: the
- * script's image has the last one first. There is room for as many ranges as there are, since room
- * for more would cost time: more ranges have the profiler enabled anew, once. */
+/* Each pass starts once and runs every work. The names of ranges assign values to works: the
+ * script's image has the last range first. CUPTI gets room for exactly the ranges of a collection;
+ * more ranges enable the profiler again. */
 static void each_work_has_its_counts(void **state)
 {
     static const struct {
@@ -216,12 +216,13 @@ static void each_work_has_its_counts(void **state)
         for (size_t j = 0; j < rows[i].works; ++j) {
             assert_int_equal(pieces[j].ran, CUPTI_PASSES);
             assert_true(values[j][QUANTITY_DRAM_READ] == CUPTI_EACH * (double)(rows[i].works - j));
-            assert_true(isnan(values[j][QUANTITY_TENSOR_BF16])); /* not asked for */
+            assert_true(isnan(values[j][QUANTITY_TENSOR_BF16])); /* not requested */
         }
     }
 }
 
-/* Whatever is launched before it, and by the works before it: CUPTI's last range is the first. */
+/* Launches of `prepare` and of other works do not count. The script's image has the last range
+ * first. */
 static void each_launch_has_its_counts(void **state)
 {
     for (size_t count = 1; count <= LAUNCHES; ++count) {
@@ -241,7 +242,7 @@ static void each_launch_has_its_counts(void **state)
     wrong = 0;
 }
 
-/* As on a shared MIG slice. */
+/* Happens on a shared MIG slice. */
 static void a_metric_without_value_is_missing(void **state)
 {
     cupti.lacking = "dram__";
@@ -250,14 +251,14 @@ static void a_metric_without_value_is_missing(void **state)
     assert_true(values[0][QUANTITY_VECTOR_FP32] > 0.0);
 }
 
-/* Whatever fails, CUPTI leaves, and the next collection is right. */
-static void what_cannot_be_counted_says_why(void **state)
+/* Any failure detaches CUPTI, and the next collection succeeds. */
+static void failures_say_why(void **state)
 {
     static const struct {
         struct cupti_trouble trouble;
         const char *text;
         int runs;
-        size_t launches; /* that are counted; 0: MANY works are */
+        size_t launches; /* counted launches; 0: MANY works */
     } rows[] = {
         {{.enable = CUPTI_ERROR_HARDWARE_BUSY}, "refused: another process holds", 0, 0},
         {{.start = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES}, "refused: this user may not read", 0, 0},
@@ -278,7 +279,7 @@ static void what_cannot_be_counted_says_why(void **state)
          LAUNCHES},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        begin_anew();
+        restart();
         cupti.trouble = rows[i].trouble;
         const char *text =
             rows[i].launches ? collect_launches(0, rows[i].launches, 1) : collect(0, MANY);
@@ -291,12 +292,12 @@ static void what_cannot_be_counted_says_why(void **state)
     }
 }
 
-/* In whichever pass: there is no value, CUPTI leaves, and the next collection is right. */
+/* In any pass a failure detaches CUPTI and leaves no value; the next collection succeeds. */
 static void a_work_that_fails_ends_the_collection(void **state)
 {
     for (int pass = 1; pass <= CUPTI_PASSES; ++pass) {
         struct outcome outcome;
-        begin_anew();
+        restart();
         pieces[MANY / 2].fails_at = pass;
         assert_int_equal(collect_status(0, MANY, &outcome), STATUS_FAILED);
         assert_true(isnan(values[0][QUANTITY_DRAM_READ]));
@@ -308,10 +309,10 @@ static void a_work_that_fails_ends_the_collection(void **state)
     }
 }
 
-/* ---- what stays attached ---- */
+/* ---- attachment ---- */
 
-/* Attached once for many collections, anew for another kind of range, until it is detached. */
-static void it_stays_attached(void **state)
+/* One attachment serves many collections; another kind of range needs a new one. */
+static void cupti_stays_attached(void **state)
 {
     for (int i = 0; i < 3; ++i) {
         assert_string_equal(collect(0, 1), "counted");
@@ -331,33 +332,34 @@ static void it_stays_attached(void **state)
     assert_false(counters_are_attached(NULL));
 }
 
-/* A profiler that cannot be told anew what to do must not cost every second collection. */
-static void staying_attached_may_be_in_the_way(void **state)
+/* CUPTI that refuses a second configuration is attached for each collection, not twice. */
+static void a_refused_configuration_attaches_each_time(void **state)
 {
     cupti.config_once = true;
     for (int i = 1; i <= 4; ++i) {
         assert_string_equal(collect(0, 1), "counted");
-        assert_int_equal(cupti.enabled, i); /* never twice for one */
+        assert_int_equal(cupti.enabled, i); /* once for each collection */
     }
 }
 
-/* They are another configuration, and have no part in what else is counted. */
+/* Activities need a configuration of their own, and exclude other quantities. */
 static void activities_are_counted_apart(void **state)
 {
-    static const unsigned asked[] = {0, QUANTITY_ACTIVITIES, QUANTITY_ACTIVITIES};
+    static const unsigned requested[] = {0, QUANTITY_ACTIVITIES, QUANTITY_ACTIVITIES};
     static const int enabled[] = {1, 2, 2};
-    for (size_t i = 0; i < sizeof asked / sizeof *asked; ++i) {
-        assert_string_equal(collect_launches(asked[i], 1, 1), "counted");
+    for (size_t i = 0; i < sizeof requested / sizeof *requested; ++i) {
+        assert_string_equal(collect_launches(requested[i], 1, 1), "counted");
         assert_int_equal(cupti.enabled, enabled[i]);
-        assert_int_equal(isnan(values[0][QUANTITY_VECTOR_FP32]), asked[i] != 0);
+        assert_int_equal(isnan(values[0][QUANTITY_VECTOR_FP32]), requested[i] != 0);
         for (int j = 0; j < ACTIVITY_COUNT; ++j)
-            assert_int_equal(isnan(values[0][QUANTITY_ACTIVITY + j]), asked[i] == 0);
+            assert_int_equal(isnan(values[0][QUANTITY_ACTIVITY + j]), requested[i] == 0);
     }
 }
 
-/* Told anew it would be of no effect: it is attached anew, to count what was asked for before, too,
- * and so not again for that. Nobody gets what others have asked for. */
-static void what_it_counts_grows(void **state)
+/* CUPTI keeps its first configuration, so new tensors attach it again, to count all tensors
+ * requested so far. A later collection of any of them needs no attachment. Each collection gets
+ * only the values that it requested. */
+static void requested_tensors_add_up(void **state)
 {
     enum { FP16 = 1 << 2, BF16 = 1 << 3, DETACHED = 1 << 16 };
     static const struct {
@@ -371,7 +373,7 @@ static void what_it_counts_grows(void **state)
     assert_int_equal(quantity_tensor(QUANTITY_TENSOR_BF16), BF16);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         unsigned tensors = rows[i].tensors & ~DETACHED;
-        if (rows[i].tensors & DETACHED) /* what was asked for is forgotten */
+        if (rows[i].tensors & DETACHED) /* forgets the requested tensors */
             counters_detach(counters);
         assert_string_equal(collect(tensors, 1), "counted");
         assert_int_equal(cupti.enabled, rows[i].enabled);
@@ -381,11 +383,11 @@ static void what_it_counts_grows(void **state)
     }
 }
 
-/* CUPTI would take what is loaded to the same address for what was there before. */
-static void unloaded_code_begins_afresh(void **state)
+/* CUPTI would take code loaded to the same address for the unloaded code. */
+static void unloaded_code_attaches_again(void **state)
 {
     static const int enabled[] = {1, 1, 2, 2}; /* after each collection */
-    cupti_unload();                            /* nothing has been counted yet */
+    cupti_unload();                            /* before anything was counted */
     for (size_t i = 0; i < sizeof enabled / sizeof *enabled; ++i) {
         if (i == 2)
             cupti_unload();
@@ -397,9 +399,9 @@ static void unloaded_code_begins_afresh(void **state)
                         "incomplete: a module was unloaded while its kernels were counted");
 }
 
-/* Beside another tool, which has subscribed, nothing is known of modules: each collection begins
- * afresh. */
-static void what_cannot_be_watched_begins_afresh(void **state)
+/* While another tool is the subscriber, unloaded modules are not reported: each collection attaches
+ * CUPTI. */
+static void without_a_subscriber_each_collection_attaches(void **state)
 {
     cupti.subscribe = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     for (int i = 1; i <= 3; ++i) {
@@ -419,14 +421,14 @@ int main(void)
         TEST(each_work_has_its_counts),
         TEST(each_launch_has_its_counts),
         TEST(a_metric_without_value_is_missing),
-        TEST(what_cannot_be_counted_says_why),
+        TEST(failures_say_why),
         TEST(a_work_that_fails_ends_the_collection),
-        TEST(it_stays_attached),
-        TEST(staying_attached_may_be_in_the_way),
+        TEST(cupti_stays_attached),
+        TEST(a_refused_configuration_attaches_each_time),
         TEST(activities_are_counted_apart),
-        TEST(what_it_counts_grows),
-        TEST(unloaded_code_begins_afresh),
-        TEST(what_cannot_be_watched_begins_afresh),
+        TEST(requested_tensors_add_up),
+        TEST(unloaded_code_attaches_again),
+        TEST(without_a_subscriber_each_collection_attaches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The metric tables against CUPTI itself, for every chip that it knows, without a GPU. */
+/* Checks the metric tables against CUPTI itself, for every chip that it knows, without a GPU. */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -7,10 +7,11 @@
 #include <string.h>
 #include <cupti_version.h>
 
+#include "cupti_chips.h"
 #include "worker/cuda/profiling/metric_set.h"
 #include "worker/cuda/profiling/formulas.h"
 
-/* CUPTI lists these and then refuses them, or has not yet all of their counters. */
+/* Chips that CUPTI lists but refuses, or whose counters are incomplete in this version. */
 static const char *const refused[] = {
     "GV11B",
 #if CUPTI_API_VERSION < 27 /* CUDA 12.8: DRAM */
@@ -22,9 +23,8 @@ static const char *const refused[] = {
 #endif
 };
 
-/* Repetitions of the work that counting may cost, before and with the counter of one tensor
- * precision, and of activities: counted without the device's availability image, which can only
- * lower it. */
+/* Limits of the passes: without tensors, with one tensor precision, and for activities. Counted
+ * without the device's availability image, which can only lower them. */
 enum { PASSES_MOST = 3, PASSES_MOST_WITH_TENSOR = 4, PASSES_MOST_OF_ACTIVITIES = 8 };
 static const struct {
     const char *family;
@@ -45,7 +45,7 @@ static bool is_refused(const char *chip)
     return false;
 }
 
-/* From CUDA 13.2 on CUPTI answers only where there is a driver; 13.2 itself crashes. */
+/* From CUDA 13.2 on CUPTI needs a driver to list chips; 13.2 itself crashes without one. */
 static bool cupti_answers(void)
 {
     if (CUPTI_API_VERSION < 130200)
@@ -57,7 +57,7 @@ static bool cupti_answers(void)
 
 static void chips_known(const char *const **chips, size_t *count)
 {
-    assert_int_equal(metric_set_chips(chips, count), CUPTI_SUCCESS);
+    cupti_chips(chips, count);
     assert_true(*count > 0);
 }
 
@@ -158,14 +158,14 @@ static void test_unknown_names_are_refused(void **state)
     assert_null(chip_family_find("XX999"));
 }
 
-/* Thread instructions, but those on the tensor pipe (type_hfma2), which are warp instructions. */
+/* Counts are thread instructions, except those of type_hfma2, which are warp instructions. */
 static void test_formulas(void **state)
 {
     static const struct {
         const char *chip;
         enum quantity quantity;
         struct {
-            const char *metric; /* a part of its name; all others are 0 */
+            const char *metric; /* part of the metric's name; other metrics are 0 */
             double value;
         } counted[3];
         double expected;
@@ -195,7 +195,7 @@ static void test_formulas(void **state)
         {"GH100", QUANTITY_VECTOR_FP16, {{"_op_hfma_", 3840}, {"type_hfma2", 70}}, 12800},
         /* 100 scalar FMAs, none on the tensor pipe */
         {"GA100", QUANTITY_VECTOR_FP16, {{"_op_hfma_", 3200}}, 12800},
-        /* a warp with idle threads must not make it negative */
+        /* a warp with idle threads must not give a negative count */
         {"GA100", QUANTITY_VECTOR_FP16, {{"_op_hfma_", 100}, {"type_hfma2", 20}}, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -229,6 +229,6 @@ int main(void)
     int failed = cmocka_run_group_tests(alone, NULL, NULL);
     if (cupti_answers())
         return failed + cmocka_run_group_tests(asking_cupti, NULL, NULL);
-    puts("skipped: from CUDA 13.2 on CUPTI tells its chips only where there is a driver");
+    puts("skipped: from CUDA 13.2 on CUPTI needs a driver to list its chips");
     return failed ? failed : 77;
 }

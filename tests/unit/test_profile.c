@@ -1,5 +1,5 @@
-/* What the profiler tells of rows, put into their records, on a scripted GPU (scripted_vendor.h).
- * The profiler is the test's: unit/profiler has the real one. */
+/* Kernels and counts of rows on a scripted GPU (scripted_vendor.h), with a profiler of the test's
+ * own. unit/profiler tests the real profiler. */
 #include "scripted_vendor.h"
 
 #include <math.h>
@@ -22,7 +22,8 @@ struct profiler {
     bool attached;
 };
 static struct profiler profiler;
-static int processes; /* that compute on the GPU */
+static int processes; /* on the GPU, this one included */
+static struct trace last_trace;
 enum { ROWS = 4 };
 
 struct profiler *profiler_open(const struct profiler_host *host)
@@ -64,11 +65,11 @@ enum status profiler_count(struct profiler *p, unsigned tensors, const struct pr
 
 static struct {
     int calls;
-    size_t most; /* works in one of them; more than `works_most` cannot be counted at once */
-} launches_asked;
-static size_t works_most;
+    size_t most; /* largest number of works in a call */
+} by_launch;
+static size_t works_most; /* calls with more works fail */
 
-/* All launches of a scripted work do the same. */
+/* All launches of a work have equal counts. */
 enum status profiler_count_launches(struct profiler *p, unsigned tensors,
                                     const struct profiled_work *works, const size_t *launches,
                                     size_t count, size_t room, double (*values)[QUANTITY_COUNT],
@@ -78,9 +79,9 @@ enum status profiler_count_launches(struct profiler *p, unsigned tensors,
     for (size_t i = 0; i < count; ++i)
         all += launches[i];
     assert_true(count > 0 && all <= room);
-    ++launches_asked.calls;
-    if (count > launches_asked.most)
-        launches_asked.most = count;
+    ++by_launch.calls;
+    if (count > by_launch.most)
+        by_launch.most = count;
     for (size_t i = 0; i < count; ++i) {
         assert_true(launches[i] > 0);
         TRY(profiler_count(p, tensors, &works[i], 1, values, outcome, error));
@@ -98,16 +99,16 @@ enum status profiler_count_launches(struct profiler *p, unsigned tensors,
 enum status profiler_trace(struct profiler *p, const struct profiled_work *work,
                            struct outcome *outcome, struct error *error)
 {
-    fail_msg("nothing is traced");
-    return STATUS_FAILED;
+    outcome_set(outcome, TRACED_WELL, NULL);
+    return STATUS_OK;
 }
 
 const struct trace *profiler_last_trace(const struct profiler *p)
 {
-    return NULL;
+    return &last_trace;
 }
 
-/* ---- the rest of CUDA ---- */
+/* ---- CUDA ---- */
 
 int nvml_processes(struct nvml *nvml)
 {
@@ -134,11 +135,9 @@ cudaError_t cudaFree(void *memory)
     return cudaSuccess;
 }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **entry, unsigned version,
-                                             unsigned long long flags,
-                                             enum cudaDriverEntryPointQueryResult *found)
+void *cuda_driver_function(const char *symbol, unsigned introduced)
 {
-    return cudaErrorNotSupported;
+    return NULL;
 }
 
 enum status cuda_check(cudaError_t code, const char *call, struct error *error)
@@ -152,11 +151,11 @@ static int set_up(void **state)
     gpu = (struct gpu){.multiprocessors = 132};
     processes = 1;
     works_most = ROWS;
-    memset(&launches_asked, 0, sizeof launches_asked);
+    memset(&by_launch, 0, sizeof by_launch);
     return profile_open(&gpu) == NULL;
 }
 
-/* Rows are timed next: nothing stays attached. */
+/* Counters must not stay attached, because rows are timed next. */
 static int tear_down(void **state)
 {
     assert_false(profiler.attached);
@@ -165,8 +164,8 @@ static int tear_down(void **state)
 
 /* ---- rows ---- */
 
-#define FLOPS  1e6 /* of one of the `times` */
-#define ACTIVE 0.5 /* each activity of one */
+#define FLOPS  1e6 /* of a work with times = 1 */
+#define ACTIVE 0.5 /* each activity of a work with times = 1 */
 
 struct counted_work {
     struct work base;
@@ -196,7 +195,7 @@ static struct counted_work work_of(int times)
                                  .times = times};
 }
 
-/* A row by itself, whose record is the caller's to clear. */
+/* Counts one row. The caller clears the record. */
 static struct record count_one(struct counted_work *work, bool cold, enum unit unit)
 {
     struct record record;
@@ -208,7 +207,7 @@ static struct record count_one(struct counted_work *work, bool cold, enum unit u
     return record;
 }
 
-/* A graph's vector FLOPs would be 0: the same kernels in the stream are counted, or nothing is. */
+/* Vector FLOPs of a graph would be 0, so the same kernels in the stream are counted, or nothing. */
 static void a_replay_is_counted_in_the_stream(void **state)
 {
     for (int differs = 0; differs < 2; ++differs) {
@@ -223,8 +222,8 @@ static void a_replay_is_counted_in_the_stream(void **state)
     }
 }
 
-/* The neighbour's work would be counted; some time it ends. */
-static void a_gpu_of_others_is_not_counted(void **state)
+/* Counters would include another process's work. Once that process ends, rows are counted. */
+static void a_gpu_with_other_processes_is_not_counted(void **state)
 {
     struct counted_work work = work_of(1);
     for (processes = 2; processes > 0; --processes) {
@@ -235,7 +234,7 @@ static void a_gpu_of_others_is_not_counted(void **state)
     }
 }
 
-/* Rows that do 1, 2, ... of the same, in this order, as one collection. */
+/* Rows of one collection; row i does order[i] times the work. */
 struct rows {
     struct counted_work works[ROWS];
     struct record records[ROWS];
@@ -268,7 +267,7 @@ static void rows_clear(struct rows *rows)
     }
 }
 
-/* In whatever order: as if each were alone. */
+/* Counts do not depend on the order or on other rows. */
 static void rows_are_counted_in_one_collection(void **state)
 {
     static const int orders[][ROWS] = {{1, 2, 3, 4}, {4, 3, 2, 1}, {2, 4, 1, 3}};
@@ -285,9 +284,9 @@ static void rows_are_counted_in_one_collection(void **state)
     assert_int_equal(script.collections, 3);
 }
 
-/* A row says nothing of tensor units that it cannot use, though others of the collection ask for
- * them. */
-static void what_others_ask_for_is_not_told(void **state)
+/* A row has no counts of tensor units that it cannot use, though other rows of the collection can.
+ */
+static void tensor_counts_of_other_rows_are_dropped(void **state)
 {
     static const int order[ROWS] = {1, 2, 3, 4};
     struct rows rows;
@@ -304,7 +303,7 @@ static void what_others_ask_for_is_not_told(void **state)
     rows_clear(&rows);
 }
 
-/* Nobody knows which row it was: all say so, and can be counted again, one by one. */
+/* All rows get the failure of the collection, and can be counted again one by one. */
 static void a_batch_that_fails_can_be_counted_again(void **state)
 {
     static const int order[ROWS] = {1, 2, 3, 4};
@@ -331,7 +330,7 @@ static void a_batch_that_fails_can_be_counted_again(void **state)
     }
 }
 
-/* Rows that have been traced. */
+/* Makes rows with traced kernels. */
 static void rows_trace(struct rows *rows, const int order[ROWS])
 {
     struct error error;
@@ -348,7 +347,7 @@ static void rows_trace(struct rows *rows, const int order[ROWS])
     }
 }
 
-/* There is room for 256 launches. Where some cannot be counted at once, each is counted alone. */
+/* A collection has at most 256 launches. After a failure each row is counted alone. */
 static void kernels_are_counted_together(void **state)
 {
     static const struct {
@@ -361,12 +360,12 @@ static void kernels_are_counted_together(void **state)
                 {{1, 2, 3, 4}, 1, ROWS, 5}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct rows batch;
-        memset(&launches_asked, 0, sizeof launches_asked);
+        memset(&by_launch, 0, sizeof by_launch);
         works_most = rows[i].works_most;
         rows_trace(&batch, rows[i].launches);
         assert_int_equal(rows_run(&batch), STATUS_OK);
-        assert_int_equal(launches_asked.calls, rows[i].calls);
-        assert_int_equal(launches_asked.most, rows[i].most);
+        assert_int_equal(by_launch.calls, rows[i].calls);
+        assert_int_equal(by_launch.most, rows[i].most);
         for (int j = 0; j < ROWS; ++j) {
             assert_int_equal(batch.records[j].counters.code, COUNTED_YES);
             double flops = batch.records[j].kernels[0].flops_counted;
@@ -376,7 +375,7 @@ static void kernels_are_counted_together(void **state)
     }
 }
 
-/* Each row's own launches, though others were traced after it. */
+/* Each row keeps its own launches, though other rows were traced later. */
 static void kernels_of_a_batch_have_their_counts(void **state)
 {
     enum { STALLS = ACTIVITY_COUNT - ACTIVITY_STALL_BARRIER };
@@ -409,7 +408,7 @@ static void kernels_of_a_batch_have_their_counts(void **state)
     rows_clear(&rows);
 }
 
-/* And nothing of the profiler is in it, to be written to memory at the row's cost. */
+/* Data that the profiler leaves in L2 would be written to memory at the row's cost. */
 static void rows_are_counted_with_the_cache_as_timed(void **state)
 {
     static const enum script_cache expected[] = {SCRIPT_WARM, SCRIPT_FLUSHED};
@@ -423,7 +422,7 @@ static void rows_are_counted_with_the_cache_as_timed(void **state)
 
 /* ---- blocks on a multiprocessor ---- */
 
-/* What registers, shared memory, threads and places for blocks allow, worked out by hand for a
+/* Blocks by registers, shared memory, threads and block slots, worked out by hand for a
  * multiprocessor of compute capability 9.0. */
 static void each_resource_limits(void **state)
 {
@@ -433,41 +432,65 @@ static void each_resource_limits(void **state)
         const char *limit;
     } rows[] = {
         {256, 16, 0, 0, 0, 8, "threads"},                /* 2048 */
-        {32, 16, 0, 0, 0, 32, "blocks"},                 /* places for blocks */
+        {32, 16, 0, 0, 0, 32, "blocks"},                 /* block slots */
         {256, 168, 0, 0, 0, 1, "registers"},             /* 12 warps of 5376 registers */
         {384, 168, 0, 0, 0, 1, "registers"},             /* exactly 12 */
         {128, 168, 0, 0, 0, 3, "registers"},             /* 3 times 4 of 12 */
         {128, 32, 0, 65536, 0, 3, "shared_memory"},      /* 66560 byte each, of 233472 */
-        {128, 32, 1024, 64512, 0, 3, "shared_memory"},   /* the same */
-        {128, 32, 0, 65536, 135168, 2, "shared_memory"}, /* the driver gave less to it */
+        {128, 32, 1024, 64512, 0, 3, "shared_memory"},   /* the same sum */
+        {128, 32, 0, 65536, 135168, 2, "shared_memory"}, /* the driver gave less */
         {128, 32, 0, 231424, 0, 1, "shared_memory"},
     };
-    int64_t limit;
-    cudaOccDeviceProp limits = {
-        .computeMajor = 9,
-        .warpSize = 32,
-        .maxThreadsPerBlock = 1024,
-        .maxThreadsPerMultiprocessor = 2048,
-        .regsPerBlock = 65536,
-        .regsPerMultiprocessor = 65536,
-        .sharedMemPerBlock = 49152,
-        .sharedMemPerBlockOptin = 232448,
-        .reservedSharedMemPerBlock = 1024,
-        .sharedMemPerMultiprocessor = 233472,
-        .numSms = 1,
-    };
-    struct traced_kernel traced = {.kernel = {.block_y = 1, .block_z = 1}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        traced.kernel.block_x = rows[i].threads;
-        traced.kernel.registers = rows[i].registers;
-        traced.kernel.static_shared = rows[i].static_shared;
-        traced.kernel.dynamic_shared = rows[i].dynamic_shared;
-        traced.shared_room = rows[i].shared_room;
-        assert_int_equal(profile_blocks(&limits, &traced, &limit), rows[i].blocks);
-        assert_int_equal(limit, 1 << words_find(kernel_limit_name, rows[i].limit));
+    enum { KERNELS = sizeof rows / sizeof *rows };
+    struct traced_kernel kernels[KERNELS];
+    struct launch launches[KERNELS];
+    memset(kernels, 0, sizeof kernels);
+    memset(launches, 0, sizeof launches);
+    for (size_t i = 0; i < KERNELS; ++i) {
+        launches[i].kernel = i;
+        kernels[i].shared_room = rows[i].shared_room;
+        kernels[i].kernel = (struct kernel){.block_x = rows[i].threads,
+                                            .block_y = 1,
+                                            .block_z = 1,
+                                            .cluster = 1,
+                                            .count = 1,
+                                            .registers = rows[i].registers,
+                                            .static_shared = rows[i].static_shared,
+                                            .dynamic_shared = rows[i].dynamic_shared};
     }
-    limits.computeMajor = 99; /* a chip that the toolkit does not know */
-    assert_int_equal(profile_blocks(&limits, &traced, &limit), FIELD_MISSING);
+    last_trace = (struct trace){
+        .kernels = kernels, .kernel_count = KERNELS, .launches = launches, .launch_count = KERNELS};
+    for (int known = 1; known >= 0; --known) {
+        struct counted_work work = work_of(1);
+        struct record record;
+        struct error error;
+        gpu.limits = (cudaOccDeviceProp){
+            .computeMajor = known ? 9 : 99, /* the toolkit does not know the latter */
+            .warpSize = 32,
+            .maxThreadsPerBlock = 1024,
+            .maxThreadsPerMultiprocessor = 2048,
+            .regsPerBlock = 65536,
+            .regsPerMultiprocessor = 65536,
+            .sharedMemPerBlock = 49152,
+            .sharedMemPerBlockOptin = 232448,
+            .reservedSharedMemPerBlock = 1024,
+            .sharedMemPerMultiprocessor = 233472,
+            .numSms = 1,
+        };
+        record_init(&record);
+        assert_int_equal(profile_trace(&profiler, &gpu, &work.base, false, &record, &error),
+                         STATUS_OK);
+        assert_int_equal(record.kernel_count, KERNELS);
+        for (size_t i = 0; i < KERNELS; ++i) {
+            assert_int_equal(record.kernels[i].resident,
+                             known ? rows[i].blocks * gpu.multiprocessors : FIELD_MISSING);
+            if (known)
+                assert_int_equal(record.kernels[i].resident_limit,
+                                 1 << words_find(kernel_limit_name, rows[i].limit));
+        }
+        record_clear(&record);
+        profile_release(&work.base);
+    }
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -476,10 +499,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_replay_is_counted_in_the_stream),
-        TEST(a_gpu_of_others_is_not_counted),
+        TEST(a_gpu_with_other_processes_is_not_counted),
         TEST(rows_are_counted_with_the_cache_as_timed),
         TEST(rows_are_counted_in_one_collection),
-        TEST(what_others_ask_for_is_not_told),
+        TEST(tensor_counts_of_other_rows_are_dropped),
         TEST(a_batch_that_fails_can_be_counted_again),
         TEST(kernels_of_a_batch_have_their_counts),
         TEST(kernels_are_counted_together),

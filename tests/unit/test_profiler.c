@@ -1,5 +1,4 @@
-/* The profiler: what is attached, whether it counts, what it traces; the real room over a scripted
- * CUPTI (scripted_cupti.h). */
+/* The profiler over a scripted CUPTI (scripted_cupti.h): attachment, counts, traces. */
 #include "unit.h"
 
 #include <math.h>
@@ -11,17 +10,17 @@
 
 static struct profiler *profiler;
 
-/* What the profiler's host and the work do; each status but STATUS_OK comes with an error. */
+/* Behaviour of the profiler's owner and of the work. */
 static struct {
-    double disturbed;         /* factor of known kernels' times while CUPTI is there, */
-    int disturbances;         /* so often; 0: always */
-    enum status known, later; /* of known kernels, without CUPTI and beside it, */
-    enum status reserve;      /* of the memory for counting, */
-    enum status prepare, run; /* and of the work */
-    int judged, runs, holds;  /* how often they were called */
+    double disturbed;         /* factor of known kernels' times while CUPTI is attached */
+    int disturbances;         /* number of disturbed times; 0: all */
+    enum status known, later; /* status of known kernels without CUPTI, and beside it */
+    enum status reserve;      /* status of the memory for counting */
+    enum status prepare, run; /* status of the work */
+    int judged, runs, blocks; /* calls */
 } test;
 
-static enum status tell(enum status status, struct error *error)
+static enum status status_of(enum status status, struct error *error)
 {
     return status ? error_set(error, status, "as the test wants") : STATUS_OK;
 }
@@ -34,13 +33,13 @@ static enum status known_times(void *argument, double times[PROFILER_TIMES], str
         times[i] = (i + 1) * 1e-3 * (cupti.present ? test.disturbed : 1.0);
     if (cupti.present && test.disturbances && --test.disturbances == 0)
         test.disturbed = 1.0;
-    return tell(cupti.present ? test.later : test.known, error);
+    return status_of(cupti.present ? test.later : test.known, error);
 }
 
 static enum status trial_reserve(void *argument, struct error *error)
 {
     assert_ptr_equal(argument, &test);
-    return tell(test.reserve, error);
+    return status_of(test.reserve, error);
 }
 
 static enum status trial_run(void *argument, struct error *error)
@@ -51,19 +50,19 @@ static enum status trial_run(void *argument, struct error *error)
 
 static enum status work_prepare(void *argument, struct error *error)
 {
-    return tell(test.prepare, error);
+    return status_of(test.prepare, error);
 }
 
 static enum status work_run(void *argument, struct error *error)
 {
     ++test.runs;
     cupti_launch();
-    return tell(test.run, error);
+    return status_of(test.run, error);
 }
 
 static enum status work_block(void *argument, struct error *error)
 {
-    ++test.holds;
+    ++test.blocks;
     return STATUS_OK;
 }
 
@@ -81,28 +80,30 @@ static int set_up(void **state)
     return 0;
 }
 
-/* The counters never stay after. */
+/* Closing detaches the counters. */
 static int tear_down(void **state)
 {
-    bool tracer = profiler_attached(profiler) == PROFILER_TRACER;
+    bool tracer = cupti.tracer;
     profiler_close(profiler);
     assert_int_equal(cupti.enabled, cupti.disabled);
     assert_true(tracer || !cupti.present);
     return 0;
 }
 
-static void begin_anew(void)
+static void restart(void)
 {
     tear_down(NULL);
     set_up(NULL);
 }
 
-/* And a ratio where it is the tracer. */
-static void assert_attached(enum profiler_attached attached)
+enum attached { NOTHING, COUNTERS, TRACER };
+
+/* Only an attached tracer has a ratio. */
+static void assert_attached(enum attached attached)
 {
-    assert_int_equal(profiler_attached(profiler), attached);
-    assert_int_equal(cupti.present, attached != PROFILER_NOTHING);
-    assert_int_equal(!isnan(profiler_ratio(profiler)), attached == PROFILER_TRACER);
+    assert_int_equal(cupti.present, attached != NOTHING);
+    assert_int_equal(cupti.tracer, attached == TRACER);
+    assert_int_equal(!isnan(profiler_ratio(profiler)), attached == TRACER);
 }
 
 /* ---- steps ---- */
@@ -133,7 +134,7 @@ static int64_t count(void)
     return outcome.code;
 }
 
-/* Of one launch. */
+/* Counts one launch. */
 static int64_t count_launches(void)
 {
     double values[1][QUANTITY_COUNT];
@@ -163,7 +164,7 @@ static struct outcome trace(void)
     return outcome;
 }
 
-/* A kernel for the next trace. */
+/* Adds a kernel to the next trace. */
 static scripted_kernel *add_record(const char *name, uint32_t correlation, uint64_t start,
                                    uint64_t end)
 {
@@ -192,7 +193,7 @@ static int64_t trace_one(void)
     return trace().code;
 }
 
-/* ---- what is attached ---- */
+/* ---- attachment ---- */
 
 static void step(char word)
 {
@@ -210,34 +211,32 @@ static void step(char word)
         profiler_detach(profiler);
 }
 
-/* Counters and tracer make room for each other: what the one attached is finalized before the other
- * is attached. Counters stay until they are told to leave, the tracer until all is lent to others.
- */
-static void what_is_attached_follows_from_what_was_asked(void **state)
+/* Attaching counters or tracer detaches the other first. Counters stay until
+ * profiler_detach_counters, the tracer until profiler_detach. */
+static void attachment_follows_the_last_request(void **state)
 {
     static const struct {
-        const char *steps;    /* y: try, c: count, k: count launches, t: trace, l: leave, d: lend */
-        const char *attached; /* after each: nothing, counters, tracer */
+        const char *steps; /* y: try, c: count, k: count launches, t: trace, l: detach counters, d:
+                              detach */
+        const char *attached; /* after each step: -: nothing, c: counters, t: tracer */
         double disturbed;
         int attachments, finalized, judged;
     } rows[] = {
         {"ld", "--", 1.0, 0, 0, 0},
-        {"yycclldc", "--cc---c", 1.0, 3, 2, 0}, /* nothing is timed beside counters */
+        {"yycclldc", "--cc---c", 1.0, 3, 2, 0}, /* counters leave before times are taken */
         {"ytlctlctlc", "-ttcttcttc", 1.0, 4, 6, 2},
         {"ycdtdt", "-c-t-t", 1.0, 2, 3, 2},
         {"tytk", "t-tk", 1.0, 2, 3, 2},
-        {"tyctyc", "--c--c", 1.5, 3, 4, 4}, /* a tracer that leaves changes nothing */
+        {"tyctyc", "--c--c", 1.5, 3, 4, 4}, /* with a tracer that does not stay */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        begin_anew();
+        restart();
         assert_true(profiler_counters(profiler)->code == OUTCOME_MISSING);
         test.disturbed = rows[i].disturbed;
         for (size_t j = 0; rows[i].steps[j]; ++j) {
             char attached = rows[i].attached[j];
             step(rows[i].steps[j]);
-            assert_attached(attached == '-'   ? PROFILER_NOTHING
-                            : attached == 't' ? PROFILER_TRACER
-                                              : PROFILER_COUNTERS);
+            assert_attached(attached == '-' ? NOTHING : attached == 't' ? TRACER : COUNTERS);
         }
         assert_int_equal(cupti.attached, rows[i].attachments);
         assert_int_equal(cupti.finalized, rows[i].finalized);
@@ -245,22 +244,22 @@ static void what_is_attached_follows_from_what_was_asked(void **state)
     }
 }
 
-/* The first trace decides: it is judged with nothing attached, and then beside the tracer, by its
- * best time. What happens once may be noise. */
+/* The first trace decides, by times of known kernels without CUPTI and beside the tracer. The best
+ * of three times counts, since a single disturbance may be noise. */
 static void a_tracer_stays_that_disturbs_nothing(void **state)
 {
     static const struct {
         double disturbed;
         int disturbances, judged;
-        double ratio; /* 0: it leaves */
+        double ratio; /* 0: the tracer does not stay */
     } rows[] = {{1.0, 0, 2, 1.0}, {1.049, 0, 2, 1.049}, {1.2, 2, 4, 1.0}, {1.2, 0, 4, 0.0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        begin_anew();
+        restart();
         test.disturbed = rows[i].disturbed;
         test.disturbances = rows[i].disturbances;
         for (int traces = 1; traces <= 2; ++traces) {
             assert_int_equal(trace_one(), TRACED_WELL);
-            assert_attached(rows[i].ratio > 0.0 ? PROFILER_TRACER : PROFILER_NOTHING);
+            assert_attached(rows[i].ratio > 0.0 ? TRACER : NOTHING);
             assert_int_equal(test.judged, rows[i].judged);
             assert_int_equal(cupti.activity_disabled, traces);
             assert_int_equal(cupti.finalized, rows[i].ratio > 0.0 ? 0 : traces);
@@ -270,15 +269,15 @@ static void a_tracer_stays_that_disturbs_nothing(void **state)
     }
 }
 
-/* Then nobody knows whether it disturbs: decided with the next trace. */
+/* Without their times the next trace decides. */
 static void without_known_kernels_nothing_is_decided(void **state)
 {
     test.known = STATUS_UNSUPPORTED; /* a device too full for them */
     assert_int_equal(trace_one(), TRACED_WELL);
-    assert_attached(PROFILER_NOTHING);
+    assert_attached(NOTHING);
     test.known = STATUS_OK;
     assert_int_equal(trace_one(), TRACED_WELL);
-    assert_attached(PROFILER_TRACER);
+    assert_attached(TRACER);
 }
 
 /* ---- refusals ---- */
@@ -291,10 +290,10 @@ static void refused_counters_are_not_tried_again(void **state)
     cupti.supported = CUPTI_SUCCESS;
     assert_int_equal(try_counters().code, COUNTED_REFUSED);
     assert_int_equal(cupti.attached, 1);
-    assert_attached(PROFILER_NOTHING);
+    assert_attached(NOTHING);
     assert_int_equal(trace_one(), TRACED_WELL);
-    assert_attached(PROFILER_TRACER);
-    assert_int_equal(test.judged, 2); /* it had been */
+    assert_attached(TRACER);
+    assert_int_equal(test.judged, 2); /* decided by the first trace */
 }
 
 static void counters_without_memory_are_refused(void **state)
@@ -303,28 +302,28 @@ static void counters_without_memory_are_refused(void **state)
     struct outcome outcome = try_counters();
     assert_int_equal(outcome.code, COUNTED_REFUSED);
     assert_string_equal(outcome.reason, "as the test wants");
-    assert_attached(PROFILER_NOTHING);
+    assert_attached(NOTHING);
 }
 
-/* It was attached when counting was refused: with all tensors, and with none. */
+/* The refusal comes when counting starts, with all tensors and with none. */
 static void a_refusal_that_shows_late_is_one(void **state)
 {
     cupti.trouble.start = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     assert_int_equal(try_counters().code, COUNTED_REFUSED);
-    assert_attached(PROFILER_NOTHING);
+    assert_attached(NOTHING);
 }
 
 static void refused_traces_are_not_tried_again(void **state)
 {
     CUptiResult *const places[] = {&cupti.register_callbacks, &cupti.activity_enable};
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
-        begin_anew();
+        restart();
         *places[i] = CUPTI_ERROR_NOT_COMPATIBLE;
         for (int j = 0, calls = 0; j < 2; ++j) {
             struct outcome outcome = trace();
             assert_int_equal(outcome.code, TRACED_REFUSED);
             assert_string_equal(outcome.reason, "in the way");
-            assert_attached(PROFILER_NOTHING);
+            assert_attached(NOTHING);
             assert_int_equal(test.runs, 0);
             assert_true(j == 0 || calls == cupti.activity_disabled + cupti.finalized);
             calls = cupti.activity_disabled + cupti.finalized;
@@ -332,13 +331,13 @@ static void refused_traces_are_not_tried_again(void **state)
     }
 }
 
-static void a_trace_that_is_in_the_way_is_repeated_without(void **state)
+static void a_trace_that_fails_beside_cupti_is_repeated_without(void **state)
 {
     assert_int_equal(trace_one(), TRACED_WELL);
     cupti.in_the_way = true;
-    for (int runs = 2; runs <= 3; ++runs) { /* the one that was refused did not run */
+    for (int runs = 2; runs <= 3; ++runs) { /* the refused trace did not run */
         assert_int_equal(trace_one(), TRACED_WELL);
-        assert_attached(PROFILER_NOTHING);
+        assert_attached(NOTHING);
         assert_int_equal(test.runs, runs);
     }
 }
@@ -365,7 +364,7 @@ static void incomplete_traces_say_why(void **state)
         {"some failure", 0, CUPTI_ERROR_UNKNOWN, 1, 10},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        begin_anew();
+        restart();
         for (uint32_t j = 0; j < rows[i].records; ++j)
             add_record("kernel", j, 1000, 1000 + rows[i].time);
         cupti.records_dropped = rows[i].dropped;
@@ -373,15 +372,15 @@ static void incomplete_traces_say_why(void **state)
         struct outcome outcome = trace();
         assert_int_equal(outcome.code, TRACED_BADLY);
         assert_string_equal(outcome.reason, rows[i].reason);
-        assert_int_equal(test.runs, 2); /* again, with nothing in the way */
-        assert_attached(PROFILER_NOTHING);
+        assert_int_equal(test.runs, 2); /* repeated with nothing attached */
+        assert_attached(NOTHING);
         cupti.records_dropped = 0;
         cupti.flush = CUPTI_SUCCESS;
-        assert_int_equal(trace_one(), TRACED_WELL); /* the next one may be complete */
+        assert_int_equal(trace_one(), TRACED_WELL); /* the next trace may be complete */
     }
 }
 
-/* CUPTI hands them over as they end; what is neither a kernel nor new makes no row. */
+/* CUPTI delivers records in the order of their ends. */
 static void kernels_are_known_by_name_and_shape(void **state)
 {
     static const struct {
@@ -416,7 +415,7 @@ static void kernels_are_known_by_name_and_shape(void **state)
     }
 }
 
-/* Two of three run at the same time: that counts once. The gap is from 1700 to 2000. */
+/* Two of three kernels overlap. The gap is from 1700 to 2000. */
 static void times_of_kernels_at_the_same_time_count_once(void **state)
 {
     add_record("first", 1, 1000, 1500);
@@ -427,8 +426,8 @@ static void times_of_kernels_at_the_same_time_count_once(void **state)
     assert_seconds(profiler_last_trace(profiler)->span, 1050e-9);
 }
 
-/* What keeps the device waiting is launched first, and is no part of the work. */
-static void the_wait_before_the_work_is_not_in_the_trace(void **state)
+/* The blocking kernel is launched first, and is not part of the work. */
+static void the_blocking_kernel_is_not_in_the_trace(void **state)
 {
     const struct profiled_work blocked = {work_prepare, work_run, NULL, work_block};
     struct outcome outcome;
@@ -439,7 +438,7 @@ static void the_wait_before_the_work_is_not_in_the_trace(void **state)
     add_record("first", 4, 1000, 1500);
     assert_int_equal(profiler_trace(profiler, &blocked, &outcome, &error), STATUS_OK);
     assert_int_equal(outcome.code, TRACED_WELL);
-    assert_int_equal(test.holds, 1);
+    assert_int_equal(test.blocks, 1);
     const struct trace last = *profiler_last_trace(profiler);
     assert_int_equal(last.kernel_count, 2);
     assert_string_equal(last.kernels[0].kernel.name, "first");
@@ -465,35 +464,35 @@ static void work_that_fails_leaves_nothing_attached(void **state)
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
         *places[i] = STATUS_FAILED;
         assert_int_equal(trace_status(&outcome), STATUS_FAILED);
-        assert_attached(PROFILER_NOTHING);
+        assert_attached(NOTHING);
         *places[i] = STATUS_OK;
     }
     assert_int_equal(trace_one(), TRACED_WELL);
-    assert_attached(PROFILER_TRACER);
+    assert_attached(TRACER);
     step('y');
     step('c');
     test.run = STATUS_FAILED;
     assert_int_equal(count_status(&outcome), STATUS_FAILED);
-    assert_attached(PROFILER_NOTHING);
+    assert_attached(NOTHING);
     test.run = STATUS_OK;
     step('c');
-    assert_attached(PROFILER_COUNTERS);
+    assert_attached(COUNTERS);
 }
 
-/* Nothing of CUPTI is called any more, until the end. */
-static void a_lost_device_is_told(void **state)
+/* After that no function of CUPTI is called until the end. */
+static void a_lost_device_is_reported(void **state)
 {
     static const struct {
         enum status *place;
         bool counted;
-        int runs; /* of the work, of which the first is well where it is counted */
+        int runs; /* of the work; the first one succeeds if `counted` */
     } rows[] = {{&test.run, true, 2},
                 {&test.run, false, 1},
                 {&test.known, false, 0},
                 {&test.later, false, 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct outcome outcome;
-        begin_anew();
+        restart();
         add_record("kernel", 1, 1000, 1500);
         if (rows[i].counted) {
             step('y');
@@ -516,20 +515,20 @@ static void a_lost_device_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_attached_follows_from_what_was_asked),
+        TEST(attachment_follows_the_last_request),
         TEST(a_tracer_stays_that_disturbs_nothing),
         TEST(without_known_kernels_nothing_is_decided),
         TEST(refused_counters_are_not_tried_again),
         TEST(counters_without_memory_are_refused),
         TEST(a_refusal_that_shows_late_is_one),
         TEST(refused_traces_are_not_tried_again),
-        TEST(a_trace_that_is_in_the_way_is_repeated_without),
+        TEST(a_trace_that_fails_beside_cupti_is_repeated_without),
         TEST(incomplete_traces_say_why),
         TEST(kernels_are_known_by_name_and_shape),
         TEST(times_of_kernels_at_the_same_time_count_once),
-        TEST(the_wait_before_the_work_is_not_in_the_trace),
+        TEST(the_blocking_kernel_is_not_in_the_trace),
         TEST(work_that_fails_leaves_nothing_attached),
-        TEST(a_lost_device_is_told),
+        TEST(a_lost_device_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,16 +22,15 @@
 #include "worker/cuda/workloads/cudnn_graph.h"
 #include "worker/cuda/workloads/workloads.h"
 
-/* Rows whose counters are read together: a row's share of attaching CUPTI is then 2 ms
+/* Number of rows whose counters are read together: attaching CUPTI then costs 2 ms for each row
  * (docs/measurements.md, "Counters of several rows"). */
 enum { COUNT_TOGETHER = 128 };
 
-/* The open device: each member has its own header. */
 struct device_state {
     struct gpu gpu;
     char uuid[sizeof((struct device *)0)->uuid];
     struct profiler *profiler;
-    struct roofs *roofs; /* NULL: none tuned */
+    struct roofs *roofs; /* NULL: not tuned */
     struct resting_power resting;
 };
 
@@ -96,7 +95,8 @@ static enum status device_try_counters(struct device_state *state, struct device
     return profile_try(state->profiler, &state->gpu, &device->counters, error);
 }
 
-/* Counters are tried first: later the neighbours have contexts on this device, for their copies. */
+/* Tries the counters first: later the neighbours have contexts on this device, for their copies,
+ * and would be taken for other users. */
 static enum status device_tune_roofs(struct device_state *state, const struct roof_request *request,
                                      bool prove, bool found[ROOF_KINDS], struct error *error)
 {
@@ -161,7 +161,8 @@ static enum status device_time(struct device_state *state, struct work *work, bo
 static enum status device_energy(struct device_state *state, struct work *work, bool cold,
                                  struct record *record, struct error *error)
 {
-    struct work *repeated = work->stream ? work->stream : work; /* in a graph either way */
+    struct work *repeated =
+        work->stream ? work->stream : work; /* energy_run makes a graph of its own */
     return energy_run(&state->gpu, repeated, cold, &state->resting, record, error);
 }
 
@@ -223,36 +224,36 @@ static enum status device_self_test(struct device_state *state, FILE *stream, st
 
 /* ---- programs ---- */
 
-/* Beside the worker. Without it programs are timed. */
-static void library_find(struct program_device *loan)
+/* Finds the library to inject in the worker's folder; "" if it is not there. */
+static void library_find(struct program_device *settings)
 {
     struct error unused;
     const char *name = "/libroofsweep-inject.so";
-    if (folder_of_program(loan->library, sizeof loan->library - strlen(name), &unused)) {
-        loan->library[0] = '\0';
+    if (folder_of_program(settings->library, sizeof settings->library - strlen(name), &unused)) {
+        settings->library[0] = '\0';
         return;
     }
-    strcat(loan->library, name);
-    if (access(loan->library, R_OK) != 0)
-        loan->library[0] = '\0';
+    strcat(settings->library, name);
+    if (access(settings->library, R_OK) != 0)
+        settings->library[0] = '\0';
 }
 
-static enum status device_lend(struct device_state *state, struct program_device *loan,
-                               struct error *error)
+static enum status device_program(struct device_state *state, struct program_device *settings,
+                                  struct error *error)
 {
     const struct outcome *counters = profiler_counters(state->profiler);
     (void)error;
     profiler_detach(state->profiler);
     arena_trim(state->gpu.arena);
-    snprintf(loan->visible, sizeof loan->visible, "CUDA_VISIBLE_DEVICES=%s", state->uuid);
-    library_find(loan);
-    if (!loan->library[0])
-        outcome_set(&loan->counters, COUNTED_REFUSED,
+    snprintf(settings->visible, sizeof settings->visible, "CUDA_VISIBLE_DEVICES=%s", state->uuid);
+    library_find(settings);
+    if (!settings->library[0])
+        outcome_set(&settings->counters, COUNTED_REFUSED,
                     "libroofsweep-inject.so is not beside the worker");
-    else if (counters->code == OUTCOME_MISSING) /* the program will find out */
-        outcome_set(&loan->counters, COUNTED_YES, NULL);
+    else if (counters->code == OUTCOME_MISSING) /* the program tries them */
+        outcome_set(&settings->counters, COUNTED_YES, NULL);
     else
-        loan->counters = *counters;
+        settings->counters = *counters;
     return STATUS_OK;
 }
 
@@ -281,6 +282,6 @@ const struct device_ops device_ops = {
     .read = device_read,
     .reject = device_reject,
     .release = device_release,
-    .program = device_lend,
+    .program = device_program,
     .self_test = device_self_test,
 };

@@ -1,3 +1,13 @@
+/* Bandwidths and latencies between GPUs.
+ *
+ * Each operation is enqueued on all devices while blocking kernels hold them, so that all begin
+ * together; the time is that of the slowest device. Operations of NCCL are launched as a graph,
+ * since short ones would have gaps in a stream; copies between devices cannot be captured. Every
+ * result is compared with the exact values.
+ *
+ * Without NCCL, or with fewer than two visible GPUs, the operation is STATUS_UNSUPPORTED with the
+ * way out. The process measures nothing else: after a lost device it ends without freeing anything.
+ */
 #include "worker/cuda/links.h"
 
 #include <dlfcn.h>
@@ -10,7 +20,7 @@
 #include "worker/cuda/gpu/open.h"
 #include "worker/cuda/gpu/timer.h"
 
-/* What is used of NCCL, the same since 2.7. */
+/* The part of NCCL's interface that is used here, unchanged since version 2.7. */
 enum { NCCL_FLOAT = 7, NCCL_SUM = 0 };
 #define NCCL_FUNCTIONS(ROW)                                                                        \
     ROW(version, "ncclGetVersion", int *)                                                          \
@@ -30,14 +40,14 @@ struct nccl {
 static const char *const nccl_names[] = {NCCL_FUNCTIONS(NAME)};
 
 struct links {
-    struct link link; /* of what is measured now */
-    int from, to;     /* of a copy */
+    struct link link; /* the measurement in progress */
+    int from, to;     /* devices of a copy */
     int count;        /* devices */
     struct gpu gpus[LINK_DEVICES];
-    struct graph *graphs[LINK_DEVICES];                /* of an operation of NCCL; owned */
+    struct graph *graphs[LINK_DEVICES];                /* owned; of NCCL's operations */
     void *sent[LINK_DEVICES], *received[LINK_DEVICES]; /* owned */
     void *comms[LINK_DEVICES];
-    struct fill fill; /* device i sends its values from the i-th on */
+    struct fill fill; /* device i sends the values from the i-th on */
     struct nccl nccl;
 };
 
@@ -86,7 +96,7 @@ static enum status enqueue(const struct links *links, size_t count, struct error
     return nccl_check(code ? code : ended, error);
 }
 
-/* Until all devices are through. */
+/* Waits for all devices. */
 static enum status finish(struct links *links, struct error *error)
 {
     for (int i = 0; i < links->count; ++i)
@@ -94,7 +104,7 @@ static enum status finish(struct links *links, struct error *error)
     return STATUS_OK;
 }
 
-/* The last elements of what each device has received; sums are exact. */
+/* Compares the last elements that each device received with their values; sums are exact. */
 static enum status verify(const struct links *links, size_t count, struct error *error)
 {
     enum { LAST = 1 << 14 };
@@ -121,8 +131,7 @@ static enum status verify(const struct links *links, size_t count, struct error 
     return STATUS_OK;
 }
 
-/* So many of NCCL's, a graph for each device: in a stream short ones would have gaps between them.
- * Copies between devices cannot be captured. */
+/* Captures `repeat` operations of NCCL, in a graph for each device. */
 static enum status capture(struct links *links, size_t count, int repeat, struct error *error)
 {
     struct error unused;
@@ -141,12 +150,12 @@ static enum status capture(struct links *links, size_t count, int repeat, struct
     return status;
 }
 
-/* s, of one of so many, launched while all devices are held: the slowest device's. */
+/* Times `repeat` operations. *seconds: time of one, on the slowest device. */
 static enum status sample(struct links *links, size_t count, int repeat, double *seconds,
                           struct error *error)
 {
     const bool copies = links->link.operation == LINK_COPY;
-    const double limit = 0.1; /* s: should the host wait for a device */
+    const double limit = 0.1; /* s; frees a host that waits for a device */
     *seconds = 0;
     for (int i = 0; i < links->count; ++i) {
         TRY(CUDA(cudaSetDevice(i)));
@@ -169,7 +178,8 @@ static enum status sample(struct links *links, size_t count, int repeat, double 
     return STATUS_OK;
 }
 
-/* Of the second run. The first one loads code and connects, for which no device may be held. */
+/* Runs twice and verifies. *seconds: time of the second run. The first run loads code and connects,
+ * which needs devices that are not blocked. */
 static enum status rehearse(struct links *links, size_t count, double *seconds, struct error *error)
 {
     for (int i = 0; i < 2; ++i) {
@@ -182,9 +192,9 @@ static enum status rehearse(struct links *links, size_t count, double *seconds, 
     return verify(links, count, error);
 }
 
-/* Of the size that is sent, full of values, and of the size that is received, full of NaN. In parts
- * of larger buffers a send-receive takes up to 5 % longer (docs/measurements.md, "Links of a
- * node"). */
+/* Allocates buffers of the exact sizes: full of values to send, full of NaN to receive into. A
+ * send-receive between parts of larger buffers takes up to 5 % longer (docs/measurements.md, "Links
+ * of a node"). */
 static enum status buffers_open(struct links *links, size_t bytes, struct error *error)
 {
     const bool gathers = links->link.operation == LINK_ALL_GATHER;
@@ -212,7 +222,7 @@ static void buffers_close(struct links *links)
     }
 }
 
-/* byte; the largest first, which wakes the devices up for the latency. Copies take each other. */
+/* byte. The largest comes first and wakes the devices up. Copies use every second size. */
 static const size_t sizes[] = {1 << 30, 1 << 28, 1 << 24, 1 << 20, 1 << 16, 1};
 
 static enum status measure(struct links *links, struct device *device, struct error *error)
@@ -220,7 +230,7 @@ static enum status measure(struct links *links, struct device *device, struct er
     enum { SAMPLES = 5 };
     const bool copies = links->link.operation == LINK_COPY;
     const double length = copies ? 2e-3 : 10e-3;   /* s */
-    const double repeat_most = copies ? 100 : 400; /* all of it must fit a held stream */
+    const double repeat_most = copies ? 100 : 400; /* as many as a blocked stream takes */
     const size_t unit = 16 * (size_t)links->count; /* bytes: 16 of each device */
     const size_t step = copies ? 2 : 1;
     for (size_t i = step - 1; i < sizeof sizes / sizeof *sizes; i += step) {
@@ -233,7 +243,7 @@ static enum status measure(struct links *links, struct device *device, struct er
             TRY(capture(links, bytes / sizeof(float), repeat, error));
         for (int j = 0; j < SAMPLES; ++j)
             TRY(sample(links, bytes / sizeof(float), repeat, &seconds[j], error));
-        for (int j = 0; j < links->count; ++j) /* before their communicators */
+        for (int j = 0; j < links->count; ++j) /* before the communicators end */
             vendor.graph_drop(links->graphs[j]);
         buffers_close(links);
         links->link.bytes = (double)bytes;
@@ -266,9 +276,9 @@ static enum status measure_copies(struct links *links, struct device *device, st
     return STATUS_OK;
 }
 
-/* Multicast (NVLS) can leave all GPUs of a host out of service. Within a process NCCL lets GPUs
- * write into each other's buffers; training jobs, a process for each GPU, cannot. Nor do they
- * register buffers, as NCCL does with those of a graph. */
+/* NVLink multicast (NVLS) can leave all GPUs of a host out of service, so it is off. Direct writes
+ * to other GPUs' buffers and registered buffers are off, too: training jobs, with a process for
+ * each GPU, have neither. */
 static enum status measure_nccl(struct links *links, struct device *device, struct error *error)
 {
     int version = 0;
@@ -285,7 +295,7 @@ static enum status measure_nccl(struct links *links, struct device *device, stru
     return STATUS_OK;
 }
 
-/* Ready to be timed. */
+/* Opens one device for timing. */
 static enum status open_one(struct links *links, int i, struct error *error)
 {
     struct gpu *gpu = &links->gpus[i];
@@ -294,7 +304,7 @@ static enum status open_one(struct links *links, int i, struct error *error)
     gpu->timer = timer_open();
     TRY(gpu->timer ? vendor.reserve(gpu, 2, false, error)
                    : error_set(error, STATUS_SYSTEM, "no memory"));
-    TRY(vendor.block(gpu, 0, error)); /* loads its code */
+    TRY(vendor.block(gpu, 0, error)); /* loads the blocking kernel's code */
     return vendor.synchronize(gpu, error);
 }
 

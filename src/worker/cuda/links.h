@@ -1,5 +1,5 @@
-/* Links between the GPUs that this process sees: copies, and what all do together by NCCL, which is
- * met at run time only. */
+/* Links between the GPUs that this process sees: copies of pairs, and collective operations of all
+ * by NCCL, which is loaded at run time. */
 #pragma once
 
 #include "model/device.h"

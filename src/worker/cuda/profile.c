@@ -1,3 +1,16 @@
+/* Kernels and hardware counts of rows.
+ *
+ * A trace runs one iteration behind a blocking kernel and puts the kernels into the record.
+ * Counting takes several traced rows at once: one collection for the rows as a whole; with
+ * `kernels` another one, in which each launch is a range; with `causes` a third for the activities
+ * of each launch. A row that replays a graph is counted as the same work in the stream, if its
+ * kernels are the same.
+ *
+ * A failed trace or count leaves values missing, and record->error or record->counters says why. A
+ * collection by kernel that fails for several rows is repeated row by row.
+ *
+ * Cost: a trace takes an iteration and the loops of timing_caller. A collection costs a fixed time
+ * for attaching CUPTI, which is why rows are counted together. */
 #include "worker/cuda/profile.h"
 
 #include <limits.h>
@@ -12,13 +25,12 @@
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/timing.h"
-#include "worker/gpu/vendor.h"
 
 /* ---- known kernels ----
  *
- * Their times stay the same as long as nothing disturbs them. If these times change, so do the
- * times of whatever else is measured: times[0] of one kernel of about a millisecond, times[1] from
- * one of many queued empty kernels to the next; medians. */
+ * Known kernels take the same time unless something disturbs them. times[0] is that of one kernel
+ * of about a millisecond, times[1] the time from one empty kernel to the next in a full queue; both
+ * are medians. */
 
 enum { LAUNCHES = 300, SAMPLES = 15, FMA_BLOCK = 1024 };
 
@@ -46,15 +58,15 @@ static enum status known_medians(struct gpu *gpu, void *out, double times[PROFIL
     static const double warming = 10e-3; /* s of load, after which the clock has risen */
     static const struct {
         gpu_enqueue *enqueue;
-        int parts; /* of which one is wanted */
+        int parts; /* equal ones; the result is the time of one */
     } known[PROFILER_TIMES] = {
-        {kernel_enqueue, 1}, {gap_enqueue, LAUNCHES}, /* the gap depends on the clock most: warm */
+        {kernel_enqueue, 1}, {gap_enqueue, LAUNCHES}, /* last: the gap needs a warm device */
     };
     TRY(CUDA(kernel_delay(warming, gpu->stream)));
     for (int i = 0; i < PROFILER_TIMES; ++i) {
         double seconds[SAMPLES];
         struct stats stats;
-        /* loads its code, for which the device must not be held */
+        /* loads the code, which needs a device that is not blocked */
         TRY(known[i].enqueue(gpu, out, error));
         for (int j = 0; j < SAMPLES; ++j)
             TRY(timing_blocked(gpu, limit, known[i].enqueue, out, &seconds[j], error));
@@ -76,9 +88,9 @@ static enum status known_times(void *argument, double times[PROFILER_TIMES], str
     return status;
 }
 
-/* ---- whether there are counters ---- */
+/* ---- trial of the counters ---- */
 
-/* The flush's buffer, while there is memory for it. */
+/* Allocates the flush's memory while enough is free. */
 static enum status trial_reserve(void *argument, struct error *error)
 {
     struct gpu *gpu = argument;
@@ -98,21 +110,13 @@ struct profiler *profile_open(struct gpu *gpu)
     return profiler_open(&host);
 }
 
-/* libcuda.so is met at run time only: a worker without driver must still be able to say so. */
 static CUcontext context_current(void)
 {
-    typedef CUresult (*get_function)(CUcontext * context);
-    enum { INTRODUCED = 4000 }; /* CUDA 4.0 */
-    void *entry = NULL;
-    enum cudaDriverEntryPointQueryResult found;
+    CUresult (*get)(CUcontext * context);
     CUcontext context = NULL;
-    if (cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &entry, INTRODUCED, cudaEnableDefault,
-                                         &found) != cudaSuccess ||
-        !entry)
-        return NULL;
-    get_function get;
-    memcpy(&get, &entry, sizeof get);
-    return get(&context) == CUDA_SUCCESS ? context : NULL;
+    void *function = cuda_driver_function("cuCtxGetCurrent", 4000);
+    memcpy(&get, &function, sizeof get);
+    return get && get(&context) == CUDA_SUCCESS ? context : NULL;
 }
 
 enum status profile_try(struct profiler *profiler, struct gpu *gpu, struct outcome *outcome,
@@ -128,14 +132,14 @@ enum status profile_try(struct profiler *profiler, struct gpu *gpu, struct outco
     return profiler_try(profiler, gpu->index, context_current(), outcome, error);
 }
 
-/* ---- one iteration of a row's work, as the profiler runs it ---- */
+/* ---- one iteration, as the profiler runs it ---- */
 
 struct iteration {
     struct gpu *gpu;
     struct work *work;
     bool cold;
-    double block_limit; /* s, that the device is held at most before it is traced */
-    bool held;          /* it still was when all was enqueued */
+    double block_limit; /* s, limit of the blocking kernel before a trace */
+    bool ahead;         /* the host enqueued everything before the device began */
 };
 
 static enum status iteration_reset(const struct iteration *i, struct error *error)
@@ -143,7 +147,7 @@ static enum status iteration_reset(const struct iteration *i, struct error *erro
     return i->work->ops->reset ? i->work->ops->reset(i->gpu, i->work, error) : STATUS_OK;
 }
 
-/* The cache is as when it is timed: flushed, or with what an iteration leaves there. */
+/* Prepares the cache as for timing: flushed, or as an iteration leaves it. */
 static enum status iteration_prepare(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
@@ -163,7 +167,7 @@ static enum status iteration_run(void *argument, struct error *error)
     return vendor.synchronize(i->gpu, error);
 }
 
-/* The event is over as soon as the device is no longer held. */
+/* The event is pending while the device is blocked. */
 static enum status iteration_block(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
@@ -171,21 +175,25 @@ static enum status iteration_block(void *argument, struct error *error)
     return vendor.record(i->gpu, 0, error);
 }
 
-/* All of it is enqueued before the device begins. */
+/* Enqueues the iteration while the device is blocked. */
 static enum status iteration_run_blocked(void *argument, struct error *error)
 {
     struct iteration *i = argument;
     enum status status = i->work->ops->iterate(i->gpu, i->work, error);
     if (status == STATUS_OK)
-        status = vendor.pending(i->gpu, 0, &i->held, error);
+        status = vendor.pending(i->gpu, 0, &i->ahead, error);
     vendor.unblock(i->gpu);
     return status ? status : vendor.synchronize(i->gpu, error);
 }
 
 /* ---- kernels ---- */
 
-int64_t profile_blocks(const cudaOccDeviceProp *limits, const struct traced_kernel *traced,
-                       int64_t *limit)
+/* Returns the number of blocks of a kernel that fit on a multiprocessor, limited by its threads,
+ * registers, shared memory and block slots, by the vendor's formula. The formula assumes that the
+ * driver gave all possible shared memory; shared_room may be less. FIELD_MISSING: the toolkit does
+ * not know the chip. *limit: the limiting resources, kernel_limit_name. */
+static int64_t blocks_of(const cudaOccDeviceProp *limits, const struct traced_kernel *traced,
+                         int64_t *limit)
 {
     const struct kernel *k = &traced->kernel;
     const cudaOccFuncAttributes attributes = {
@@ -211,18 +219,19 @@ int64_t profile_blocks(const cudaOccDeviceProp *limits, const struct traced_kern
     return less ? fit : blocks;
 }
 
-/* On the device. Clusters are placed as a whole: of them CUPTI tells how many there can be. */
+/* Returns the number of blocks that fit on the device. Clusters are placed as a whole; CUPTI
+ * reports how many fit. */
 static int64_t resident_blocks(const struct traced_kernel *traced, const struct gpu *gpu,
                                int64_t *limit)
 {
     const int64_t cluster = traced->kernel.cluster;
-    int64_t blocks = profile_blocks(&gpu->limits, traced, limit);
+    int64_t blocks = blocks_of(&gpu->limits, traced, limit);
     if (cluster > 1)
         return traced->clusters_most > 0 ? cluster * traced->clusters_most : FIELD_MISSING;
     return blocks > 0 ? blocks * gpu->multiprocessors : FIELD_MISSING;
 }
 
-/* What was counted of each, all launches together. */
+/* Sets the counts of all kernels. */
 static void kernels_set_counts(struct record *record, double value)
 {
     for (size_t i = 0; i < record->kernel_count; ++i) {
@@ -251,7 +260,7 @@ static enum status record_kernels(const struct trace *trace, const struct gpu *g
     return status;
 }
 
-/* To count each of them by itself, perhaps after other works have been traced. */
+/* Keeps the kernel of each launch for counting by kernel, when the trace itself may be gone. */
 static enum status launches_keep(const struct trace *trace, struct work *work, struct error *error)
 {
     size_t *launches = malloc((trace->launch_count + 1) * sizeof *launches);
@@ -271,8 +280,8 @@ void profile_release(struct work *work)
     work->launch_count = 0;
 }
 
-/* With CUPTI attached a launch takes the host longer, and the first one longest: so the device is
- * held longer than the host should need. */
+/* Traces one iteration. CUPTI makes launches slower, the first one most, so the block's limit is
+ * far longer than the host should need. */
 static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct work *work,
                               bool cold, struct record *record, struct error *error)
 {
@@ -295,11 +304,11 @@ static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct
     TRY(record_kernels(trace, gpu, record, error));
     record->launches = (int64_t)trace->launch_count;
     record->busy_time = trace->busy_time;
-    record->trace_time = iteration.held ? trace->span : NAN;
+    record->trace_time = iteration.ahead ? trace->span : NAN;
     return STATUS_OK;
 }
 
-/* In the same order: counts of launches find their kernel by its place. */
+/* Compares the kernels in their order: counts of launches refer to them by index. */
 static bool same_kernels(const struct record *a, const struct record *b)
 {
     bool same =
@@ -317,8 +326,6 @@ enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct wor
     TRY(work_trace(profiler, gpu, work, cold, record, error));
     if (!work->stream)
         return STATUS_OK;
-    /* What is replayed from a graph is counted as the same work in the stream, if it is the same
-     * kernels. */
     record_init(&streamed);
     enum status status = work_trace(profiler, gpu, work->stream, cold, &streamed, error);
     work->stream_differs = status != STATUS_OK || !same_kernels(record, &streamed);
@@ -328,17 +335,17 @@ enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct wor
 
 /* ---- counts ---- */
 
-/* Rows that are counted together. Owned: one of each for each row. */
+/* Rows that are counted together. Owns its arrays, of one element for each row. */
 struct collection {
-    struct countable *rows; /* with the work that is counted */
+    struct countable *rows; /* `work` is the stream's work of a replay */
     struct iteration *iterations;
     struct profiled_work *works;
-    size_t *launches; /* of the row's kernels */
+    size_t *launches; /* number of launches of each row */
     double (*values)[QUANTITY_COUNT];
     size_t count;
 };
 
-/* Of the tensor units what the row can use. */
+/* Returns the set of tensor quantities that the row can use. */
 static unsigned row_tensors(const struct countable *row)
 {
     return row->record->unit == UNIT_TENSOR
@@ -350,10 +357,9 @@ static unsigned row_tensors(const struct countable *row)
 static void values_correct(double values[QUANTITY_COUNT], const struct countable *row)
 {
     unsigned tensors = row_tensors(row);
-    for (int i = 0; i < QUANTITY_COUNT; ++i) {
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
         if (quantity_tensor((enum quantity)i) & ~tensors)
             values[i] = NAN;
-    }
 }
 
 /* FLOPs of all units. NaN if those of the row's own unit and precision were not counted. */
@@ -370,8 +376,8 @@ static void row_record(double values[QUANTITY_COUNT], const struct countable *ro
     row->record->flops_counted = flops_sum(values, row);
 }
 
-/* A launch without a value leaves its kernel without one. False: the kernels' FLOPs are not those
- * of the whole, though they are the same in every repetition. */
+/* Sums the launches of each kernel; a launch without a value leaves its kernel without one. Returns
+ * false if the kernels' FLOPs differ from those of the whole row. */
 static bool kernels_sum(double (*values)[QUANTITY_COUNT], const struct countable *row)
 {
     const double tolerance = 1e-3;
@@ -393,8 +399,8 @@ static bool kernels_sum(double (*values)[QUANTITY_COUNT], const struct countable
            fabs(sum - record->flops_counted) <= tolerance * record->flops_counted;
 }
 
-/* Of each kernel the mean of its launches; of the stalls their shares of all, which are the time of
- * the warps. */
+/* Averages activities over the launches of each kernel. Stalls become shares of the sum of all
+ * stalls, which is the time of all warps. */
 static void activities_mean(double (*values)[QUANTITY_COUNT], const struct countable *row)
 {
     struct record *record = row->record;
@@ -406,7 +412,7 @@ static void activities_mean(double (*values)[QUANTITY_COUNT], const struct count
             for (size_t k = 0; k < row->work->launch_count; ++k)
                 sum += row->work->launches[k] == i ? values[k][QUANTITY_ACTIVITY + j] : 0;
             kernel->activity[j] = sum / (double)kernel->count;
-            if (j >= ACTIVITY_STALL_BARRIER && !isnan(sum)) /* a chip has no counter of some */
+            if (j >= ACTIVITY_STALL_BARRIER && !isnan(sum)) /* NaN: the chip has no counter */
                 stalls += kernel->activity[j];
         }
         for (int j = ACTIVITY_STALL_BARRIER; j < ACTIVITY_COUNT; ++j)
@@ -414,9 +420,9 @@ static void activities_mean(double (*values)[QUANTITY_COUNT], const struct count
     }
 }
 
-/* What its launches counted: the i-th value is of the i-th launch of the trace, as both are of the
- * same iteration of the same plan. `failure` says what was counted: COUNTED_NOT_BY_KERNEL FLOPs and
- * bytes, COUNTED_WITHOUT_CAUSES activities. */
+/* Puts the counts of a row's launches into the record: values[i] belongs to the i-th launch of the
+ * trace. `failure` names the collection: COUNTED_NOT_BY_KERNEL FLOPs and bytes,
+ * COUNTED_WITHOUT_CAUSES activities. */
 static void kernels_record(double (*values)[QUANTITY_COUNT], const struct countable *row,
                            enum counted failure, const struct outcome *outcome)
 {
@@ -435,8 +441,8 @@ static void kernels_record(double (*values)[QUANTITY_COUNT], const struct counta
     outcome_set(&row->record->counters, failure, "%.*s", (int)strcspn(problem, ";"), problem);
 }
 
-/* Kernels of `count` rows, from `first` on; one by one if that fails, because it may be for one of
- * them. */
+/* Counts the kernels of `count` rows from `first` on. After a failure, which one row may have
+ * caused, counts each row alone. */
 static enum status kernels_count(struct profiler *profiler, const struct collection *collection,
                                  size_t first, size_t count, size_t room, enum counted failure,
                                  struct error *error)
@@ -472,8 +478,9 @@ static bool has_kernels_counted(const struct countable *row, bool causes)
     return causes ? row->causes && row->record->counters.code == COUNTED_YES : row->kernels;
 }
 
-/* As many rows at once as there is room for: each collection costs a fixed time, and so does room
- * ("Cost of attaching CUPTI"). A row of more launches is alone. */
+/* Counts the kernels of all rows in collections of at most 256 launches: each collection costs a
+ * fixed time, and so does its room ("Cost of attaching CUPTI"). A row with more launches is counted
+ * alone. */
 static enum status all_kernels_count(struct profiler *profiler, const struct collection *collection,
                                      enum counted failure, struct error *error)
 {
@@ -503,8 +510,7 @@ static enum status all_kernels_count(struct profiler *profiler, const struct col
     return STATUS_OK;
 }
 
-/* All rows as a whole; then, with one new setting of CUPTI, the kernels of each; then, with one
- * more, their activities. */
+/* Counts all rows as a whole, then their kernels, then the activities of their kernels. */
 static enum status collection_count(struct profiler *profiler, struct collection *collection,
                                     struct error *error)
 {
@@ -524,8 +530,7 @@ static enum status collection_count(struct profiler *profiler, struct collection
     return all_kernels_count(profiler, collection, COUNTED_WITHOUT_CAUSES, error);
 }
 
-/* What cannot be counted in its graph, nor by the same kernels in the stream, is missing, never 0.
- */
+/* Adds the rows that can be counted. A replay whose stream has other kernels has no counts. */
 static void collection_fill(struct gpu *gpu, const struct countable *rows, size_t count,
                             struct collection *collection)
 {

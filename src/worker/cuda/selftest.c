@@ -24,7 +24,7 @@ struct expectation {
     double value, tolerance;
 };
 
-/* One piece of work and what it must count; what it does not use is 0. */
+/* One piece of work with its expected counts. Unused members are 0. */
 struct item {
     struct selftest *test;
     char name[48];
@@ -32,12 +32,12 @@ struct item {
     const struct memory_kernel *memory;
     size_t bytes;
     int repeat;   /* iterations of `kernel`, passes of `memory` */
-    int blocks;   /* of `memory`, each with a part of its own; 0: one after the other */
-    bool in_dram; /* nothing of it may lie in L2 before, nor after */
+    int blocks;   /* of `memory`, each with a part of its own; 0: blocks share the arrays */
+    bool in_dram; /* a flush before and after keeps the arrays out of L2 */
     cudaError_t (*launch)(const struct item *item, cudaStream_t stream);
-    enum quantity tensor; /* what is counted of the tensor units */
+    enum quantity tensor; /* counted tensor quantity */
     struct expectation expected[EXPECTED_MOST];
-    size_t count; /* 0: what is counted is printed, not judged */
+    size_t count; /* 0: the counts are printed, not judged */
 };
 
 struct items {
@@ -66,7 +66,7 @@ static enum status item_run(void *argument, struct error *error)
     return CUDA(cudaStreamSynchronize(stream));
 }
 
-/* ---- what is counted ---- */
+/* ---- comparison ---- */
 
 static void print(struct selftest *test, const char *name, const char *what, double expected,
                   double counted, bool right)
@@ -81,7 +81,7 @@ static void compare(const struct item *item, const char *how, const double value
 {
     struct selftest *test = item->test;
     char name[64], text[OUTCOME_TEXT];
-    double others = 0.0; /* FLOPs of a kind that the work has none of */
+    double others = 0.0; /* FLOPs of all other quantities */
     snprintf(name, sizeof name, "%s%s", item->name, how);
     if (outcome->code != COUNTED_YES) {
         outcome_format(outcome, counted_word, text);
@@ -108,7 +108,7 @@ static void compare(const struct item *item, const char *how, const double value
     print(test, name, "all other FLOPs", 0.0, others, others == 0.0);
 }
 
-/* As ranges of one collection, of the same tensor units. */
+/* Counts items with the same tensor quantity as ranges of one collection. */
 static enum status check(struct selftest *test, struct item *const *items, size_t count,
                          const char *how, struct error *error)
 {
@@ -117,7 +117,7 @@ static enum status check(struct selftest *test, struct item *const *items, size_
     struct outcome outcome;
     if (count == 0)
         return STATUS_OK;
-    for (size_t i = 0; i < count; ++i) /* each finds what it leaves */
+    for (size_t i = 0; i < count; ++i) /* each run finds the cache as the run before leaves it */
         works[i] = (struct profiled_work){item_run, item_run, items[i], NULL};
     TRY(profiler_count(test->profiler, quantity_tensor(items[0]->tensor), works, count, values,
                        &outcome, error));
@@ -130,22 +130,22 @@ static enum status check(struct selftest *test, struct item *const *items, size_
     return STATUS_OK;
 }
 
-/* afresh: CUPTI is attached anew for each. */
+/* Counts each item alone. reattach: detaches CUPTI before each. */
 static enum status check_each(struct selftest *test, struct items *items, const char *how,
-                              bool afresh, struct error *error)
+                              bool reattach, struct error *error)
 {
     for (size_t i = 0; i < items->count; ++i) {
         struct item *item = &items->list[i];
         if (item->count == 0)
             continue;
-        if (afresh)
+        if (reattach)
             profiler_detach_counters(test->profiler);
         TRY(check(test, &item, 1, how, error));
     }
     return STATUS_OK;
 }
 
-/* All that need no counter of their own. */
+/* Counts all items without a tensor quantity of their own in one collection. */
 static enum status check_together(struct selftest *test, struct items *items, const char *how,
                                   struct error *error)
 {
@@ -164,7 +164,7 @@ static cudaError_t flops_launch(const struct item *item, cudaStream_t stream)
     return item->kernel->launch(item->repeat, item->blocks, stream);
 }
 
-/* Those that run on this chip. */
+/* Lists the kernels that run on this chip. */
 static void flops_list(struct selftest *test, const struct known_kernel *kernels,
                        struct items *items)
 {
@@ -181,8 +181,7 @@ static void flops_list(struct selftest *test, const struct known_kernel *kernels
                           .repeat = iterations,
                           .blocks = blocks,
                           .launch = flops_launch,
-                          /* What the vector units do is checked against the tensor pipe's
-                           * moves as well. */
+                          /* Vector FLOPs are checked together with the tensor pipe's moves. */
                           .tensor =
                               is_tensor(kernel->quantity) ? kernel->quantity : QUANTITY_TENSOR_FP16,
                           .expected = {{kernel->quantity, kernel->flops * iterations * blocks,
@@ -192,7 +191,8 @@ static void flops_list(struct selftest *test, const struct known_kernel *kernels
     }
 }
 
-/* Each with CUPTI attached anew; the same again, while it stays attached; and as ranges. */
+/* Counts each kernel three times: with CUPTI attached for it, while CUPTI stays attached, and as a
+ * range among others. */
 static enum status check_flops(struct selftest *test, struct error *error)
 {
     struct items items;
@@ -243,11 +243,12 @@ static const struct pattern {
                 {PATTERN_WRITE, 0, 1, 0},
                 {PATTERN_COPY, 1, 1, 0},
                 {PATTERN_TRIAD, 2, 1, 2}};
-/* In L2, which takes operands and adds; it has no FLOPs that a multiprocessor counts. */
+/* L2 itself adds the operands; no multiprocessor counts FLOPs. */
 static const struct pattern atomic = {PATTERN_ATOMIC, 0, 1, 0};
 
-/* The item's own reads, writes and fp32 FLOPs; what is 0 is not checked. In device memory the flush
- * counts, too: what the item wrote is all there after it. */
+/* Adds an item that reads, writes (byte) and computes (fp32 FLOPs) this much; 0 is not checked. In
+ * device memory the counts include the flush, which also writes back everything that the item
+ * wrote. */
 static void movement_add(struct items *items, struct item item, double read, double written,
                          double flops)
 {
@@ -266,9 +267,9 @@ static void movement_add(struct items *items, struct item item, double read, dou
             added->expected[added->count++] = all[i];
 }
 
-/* In L2 each block keeps to a part of its own. Else two multiprocessors may ask for the same line
- * at the same time, in passes that follow each other: such requests are answered together before
- * they reach L2, which then counts fewer bytes than were asked for. */
+/* In L2 each block has a part of its own. Otherwise two multiprocessors may request the same line
+ * at the same time in successive passes; such requests are merged before L2, which counts fewer
+ * bytes. */
 static void pattern_add(struct items *items, struct selftest *test, const struct pattern *pattern,
                         const char *where, size_t bytes, int repeat, bool in_dram)
 {
@@ -287,8 +288,8 @@ static void pattern_add(struct items *items, struct selftest *test, const struct
                  pattern->flops_per_element * total / sizeof(float));
 }
 
-/* Each by itself; then as ranges of one collection, as rows are counted, and last a kernel that
- * does nothing. What turns up there is unattributed. */
+/* Counts each item alone, and then all as ranges of one collection, as rows are counted. The last
+ * item is a kernel without work: its counts belong to no item. */
 static enum status check_bytes(struct selftest *test, size_t largest, struct error *error)
 {
     const int passes = 100, rounds = 2000;

@@ -1,4 +1,4 @@
-/* The self-test: work whose FLOPs and bytes are known, counted and compared. */
+/* The self-test: counts work with known FLOPs and bytes, and compares. */
 #pragma once
 
 #include <stdio.h>

@@ -27,3 +27,12 @@ enum status cuda_check(cudaError_t code, const char *call, struct error *error)
     return error_set(error, status, "%.*s: %s (%s)", cuda_call_length(call), call,
                      cudaGetErrorString(code), cudaGetErrorName(code));
 }
+
+void *cuda_driver_function(const char *symbol, unsigned introduced)
+{
+    void *function = NULL;
+    enum cudaDriverEntryPointQueryResult found;
+    cudaError_t code =
+        cudaGetDriverEntryPointByVersion(symbol, &function, introduced, cudaEnableDefault, &found);
+    return code == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : NULL;
+}

@@ -18,5 +18,9 @@ bool cuda_is_lost(void);
 /* Returns the length of the function's name in the text of a call. */
 int cuda_call_length(const char *call);
 
+/* Returns a function of the CUDA driver, which the worker does not link; NULL: the driver lacks it.
+ * introduced: 1000 x major + 10 x minor version of CUDA. */
+void *cuda_driver_function(const char *symbol, unsigned introduced);
+
 /* For functions that return enum status and have a `struct error *error`. */
 #define CUDA(call) cuda_check((call), #call, error)

@@ -135,22 +135,13 @@ static enum status graph_launch(struct gpu *gpu, const struct graph *graph, stru
 }
 
 /* Functions of the CUDA driver, which knows the names of all kernels; the runtime knows only those
- * that it launched. The worker does not link the driver. */
+ * that it launched. */
 struct driver {
     CUresult (*node_type)(CUgraphNode, CUgraphNodeType *);
     CUresult (*node_kernel)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
     CUresult (*function_name)(const char **, CUfunction);
     CUresult (*kernel_name)(const char **, CUkernel);
 };
-
-static void *driver_entry(const char *symbol, unsigned introduced)
-{
-    void *entry = NULL;
-    enum cudaDriverEntryPointQueryResult found;
-    cudaError_t code =
-        cudaGetDriverEntryPointByVersion(symbol, &entry, introduced, cudaEnableDefault, &found);
-    return code == cudaSuccess && found == cudaDriverEntryPointSuccess ? entry : NULL;
-}
 
 static bool driver_find(struct driver *driver)
 {
@@ -166,7 +157,7 @@ static bool driver_find(struct driver *driver)
     };
     bool complete = true;
     for (size_t i = 0; i < sizeof entries / sizeof *entries; ++i) {
-        void *entry = driver_entry(entries[i].symbol, entries[i].introduced);
+        void *entry = cuda_driver_function(entries[i].symbol, entries[i].introduced);
         memcpy(entries[i].place, &entry, sizeof entry);
         complete &= entry != NULL;
     }

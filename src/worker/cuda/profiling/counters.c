@@ -1,3 +1,22 @@
+/* Hardware counters by CUPTI's range profiler.
+ *
+ * A collection counts pieces of work: every pass runs all of them, each as a range of its own, and
+ * counts some of the metrics. formulas.h turns metrics into quantities. Attaching CUPTI and
+ * enabling the range profiler cost far more than counting, so both stay for the next collection, as
+ * long as it counts the same tensor quantities and no larger number of ranges. A region of a
+ * program is counted instead over several runs of the program, one pass in each: the counter data
+ * travel in a file (counters_start and below).
+ *
+ * Set-up, in this order: attach (cuptiProfilerInitialize), enable, set the configuration, then
+ * start, ranges and stop for each pass, then decode. CUPTI keeps the configuration of the first
+ * start after enabling; another one counts wrong, so a different collection enables the profiler
+ * again.
+ *
+ * Failure: a refusal of CUPTI becomes an outcome with its cause and the way out (table `causes`);
+ * values are NaN then, and CUPTI is detached. A failure of the work becomes the status. On a lost
+ * device nothing is called any more.
+ *
+ * Cost: docs/measurements.md, "Cost of attaching CUPTI" and "Cost of programming counters". */
 #include "worker/cuda/profiling/counters.h"
 
 #include <math.h>
@@ -15,31 +34,35 @@
 
 enum { RANGE_NAME = 24 };
 
-/* What is counted together. */
-struct collection {
+/* Fixed while the range profiler is enabled: with another kind of range PushRange fails, and
+ * another configuration counts wrong. */
+struct setup {
     enum counters_by by;
     unsigned tensors;
-    size_t count; /* of what there are values of: the last ranges, or all */
-    size_t room;  /* for so many ranges; each costs time, attaching CUPTI and collecting */
-    /* Not of regions: */
+    size_t room; /* for ranges; attaching and collecting take longer with more room */
+};
+
+struct collection {
+    struct setup setup;
     const struct profiled_work *works;
-    const size_t *launches; /* of each work's run, where each is a range */
     size_t works_count;
+    const size_t *launches; /* of each work's run, which are ranges of their own; NULL: works are */
+    size_t count;           /* ranges */
     double (*values)[QUANTITY_COUNT];
 };
 
-/* A file that goes from run to run of a program begins with this. */
+/* Header of the file that travels from run to run of a program. */
 struct passed {
     uint64_t bytes; /* of the counter data */
-    uint64_t pass;  /* the next one, as CUPTI counts them */
-    uint64_t level; /* its nesting level */
+    uint64_t pass;  /* the next one, in CUPTI's numbering */
+    uint64_t level; /* nesting level of the next pass */
 };
 
 struct image {
     struct passed passed;
     uint8_t *data;             /* owned: counter data */
-    char (*names)[RANGE_NAME]; /* owned: of the ranges, */
-    size_t count;              /* so many */
+    char (*names)[RANGE_NAME]; /* owned: names of `count` ranges */
+    size_t count;
 };
 
 struct counters {
@@ -47,34 +70,34 @@ struct counters {
     char chip[32];
     const struct chip_family *family;
     uint8_t *availability; /* owned */
-    /* By set of tensor units: the metrics of these, and of everything else but activities. The last
-     * one has the activities. */
+    /* Metric sets, opened on demand. The index is the set of tensor quantities; each set has all
+     * other quantities but activities. The last one has the activities alone. */
     struct metric_set sets[QUANTITY_ACTIVITIES + 1];
-    const struct metric_set *set;         /* what the image is of */
-    bool attached;                        /* CUPTI, to the process */
+    const struct metric_set *set;         /* of the image */
+    bool attached;                        /* CUPTI is in the process */
     CUpti_RangeProfiler_Object *profiler; /* NULL: not enabled */
-    /* What CUPTI was told when it was enabled. That cannot be changed: with another kind of range
-     * PushRange fails, and another configuration is accepted, after which it counts wrong. */
-    struct collection told;
-    /* CUPTI may use the last collection's image until it gets another, or is detached: nothing
-     * says that it does not. */
+    struct setup setup;                   /* of the enabled profiler */
+    /* CUPTI does not document how long it uses an image, so the last one is kept until CUPTI has
+     * the next, or is detached. */
     struct image image, last_image;
     CUpti_SubscriberHandle subscriber;
-    bool watching; /* unloaded modules */
-    bool unloaded; /* one was; set by whatever thread unloads, by __atomic functions alone */
-    /* pieces of work */
-    unsigned asked;     /* tensors, since CUPTI was attached */
-    bool afresh;        /* it counts only once an attachment */
-    bool each;          /* kernel that is launched now is a range of its own; */
-    size_t launched;    /* so many were in this pass; */
-    CUptiResult ranged; /* what CUPTI says of their ranges */
+    bool watching; /* the subscriber reports unloaded modules and launches */
+    bool unloaded; /* since watching began; any thread sets it, by __atomic functions */
+    /* for pieces of work */
+    unsigned tensors;   /* all that were requested since CUPTI was attached */
+    bool reattach;      /* CUPTI has failed to count a second collection: attach for each */
+    bool by_launch;     /* each launch is now a range */
+    size_t launched;    /* kernels launched in this pass */
+    CUptiResult ranged; /* first failure of a launch's range */
 };
 
-/* ---- CUPTI's calls: parameters are structs that say their own size, answers are codes ---- */
+/* ---- calls of CUPTI ---- */
+
+/* CUPTI takes parameters as structs that contain their own size. */
 
 #define PARAMETERS(name, type) type##_Params name = {.structSize = type##_Params_STRUCT_SIZE}
 
-/* Returns the code from the calling function, unless it is success. */
+/* Returns a failure from the calling function. */
 #define TRY_CUPTI(call)                                                                            \
     do {                                                                                           \
         CUptiResult try_result = (call);                                                           \
@@ -114,8 +137,8 @@ static const struct cause {
      "run on Linux itself"},
 };
 
-/* Whether it succeeded. If not, COUNTED_REFUSED with the cause and the way out; with `call` and
- * CUPTI's own name of a code that is in no table. */
+/* Returns whether the call succeeded. Otherwise *refusal is COUNTED_REFUSED, with the cause and the
+ * way out; a code without a row in `causes` gives the name of the call and of the code. */
 static bool is_well(CUptiResult code, const char *call, struct outcome *refusal)
 {
     const char *name = "unknown CUPTI error";
@@ -151,17 +174,15 @@ static CUptiResult range_pop(struct counters *counters)
 
 /* ---- calls of the driver ----
  *
- * CUPTI counts vector FLOPs by instructions that it adds to each kernel when the kernel is first
- * launched. It knows such a kernel by an address, and is not told when the kernel's module is
- * unloaded. A kernel that is loaded to the same address later is taken for the old one: its FLOPs
- * are wrong, or the process dies in the launch. So counters are begun afresh once a module has been
- * unloaded. cuDNN unloads one with each plan that it has compiled.
+ * To count vector FLOPs CUPTI adds instructions to each kernel at its first launch. CUPTI knows the
+ * kernel by an address, and does not notice when the kernel's module is unloaded. If another kernel
+ * is later loaded to the address, its FLOPs are wrong, or its launch kills the process. So CUPTI is
+ * attached again after a module was unloaded. cuDNN unloads one with each plan that it compiled.
  *
- * CUPTI can make a range of each launch by itself, but then of those that prepare a work, too, and
- * a range costs 1 ms in each pass. */
+ * CUPTI can make a range of each launch by itself, but would also make ranges of the launches that
+ * prepare a work, and a range costs 1 ms in each pass. */
 
-/* The range's name is the launch's number. A launch for which there is no name gets no range, but
- * is one of `launched`, which then is not what was expected. */
+/* Makes the launch a range, named by its number. Launches beyond the expected ones only count. */
 static void launch_range(struct counters *counters, CUpti_ApiCallbackSite site)
 {
     const bool named = counters->launched < counters->image.count;
@@ -180,7 +201,7 @@ static void CUPTIAPI called(void *user, CUpti_CallbackDomain domain, CUpti_Callb
     struct counters *counters = user;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
         __atomic_store_n(&counters->unloaded, true, __ATOMIC_SEQ_CST);
-    if (domain == CUPTI_CB_DOMAIN_DRIVER_API && counters->each)
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API && counters->by_launch)
         launch_range(counters, ((const CUpti_CallbackData *)data)->callbackSite);
 }
 
@@ -189,7 +210,7 @@ static bool saw_unload(const struct counters *counters)
     return __atomic_load_n(&counters->unloaded, __ATOMIC_SEQ_CST);
 }
 
-/* Where another tool is CUPTI's subscriber nothing can be watched. */
+/* Fails silently if another tool is CUPTI's one subscriber. */
 static void watch_begin(struct counters *counters)
 {
     __atomic_store_n(&counters->unloaded, false, __ATOMIC_SEQ_CST);
@@ -214,7 +235,7 @@ static void watch_begin(struct counters *counters)
         cuptiUnsubscribe(counters->subscriber);
 }
 
-/* ---- what is attached ---- */
+/* ---- attaching ---- */
 
 static void CUPTIAPI no_buffer(uint8_t **buffer, size_t *size, size_t *records)
 {
@@ -228,15 +249,15 @@ static void CUPTIAPI ignore_buffer(CUcontext context, uint32_t stream, uint8_t *
     (void)context, (void)stream, (void)buffer, (void)size, (void)valid;
 }
 
-/* Nothing happens if it is attached. While it is there every launch takes longer. */
+/* Attaches CUPTI, unless it is attached. Every launch takes longer while CUPTI is attached. */
 static CUptiResult attach(struct counters *counters)
 {
     PARAMETERS(initialize, CUpti_Profiler_Initialize);
     if (counters->attached)
         return CUPTI_SUCCESS;
     counters->attached = true;
-    /* After cuptiFinalize the profiler does not find the driver again by itself:
-     * cuptiProfilerInitialize then returns CUPTI_ERROR_NOT_INITIALIZED. This call does. */
+    /* Without this call cuptiProfilerInitialize fails after a cuptiFinalize with
+     * CUPTI_ERROR_NOT_INITIALIZED. */
     TRY_CUPTI(cuptiActivityRegisterCallbacks(no_buffer, ignore_buffer));
     return cuptiProfilerInitialize(&initialize);
 }
@@ -268,7 +289,7 @@ static void detach(struct counters *counters)
 
 void counters_detach(struct counters *counters)
 {
-    counters->asked = 0;
+    counters->tensors = 0;
     detach(counters);
 }
 
@@ -279,7 +300,7 @@ bool counters_are_attached(const struct counters *counters)
 
 /* ---- the device ---- */
 
-/* A device that is not supported for one reason gets that reason's code. */
+/* Returns the code of the reason why the device is not supported. */
 static CUptiResult check_support(int device)
 {
     PARAMETERS(support, CUpti_Profiler_DeviceSupported);
@@ -345,7 +366,7 @@ static struct counters *counters_create(CUcontext context, struct outcome *refus
     return counters;
 }
 
-/* Leaves CUPTI as it is. */
+/* Leaves CUPTI attached. */
 static void counters_free(struct counters *counters)
 {
     for (unsigned i = 0; i <= QUANTITY_ACTIVITIES; ++i)
@@ -407,13 +428,13 @@ size_t counters_passes(const struct counters *counters)
     return counters->set->passes;
 }
 
-static CUptiResult enable(struct counters *counters, const struct collection *collection)
+static CUptiResult enable(struct counters *counters, const struct setup *setup)
 {
     PARAMETERS(enable, CUpti_RangeProfiler_Enable);
     enable.ctx = counters->context;
     TRY_CUPTI(cuptiRangeProfilerEnable(&enable));
     counters->profiler = enable.pRangeProfilerObject;
-    counters->told = *collection;
+    counters->setup = *setup;
     return CUPTI_SUCCESS;
 }
 
@@ -425,8 +446,8 @@ static CUptiResult image_create(struct counters *counters)
     size.pRangeProfilerObject = counters->profiler;
     size.pMetricNames = (const char **)counters->set->metrics;
     size.numMetrics = counters->set->count;
-    size.maxNumOfRanges = counters->told.room;
-    size.maxNumRangeTreeNodes = (uint32_t)counters->told.room;
+    size.maxNumOfRanges = counters->setup.room;
+    size.maxNumRangeTreeNodes = (uint32_t)counters->setup.room;
     TRY_CUPTI(cuptiRangeProfilerGetCounterDataSize(&size));
     image->passed = (struct passed){.bytes = size.counterDataSize};
     image->data = malloc(size.counterDataSize);
@@ -441,15 +462,15 @@ static CUptiResult image_create(struct counters *counters)
 static CUptiResult configure(struct counters *counters)
 {
     PARAMETERS(config, CUpti_RangeProfiler_SetConfig);
-    const struct collection *told = &counters->told;
+    const struct setup *setup = &counters->setup;
     config.pRangeProfilerObject = counters->profiler;
     config.pConfig = counters->set->config;
     config.configSize = counters->set->config_size;
     config.pCounterDataImage = counters->image.data;
     config.counterDataImageSize = counters->image.passed.bytes;
-    config.range = told->by == COUNTERS_BY_RANGE ? CUPTI_UserRange : CUPTI_AutoRange;
-    config.replayMode = told->by == COUNTERS_BY_REPLAY ? CUPTI_KernelReplay : CUPTI_UserReplay;
-    config.maxRangesPerPass = told->room;
+    config.range = setup->by == COUNTERS_BY_RANGE ? CUPTI_UserRange : CUPTI_AutoRange;
+    config.replayMode = setup->by == COUNTERS_BY_REPLAY ? CUPTI_KernelReplay : CUPTI_UserReplay;
+    config.maxRangesPerPass = setup->room;
     config.numNestingLevels = 1;
     config.minNestingLevel = 1;
     config.passIndex = counters->image.passed.pass;
@@ -464,7 +485,7 @@ static CUptiResult pass_start(struct counters *counters)
     return cuptiRangeProfilerStart(&start);
 }
 
-/* *last: CUPTI has all passes. */
+/* *last: no pass is left. */
 static CUptiResult pass_stop(struct counters *counters, bool *last)
 {
     PARAMETERS(stop, CUpti_RangeProfiler_Stop);
@@ -510,25 +531,24 @@ static CUptiResult evaluate(const struct counters *counters, size_t range,
 
 /* ---- pieces of work ---- */
 
-/* It was enabled for what this collection needs, and all code that it may have counted is still
- * there. */
-static bool suits(const struct counters *counters, const struct collection *collection)
+/* Whether the enabled profiler can count this collection. Code that it may have counted before must
+ * still be loaded. */
+static bool suits(const struct counters *counters, const struct setup *setup)
 {
-    const struct collection *told = &counters->told;
     return counters->profiler && counters->watching && !saw_unload(counters) &&
-           told->by == collection->by && told->tensors == collection->tensors &&
-           told->room >= collection->room;
+           counters->setup.by == setup->by && counters->setup.tensors == setup->tensors &&
+           counters->setup.room >= setup->room;
 }
 
-/* CUPTI is detached before the range profiler is enabled anew: only so was it measured to leave
- * device times alone. */
+/* Detaches CUPTI before enabling the range profiler again: measurements show that otherwise device
+ * times change. */
 static CUptiResult collection_begin(struct counters *counters, const struct collection *collection)
 {
-    if (!suits(counters, collection)) {
+    if (!suits(counters, &collection->setup)) {
         if (counters->profiler)
             detach(counters);
         TRY_CUPTI(attach(counters));
-        TRY_CUPTI(enable(counters, collection));
+        TRY_CUPTI(enable(counters, &collection->setup));
         watch_begin(counters);
     }
     const size_t names = collection->count > 0 ? collection->count : 1;
@@ -543,16 +563,16 @@ static CUptiResult collection_begin(struct counters *counters, const struct coll
     return configure(counters);
 }
 
-/* The range's name is the work's number: what comes back is known by it. */
+/* Runs one work within a range, which has the work's number as its name. */
 static enum status work_run(struct counters *counters, const struct collection *collection,
                             size_t number, CUptiResult *code, struct error *error)
 {
     const struct profiled_work *work = &collection->works[number];
     TRY(work->prepare(work->argument, error));
     if (collection->launches) {
-        counters->each = true;
+        counters->by_launch = true;
         enum status status = work->run(work->argument, error);
-        counters->each = false;
+        counters->by_launch = false;
         *code = counters->ranged;
         return status;
     }
@@ -566,8 +586,8 @@ static enum status work_run(struct counters *counters, const struct collection *
     return status;
 }
 
-/* Each piece of work once. Beginning a pass leaves L2 full of what CUPTI wrote: so all is prepared
- * after it. */
+/* Runs each piece of work once. Works are prepared after the start of the pass, which leaves
+ * CUPTI's own data in L2. */
 static enum status pass_run(struct counters *counters, const struct collection *collection,
                             CUptiResult *code, bool *complete, struct error *error)
 {
@@ -586,7 +606,7 @@ static enum status pass_run(struct counters *counters, const struct collection *
     return status;
 }
 
-/* The name of the i-th range of the image, as a number. SIZE_MAX: it has none. */
+/* Reads the name of the i-th range of the image as a number; SIZE_MAX: it is none. */
 static CUptiResult range_number(const struct counters *counters, size_t i, size_t *number)
 {
     PARAMETERS(range, CUpti_RangeProfiler_CounterData_GetRangeInfo);
@@ -601,7 +621,7 @@ static CUptiResult range_number(const struct counters *counters, size_t i, size_
     return CUPTI_SUCCESS;
 }
 
-/* Says in `outcome` what is missing, if anything. */
+/* Reads all values. *outcome says what is missing. */
 static CUptiResult values_read(struct counters *counters, const struct collection *collection,
                                struct outcome *outcome)
 {
@@ -646,15 +666,14 @@ static enum status collect(struct counters *counters, const struct collection *c
             outcome_set(outcome, COUNTED_INCOMPLETE,
                         "a module was unloaded while its kernels were counted");
     }
-    /* What went wrong may have left a pass open: the next collection begins afresh. On a lost
-     * device nothing is called. */
+    /* A failure may have left a pass open, so the next collection attaches CUPTI again. */
     if (status != STATUS_DEVICE && (status || outcome->code != COUNTED_YES))
         detach(counters);
     image_free(&counters->last_image);
     return status;
 }
 
-/* Values become NaN: all, or those of tensors that are not among these. */
+/* Sets values to NaN: all, or those of quantities that nobody requested. */
 static void forget(const struct collection *collection, bool all, unsigned tensors)
 {
     for (size_t i = 0; i < collection->count; ++i)
@@ -663,39 +682,41 @@ static void forget(const struct collection *collection, bool all, unsigned tenso
                 collection->values[i][j] = NAN;
 }
 
-/* A quantity that is wanted, and that the chip has, without a value. */
+/* Whether a requested quantity that the chip has is without a value. */
 static bool any_missing(const struct counters *counters, const struct collection *collection)
 {
     for (size_t i = 0; i < collection->count; ++i)
         for (int j = 0; j < QUANTITY_COUNT; ++j)
-            if (is_wanted((enum quantity)j, collection->tensors) &&
+            if (is_wanted((enum quantity)j, collection->setup.tensors) &&
                 counters_have(counters, (enum quantity)j) && isnan(collection->values[i][j]))
                 return true;
     return false;
 }
 
-/* Its tensors become all that were asked for since CUPTI was attached. */
+/* Collects, and repeats a collection that lacks values with CUPTI attached again. Counts all
+ * tensors requested since CUPTI was attached, so that collections with different tensors need not
+ * attach it each time. */
 static enum status collect_or_repeat(struct counters *counters, struct collection *collection,
                                      struct outcome *outcome, struct error *error)
 {
-    const unsigned tensors = collection->tensors;
-    if (counters->afresh)
+    struct setup *setup = &collection->setup;
+    const unsigned tensors = setup->tensors;
+    if (counters->reattach)
         counters_detach(counters);
     if (tensors != QUANTITY_ACTIVITIES)
-        collection->tensors = counters->asked |= tensors;
+        setup->tensors = counters->tensors |= tensors;
     forget(collection, true, 0);
     outcome_set(outcome, COUNTED_YES, NULL);
-    const bool stayed = suits(counters, collection);
-    if (!is_well(set_choose(counters, collection->tensors), "metric set", outcome))
+    const bool stayed = suits(counters, setup);
+    if (!is_well(set_choose(counters, setup->tensors), "metric set", outcome))
         return STATUS_OK;
     enum status status = collect(counters, collection, outcome, error);
     if (status == STATUS_OK && stayed && any_missing(counters, collection)) {
-        /* if it failed, all are */
         detach(counters);
         forget(collection, true, 0);
         outcome_set(outcome, COUNTED_YES, NULL);
         status = collect(counters, collection, outcome, error);
-        counters->afresh = status == STATUS_OK && outcome->code == COUNTED_YES;
+        counters->reattach = status == STATUS_OK && outcome->code == COUNTED_YES;
     }
     forget(collection, outcome->code != COUNTED_YES, tensors);
     return status;
@@ -703,33 +724,27 @@ static enum status collect_or_repeat(struct counters *counters, struct collectio
 
 enum status counters_collect(struct counters *counters, unsigned tensors,
                              const struct profiled_work *works, size_t count,
-                             double (*values)[QUANTITY_COUNT], struct outcome *outcome,
-                             struct error *error)
+                             const size_t *launches, size_t room, double (*values)[QUANTITY_COUNT],
+                             struct outcome *outcome, struct error *error)
 {
-    struct collection collection = {
-        COUNTERS_BY_RANGE, tensors, count, count, works, NULL, count, values};
-    return collect_or_repeat(counters, &collection, outcome, error);
-}
-
-enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                      const struct profiled_work *works, const size_t *launches,
-                                      size_t count, size_t room, double (*values)[QUANTITY_COUNT],
-                                      struct outcome *outcome, struct error *error)
-{
-    struct collection collection = {COUNTERS_BY_RANGE, tensors, 0,     room, works,
-                                    launches,          count,   values};
-    for (size_t i = 0; i < count; ++i)
+    struct collection collection = {{COUNTERS_BY_RANGE, tensors, launches ? room : count},
+                                    works,
+                                    count,
+                                    launches,
+                                    launches ? 0 : count,
+                                    values};
+    for (size_t i = 0; launches && i < count; ++i)
         collection.count += launches[i];
     return collect_or_repeat(counters, &collection, outcome, error);
 }
 
 /* ---- regions of a program ---- */
 
-/* The last run's, which is not to be initialised again. False: there is none. */
+/* Loads the image of the last run, which CUPTI has initialised. False: there is none. */
 static bool image_load(struct counters *counters, const char *path)
 {
     const uint64_t most = 1u << 30;
-    FILE *file = counters->told.by == COUNTERS_BY_RANGE ? fopen(path, "re") : NULL;
+    FILE *file = counters->setup.by == COUNTERS_BY_RANGE ? fopen(path, "re") : NULL;
     struct image *image = &counters->image;
     struct passed *passed = &image->passed;
     if (!file)
@@ -743,7 +758,8 @@ static bool image_load(struct counters *counters, const char *path)
     return read;
 }
 
-/* The worker takes it for the next run, if this one launched what it should. */
+/* Writes a new file. The worker renames it for the next run if this run launched the expected
+ * kernels. */
 static bool image_save(const struct image *image, const char *image_path)
 {
     char path[4200];
@@ -761,12 +777,9 @@ static CUptiResult regions_begin(struct counters *counters, struct counters_orde
     TRY_CUPTI(set_choose(counters, order->tensors));
     if (order->by == COUNTERS_BY_LAUNCH && counters_passes(counters) > order->passes)
         order->by = COUNTERS_BY_RANGE;
-    const struct collection collection = {
-        .by = order->by,
-        .tensors = order->tensors,
-        .room = order->by == COUNTERS_BY_RANGE ? 1 : order->room,
-    };
-    TRY_CUPTI(enable(counters, &collection));
+    const struct setup setup = {order->by, order->tensors,
+                                order->by == COUNTERS_BY_RANGE ? 1 : order->room};
+    TRY_CUPTI(enable(counters, &setup));
     if (!image_load(counters, order->image)) {
         TRY_CUPTI(image_create(counters));
         counters->image.passed.level = 1;
@@ -792,9 +805,9 @@ struct counters *counters_start(int device, CUcontext context, struct counters_o
 bool counters_region_open(struct counters *counters, struct outcome *refusal)
 {
     CUptiResult code = CUPTI_SUCCESS;
-    if (counters->told.by == COUNTERS_BY_RANGE)
+    if (counters->setup.by == COUNTERS_BY_RANGE)
         code = range_push(counters, "region");
-    else if (counters->told.by == COUNTERS_BY_REPLAY)
+    else if (counters->setup.by == COUNTERS_BY_REPLAY)
         code = pass_start(counters);
     return is_well(code, "range profiler", refusal);
 }
@@ -803,11 +816,11 @@ bool counters_region_close(struct counters *counters, bool *last, struct outcome
 {
     CUptiResult code = CUPTI_SUCCESS;
     *last = false;
-    if (counters->told.by == COUNTERS_BY_RANGE)
+    if (counters->setup.by == COUNTERS_BY_RANGE)
         code = range_pop(counters);
     if (code == CUPTI_SUCCESS)
         code = pass_stop(counters, last);
-    *last |= counters->told.by == COUNTERS_BY_REPLAY;
+    *last |= counters->setup.by == COUNTERS_BY_REPLAY;
     return is_well(code, "range profiler", refusal);
 }
 
@@ -843,8 +856,8 @@ bool counters_read(struct counters *counters, size_t count, size_t begun,
     if (!is_decoded(counters, refusal) ||
         !is_well(ranges_found(counters, &found), "range profiler", refusal))
         return false;
-    if (counters->told.by != COUNTERS_BY_RANGE && found != begun) {
-        /* nothing else tells which launch a range is of */
+    if (counters->setup.by != COUNTERS_BY_RANGE && found != begun) {
+        /* the order alone assigns ranges to launches */
         outcome_set(refusal, COUNTED_INCOMPLETE, "%zu ranges of %zu launches", found, begun);
         return false;
     }
@@ -854,7 +867,7 @@ bool counters_read(struct counters *counters, size_t count, size_t begun,
     return true;
 }
 
-/* Callbacks and the tracer go on: no cuptiFinalize. */
+/* Without cuptiFinalize, because callbacks and the tracer stay in use. */
 void counters_end(struct counters *counters)
 {
     if (counters)

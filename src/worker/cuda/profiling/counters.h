@@ -1,9 +1,9 @@
 /* Hardware counters of the GPU of this process, by CUPTI's range profiler.
  *
- * It has two users, which differ in who runs the work. profiler.c counts pieces of work that it can
- * repeat, once for each pass: counters_open, the collect functions any number of times,
- * counters_close. The library that is injected into a program counts regions of the program, one
- * pass in each: counters_start and what is below it, until the process ends. Not thread-safe. */
+ * There are two users, which differ in who runs the work. profiler.c counts pieces of work and
+ * repeats them for each pass: counters_open, any number of counters_collect, counters_close. The
+ * library that is injected into a program counts regions of the program, one pass in each:
+ * counters_start and the functions below it, until the process ends. Not thread-safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,53 +17,49 @@
 
 struct counters;
 
-/* What is a range of its own, with values of its own. */
+/* Unit that has values of its own. */
 enum counters_by {
     COUNTERS_BY_RANGE,  /* a piece of work, one launch of it, or a region */
-    COUNTERS_BY_LAUNCH, /* each kernel, while no other runs; of regions alone */
-    COUNTERS_BY_REPLAY  /* each kernel, which CUPTI repeats for all passes; of regions alone */
+    COUNTERS_BY_LAUNCH, /* each kernel of a region, while no other kernel runs */
+    COUNTERS_BY_REPLAY  /* each kernel of a region, which CUPTI repeats for all passes */
 };
 
 /* ---- pieces of work ---- */
 
-/* Which GPU, as CUDA numbers it in this process, and its context. NULL if its counters cannot be
- * had: `refusal` (enum counted) says why, and what to do about it. */
+/* `device` is CUDA's number of the GPU in this process, `context` its context. NULL if the counters
+ * are not available: *refusal (enum counted) has the cause and the way out. */
 struct counters *counters_open(int device, CUcontext context, struct outcome *refusal);
 void counters_close(struct counters *counters); /* takes NULL */
 
-/* Counts pieces of work in one collection: values[i] is of works[i]. All are repeated together,
- * once for each pass. It counts all quantities that the chip has, but of the tensor units' only
- * `tensors` (a set, see quantity_tensor). values[] is NaN where there is none. If the counters
- * failed all of it is NaN, and the outcome says why, COUNTED_REFUSED or COUNTED_INCOMPLETE;
- * otherwise it is COUNTED_YES. The status is that of the work. */
+/* Counts pieces of work in one collection: each pass runs all works once. Counts every quantity of
+ * the chip except activities; of tensor quantities only the set `tensors` (quantity_tensor).
+ * `tensors` = QUANTITY_ACTIVITIES counts the activities instead.
+ *
+ * launches NULL: values[i] belongs to works[i]. Otherwise each launch of `run` has values of its
+ * own: first the launches[0] launches of works[0], then the launches[1] of works[1], and so on.
+ * Another number of launches is COUNTED_INCOMPLETE. `room` is the largest number of launches of
+ * this collection and of the next ones, which then need not attach CUPTI again.
+ *
+ * A quantity without a counter is NaN. If counting fails, all values are NaN and *outcome says why:
+ * COUNTED_REFUSED or COUNTED_INCOMPLETE; otherwise it is COUNTED_YES. The status is that of the
+ * work. */
 enum status counters_collect(struct counters *counters, unsigned tensors,
                              const struct profiled_work *works, size_t count,
-                             double (*values)[QUANTITY_COUNT], struct outcome *outcome,
-                             struct error *error);
+                             const size_t *launches, size_t room, double (*values)[QUANTITY_COUNT],
+                             struct outcome *outcome, struct error *error);
 
-/* As counters_collect, but of each kernel by itself: values[] are of the launches[0] launches of
- * the first work's `run`, then of the second's, and so on. Another number of launches is
- * COUNTED_INCOMPLETE. `room`: for all launches of this collection, and of others that follow it,
- * for which CUPTI need not be attached anew then. QUANTITY_ACTIVITIES in place of `tensors`: of
- * each its activities, and nothing else. */
-enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                      const struct profiled_work *works, const size_t *launches,
-                                      size_t count, size_t room, double (*values)[QUANTITY_COUNT],
-                                      struct outcome *outcome, struct error *error);
-
-/* CUPTI leaves until the next collection, and forgets which tensors were asked for.
+/* Detaches CUPTI until the next collection, and forgets the requested tensors.
  *
- * Attaching it costs far more than counting, and the processes of a node wait for each other over
- * it. CUPTI learns what to count once, when it is attached. So that collections which follow
- * each other need not attach it anew, it goes on to count all tensors that were asked for since.
- * After a failed collection it leaves in any case. A collection that fails where CUPTI had stayed,
- * or that leaves a quantity without value, is repeated with CUPTI attached anew. If that succeeds,
- * all later ones attach it anew. */
+ * Attaching costs far more than counting, and the processes of a node wait for each other while
+ * they attach. So CUPTI stays attached after a successful collection, and counts the tensors of all
+ * collections since. A failed collection detaches CUPTI. A collection that lacks a value, while
+ * CUPTI was attached from an earlier one, is repeated with CUPTI attached again; if that succeeds,
+ * all later collections attach it again. */
 void counters_detach(struct counters *counters);
-/* Whether CUPTI is attached now; takes NULL. */
+/* Whether CUPTI is attached; takes NULL. */
 bool counters_are_attached(const struct counters *counters);
 
-/* Whether the chip can count it at all. */
+/* Whether the chip has a counter for the quantity. */
 bool counters_have(const struct counters *counters, enum quantity quantity);
 
 /* ---- regions of a program ---- */
@@ -71,38 +67,36 @@ bool counters_have(const struct counters *counters, enum quantity quantity);
 struct counters_order {
     enum counters_by by;
     unsigned tensors;
-    const char *image; /* COUNTERS_BY_RANGE: file that the last run left, or is not there */
-    size_t room;       /* launches that there is room for; not of COUNTERS_BY_RANGE */
-    size_t passes;     /* COUNTERS_BY_LAUNCH: that this run has regions for */
+    const char *image; /* COUNTERS_BY_RANGE: file of the last run; may not exist */
+    size_t room;       /* BY_LAUNCH and BY_REPLAY: largest number of launches */
+    size_t passes;     /* BY_LAUNCH: number of regions in this run */
 };
 
-/* What counters_leave writes is a new file, "IMAGE.next": whether it is good is for the worker to
- * say. */
+/* counters_leave writes the new file "IMAGE.next"; the worker decides whether to use it. */
 #define COUNTERS_NEXT ".next"
 
-/* Starts the pass, long before the region: a start fills L2, and takes time. With
- * COUNTERS_BY_REPLAY it starts with the region. COUNTERS_BY_LAUNCH becomes COUNTERS_BY_RANGE in
- * *order if counting takes more passes than there are regions for. NULL: the counters cannot be
- * had, and *refusal (enum counted) says why. What it has attached stays until counters_end, or
- * until the process ends. */
+/* Starts the pass, long before the region: a start takes time and fills L2. With COUNTERS_BY_REPLAY
+ * the pass starts with the region. If counting by launch needs more passes than there are regions,
+ * order->by becomes COUNTERS_BY_RANGE. NULL: the counters are not available, and *refusal (enum
+ * counted) says why. CUPTI stays attached until counters_end or the end of the process. */
 struct counters *counters_start(int device, CUcontext context, struct counters_order *order,
                                 struct outcome *refusal);
-/* How many passes it takes. */
+/* Returns the number of passes. */
 size_t counters_passes(const struct counters *counters);
 
-/* Below: called with the device idle. False: CUPTI refuses, and *refusal says why. */
+/* The functions below need an idle device. They return false if CUPTI refuses, with *refusal. */
 
 bool counters_region_open(struct counters *counters, struct outcome *refusal);
 /* Ends the pass. *last: no pass is left. */
 bool counters_region_close(struct counters *counters, bool *last, struct outcome *refusal);
-/* The next pass starts. */
+/* Starts the next pass. */
 bool counters_pass_start(struct counters *counters, struct outcome *refusal);
-/* Leaves the file for the next run: after the last region of this one. */
+/* Writes the file for the next run, after the last region of this run. */
 bool counters_leave(struct counters *counters, const char *image, struct outcome *refusal);
-/* After the last pass: of the region, or of each of the last `count` launches, of all `begun` since
- * the pass started. NaN where there is none. */
+/* Reads, after the last pass, the values of the region, or of each of the last `count` launches out
+ * of all `begun` since the pass started. NaN: no value. */
 bool counters_read(struct counters *counters, size_t count, size_t begun,
                    double (*values)[QUANTITY_COUNT], struct outcome *refusal);
 
-/* Frees what counters_start made: another process may have the GPU's counters. Takes NULL. */
+/* Frees what counters_start made, and leaves the GPU's counters to other processes. Takes NULL. */
 void counters_end(struct counters *counters);

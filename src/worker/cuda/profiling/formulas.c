@@ -18,17 +18,15 @@ static const struct formula_term vector_fp64[] = {
     TERM(THREADS("dadd"), 1), TERM(THREADS("dmul"), 1), TERM(THREADS("dfma"), 2), END};
 static const struct formula_term vector_fp32[] = {
     TERM(THREADS("fadd"), 1), TERM(THREADS("fmul"), 1), TERM(THREADS("ffma"), 2), END};
-/* FFMA2 and its like work on two numbers; of the Blackwell chips only these have them. */
+/* FFMA2, FADD2 and FMUL2 work on two numbers; only some Blackwell chips have them. */
 static const struct formula_term vector_fp32_packed[] = {
     TERM(THREADS("fadd"), 1), TERM(THREADS("fmul"), 1), TERM(THREADS("ffma"), 2),
     TERM(THREADS("fadd2"), 2), TERM(THREADS("fmul2"), 2), TERM(THREADS("ffma2"), 4), END};
-/* Additions are left out: HADD2 is also how fp16 is converted to fp32, and has one counter for
- * both. */
+/* Without additions: HADD2 also converts fp16 to fp32, and one counter has both uses. */
 static const struct formula_term vector_fp16[] = {
     TERM(THREADS("hmul"), 2), TERM(THREADS("hfma"), 4), END};
-/* HFMA2.MMA is a packed FMA that runs on the tensor pipe, and also how the compiler loads a
- * constant. It spreads FMAs over both pipes evenly, so that of the F FMAs, T of them on the tensor
- * pipe, not more than 2 (F - T) are real. */
+/* HFMA2.MMA is a packed FMA on the tensor pipe; the compiler also loads constants with it. Real FMAs
+ * go to both pipes evenly. Of F FMAs, T of them on the tensor pipe, at most 2 (F - T) are real. */
 static const struct formula_term vector_fp16_on_two_pipes[] = {
     LIMITED(THREADS("hmul"), 2, 2), LIMITED(THREADS("hfma"), 4, 8),
     LIMITED("sm__inst_executed_pipe_tensor_op_hmma_type_hfma2", 0, -8 * WARP), END};
@@ -37,7 +35,7 @@ static const struct formula_term tensor_fp64[] = {TERM(TENSOR("src_fp64"), 1), E
 static const struct formula_term tensor_tf32[] = {TERM(TENSOR("src_tf32_dst_fp32"), 1), END};
 static const struct formula_term tensor_fp16[] = {
     TERM(TENSOR("src_fp16_dst_fp16"), 1), TERM(TENSOR("src_fp16_dst_fp32"), 1), END};
-static const struct formula_term tensor_fp16_turing[] = { /* which has neither bf16 nor tf32 */
+static const struct formula_term tensor_fp16_turing[] = { /* Turing has neither bf16 nor tf32 */
     TERM(TENSOR("src_fp16_dst_fp16"), 1), TERM(TENSOR("src_fp16_bf16_tf32_dst_fp32"), 1), END};
 static const struct formula_term tensor_fp16_any[] = {TERM(TENSOR("src_fp16"), 1), END};
 static const struct formula_term tensor_bf16[] = {TERM(TENSOR("src_bf16_dst_fp32"), 1), END};
@@ -46,8 +44,8 @@ static const struct formula_term tensor_fp8[] = {
     TERM(TENSOR("src_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp8_dst_fp32"), 1), END};
 static const struct formula_term tensor_fp8_and_below[] = { /* one counter for 4, 6 and 8 bits */
     TERM(TENSOR("src_fp4_fp6_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp4_fp6_fp8_dst_fp32"), 1), END};
-/* Of instructions for 4 bits alone. Those for 8 bits take fp4, too: at the rate of fp8, and counted
- * with it or with fp6. */
+/* Counts instructions for 4 bits only. Instructions for 8 bits also take fp4, at the rate of fp8; their
+ * counters are those of fp8 or fp6. */
 static const struct formula_term tensor_fp4[] = {TERM(TENSOR("src_fp4_dst_fp32"), 1), END};
 static const struct formula_term tensor_int8[] = {TERM(TENSOR("src_int8"), 1), END};
 
@@ -65,8 +63,8 @@ static const struct formula_term l2_write[] = {
 static const struct formula_term l1_read[] = {TERM("l1tex__t_bytes", 1), TERM(L1_STORES, -1), END};
 static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
 
-/* Of the peak, as a fraction: of the whole device while the kernel runs (elapsed), or of a
- * multiprocessor while a warp is there (active). */
+/* Fraction of the peak: of the whole device while the kernel runs (elapsed), or of a multiprocessor
+ * while it has a warp (active). */
 #define BUSY(metric, while_)                                                                       \
     (const struct formula_term[]){{metric ".avg.pct_of_peak_sustained_" while_, 0.01, 0.01}, END}
 #define STALL(of, reason)                                                                          \
@@ -107,8 +105,8 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
     [QUANTITY_L2_READ] = l2_read, [QUANTITY_L2_WRITE] = l2_write, [QUANTITY_L1_READ] = l1_read,    \
     [QUANTITY_L1_WRITE] = l1_write
 
-/* On Blackwell a constant is loaded with HFMA2, too, but on the pipe of the real ones: nothing
- * tells them apart, so that 16-bit vector FLOPs are absent there. */
+/* On Blackwell constants are loaded with HFMA2 on the pipe of the real FMAs. No counter separates the
+ * two, so 16-bit vector FLOPs are absent there. */
 const struct chip_family chip_families[] = {
     {"GV100", {"GV100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
@@ -130,7 +128,7 @@ const struct chip_family chip_families[] = {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, absent, tensor_int8),
         DRAM(dram_read, dram_write), CACHES, OLD}},
-    {"GA10B", {"GA10B"}, { /* shares the memory of its host */
+    {"GA10B", {"GA10B"}, { /* shares its host's memory */
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, absent, tensor_int8),
         DRAM(absent, absent), CACHES,
@@ -155,7 +153,7 @@ const struct chip_family chip_families[] = {
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8, tensor_fp4, tensor_int8),
         DRAM(dram_read, dram_write), CACHES, BLACKWELL}},
-    {"GB10B", {"GB10B", "GB10C"}, { /* shares the memory of its host */
+    {"GB10B", {"GB10B", "GB10C"}, { /* shares its host's memory */
         VECTOR(vector_fp64, vector_fp32, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8_and_below, tensor_fp4, tensor_int8),
@@ -166,13 +164,13 @@ const struct chip_family chip_families[] = {
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8, tensor_fp4, tensor_int8),
         DRAM(dram_op_read, dram_op_write), CACHES, BLACKWELL}},
-    {"GB20B", {"GB20B", "GB20C"}, { /* shares the memory of its host */
+    {"GB20B", {"GB20B", "GB20C"}, { /* shares its host's memory */
         VECTOR(vector_fp64, vector_fp32, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8, tensor_fp4, tensor_int8),
         DRAM(absent, absent), CACHES,
         ACTIVITIES(absent, NO_STALL(IMC_MISS), NO_STALL(GMMA))}},
-    {"GR100", {"GR100"}, { /* how it counts fp4 is not known here */
+    {"GR100", {"GR100"}, { /* the counter of fp4 is unknown */
         VECTOR(vector_fp64, vector_fp32_packed, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8, absent, tensor_int8),
@@ -195,7 +193,7 @@ bool chip_family_has(const struct chip_family *family, enum quantity quantity)
     return family->formula[quantity]->metric != NULL;
 }
 
-/* The index of the metric in the list, or `count`. */
+/* Returns the index of the metric in the list, or `count`. */
 static size_t find(const char *const *metrics, size_t count, const char *metric)
 {
     size_t i = 0;

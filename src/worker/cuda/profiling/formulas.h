@@ -1,9 +1,8 @@
-/* What is counted on which chip: for each family of chips and each quantity a formula over hardware
- * metrics, as const data. Pure functions; knows neither CUDA nor CUPTI. README.md beside this file
- * has the evidence for the formulas.
+/* Formulas from hardware metrics to quantities, as const data for each family of chips. Pure
+ * functions without CUDA and CUPTI. README.md in this folder has the evidence for the formulas.
  *
- * The names differ by chip, so that every family has its own table, and a quantity that a family
- * has no counter for is declared absent. */
+ * Metric names differ by chip, so each family has a table of its own. A quantity without a counter
+ * is declared absent. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,28 +16,28 @@ extern "C" {
 
 /* value = min(sum of factor * metric, sum of limit * metric), and at least 0. */
 struct formula_term {
-    const char *metric; /* ends a formula with NULL */
+    const char *metric; /* NULL ends the formula */
     double factor, limit;
 };
 
 struct chip_family {
     const char *name;
-    const char *chips[6]; /* as CUPTI names them, NULL-terminated */
-    /* Never NULL; without any term the quantity is absent. */
+    const char *chips[6]; /* CUPTI's names, NULL-terminated */
+    /* Never NULL; a formula without terms means that the quantity is absent. */
     const struct formula_term *formula[QUANTITY_COUNT];
 };
 extern const struct chip_family chip_families[]; /* ends with name NULL */
 
-const struct chip_family *chip_family_find(const char *chip); /* NULL if it is in no table */
+const struct chip_family *chip_family_find(const char *chip); /* NULL: unknown chip */
 bool chip_family_has(const struct chip_family *family, enum quantity quantity);
 
-/* The metrics that the wanted quantities need, each once. Returns how many there are. */
+/* Lists the metrics of the wanted quantities, each once. Returns their number. */
 enum { FORMULAS_METRICS_MAX = 48 };
 size_t formulas_metrics(const struct chip_family *family, const bool wanted[QUANTITY_COUNT],
                         const char *metrics[FORMULAS_METRICS_MAX]);
 
-/* The quantity, from the values of the listed metrics; NaN if it is absent or one is not listed or
- * is NaN. */
+/* Returns the quantity from the values of the listed metrics; NaN if the quantity is absent, or a
+ * metric is missing or NaN. */
 double formulas_evaluate(const struct chip_family *family, enum quantity quantity,
                          const char *const *metrics, const double *values, size_t count);
 

@@ -92,12 +92,3 @@ CUptiResult metric_set_evaluate(const struct metric_set *set, const uint8_t *ima
     evaluate.pMetricValues = values;
     return cuptiProfilerHostEvaluateToGpuValues(&evaluate);
 }
-
-CUptiResult metric_set_chips(const char *const **chips, size_t *count)
-{
-    PARAMETERS(known, CUpti_Profiler_Host_GetSupportedChips);
-    TRY_CUPTI(cuptiProfilerHostGetSupportedChips(&known));
-    *chips = known.ppChipNames;
-    *count = known.numChips;
-    return CUPTI_SUCCESS;
-}

@@ -7,23 +7,16 @@
 
 struct profiler {
     struct profiler_host host;
-    struct outcome tried;      /* of profiler_try */
-    struct counters *counters; /* owned; NULL until they are tried, and where there are none */
+    struct outcome tried;      /* result of profiler_try */
+    struct counters *counters; /* owned; NULL before profiler_try, and without counters */
     struct tracer *tracer;     /* owned */
-    bool tracer_leaves;        /* after each trace: it disturbs times, or did not trace twice */
-    struct outcome traced;     /* of the last trace */
-    bool judged;               /* the ratio is of the tracer */
-    double ratio;
+    bool tracer_leaves;        /* detach after each trace: it disturbs times, or failed to stay */
+    struct outcome traced;     /* result of the last trace */
+    bool judged;               /* `ratio` is known */
+    double ratio;              /* as profiler_ratio */
 };
 
-/* ---- what is attached ---- */
-
-enum profiler_attached profiler_attached(const struct profiler *profiler)
-{
-    if (tracer_is_attached(profiler->tracer))
-        return PROFILER_TRACER;
-    return counters_are_attached(profiler->counters) ? PROFILER_COUNTERS : PROFILER_NOTHING;
-}
+/* ---- attaching ---- */
 
 double profiler_ratio(const struct profiler *profiler)
 {
@@ -61,8 +54,9 @@ static enum status count_trial(struct profiler *profiler, unsigned tensors, stru
     return status;
 }
 
-/* Some refusals show only when counting begins. With all tensors, as the proofs of the roofs will
- * ask for; a device that lacks a counter of theirs still has the others. */
+/* Counts a trial, because some refusals show only then. The trial counts all tensors, as the proofs
+ * of the roofs will. A device without a counter of one of them gets a second trial without tensors.
+ */
 static enum status try_opened(struct profiler *profiler, struct error *error)
 {
     enum status status = profiler->host.reserve(profiler->host.argument, error);
@@ -108,7 +102,8 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
                            struct error *error)
 {
     tracer_detach(profiler->tracer);
-    return counters_collect(profiler->counters, tensors, works, count, values, outcome, error);
+    return counters_collect(profiler->counters, tensors, works, count, NULL, 0, values, outcome,
+                            error);
 }
 
 enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
@@ -117,14 +112,14 @@ enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
                                     struct outcome *outcome, struct error *error)
 {
     tracer_detach(profiler->tracer);
-    return counters_collect_launches(profiler->counters, tensors, works, launches, count, room,
-                                     values, outcome, error);
+    return counters_collect(profiler->counters, tensors, works, count, launches, room, values,
+                            outcome, error);
 }
 
 /* ---- known kernels ---- */
 
-/* A device too full for the known kernels is no reason to lose the trace. Fails only with
- * STATUS_DEVICE. */
+/* *known is false if the known kernels failed, for example without memory; the trace goes on.
+ * Returns STATUS_OK or STATUS_DEVICE. */
 static enum status known_time(struct profiler *profiler, double times[PROFILER_TIMES], bool *known,
                               struct error *error)
 {
@@ -142,12 +137,12 @@ static double worst_ratio(const double before[PROFILER_TIMES], const double afte
     return worst;
 }
 
-/* The tracer has been attached since known kernels took `before`. What is beyond the bound once may
- * be noise. Fails only with STATUS_DEVICE. */
+/* Decides whether the tracer stays attached: known kernels took `before` without it. One high ratio
+ * may be noise, so there are three attempts. Returns STATUS_OK or STATUS_DEVICE. */
 static enum status judge(struct profiler *profiler, const double before[PROFILER_TIMES],
                          struct error *error)
 {
-    const double most = 1.05; /* gaps between launches shift by 3 % for no reason that is known */
+    const double most = 1.05; /* gaps between launches shift by 3 % without a known cause */
     const int attempts = 3;
     double after[PROFILER_TIMES];
     bool known = true;
@@ -174,7 +169,7 @@ static enum status run_tracer(struct profiler *profiler, const struct profiled_w
     return status;
 }
 
-/* The first one that may stay decides whether it does. */
+/* The first trace beside known kernels decides whether the tracer stays. */
 static enum status trace(struct profiler *profiler, const struct profiled_work *work,
                          struct error *error)
 {
@@ -197,7 +192,7 @@ enum status profiler_trace(struct profiler *profiler, const struct profiled_work
         status = trace(profiler, work, error);
         if (status == STATUS_OK && profiler->traced.code != TRACED_WELL &&
             tracer_is_attached(profiler->tracer)) {
-            tracer_detach(profiler->tracer); /* what stayed may have been in the way */
+            tracer_detach(profiler->tracer); /* may have caused the failure */
             profiler->tracer_leaves = true;
             status = run_tracer(profiler, work, false, error);
         }

@@ -1,15 +1,15 @@
-/* The profiler: the one owner of all that CUPTI has attached to this process. It traces and counts
- * pieces of work, and decides what stays attached in between.
+/* The profiler: the one owner of everything that CUPTI attaches to this process. It traces and
+ * counts pieces of work, and decides what stays attached in between.
  *
- * The counters are attached to count. They stay for collections that follow, because attaching them
- * takes longer than counting, and leave before anything is timed: beside counters that stand by
- * each kernel that follows another begins later ("Idle profiler in the process").
+ * Counters stay attached for further collections, because attaching them takes longer than
+ * counting. They are detached before anything is timed: beside idle counters each kernel that
+ * follows another begins later (docs/measurements.md, "Idle profiler in the process").
  *
- * The tracer stays attached from one trace to the next, idle, if that leaves the times of known
- * kernels alone. The profiler finds that out with its first trace.
+ * The tracer stays attached between traces if known kernels take the same time beside it. The
+ * profiler finds that out with its first trace.
  *
- * It knows nothing of workloads, records or devices: work comes in as callbacks, values and kernels
- * go out as plain data. Not thread-safe; one to a process. */
+ * The profiler knows no workloads, records or devices. Work comes in as callbacks; values and
+ * kernels go out as plain data. Not thread-safe; one for a process. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,59 +22,55 @@
 #include "model/profiled_work.h"
 #include "worker/cuda/profiling/tracer.h"
 
-/* What is attached now; each makes room for the other. */
-enum profiler_attached { PROFILER_NOTHING, PROFILER_COUNTERS, PROFILER_TRACER };
-
-/* What the profiler runs by itself. */
+/* Callbacks of the profiler's owner. */
 enum { PROFILER_TIMES = 2 };
 struct profiler_host {
-    /* s, that known kernels take: they show whether CUPTI disturbs times */
+    /* Times known kernels, s: their times show whether CUPTI disturbs others. */
     enum status (*measure)(void *argument, double times[PROFILER_TIMES], struct error *error);
     enum status (*reserve)(void *argument, struct error *error); /* memory for counting */
-    /* any kernel, to find out whether it is counted; leaves the device idle */
+    /* Runs any kernel, as a trial of the counters; leaves the device idle. */
     enum status (*run)(void *argument, struct error *error);
     void *argument;
 };
 
 struct profiler;
 
-/* NULL without memory. Nothing is attached. */
+/* NULL without memory. Attaches nothing. */
 struct profiler *profiler_open(const struct profiler_host *host);
-/* Takes NULL. Detaches the counters; what the tracer left attached goes with the process. */
+/* Takes NULL. Detaches the counters; an attached tracer stays until the process ends. */
 void profiler_close(struct profiler *profiler);
 
-enum profiler_attached profiler_attached(const struct profiler *profiler);
-
-/* How much longer known kernels take beside the tracer that is attached, as judged: 1 up to noise.
- * NaN where it is not attached. */
+/* Returns the time of known kernels beside the attached tracer over their time without it: about 1.
+ * NaN: the tracer is not attached. */
 double profiler_ratio(const struct profiler *profiler);
 
-/* The counters leave, before anything is timed. */
+/* Detaches the counters, before anything is timed. */
 void profiler_detach_counters(struct profiler *profiler);
-/* All that is attached leaves, so that another process can count on this GPU. */
+/* Detaches everything, so that another process can count on this GPU. */
 void profiler_detach(struct profiler *profiler);
 
 /* ---- counters ---- */
 
-/* Finds out whether the counters of this GPU (as CUDA numbers it in this process) can be read, the
- * first time that it is called. The outcome (enum counted) stays: COUNTED_YES, or why not and what
- * to do about it. Leaves nothing attached. Fails only with STATUS_DEVICE, or with what the trial's
- * run says. */
+/* Finds out, at the first call, whether the counters of this GPU can be read. `device` is CUDA's
+ * number of the GPU in this process. *outcome (enum counted) is COUNTED_YES, or the cause and the
+ * way out; later calls return the same. Detaches everything. Fails with STATUS_DEVICE, or with the
+ * status of the trial's run. */
 enum status profiler_try(struct profiler *profiler, int device, CUcontext context,
                          struct outcome *outcome, struct error *error);
-/* That outcome; its code is OUTCOME_MISSING before. */
+/* Returns that outcome; OUTCOME_MISSING before profiler_try. */
 const struct outcome *profiler_counters(const struct profiler *profiler);
 
-/* Whether the chip can count it at all. After profiler_try gave COUNTED_YES, as all that follow. */
+/* Whether the chip has a counter for the quantity. This function and all below need the outcome
+ * COUNTED_YES. */
 bool profiler_has(const struct profiler *profiler, enum quantity quantity);
 
-/* Counts pieces of work in one collection, as counters_collect: values[i] is of works[i]. */
+/* As counters_collect without launches. */
 enum status profiler_count(struct profiler *profiler, unsigned tensors,
                            const struct profiled_work *works, size_t count,
                            double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                            struct error *error);
 
-/* Each launch of works by itself, as counters_collect_launches. */
+/* As counters_collect with launches. */
 enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
                                     const struct profiled_work *works, const size_t *launches,
                                     size_t count, size_t room, double (*values)[QUANTITY_COUNT],
@@ -82,10 +78,10 @@ enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
 
 /* ---- trace ---- */
 
-/* Traces one run of the work. A trace that fails where CUPTI had stayed attached is repeated
- * without, and then CUPTI no longer stays. The outcome is an enum traced, with the reason. After
- * one that is TRACED_REFUSED all are, for that reason. */
+/* Traces one run of the work. If a trace fails while CUPTI is attached from an earlier one, the
+ * trace is repeated without, and CUPTI no longer stays attached. *outcome is an enum traced, with
+ * the reason. After TRACED_REFUSED all later traces are refused for the same reason. */
 enum status profiler_trace(struct profiler *profiler, const struct profiled_work *work,
                            struct outcome *outcome, struct error *error);
-/* Without any launch where it failed. It lives until the next trace. */
+/* Returns the last trace, without launches if it failed; valid until the next one. */
 const struct trace *profiler_last_trace(const struct profiler *profiler);

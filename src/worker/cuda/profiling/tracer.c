@@ -22,16 +22,16 @@ enum { BUFFER_BYTES = 1 << 20, BUFFER_ALIGNMENT = 8 };
 struct tracer {
     struct trace trace; /* its arrays are owned */
     bool attached;
-    /* Of the trace that is being taken. */
-    uint64_t begin; /* ns, of CUPTI's clock: what began earlier is no part of it */
+    /* of the trace in progress */
+    uint64_t begin; /* ns on CUPTI's clock; records that began earlier are dropped */
     enum traced code;
-    const char *problem; /* why it is not complete; NULL: it is */
+    const char *problem; /* why records are missing; NULL: complete */
 };
 
-/* CUPTI's buffer callbacks have no user argument, and CUPTI may call them on a thread of its own:
- * this is where they find the tracer. */
+/* The tracer of CUPTI's buffer callbacks, which have no user argument and may run on a thread of
+ * CUPTI. */
 static pthread_mutex_t active_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct tracer *active; /* NULL: records are dropped */
+static struct tracer *active; /* NULL: drop records */
 
 /* ---- records ---- */
 
@@ -41,7 +41,7 @@ char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *sta
 static struct traced_kernel kernel_from(const activity_kernel *activity)
 {
     int failed = 1;
-    /* Chips without clusters leave the sizes 0. */
+    /* Sizes are 0 on chips without clusters. */
     const int64_t blocks = (int64_t)activity->clusterX * activity->clusterY * activity->clusterZ;
     const char *mangled = activity->name ? activity->name : "unknown";
     struct traced_kernel traced = {
@@ -162,9 +162,9 @@ static void activate(struct tracer *tracer)
     pthread_mutex_unlock(&active_lock);
 }
 
-/* ---- what the launches of a work add up to ---- */
+/* ---- sums over launches ---- */
 
-/* The first launch kept the device waiting, and its kernel is that of no other. */
+/* Drops the first launch, the blocking kernel, which no other launch shares. */
 static void blocking_launch_drop(struct trace *trace)
 {
     size_t kernel = trace->launches[0].kernel;
@@ -192,7 +192,7 @@ static void launches_finish(struct trace *trace, bool blocked)
         kernel->time += nanosecond * (double)(launch->end - launch->start);
         end = launch->end > end ? launch->end : end;
     }
-    trace->span = nanosecond * (double)(end - trace->launches[0].start); /* the first that began */
+    trace->span = nanosecond * (double)(end - trace->launches[0].start);
     launches_sort(trace->launches, trace->launch_count);
 }
 
@@ -207,9 +207,9 @@ static void forget(struct tracer *tracer)
     tracer->problem = NULL;
 }
 
-/* ---- a run of a work ---- */
+/* ---- traces of work ---- */
 
-/* Of a work the kernels alone are traced. */
+/* Work needs the first kind only; a region needs all. */
 static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                            CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -229,7 +229,7 @@ static const char *cupti_message(CUptiResult result)
     return text;
 }
 
-/* With the records of the work, when it is over. */
+/* Runs the work and collects its records. */
 static enum status traced_run(struct tracer *tracer, const struct profiled_work *work,
                               struct error *error)
 {
@@ -256,7 +256,7 @@ static enum status run(struct tracer *tracer, const struct profiled_work *work, 
         tracer->code = TRACED_REFUSED;
         tracer->problem = cupti_message(attached);
     }
-    /* Only after all buffers have been handed over. */
+    /* only after CUPTI has delivered all buffers */
     cuptiActivityDisable(kinds[0]);
     if (!stays)
         tracer_detach(tracer);

@@ -1,11 +1,11 @@
-/* The tracer: which kernels are launched, and how long each takes, by CUPTI's activity records.
+/* The tracer: launched kernels and their times, from CUPTI's activity records.
  *
- * It has two users. profiler.c traces one run of a piece of work: tracer_run. The library that is
- * injected into a program traces a region of the program, with copies and fills of memory:
+ * There are two users. profiler.c traces one run of a piece of work: tracer_run. The library that
+ * is injected into a program traces a region of the program, with copies and fills of memory:
  * tracer_watch, tracer_begin, tracer_end.
  *
- * One tracer at a time may be running in a process: CUPTI's buffer callbacks have no user argument.
- */
+ * Only one tracer of a process may run at a time, because CUPTI's buffer callbacks have no user
+ * argument. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,34 +19,35 @@
 #include "model/profiled_work.h"
 
 struct traced_kernel {
-    struct kernel kernel;  /* without what is resident and counted; of a region without sums */
-    int64_t shared_room;   /* byte, of a multiprocessor, as the driver set it */
-    int64_t clusters_most; /* that the device holds at a time; 0: not known */
+    struct kernel kernel;  /* without resident blocks and counts; for a region also without sums */
+    int64_t shared_room;   /* byte, shared memory of a multiprocessor as the driver has set it */
+    int64_t clusters_most; /* resident on the device at a time; 0: unknown */
 };
 
-/* A copy of memory, or a fill. */
+/* A copy or a fill of memory. */
 struct traced_move {
     bool fill;
-    uint64_t start, end, bytes; /* ns */
+    uint64_t start, end; /* ns */
+    uint64_t bytes;
 };
 
 /* Plain data. */
 struct trace {
     struct traced_kernel *kernels;
     size_t kernel_count;
-    struct launch *launches; /* in the order of their calls; of a region, as CUPTI gave them */
+    struct launch *launches; /* in the order of their calls; for a region in CUPTI's order */
     size_t launch_count;
-    struct traced_move *moves; /* of a region */
+    struct traced_move *moves; /* for a region only */
     size_t move_count;
-    /* s, of tracer_run: in which at least one launch ran; from the start of the first to the end of
-     * the last */
+    /* s, set by tracer_run: time with at least one launch running; time from the first start to the
+     * last end */
     double busy_time, span;
 };
 
-/* What became of a trace. */
+/* Outcome of a trace. */
 enum traced {
     TRACED_WELL,
-    TRACED_BADLY,  /* this one is not complete */
+    TRACED_BADLY,  /* records are missing */
     TRACED_REFUSED /* CUPTI cannot be attached */
 };
 
@@ -55,21 +56,20 @@ struct tracer;
 struct tracer *tracer_open(void);         /* NULL without memory */
 void tracer_close(struct tracer *tracer); /* takes NULL */
 
-/* Traces one run of the work. `stays`: CUPTI stays attached afterwards. The outcome (enum traced)
- * says why a trace is not complete; the status is that of the work. If `prepare` fails nothing has
- * been attached. */
+/* Traces one run of the work. `stays`: leaves CUPTI attached. *outcome (enum traced) says why a
+ * trace is incomplete; the status is that of the work. Attaches nothing if `prepare` fails. */
 enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, bool stays,
                        struct outcome *outcome, struct error *error);
 bool tracer_is_attached(const struct tracer *tracer);
-/* Takes CUPTI out of the process, if the tracer is attached. Nothing may be running. */
+/* Takes CUPTI out of the process if the tracer is attached. The device must be idle. */
 void tracer_detach(struct tracer *tracer);
 
-/* Before the program does anything: a graph is traced if it was made after this. */
+/* Call before the program makes graphs: only graphs made later are traced. */
 CUptiResult tracer_watch(void);
-/* With the device idle. What begins from now on is traced. */
+/* Traces everything that begins from now on. The device must be idle. */
 CUptiResult tracer_begin(struct tracer *tracer);
-/* With the device idle: all of it has been. *problem is why some is missing; NULL: none is. */
+/* Ends the trace. The device must be idle. *problem: why records are missing; NULL: complete. */
 CUptiResult tracer_end(struct tracer *tracer, const char **problem);
 
-/* The last one; without any launch where tracer_run failed. It lives until the next. */
+/* Returns the last trace, without launches if tracer_run failed; valid until the next one. */
 const struct trace *tracer_last(const struct tracer *tracer);
