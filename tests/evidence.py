@@ -9,7 +9,7 @@ import xarray
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "postproc"))
-from roofsweep_post.dataset import completed, renamed, with_numbers  # noqa: E402
+from roofsweep_post.dataset import completed, with_numbers  # noqa: E402
 from roofsweep_post.frames import kernel_parts, kernels  # noqa: E402
 
 HOLDS, PART, NOT, UNKNOWN = "holds", "holds in part", "does not hold", "cannot be told from this file"
@@ -28,9 +28,7 @@ class File:
 
     def __init__(self, path):
         self.path = path
-        data = xarray.open_dataset(path).load()
-        data = xarray.Dataset(renamed(data.variables), attrs=data.attrs)
-        data = self.data = completed(with_numbers(data))
+        data = self.data = completed(with_numbers(xarray.open_dataset(path).load()))
         self.levels = [str(level) for level in data.memory_level.values]
         self.precisions = [str(precision) for precision in data.number_format.values]
         names = [name for name in data.data_vars if data[name].dims == ("config",)]

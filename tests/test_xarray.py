@@ -46,9 +46,7 @@ def check_description(data):
     for name, variable in data.variables.items():
         attributes = {**variable.encoding, **variable.attrs}
         quantity = variable.dtype.kind not in "OU" and "flag_meanings" not in attributes and name not in INDICES
-        assert quantity or "units" not in attributes or data.attrs.get("format_version", 1) < 2, (
-            f"{name}: units {attributes.get('units')}"
-        )
+        assert quantity or "units" not in attributes, f"{name}: units {attributes.get('units')}"
         assert attributes.get("long_name"), f"{name} has no long_name"
         if "flag_values" in attributes:
             assert np.issubdtype(variable.dtype, np.integer), f"{name} is {variable.dtype}"
@@ -125,13 +123,6 @@ def close(a, b):
 def main():
     # Loaded whole: the netCDF4 module reads strings from disk only in steps of one.
     data = xarray.open_dataset(sys.argv[1]).load()
-    if "memory_level_name" in data:  # before format 3
-        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "postproc"))
-        from roofsweep_post.dataset import renamed
-
-        unlimited = data.encoding
-        data = xarray.Dataset(renamed(data.variables), attrs=data.attrs)
-        data.encoding = unlimited
     for check in [check_description, check_identity, check_indices, check_roofs, check_measured]:
         check(data)
     print(data)

@@ -10,26 +10,13 @@ import xarray
 
 from .texts import Refused, listed, plain, say
 
-FORMAT_VERSION = 3  # newest readable format; files without the attribute have version 1
+FORMAT_VERSION = 3  # the readable format
 # Modules with which xarray reads netCDF-4. (scipy reads only older formats.)
 BACK_ENDS = ["netCDF4", "h5netcdf"]
 # Every result file has at least one of these variables.
 OWN = {"config_hash", "device_roof_name"}
 # {dimension with a coordinate variable of names: names that tables need}
 COORDINATES = {"memory_level": ["dram", "l2"], "number_format": [], "health": [], "wall_part": [], "activity": []}
-# {name before format 3: name today} of dimensions and of variables.
-OLD_DIMENSIONS = {"precision": "number_format"}
-OLD_NAMES = {
-    "memory_level_name": "memory_level",
-    "precision_name": "number_format",
-    "config_precision": "precision",
-    "config_algorithm": "requested_algorithm",
-    "config_implementation": "requested_implementation",
-    "kernel_height": "filter_height",
-    "kernel_width": "filter_width",
-    "sm_clock_counted": "sm_clock",
-    "bound": "paper_bound",
-}
 # Attributes with several lines. load() keeps their line ends, so that commands that print them call plain().
 LINES = ("manifest", "history")
 
@@ -151,21 +138,6 @@ def with_numbers(data):
     return data
 
 
-def renamed(variables):
-    """Returns {name: variable} of a file. Variables of formats before 3 get today's names."""
-    if "memory_level" in variables:
-        return dict(variables)
-    found = {}
-    for name, variable in variables.items():
-        dims = [OLD_DIMENSIONS.get(dim, dim) for dim in variable.dims]
-        own = xarray.Variable(dims, variable.values, variable.attrs, variable.encoding)
-        found.setdefault(OLD_NAMES.get(name, name), own)
-        other = variables.get("sm_clock")
-        if name == "sm_clock_counted" and other is not None and own.shape == other.shape:
-            found["sm_clock"] = own.fillna(other.values)
-    return found
-
-
 def back_end():
     """Returns the first installed module of BACK_ENDS."""
     for name in BACK_ENDS:
@@ -243,6 +215,8 @@ def check_version(attributes, path):
     version = attributes.get("format_version", 1)
     if not isinstance(version, (int, np.integer)):
         raise Refused(f"{path}: its format_version is no whole number: no result file, or a damaged one")
+    if version < FORMAT_VERSION:
+        raise Refused(f"{path}: an earlier roofsweep wrote it; write it again from its journal: roofsweep --gather")
     if version > FORMAT_VERSION:
         raise Refused(f"{path}: format version {version}; this roofsweep-post reads up to {FORMAT_VERSION}: update it")
 
@@ -288,14 +262,12 @@ def load(path, needs=()):
     variable of `needs` whose dimension has rows.
 
     Flags are words. Texts of variables have no control characters. Missing numbers are NaN, missing texts "". A
-    variable without values may be absent. A damaged variable is left out with a message. Variables of older formats
-    get today's names."""
+    variable without values may be absent. A damaged variable is left out with a message."""
     with opened(path) as raw:
         if not OWN & set(raw.variables):
             raise Refused(f"{path}: no result file of roofsweep, it has no {' and no '.join(sorted(OWN))}")
         check_version(raw.attrs, path)
         found, faults = read(raw)
-        found = renamed(found)
         attributes = {
             key: value if key in LINES else plain(value) for key, value in raw.attrs.items() if key != "format_version"
         }

@@ -3,7 +3,7 @@
 import numpy as np
 
 from . import selection
-from .dataset import OLD_NAMES, SHAPES, check_version, opened, read
+from .dataset import SHAPES, check_version, opened, read
 from .texts import Refused, plain, say, table
 
 HELP = "the variables of a file, with unit and meaning"
@@ -64,8 +64,8 @@ def run(options):
         say(f"{options.file}: {name}: {why}")
     lines = []
     for name in options.names:
-        # NAME may be the file's own, an old name in a new file, a new name in an old file, or a manifest's parameter.
-        other = {"kernel": "filter_height", **OLD_NAMES, **{new: old for old, new in OLD_NAMES.items()}}
+        # NAME may be the file's own or a manifest's parameter.
+        other = {"kernel": "filter_height"}
         own = next((word for word in (name, f"requested_{name}", other.get(name)) if word in found), None)
         if own is None:
             known = f"no row has a value; {VARIABLES}" if name in SHAPES else selection.hint(name, sorted(found))

@@ -1,7 +1,7 @@
 """The command `merge` writes several result files into one, a few thousand rows at a time.
 
 Rows keep their kernels, device and roofs, and all derived values follow from these. So values are copied; only the
-indices of rows and devices change. Variables of older formats get today's names."""
+indices of rows and devices change."""
 
 import contextlib
 import math
@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from .arguments import same
-from .dataset import COORDINATES, FORMAT_VERSION, INDICES, INVALID, OLD_DIMENSIONS, OLD_NAMES, SHAPES, numbers_of
+from .dataset import COORDINATES, FORMAT_VERSION, INDICES, INVALID, SHAPES, check_version, numbers_of
 from .texts import Refused, say
 
 HELP = "several result files as one"
@@ -43,8 +43,6 @@ ROW_COLUMNS = ["config_hash", "configuration", "label", "status", "start_time", 
 # Variables that two files may differ in for one device: of the job, and indices of other rows.
 OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused", "device_health_end"}
 OF_OTHERS = {"device_roof_device"}
-OLDEST = 2  # oldest format that can be merged
-OLD_ATTRIBUTES = ("coverage_content_type", "coordinates")
 # A line of the attribute history.
 SESSION = re.compile(
     r"(?P<start>\S+) session (?P<id>.*?): roofsweep (?P<version>.*?), \d+ ranks from .*?, job .*?: (?P<command>.*)"
@@ -122,18 +120,12 @@ class Variable:
         self.missing = "" if dtype is str else attributes.get("_FillValue", none)
 
 
-def variables(data, names):
-    """Returns {name today: Variable} of an open file. names: {name today: name in the file} where they differ."""
-    today = {old: name for name, old in names.items()}
-    taken = {today.get(name, name): found for name, found in data.variables.items() if name not in names}
+def variables(data):
+    """Returns {name: Variable} of an open file."""
     return {
-        name: Variable(
-            tuple(OLD_DIMENSIONS.get(dim, dim) for dim in found.dimensions),
-            found.dtype,
-            {key: found.getncattr(key) for key in found.ncattrs() if key not in OLD_ATTRIBUTES},
-        )
-        for name, found in taken.items()
-        if found.dimensions and name != "device_roof_node_spread"  # would change with the devices of other files
+        name: Variable(found.dimensions, found.dtype, {key: found.getncattr(key) for key in found.ncattrs()})
+        for name, found in data.variables.items()
+        if found.dimensions
     }
 
 
@@ -142,12 +134,10 @@ class Source:
 
     def __init__(self, path, files):
         self.path, self.files, data = path, files, files.get(path)
-        older = "memory_level_name" in data.variables
-        self.old = {name: old for old, name in OLD_NAMES.items() if older and old in data.variables}
-        self.variables = variables(data, self.old)
+        self.variables = variables(data)
         self.attributes = {name: data.getncattr(name) for name in data.ncattrs()}
         self.check_kind(data)
-        self.lengths = {OLD_DIMENSIONS.get(name, name): len(found) for name, found in data.dimensions.items()}
+        self.lengths = {name: len(found) for name, found in data.dimensions.items()}
         self.sessions = self.read_sessions()
         self.names = {dim: list(self.column(dim)) if dim in self.variables else [] for dim in COORDINATES}
         self.rows = {name: self.column(name) for name in ROW_COLUMNS if name in self.variables}
@@ -166,18 +156,10 @@ class Source:
             dims, kind = SHAPES.get(name, (own.dims, None))
             whole = kind == "flag" or name in INDICES
             other = (own.type is str) != (kind == "text") or (whole and own.kind not in "iu")
-            some = len(data[self.old.get(name, name)]) > 0  # an empty variable may have any type
+            some = len(data[name]) > 0  # an empty variable may have any type
             if own.dims != dims or (kind and other and some):
                 raise Refused(f"{self.path}: damaged: {name} has a type or dimensions that roofsweep does not write")
-        version = self.attributes.get("format_version", 1)
-        if not isinstance(version, (int, np.integer)):
-            raise Refused(f"{self.path}: damaged: its format_version is no whole number")
-        if version < OLDEST:
-            how = "write it again from its journal, with roofsweep --gather"
-            raise Refused(f"{self.path}: an older version of roofsweep wrote it; {how}")
-        if version > FORMAT_VERSION:
-            known = f"this roofsweep-post knows up to {FORMAT_VERSION}: use a newer one"
-            raise Refused(f"{self.path}: format version {version}; {known}")
+        check_version(self.attributes, self.path)
 
     def read_sessions(self):
         """Returns [(start, id, line, version, command)] of the history. Lines of other tools are left out."""
@@ -196,7 +178,7 @@ class Source:
     def column(self, name, low=0, high=None):
         """Returns the file's own values of rows low:high."""
         try:
-            return self.files.get(self.path).variables[self.old.get(name, name)][low:high]
+            return self.files.get(self.path).variables[name][low:high]
         except (AttributeError, KeyError, OSError, RuntimeError, IndexError) as error:
             damaged = "the file is damaged, or roofsweep did not write it"
             raise Refused(f"{self.path}: {name}: {error}; {damaged}") from error

@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 
-from .dataset import OLD_NAMES
 from .texts import PREFIXES, Refused, listed
 
 TERM = re.compile(r"\s*(\w+)\s*(>=|<=|!=|==?|>|<)\s*(.*?)\s*", re.S)
@@ -18,9 +17,8 @@ HELP = (
 
 
 def column(table, name):
-    """Returns the column of a name. The manifest's names (kernel is filter_height) and those of older files also
-    work."""
-    name = {"kernel": "filter_height", **OLD_NAMES}.get(name, name)
+    """Returns the column of a name. The manifest's names (kernel is filter_height) also work."""
+    name = {"kernel": "filter_height"}.get(name, name)
     for found in (name, f"requested_{name}", f"{name}_height"):
         if found in table:
             return found

@@ -18,7 +18,7 @@ shutil.copy(sys.argv[1], "sick.nc")
 with netCDF4.Dataset("sick.nc", "a") as data:
     sick = (data["device_roof_name"][:] == "dram triad") & (data["device_roof_device"][:] == 5)
     data["device_roof_bandwidth"][sick] *= 0.95
-' "$root/tests/data/earlier/roofs_8xh200.nc"
+' "$root/tests/data/roofs_8xh200.nc"
 expect 1 script check sick.nc --targets "$root/sweeps/targets.ini" --quiet --json found.json --junit found.xml
 row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.28 TB/s MISSED"
 [ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }
@@ -39,10 +39,10 @@ expect 0 script check "$paper" --targets page.ini
 row "^PASS #0 vm .* (6 checks)$"
 
 # Targets of a healthy fleet, which its devices reach, and a slower one does not.
-expect 0 script baseline "$root"/tests/data/earlier/roofs_8xh200.nc "$root/tests/data/earlier/node_4xh200.nc" --output fleet.ini
+expect 0 script baseline "$root"/tests/data/roofs_8xh200.nc "$root/tests/data/node_4xh200.nc" --output fleet.ini
 grep -q "^dram triad = 4.417 TB/s +- 4.0 %$" fleet.ini || { cat fleet.ini; fail "the median of the fleet"; }
 [ "$(grep -c '^time_median' fleet.ini)" = 40 ] || fail "configurations"
-expect 0 script check "$root/tests/data/earlier/node_4xh200.nc" --targets fleet.ini --quiet
+expect 0 script check "$root/tests/data/node_4xh200.nc" --targets fleet.ini --quiet
 expect 1 script check sick.nc --targets fleet.ini --quiet
 row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.417 TB/s +- 4.0 % MISSED"
 [ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }

@@ -438,11 +438,11 @@ def main():
     check_map_numbers(eight)
     check_history([two, later[1], later[0]], eight)
     check_strip(paper, later[0])
-    check_replicate(post.load(sys.argv[1].replace("paper_h100", "earlier/node_4xh200")))
+    check_replicate(post.load(sys.argv[1].replace("paper_h100", "node_4xh200")))
     check_roofs(eight)
     check_programs(post.load(sys.argv[1].replace("paper_h100", "frameworks_h100")))
     style.plt.close("all")
-    check_crowded(paper, [post.load(sys.argv[1].replace("paper_h100", "earlier/node_4xh200")), later[0]])
+    check_crowded(paper, [post.load(sys.argv[1].replace("paper_h100", "node_4xh200")), later[0]])
     check_devices([post.load(sys.argv[1].replace("paper_h100", f"training_{name}")) for name in ("h100", "cpu")])
 
 

@@ -215,7 +215,7 @@ def main():
         try:
             opened(chrome, folder, data)
             check_page(chrome, data)
-            eight = post.load(sys.argv[1].replace("paper_h100", "earlier/roofs_8xh200"))
+            eight = post.load(sys.argv[1].replace("paper_h100", "roofs_8xh200"))
             opened(chrome, folder, eight)
             check_roofs(chrome, eight)
             opened(chrome, folder, hostile(data))

@@ -1,9 +1,9 @@
 #!/bin/sh
 # `roofsweep-post compare`: a node of four GPUs that is made from the golden sample, the eight GPUs of
-# tests/data/earlier/roofs_8xh200.nc, and a file against an earlier one.
+# tests/data/roofs_8xh200.nc, and a file against an earlier one.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
-eight=$root/tests/data/earlier/roofs_8xh200.nc
+eight=$root/tests/data/roofs_8xh200.nc
 paper=$root/tests/data/paper_h100.nc
 
 # Statistics: of two devices the slower one, of many the one that is far from the scatter of the others. The limit
@@ -188,7 +188,7 @@ with netCDF4.Dataset("sick.nc", "a") as data:
         data[f"device_roof_{value}"][sick] *= 0.95
 PY
 # Four healthy GPUs, of which one is farther from its L2, and one has a row at -6.1 % by where its buffers lay.
-expect 0 script compare "$root/tests/data/earlier/node_4xh200.nc"
+expect 0 script compare "$root/tests/data/node_4xh200.nc"
 row "^launch gap dependent graph, alone *4 " "-10.1 %   1#0 vm"
 row " -6.1 %   1#1 vm"
 ! grep -q '%[*?]' output || { cat output; fail "a healthy GPU is marked"; }
@@ -244,7 +244,7 @@ for path in sys.argv[1:]:
     worst += [value / theory[device, key] for value, device, key in zip(own["value"], own["device"], own["key"])]
 print(len(worst), max(worst))
 assert len(worst) > 390 and 0.9 < max(worst) < 1.002
-' "$eight" "$paper" "$root/tests/data/earlier/node_4xh200.nc" || fail "above theory"
+' "$eight" "$paper" "$root/tests/data/node_4xh200.nc" || fail "above theory"
 
 # What a device sustains is a line of its own; it repeats less well than a burst.
 python '

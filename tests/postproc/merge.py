@@ -17,14 +17,11 @@ try:
     import numpy as np
     import xarray
     from roofsweep_post import cli, merge
-    from roofsweep_post.dataset import OLD_DIMENSIONS, OLD_NAMES
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-OLD_NODE = ROOT / "tests/data/earlier/node_4xh200.nc"  # four GPUs, 160 rows, of format 2
-HOME = tempfile.TemporaryDirectory()
-NODE = pathlib.Path(HOME.name) / "node.nc"  # the same under today's names
+NODE = ROOT / "tests/data/node_4xh200.nc"  # four GPUs, 160 rows
 INDEX = {"config_device": "device", "kernel_config": "config", "device_roof_device": "device"}
 
 
@@ -56,7 +53,6 @@ def part(source, path, rows, devices, change=None):
             words = variable.attrs.get("flag_meanings", "").split()
             none = len(words) - (words[-1] == "unknown") if words and "flag_values" in variable.attrs else -1
             variable.values[:] = "" if variable.dtype.kind in "OU" else variable.attrs.get("_FillValue", none)
-    data = data.drop_vars("device_roof_node_spread", errors="ignore")
     if change:
         change(data)
     write(data, path)
@@ -80,17 +76,6 @@ def same(one, other, but=()):
         assert one[name].identical(other[name]), f"{name}: {one[name]} {other[name]}"
     for name in one.attrs.keys() | other.attrs.keys():
         assert "date" in name or "coverage" in name or one.attrs[name] == other.attrs[name], name
-
-
-def today(data):
-    """A file of format 2 under today's names."""
-    data = data.drop_vars(["device_roof_node_spread", "sm_clock"]).rename_dims(OLD_DIMENSIONS)
-    data = data.rename_vars({old: new for old, new in OLD_NAMES.items() if old in data})
-    for variable in data.variables.values():
-        for name in merge.OLD_ATTRIBUTES:
-            variable.attrs.pop(name, None)
-            variable.encoding.pop(name, None)
-    return data.assign_attrs(format_version=np.int32(3))
 
 
 def on(device, data):
@@ -118,13 +103,6 @@ def parts_of_a_list_give_the_whole():
     part(whole, "a.nc", rows[rows % 3 > 0], range(4))
     part(whole, "b.nc", rows[rows % 3 == 0], range(4))
     post("b.nc", "a.nc", "-o", "merged.nc")
-    same(NODE, "merged.nc")
-
-
-def an_older_format_joins_todays():
-    part(read(OLD_NODE), "old.nc", on(0, read(OLD_NODE)), [0])
-    part(read(NODE), "new.nc", np.flatnonzero(read(NODE).config_device > 0), [1, 2, 3])
-    post("old.nc", "new.nc", "-o", "merged.nc", says=["rows=160", "devices=4"])
     same(NODE, "merged.nc")
 
 
@@ -216,7 +194,7 @@ def what_cannot_be_merged_is_refused():
     netCDF4.Dataset("other.nc", "w").close()
     changes = {  # file: (attribute, value, reason)
         "newer.nc": ("format_version", 99, "format version 99"),
-        "older.nc": ("format_version", None, "an older version of roofsweep wrote it; write it again from its journal"),
+        "older.nc": ("format_version", None, "an earlier roofsweep wrote it; write it again from its journal"),
         "nobody.nc": ("history", None, "names no session of roofsweep"),
         "settings.nc": ("settings", "warmup=1", "their rows cannot be compared"),
         "joined.nc": None,
@@ -253,14 +231,13 @@ def what_cannot_be_merged_is_refused():
 def all_committed_files_are_merged():
     files = sorted(map(str, (ROOT / "tests/data").glob("*.nc")))
     post(*files, "-o", "m.nc", status=2, says=["--any-settings merges them anyway"])
-    post(*files, "-o", "m.nc", "--any-settings", "--newest", status=3, says=["and 8 more than in", "rows=1119"])
+    post(*files, "-o", "m.nc", "--any-settings", "--newest", status=3, says=["and 8 more than in", "rows=1279"])
     assert " | " in read("m.nc").settings
 
 
 TESTS = [
     files_of_single_devices_give_the_file_of_all,
     parts_of_a_list_give_the_whole,
-    an_older_format_joins_todays,
     what_one_file_lacks_is_missing,
     roofs_alone_are_merged,
     a_device_is_one_unless_its_roofs_differ,
@@ -268,9 +245,7 @@ TESTS = [
     what_cannot_be_merged_is_refused,
     all_committed_files_are_merged,
 ]
-write(today(read(OLD_NODE)), NODE)
 for test in TESTS:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         test()
         print(test.__name__)
-HOME.cleanup()

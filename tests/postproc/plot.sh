@@ -12,7 +12,7 @@ script() { # matplotlib's own warnings are not ours
     served plot "$@"
 }
 paper=$root/tests/data/paper_h100.nc
-eight=$root/tests/data/earlier/roofs_8xh200.nc
+eight=$root/tests/data/roofs_8xh200.nc
 "$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" merge --any-settings "$root/tests/data/loops_h100.nc" \
     "$root/tests/data/conv2d_batch_h100.nc" --output two.nc >output 2>&1 || fail "a file of two sessions"
 file "$root/tests/postproc/check_figures.py" "$paper" "$eight" golden.nc two.nc \

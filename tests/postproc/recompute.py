@@ -4,8 +4,7 @@
 Usage: recompute.py FILE... Exit status 0; 1 with a line for each difference; 77 (skipped) without xarray.
 
 docs/method.md has the formulas in words. What follows shares no code with src/results/. A variable is derived
-where its attribute `source` says so: one that this script does not compute is a failure. Files of older versions
-have no such attribute; they are named and passed over."""
+where its attribute `source` says so: one that this script does not compute is a failure."""
 
 import math
 import sys
@@ -288,19 +287,10 @@ def same(file, name, row, wanted):
 
 def check(path):
     file = File(path)
-    if not file.derived():
-        print(f"{path}: of an older version, which does not say what is derived")
-        return 0
     wanted, failures = expected(file), 0
-    today = file.data.attrs.get("format_version", 1) >= 3  # older files have more
-    if not today:  # other rules held
-        changed = {"few_blocks_share", "limiter", "limiter_evidence", "arithmetic_intensity", "level_time"}
-        changed |= {"bandwidth_roof", "roof_fraction", "roof_memory_level", "paper_bound"}
-        print(f"{path}: not compared, as their rules have changed: {', '.join(sorted(changed))}")
-        wanted = {name: values for name, values in wanted.items() if name not in changed}
     # Of what is in the journal alone.
     given = {"sm_clock", "kernel_blocks", "kernel_threads", "cause", "device_sm_clock_free"}
-    names = set(file.derived()) - set(wanted) - given if today else ()
+    names = set(file.derived()) - set(wanted) - given
     unknown = [name for name in names if file.data[name].size > 0]
     for name in unknown:
         print(f"{path}: {name} is derived, and nobody computes it anew here")
@@ -310,7 +300,7 @@ def check(path):
             if not equal:
                 failures += 1
                 print(f"{path}: {name}[{row}] is {found}, not {value}")
-    lacking = set(wanted) - set(file.data.variables) if "format_version" in file.data.attrs else ()
+    lacking = set(wanted) - set(file.data.variables)
     for name in sorted(lacking):
         for row, value in enumerate(wanted[name]):
             known = value not in ("", "unknown") if isinstance(value, str) else not np.all(np.isnan(value))

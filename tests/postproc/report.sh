@@ -7,7 +7,7 @@ python 'import plotly' 2>/dev/null || {
     exit 77
 }
 # Files without rows, with roofs alone, several at once.
-for files in golden.nc alone.nc "golden.nc node.nc" "$root/tests/data/earlier/roofs_8xh200.nc"; do
+for files in golden.nc alone.nc "golden.nc node.nc" "$root/tests/data/roofs_8xh200.nc"; do
     # shellcheck disable=SC2086 # one file or two
     expect 0 script report $files --output page.html
     says page.html

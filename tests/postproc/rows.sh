@@ -228,10 +228,10 @@ found = data.roofsweep.rows("precision=fp16")
 assert len(found) == 1 and found.equals(post.rows(data)[lambda table: table.precision == "fp16"].reset_index(drop=True))
 ' || fail "counts that are no whole numbers, or another table of the accessor"
 refused "whole.text: its name ends in none of .csv, .json, .md, .parquet, .xlsx" export golden.nc -o whole.text
-# What the file says of its variables, also by the name of a manifest or of an older file.
+# What the file says of its variables, also by the name of a manifest.
 expect 0 script describe golden.nc
 row bytes_counted "config, memory_level" byte "traffic of one iteration"
-expect 0 script describe golden.nc status kernel bound
+expect 0 script describe golden.nc status kernel paper_bound
 says "words      measured = 0, skipped = 1, failed = 2"
 says "values     4; 3 different: measured (2), skipped (1), failed (1)"
 says "filter_height: parameter kernel"

@@ -85,9 +85,12 @@ def swept(table, files):
     if not set.intersection(*(set(label.split()) for label in table["label"])) and any(table["label"]):
         return None
     found = {name: data.variables[name].attrs for data in files for name in parameters(data)}
-    # Run mode and command of programs are not size axes. Before format 3 long_name had the text of comment.
-    names = {name: f"{own['long_name']}; {own.get('comment', '')}" for name, own in found.items()}
-    names = [name for name, meaning in names.items() if name not in CROSSED and "; program:" not in meaning]
+    # Run mode and command of programs are not size axes.
+    names = [
+        name
+        for name, own in found.items()
+        if name not in CROSSED and "; program:" not in f"; {own.get('comment', '')}"
+    ]
     found = varying(table, names)
     follow = found and len(table[found].drop_duplicates()) == table[found[0]].nunique()
     return found[0] if follow else None
