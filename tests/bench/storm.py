@@ -1,34 +1,62 @@
-"""One storm: a sweep under mpirun that is killed, and started again with --resume, until it ends with status 0.
+#!/usr/bin/env python3
+"""Storms of signals over whole sweeps, and proof that nothing is lost.
 
-Then its rows must be those of an undisturbed run, and nothing may be left."""
+A storm is one sweep under mpirun. It is hit in each phase (opening, roofs, measuring, publishing), each time at another
+victim: SIGKILL ends a worker, a rank, rank 0 or the launcher, or a rank of a job that is stopped; all processes of the
+job receive SIGTERM or SIGINT; or the output's folder is removed. --resume restarts the sweep until it ends with status
+0. Then journal, NetCDF file and a file by --gather must have the rows of an undisturbed run, each once. No process and
+no temporary file may be left, and no wait may exceed the bounds below.
 
+--publishing N kills --gather at random moments, because publishing takes milliseconds. After each kill the file must be
+whole, and the next run removes temporary files. --programs N storms over a sweep of N programs instead: first --signals
+signals to all processes of the job, then --kills of workers, reapers and programs. A killed program is a failed row; a
+program that ended with its job is none; a killed worker costs a try.
+
+A scripted worker replaces a device, so that hundreds of kills are cheap; `cpu` and `cuda` are the real workers. Without
+Python's netCDF4 the storm checks the journal and --gather, but no NetCDF file."""
+
+import argparse
 import collections
+import concurrent.futures
 import contextlib
+import json
 import os
+import random
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
-from storm_rows import Journal, netCDF4, rows_of_file
+try:
+    import netCDF4
+except ImportError:
+    netCDF4 = None
 
-MARK = "ROOFSWEEP_STORM"  # in the environment of every process of a run
+MARK = "ROOFSWEEP_STORM"  # environment variable of every process of a run but programs
 PHASES = ("opening", "roofs", "measuring", "publishing")
+ALL = {"all TERM": signal.SIGTERM, "all INT": signal.SIGINT}  # victims: all processes of a job
+VICTIMS = ("worker", "rank", "rank 0", "launcher", "folder", "stopped", *ALL)
+PROGRAM_VICTIMS = ("worker", "reaper", "program")
 REQUEST_TIMEOUT = 20  # s, `timeout` of the manifest
 OPEN_TIMEOUT = 30  # s, the least time for opening a device
-LOCK_WAIT = 10  # s, for a holder of the journal on the same host
+LOCK_WAIT = 10  # s, for a holder of the journal on this host
 END_BOUND = 10  # s, until the last process of a job is gone
-START_SPAN = 0.2  # s, a victim that has just been started lives for so long at most
-TICK = 0.002  # s
-ALL = {"all TERM": signal.SIGTERM, "all INT": signal.SIGINT}  # victims: all processes of a job
-STOPPED_SPAN = 0.5  # s
-TABLE_ROWS = 200  # that --gather prints at most
 CONFIGURATIONS = {"split": 36, "replicate": 20}
+PAUSE = {"cpu": 0.25, "cuda": 0.8}  # s, mean between two kills of a sweep of programs
 
-MANIFEST = """[sweep]
+# `verify`: scripted devices have no results. `part` divides the configurations, because a GPU counts slowly. `memory`: the
+# roof of a CPU's main memory takes seconds in each run, the roof of a cache does not.
+WORKERS = {
+    "scripted": {"device": "cuda", "iterations": 3, "verify": "no", "counters": "auto", "part": 1, "memory": "dram"},
+    "cpu": {"device": "cpu", "iterations": 2000, "verify": "yes", "counters": "off", "part": 1, "memory": "l2"},
+    "cuda": {"device": "cuda", "iterations": 40, "verify": "yes", "counters": "auto", "part": 2, "memory": "dram"},
+}
+LAYERS = """[sweep]
 device = {device}
 distribute = {distribute}
 timeout = {timeout} s
@@ -36,7 +64,7 @@ timeout = {timeout} s
 warmup = 1
 iterations = {iterations}
 counters = {counters}
-{together}verify = {verify}
+verify = {verify}
 [peaks]
 memory = {memory}
 compute = fp32
@@ -50,39 +78,56 @@ kernel = 1
 filters = 32, 64
 channels = 16:{last}:+16
 """
+PROGRAMS = """[sweep]
+device = {device}
+timeout = 60 s
+retries = 100
+[measure]
+counters = off
+[peaks]
+memory = l2
+compute = fp32
+condition = together
+launch = no
+transfer = no
+[program storm]
+command = sh storm.sh {{n}}
+n = 1:{rows}:+1
+iterations = 8
+"""
+# Each program leaves a daemon in a session of its own, and times itself. On a GPU it launches kernels when traced.
+TIMED = 'setsid sleep 4711 &\necho "region 0.001" >"$ROOFSWEEP_REPORT/$$"\n'
+TRACED = '[ -n "$CUDA_INJECTION64_PATH" ] || exec sleep 0.1\nexec {hostile} usual\n'
+SCRIPTS = {"cuda": TIMED + TRACED, "cpu": TIMED + "sleep 0.4\n"}
+
+ONE_READER = threading.Lock()  # two threads must not enter the HDF5 library
 
 
-# ---- the processes of a run, found by the mark in their environment ----
+class Fault(Exception):
+    """Something that roofsweep must never do."""
 
 
-def environment_of(pid):
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []  # it has ended, or is another user's
-
-
-def variable(environment, name):
-    prefix = name.encode() + b"="
-    return next((item[len(prefix) :].decode() for item in environment if item.startswith(prefix)), None)
-
-
-def program_of(pid):
-    try:
-        return os.path.basename(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode())
-    except OSError:
-        return ""
-
-
-def processes(mark):
-    """(pid, program, rank or None) of all processes of a run; zombies have no environment."""
+def processes(folder, mark=None):
+    """Returns (pid, role, rank) for each process whose working folder is `folder`; with a mark those of one run."""
     found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            environment = environment_of(entry)
-            if variable(environment, MARK) == mark:
-                rank = variable(environment, "OMPI_COMM_WORLD_RANK") or variable(environment, "PMIX_RANK")
-                found.append((int(entry), program_of(entry), int(rank) if rank else None))
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{entry}/cwd") != str(folder):
+                continue
+            words = Path(f"/proc/{entry}/environ").read_bytes().decode(errors="replace").split("\0")
+            environment = dict(word.partition("=")[::2] for word in words)
+            name = os.path.basename(
+                Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")
+            )
+            if mark and environment.get(MARK) != mark:
+                continue
+            rank = environment.get("OMPI_COMM_WORLD_RANK") or environment.get("PMIX_RANK")
+            role = next((role for role in ("worker", "reaper") if name.startswith(f"roofsweep-{role}")), "")
+            if name == "roofsweep" and rank:
+                role = "rank 0" if rank == "0" else "rank"
+            elif name in ("sh", "hostile", "sleep"):
+                role = "program"
+            found.append((int(entry), role or name))
     return found
 
 
@@ -92,249 +137,232 @@ def signal_all(pids, number):
             os.kill(pid, number)
 
 
-def describe_process(pid):
-    lines = [f"pid {pid}: {program_of(pid)}"]
-    for name in "wchan", "stack", "syscall":
+def describe(found):
+    lines = []
+    for pid, role in found:
         with contextlib.suppress(OSError):
-            text = Path(f"/proc/{pid}/{name}").read_text().strip()
-            lines.append(f"  {name}: {text}")
-    with contextlib.suppress(OSError):
-        state = re.search(r"State:.*", Path(f"/proc/{pid}/status").read_text())
-        lines.append(f"  {state.group(0)}" if state else "")
-    if shutil.which("gdb"):
-        command = ["gdb", "-p", str(pid), "-batch", "-ex", "bt 20"]
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            trace = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20).stdout
-            lines += ["  " + line for line in trace.splitlines() if line.startswith("#")]
+            state = re.search(r"State:.*", Path(f"/proc/{pid}/status").read_text())
+            lines.append(f"  {pid}: {role}, {state.group(0)}, {Path(f'/proc/{pid}/wchan').read_text()}")
     return "\n".join(lines)
 
 
-def end_all(mark):
-    signal_all([pid for pid, _, _ in processes(mark)], signal.SIGKILL)
+class Journal:
+    """The entries of a journal, also while it grows."""
+
+    def __init__(self, path):
+        self.path, self.counts, self.offset, self.rest = path, collections.Counter(), 0, b""
+
+    def look(self):
+        """Returns the number of complete lines so far by kind."""
+        with contextlib.suppress(FileNotFoundError), open(self.path, "rb") as stream:
+            if (size := os.fstat(stream.fileno()).st_size) < self.offset:  # a torn line was cut off
+                self.rest, self.offset = b"", size
+            stream.seek(self.offset)
+            *lines, self.rest = (self.rest + stream.read()).split(b"\n")
+            self.offset = stream.tell()
+            for line in lines:
+                kind = re.search(rb'"kind":"(\w+)"', line[:80])
+                self.counts[kind.group(1).decode() if kind else "damaged"] += 1
+        return self.counts
+
+    def entries(self, kind):
+        with contextlib.suppress(FileNotFoundError):
+            lines = Path(self.path).read_bytes().split(b"\n")[:-1]
+            return [json.loads(line)["entry"] for line in lines if f'"kind":"{kind}"'.encode() in line[:80]]
+        return []
+
+    def rows(self):
+        """Returns (hash, uuid of the device, whether it was measured) for each row. --gather checks the checksums."""
+        uuids = {device["key"]: device["uuid"] for device in self.entries("device")}
+        records = self.entries("record")
+        return [(one["config_hash"], uuids[one["device_key"]], one["status"] == "measured") for one in records]
 
 
-# ---- runs ----
-
-
-class Fault(Exception):
-    """Something that roofsweep must never do."""
+def rows_of_file(path):
+    """Returns the rows of a NetCDF file in the form of Journal.rows."""
+    columns = "config_hash", "config_device", "status", "device_uuid"
+    with ONE_READER, netCDF4.Dataset(path) as data:
+        hashes, devices, status, uuids = (data[name][:] for name in columns)
+    return [(hashes[i], uuids[devices[i]], status[i] == 0) for i in range(len(hashes))]
 
 
 class Run:
-    """One start of the job."""
+    """One start of a storm's job."""
 
-    def __init__(self, storm, number, resume):
-        self.storm = storm
-        self.mark = f"{storm.name}.{number}"
-        self.output = storm.folder / f"output.{number}"
-        command = [storm.tool.mpirun, "-n", str(storm.tool.ranks), "--oversubscribe", "--bind-to", "none"]
-        command += [str(storm.tool.bin / "roofsweep"), "--verbose", "-o", "out/sweep.nc"]
-        command += (["--resume"] if resume else []) + ["sweep.ini"]
-        environment = dict(os.environ, OMP_WAIT_POLICY="passive", TMPDIR=str(storm.folder / "tmp"))
-        environment[MARK] = self.mark
-        environment["OMPI_ALLOW_RUN_AS_ROOT"] = environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
-        before = storm.journal.look()
-        self.sessions, self.devices = before["session"], before["device"]
-        self.rows = before["record"]
+    def __init__(self, storm):
+        storm.runs += 1
+        self.storm, self.mark = storm, f"{storm.name}.{storm.runs}"
+        self.output = storm.folder / f"output.{storm.runs}"
+        tool = storm.tool
+        command = [tool.mpirun, "-n", str(tool.options.ranks), "--oversubscribe", "--bind-to", "none"]
+        command += [tool.bin / "roofsweep", "--verbose", "-o", "out/sweep.nc", "sweep.ini"]
+        command += ["--resume"] if storm.runs > 1 else []
+        self.before = dict(storm.journal.look())
+        self.rows = storm.journal.look()["record"]
         self.start = self.next_look = time.monotonic()
         self.killed = self.alone = None  # when something was killed; since when the launcher is alone
         with open(self.output, "wb") as stream:
             self.process = subprocess.Popen(
                 command,
                 cwd=storm.folder,
-                env=environment,
+                env=storm.environment | {MARK: self.mark},
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
-                stderr=subprocess.STDOUT,
+                stderr=stream,
             )
 
     def phase(self):
-        counts = self.storm.journal.look()
-        complete = counts["record"] >= self.storm.expected_rows
-        if complete and (self.rows < self.storm.expected_rows or counts["device"] > self.devices):
+        counts, expected = self.storm.journal.look(), self.storm.expected_rows
+        device = counts["device"] > self.before.get("device", 0)
+        if counts["record"] >= expected and (self.rows < expected or device):
             return "publishing"
-        if counts["device"] > self.devices:
+        if device:
             return "measuring"
-        return "roofs" if counts["session"] > self.sessions else "opening"
+        return "roofs" if counts["session"] > self.before.get("session", 0) else "opening"
 
     def wait_until(self, reached):
-        """True once `reached()`, False if the job has ended before; Fault if it takes too long."""
+        """Returns True once `reached()`, False if the job ends before. Raises Fault after the storm's limit."""
         while not reached():
             if self.process.poll() is not None:
                 return False
-            self.check_time()
-            time.sleep(TICK)
+            self.end_hung_launcher()
+            if time.monotonic() - self.start > self.storm.limit:
+                stuck = describe(processes(self.storm.folder, self.mark))
+                raise Fault(f"still there after {self.storm.limit:.0f} s\n{self.tail()}\n{stuck}")
+            time.sleep(0.002)
         return True
 
+    def wait(self):
+        self.wait_until(lambda: False)
+        self.storm.ends.append((self.mark, time.monotonic()))
+        return self.process.returncode
+
     def end_hung_launcher(self):
-        """Open MPI 4's mpirun can lock itself up at its end, after a rank died in MPI_Init. That is noted."""
+        """Ends the mpirun of Open MPI 4 that hangs after a rank died in MPI_Init; counts how often."""
         now = time.monotonic()
         if self.killed is None or now < self.next_look:
             return
         self.next_look = now + 1
-        if any(pid != self.process.pid for pid, _, _ in processes(self.mark)):
+        if any(pid != self.process.pid for pid, _ in processes(self.storm.folder, self.mark)):
             self.alone = None
         elif self.alone is None:
             self.alone = now
         elif now > self.alone + END_BOUND:
             self.process.kill()
-            self.storm.hung_launchers += 1
-
-    def check_time(self):
-        limit = self.storm.limit
-        self.end_hung_launcher()
-        if time.monotonic() - self.start > limit:
-            stuck = [describe_process(pid) for pid, _, _ in processes(self.mark)]
-            raise Fault(f"still there after {limit:.0f} s\n{self.tail()}\n" + "\n".join(stuck))
-
-    def wait(self):
-        self.wait_until(lambda: False)
-        return self.process.returncode
+            self.storm.tool.totals["launchers hung without a rank, and were ended"] += 1
 
     def tail(self):
-        lines = self.output.read_text(errors="replace").splitlines()
-        return "\n".join("  | " + line for line in lines[-12:])
+        return "\n".join("  | " + line for line in self.output.read_text(errors="replace").splitlines()[-12:])
 
-    def victims(self):
-        found = {"launcher": [self.process.pid], "worker": [], "rank": [], "rank 0": [], "folder": [self.process.pid]}
-        all_of_it = processes(self.mark)
-        for pid, program, rank in all_of_it:
-            if program.startswith("roofsweep-worker"):
-                found["worker"].append(pid)
-            elif program == "roofsweep" and rank is not None:
-                found["rank 0" if rank == 0 else "rank"].append(pid)
-        found["stopped"] = found["rank"] + found["rank 0"]
-        return found | {victim: [pid for pid, _, _ in all_of_it] for victim in ALL}
+    def victims(self, victim):
+        found = processes(self.storm.folder, self.mark)
+        if victim in ("launcher", "folder"):
+            return [self.process.pid]
+        return [
+            pid for pid, role in found if victim in ALL or role == victim or (victim == "stopped" and "rank" in role)
+        ]
 
     def kill(self, victim, chance):
-        """(victim, phase) that was hit, or None. Where there is no worker any more, a rank dies instead."""
+        """Returns (victim, phase), or None without a hit. Where no worker is left, a rank dies instead."""
         if victim == "worker" and self.phase() == "publishing":
             victim = "rank"
-        if not self.victims()[victim]:  # it has not been started yet
-            if not self.wait_until(lambda: self.victims()[victim]):
+        if not self.victims(victim):  # not started yet
+            if not self.wait_until(lambda: self.victims(victim)):
                 return None
-            time.sleep(START_SPAN * chance.random())
-        found = self.victims()
-        if not found[victim] or self.process.poll() is not None:
+            time.sleep(0.2 * chance.random())
+        found, phase = self.victims(victim), self.phase()
+        if not found or self.process.poll() is not None or (victim == "folder" and phase not in PHASES[1:3]):
             return None
-        phase = self.phase()
         if victim == "folder":  # rank 0 has opened the journal, and not yet read it
-            if phase not in PHASES[1:3]:
-                return None
-            self.storm.file.parent.rename(self.storm.folder / "gone")
+            (self.storm.folder / "out").rename(self.storm.folder / "gone")
             shutil.rmtree(self.storm.folder / "gone")
             return victim, phase
-        if victim in ALL:  # in no order
-            signal_all(chance.sample(found[victim], len(found[victim])), ALL[victim])
-        elif victim == "stopped":  # the whole job; one of its ranks is killed before it goes on
-            stopped = [pid for pid, _, _ in processes(self.mark)]
-            signal_all(stopped, signal.SIGSTOP)
-            time.sleep(STOPPED_SPAN)
-            signal_all([chance.choice(found[victim])], signal.SIGKILL)
-            signal_all(stopped, signal.SIGCONT)
+        if victim in ALL:  # in random order
+            signal_all(chance.sample(found, len(found)), ALL[victim])
+        elif victim == "stopped":  # the whole job stops; one rank is killed before the job goes on
+            everyone = self.victims("all TERM")
+            signal_all(everyone, signal.SIGSTOP)
+            time.sleep(0.5)
+            signal_all([chance.choice(found)], signal.SIGKILL)
+            signal_all(everyone, signal.SIGCONT)
         else:
-            try:
-                os.kill(chance.choice(found[victim]), signal.SIGKILL)
-            except ProcessLookupError:
-                return None
+            signal_all([chance.choice(found)], signal.SIGKILL)
         self.killed = time.monotonic()
         return victim, phase
 
 
 class Storm:
-    def __init__(self, tool, name, distribute, chance, undisturbed=None):
-        self.tool, self.name, self.chance, self.undisturbed = tool, name, chance, undisturbed
-        self.folder = Path(tempfile.mkdtemp(prefix="storm-", dir=tool.work))
-        (self.folder / "out").mkdir()
-        (self.folder / "tmp").mkdir()
+    """One sweep in a folder of its own."""
+
+    def __init__(self, tool, number, distribute="split", undisturbed=None):
+        self.tool, self.undisturbed, self.split = tool, undisturbed, distribute == "split"
+        self.name, self.chance = f"{os.getpid()}.{number}", random.Random(f"{tool.options.seed}.{number}")
+        self.folder = Path(tempfile.mkdtemp(prefix="storm-", dir=tool.work)).resolve()
+        for name in "out", "tmp":
+            (self.folder / name).mkdir()
         self.file = self.folder / "out" / "sweep.nc"
         self.journal = Journal(f"{self.file}.journal")
-        self.runs, self.hits, self.log, self.ends = 0, [], [], []
-        self.finished, self.given_back = set(), 0  # records so far; rows that were timed, and lost with a worker
-        self.hung_launchers = self.swept = 0  # swept: left by a kill, and gone after the next run
+        self.environment = dict(os.environ, OMP_WAIT_POLICY="passive", TMPDIR=str(self.folder / "tmp"))
+        self.environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        self.runs, self.hits, self.log, self.ends, self.finished = 0, [], [], [], set()
         count = CONFIGURATIONS[distribute] // tool.worker["part"]
-        self.expected_rows = count * (tool.ranks if distribute == "replicate" else 1)
+        self.expected_rows = count * (1 if self.split else tool.options.ranks)
         self.limit = REQUEST_TIMEOUT + 2 * OPEN_TIMEOUT + LOCK_WAIT + END_BOUND
-        if undisturbed:
-            self.limit += 4 * undisturbed.length
-        together = f"count_together = {tool.options.together}\n" if tool.options.together else ""
-        text = MANIFEST.format(
-            distribute=distribute, timeout=REQUEST_TIMEOUT, last=16 * count // 2, together=together, **tool.worker
-        )
+        self.limit += 4 * undisturbed.length if undisturbed else 60
+        text = LAYERS.format(distribute=distribute, timeout=REQUEST_TIMEOUT, last=16 * count // 2, **tool.worker)
         (self.folder / "sweep.ini").write_text(text)
 
-    def start(self):
-        self.runs += 1
-        return Run(self, self.runs, resume=self.runs > 1)
-
-    def ended(self, run):
-        self.ends.append((run.mark, time.monotonic()))
-        self.given_back += run.output.read_text(errors="replace").count("lost before it was counted")
-
-    def check_finished(self):
-        """No record that was in the journal may ever be gone."""
-        finished = self.journal.finished()
-        if lost := self.finished - finished:
-            raise Fault(f"{len(lost)} rows that were finished are lost")
-        self.finished = finished
-
     def undisturbed_run(self):
-        """The rows and how long each phase takes."""
-        run = self.start()
+        """Sets `rows`, and `spans`: the length of each phase in s."""
+        run = Run(self)
         times = [run.start]
         for phase in PHASES[1:]:
             run.wait_until(lambda wanted=phase: PHASES.index(run.phase()) >= PHASES.index(wanted))
             times.append(time.monotonic())
-        status = run.wait()
+        if run.wait() != 0:
+            raise Fault(f"an undisturbed run ends with {run.process.returncode}\n{run.tail()}")
         times.append(time.monotonic())
-        self.ended(run)
-        if status != 0:
-            raise Fault(f"an undisturbed run ends with {status}\n{run.tail()}")
         self.length = times[-1] - times[0]
         self.spans = {phase: times[i + 1] - times[i] for i, phase in enumerate(PHASES)}
         self.rows = self.check(None)
         return self
 
     def aim(self, run, victim, phase):
-        """Kills at a random moment of a phase. Returns what was hit, or None if the run ended before."""
+        """Hits at a random moment of a phase. Returns the hit, or None if the run ended before."""
         if victim == "folder":
             phase = {"opening": "roofs", "publishing": "measuring"}.get(phase, phase)
         share = 1 - run.rows / self.expected_rows if phase == "measuring" else 1
         if not run.wait_until(lambda: PHASES.index(run.phase()) >= PHASES.index(phase)):
             return None
         moment = time.monotonic() + self.chance.random() * self.undisturbed.spans[phase] * share
-        if not run.wait_until(lambda: time.monotonic() >= moment):
-            return None
-        return run.kill(victim, self.chance)
+        return run.kill(victim, self.chance) if run.wait_until(lambda: time.monotonic() >= moment) else None
 
     def blow(self, plan):
-        """One run. Takes from `plan` what it aims at: a job outlives its workers, and is then aimed at again."""
-        if plan[0][0] == "folder":  # only what this run writes may tell its phase
+        """Starts one run and hits as `plan` says; a job that survives its worker is hit again."""
+        if plan[0][0] == "folder":  # records of an earlier run would hide the phase
             self.check_ends()
-        run = self.start()
-        hits = []
-        try:
-            while plan:
-                hit = self.aim(run, *plan.pop(0))
-                hits += [hit] if hit else []
-                if hit is None or hit[0] != "worker":
-                    break
-            status = run.wait()
-        finally:
-            self.ended(run)
-            self.hits += hits
-            self.log.append(f"run {self.runs}: {hits or 'no kill'}, status {run.process.poll()}")
-        self.swept += len(self.leftovers())
-        if ("folder", "roofs") in hits or ("folder", "measuring") in hits:
+        run, hits = Run(self), []
+        while plan:
+            hit = self.aim(run, *plan.pop(0))
+            hits += [hit] if hit else []
+            if hit is None or hit[0] != "worker":
+                break
+        status = run.wait()
+        self.hits += hits
+        self.log.append(f"run {self.runs}: {hits or 'no kill'}, status {status}")
+        self.tool.totals["temporary files left by SIGKILL, removed by the next run"] += len(self.leftovers())
+        lost = run.output.read_text(errors="replace").count("lost before it was counted")
+        self.tool.totals["rows lost with a worker before they were counted, and repeated"] += lost
+        if any(victim == "folder" for victim, _ in hits):
             self.restore_folder(run, status)
         self.check_finished()
-        if status != 0 and all(hit[0] == "worker" for hit in hits):
+        if status != 0 and all(victim == "worker" for victim, _ in hits):
             raise Fault(f"ends with {status} after {hits or 'no kill'}\n{run.tail()}")
-        if status != 0 and not self.tool.at_once(self.chance):
+        if status != 0 and self.chance.random() < 0.5:  # otherwise the next run begins while this one may still end
             self.check_ends()
 
     def restore_folder(self, run, status):
-        """The journal has gone on in the working folder."""
+        """Moves the journal back, which has gone on in the working folder."""
         spare = self.folder / "sweep.nc.spare-1"
         if status == 0 or not Path(f"{spare}.journal").exists():
             raise Fault(f"ends with {status} after its folder was removed\n{run.tail()}")
@@ -342,108 +370,263 @@ class Storm:
         os.replace(f"{spare}.journal", self.journal.path)
         spare.unlink(missing_ok=True)
 
-    def finish(self):
-        run = self.start()
-        status = run.wait()
-        self.ended(run)
-        if status != 0:
-            raise Fault(f"the last --resume ends with {status}\n{run.tail()}")
-
-    def check_ends(self):
-        """No process of a run that has ended may be there for longer than END_BOUND."""
+    def check_ends(self, marks=True):
+        """No process of a run may be left for longer than END_BOUND after its end."""
         for mark, end in self.ends:
-            while left := processes(mark):
+            while left := processes(self.folder, mark if marks else None):
                 if time.monotonic() > end + END_BOUND:
-                    stuck = "\n".join(describe_process(pid) for pid, _, _ in left)
-                    raise Fault(f"{len(left)} processes are left {END_BOUND} s after the end of {mark}\n{stuck}")
+                    raise Fault(f"processes are left {END_BOUND} s after the end of {mark}\n{describe(left)}")
                 time.sleep(0.02)
         self.ends = []
 
+    def check_finished(self):
+        """No record that was in the journal may ever be gone."""
+        finished = {(one["config_hash"], one["start_time"]) for one in self.journal.entries("record")}
+        if lost := self.finished - finished:
+            raise Fault(f"{len(lost)} rows that were finished are lost")
+        self.finished = finished
+
     def check_rows(self, what, rows, expected):
-        found = collections.Counter(row[:2] for row in rows)
-        unmeasured = sum(not row[2] for row in rows)
-        doubled = [row for row, count in found.items() if count > 1]
-        if doubled:
-            raise Fault(f"{what}: {len(doubled)} rows are there more than once: {doubled[:3]}")
-        if unmeasured:
-            raise Fault(f"{what}: {unmeasured} rows are not measured")
-        if len(rows) != self.expected_rows:
-            raise Fault(f"{what}: {len(rows)} rows instead of {self.expected_rows}")
+        """Each row is there once and measured. With `distribute = split` any device may have measured it."""
+        found = collections.Counter((one[0], "" if self.split else one[1]) for one in rows)
+        doubled, unmeasured = [one for one, count in found.items() if count > 1], sum(not one[2] for one in rows)
+        if doubled or unmeasured or len(rows) != self.expected_rows:
+            counts = f"{len(rows)} rows of {self.expected_rows}, {unmeasured} not measured, twice: {doubled[:3]}"
+            raise Fault(f"{what}: {counts}")
         if expected is not None and set(found) != expected:
             raise Fault(f"{what}: {len(set(found) ^ expected)} rows differ from those of an undisturbed run")
         return set(found)
 
-    def gather(self):
-        gathered = self.folder / "gathered.nc"
-        command = [str(self.tool.bin / "roofsweep"), "--gather", self.journal.path, "-o", str(gathered)]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=self.limit)
-        if done.returncode != 0:
-            raise Fault(f"--gather ends with {done.returncode}: {done.stderr.strip()}")
-        return gathered, done.stdout
+    def gather(self, *more):
+        command = [self.tool.bin / "roofsweep", "--gather", self.journal.path, "-o", "gathered.nc", *more]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=pipe, stderr=pipe, text=True)
 
     def check(self, expected):
-        """The rows, as a set of (hash, uuid), or (hash,) where it does not matter who measured it."""
+        """Checks all that the runs have left. Returns the set of rows."""
         self.check_ends()
-        split = "distribute = split" in (self.folder / "sweep.ini").read_text()
-
-        def keys(rows):  # with split, who measured it is left to chance
-            return [(row[0], "" if split else row[1], row[2]) for row in rows]
-
         self.check_finished()
         rows = self.journal.rows()
-        result = self.check_rows("journal", keys(rows), expected)
-        gathered, table = self.gather()
-        if table.count("\n") <= min(self.expected_rows, TABLE_ROWS):
-            raise Fault(f"--gather prints {table.count(chr(10))} lines for {self.expected_rows} rows")
-        if netCDF4:
-            for name in self.file, gathered:
-                file_rows = rows_of_file(str(name))
-                self.check_rows(name.name, keys(file_rows), result)
-                if sorted(file_rows) != sorted(rows):
-                    raise Fault(f"{name.name}: its rows differ from the journal's")
-        self.check_folder()
+        result = self.check_rows("journal", rows, expected)
+        run = self.gather("--overwrite")
+        table, log = run.communicate()
+        if run.returncode != 0 or table.count("\n") <= self.expected_rows:
+            raise Fault(f"--gather ends with {run.returncode}: {log.strip()}; {table.count(chr(10))} lines")
+        for path in (self.file, self.folder / "gathered.nc") if netCDF4 else ():
+            if sorted(rows_of_file(path)) != sorted(rows):
+                raise Fault(f"{path.name}: its rows differ from the journal's")
+        if (found := set(os.listdir(self.file.parent))) != {"sweep.nc", "sweep.nc.journal"}:
+            raise Fault(f"in the output's folder: {sorted(found)}")
+        if names := self.leftovers():
+            raise Fault(f"temporary files are left: {names}")
         return result
 
     def leftovers(self):
-        """Temporary files of roofsweep wherever it may have put some."""
+        """Returns the temporary files of roofsweep in all folders that it may write to."""
         folders = [self.folder, self.folder / "out", self.folder / "tmp"]
         return [str(name) for folder in folders for name in folder.glob(".roofsweep-*")]
 
-    def check_folder(self):
-        allowed = {"sweep.nc", "sweep.nc.journal"}
-        found = {entry.name for entry in (self.folder / "out").iterdir()}
-        if found != allowed:
-            raise Fault(f"in the output's folder: {sorted(found ^ allowed)}")
-        if names := self.leftovers():
-            raise Fault(f"temporary files are left: {names}")
-
     def kill_publishing(self, count):
-        """SIGKILLs of --gather, which replaces its file each time. Returns how many hit it."""
-        gathered = self.folder / "gathered.nc"
-        command = [str(self.tool.bin / "roofsweep"), "--gather", self.journal.path, "-o", str(gathered), "--overwrite"]
-        environment = dict(os.environ, TMPDIR=str(self.folder / "tmp"))
-        begin = time.monotonic()
-        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        """Kills --gather at random moments. Returns the number of hits."""
+        begin, gathered = time.monotonic(), self.folder / "gathered.nc"
+        self.gather("--overwrite").communicate()
         length, hits = time.monotonic() - begin, 0
         for number in range(count):
             if number % 4 == 0:
-                gathered.unlink()  # every fourth one finds no file to replace
-            run = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                gathered.unlink()  # every fourth run finds no file to replace
+            run = self.gather("--overwrite")
             time.sleep(length * self.chance.random())
             run.kill()
-            hits += run.wait() == -signal.SIGKILL
-            self.swept += len(self.leftovers())
+            run.communicate()
+            hits += run.returncode == -signal.SIGKILL
             if number % 10 == 9 or not gathered.exists():
-                subprocess.run(
-                    command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
-                )
+                self.gather("--overwrite").communicate()
                 if names := self.leftovers():
-                    raise Fault(f"the next run does not take away {names}")
+                    raise Fault(f"the next run does not remove {names}")
             if netCDF4:
-                self.check_rows("gathered.nc", rows_of_file(str(gathered)), None)
+                self.check_rows("gathered.nc", rows_of_file(gathered), None)
         return hits
 
     def clear(self):
-        for number in range(1, self.runs + 1):
-            end_all(f"{self.name}.{number}")
+        signal_all([pid for pid, _ in processes(self.folder)], signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class ProgramStorm(Storm):
+    """A sweep of programs. Programs have no mark in their environment; their working folder identifies them."""
+
+    def __init__(self, tool):
+        super().__init__(tool, "programs")
+        kind, self.expected_rows = tool.options.worker, tool.options.programs
+        self.pause, self.limit = PAUSE[kind], tool.options.limit + END_BOUND
+        (self.folder / "sweep.ini").write_text(PROGRAMS.format(device=kind, rows=self.expected_rows))
+        hostile = tool.build / "tests" / "hostile"
+        (self.folder / "storm.sh").write_text(SCRIPTS[kind].replace("{hostile}", str(hostile)))
+        self.over, self.killed = threading.Event(), collections.Counter()
+
+    def signal(self, number):
+        """Sends one signal to all processes of a run while programs run, in random order."""
+        run = Run(self)
+        if not run.wait_until(lambda: any(role == "program" for _, role in processes(self.folder))):
+            raise Fault(f"no program ran before a signal; status {run.process.returncode}\n{run.tail()}")
+        time.sleep(2 * self.pause * self.chance.random())
+        everyone = [pid for pid, _ in processes(self.folder)]
+        signal_all(self.chance.sample(everyone, len(everyone)), number)
+        run.killed = time.monotonic()
+        run.wait()
+        self.check_ends(marks=False)
+
+    def kill(self):
+        """Kills victims of each kind in turn at random moments, once rows are measured."""
+        while not self.over.wait(2 * self.pause * self.chance.random()):
+            kind = PROGRAM_VICTIMS[self.killed.total() % len(PROGRAM_VICTIMS)]
+            found = [pid for pid, role in processes(self.folder) if role == kind]
+            if found and self.journal.look()["record"]:
+                signal_all([self.chance.choice(found)], signal.SIGKILL)
+                self.killed[kind] += 1
+            if self.killed.total() >= self.tool.options.kills:
+                return
+
+    def storm(self):
+        for number in range(self.tool.options.signals):
+            self.signal(list(ALL.values())[number % len(ALL)])
+        run = Run(self)
+        timer = threading.Timer(self.tool.options.limit, run.process.send_signal, (signal.SIGUSR1,))
+        killer = threading.Thread(target=self.kill)
+        killer.start()
+        timer.start()
+        try:
+            status = run.wait()
+        finally:
+            timer.cancel()
+            self.over.set()
+            killer.join()
+        if status not in (0, 3):  # 3: rows failed
+            raise Fault(f"the sweep ends with {status}\n{run.tail()}")
+        self.check_ends(marks=False)
+        rows, records = self.journal.rows(), self.journal.entries("record")
+        errors = [record.get("error", "") for record in records if record["status"] != "measured"]
+        if other := [text for text in errors if "signal 9" not in text and "killed" not in text.lower()]:
+            raise Fault(f"rows failed for another reason: {other}")
+        self.check_rows("journal", [(*row[:2], True) for row in rows], None)
+        if netCDF4 and sorted(rows_of_file(self.file)) != sorted(rows):
+            raise Fault("the file's rows are not the journal's")
+        if left := [name for name in os.listdir(self.folder / "tmp") if not name.startswith("pmix-")]:
+            raise Fault(f"left in TMPDIR: {left}")  # pmix-*: of a killed mpirun
+        print(f"{len(rows)} rows, {len(errors)} of killed programs; killed: {dict(self.killed)}")
+
+
+class Tool:
+    def __init__(self, options):
+        self.options, self.worker, self.build = options, WORKERS[options.worker], Path(options.build).resolve()
+        self.mpirun = os.environ.get("ROOFSWEEP_MPIRUN") or "mpirun"
+        self.work, self.bin = tempfile.mkdtemp(prefix="storms-"), self.build / "bin"
+        if options.worker == "scripted":
+            self.bin = Path(self.work) / "bin"
+            self.bin.mkdir()
+            shutil.copy(self.build / "bin" / "roofsweep", self.bin / "roofsweep")
+            shutil.copy(self.build / "tests" / "scripted_worker", self.bin / "roofsweep-worker-cuda")
+        self.lock, self.begin = threading.Lock(), time.monotonic()
+        self.kills, self.storms, self.ended = 0, 0, collections.Counter()
+        self.table, self.totals = collections.Counter(), collections.Counter()
+
+    def guarded(self, storm, work):
+        """Runs one storm; notes whether it passed."""
+        fault = None
+        try:
+            work(storm)
+        except Exception as found:  # a mistake of this program is a failure, too
+            fault = found if isinstance(found, Fault) else f"{type(found).__name__}: {found}"
+        with self.lock:
+            self.table.update(storm.hits)
+            self.ended["failed" if fault else "passed"] += 1
+            if fault:
+                log = "\n".join(["", *storm.log])
+                print(f"FAIL: {storm.name}, seed {self.options.seed}: {fault}{log}\nkept: {storm.folder}", flush=True)
+            elif self.ended["passed"] % 10 == 0:
+                print(f"{self.table.total()} kills, {dict(self.ended)}", flush=True)
+        if fault is None or not self.options.keep:
+            storm.clear()
+
+    def blow(self, storm):
+        victims = [victim for victim in VICTIMS if victim != "rank" or self.options.ranks > 1]
+        first = int(storm.name.split(".")[1])
+        plan = [(victims[(first + i) % len(victims)], phase) for i, phase in enumerate(PHASES)]
+        while plan:
+            storm.blow(plan)
+        run = Run(storm)
+        if run.wait() != 0:
+            raise Fault(f"the last --resume ends with {run.process.returncode}\n{run.tail()}")
+        storm.check(storm.undisturbed.rows)
+        with self.lock:
+            self.kills -= len(PHASES) - len(storm.hits)  # planned hits that missed
+
+    def blow_all(self, undisturbed):
+        """Runs storms until there are enough kills, or time is up."""
+        while True:
+            with self.lock:
+                if self.kills >= self.options.kills or time.monotonic() > self.begin + self.options.limit:
+                    return
+                self.kills += len(PHASES)
+                number, self.storms = self.storms, self.storms + 1
+            distribute = list(CONFIGURATIONS)[number % 2]
+            self.guarded(Storm(self, number, distribute, undisturbed[distribute]), self.blow)
+
+    def main(self):
+        options = self.options
+        print(f"seed {options.seed}, {options.ranks} ranks, {options.worker} workers", flush=True)
+        if options.programs:
+            self.guarded(ProgramStorm(self), ProgramStorm.storm)
+        else:
+            self.main_layers()
+        if not (options.keep and self.ended["failed"]):
+            shutil.rmtree(self.work, ignore_errors=True)
+        for what, count in self.totals.items():
+            print(f"{count} {what}")
+        print(f"{self.ended['passed']} passed, {self.ended['failed']} failed")
+        return 1 if self.ended["failed"] else 0
+
+    def main_layers(self):
+        undisturbed = {name: Storm(self, f"undisturbed.{name}", name) for name in CONFIGURATIONS}
+        for name, storm in undisturbed.items():
+            self.guarded(storm, Storm.undisturbed_run)
+            if self.ended["failed"]:
+                return
+            print(f"{name}: {len(storm.rows)} rows, { ({phase: round(s, 2) for phase, s in storm.spans.items()}) }")
+        if self.options.publishing:
+            self.guarded(Storm(self, "publishing"), self.publish)
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            for job in [pool.submit(self.blow_all, undisturbed) for _ in range(self.options.jobs)]:
+                job.result()
+        print(f"{'kills':10}" + "".join(f"{phase:>12}" for phase in PHASES))
+        for victim in VICTIMS:
+            print(f"{victim:10}" + "".join(f"{self.table[victim, phase]:12}" for phase in PHASES))
+
+    def publish(self, storm):
+        hits = storm.undisturbed_run().kill_publishing(self.options.publishing)
+        print(f"--gather was killed {hits} times of {self.options.publishing}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--publishing", type=int, default=0, help="kills of --gather, before the storms")
+    parser.add_argument("--programs", type=int, default=0, help="rows of programs, on cpu or cuda workers")
+    parser.add_argument("--signals", type=int, default=0, help="signals to all processes of a job, with --programs")
+    parser.add_argument("--limit", type=float, default=3600, help="s: no storm begins later; a sweep of programs ends")
+    parser.add_argument("--worker", choices=list(WORKERS), default="scripted")
+    parser.add_argument("--ranks", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=2, help="storms at the same time")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--build", default="build", help="folder with bin/, and tests/ for scripted workers")
+    parser.add_argument("--keep", action="store_true", help="keep the folders of storms that failed")
+    options = parser.parse_args()
+    if options.programs and options.worker == "scripted":
+        parser.error("--programs: on real workers, cpu or cuda")
+    if options.worker == "cpu" and options.ranks > len(os.sched_getaffinity(0)):
+        parser.error("CPU ranks that share cores are one device: fewer --ranks")
+    return Tool(options).main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
