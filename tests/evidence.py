@@ -1,4 +1,4 @@
-"""Evidence for the pages about result files: a file as a table of its rows, and words for what it shows."""
+"""Result files as tables, and tests of claims about them: common to the programs that write pages of docs/."""
 
 import os
 import sys
@@ -15,16 +15,16 @@ from roofsweep_post.frames import kernel_parts, kernels  # noqa: E402
 HOLDS, PART, NOT, UNKNOWN = "holds", "holds in part", "does not hold", "cannot be told from this file"
 SHAPE = ["batch", "filters", "filter_height", "stride", "sequence", "features", "hidden"]
 OF_RESULT = ["height", "width", "channels", "filter_width", "groups", "padding"]
-# The paper's layers. What a program has no axis for is the default, in its model, too.
+# The paper's layers. A program that lacks an axis has the default, and so has its model.
 DEFAULTS = dict.fromkeys(["batch", "sequence", "hidden"], 16) | {"features": 32, "filters": 64, "filter_height": 3}
 DEFAULTS |= {"filter_width": 3, "stride": 2, "height": 112, "width": 112, "channels": 64, "groups": 1}
-ALIKE = 1.5  # bytes, largest over smallest
-PRESERVED = 1.15  # of an arithmetic intensity: largest over smallest
-FASTER = 0.02  # of a program's kernels: what two runs differ by without a cause
+ALIKE = 1.5  # largest over smallest bytes that count as alike
+PRESERVED = 1.15  # largest over smallest arithmetic intensity that counts as preserved
+FASTER = 0.02  # relative difference between two runs of the same kernels without a cause
 
 
 class File:
-    """A result file as a table of its measured rows, with what the findings need in columns of their own."""
+    """A result file as a table of its measured rows, with columns that the findings need."""
 
     def __init__(self, path):
         self.path = path
@@ -33,7 +33,7 @@ class File:
         self.precisions = [str(precision) for precision in data.number_format.values]
         names = [name for name in data.data_vars if data[name].dims == ("config",)]
         table = pandas.DataFrame({name: data[name].values for name in names})
-        table = table.assign(**{name: np.nan for name in SHAPE + OF_RESULT if name not in table})  # of no row
+        table = table.assign(**{name: np.nan for name in SHAPE + OF_RESULT if name not in table})
         table["row"] = np.arange(len(table))
         self.cold = bool((table.cache == "cold").any())
         self.level = "dram" if self.cold else "l2"
@@ -60,35 +60,35 @@ class File:
         self.lstm = self.rows[self.rows.workload == "lstm"]
 
     def left_in_cache(self, table):
-        """Of a conv2d's result what is still in L2 when its time is over. What else kernels write to L2 (other layouts,
-        partial sums, one number several times) need never be moved."""
+        """Returns the bytes of a conv2d's result that are still in L2 at the end: at most the bytes of the result.
+        Partial sums and other layouts in L2 need never reach memory."""
         if self.level != "dram" or "bytes_written" not in self.data:
             return 0.0
         dram, l2 = (self.data.bytes_written.values[:, self.levels.index(level)] for level in ("dram", "l2"))
         return np.nan_to_num(np.clip(l2 - dram, 0.0, conv2d_result(table.fillna(DEFAULTS))))
 
     def peak(self, unit, precision):
-        """The median of the devices' measured roofs."""
+        """Returns the median of the devices' measured roofs."""
         return float(np.median(self.data[f"device_peak_{unit}"].values[:, self.precisions.index(precision)]))
 
     def flag(self, name, word):
-        """The value of a flag variable that stands for a word."""
+        """Returns the value of a flag variable that has this meaning."""
         return self.data[name].attrs["flag_values"][self.data[name].attrs["flag_meanings"].split().index(word)]
 
     def words(self, name):
-        """{value: word} of a flag variable."""
+        """Returns {value: meaning} of a flag variable."""
         attributes = self.data[name].attrs
         return dict(zip(attributes["flag_values"], attributes["flag_meanings"].split(), strict=True))
 
     def add_kernels(self, table):
-        """Of each row: which kernels ran, as one text; what they share its time by."""
+        """Adds for each row the names of its kernels, and the parts of its time."""
         owner, name = self.data.kernel_config.values.astype(int), self.data.kernel_name.values
         table["kernels"] = [" + ".join(sorted(set(name[owner == row]))) for row in range(len(table))]
         for variable, values in kernel_parts(self.data).items():
             table[variable] = values
 
     def sweep(self, table, label, axis):
-        """For each series of a labelled sweep: its name, and its rows in the order of what varies."""
+        """Yields the name and the rows of each series of a labelled sweep, sorted by the axis."""
         table = table[np.array([label in str(text).split() for text in table.label], bool)]
         columns = ["precision", "pass"] + (["layout"] if label.startswith("conv2d") else [])
         for names, rows in table.groupby(columns, sort=True):
@@ -96,7 +96,7 @@ class File:
 
 
 def conv2d_result(table):
-    """Bytes of what a conv2d writes; missing for other rows."""
+    """Returns the bytes of a conv2d's result; missing for other rows."""
     rows, columns = ((table[size] - 1) // table.stride + 1 for size in ("height", "width"))
     numbers = {
         "forward": table.batch * table.filters * rows * columns,
@@ -110,20 +110,18 @@ def conv2d_result(table):
 
 
 def better(before, after, noise):
-    """Whether what a search took is faster by more than the noise, measured after the search."""
+    """Returns whether the algorithm of a search is faster by more than the noise."""
     return before / after > 1 + noise
 
 
 def verdict(parts):
-    """Of a list of truths."""
-    parts = list(parts)
-    if not parts:
+    if not (parts := list(parts)):
         return UNKNOWN
     return HOLDS if all(parts) else PART if any(parts) else NOT
 
 
 def told(test, file):
-    """The verdict and the figures of a test. A file without the rows or variables that it needs tells nothing."""
+    """Returns verdict and figures of a test; UNKNOWN if the file lacks rows or variables that the test needs."""
     try:
         parts, figures = test(file)
     except (AttributeError, IndexError, KeyError, ValueError, ZeroDivisionError) as error:
@@ -137,7 +135,7 @@ def share(parts):
 
 
 def span(values, form="{:.2f}"):
-    """The smallest to the largest, or one of them if they look the same."""
+    """Returns "smallest to largest", or one number if both look alike."""
     values = np.asarray(list(values), float)
     if not len(values):
         return "none"
@@ -161,16 +159,35 @@ def markdown(head, rows):
     return lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
 
 
-def page_hand_over(text, name, options):
-    """Prints the text of docs/NAME.md; --write renews the page, --check compares. The exit status."""
+class Claims:
+    """Tests of claims, in the order of a page. A test returns truths, and a text with the figures that show them. Its
+    docstring is the claim."""
+
+    def __init__(self):
+        self.tests = []
+
+    def __call__(self, *place):
+        """A decorator: adds a test, with its place in the paper."""
+        return lambda test: self.tests.append((place, test)) or test
+
+    def lines(self, file_of):
+        """Returns a table's line for each claim: place, claim, verdict, figures. file_of(test) is the tested file."""
+        found = [(place, test, *told(test, file_of(test))) for place, test in self.tests]
+        return [[*place, test.__doc__.rstrip("."), f"**{word}**", text] for place, test, word, text in found]
+
+
+def page_main(name, text, options):
+    """Prints the text of docs/NAME.md; --write renews the page, --check compares. Returns the exit status."""
     path = os.path.join(ROOT, "docs", f"{name}.md")
+    if options not in ([], ["--write"], ["--check"]):
+        raise SystemExit("usage: [--write | --check]")
     if "--write" in options:
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(text)
     elif "--check" in options:
         with open(path, encoding="utf-8") as stream:
             if stream.read() != text:
-                print(f"docs/{name}.md is not that of the result files: run tests/{name}.py --write")
+                print(f"docs/{name}.md differs from the page of the result files: run tests/{name}.py --write")
                 return 1
     else:
         print(text, end="")

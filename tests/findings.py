@@ -4,9 +4,8 @@ and De Sanctis, "Roofline Model: Training a Convolutional Neural Network", 2025,
 
 Usage: findings.py [--write | --check]
 
-Prints the page docs/findings.md of the committed files; --write renews it; --check: status 1 if it is not theirs.
-
-A test gives what it looked at, as truths, and the figures that tell, as a text. Its first line is the claim."""
+Prints the page docs/findings.md, made from the committed files. --write renews the page. With --check the exit status
+is 1 if the page differs."""
 
 import os
 import sys
@@ -14,7 +13,7 @@ import sys
 import evidence
 import numpy as np
 import pandas
-from evidence import ALIKE, PRESERVED, SHAPE, File, better, listed, ratio, rises, share, span, told
+from evidence import ALIKE, PRESERVED, SHAPE, File, better, listed, ratio, rises, share, span
 
 SWEEPS = ["paper", "algorithms", "training"]
 MOVED = ("data_movement_share", "busy_time")
@@ -22,7 +21,7 @@ STEADY = 1.25  # times and FLOP/s, largest over smallest
 
 
 def series(f, label, axis, **chosen):
-    """The rows of each series of a labelled sweep, in the order of what varies. chosen: precision and passes."""
+    """Returns the rows of each series of a labelled sweep, sorted by the axis. chosen: precision and passes."""
     table = f.lstm if label.startswith("lstm") else f.conv2d
     for name, values in chosen.items():
         table = table[table[{"passes": "pass"}.get(name, name)].isin(values)]
@@ -30,130 +29,47 @@ def series(f, label, axis, **chosen):
 
 
 FORWARD, BACKWARD = ["forward"], ["backward-data", "backward-filter"]
+finding = evidence.Claims()
 
 
-# ---- conv2d ----
+def lstm_steady(f, axes):
+    grown = {axis: [ratio(r.time_median) for r in series(f, f"lstm-{axis}", axis)] for axis in axes}
+    parts = [own <= STEADY for found in grown.values() for own in found]
+    return parts, f"within {STEADY} in {share(parts)} series; " + ", ".join(f"{a} {span(g)}" for a, g in grown.items())
 
 
-def batch_forward(f):
-    """The arithmetic intensity is preserved whatever the batch, and the algorithm is the same."""
-    found = series(f, "conv2d-batch", "batch", passes=FORWARD)
-    preserved, same = [ratio(r.ai) <= PRESERVED for r in found], [r.kernels.nunique() == 1 for r in found]
-    grown = span(ratio(r.ai) for r in found)
-    return preserved + same, f"AI within {PRESERVED} in {share(preserved)} series ({grown}); kernels in {share(same)}"
+def benchmarks(f):
+    """Returns the four rows of the report's figures: product, two loops, and the training step by hand."""
+    names, by_hand = ["product", "registers", "shared", "step"], f.rows.requested_implementation == "plain"
+    by_hand |= f.rows.workload.str.endswith("-loop")
+    labels = f.rows.label.str.split()
+    return pandas.DataFrame([f.rows[by_hand & [n in own for own in labels]].iloc[0] for n in names], names)
 
 
-def batch_backward(f):
-    """In the backward passes kernels change with the batch, more than in the forward pass."""
-    forward, backward = (
-        [r.kernels.nunique() > 1 for r in series(f, "conv2d-batch", "batch", passes=passes)]
-        for passes in (FORWARD, BACKWARD)
-    )
-    parts = [*backward, np.mean(backward) > np.mean(forward)]
-    return parts, f"they change in {share(backward)} series backward, in {share(forward)} forward"
+@finding("II-B")
+def complexity(algorithms):
+    """An algorithm with more FLOP/s need not be faster: FFT and Winograd do fewer operations."""
+    parts, slower = [], []
+    table = algorithms.conv2d[algorithms.conv2d.requested_algorithm != "auto"]
+    for names, r in table.groupby(["precision", "height", "filter_height"]):
+        fast, busy = r.loc[r.time_median.idxmin()], r.loc[r.rate.idxmax()]
+        parts.append(fast.requested_algorithm != busy.requested_algorithm)
+        slower += [(names[0], busy.time_median / fast.time_median)] if parts[-1] else []
+    by, times = " and ".join(sorted({name for name, _ in slower})), span(own for _, own in slower)
+    return parts, f"in {share(parts)} shapes, all in {by}: the one with most FLOP/s takes {times} times as long"
 
 
-def bytes_by_precision(f):
-    """From fp16 to fp32 twice the data is moved."""
-    table = pandas.concat(series(f, "conv2d-batch", "batch", passes=FORWARD))
-    pair = table.pivot_table(index=["batch", "layout"], columns="precision", values="bytes").dropna()
-    grown = pair.fp32 / pair.fp16
-    texts = [f"{span(grown.xs(layout, level='layout'))} times in {layout}" for layout in ("nchw", "nhwc")]
-    return grown.between(1.6, 2.4), ", ".join(texts)
+@finding("III-B")
+def launch_overhead(f):
+    """A launch costs 4.2 us (V100)."""
+    used = 1e6 * f.data.device_launch_overhead.values
+    names, times = f.data.device_roof_name.values.astype(str), 1e6 * f.data.device_roof_time.values
+    kinds = {"in a graph": "launch gap graph", "dependent": "launch gap dependent", "to the result": "launch latency"}
+    others = ", ".join(f"{word} {span(times[names == kind])}" for word, kind in kinds.items())
+    return abs(used / 4.2 - 1) < 0.25, f"{span(used)} us from one to the next; {others}"
 
 
-def data_movers(f):
-    """Kernels that only move data (padding, shuffling, other layouts) cost time: who has fewer is faster."""
-    table = f.conv2d[f.conv2d["pass"].isin(BACKWARD) & (f.conv2d.precision == "fp16")]
-    idle, time = (table.pivot_table(index=[*SHAPE[:4], "pass"], columns="layout", values=v) for v in MOVED)
-    more = np.sign(idle.nchw - idle.nhwc) * (np.abs(idle.nchw - idle.nhwc) > 0.01)
-    told = (more == np.sign(time.nchw - time.nhwc))[more != 0]
-    shares = f"of the kernels' time {100 * idle.nchw.median():.0f} % in nchw, {100 * idle.nhwc.median():.0f} % in nhwc"
-    return told, f"in fp16 {share(told)} pairs of layouts; {shares}"
-
-
-def tensor_units(f):
-    """Tensor units are used in fp16; an auto-tuner may find them only at larger batches."""
-    units = [r.tensor_flops > 0 for r in series(f, "conv2d-batch", "batch", passes=BACKWARD, precision=["fp16"])]
-    used, late = [one for own in units for one in own], [not own.iloc[0] and own.iloc[-1] for own in units]
-    return used + late, f"used in {share(used)} rows; only at larger batches in {share(late)} series"
-
-
-def filters_forward(f):
-    """More output channels: more FLOP/s and a higher arithmetic intensity."""
-    found = series(f, "conv2d-filters", "filters", passes=FORWARD)
-    parts = [rises(r.ai) and rises(r.rate) for r in found]
-    grown = " and ".join(f"{span(r[name].iloc[-1] / r[name].iloc[0] for r in found)}" for name in ("rate", "ai"))
-    return parts, f"{share(parts)} series; from 64 to 512 filters {grown} times"
-
-
-def fp32_saturates(f):
-    """In fp32 the FLOP/s stay the same as filters or the kernel grow: some unit is saturated."""
-    peak = f.peak("vector", "fp32")
-    axes = {"conv2d-filters": "filters", "conv2d-kernel": "filter_height"}
-    found = [r for label in axes for r in series(f, label, axes[label], passes=FORWARD, precision=["fp32"])]
-    best = span((100 * r.rate.max() / peak for r in found), "{:.0f}")
-    return [
-        ratio(r.rate) <= STEADY for r in found
-    ], f"they vary by {span(ratio(r.rate) for r in found)}; {best} % of peak"
-
-
-def filters_backward(f):
-    """Backward in fp16: the algorithm changes with the number of filters, no set of kernels is used twice."""
-    found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
-    sets = ", ".join(str(r.kernels.nunique()) for r in found)
-    return [r.kernels.nunique() == len(r) for r in found], f"{sets} sets of kernels for 4 numbers of filters"
-
-
-def filters_bound(f):
-    """Backward in fp16: with 512 filters kernels go over from memory-bound to compute-bound."""
-    found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
-    parts = [r.bound.iloc[0] == "bandwidth" and r.bound.iloc[-1] == "compute" for r in found]
-    over = span(r.ai.iloc[-1] / r.balance.iloc[-1] for r in found)
-    return parts, f"{share(parts)} series go over; at 512 the AI is {over} of the machine balance"
-
-
-def kernel_size(f):
-    """A larger kernel: the same data movement, so more FLOP/s and a higher arithmetic intensity."""
-    found = series(f, "conv2d-kernel", "filter_height", passes=FORWARD)
-    same = [ratio(r.bytes) <= ALIKE for r in found]
-    more, higher = [rises(r.rate) for r in found], [rises(r.ai) for r in found]
-    text = f"bytes within {ALIKE} in {share(same)} series; FLOP/s rise in {share(more)}, AI in {share(higher)}"
-    return same + more + higher, text
-
-
-def stride_bytes(f):
-    """A larger stride: fewer FLOPs for about the same bytes."""
-    found = series(f, "conv2d-stride", "stride", passes=FORWARD, precision=["fp16"])
-    flops, moved = ([r[name].iloc[0] / r[name].iloc[-1] for r in found] for name in ("flops", "bytes"))
-    parts = [fall > 1 for fall in flops] + [fall <= ALIKE for fall in moved]
-    return parts, f"from stride 3 to 1 {span(flops, '{:.1f}')} times the FLOPs, {span(moved, '{:.1f}')} times the bytes"
-
-
-def stride_overhead(f):
-    """A larger stride does not mean fewer launches, so the share of overhead grows."""
-    found = series(f, "conv2d-stride", "stride", passes=FORWARD, precision=["fp16"])
-    parts = [r.overhead_time / r.time_median for r in found]
-    fewer, grows = ([r.launches.iloc[-1] < r.launches.iloc[0] for r in found], [p.iloc[-1] > p.iloc[0] for p in parts])
-    text = f"fewer launches in {share(fewer)} series; the share grows in {share(grows)}"
-    return [not fall for fall in fewer] + grows, text
-
-
-def stride_bound(f):
-    """Backward in fp16 with stride 1 is compute-bound, and FLOP/s fall with the stride."""
-    found = series(f, "conv2d-stride", "stride", passes=BACKWARD, precision=["fp16"])
-    bound, falls = [r.bound.iloc[0] == "compute" for r in found], [rises(-r.rate) for r in found]
-    return bound + falls, f"compute-bound in {share(bound)} series; FLOP/s fall in {share(falls)}"
-
-
-def single_precision_in_half(f):
-    """Sudden drops of the FLOP/s in fp16 come from algorithms that do not use tensor units."""
-    half = f.conv2d[f.conv2d.precision == "fp16"]
-    without = half[~(half.tensor_flops > 0)]
-    usual = half[half.tensor_flops > 0].rate.median()
-    return [not without.empty and without.rate.max() < usual], f"{len(without)} of {len(half)} rows do without"
-
-
+@finding("III-C")
 def backward_costs(f):
     """The backward pass is more computationally intensive than the forward pass."""
     keys, parts, figures = [*SHAPE[:4], "precision", "layout"], [], []
@@ -165,19 +81,140 @@ def backward_costs(f):
     return parts, f"both backward passes over forward: {', '.join(figures)}"
 
 
-def half_precision(f):
-    """Tensor units are critical for conv2d and matter little for an LSTM."""
-    gains = []
-    for table, keys in ((f.conv2d, [*SHAPE[:4], "pass"]), (f.lstm, ["batch", *SHAPE[4:], "pass"])):
-        best = table.pivot_table(index=keys, columns="precision", values="time_median", aggfunc="min").dropna()
-        gains.append(best.fp32 / best.fp16)
-    texts = [f"{name} {gain.median():.2f} ({span(gain)})" for name, gain in zip(("conv2d", "LSTM"), gains)]
-    return [gains[0].median() > 2.0, gains[1].median() < 1.5], f"time in fp32 over fp16: {', '.join(texts)}"
+@finding("IV-A.1, forward")
+def batch_forward(f):
+    """The arithmetic intensity is preserved whatever the batch, and the algorithm is the same."""
+    found = series(f, "conv2d-batch", "batch", passes=FORWARD)
+    preserved, same = [ratio(r.ai) <= PRESERVED for r in found], [r.kernels.nunique() == 1 for r in found]
+    grown = span(ratio(r.ai) for r in found)
+    return preserved + same, f"AI within {PRESERVED} in {share(preserved)} series ({grown}); kernels in {share(same)}"
 
 
-# ---- LSTM ----
+@finding("IV-A.1, forward")
+def bytes_by_precision(f):
+    """From fp16 to fp32 twice the data is moved."""
+    table = pandas.concat(series(f, "conv2d-batch", "batch", passes=FORWARD))
+    pair = table.pivot_table(index=["batch", "layout"], columns="precision", values="bytes").dropna()
+    grown = pair.fp32 / pair.fp16
+    texts = [f"{span(grown.xs(layout, level='layout'))} times in {layout}" for layout in ("nchw", "nhwc")]
+    return grown.between(1.6, 2.4), ", ".join(texts)
 
 
+@finding("IV-A.1, backward")
+def batch_backward(f):
+    """In the backward passes kernels change with the batch, more than in the forward pass."""
+    forward, backward = (
+        [r.kernels.nunique() > 1 for r in series(f, "conv2d-batch", "batch", passes=passes)]
+        for passes in (FORWARD, BACKWARD)
+    )
+    parts = [*backward, np.mean(backward) > np.mean(forward)]
+    return parts, f"they change in {share(backward)} series backward, in {share(forward)} forward"
+
+
+@finding("IV-A.1, backward")
+def data_movers(f):
+    """Kernels that only move data (padding, shuffling, other layouts) cost time: who has fewer is faster."""
+    table = f.conv2d[f.conv2d["pass"].isin(BACKWARD) & (f.conv2d.precision == "fp16")]
+    idle, time = (table.pivot_table(index=[*SHAPE[:4], "pass"], columns="layout", values=v) for v in MOVED)
+    more = np.sign(idle.nchw - idle.nhwc) * (np.abs(idle.nchw - idle.nhwc) > 0.01)
+    told = (more == np.sign(time.nchw - time.nhwc))[more != 0]
+    shares = f"of the kernels' time {100 * idle.nchw.median():.0f} % in nchw, {100 * idle.nhwc.median():.0f} % in nhwc"
+    return told, f"in fp16 {share(told)} pairs of layouts; {shares}"
+
+
+@finding("IV-A.1, backward")
+def tensor_units(f):
+    """Tensor units are used in fp16; an auto-tuner may find them only at larger batches."""
+    units = [r.tensor_flops > 0 for r in series(f, "conv2d-batch", "batch", passes=BACKWARD, precision=["fp16"])]
+    used, late = [one for own in units for one in own], [not own.iloc[0] and own.iloc[-1] for own in units]
+    return used + late, f"used in {share(used)} rows; only at larger batches in {share(late)} series"
+
+
+@finding("IV-A.2, forward")
+def filters_forward(f):
+    """More output channels: more FLOP/s and a higher arithmetic intensity."""
+    found = series(f, "conv2d-filters", "filters", passes=FORWARD)
+    parts = [rises(r.ai) and rises(r.rate) for r in found]
+    grown = " and ".join(f"{span(r[name].iloc[-1] / r[name].iloc[0] for r in found)}" for name in ("rate", "ai"))
+    return parts, f"{share(parts)} series; from 64 to 512 filters {grown} times"
+
+
+@finding("IV-A.2 and 3, forward")
+def fp32_saturates(f):
+    """In fp32 the FLOP/s stay the same as filters or the kernel grow: some unit is saturated."""
+    peak = f.peak("vector", "fp32")
+    axes = {"conv2d-filters": "filters", "conv2d-kernel": "filter_height"}
+    found = [r for label in axes for r in series(f, label, axes[label], passes=FORWARD, precision=["fp32"])]
+    best = span((100 * r.rate.max() / peak for r in found), "{:.0f}")
+    return [
+        ratio(r.rate) <= STEADY for r in found
+    ], f"they vary by {span(ratio(r.rate) for r in found)}; {best} % of peak"
+
+
+@finding("IV-A.2, backward")
+def filters_backward(f):
+    """Backward in fp16: the algorithm changes with the number of filters, no set of kernels is used twice."""
+    found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
+    sets = ", ".join(str(r.kernels.nunique()) for r in found)
+    return [r.kernels.nunique() == len(r) for r in found], f"{sets} sets of kernels for 4 numbers of filters"
+
+
+@finding("IV-A.2, backward")
+def filters_bound(f):
+    """Backward in fp16: with 512 filters kernels go over from memory-bound to compute-bound."""
+    found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
+    parts = [r.bound.iloc[0] == "bandwidth" and r.bound.iloc[-1] == "compute" for r in found]
+    over = span(r.ai.iloc[-1] / r.balance.iloc[-1] for r in found)
+    return parts, f"{share(parts)} series go over; at 512 the AI is {over} of the machine balance"
+
+
+@finding("IV-A.3")
+def kernel_size(f):
+    """A larger kernel: the same data movement, so more FLOP/s and a higher arithmetic intensity."""
+    found = series(f, "conv2d-kernel", "filter_height", passes=FORWARD)
+    same = [ratio(r.bytes) <= ALIKE for r in found]
+    more, higher = [rises(r.rate) for r in found], [rises(r.ai) for r in found]
+    text = f"bytes within {ALIKE} in {share(same)} series; FLOP/s rise in {share(more)}, AI in {share(higher)}"
+    return same + more + higher, text
+
+
+@finding("IV-A.4")
+def stride_bytes(f):
+    """A larger stride: fewer FLOPs for about the same bytes."""
+    found = series(f, "conv2d-stride", "stride", passes=FORWARD, precision=["fp16"])
+    flops, moved = ([r[name].iloc[0] / r[name].iloc[-1] for r in found] for name in ("flops", "bytes"))
+    parts = [fall > 1 for fall in flops] + [fall <= ALIKE for fall in moved]
+    return parts, f"from stride 3 to 1 {span(flops, '{:.1f}')} times the FLOPs, {span(moved, '{:.1f}')} times the bytes"
+
+
+@finding("IV-A.4")
+def stride_overhead(f):
+    """A larger stride does not mean fewer launches, so the share of overhead grows."""
+    found = series(f, "conv2d-stride", "stride", passes=FORWARD, precision=["fp16"])
+    parts = [r.overhead_time / r.time_median for r in found]
+    fewer, grows = ([r.launches.iloc[-1] < r.launches.iloc[0] for r in found], [p.iloc[-1] > p.iloc[0] for p in parts])
+    text = f"fewer launches in {share(fewer)} series; the share grows in {share(grows)}"
+    return [not fall for fall in fewer] + grows, text
+
+
+@finding("IV-A.4, backward")
+def stride_bound(f):
+    """Backward in fp16 with stride 1 is compute-bound, and FLOP/s fall with the stride."""
+    found = series(f, "conv2d-stride", "stride", passes=BACKWARD, precision=["fp16"])
+    bound, falls = [r.bound.iloc[0] == "compute" for r in found], [rises(-r.rate) for r in found]
+    return bound + falls, f"compute-bound in {share(bound)} series; FLOP/s fall in {share(falls)}"
+
+
+@finding("IV-A.4, backward")
+def single_precision_in_half(f):
+    """Sudden drops of the FLOP/s in fp16 come from algorithms that do not use tensor units."""
+    half = f.conv2d[f.conv2d.precision == "fp16"]
+    without = half[~(half.tensor_flops > 0)]
+    usual = half[half.tensor_flops > 0].rate.median()
+    return [not without.empty and without.rate.max() < usual], f"{len(without)} of {len(half)} rows do without"
+
+
+@finding("IV-B.1")
 def lstm_overhead(f):
     """An LSTM is always overhead-bound, whatever the batch and the pass."""
     parts = f.lstm.overhead_time / f.lstm.time_median
@@ -185,6 +222,7 @@ def lstm_overhead(f):
     return parts > 0.5, f"{share(f.lstm.bound == 'overhead')} rows lie in the box; launches take {took} % of the time"
 
 
+@finding("IV-B.1")
 def lstm_launch_time(f):
     """The run time of an LSTM is its launches times the latency of one, 4.2 us in the paper."""
     of_launch = f.lstm.time_median / f.lstm.launches
@@ -194,6 +232,7 @@ def lstm_launch_time(f):
     return parts, f"time over launches is {span(1e6 * of_launch)} us; of as many launches times differ {grown} times"
 
 
+@finding("IV-B.1")
 def lstm_leaves(f):
     """Forward, an LSTM leaves its launch overhead at 0.4452 GFLOP, a batch of about 3000."""
     peak, (r,) = f.peak("tensor", "fp16"), series(f, "lstm-batch", "batch", passes=FORWARD, precision=["fp16"])
@@ -207,22 +246,19 @@ def lstm_leaves(f):
     return parts + ([(out > 1500).all() and (inside < 6000).all()] if len(large) else []), texts + told
 
 
-def lstm_steady(f, axes):
-    grown = {axis: [ratio(r.time_median) for r in series(f, f"lstm-{axis}", axis)] for axis in axes}
-    parts = [own <= STEADY for found in grown.values() for own in found]
-    return parts, f"within {STEADY} in {share(parts)} series; " + ", ".join(f"{a} {span(g)}" for a, g in grown.items())
-
-
+@finding("IV-B.1")
 def lstm_batch(f):
     """The run time of an LSTM stays the same whatever the batch."""
     return lstm_steady(f, ["batch"])
 
 
+@finding("IV-B.1")
 def lstm_sizes(f):
     """It also does whatever the number of features and the hidden size."""
     return lstm_steady(f, ["features", "hidden"])
 
 
+@finding("IV-B.1")
 def lstm_launches(f):
     """Launches stay the same as batch, features or hidden size grow."""
     found = [r for axis in ("batch", "features", "hidden") for r in series(f, f"lstm-{axis}", axis)]
@@ -231,6 +267,15 @@ def lstm_launches(f):
     return parts, f"in {share(parts)} series; there are {counts}"
 
 
+@finding("IV-B.1")
+def lstm_default(f):
+    """Forward, by default, 36 launches in PyTorch: two per time step, two products before, two without FLOPs."""
+    table = f.lstm[(f.lstm["pass"] == "forward") & (f.lstm.label.str.split().map(len) == 4)]
+    launches = " and ".join(f"{r.launches:.0f} in {r.precision}" for _, r in table.iterrows())
+    return table.launches == 36, f"cuDNN has {launches}: one kernel does all steps"
+
+
+@finding("IV-B.2")
 def lstm_sequence(f):
     """Run time and launches are proportional to the sequence; intensity and FLOP/s stay the same."""
     parts, found = [], series(f, "lstm-sequence", "sequence")
@@ -244,13 +289,7 @@ def lstm_sequence(f):
     return parts, f"8 times the sequence takes {times} times as long, {launches} times the launches"
 
 
-def lstm_default(f):
-    """Forward, by default, 36 launches in PyTorch: two per time step, two products before, two without FLOPs."""
-    table = f.lstm[(f.lstm["pass"] == "forward") & (f.lstm.label.str.split().map(len) == 4)]
-    launches = " and ".join(f"{r.launches:.0f} in {r.precision}" for _, r in table.iterrows())
-    return table.launches == 36, f"cuDNN has {launches}: one kernel does all steps"
-
-
+@finding("III-D")
 def lstm_slow(f):
     """An LSTM has far lower FLOP/s than a conv2d, and moves more bytes for each FLOP."""
     conv2d, lstm = (table.groupby("precision")[["rate", "ai"]].median() for table in (f.conv2d, f.lstm))
@@ -259,9 +298,18 @@ def lstm_slow(f):
     return [*(more.rate > 10), *(more.ai > 1)], f"a conv2d has {', '.join(texts)} (medians)"
 
 
-# ---- the method ----
+@finding("V")
+def half_precision(f):
+    """Tensor units are critical for conv2d and matter little for an LSTM."""
+    gains = []
+    for table, keys in ((f.conv2d, [*SHAPE[:4], "pass"]), (f.lstm, ["batch", *SHAPE[4:], "pass"])):
+        best = table.pivot_table(index=keys, columns="precision", values="time_median", aggfunc="min").dropna()
+        gains.append(best.fp32 / best.fp16)
+    texts = [f"{name} {gain.median():.2f} ({span(gain)})" for name, gain in zip(("conv2d", "LSTM"), gains)]
+    return [gains[0].median() > 2.0, gains[1].median() < 1.5], f"time in fp32 over fp16: {', '.join(texts)}"
 
 
+@finding("I and IV")
 def auto_tuning(f):
     """Auto-tuning changes the algorithm, to the better."""
     r = pandas.concat([f.hot, f.rows]).drop_duplicates("row")
@@ -273,6 +321,7 @@ def auto_tuning(f):
     return [changed.mean() > 0.5, *parts], f"it changes in {share(changed)} rows; faster in {share(parts)}: {times}"
 
 
+@finding("none")
 def layouts(f):
     """(Not in the paper.) fp32 is faster in nchw and fp16 in nhwc."""
     keys = ["precision", *SHAPE[:4], "pass", "cache"]
@@ -284,44 +333,14 @@ def layouts(f):
     return [*(half < 1), *(single > 1)], f"time in nhwc over nchw: {', '.join(texts)}"
 
 
-def launch_overhead(f):
-    """A launch costs 4.2 us (V100)."""
-    used = 1e6 * f.data.device_launch_overhead.values
-    names, times = f.data.device_roof_name.values.astype(str), 1e6 * f.data.device_roof_time.values
-    kinds = {"in a graph": "launch gap graph", "dependent": "launch gap dependent", "to the result": "launch latency"}
-    others = ", ".join(f"{word} {span(times[names == kind])}" for word, kind in kinds.items())
-    return abs(used / 4.2 - 1) < 0.25, f"{span(used)} us from one to the next; {others}"
-
-
-def complexity(algorithms):
-    """An algorithm with more FLOP/s need not be faster: FFT and Winograd do fewer operations."""
-    parts, slower = [], []
-    table = algorithms.conv2d[algorithms.conv2d.requested_algorithm != "auto"]
-    for names, r in table.groupby(["precision", "height", "filter_height"]):
-        fast, busy = r.loc[r.time_median.idxmin()], r.loc[r.rate.idxmax()]
-        parts.append(fast.requested_algorithm != busy.requested_algorithm)
-        slower += [(names[0], busy.time_median / fast.time_median)] if parts[-1] else []
-    by, times = " and ".join(sorted({name for name, _ in slower})), span(own for _, own in slower)
-    return parts, f"in {share(parts)} shapes, all in {by}: the one with most FLOP/s takes {times} times as long"
-
-
-# ---- the report ----
-
-
-def benchmarks(f):
-    """The four of the report's figures: product, loops, and the training step by hand."""
-    names, by_hand = ["product", "registers", "shared", "step"], f.rows.requested_implementation == "plain"
-    by_hand |= f.rows.workload.str.endswith("-loop")
-    labels = f.rows.label.str.split()
-    return pandas.DataFrame([f.rows[by_hand & [n in own for own in labels]].iloc[0] for n in names], names)
-
-
+@finding("report, 5")
 def report_product(f):
     """A matrix product as one would first write it is bound by memory."""
     one = benchmarks(f).loc["product"]
     return [one.bound == "bandwidth"], f"AI {one.ai:.1f}, the machine balance is {one.balance:.1f}"
 
 
+@finding("report, 5")
 def report_registers(f):
     """A loop of multiply-adds in registers nearly reaches the roof."""
     one = benchmarks(f).loc["registers"]
@@ -329,6 +348,7 @@ def report_registers(f):
     return [part > 0.9], f"{100 * part:.0f} % of it, at an AI of {one.ai:.0f}"
 
 
+@finding("report, 5")
 def report_shared(f):
     """The same through shared memory has at least its intensity, and a tenth of its FLOP/s."""
     t = benchmarks(f)
@@ -336,6 +356,7 @@ def report_shared(f):
     return [ai > 0.98, rate < 0.2], f"{ai:.2f} times the AI, {rate:.2f} times the FLOP/s"
 
 
+@finding("report, 5")
 def report_step(f):
     """A training step has the lowest FLOP/s of the four, far below its roofs, and more intensity than the product."""
     t, one = benchmarks(f), benchmarks(f).loc["step"]
@@ -344,6 +365,7 @@ def report_step(f):
     return parts, f"{100 * part:.1f} % of its roof, AI {one.ai:.1f}, the product's {t.ai['product']:.1f}"
 
 
+@finding("report, 5")
 def report_remedies(f):
     """A larger batch, half precision and more filters bring the step nearer to the roof."""
     table = f.rows[f.rows.label.str.contains("remedies")]
@@ -357,6 +379,7 @@ def report_remedies(f):
     return [one > 1.1 for grown in found.values() for one in grown], f"times the FLOP/s: {'; '.join(texts)}"
 
 
+@finding("report, 5")
 def report_causes(f):
     """Register spills and low occupancy keep the step from its roof."""
     step = benchmarks(f).loc["step"]
@@ -366,44 +389,6 @@ def report_causes(f):
     text += f"{100 * own.kernel_occupancy:.0f} % of them; its blocks fill {100 * own.kernel_waves:.0f} % of a wave"
     return [by_registers, own.kernel_occupancy < 0.25], text
 
-
-FINDINGS = [
-    ("II-B", complexity),
-    ("III-B", launch_overhead),
-    ("III-C", backward_costs),
-    ("IV-A.1, forward", batch_forward),
-    ("IV-A.1, forward", bytes_by_precision),
-    ("IV-A.1, backward", batch_backward),
-    ("IV-A.1, backward", data_movers),
-    ("IV-A.1, backward", tensor_units),
-    ("IV-A.2, forward", filters_forward),
-    ("IV-A.2 and 3, forward", fp32_saturates),
-    ("IV-A.2, backward", filters_backward),
-    ("IV-A.2, backward", filters_bound),
-    ("IV-A.3", kernel_size),
-    ("IV-A.4", stride_bytes),
-    ("IV-A.4", stride_overhead),
-    ("IV-A.4, backward", stride_bound),
-    ("IV-A.4, backward", single_precision_in_half),
-    ("IV-B.1", lstm_overhead),
-    ("IV-B.1", lstm_launch_time),
-    ("IV-B.1", lstm_leaves),
-    ("IV-B.1", lstm_batch),
-    ("IV-B.1", lstm_sizes),
-    ("IV-B.1", lstm_launches),
-    ("IV-B.1", lstm_default),
-    ("IV-B.2", lstm_sequence),
-    ("III-D", lstm_slow),
-    ("V", half_precision),
-    ("I and IV", auto_tuning),
-    ("none", layouts),
-    ("report, 5", report_product),
-    ("report, 5", report_registers),
-    ("report, 5", report_shared),
-    ("report, 5", report_step),
-    ("report, 5", report_remedies),
-    ("report, 5", report_causes),
-]
 
 PAGE = """# The findings of the paper and of the report, one by one
 
@@ -425,40 +410,27 @@ measured a training step on RTX cards. Here each finding is tested on another GP
 
 
 def files():
-    """{sweep: File} of the committed ones."""
+    """Returns {sweep: File} for the committed files."""
     paths = {name: os.path.join(evidence.ROOT, f"tests/data/{name}_h100.nc") for name in SWEEPS}
     return {name: File(path) for name, path in paths.items() if os.path.exists(path)}
 
 
-def evidence_of(test, found):
-    """The file that a finding is tested with."""
-    return found.get("algorithms" if test is complexity else "training" if "report" in test.__name__ else "paper")
-
-
 def page():
-    """The whole page."""
-    found, lines = files(), []
-    for place, test in FINDINGS:
-        word, figures = told(test, evidence_of(test, found))
-        lines.append([place, test.__doc__.rstrip("."), f"**{word}**", figures])
+    """Returns the whole page."""
+    found = files()
     of = [
         [f"`{os.path.relpath(f.path, evidence.ROOT)}`", f"`sweeps/{name}.ini`", f.data.device_model.values[0]]
         + [f.data.device_library_version.values[0], str(f.rows.start_time.min())[:10]]
         + ["cold" if f.cold else "hot", f"`{f.level}`"]
         for name, f in found.items()
     ]
+    others = {complexity: "algorithms"} | {test: "training" for _, test in finding.tests if "report" in test.__name__}
+    lines = finding.lines(lambda test: found.get(others.get(test, "paper")))
     return PAGE.format(
         files="\n".join(evidence.markdown(["file", "of", "device", "library", "measured", "caches", "AI at"], of)),
         findings="\n".join(evidence.markdown(["in", "finding", "here", "figures"], lines)),
     )
 
 
-def main():
-    options = set(sys.argv[1:])
-    if options - {"--write", "--check"}:
-        raise SystemExit(__doc__)
-    return evidence.page_hand_over(page(), "findings", options)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(evidence.page_main("findings", page(), sys.argv[1:]))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""cuDNN, PyTorch and JAX beside each other, and the findings of Wang et al., 2020, that are about frameworks.
+"""Compares cuDNN, PyTorch and JAX, and tests the findings of Wang et al., 2020, about frameworks.
 
-Usage: frameworks.py [FILE] [--write | --check | --agree]
+Usage: frameworks.py [--write | --check | --agree]
 
-FILE is a result file of sweeps/frameworks.ini; without one, the newest committed one. Prints the page
-docs/frameworks.md; --write renews it; --check: status 1 if it is not that of the file. The findings are those of the
-committed file of sweeps/paper_frameworks.ini, once there is one. --agree: prints which kernels cuDNN and frameworks
-share; status 1 if their FLOPs differ, or times in CUDA graphs by more than 5 %; 77 if they share none."""
+Prints the page docs/frameworks.md, made from the committed files of sweeps/frameworks.ini and paper_frameworks.ini.
+--write renews the page. With --check the exit status is 1 if the page differs. --agree prints the kernels that rows of
+cuDNN and of frameworks share; the exit status is 1 if their FLOPs differ, or their times in CUDA graphs by more than
+5 %, and 77 if they share none."""
 
 import os
 import sys
@@ -15,27 +15,22 @@ from itertools import combinations, product
 import evidence
 import numpy as np
 import pandas
-from evidence import ALIKE, DEFAULTS, FASTER, PRESERVED, SHAPE, File, better, listed, ratio, share, span, told
+from evidence import ALIKE, DEFAULTS, FASTER, PRESERVED, SHAPE, File, better, listed, ratio, share, span
 
 FILE, PAPER = "tests/data/frameworks_h100.nc", "tests/data/paper_frameworks_h100.nc"
 CASE = [*SHAPE, "precision", "pass"]
 AXES = {"conv2d": SHAPE[:4], "lstm": ["batch", *SHAPE[4:]]}
-SHAPE_OF_LAUNCH = ["blocks", "threads"]
-GRAPHS_DIFFER = 0.05  # of times in CUDA graphs, of the same kernels
+GRAPHS_DIFFER = 0.05  # relative difference between times of the same kernels in CUDA graphs
 NAMES = {"cudnn": "cuDNN", "torch": "PyTorch", "jax": "JAX", "tensorflow": "TensorFlow"}
 
 
 def series(row):
-    """What stands beside what: the framework, and how it ran."""
+    """Returns the name of a row's series: the framework, and how it ran."""
     words = [NAMES.get(str(row.label).split("-")[0], str(row.label))]
-    if row.get("launch") == "graph":
-        words.append("graph")
-    if row.get("axis_mode"):
-        words.append(row.axis_mode)
-    if row.get("axis_benchmark") == "on":
-        words.append("tuned")
-    if row.get("axis_autotune"):
-        words.append(f"autotune {row.axis_autotune}")
+    words += ["graph"] if row.get("launch") == "graph" else []
+    words += [row.axis_mode] if row.get("axis_mode") else []
+    words += ["tuned"] if row.get("axis_benchmark") == "on" else []
+    words += [f"autotune {row.axis_autotune}"] if row.get("axis_autotune") else []
     return ", ".join(words)
 
 
@@ -55,19 +50,18 @@ class Frameworks(File):
         return np.flatnonzero(self.data.kernel_config.values == row)
 
     def main_kernel(self, row):
-        """The name of the kernel in which most of the time goes by."""
+        """Returns the name of the kernel with the longest time; "" without kernels."""
         mine = self.kernels_of(row)
-        return (
-            str(self.data.kernel_name.values[mine[np.argmax(self.data.kernel_time.values[mine])]]) if len(mine) else ""
-        )
+        times = self.data.kernel_time.values[mine]
+        return str(self.data.kernel_name.values[mine[np.argmax(times)]]) if len(mine) else ""
 
     def launches_of(self, row):
-        """Kernels of a row with their blocks, and how often each is launched."""
+        """Returns (name, launches, blocks) for each kernel of a row."""
         names = ["kernel_name", "kernel_count", "kernel_blocks"]
         return sorted(tuple(self.data[name].values[i] for name in names) for i in self.kernels_of(row))
 
     def tuned(self, framework, axis, values):
-        """Pairs of rows that differ in one axis alone: without, and with tuning."""
+        """Yields pairs of rows that differ in one axis alone: without, and with tuning."""
         part = self.conv2d[(self.conv2d.framework == framework) & (self.conv2d.get("axis_mode", "") != "graph")]
         for _, rows in part.groupby(CASE) if axis in part else []:
             pair = [rows[rows[axis] == value] for value in values]
@@ -77,11 +71,13 @@ class Frameworks(File):
                 yield pair[0].iloc[0], pair[1].iloc[0]
 
 
-# ---- the findings: each returns what was looked at, as truths, and its figures ----
+# ---- findings ----
+
+finding = evidence.Claims()
 
 
 def along(table, axis):
-    """Of each series the rows in which this parameter alone is not the paper's default: (names, rows in its order)."""
+    """Yields (names, rows sorted by the axis) for each series; all other parameters have the paper's defaults."""
     others = [name for name in SHAPE if name != axis]
     table = table[(table[others] == pandas.Series(DEFAULTS)[others]).all(axis=1)]
     for names, rows in table.groupby(["series", "precision", "pass"]):
@@ -90,13 +86,14 @@ def along(table, axis):
 
 
 def cases(table):
-    """Of each layer that several frameworks have: the fastest row of each."""
+    """Yields the fastest row of each framework, for each layer that several frameworks have."""
     for _, rows in table.groupby(CASE):
         best = rows.loc[rows.groupby("framework").time_median.idxmin()]
         if len(best) > 1:
             yield best
 
 
+@finding("IV-A.1, forward")
 def batch_forward(f):
     """The arithmetic intensity is preserved in each framework, whatever the batch."""
     found = [(names, r) for names, r in along(f.conv2d, "batch") if names[2] == "forward"]
@@ -104,6 +101,7 @@ def batch_forward(f):
     return [ratio(r.ai) <= PRESERVED for _, r in found], f"AI at {f.level} as the batch grows: {'; '.join(texts)}"
 
 
+@finding("IV-A.1, forward")
 def bytes_by_precision(f):
     """From half to single precision twice the data is moved; in PyTorch it stays the same."""
     forward, grown = f.conv2d[f.conv2d["pass"] == "forward"], {}
@@ -116,6 +114,7 @@ def bytes_by_precision(f):
     return parts, f"bytes at {f.level}, single over half: {'; '.join(texts)}"
 
 
+@finding("IV-A.1, backward")
 def invocations(f):
     """Backward, frameworks differ in the number of launches."""
     backward = f.conv2d[f.conv2d["pass"] != "forward"]
@@ -123,6 +122,7 @@ def invocations(f):
     return [r.launches.nunique() > 1 for r in cases(backward)], f"launches: {'; '.join(texts)}"
 
 
+@finding("IV-A.1, backward")
 def movers(f):
     """Who has fewer kernels that only move data (padding, other layouts) has the shorter kernels' time."""
     grown = []
@@ -132,14 +132,20 @@ def movers(f):
     return [one > 1 for one in grown], f"shortest with such kernels over without: {span(grown)} times"
 
 
-def busiest(f):
-    """Backward in fp16, who has the highest FLOP/s and intensity takes longest."""
-    found = cases(f.conv2d[(f.conv2d["pass"] != "forward") & (f.conv2d.precision == "fp16")])
-    firsts = [(r.rate.idxmax(), r.ai.idxmax(), r.time_median.idxmax()) for r in found]
-    both = [rate == ai for rate, ai, _ in firsts]
-    return [len(set(one)) == 1 for one in firsts], f"one has both in {share(both)} layers"
+@finding("IV-A.2, forward")
+def same_kernels(f):
+    """All frameworks use the same convolution kernel; PyTorch adds one for another layout."""
+    parts, counts, forward = [], [], f.conv2d[f.conv2d["pass"] == "forward"]
+    for _, r in forward.groupby(CASE):
+        added = r[r.series.str.startswith("PyTorch")].data_movement_launches > 0
+        parts += [r.main.nunique() == 1, added.any()]
+        counts.append(r.main.nunique())
+    moving = forward.groupby("framework").data_movement_launches.max()
+    others = "; ".join(f"{name} {n:.0f}" for name, n in moving.items())
+    return parts, f"{span(counts, '{:.0f}')} convolution kernels in {len(counts)} cases; others, at most: {others}"
 
 
+@finding("IV-A.2, forward")
 def trendlines(f):
     """In half precision, FLOPs and bytes grow alike in all frameworks along every axis."""
     parts, texts = [], []
@@ -155,18 +161,32 @@ def trendlines(f):
     return parts, f"within {ALIKE}: {', '.join(texts)}"
 
 
-def same_kernels(f):
-    """All frameworks use the same convolution kernel; PyTorch adds one for another layout."""
-    parts, counts, forward = [], [], f.conv2d[f.conv2d["pass"] == "forward"]
-    for _, r in forward.groupby(CASE):
-        added = r[r.series.str.startswith("PyTorch")].data_movement_launches > 0
-        parts += [r.main.nunique() == 1, added.any()]
-        counts.append(r.main.nunique())
-    moving = forward.groupby("framework").data_movement_launches.max()
-    others = "; ".join(f"{name} {n:.0f}" for name, n in moving.items())
-    return parts, f"{span(counts, '{:.0f}')} convolution kernels in {len(counts)} cases; others, at most: {others}"
+@finding("IV-A.2, backward")
+def busiest(f):
+    """Backward in fp16, who has the highest FLOP/s and intensity takes longest."""
+    found = cases(f.conv2d[(f.conv2d["pass"] != "forward") & (f.conv2d.precision == "fp16")])
+    firsts = [(r.rate.idxmax(), r.ai.idxmax(), r.time_median.idxmax()) for r in found]
+    both = [rate == ai for rate, ai, _ in firsts]
+    return [len(set(one)) == 1 for one in firsts], f"one has both in {share(both)} layers"
 
 
+@finding("IV-B.1")
+def lstm_overhead(f):
+    """An LSTM is overhead-bound in each framework."""
+    idle = f.lstm.assign(idle=100 * (1 - f.lstm.busy_time / f.lstm.time_median)).groupby("series").idle.max()
+    texts = [f"{name} {value:.0f} %" for name, value in idle.items()]
+    return idle > 50, f"no kernel runs, of the time: {'; '.join(texts)}"
+
+
+@finding("IV-B.1")
+def lstm_launches(f):
+    """PyTorch's LSTM, forward, has 36 launches, two of them of no work."""
+    r = f.lstm[(f.lstm["pass"] == "forward") & (f.lstm.framework == "PyTorch")]
+    idle = listed(r.data_movement_launches.unique(), "{:.0f}")
+    return r.launches == 36, f"{listed(r.launches.unique(), '{:.0f}')} launches, {idle} that only move data"
+
+
+@finding("V")
 def tensor_units(f):
     """The fast rows use tensor units, by functions of cuDNN."""
     half = f.conv2d[f.conv2d.precision == "fp16"]
@@ -176,20 +196,7 @@ def tensor_units(f):
     return uses[fast], f"{share(uses[fast])} rows of up to twice the fastest's time; {slow}"
 
 
-def lstm_overhead(f):
-    """An LSTM is overhead-bound in each framework."""
-    idle = f.lstm.assign(idle=100 * (1 - f.lstm.busy_time / f.lstm.time_median)).groupby("series").idle.max()
-    texts = [f"{name} {value:.0f} %" for name, value in idle.items()]
-    return idle > 50, f"no kernel runs, of the time: {'; '.join(texts)}"
-
-
-def lstm_launches(f):
-    """PyTorch's LSTM, forward, has 36 launches, two of them of no work."""
-    r = f.lstm[(f.lstm["pass"] == "forward") & (f.lstm.framework == "PyTorch")]
-    idle = listed(r.data_movement_launches.unique(), "{:.0f}")
-    return r.launches == 36, f"{listed(r.launches.unique(), '{:.0f}')} launches, {idle} that only move data"
-
-
+@finding("V")
 def fewest_launches(f):
     """The framework with fewer launches is faster."""
     pairs = [pair for r in [*cases(f.conv2d), *cases(f.lstm)] for pair in combinations(r.itertuples(), 2)]
@@ -197,6 +204,7 @@ def fewest_launches(f):
     return parts, f"in {share(parts)} pairs; as many launches in {len(pairs) - len(parts)}"
 
 
+@finding("V")
 def torch_fastest(f):
     """PyTorch is the fastest framework: it moves less data, does fewer FLOPs and needs fewer launches."""
     found = [r for t in (f.conv2d, f.lstm) for r in cases(t[t.framework != "cuDNN"]) if "PyTorch" in set(r.framework)]
@@ -208,6 +216,7 @@ def torch_fastest(f):
     return [one for own in first.values() for one in own], f"{texts[0]} layers; fewest {', '.join(texts[1:])}"
 
 
+@finding("I and IV")
 def auto_tuning(f):
     """Auto-tuning changes the algorithm, to the better."""
     parts, texts = [], []
@@ -223,21 +232,6 @@ def auto_tuning(f):
     return parts, f"in {share(parts)} cases; us without to with: {'; '.join(texts)}"
 
 
-FINDINGS = [
-    ("IV-A.1, forward", batch_forward),
-    ("IV-A.1, forward", bytes_by_precision),
-    ("IV-A.1, backward", invocations),
-    ("IV-A.1, backward", movers),
-    ("IV-A.2, forward", same_kernels),
-    ("IV-A.2, forward", trendlines),
-    ("IV-A.2, backward", busiest),
-    ("IV-B.1", lstm_overhead),
-    ("IV-B.1", lstm_launches),
-    ("V", tensor_units),
-    ("V", fewest_launches),
-    ("V", torch_fastest),
-    ("I and IV", auto_tuning),
-]
 # From rows that were tuned or counted kernel by kernel, which sweeps/frameworks.ini has.
 OF_KERNELS = {movers, same_kernels, lstm_launches, auto_tuning}
 
@@ -246,20 +240,20 @@ OF_KERNELS = {movers, same_kernels, lstm_launches, auto_tuning}
 
 
 def launches(f):
-    """Of kernels in rows of convolutions: one line for each that does FLOPs, with the FLOPs of one launch."""
+    """Returns a line for each kernel of a convolution that does FLOPs, with the FLOPs of one launch."""
     data, lines = f.data, []
     for _, r in f.conv2d.iterrows():
         for kernel in f.kernels_of(r.row):
             each = data.kernel_flops_counted.values[kernel] / data.kernel_count.values[kernel]
-            shape = tuple(int(data[f"kernel_{name}"].values[kernel]) for name in SHAPE_OF_LAUNCH)
+            shape = tuple(int(data[f"kernel_{name}"].values[kernel]) for name in ("blocks", "threads"))
             own = {"kernel": str(data.kernel_name.values[kernel]), "launch": shape, "flops": round(each)}
             lines += [{name: r[name] for name in (*CASE, "framework")} | own] if each > 0 else []
     return pandas.DataFrame(lines, columns=[*CASE, "framework", "kernel", "launch", "flops"])
 
 
 def shared_kernels(f):
-    """Kernels that are in rows of several frameworks, in one grid: (kernel, launch, FLOPs of a launch in all of them).
-    cuDNN may launch one kernel in several grids, and tiles that stand out over the result are counted, too."""
+    """Returns (kernel, launch, FLOPs of a launch in each row) for kernels that several frameworks launch in one grid.
+    FLOPs in different grids may differ, because counters include tiles that exceed the result."""
     found = []
     for (*_, kernel, launch), same in launches(f).groupby([*CASE, "kernel", "launch"]):
         if same.framework.nunique() > 1:
@@ -268,9 +262,8 @@ def shared_kernels(f):
 
 
 def graphs_beside(f):
-    """Times of PyTorch's graphs over those of cuDNN's calls within a graph of several iterations: (layer, series,
-    difference, whether it is of the same kernels and grids). A graph may hold more than kernels, as its idle time
-    tells: PyTorch takes one of several ways by its own timing."""
+    """Returns (layer, series, relative difference in time, same) for PyTorch's graphs and cuDNN's calls in a graph.
+    `same`: both launch the same kernels in the same grids, and hardly any time passes between PyTorch's kernels."""
     found = []
     for layer, table in (("conv2d", f.conv2d), ("LSTM", f.lstm)):
         for _, r in table.groupby(CASE):
@@ -284,7 +277,7 @@ def graphs_beside(f):
 
 
 def agreement(f):
-    """Status, with what there is on standard output."""
+    """Prints what agrees and what differs. Returns the exit status."""
     shared = shared_kernels(f)
     wrong = [line for line in shared if len(line[2]) > 1]
     wrong += [line for line in graphs_beside(f) if line[3] and abs(line[2]) > GRAPHS_DIFFER]
@@ -307,15 +300,15 @@ through PyTorch (eager, compiled, as a CUDA graph) and through JAX, in one sweep
 
 {findings}
 
-Of `{paper}`; kernels that only move data, and auto-tuning:
+The figures are those of `{paper}`; kernels that only move data, and auto-tuning, those of
 `{file}`.
-How many times the FLOPs/bytes/time/launches at the last value of an axis as at the first:
+FLOPs/bytes/time/launches at the last value of an axis over those at the first value:
 
 {trajectories}
 
 ## The layers
 
-*Kernels* is the time in which a kernel runs, traced. What is more in *time* is the host's, or of gaps. *Tuned* is
+*Kernels* is the traced time in which a kernel runs; the rest of *time* is the host's, or gaps. *Tuned* is
 `torch.backends.cudnn.benchmark`, *autotune* `--xla_gpu_autotune_level`. Caches are hot.
 
 {layers}
@@ -338,13 +331,8 @@ def layers(f):
     return evidence.markdown(["layer", "series", "time, us", "kernels, us", "launches", "limiter"], lines)
 
 
-def paper_file(f):
-    """The file of the paper's axes, if there is one."""
-    return Frameworks(os.path.join(evidence.ROOT, PAPER)) if os.path.exists(os.path.join(evidence.ROOT, PAPER)) else f
-
-
 def trajectories(f):
-    """From the first to the last value of each axis: how many times the FLOPs, bytes, time and launches."""
+    """Returns a table: FLOPs, bytes, time and launches at the last value of an axis over those at the first value."""
     lines, names = {}, ["flops", "bytes", "time_median", "launches"]
     for layer, axis in [(layer, axis) for layer, axes in AXES.items() for axis in axes]:
         for (name, precision, way), r in along(getattr(f, layer), axis):
@@ -358,15 +346,13 @@ def trajectories(f):
 
 
 def page(f):
-    """The whole page."""
+    """Returns the whole page."""
     shared, wrong = shared_kernels(f), [line for line in shared_kernels(f) if len(line[2]) > 1]
     graphs = [
         f"{layer}, {name} {100 * difference:+.1f} %" for layer, name, difference, same in graphs_beside(f) if same
     ]
-    paper, findings = paper_file(f), []
-    for place, test in FINDINGS:
-        word, figures = told(test, f if test in OF_KERNELS else paper)
-        findings.append([place, test.__doc__.rstrip("."), f"**{word}**", figures])
+    paper = Frameworks(os.path.join(evidence.ROOT, PAPER))
+    findings = finding.lines(lambda test: f if test in OF_KERNELS else paper)
     return PAGE.format(
         file=os.path.relpath(f.path, evidence.ROOT),
         devices=f"{len(f.data.device_model)} x {f.data.device_model.values[0]}",
@@ -384,15 +370,10 @@ def page(f):
     )
 
 
-def main():
-    options = {word for word in sys.argv[1:] if word.startswith("--")}
-    paths = [word for word in sys.argv[1:] if word not in options] or [os.path.join(evidence.ROOT, FILE)]
-    if options - {"--write", "--check", "--agree"}:
-        raise SystemExit(__doc__)
-    if "--agree" in options:
-        return agreement(Frameworks(paths[0]))
-    return evidence.page_hand_over(page(Frameworks(paths[0])), "frameworks", options)
+def main(*options):
+    f = Frameworks(os.path.join(evidence.ROOT, FILE))
+    return agreement(f) if options == ("--agree",) else evidence.page_main("frameworks", page(f), list(options))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """NVIDIA's "GPU Performance Background User's Guide", its tables and claims tested one by one.
 
-Usage: guide.py FOLDER [--write | --check], FOLDER with the programs. Prints the page docs/guide.md of the models and of
-tests/data/guide_h100.nc; --write renews it; --check: status 1 if it is not theirs, or a model is not the guide's.
+Usage: guide.py FOLDER [--write | --check]
 
-A test gives what it looked at, as truths, and the figures that tell, as a text. Its first line is the claim."""
+Prints the page docs/guide.md, made from the plan of the programs in FOLDER and from tests/data/guide_h100.nc. --write
+renews the page. The exit status is 1 if a model differs from the guide's, or with --check if the page differs."""
 
 import json
 import os
@@ -14,12 +14,12 @@ import sys
 import evidence
 import numpy as np
 import pandas
-from evidence import File, listed, rises, share, told
+from evidence import File, listed, rises, share
 
 FILE, SWEEPS = "tests/data/guide_h100.nc", "tests/data/paper_h100.nc"
-# What limits an operation, in the guide's words and in ours.
+# Limits of an operation, in the guide's words and in ours.
 LIMITS = {"arithmetic": "compute", "memory": "bandwidth", "latency": "latency"}
-# {row of sweeps/guide.ini: (operation, intensity in the guide, what limits it there)}
+# {row of sweeps/guide.ini: (operation, intensity in the guide, limit in the guide)}
 OPERATIONS = {
     "linear-512": ("Linear layer, 4096 outputs, 1024 inputs, batch 512", "315", "arithmetic"),
     "linear-1": ("Linear layer, 4096 outputs, 1024 inputs, batch 1", "1", "memory"),
@@ -32,12 +32,15 @@ OPERATIONS = {
     "softmax": ("Softmax", "-", "memory"),
     "attention": ("Attention, fused", "-", "-"),
 }
-FEW, TAIL = 300, 0.25  # blocks of a launch; of its waves, what the last one leaves empty
-BLOCKS, THREADS = 4, 128  # for each multiprocessor; of a block
+FEW, TAIL = 300, 0.25  # blocks of a launch; share of its waves that the last wave leaves empty
+BLOCKS, THREADS = 4, 128  # blocks for each multiprocessor; threads of a block
+
+
+finding = evidence.Claims()
 
 
 class Guide(File):
-    """The rows, each under every label that it has."""
+    """The rows; a row with several labels is there once for each label."""
 
     def __init__(self, path):
         super().__init__(path)
@@ -52,7 +55,8 @@ class Guide(File):
         self.threads = int(self.data.device_multiprocessors.values[0])
 
 
-def ratio_limits(f, paper):
+@finding()
+def ratio_limits(f):
     """Above the ratio of operations to bytes math limits an operation, below it memory."""
     t = f.named.drop("thread", errors="ignore")
     parts = t.limits == np.where(t.ai > t.balance, "compute", "bandwidth")
@@ -60,7 +64,8 @@ def ratio_limits(f, paper):
     return parts, f"{share(parts)} operations; the others: {listed(others.items(), '{0[0]} {0[1]}')}"
 
 
-def usual_limits(f, paper):
+@finding()
+def usual_limits(f):
     """Each operation is limited by what the table says: layers of large batches by arithmetic, the others by memory."""
     wanted = f.named.index.map(lambda name: LIMITS.get(OPERATIONS[name][2], ""))
     known = (wanted != "") & (wanted != "latency")
@@ -68,7 +73,8 @@ def usual_limits(f, paper):
     return [*roofs, *parts], f"its roofs in {share(roofs)} operations, its time in {share(parts)}"
 
 
-def linear_batches(f, paper):
+@finding()
+def linear_batches(f):
     """A linear layer goes over from memory to arithmetic as its batch grows."""
     t = f.linear
     over = t[t.bound == "compute"].batch.min()
@@ -79,22 +85,25 @@ def linear_batches(f, paper):
     return parts if len(t) > 2 else [], f"by its roofs from batch {over:.0f} on; its limiter is {words}"
 
 
-def single_thread(f, paper):
+@finding()
+def single_thread(f):
     """A single thread is limited by latency, whatever its intensity."""
     one = f.named.loc["thread"]
     part = one.rate / one.compute_roof
     return [one.limits == "latency", part < 0.001], f"AI {one.ai:.0f}, {100 * part:.4f} % of the roof"
 
 
-def read_again(f, paper):
+@finding()
+def read_again(f):
     """It is not unusual to read inputs several times, which reduces the intensity."""
     more = f.named.l2 / f.named.bytes_model
     return more > 1.05, f"bytes at L2 over modelled: {', '.join(f'{n} {value:.2f}' for n, value in more.items())}"
 
 
-def tails(f, paper):
+@finding()
+def tails(f):
     """Only launches of fewer than 300 blocks should be examined for a tail."""
-    k = paper.kernels.drop_duplicates(["kernel_name", "kernel_blocks", "kernel_resident"])
+    k = f.paper.kernels.drop_duplicates(["kernel_name", "kernel_blocks", "kernel_resident"])
     few = k.kernel_blocks < FEW
     texts = [
         f"{100 * k.kernel_tail_loss[own].median():.0f} % {name}" for own, name in ((few, "below"), (~few, "above"))
@@ -103,16 +112,16 @@ def tails(f, paper):
     return parts, f"{share(parts)} with more lose at most {100 * TAIL:.0f} % of their waves; median {', '.join(texts)}"
 
 
-def enough_blocks(f, paper):
+@finding()
+def enough_blocks(f):
     """Four blocks of some hundred threads for each multiprocessor are parallelism enough."""
+    paper = f.paper
     k = paper.kernels[paper.kernels.kernel_threads >= THREADS]
     least = k.groupby("kernel_config").kernel_blocks.min().reindex(paper.rows.row).to_numpy()
     own = paper.rows[least >= BLOCKS * f.threads]
     parts = own.limiter.map(paper.words("limiter")) != "latency"
     return parts, f"{share(parts)} rows of `{SWEEPS}` with as many are not limited by latency"
 
-
-FINDINGS = [ratio_limits, usual_limits, linear_batches, single_thread, read_again, tails, enough_blocks]
 
 PAGE = """# NVIDIA's guide, tested
 
@@ -122,14 +131,14 @@ The "GPU Performance Background User's Guide" says what limits operations of dee
 
 ## Operations for each byte
 
-At the measured roofs of each memory level. Of the V100 the guide has 139 from memory and 40 from L2, in fp16.
+At the measured roofs of each memory level. For a V100 in fp16 the guide gives 139 from memory and 40 from L2.
 
 {machine}
 
 ## Operations
 
-FLOPs for each byte of device memory, modelled and counted. *Roofs*: by its counts, what takes longer there; *limiter*:
-what limits the time ([method.md](method.md)).
+FLOPs for each byte of device memory, modelled and counted. *Roofs* names the roof at which the counted work takes
+longer, *limiter* the limit of the measured time ([method.md](method.md)).
 
 {operations}
 
@@ -150,7 +159,7 @@ what limits the time ([method.md](method.md)).
 
 
 def modelled(folder):
-    """{label: FLOP/byte} of the plan."""
+    """Returns {label: FLOP/byte} of the plan."""
     sweep = os.path.join(evidence.ROOT, "sweeps/guide.ini")
     command = [os.path.join(folder, "roofsweep"), "--dry-run", "--json", sweep]
     plan = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["configurations"]
@@ -158,7 +167,7 @@ def modelled(folder):
 
 
 def faults(plan):
-    """Models that are not the guide's, in its digits."""
+    """Yields models that differ from the guide's numbers, rounded to the guide's digits."""
     for label, (_, guide, _) in OPERATIONS.items():
         digits = len(guide.replace(".", "").lstrip("0"))
         if guide == "< 10":
@@ -195,10 +204,8 @@ def page(folder):
         found = ["-"] * 3 if r is None else [counted(r), r.bound, r.shown]
         operations.append([operation, f"`{label}`", guide, short(plan[label]), found[0], limited, *found[1:]])
     linear = [[f"{r.batch:.0f}", counted(r), f"{r.rate / 1e12:.3g}", r.bound, r.shown] for _, r in f.linear.iterrows()]
-    claims = []
-    for test in FINDINGS:
-        word, figures = told(lambda f, test=test: test(f, paper), f)
-        claims.append([test.__doc__.rstrip("."), f"**{word}**", figures])
+    f.paper = paper
+    claims = finding.lines(lambda test: f)
     head = ["operation", "row", "guide", "modelled", "counted", "limited by, guide", "roofs", "limiter"]
     return PAGE.format(
         file=FILE,
@@ -211,11 +218,9 @@ def page(folder):
 
 
 def main(folder, *options):
-    if set(options) - {"--write", "--check"}:
-        raise SystemExit(__doc__)
     text, wrong = page(folder)
     print(*wrong, sep="\n", end="")
-    return evidence.page_hand_over(text, "guide", set(options)) or bool(wrong)
+    return evidence.page_main("guide", text, list(options)) or bool(wrong)
 
 
 if __name__ == "__main__":
