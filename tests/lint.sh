@@ -1,13 +1,14 @@
 #!/bin/sh
-# Reads the source without running it.
+# Checks the source without running it.
 #
-# Usage: tests/lint.sh [format|tidy|shell|python|documents|rooms]... [--build FOLDER]
+# Usage: tests/lint.sh [format|tidy|shell|python|documents|rooms]... [--build FOLDER] [--all]
 #
-# All checks if none is named. A tool that is not installed is named; that is a failure in CI (CI=true), and a skip
-# elsewhere. Exit status: 0, 1 if a check fails, 77 if none fails and one was skipped.
+# Without a name all checks run. `tidy` checks changed files; with --all it checks every file. A check whose tool is not
+# installed is skipped; with CI=true it fails. Exit status: 0; 1 if a check fails; 77 if none fails and one was skipped.
 set -eu
 cd "$(dirname "$0")/.."
 build=build
+every=${ROOFSWEEP_TIDY:-}
 
 # files PATTERN...: our files of these names.
 files() {
@@ -46,7 +47,8 @@ check_format() {
 check_tidy() {
     version_14 clang-tidy || return
     [ -f "$build/compile_commands.json" ] || { skip "$build/compile_commands.json; cmake --preset release"; return; }
-    python3 tests/lint_tidy.py "$program" "$build"
+    # shellcheck disable=SC2086 # a word or nothing
+    python3 tests/lint_tidy.py "$program" "$build" $every
 }
 
 check_shell() {
@@ -91,6 +93,7 @@ while [ $# -gt 0 ]; do
         build=$2
         shift
         ;;
+    --all) every=--all ;;
     *) checks="$checks $1" ;;
     esac
     shift

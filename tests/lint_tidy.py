@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over the C files of a build folder's compile_commands.json, one on each core.
+"""Runs clang-tidy over changed C files of a build folder's compile_commands.json, one on each core.
 
-Usage: lint_tidy.py CLANG_TIDY BUILD
+Usage: lint_tidy.py CLANG_TIDY BUILD [--all]
 
-What passed is remembered in BUILD/lint-tidy by its preprocessed text, so that a second run looks at what changed only.
-Exit status 0, 1 with what clang-tidy found, 2 if something cannot be run."""
+Checks files that differ from the base: the commit at which the branch left main, or on main the previous commit. A
+changed header is checked with one file that includes it. --all checks every file; CI does so each week. BUILD/lint-tidy
+remembers files that passed by a hash of their preprocessed text. Exit status 0, 1 with the findings, 2 if a command
+fails."""
 
 import concurrent.futures
 import hashlib
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -24,10 +27,37 @@ def output(command, **more):
 
 
 def commands_read(build):
-    """The commands that compile our C files, each file once: as the programs have it, which come before the tests."""
+    """Returns one compile command for each C file: that of the programs, which come before the tests."""
     commands = json.loads((build / "compile_commands.json").read_text())
     found = {command["file"]: command for command in reversed(commands) if command["file"].endswith(".c")}
     return [found[file] for file in sorted(found)]
+
+
+def git(*words):
+    return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=False).stdout.split()
+
+
+def changed_files():
+    """Returns the paths that differ from the base; None without a history."""
+    head = git("rev-parse", "HEAD")
+    bases = [git("merge-base", "HEAD", main) for main in ("origin/main", "main")]
+    base = next((found for found in bases if found and found != head), git("rev-parse", "HEAD~1"))
+    if len(base) != 1 or base[0] == "HEAD~1":
+        return None
+    names = git("diff", "--name-only", *base) + git("ls-files", "--others", "--exclude-standard")
+    return {str(ROOT / name) for name in names}
+
+
+def commands_changed(commands, changed):
+    """Returns the commands of changed files. A changed header counts as its own .c file, or one that includes it."""
+    chosen = {command["file"] for command in commands} & changed
+    for header in sorted(name for name in changed if name.endswith(".h")):
+        include = re.compile(rf'#include "([\w/]*/)?{re.escape(os.path.basename(header))}"')
+        readers = [c["file"] for c in commands if include.search(pathlib.Path(c["file"]).read_text())]
+        readers.sort(key=lambda reader: reader != header[:-1] + "c")
+        if not chosen & set(readers):
+            chosen |= set(readers[:1])
+    return [command for command in commands if command["file"] in chosen]
 
 
 def arguments(command):
@@ -36,7 +66,7 @@ def arguments(command):
 
 
 def preprocessed(command):
-    """The text with its comments (they hold NOLINT), and nothing written."""
+    """Returns the preprocessed text with its comments, which hold NOLINT."""
     words = arguments(command)
     output_at = words.index("-o")
     words = words[:output_at] + words[output_at + 2 :]
@@ -56,7 +86,7 @@ class Tidy:
         self.salt = output([program, "--version"]) + "".join(configs) + str(self.command)
 
     def check(self, command):
-        """What is wrong with one file, or ''."""
+        """Returns the findings in one file; '' if there are none."""
         try:
             text = preprocessed(command)
         except subprocess.CalledProcessError as error:
@@ -74,6 +104,9 @@ class Tidy:
 def main():
     build = pathlib.Path(sys.argv[2]).resolve()
     tidy, commands = Tidy(sys.argv[1], build), commands_read(build)
+    changed = None if "--all" in sys.argv[3:] else changed_files()
+    if changed is not None:
+        commands = commands_changed(commands, changed)
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         faults = [fault for fault in pool.map(tidy.check, commands) if fault]
     for fault in faults:

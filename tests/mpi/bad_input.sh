@@ -33,7 +33,7 @@ expect 2 "$roofsweep" --output no/such/folder/x.nc sweep.ini
 says "no/such/folder"
 mkdir folder.nc
 mkfifo fifo.nc
-expect 2 timeout 20 "$roofsweep" --overwrite --output fifo.nc sweep.ini
+expect 2 "$roofsweep" --overwrite --output fifo.nc sweep.ini
 says "fifo.nc: it is no regular file; --output names another"
 expect 2 "$roofsweep" --output folder.nc sweep.ini
 says "no regular file"
@@ -42,9 +42,9 @@ says "no regular file"
 expect 2 "$roofsweep" --output sweep.ini/x.nc sweep.ini
 says "Not a directory"
 mkfifo pipe.nc.journal
-expect 2 timeout 20 "$roofsweep" --resume --output pipe.nc sweep.ini
+expect 2 "$roofsweep" --resume --output pipe.nc sweep.ini
 says "pipe.nc.journal: it is no regular file"
-expect 2 timeout 20 "$roofsweep" --gather pipe.nc.journal
+expect 2 "$roofsweep" --gather pipe.nc.journal
 says "pipe.nc.journal: it is no regular file"
 # 248 bytes and ".nc" are a name, but with ".journal" they are none.
 expect 2 "$roofsweep" --output "$(printf '%0248d' 0).nc" sweep.ini

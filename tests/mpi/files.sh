@@ -37,7 +37,7 @@ complete taken.nc 4
 mkdir folder
 mkfifo fifo
 for name in folder fifo /dev/null; do
-    expect 2 timeout 20 "$roofsweep" --gather sweep.nc.journal --overwrite -o $name
+    expect 2 "$roofsweep" --gather sweep.nc.journal --overwrite -o $name
     says "$name: it is no regular file; --output names another"
 done
 expect 2 "$roofsweep" --gather sweep.nc.journal -o nowhere/x.nc
@@ -73,7 +73,7 @@ expect 0 "$roofsweep" --gather sweep.nc.journal -o trap.nc
 [ "$(cat victim)" = precious ] || fail "a link of the name trap.nc.tmp is followed"
 rm trap.nc.tmp
 mkfifo trap.nc.tmp
-expect 0 timeout 20 "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite
+expect 0 "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite
 
 # A signal that ends the process in the middle leaves nothing; and whatever ends it, the output is whole.
 for signal in TERM HUP KILL; do

@@ -1,14 +1,14 @@
 # shellcheck shell=sh
-# Common to the whole-run tests; sourced. Each works in a folder of its own that is removed at the end.
+# Functions of the whole-run tests; sourced. Each test works in a folder of its own, which is removed at the end.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck disable=SC2034 # for those that source this
+# shellcheck disable=SC2034 # used by the scripts that source this one
 root=$(cd "$here/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Leaks inside MPI and OpenMP libraries are not ours to report; everything else of the sanitizers stays.
+# The MPI and OpenMP libraries leak. All other checks of the sanitizers stay on.
 export ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 
 fail() {
@@ -32,7 +32,7 @@ expect() {
     [ "$status" = "$code" ] || { cat output; fail "exit status $status instead of $code: $*"; }
 }
 
-# says TEXT: `output` must hold it.
+# says TEXT: the file `output` must contain TEXT.
 says() {
     grep -qF -- "$1" output || { cat output; fail "output does not say: $1"; }
 }
@@ -44,10 +44,11 @@ python() {
     "$ROOFSWEEP_PYTHON" -c "$code" "$@"
 }
 
-# some FILE LEAST MOST [DIFFERENT]: so many rows, all measured, of different configurations, or of so many different ones.
+# some FILE LEAST MOST [DIFFERENT]: FILE has LEAST to MOST rows, all measured, of DIFFERENT configurations (default: each row
+# has its own).
 some() {
     python '
-import sys, netCDF4 # which starts in a third of the time of xarray
+import sys, netCDF4 # starts in a third of the time of xarray
 data = netCDF4.Dataset(sys.argv[1])
 least, most = map(int, sys.argv[2:4])
 status, hashes = data["status"][:], set(data["config_hash"][:])
@@ -57,13 +58,13 @@ assert (status == 0).all(), data["error"][:][status != 0][:3]
 assert (data["time_median"][:] > 0).all()
 ' "$@" || fail "$1 has other rows"
 }
-# complete FILE COUNT [DIFFERENT]
+# complete FILE COUNT [DIFFERENT]: as `some`, with exactly COUNT rows.
 complete() {
     some "$1" "$2" "$2" ${3:+"$3"}
 }
 
-# write_sweep FILE [LINES]: 200 small configurations that take each rank a few seconds; LINES of [sweep]. Fewer with
-# batch, height and width in front: of these, `batch=1 height=8 width=8 write_sweep sweep.ini` has 4.
+# write_sweep FILE [LINES]: writes a manifest of 200 small configurations, which take a rank a few seconds; LINES go into
+# [sweep]. `batch=1 height=8 width=8 write_sweep sweep.ini` has 4 configurations.
 write_sweep() {
     cat >"$1" <<INI
 [sweep]
@@ -89,8 +90,8 @@ precision = fp32
 INI
 }
 
-# roofsweep looks for its workers beside itself: from now on there are only those that `worker` writes, for the real one
-# in front of which they stand.
+# wrap_workers: roofsweep looks for its workers beside itself. From now on it finds scripts that `worker` writes; they
+# start the real CPU worker, $REAL.
 wrap_workers() {
     mkdir bin
     cp "$ROOFSWEEP_BIN/roofsweep" bin/
@@ -104,7 +105,7 @@ worker() {
     chmod +x "bin/roofsweep-worker-${2:-cpu}"
 }
 
-# ranks_of LAUNCHER, rank_of LAUNCHER N: processes that it has started.
+# ranks_of LAUNCHER, rank_of LAUNCHER N: the processes that the launcher has started; rank N of them.
 ranks_of() {
     pgrep -P "$1" || true
 }
@@ -115,7 +116,7 @@ rank_of() {
     return 0
 }
 
-# all_of PROCESS: what it has started, and itself at last.
+# all_of PROCESS: the process and all its descendants, children before parents.
 all_of() {
     for process in $(ranks_of "$1"); do
         all_of "$process"
@@ -126,21 +127,31 @@ all_of() {
 # wait_until JOB LOG COMMAND...: the job must not end before the command succeeds.
 wait_until() {
     until (shift 2; "$@"); do
-        kill -0 "$1" 2>/dev/null || { cat "$2"; fail "it ended before '$*'"; }
+        kill -0 "$1" 2>/dev/null || { cat "$2"; fail "the job ended before '$*'"; }
         sleep 0.05
     done
 }
 
-# records COUNT: sweep.nc.journal has so many.
+# records COUNT: sweep.nc.journal has at least COUNT records.
 records() {
     [ -e sweep.nc.journal ] && [ "$(grep -c '"kind":"record"' sweep.nc.journal)" -ge "$1" ]
 }
 
-# none_left: no process of this build is there any more. The kernel may take its time.
-none_left() {
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
-        pgrep -f "^($ROOFSWEEP_BIN/roofsweep|${REAL:-none})" >left || return 0
+# none_runs PATTERN: waits until no process of this test has a command line like PATTERN. Processes of other tests, which
+# run at the same time, have another working folder. A busy kernel may take seconds to end a process.
+none_runs() {
+    for _ in $(seq 100); do
+        left=""
+        for process in $(pgrep -f "$1"); do
+            [ "$(readlink "/proc/$process/cwd")" != "$work" ] || left="$left $process"
+        done
+        [ -n "$left" ] || return 0
         sleep 0.2
     done
-    fail "processes are left: $(cat left)"
+    fail "processes are left:$left"
+}
+
+# none_left: waits until no rank and no worker of this test is left.
+none_left() {
+    none_runs "^($ROOFSWEEP_BIN/roofsweep|${REAL:-none})"
 }

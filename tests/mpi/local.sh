@@ -110,7 +110,7 @@ while run.poll() is None and sys.argv[1] == "TERM" and not (os.path.exists("unre
     time.sleep(0.05)
 if sys.argv[1] == "TERM":
     run.terminate()
-sys.exit(run.wait(timeout=60))
+sys.exit(run.wait()) # ctest bounds the wait
 END
 batch=1 height=8 width=8 write_sweep unread.ini
 sed 's/^iterations = .*/iterations = 20000/' unread.ini >slow.ini

@@ -76,8 +76,8 @@ for args in roofsweep_region.points(parser):
     if args.what == "dies":
         os.kill(os.getpid(), 9)
     if args.what == "hangs":
-        time.sleep(100)
-    for _ in range(5):
+        time.sleep(1000)
+    for _ in range(3):
         with roofsweep_region.region():
             time.sleep(args.seconds)
     roofsweep_region.verified(1e-9, 1e-12 if args.what == "wrong" else 1e-6)
@@ -86,7 +86,7 @@ for args in roofsweep_region.points(parser):
 END
 cat >shared.ini <<'END'
 [sweep]
-timeout = 3 s
+timeout = 8 s
 [peaks]
 memory = dram
 compute = fp32
@@ -94,14 +94,14 @@ launch = no
 [program shared]
 command = python3 shared.py
 process = Shared
-seconds = 0.01, 0.02, 0.03, 0.04
+seconds = 0.1, 0.2, 0.3, 0.4
 what = right, wrong, dies, hangs, unknown, leaves
-exclude = seconds=0.02 & what=hangs, seconds=0.03 & what!=right, seconds=0.04 & what!=right
+exclude = seconds=0.2 & what=hangs, seconds=0.3 & what!=right, seconds=0.4 & what!=right
 END
 expect 3 "$roofsweep" -q -d cpu -o shared.nc shared.ini
 says "wrong result"
 says "signal 9 (Killed); it last printed: measures dies"
-says "took longer than the 2.7 s"
+says "took longer than the 7.2 s"
 says "invalid choice: 'unknown'"
 says "asked for no other point"
 python '
@@ -110,7 +110,7 @@ data = netCDF4.Dataset("shared.nc")
 what, status, time = data["axis_what"][:], data["status"][:], data["time_median"][:]
 wanted = data["axis_seconds"][:].astype(float)
 assert len(what) == 13 and ((status == 0) == (what == "right")).all(), (what, status)
-assert (abs(time - wanted)[status == 0] < 0.009).all(), (time, wanted)
+assert (abs(time - wanted)[status == 0] < 0.09).all(), (time, wanted)
 assert all(text.count("measures ") <= 1 for text in data["error"][:]), data["error"][:]  # what others printed
 ' || fail "wrong rows of a shared process"
 # Seven rows end their process.
@@ -121,5 +121,5 @@ says "program "
 [ -f program.nc ] || fail "--program writes no program.nc"
 
 # Workers, reapers and programs are killed at random; the programs have children that hide.
-"$ROOFSWEEP_PYTHON" "$root/tests/bench/kills.py" --build "$ROOFSWEEP_BUILD" --worker cpu \
+"$ROOFSWEEP_PYTHON" "$root/tests/bench/storm.py" --build "$ROOFSWEEP_BUILD" --worker cpu \
     --ranks $(($(nproc) > 1 ? 2 : 1)) --programs 40 --signals 2 --kills 12 --limit 120

@@ -1,7 +1,10 @@
-/* Preloaded into the ranks of a test: rank STOP_RANK stops itself (SIGSTOP) where it first comes to
- * STOP_IN. So the moments can be met in which a rank is inside MPI, or just before. And their
- * clocks: EPOCH_SHIFT is added to the date (s); once the file FAST_FROM is there, a second takes 10
- * ms. */
+/* Preloaded into the ranks of a test.
+ *
+ * STOP_IN, STOP_RANK: rank STOP_RANK stops itself (SIGSTOP) at the first call that STOP_IN names;
+ * so tests meet ranks inside MPI or just before it.
+ * EPOCH_SHIFT: seconds that are added to the date.
+ * CLOCK_RATE: the monotonic clock runs CLOCK_RATE times as fast, so that a bound of 60 s passes in
+ * seconds. With FAST_FROM it does so from the moment that a file of that name exists. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <signal.h>
@@ -24,17 +27,18 @@ static void stop_in(const char *place)
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     static int (*next)(clockid_t, struct timespec *);
-    static double began; /* s */
+    static double began; /* s, when the clock became fast; 0: it runs at its usual rate */
     const char *shift = getenv("EPOCH_SHIFT"), *file = getenv("FAST_FROM");
+    const char *rate = getenv("CLOCK_RATE");
     if (!next)
         next = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
     int status = next(clock, now);
     if (clock == CLOCK_REALTIME && shift)
         now->tv_sec += atol(shift);
-    if (clock == CLOCK_MONOTONIC && file && (began > 0 || access(file, F_OK) == 0)) {
+    if (clock == CLOCK_MONOTONIC && rate && (began > 0 || !file || access(file, F_OK) == 0)) {
         double seconds = (double)now->tv_sec + 1e-9 * (double)now->tv_nsec;
         began = began > 0 ? began : seconds;
-        seconds = began + 100 * (seconds - began);
+        seconds = began + strtod(rate, NULL) * (seconds - began);
         now->tv_sec = (time_t)seconds;
         now->tv_nsec = (long)(1e9 * (seconds - (double)now->tv_sec));
     }
@@ -53,7 +57,7 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
     return PMPI_Comm_split_type(comm, type, key, info, part);
 }
 
-/* A rank opens one to each worker that it starts. */
+/* A rank opens a socket pair to each worker that it starts. */
 int socketpair(int domain, int type, int protocol, int descriptors[2])
 {
     int (*next)(int, int, int, int[2]) =
