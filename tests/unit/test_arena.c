@@ -1,4 +1,4 @@
-/* Device memory that is kept from row to row, on a scripted GPU (scripted_vendor.h). */
+/* Device memory that rows reuse, on a scripted GPU (scripted_vendor.h). */
 #include "scripted_vendor.h"
 
 #include "base/clock.h"
@@ -21,8 +21,7 @@ static int tear_down(void **state)
 
 enum { PARTS = 8 };
 
-/* What a row takes: a conv2d's tensors and the workspaces of its candidates, and the comparison's
- * two. */
+/* Allocations of a row: a conv2d's tensors, workspaces of candidates, and two of the comparison. */
 struct row {
     double parts[PARTS]; /* byte */
 };
@@ -54,7 +53,7 @@ static void run(const struct row *row)
         arena_free(arena, memory[i]);
 }
 
-static void like_rows_ask_the_driver_once(void **state)
+static void similar_rows_allocate_once(void **state)
 {
     for (int i = 0; i < ROWS; ++i)
         run(&rows[i]);
@@ -62,11 +61,11 @@ static void like_rows_ask_the_driver_once(void **state)
     assert_int_equal(script.frees, 0);
     for (int i = 0; i < ROWS; ++i)
         run(&rows[i]);
-    assert_int_equal(script.allocations, allocations); /* all sizes have been there */
+    assert_int_equal(script.allocations, allocations); /* all sizes were allocated before */
     assert_true(allocations <= PARTS + 4);
 }
 
-static void blocks_of_a_row_that_waits_are_not_taken(void **state)
+static void blocks_in_use_are_not_reused(void **state)
 {
     void *first, *second, *third;
     take(1e6, &first);
@@ -92,7 +91,7 @@ static void a_small_part_gets_no_large_block(void **state)
     arena_free(arena, small);
 }
 
-/* Of a few bytes: the least block is more than twice as large. */
+/* The smallest block is more than twice as large as the request, and is still reused. */
 static void a_tiny_part_gets_a_tiny_block_again(void **state)
 {
     void *first, *second;
@@ -103,8 +102,8 @@ static void a_tiny_part_gets_a_tiny_block_again(void **state)
     arena_free(arena, second);
 }
 
-/* What lies idle is no reason to refuse a row. */
-static void idle_memory_is_given_up_for_a_row(void **state)
+/* Idle blocks are freed before a row is refused. */
+static void idle_memory_is_freed_for_a_row(void **state)
 {
     const double all = script.free_bytes;
     void *memory;
@@ -117,13 +116,14 @@ static void idle_memory_is_given_up_for_a_row(void **state)
 
     take(10e9, &memory);
     arena_free(arena, memory);
-    take(0.99 * all, &memory); /* rounded up it would not fit */
+    take(0.99 * all, &memory); /* fits only without rounding */
     arena_free(arena, memory);
-    assert_true(script.free_bytes == all); /* more than may lie idle */
+    assert_true(script.free_bytes == all); /* too large to be kept idle */
 }
 
-/* In the words of memory_allocate, with the bytes that were asked for and that are free at most. */
-static void what_never_fits_is_refused_as_before(void **state)
+/* The message is that of memory_allocate, with the requested bytes and all bytes that can be free.
+ */
+static void oversized_requests_are_refused(void **state)
 {
     struct error error, plain;
     void *memory = NULL, *kept;
@@ -138,8 +138,8 @@ static void what_never_fits_is_refused_as_before(void **state)
     assert_null(memory);
 }
 
-/* A search gives its workspaces a share of what is free: that must not depend on earlier rows. */
-static void what_is_available_does_not_depend_on_the_past(void **state)
+/* A search limits its workspaces by the free memory, which must not depend on earlier rows. */
+static void available_memory_does_not_depend_on_earlier_rows(void **state)
 {
     const double all = script.free_bytes;
     double available;
@@ -157,8 +157,8 @@ static void what_is_available_does_not_depend_on_the_past(void **state)
     arena_free(arena, other);
 }
 
-/* The next row must not write where the last one still computes. */
-static void what_is_given_back_is_idle(void **state)
+/* The next row must not write to a block that the device still uses. */
+static void freed_blocks_are_idle(void **state)
 {
     void *memory;
     struct error error;
@@ -175,14 +175,14 @@ static void what_is_given_back_is_idle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(like_rows_ask_the_driver_once),
-        TEST(blocks_of_a_row_that_waits_are_not_taken),
+        TEST(similar_rows_allocate_once),
+        TEST(blocks_in_use_are_not_reused),
         TEST(a_small_part_gets_no_large_block),
         TEST(a_tiny_part_gets_a_tiny_block_again),
-        TEST(idle_memory_is_given_up_for_a_row),
-        TEST(what_never_fits_is_refused_as_before),
-        TEST(what_is_available_does_not_depend_on_the_past),
-        TEST(what_is_given_back_is_idle),
+        TEST(idle_memory_is_freed_for_a_row),
+        TEST(oversized_requests_are_refused),
+        TEST(available_memory_does_not_depend_on_earlier_rows),
+        TEST(freed_blocks_are_idle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

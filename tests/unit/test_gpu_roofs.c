@@ -1,5 +1,5 @@
-/* Roofs of a scripted GPU (scripted_vendor.h), whose families of variants are the test's own:
- * search, proof, samples. Those of NVIDIA GPUs are measured on one: tests/gpu/roofs.sh. */
+/* Roofs of a scripted GPU (scripted_vendor.h) with families of the test's own: tuning, proof,
+ * samples. tests/gpu/roofs.sh measures the roofs of NVIDIA GPUs. */
 #include "scripted_vendor.h"
 
 #include <math.h>
@@ -12,11 +12,11 @@
 #include "worker/gpu/roof_family.h"
 #include "worker/gpu/roofs.h"
 
-/* Memory has many variants, units have fewer; a copy and launches have one. */
+/* Memory roofs have many variants, compute roofs fewer, copies and launches one. */
 enum { ROWS = 12, UNIT_ROWS = 3, CHOICES = 4, UNIT_METHODS = UNIT_ROWS * CHOICES };
-#define CACHE 32e6 /* byte: what is found of L2 */
+#define CACHE 32e6 /* byte, working set of L2 */
 
-/* Bytes, FLOPs or launches per second of the fastest variant. */
+/* Rate of the fastest variant: bytes, FLOPs or launches per second. */
 static const struct offered {
     int kind;
     double rate;
@@ -38,21 +38,21 @@ static const struct offered {
 enum { OFFERS = sizeof offers / sizeof *offers };
 
 static struct {
-    int best;          /* the number of the fastest variant of each kind */
-    double begin_time; /* s, that each run of it takes more */
-    double less;       /* the rate of others, over its */
-    double slower;     /* the factor of all times */
-    int refused;       /* variants with lower numbers cannot run */
+    int best;          /* number of the fastest variant of each kind */
+    double begin_time; /* s that each run of the fastest variant takes more */
+    double less;       /* rate of other variants, over the fastest */
+    double slower;     /* factor of all times */
+    int refused;       /* variants with lower numbers fail */
     bool loaded[ROOF_KINDS][ROWS], ran[ROOF_KINDS];
-    int closed; /* how often families were */
+    int closed; /* calls of close */
     struct theory theory;
 } test;
 
 static struct roofs *roofs;
 static struct resting_power resting;
-static bool found[ROOF_KINDS]; /* by the last tuning */
+static bool found[ROOF_KINDS]; /* result of the last tuning */
 static struct profiler *const profiler =
-    (struct profiler *)(void *)&test; /* the script's counters */
+    (struct profiler *)(void *)&test; /* the script has the counters */
 
 static const struct offered *offer_of(int kind)
 {
@@ -64,7 +64,7 @@ static const struct offered *offer_of(int kind)
 
 /* ---- families ---- */
 
-static const char rows[ROWS]; /* their addresses are what counts */
+static const char rows[ROWS]; /* only their addresses matter */
 
 static const void *row_of(const struct roof_family *family, int kind, int n)
 {
@@ -91,7 +91,7 @@ static enum status prepare(struct roofs *all, int kind, const void *row, int cho
     return roofs_reserve(all, &all->results, (size_t)(choice + 1) << 20, error);
 }
 
-/* s, of a run. Its code is loaded when it first runs, and the host waits for that. */
+/* Returns the time of a run, s. The first run of a variant loads code while the host waits. */
 static enum status variant_time(const struct variant *variant, double *seconds, struct error *error)
 {
     const double loading = 4e-3;
@@ -181,8 +181,8 @@ const struct roof_family roofs_onchip = {.row = no_row}, roofs_vector = {.row = 
 
 /* ---- steps ---- */
 
-/* Before each test and after it. */
-static int begin_anew(void **state)
+/* Runs before and after each test. */
+static int restart(void **state)
 {
     roofs_close(roofs);
     roofs = NULL;
@@ -249,8 +249,8 @@ static void assert_starts(const char *text, const char *start)
 
 /* ---- values ---- */
 
-/* The devices of a node measure alone in turn, so all kinds take little time but for the rests of
- * the tensor units, each of which begins cool. */
+/* Devices of a node measure in turn, so all kinds together must be quick, except for the rests
+ * before bursts of the tensor units. */
 static void all_kinds_have_their_values(void **state)
 {
     const double rest = 0.06; /* s */
@@ -278,12 +278,12 @@ static void all_kinds_have_their_values(void **state)
             continue;
         }
         assert_near(roof_value(&roof), offer_of(kind)->rate);
-        assert_int_equal(roof.throttled, 0); /* the device was still at it */
+        assert_int_equal(roof.throttled, 0); /* the device was still busy */
     }
     assert_true(clock_monotonic() - begin - rests < 0.4);
 }
 
-/* The own clock is what the device counts, not what the driver says. */
+/* The clock is that of the device's counters, not of the driver. */
 static void theory_goes_by_the_clock_that_was_counted(void **state)
 {
     tune_all(false);
@@ -292,7 +292,7 @@ static void theory_goes_by_the_clock_that_was_counted(void **state)
     script.memory_clock *= 0.95;
     const struct {
         enum roof_id kind;
-        double theory, clock; /* clock: over the nominal one */
+        double theory, clock; /* clock over the nominal one */
     } cases[] = {
         {ROOF_FP64_VECTOR, theory->vector[PRECISION_FP64], 0.9},
         {ROOF_FP16_TENSOR_WGMMA, theory->tensor[PRECISION_FP16], 0.9},
@@ -309,11 +309,11 @@ static void theory_goes_by_the_clock_that_was_counted(void **state)
         assert_int_equal(roof.verdict,
                          fraction / cases[i].clock > 1.01 ? ROOF_ABOVE_THEORY : ROOF_UNPROVEN);
     }
-    struct roof roof = measure(ROOF_L2_READ, at_once); /* nobody states it of this chip */
+    struct roof roof = measure(ROOF_L2_READ, at_once); /* this chip has no stated value */
     assert_true(isnan(roof.nominal_fraction) && isnan(roof.clock_fraction));
 }
 
-/* Of a short load the sensor would tell what was before it. */
+/* For a short load the sensor would report the power before it. */
 static void power_is_of_long_loads(void **state)
 {
     tune_all(false);
@@ -321,7 +321,8 @@ static void power_is_of_long_loads(void **state)
     const struct roof_order soon = {.start = clock_epoch() + 0.05};
     assert_near(measure(ROOF_DRAM_READ, soon).power, 700.0);
     const struct roof_order then = {.start = clock_epoch() + 0.05};
-    assert_true(isnan(measure(ROOF_FP64_VECTOR, then).power)); /* of compute it is the burst's */
+    assert_true(
+        isnan(measure(ROOF_FP64_VECTOR, then).power)); /* compute roofs have a short burst */
 }
 
 static bool a_few_times(void *argument)
@@ -329,8 +330,8 @@ static bool a_few_times(void *argument)
     return --*(int *)argument >= 0;
 }
 
-/* So that no neighbour's sample falls after the others have ended. */
-static void a_roof_is_held(void **state)
+/* Keeps the device busy until the neighbours have their samples. */
+static void a_roof_keeps_the_device_busy(void **state)
 {
     struct error error;
     tune_all(false);
@@ -351,7 +352,7 @@ static void a_roof_is_held(void **state)
 
 /* ---- the search ---- */
 
-/* begin_time: in a short run it would count for more than that others are slower. */
+/* In a short run begin_time would outweigh the better rate. */
 static void the_fastest_variant_wins(void **state)
 {
     static const struct {
@@ -372,11 +373,11 @@ static void the_fastest_variant_wins(void **state)
     }
 }
 
-static void only_what_is_asked_is_tuned(void **state)
+static void only_requested_kinds_are_tuned(void **state)
 {
     struct roof_request request;
     const size_t flags = offsetof(struct roof_request, condition);
-    for (size_t i = 0; i <= flags; ++i) { /* last nothing */
+    for (size_t i = 0; i <= flags; ++i) { /* the last request is empty */
         request = (struct roof_request){.launch = false};
         if (i < flags)
             ((bool *)&request)[i] = true;
@@ -400,16 +401,16 @@ static void a_variant_that_cannot_run_is_passed_over(void **state)
     test.refused = 2;
     tune_all(false);
     assert_starts(measure(ROOF_L2_READ, at_once).setting, "row 0, 2 blocks");
-    roof_init(&untouched, ROOF_LAUNCH_GAP, ROOF_ALONE); /* there is no other variant */
+    roof_init(&untouched, ROOF_LAUNCH_GAP, ROOF_ALONE); /* has a single variant */
     assert_true(found[ROOF_LAUNCH_GAP]);
     assert_int_equal(measure_status(ROOF_LAUNCH_GAP, at_once, &roof, &error), STATUS_FAILED);
     assert_memory_equal(&roof, &untouched, sizeof roof);
     assert_string_equal(error.text, "no kernel image");
 }
 
-/* Each of the first calls fails once, then ever fewer. If the device is lost, the process must know
- * it, and hold nothing any more. Any other failure costs a candidate, at most a kind, and no
- * memory. */
+/* Fails each of the first calls once, and later ones ever more rarely. A lost device is reported,
+ * and nothing stays allocated. Any other failure costs a variant, or at most a kind, and no memory.
+ */
 static void any_call_may_fail(void **state)
 {
     const struct roof_request request = everything();
@@ -420,14 +421,14 @@ static void any_call_may_fail(void **state)
         struct error error;
         struct roof roof;
         int missing = 0;
-        begin_anew(NULL);
+        restart(NULL);
         memset(found, 0, sizeof found);
         script.lost_at = at;
         assert_int_equal(try_tune(&request, true, &error), STATUS_DEVICE);
         assert_null(roofs);
         assert_int_equal(test.closed, 1);
         assert_memory_equal(found, none, sizeof found);
-        begin_anew(NULL);
+        restart(NULL);
         script.fail_at = at;
         enum status status = try_tune(&request, true, &error);
         assert_true(status == STATUS_OK || status == STATUS_FAILED);
@@ -437,8 +438,8 @@ static void any_call_may_fail(void **state)
     }
 }
 
-/* The variant that lost the device is named, of hundreds, so that it can be found. */
-static void a_lost_device_is_told(void **state)
+/* The message names the variant that lost the device, one of hundreds. */
+static void a_lost_device_is_reported(void **state)
 {
     const struct roof_request request = everything();
     struct roof roof;
@@ -446,7 +447,7 @@ static void a_lost_device_is_told(void **state)
     script.lost_at = 90;
     assert_int_equal(try_tune(&request, false, &error), STATUS_DEVICE);
     assert_starts(error.text, "dram read, row 1, 0 blocks: ");
-    begin_anew(NULL);
+    restart(NULL);
     tune_all(false);
     script.lost_at = script.calls + 10;
     for (int i = 0; i < OFFERS; ++i)
@@ -455,7 +456,7 @@ static void a_lost_device_is_told(void **state)
     assert_null(roofs);
 }
 
-/* However little memory there is: each kind is measured, or says that memory is what it lacks. */
+/* With little memory each kind is measured, or names memory as the reason. */
 static void no_memory_is_a_reason(void **state)
 {
     for (int i = 0; i <= CHOICES; ++i) {
@@ -476,13 +477,13 @@ static void no_memory_is_a_reason(void **state)
 
 static void samples_begin_at_the_common_start(void **state)
 {
-    const double resolution = 20e-6; /* s, of what is enqueued first */
+    const double resolution = 20e-6; /* s for enqueueing the first sample */
     tune_all(false);
     for (int i = 0; i < OFFERS; ++i) {
         const double start = clock_epoch() + 0.05;
         struct roof roof = measure(offers[i].kind, (struct roof_order){.start = start});
         assert_true(roof.start_time >= start && roof.start_time < start + resolution);
-        /* the device as well: nothing of the warm-up was left to do */
+        /* the device has finished the warm-up by then */
         assert_true(script.begin_time >= start && script.begin_time < start + resolution);
     }
 }
@@ -490,7 +491,7 @@ static void samples_begin_at_the_common_start(void **state)
 static void a_start_that_has_passed_is_too_late(void **state)
 {
     static const struct {
-        double start, slower; /* s, from now on; the third one's warm-up takes too long */
+        double start, slower; /* s from now; factor of times: the third warm-up takes too long */
         enum status status;
     } cases[] = {{-1.0, 1.0, STATUS_FAILED},
                  {-10e-3, 1.0, STATUS_FAILED},
@@ -511,14 +512,14 @@ static void a_start_that_has_passed_is_too_late(void **state)
 
 /* ---- proofs ---- */
 
-/* What is counted over what was done, of one quantity. Copy engines are not seen. */
-static void what_is_counted_is_the_verdict(void **state)
+/* Each case doctors the counts of one quantity. Counters do not see copy engines. */
+static void counts_decide_the_verdict(void **state)
 {
     static const struct {
         const char *collection;
         enum quantity quantity;
         double counted;
-        const char *kinds; /* with this in their names; all others are proven */
+        const char *kinds; /* part of the affected kinds' names; other kinds are proven */
         enum roof_verdict verdict;
     } cases[] = {
         {"counted", QUANTITY_DRAM_READ, 1.1, "dram", ROOF_CONTRADICTED},
@@ -531,7 +532,7 @@ static void what_is_counted_is_the_verdict(void **state)
         {"refused: taken by another; wait", QUANTITY_DRAM_READ, 1.0, "", ROOF_UNPROVEN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        begin_anew(NULL);
+        restart(NULL);
         script.collection = cases[i].collection;
         script.counted[cases[i].quantity] = cases[i].counted;
         tune_all(true);
@@ -555,8 +556,8 @@ static void assert_between(double value, double least, double most)
         fail_msg("%g is not between %g and %g", value, least, most);
 }
 
-/* A window at the burst's clock is enough: nothing limits it. Alone it comes after the bursts of
- * all: its own is not measured again. */
+/* One window at the burst's clock is enough, because nothing limits it. With only_sustained the
+ * burst is not repeated. */
 static void a_settled_clock_is_sustained_soon(void **state)
 {
     const double rate = offer_of(ROOF_FP16_TENSOR_WGMMA)->rate;
@@ -567,38 +568,37 @@ static void a_settled_clock_is_sustained_soon(void **state)
     assert_near(roof.sustained_power, 700.0);
     assert_int_equal(roof.settled, 1);
     assert_between(roof.settling_time, 0.1, 0.15);
-    assert_true(
-        isnan(measure(ROOF_FP16_TENSOR_WGMMA, at_once).sustained)); /* nobody asked for it */
+    assert_true(isnan(measure(ROOF_FP16_TENSOR_WGMMA, at_once).sustained)); /* not requested */
     assert_true(isnan(measure(ROOF_L2_READ, sustained).sustained));
     assert_true(isnan(measure(ROOF_LAUNCH_GAP, sustained).sustained));
     assert_true(measure(ROOF_L2_READ, sustained).working_set == CACHE);
-    assert_true(isnan(measure(ROOF_L2_READ, at_once).working_set)); /* nobody asked for it */
+    assert_true(isnan(measure(ROOF_L2_READ, at_once).working_set)); /* not requested */
 
     roof = measure(ROOF_FP16_TENSOR_WGMMA, only_sustained);
     assert_near(roof.sustained, rate);
     assert_int_equal(roof.settled, 1);
     assert_true(isnan(roof_value(&roof)) && isnan(roof.sm_clock));
     assert_int_equal(roof.samples, FIELD_MISSING);
-    roof = measure(ROOF_DRAM_READ, only_sustained); /* of other kinds it says nothing */
+    roof = measure(ROOF_DRAM_READ, only_sustained); /* has no effect on other kinds */
     assert_near(roof_value(&roof), offer_of(ROOF_DRAM_READ)->rate);
 }
 
-/* After a burst at the full clock it is `share` of that, and comes back to it with a time constant,
- * s. The script's power goes by the clock: 700 W at all of it. The limit is kept on the average: a
- * load draws more for a while, and then less. */
+/* After the burst the clock falls to `share` of the full clock, and returns with a time constant.
+ * The script's power is proportional to the clock: 700 W at the full one. The limit holds on the
+ * average: a load draws more for a while, and then less. */
 static void a_load_goes_on_until_the_clock_settles(void **state)
 {
     static const struct {
         double share, comes_back_in, swings_by, limit;
         bool settled;
         double earliest, latest; /* s */
-        double clock;            /* NaN: it is not asked for */
+        double clock;            /* over sm_clock; NaN: not checked */
     } cases[] = {
-        {1.0, 1e6, 0, 650.0, false, 1.9, 2.2, NAN}, /* with more power than that it will fall */
+        {1.0, 1e6, 0, 650.0, false, 1.9, 2.2, NAN}, /* the clock must still fall */
         {1.0, 1e6, 0, NAN, true, 0.0, 0.35, 1.0},
-        {0.9, 1e6, 0, 630.0, true, 0.25, 0.35, 0.9}, /* the clock is what the limit allows */
-        {0.9, 1e6, 0, 800.0, true, 0.45, 0.8, 0.9},  /* something else holds it still for 0.5 s */
-        {0.5, 2.0, 0, 800.0, false, 1.9, 2.2, NAN},  /* it rises all the time */
+        {0.9, 1e6, 0, 630.0, true, 0.25, 0.35, 0.9}, /* the limit determines the clock */
+        {0.9, 1e6, 0, 800.0, true, 0.45, 0.8, 0.9},  /* constant for 0.5 s without a power limit */
+        {0.5, 2.0, 0, 800.0, false, 1.9, 2.2, NAN},  /* rises all the time */
         {1.0, 1e6, 0.08, 700.0, true, 0.25, 1.2, 1.0},
     };
     tune_all(false);
@@ -621,9 +621,8 @@ static void a_load_goes_on_until_the_clock_settles(void **state)
     }
 }
 
-/* The clock falls by a fifth: the burst has the high one, sustained is taken once it has fallen.
- * For each cycle both are then another figure here, since the script's rate does not go by the
- * clock. */
+/* The clock falls by a fifth: the burst has the high clock, and the sustained value comes after the
+ * fall. */
 static void sustained_comes_after_the_fall(void **state)
 {
     tune_all(false);
@@ -637,7 +636,7 @@ static void sustained_comes_after_the_fall(void **state)
     assert_int_equal(roof.settled, 1);
     assert_between(roof.settling_time, 0.5, 1.8);
 
-    script.falls_by = 10.0; /* still falling by 1 % in a window when the time runs out */
+    script.falls_by = 10.0; /* falls by 1 % in a window even at the end */
     script.falls_from = script_device_time();
     script.falls_in = 3.0;
     roof = measure(ROOF_FP16_TENSOR_WGMMA, sustained);
@@ -647,8 +646,8 @@ static void sustained_comes_after_the_fall(void **state)
 
 /* ---- energy ---- */
 
-/* What the device draws at rest is measured once and taken off. Each power is known to 2 %: where
- * the counter is read less often, that takes longer. */
+/* The constant power is measured once and subtracted. Each power is known to 2 %, which takes
+ * longer if the counter is read less often. */
 static void a_roof_has_its_energy(void **state)
 {
     static const struct {
@@ -658,10 +657,10 @@ static void a_roof_has_its_energy(void **state)
     tune_all(false);
     resting = (struct resting_power){NAN, NAN};
     assert_true(isnan(measure(ROOF_DRAM_READ, energy).energy_power));
-    script.idle_power = 100.0; /* there is a counter */
+    script.idle_power = 100.0; /* a counter exists */
     script.blocked_power = 150.0;
     script.busy_power = 600.0;
-    assert_true(isnan(measure(ROOF_DRAM_READ, at_once).energy)); /* nobody asked for it */
+    assert_true(isnan(measure(ROOF_DRAM_READ, at_once).energy)); /* not requested */
     for (int i = 0; i < OFFERS; ++i) {
         const struct roof roof = measure(offers[i].kind, energy);
         const bool has = offers[i].family == &roofs_memory;
@@ -683,17 +682,17 @@ static void a_roof_has_its_energy(void **state)
     }
 }
 
-/* Of compute: a longer load before it would bring the clock down. */
+/* A longer load before the burst would lower the clock. */
 static void a_burst_begins_cool(void **state)
 {
     tune_all(false);
     double busy = script.busy;
     measure(ROOF_FP16_TENSOR_WGMMA,
             (struct roof_order){.start = clock_epoch() + 0.5, .sustained = true});
-    assert_between(script.busy - busy, 0.1, 0.2); /* the window, not the half second before */
+    assert_between(script.busy - busy, 0.1, 0.2); /* the window, without the half second before */
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin_anew, begin_anew)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, restart, restart)
 
 int main(void)
 {
@@ -701,16 +700,16 @@ int main(void)
         TEST(all_kinds_have_their_values),
         TEST(theory_goes_by_the_clock_that_was_counted),
         TEST(power_is_of_long_loads),
-        TEST(a_roof_is_held),
+        TEST(a_roof_keeps_the_device_busy),
         TEST(the_fastest_variant_wins),
-        TEST(only_what_is_asked_is_tuned),
+        TEST(only_requested_kinds_are_tuned),
         TEST(a_variant_that_cannot_run_is_passed_over),
         TEST(any_call_may_fail),
-        TEST(a_lost_device_is_told),
+        TEST(a_lost_device_is_reported),
         TEST(no_memory_is_a_reason),
         TEST(samples_begin_at_the_common_start),
         TEST(a_start_that_has_passed_is_too_late),
-        TEST(what_is_counted_is_the_verdict),
+        TEST(counts_decide_the_verdict),
         TEST(a_settled_clock_is_sustained_soon),
         TEST(a_load_goes_on_until_the_clock_settles),
         TEST(sustained_comes_after_the_fall),

@@ -1,5 +1,5 @@
-/* Configurations measured, and counted together, on a made-up device whose samples and counts are
- * known: each row counts the batch size of its configuration. */
+/* Configurations measured, and counted together, on a made-up device with known samples and counts:
+ * each row counts the batch size of its configuration. */
 #include "unit.h"
 
 #include <math.h>
@@ -13,29 +13,29 @@
 
 struct work {
     double value;
-    int number; /* of the works of the device, from 0 */
+    int number; /* among the works of the device, from 0 */
 };
 
 struct device_state {
-    double time;               /* s, of an iteration */
-    double noise;              /* of it, up to so large a fraction, in either direction */
-    double straggler;          /* times of the time, every `every`-th sample; 0: none */
-    int every, iterations;     /* of a sample */
-    int taken;                 /* samples */
-    bool energy, time_at_last; /* what was called; whether the last of both was `time` */
+    double time;               /* s of an iteration */
+    double noise;              /* largest relative deviation, in either direction */
+    double straggler;          /* factor of the time in every `every`-th sample; 0: none */
+    int every, iterations;     /* iterations of a sample */
+    int taken;                 /* samples so far */
+    bool energy, time_at_last; /* `energy` was called; `time` was called after it */
 
-    double other_placement;   /* of the time: each further work is slower by it */
-    double held_down, capped; /* this value's load holds the clock down; by the power cap */
+    double other_placement;   /* each further work is slower by this fraction */
+    double throttled, capped; /* values whose load throttles the clock; by the power cap */
     int prepared;             /* works so far */
-    int works, most;          /* prepared now; the most at a time */
-    int room;                 /* works that another one may be prepared beside */
+    int works, most;          /* works now; largest number at a time */
+    int room;                 /* works beside which another one fits */
     int collections;          /* calls of count_hardware */
-    size_t counted[64];       /* rows of each */
-    double never;             /* this value cannot be counted, nor any beside it */
-    enum status failure;      /* of a collection with it; STATUS_OK: it is labelled */
-    double crowded;           /* this value cannot be prepared beside others */
+    size_t counted[64];       /* rows of each call */
+    double never;             /* value that spoils any collection */
+    enum status failure;      /* of a spoilt collection; STATUS_OK: the rows are labelled */
+    double crowded;           /* value that cannot be prepared beside others */
     bool lost;                /* the next collection loses the device */
-    double pause;             /* s, that each step takes at least */
+    double pause;             /* s, shortest duration of each step */
 };
 
 static void pause_for(const struct device_state *state)
@@ -72,7 +72,7 @@ static enum status made_up_time(struct device_state *state, struct work *work, b
         return STATUS_OK;
     record->sample_iterations = state->iterations;
     record->sm_clock_counted = work->number;
-    record->sm_clock_free = work->number + (work->value == state->held_down);
+    record->sm_clock_free = work->number + (work->value == state->throttled);
     record->throttle_reasons = work->value == state->capped ? THROTTLED_BY_POWER : 0;
     for (int i = 0; i < samples; ++i) {
         bool straggles = state->every > 0 && state->taken % state->every == 0;
@@ -209,9 +209,9 @@ static struct request adaptive_request(void)
     return request;
 }
 
-/* It stops on the interval that the record tells. A straggler of ten samples would keep an interval
- * of the mean wide for ever. */
-static void the_adaptive_rule_stops_on_the_median_s_interval(void **state)
+/* The rule uses the recorded interval of the median. An interval of the mean would stay wide
+ * because of the stragglers. */
+static void the_adaptive_rule_uses_the_interval_of_the_median(void **state)
 {
     struct device_state device = {
         .time = 1e-3, .noise = 0.01, .straggler = 50, .every = 10, .iterations = 1};
@@ -224,7 +224,7 @@ static void the_adaptive_rule_stops_on_the_median_s_interval(void **state)
     record_clear(&record);
 }
 
-/* min_time is that of all iterations. */
+/* min_time includes all iterations. */
 static void samples_of_many_iterations_take_as_long(void **state)
 {
     struct device_state device = {.time = 1e-5, .noise = 1e-6, .iterations = 100};
@@ -235,7 +235,7 @@ static void samples_of_many_iterations_take_as_long(void **state)
     record_clear(&record);
 }
 
-static void energy_is_taken_when_asked_for(void **state)
+static void energy_is_measured_on_request(void **state)
 {
     struct device_state device = {.time = 1e-3, .noise = 0.01, .iterations = 1};
     struct request request = measure_request();
@@ -246,12 +246,12 @@ static void energy_is_taken_when_asked_for(void **state)
     record_clear(&record);
 }
 
-/* The time of the placement in the middle, with its clock, and the spread between them, which the
- * samples of a single one do not show. What holds the clock down is also sustained. */
+/* The row has the time and clock of the placement with the median time, and the spread between
+ * placements, which a single one cannot show. A throttled row gets a run for its energy. */
 static void a_row_is_measured_in_placements(void **state)
 {
     static const struct {
-        int repeat, room, placements; /* asked for; there is room beside so many; measured */
+        int repeat, room, placements; /* requested; works that fit beside; measured */
     } cases[] = {{1, 9, 1}, {5, 9, 5}, {4, 9, 4}, {5, 2, 3}, {5, 0, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct device_state device = {.time = 1e-3,
@@ -275,7 +275,7 @@ static void a_row_is_measured_in_placements(void **state)
         assert_false(device.energy);
         assert_int_equal(device.works, 0);
         record_clear(&record);
-        device.held_down = 1;
+        device.throttled = 1;
         record = measured(&device, &request);
         assert_false(device.energy);
         record_clear(&record);
@@ -290,7 +290,7 @@ static void a_row_is_measured_in_placements(void **state)
 
 static const struct device_state counting = {.time = 1e-3, .iterations = 1, .room = 9};
 
-/* Whether it waits; otherwise the record, which the caller clears. */
+/* Returns whether the row waits. Otherwise the caller clears the record. */
 static bool measure(struct batch *batch, struct device_state *device, int value, bool later,
                     struct record *record)
 {
@@ -332,7 +332,6 @@ static void assert_waits(struct batch *batch, struct device_state *device, int v
     assert_true(measure(batch, device, value, true, &unused));
 }
 
-/* From 1 on. */
 static void assert_all_wait(struct batch *batch, struct device_state *device, int count)
 {
     for (int i = 1; i <= count; ++i)
@@ -355,7 +354,7 @@ static void assert_empty(struct batch *batch, struct device_state *device)
     assert_int_equal(device->works, 0);
 }
 
-/* Whatever the order, and whatever the others are. */
+/* Counts do not depend on the order of rows. */
 static void rows_are_counted_together(void **state)
 {
     static const int orders[][4] = {{1, 2, 3, 4}, {4, 3, 2, 1}, {3, 1, 4, 2}};
@@ -376,8 +375,8 @@ static void rows_are_counted_together(void **state)
     }
 }
 
-/* Each step takes 1 ms at least; two rows share their count. */
-static void wall_time_is_told_by_part(void **state)
+/* Each step takes 1 ms or more; two rows share the time of counting. */
+static void wall_time_is_recorded_by_part(void **state)
 {
     static const double least[PART_COUNT] = {[PART_PREPARE] = 1e-3,
                                              [PART_TIMING] = 2e-3, /* warm-up and samples */
@@ -401,7 +400,7 @@ static void wall_time_is_told_by_part(void **state)
     batch_destroy(batch, &device);
 }
 
-static void a_row_need_not_wait(void **state)
+static void a_row_may_be_counted_at_once(void **state)
 {
     struct device_state device = counting;
     struct batch *batch = batch_create(&made_up);
@@ -415,7 +414,7 @@ static void a_row_need_not_wait(void **state)
     batch_destroy(batch, &device);
 }
 
-/* A device that has no room for several counts one by one, and says so at once. */
+/* A device without has_room counts each row at once. */
 static void without_room_nothing_waits(void **state)
 {
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 0};
@@ -432,8 +431,8 @@ static void without_room_nothing_waits(void **state)
     batch_destroy(batch, &device);
 }
 
-/* Those that wait are counted before the next one is prepared, and keep their turn. */
-static void where_room_is_short_they_are_counted_first(void **state)
+/* Waiting rows are counted before the next one is prepared, and keep their order. */
+static void without_room_waiting_rows_are_counted_first(void **state)
 {
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 2};
     struct batch *batch = batch_create(&made_up);
@@ -447,8 +446,8 @@ static void where_room_is_short_they_are_counted_first(void **state)
     batch_destroy(batch, &device);
 }
 
-/* It would have been skipped because of the others alone. */
-static void what_fails_beside_others_is_measured_without_them(void **state)
+/* Otherwise it would be skipped only because of the waiting rows. */
+static void a_row_that_fails_beside_others_is_measured_alone(void **state)
 {
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 9, .crowded = 3};
     struct batch *batch = batch_create(&made_up);
@@ -458,7 +457,7 @@ static void what_fails_beside_others_is_measured_without_them(void **state)
     batch_destroy(batch, &device);
 }
 
-/* The others have their counts; it is labelled, or has failed. */
+/* Other rows get their counts; this one is labelled, or failed. */
 static void a_row_that_cannot_be_counted_is_counted_alone(void **state)
 {
     static const enum status failures[] = {STATUS_OK, STATUS_FAILED};
@@ -498,7 +497,7 @@ static void a_lost_device_is_an_error(void **state)
     assert_waits(batch, &device, 2);
     assert_int_equal(batch_take(batch, &device, &record, &error), STATUS_DEVICE);
     assert_string_equal(error.text, "off the bus");
-    batch_destroy(batch, &device); /* a lost one would not be asked to release anything */
+    batch_destroy(batch, &device); /* with a lost state nothing would be released */
     assert_int_equal(device.works, 0);
 }
 
@@ -507,16 +506,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_has_an_interval),
         cmocka_unit_test(two_modes_are_marked),
-        cmocka_unit_test(the_adaptive_rule_stops_on_the_median_s_interval),
+        cmocka_unit_test(the_adaptive_rule_uses_the_interval_of_the_median),
         cmocka_unit_test(samples_of_many_iterations_take_as_long),
-        cmocka_unit_test(energy_is_taken_when_asked_for),
+        cmocka_unit_test(energy_is_measured_on_request),
         cmocka_unit_test(a_row_is_measured_in_placements),
         cmocka_unit_test(rows_are_counted_together),
-        cmocka_unit_test(wall_time_is_told_by_part),
-        cmocka_unit_test(a_row_need_not_wait),
+        cmocka_unit_test(wall_time_is_recorded_by_part),
+        cmocka_unit_test(a_row_may_be_counted_at_once),
         cmocka_unit_test(without_room_nothing_waits),
-        cmocka_unit_test(where_room_is_short_they_are_counted_first),
-        cmocka_unit_test(what_fails_beside_others_is_measured_without_them),
+        cmocka_unit_test(without_room_waiting_rows_are_counted_first),
+        cmocka_unit_test(a_row_that_fails_beside_others_is_measured_alone),
         cmocka_unit_test(a_row_that_cannot_be_counted_is_counted_alone),
         cmocka_unit_test(a_lost_device_is_an_error),
     };

@@ -1,14 +1,14 @@
-/* Other processes on a GPU, as a driver that is a script tells of them. */
+/* Other processes and health of a GPU, reported by a scripted driver. */
 
 #include "unit.h"
-#include "worker/cuda/gpu/nvml.c" /* NOLINT(bugprone-suspicious-include): its driver is a script */
+#include "worker/cuda/gpu/nvml.c" /* NOLINT(bugprone-suspicious-include): for its statics */
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     return cudaSuccess;
 }
 
-/* Passed as the device: this process is SELF; 1 is a process that is not a worker. */
+/* SELF is this process; process 1 is no worker. */
 struct nvml_device {
     int status;
     unsigned count, pids[3], busy;
@@ -52,7 +52,7 @@ static void others_are_named(void **state)
         {{0, 1, {SELF}, 0}, "none"},
         {{0, 2, {SELF, 1}, 34}, first},
         {{0, 2, {SELF, 4194304}, 0}, "unnamed (process 4194304, 0 % busy)"},
-        {{0, 1, {1}, 0}, ""}, /* numbers of another namespace: this one is not among them */
+        {{0, 1, {1}, 0}, ""}, /* another process namespace: this process is not listed */
         {{0, 0, {0}, 0}, ""},
         {{3, 1, {SELF}, 0}, ""}, /* not supported */
     };
@@ -90,7 +90,7 @@ static int scripted_retired(nvml_device device, int uncorrected, unsigned *count
 static int scripted_link(nvml_device device, unsigned link, unsigned *active)
 {
     *active = link != 1;
-    return link < 3 ? 0 : 2; /* there are no more */
+    return link < 3 ? 0 : 2; /* no more links */
 }
 
 static int scripted_link_errors(nvml_device device, unsigned link, int kind,
@@ -113,7 +113,7 @@ static int scripted_number(nvml_device device, unsigned *value)
     return 0;
 }
 
-static const unsigned long long *scripted_xids; /* that wait, to a 0 */
+static const unsigned long long *scripted_xids; /* pending, up to a 0 */
 
 static int scripted_wait(nvml_events events, struct nvml_event *event, unsigned ms)
 {
@@ -125,7 +125,7 @@ static int scripted_wait(nvml_events events, struct nvml_event *event, unsigned 
     return 0;
 }
 
-/* They come once, and are counted from the start on. */
+/* The driver reports each XID once; counts include all since the start. */
 static void xids_are_counted(void **state)
 {
     (void)state;
@@ -145,8 +145,8 @@ static void xids_are_counted(void **state)
                 health[HEALTH_XID_LAST] == 94);
 }
 
-/* What a driver has not, or does not tell, is missing, and never 0. */
-static void health_is_told(void **state)
+/* Values that the driver lacks, or does not report, are missing, never 0. */
+static void health_is_read(void **state)
 {
     double expected[HEALTH_COUNT], health[HEALTH_COUNT];
     struct nvml nvml = {.ecc_errors = scripted_ecc,
@@ -177,6 +177,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(others_are_named),
                                        cmocka_unit_test(xids_are_counted),
-                                       cmocka_unit_test(health_is_told)};
+                                       cmocka_unit_test(health_is_read)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* What the CUDA worker's workloads refuse by looking at the configuration and the chip alone:
- * nothing is allocated, no library is called, and the reason says what is missing. */
+/* Refusals of the CUDA worker's workloads from the configuration and the chip alone: before any
+ * allocation and any library call, with the reason. */
 #include "unit.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ static const struct {
     {norm_cudnn_prepare, "norm precision=fp64", "use implementation=plain", 0},
 };
 
-static void reasons_are_told(void **state)
+static void each_refusal_has_its_reason(void **state)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct gpu gpu = {.capability = rows[i].capability ? rows[i].capability : 90};
@@ -75,13 +75,13 @@ static void reasons_are_told(void **state)
         record_init(&record);
         enum status status = rows[i].prepare(&gpu, &config, 1, &work, &record, &error);
         if (status != STATUS_UNSUPPORTED || work || !strstr(error.text, rows[i].reason))
-            fail_msg("%s: '%s' does not tell '%s'", rows[i].text, error.text, rows[i].reason);
+            fail_msg("%s: '%s' does not say '%s'", rows[i].text, error.text, rows[i].reason);
         record_clear(&record);
     }
 }
 
 /* cuDNN's calls count elements in an int. */
-static void tensors_that_are_too_large_are_refused(void **state)
+static void oversized_tensors_are_refused(void **state)
 {
     const struct cudnn_extents extents = cudnn_extents_nchw(1, 1, 1 << 16, 1 << 15);
     cudnnTensorDescriptor_t descriptor = NULL;
@@ -95,8 +95,8 @@ static void tensors_that_are_too_large_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reasons_are_told),
-        cmocka_unit_test(tensors_that_are_too_large_are_refused),
+        cmocka_unit_test(each_refusal_has_its_reason),
+        cmocka_unit_test(oversized_tensors_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

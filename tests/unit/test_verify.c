@@ -15,21 +15,21 @@
 
 static const uint64_t seed = 7; /* of all inputs */
 
-/* How something is computed: significands in bits, 53 for no rounding. */
-struct way {
+/* Arithmetic of a computation: significands in bits; 53: no rounding. */
+struct arithmetic {
     int inputs, sums, result;
-    bool taps_dropped; /* those in the kernel's last column */
-    bool tile_skipped; /* of outputs, which stay 0: every eighth */
-    int64_t wrong;     /* every such element is off by `shift`; 0: none */
+    bool taps_dropped; /* taps of the kernel's last column */
+    bool tile_skipped; /* every eighth tile of outputs stays 0 */
+    int64_t wrong;     /* distance of elements that are off by `shift`; 0: none */
     double shift;
 };
 
 struct computed {
-    struct config config; /* layout as it lies */
-    struct way way;
+    struct config config; /* with the layout in memory */
+    struct arithmetic how;
 };
 
-/* To the nearest value of `significand` bits; the exponent has no end. */
+/* Rounds to the nearest value of `significand` bits, with an unlimited exponent. */
 static double rounded(double value, int significand)
 {
     int exponent;
@@ -37,16 +37,16 @@ static double rounded(double value, int significand)
     return ldexp(rint(ldexp(mantissa, significand)), exponent - significand);
 }
 
-/* Does nothing: what is read is computed then. */
+/* Does nothing; `read` computes. */
 static enum status computed_run(struct device_state *state, struct work *work, int64_t samples,
                                 struct error *error)
 {
     return STATUS_OK;
 }
 
-static struct expected kept; /* from row to row */
+static struct expected kept; /* for later rows */
 
-/* The device's state is what `read` computes from. */
+/* `state` is the argument of ops->read. */
 static enum status verify(const struct device_ops *ops, void *state, const struct config *config,
                           struct record *record)
 {
@@ -54,12 +54,12 @@ static enum status verify(const struct device_ops *ops, void *state, const struc
     return verify_work(ops, state, NULL, config, seed, &kept, record, &error);
 }
 
-/* ---- a conv2d, forward, in a way ---- */
+/* ---- conv2d, forward ---- */
 
 static double computed_output(const struct computed *computed, int64_t offset)
 {
     struct conv2d s = conv2d_from(&computed->config);
-    const struct way *way = &computed->way;
+    const struct arithmetic *how = &computed->how;
     struct fill x = config_fill(&computed->config, seed, TENSOR_INPUT);
     struct fill w = config_fill(&computed->config, seed, TENSOR_WEIGHT);
     int64_t plane = s.out_height * s.out_width, image = offset / (plane * s.filters);
@@ -71,19 +71,19 @@ static double computed_output(const struct computed *computed, int64_t offset)
     int64_t column = pixel % s.out_width * s.stride - s.pad_width;
     double sum = 0.0;
     for (int64_t r = 0; r < s.kernel_height; ++r)
-        for (int64_t q = 0; q < s.kernel_width - way->taps_dropped; ++q)
+        for (int64_t q = 0; q < s.kernel_width - how->taps_dropped; ++q)
             for (int64_t c = 0; c < s.channels; ++c) {
                 int64_t h = row + r, v = column + q;
                 if (h < 0 || h >= s.height || v < 0 || v >= s.width)
                     continue;
                 double a = fill_value(x, (uint64_t)conv2d_x_at(&s, image, h, v, c));
                 double b = fill_value(w, (uint64_t)conv2d_w_at(&s, filter, r, q, c));
-                sum = rounded(sum + rounded(a, way->inputs) * rounded(b, way->inputs), way->sums);
+                sum = rounded(sum + rounded(a, how->inputs) * rounded(b, how->inputs), how->sums);
             }
-    double shift = way->wrong && offset % way->wrong == 0 ? way->shift : 0.0;
-    if (way->tile_skipped && offset / 8 % 8 == 7)
+    double shift = how->wrong && offset % how->wrong == 0 ? how->shift : 0.0;
+    if (how->tile_skipped && offset / 8 % 8 == 7)
         return 0.0;
-    return rounded(sum, way->result) + shift;
+    return rounded(sum, how->result) + shift;
 }
 
 static enum status computed_read(struct device_state *state, struct work *work, enum tensor tensor,
@@ -98,9 +98,9 @@ static enum status computed_read(struct device_state *state, struct work *work, 
 
 static const struct device_ops computing = {.run = computed_run, .read = computed_read};
 
-static enum status verified(const char *text, const struct way *way, struct record *record)
+static enum status verified(const char *text, const struct arithmetic *how, struct record *record)
 {
-    struct computed computed = {parse(text), *way};
+    struct computed computed = {parse(text), *how};
     record_init(record);
     record_set_config(record, &computed.config);
     return verify(&computing, &computed, &computed.config, record);
@@ -112,11 +112,10 @@ static enum verdict verdict_of(enum status status, const struct record *record)
     return status ? WRONG : record->accuracy[0] ? INACCURATE : ACCURATE;
 }
 
-/* Sums in fp32 pass, of fp64 in fp64. Sums in the format of the inputs fail, and so do inputs in a
- * narrower format, dropped taps, tiles and NaN. What lies between is inaccurate. Shapes: the
- * shallowest sums are those of an image's three channels, the deepest here those of a 3x3 kernel
- * over 256. */
-static void convolutions_are_told_apart(void **state)
+/* Sums in fp32 are right (in fp64 for fp64). Sums in the inputs' format, inputs in a narrower
+ * format, dropped taps, skipped tiles and NaN are wrong. Everything in between is inaccurate. Sums
+ * are shallow for an image's three channels, and deep for a 3x3 kernel over 256. */
+static void wrong_convolutions_are_found(void **state)
 {
     static const char *const shapes[] = {
         "height=20 width=20 channels=3 filters=8 kernel=7 stride=2",
@@ -126,7 +125,7 @@ static void convolutions_are_told_apart(void **state)
     static const struct {
         enum verdict expected;
         const char *precision;
-        struct way way;
+        struct arithmetic how;
     } rows[] = {
         {ACCURATE, "fp64", {53, 53, 53, false, false, 0, 0.0}},
         {ACCURATE, "fp32", {24, 24, 24, false, false, 0, 0.0}},
@@ -164,7 +163,7 @@ static void convolutions_are_told_apart(void **state)
             struct record record;
             snprintf(text, sizeof text, "conv2d batch=1 %s precision=%s", shapes[j],
                      rows[i].precision);
-            if (verdict_of(verified(text, &rows[i].way, &record), &record) != rows[i].expected)
+            if (verdict_of(verified(text, &rows[i].how, &record), &record) != rows[i].expected)
                 fail_msg("%s, row %zu: error %.3g of %.3g, of an element %.3g of %.3g", text, i,
                          record.verify_error, record.verify_tolerance, record.verify_element_error,
                          record.verify_element_tolerance);
@@ -172,80 +171,79 @@ static void convolutions_are_told_apart(void **state)
         }
 }
 
-/* Among hundreds of elements one that is off by a seventh does not show in the 2-norm's tolerance
- * of bf16. */
+/* The 2-norm over hundreds of elements hides a single element that is off by a seventh. */
 static void one_wrong_element_fails(void **state)
 {
     const char *text = "conv2d batch=1 height=20 width=20 channels=3 filters=8 kernel=7 stride=2 "
                        "precision=bf16";
-    struct way way = {8, 24, 8, false, false, 100000, 0.5};
+    struct arithmetic how = {8, 24, 8, false, false, 100000, 0.5};
     struct record record;
-    assert_int_equal(verified(text, &way, &record), STATUS_FAILED);
+    assert_int_equal(verified(text, &how, &record), STATUS_FAILED);
     assert_true(record.verify_error <= record.verify_tolerance);
     assert_true(record.verify_element_error > record.verify_element_tolerance);
     record_clear(&record);
 }
 
-/* ---- a product of fp8, in a way ---- */
+/* ---- products in fp8 ---- */
 
 static enum status product_read(struct device_state *state, struct work *work, enum tensor tensor,
                                 const int64_t *offsets, int64_t count, double *values,
                                 struct error *error)
 {
     const struct computed *computed = (const struct computed *)state;
-    const struct way *way = &computed->way;
+    const struct arithmetic *how = &computed->how;
     struct matmul s = matmul_from(&computed->config);
     struct fill x = config_fill(&computed->config, seed, TENSOR_INPUT);
     struct fill w = config_fill(&computed->config, seed, TENSOR_WEIGHT);
     assert_int_equal(tensor, TENSOR_OUTPUT);
     for (int64_t i = 0; i < count; ++i) {
         double sum = 0.0;
-        for (int64_t k = 0; k < s.k - (way->taps_dropped ? 32 : 0); ++k) {
+        for (int64_t k = 0; k < s.k - (how->taps_dropped ? 32 : 0); ++k) {
             double a = fill_value(x, (uint64_t)(offsets[i] / s.n * s.k + k));
             double b = fill_value(w, (uint64_t)(offsets[i] % s.n * s.k + k));
-            sum = rounded(sum + rounded(a, way->inputs) * rounded(b, way->inputs), way->sums);
+            sum = rounded(sum + rounded(a, how->inputs) * rounded(b, how->inputs), how->sums);
         }
-        values[i] = rounded(sum, way->result);
+        values[i] = rounded(sum, how->result);
     }
     return STATUS_OK;
 }
 
-static void product_is(enum status expected, int k, struct way way)
+static void product_is(enum status expected, int k, struct arithmetic how)
 {
     static const struct device_ops ops = {.run = computed_run, .read = product_read};
     char text[WORKLOAD_TEXT];
     struct record record;
     snprintf(text, sizeof text, "matmul m=16 n=16 k=%d precision=fp8", k);
-    struct computed computed = {parse(text), way};
+    struct computed computed = {parse(text), how};
     record_init(&record);
     if (verify(&ops, &computed, &computed.config, &record) != expected)
-        fail_msg("%s, inputs of %d bits, sums of %d: error %.3g of %.3g", text, way.inputs,
-                 way.sums, record.verify_error, record.verify_tolerance);
+        fail_msg("%s, inputs of %d bits, sums of %d: error %.3g of %.3g", text, how.inputs,
+                 how.sums, record.verify_error, record.verify_tolerance);
     record_clear(&record);
 }
 
-/* Sums of 14 bits are those of the tensor units; only of short sums are they right. */
-static void products_of_fp8_are_told_apart(void **state)
+/* Tensor units sum with 14 bits, which is right for short sums only. */
+static void wrong_products_in_fp8_are_found(void **state)
 {
     static const int depths[] = {16, 128, 1024, 4096};
     for (size_t i = 0; i < sizeof depths / sizeof *depths; ++i) {
-        product_is(STATUS_OK, depths[i], (struct way){4, 24, 11, false, false, 0, 0.0});
-        product_is(STATUS_FAILED, depths[i], (struct way){2, 24, 11, false, false, 0, 0.0});
+        product_is(STATUS_OK, depths[i], (struct arithmetic){4, 24, 11, false, false, 0, 0.0});
+        product_is(STATUS_FAILED, depths[i], (struct arithmetic){2, 24, 11, false, false, 0, 0.0});
     }
-    product_is(STATUS_FAILED, 1024, (struct way){4, 24, 8, false, false, 0, 0.0});
-    product_is(STATUS_FAILED, 1024, (struct way){4, 24, 11, true, false, 0, 0.0});
-    product_is(STATUS_FAILED, 4096, (struct way){4, 11, 11, false, false, 0, 0.0});
-    product_is(STATUS_OK, 1024, (struct way){4, 14, 11, false, false, 0, 0.0});
-    product_is(STATUS_FAILED, 65536, (struct way){4, 14, 11, false, false, 0, 0.0});
+    product_is(STATUS_FAILED, 1024, (struct arithmetic){4, 24, 8, false, false, 0, 0.0});
+    product_is(STATUS_FAILED, 1024, (struct arithmetic){4, 24, 11, true, false, 0, 0.0});
+    product_is(STATUS_FAILED, 4096, (struct arithmetic){4, 11, 11, false, false, 0, 0.0});
+    product_is(STATUS_OK, 1024, (struct arithmetic){4, 14, 11, false, false, 0, 0.0});
+    product_is(STATUS_FAILED, 65536, (struct arithmetic){4, 14, 11, false, false, 0, 0.0});
 }
 
-/* ---- an LSTM, in a way ---- */
+/* ---- LSTM ---- */
 
 enum { LSTM_OUTPUTS_MAX = 4096, LSTM_HIDDEN_MAX = 64, GATES = 4 };
 
 struct computed_lstm {
     struct config config;
-    struct way way;
+    struct arithmetic how;
     double y[LSTM_OUTPUTS_MAX];
 };
 
@@ -254,11 +252,11 @@ static double sigmoid(double value)
     return 1.0 / (1.0 + exp(-value));
 }
 
-/* One gate's sum, over the input and the last state, whose sums are rounded as the way says. */
+/* Returns one gate's sum over the input and the last state. */
 static double gate_sum(const struct computed_lstm *l, const struct lstm *s, int64_t gate,
                        int64_t unit, int64_t row, const double *state)
 {
-    const struct way *way = &l->way;
+    const struct arithmetic *how = &l->how;
     struct fill x = config_fill(&l->config, seed, TENSOR_INPUT);
     struct fill w = config_fill(&l->config, seed, TENSOR_WEIGHT);
     int64_t line = gate * s->hidden + unit;
@@ -266,20 +264,20 @@ static double gate_sum(const struct computed_lstm *l, const struct lstm *s, int6
     int64_t recurrent = lstm_w_at(s, 0, 0, LSTM_RECURRENT_MATRIX) + line * s->hidden;
     double sum = fill_value(w, (uint64_t)(lstm_w_at(s, 0, 0, LSTM_BIAS) + line));
     for (int64_t i = 0; i < s->features; ++i)
-        sum = rounded(sum + rounded(fill_value(x, (uint64_t)(row * s->features + i)), way->inputs) *
-                                rounded(fill_value(w, (uint64_t)(input + i)), way->inputs),
-                      way->sums);
+        sum = rounded(sum + rounded(fill_value(x, (uint64_t)(row * s->features + i)), how->inputs) *
+                                rounded(fill_value(w, (uint64_t)(input + i)), how->inputs),
+                      how->sums);
     for (int64_t i = 0; i < s->hidden; ++i)
-        sum = rounded(sum + rounded(state[i], way->inputs) *
-                                rounded(fill_value(w, (uint64_t)(recurrent + i)), way->inputs),
-                      way->sums);
+        sum = rounded(sum + rounded(state[i], how->inputs) *
+                                rounded(fill_value(w, (uint64_t)(recurrent + i)), how->inputs),
+                      how->sums);
     return sum;
 }
 
 static void lstm_compute(struct computed_lstm *l)
 {
     const struct lstm s = lstm_from(&l->config);
-    const int bits = l->way.result;
+    const int bits = l->how.result;
     for (int64_t n = 0; n < s.batch; ++n) {
         double cell[LSTM_HIDDEN_MAX] = {0}, state[LSTM_HIDDEN_MAX] = {0};
         for (int64_t t = 0; t < s.sequence; ++t) {
@@ -310,7 +308,7 @@ static enum status lstm_read(struct device_state *state, struct work *work, enum
     return STATUS_OK;
 }
 
-static void lstm_is(enum verdict expected, const char *precision, struct way way)
+static void lstm_is(enum verdict expected, const char *precision, struct arithmetic how)
 {
     static const struct device_ops ops = {.run = computed_run, .read = lstm_read};
     static struct computed_lstm l;
@@ -318,34 +316,33 @@ static void lstm_is(enum verdict expected, const char *precision, struct way way
     struct record record;
     snprintf(text, sizeof text, "lstm batch=4 sequence=16 features=32 hidden=16 precision=%s",
              precision);
-    l = (struct computed_lstm){.config = parse(text), .way = way};
+    l = (struct computed_lstm){.config = parse(text), .how = how};
     lstm_compute(&l);
     record_init(&record);
     if (verdict_of(verify(&ops, &l, &l.config, &record), &record) != expected)
         fail_msg("%s, inputs of %d bits, sums of %d: error %.3g of %.3g, of an element %.3g", text,
-                 way.inputs, way.sums, record.verify_error, record.verify_tolerance,
+                 how.inputs, how.sums, record.verify_error, record.verify_tolerance,
                  record.verify_element_error);
     record_clear(&record);
 }
 
-static void lstms_are_told_apart(void **state)
+static void wrong_lstms_are_found(void **state)
 {
-    lstm_is(ACCURATE, "fp32", (struct way){24, 24, 24, false, false, 0, 0.0});
-    lstm_is(WRONG, "fp32", (struct way){11, 24, 24, false, false, 0, 0.0});
-    lstm_is(WRONG, "fp32", (struct way){24, 11, 24, false, false, 0, 0.0});
-    lstm_is(ACCURATE, "fp16", (struct way){11, 24, 11, false, false, 0, 0.0});
-    lstm_is(INACCURATE, "fp16", (struct way){11, 11, 11, false, false, 0, 0.0});
-    lstm_is(WRONG, "fp16", (struct way){8, 24, 11, false, false, 0, 0.0});
+    lstm_is(ACCURATE, "fp32", (struct arithmetic){24, 24, 24, false, false, 0, 0.0});
+    lstm_is(WRONG, "fp32", (struct arithmetic){11, 24, 24, false, false, 0, 0.0});
+    lstm_is(WRONG, "fp32", (struct arithmetic){24, 11, 24, false, false, 0, 0.0});
+    lstm_is(ACCURATE, "fp16", (struct arithmetic){11, 24, 11, false, false, 0, 0.0});
+    lstm_is(INACCURATE, "fp16", (struct arithmetic){11, 11, 11, false, false, 0, 0.0});
+    lstm_is(WRONG, "fp16", (struct arithmetic){8, 24, 11, false, false, 0, 0.0});
 }
 
-/* A backward pass whose weights' gradient is right but for some elements of one gate in one
- * part. */
+/* A backward pass with errors in some elements of one gate's gradient. */
 struct gradient {
     struct config config;
     int64_t layer;
     enum lstm_part part;
-    int64_t gate, every; /* each so many of the gate's elements is off */
-    double off;          /* by this share of the gate's root mean square */
+    int64_t gate, every; /* distance of the gate's wrong elements */
+    double off;          /* error over the gate's root mean square */
 };
 
 static enum status gradient_read(struct device_state *state, struct work *work, enum tensor tensor,
@@ -385,8 +382,7 @@ static void gradient_is(enum verdict expected, const char *text, struct gradient
     record_clear(&record);
 }
 
-/* Gradients of the gates differ by up to two hundred times here, and those of the matrices and the
- * bias. */
+/* The gradients of gates, matrices and bias differ by a factor of up to two hundred. */
 static void each_gate_has_its_own_size(void **state)
 {
     static const char text[] = "lstm batch=4 pass=backward precision=fp16";
@@ -407,7 +403,7 @@ static void each_gate_has_its_own_size(void **state)
         gradient_is(ACCURATE, text, (struct gradient){.gate = gate, .every = 100, .off = 8e-3});
 }
 
-/* What reaches the first of six layers is 1e-7, less than fp16 can say. */
+/* Gradients of the first of six layers are 1e-7, less than fp16 can represent. */
 static void gradients_may_vanish_in_fp16(void **state)
 {
     const struct gradient lost = {.part = LSTM_RECURRENT_MATRIX, .every = 1, .off = 1.0};
@@ -419,9 +415,9 @@ static void gradients_may_vanish_in_fp16(void **state)
     gradient_is(WRONG, "lstm layers=6 batch=4 pass=backward precision=fp32", lost);
 }
 
-/* ---- where the result lies ---- */
+/* ---- layout of the result ---- */
 
-/* layout = auto: the result lies in the layout that the record names. */
+/* With layout = auto the record names the layout of the result. */
 static void the_chosen_layout_is_compared(void **state)
 {
 #define CONV2D "conv2d batch=2 height=7 width=5 channels=3 filters=4 precision=fp32 layout="
@@ -429,16 +425,15 @@ static void the_chosen_layout_is_compared(void **state)
     const char *const texts[] = {CONV2D "nhwc", CONV2D "nchw"};
     struct config config = parse(CONV2D "auto");
     for (int lies = 0; lies < 2; ++lies)
-        for (int told = 0; told < 2; ++told) {
-            struct computed computed = {parse(texts[lies]),
-                                        {24, 24, 24, false, false, 0, 0.0}};
+        for (int named = 0; named < 2; ++named) {
+            struct computed computed = {parse(texts[lies]), {24, 24, 24, false, false, 0, 0.0}};
             struct record record;
             record_init(&record);
             record_set_config(&record, &config);
             assert_string_equal(record.layout_chosen, "");
-            strcpy(record.layout_chosen, words[told]);
+            strcpy(record.layout_chosen, words[named]);
             assert_int_equal(verify(&computing, &computed, &config, &record),
-                             lies == told ? STATUS_OK : STATUS_FAILED);
+                             lies == named ? STATUS_OK : STATUS_FAILED);
             record_clear(&record);
         }
 }
@@ -456,18 +451,18 @@ static void a_named_layout_is_the_row_s_own(void **state)
     record_clear(&record);
 }
 
-/* ---- a device whose fastest algorithms are wrong, or inaccurate ---- */
+/* ---- devices with wrong or inaccurate algorithms ---- */
 
 struct choosing {
-    struct computed computed; /* first: what computed_read takes */
-    /* Of its algorithms, the fastest first: right, inaccurate or wrong. A work is a number of one.
-     */
-    const char *ways;
+    struct computed computed; /* first member, for computed_read */
+    /* One letter for each algorithm, the fastest first: right, inaccurate, wrong. A work is an
+     * index. */
+    const char *algorithms;
     int timed;
     bool has_room;
 };
 
-static void algorithm_tell(int algorithm, struct record *record)
+static void algorithm_describe(int algorithm, struct record *record)
 {
     snprintf(record->algorithm, sizeof record->algorithm, "%d", algorithm);
     strcpy(record->algorithm_id, record->algorithm);
@@ -485,7 +480,7 @@ static enum status choosing_prepare(struct device_state *state, const struct con
     assert_int_equal(input_seed, seed);
     choosing->computed.config = *config;
     *algorithm = record->offer ? atoi(record->offer->algorithm) : 0;
-    algorithm_tell(*algorithm, record);
+    algorithm_describe(*algorithm, record);
     *work = (struct work *)algorithm;
     return STATUS_OK;
 }
@@ -495,9 +490,9 @@ static enum status choosing_read(struct device_state *state, struct work *work, 
                                  struct error *error)
 {
     struct choosing *choosing = (struct choosing *)state;
-    const char way = choosing->ways[*(int *)work];
-    choosing->computed.way =
-        (struct way){.inputs = way == 'i' ? 12 : 24, .sums = way == 'w' ? 11 : 24, .result = 24};
+    const char quality = choosing->algorithms[*(int *)work];
+    choosing->computed.how = (struct arithmetic){
+        .inputs = quality == 'i' ? 12 : 24, .sums = quality == 'w' ? 11 : 24, .result = 24};
     return computed_read(state, work, tensor, offsets, count, values, error);
 }
 
@@ -509,9 +504,9 @@ static bool choosing_has_room(struct device_state *state, const struct config *c
 static enum status choosing_reject(struct device_state *state, struct work *work,
                                    struct record *record, struct error *error)
 {
-    if (!((struct choosing *)state)->ways[*(int *)work + 1])
+    if (!((struct choosing *)state)->algorithms[*(int *)work + 1])
         return error_set(error, STATUS_UNSUPPORTED, "there is no other");
-    algorithm_tell(++*(int *)work, record);
+    algorithm_describe(++*(int *)work, record);
     return STATUS_OK;
 }
 
@@ -537,8 +532,8 @@ static void choosing_release(struct device_state *state, struct work *work)
         test_free(work);
 }
 
-/* What is measured is the fastest algorithm that is not wrong; if it is inaccurate, the row names
- * the fastest accurate one beside it. */
+/* A row measures the fastest algorithm that is not wrong. If that one is inaccurate, the row also
+ * names the fastest accurate one. */
 static void the_fastest_that_is_not_wrong_is_measured(void **state)
 {
     static const struct device_ops ops = {
@@ -552,7 +547,7 @@ static void the_fastest_that_is_not_wrong_is_measured(void **state)
         .release = choosing_release,
     };
     static const struct {
-        const char *ways;
+        const char *algorithms;
         int measured; /* -1: the row fails */
         const char *accuracy;
         bool no_room;
@@ -566,7 +561,7 @@ static void the_fastest_that_is_not_wrong_is_measured(void **state)
         {"ir", 0, "; no accurate algorithm was found: no room", true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        struct choosing choosing = {.ways = rows[i].ways, .has_room = !rows[i].no_room};
+        struct choosing choosing = {.algorithms = rows[i].algorithms, .has_room = !rows[i].no_room};
         struct request request = request_default(REQUEST_MEASURE);
         struct measured row;
         struct error error;
@@ -598,7 +593,7 @@ static void the_fastest_that_is_not_wrong_is_measured(void **state)
     }
 }
 
-static int references; /* that were computed */
+static int references; /* number of computed references */
 
 static enum status counted_reference(const struct reference_request *request,
                                      struct expectation *expectation, struct error *error)
@@ -607,7 +602,7 @@ static enum status counted_reference(const struct reference_request *request,
     return conv2d_workload.reference(request, expectation, error);
 }
 
-/* Results differ with shape and seed, and not with the cache. */
+/* References depend on shape and seed, not on the cache. */
 static void one_reference_serves_hot_and_cold(void **state)
 {
     static const struct {
@@ -621,7 +616,7 @@ static void one_reference_serves_hot_and_cold(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct record record;
         struct error error;
-        struct computed computed = {.way = {0}};
+        struct computed computed = {.how = {0}};
         snprintf(text, sizeof text, "conv2d height=8 width=8 precision=fp32 %s",
                  rows[i].parameters);
         assert_int_equal(config_parse_as(&counted, text, &computed.config, &error), STATUS_OK);
@@ -637,10 +632,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fastest_that_is_not_wrong_is_measured),
         cmocka_unit_test(one_reference_serves_hot_and_cold),
-        cmocka_unit_test(convolutions_are_told_apart),
+        cmocka_unit_test(wrong_convolutions_are_found),
         cmocka_unit_test(one_wrong_element_fails),
-        cmocka_unit_test(products_of_fp8_are_told_apart),
-        cmocka_unit_test(lstms_are_told_apart),
+        cmocka_unit_test(wrong_products_in_fp8_are_found),
+        cmocka_unit_test(wrong_lstms_are_found),
         cmocka_unit_test(each_gate_has_its_own_size),
         cmocka_unit_test(gradients_may_vanish_in_fp16),
         cmocka_unit_test(the_chosen_layout_is_compared),
