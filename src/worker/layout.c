@@ -9,13 +9,13 @@
 struct attempt {
     struct config config;
     struct work *work;    /* NULL: the device does not take this layout */
-    struct record record; /* shares what it owns with the row's record */
+    struct record record; /* a copy of the row's record, which owns the data */
 };
 
 /* The layouts are the first two words of the parameter; the third is "auto". */
 enum { LAYOUTS = 2 };
 
-/* The parameter `layout`, if its value is "auto"; else -1. */
+/* Returns the parameter `layout` if its value is "auto"; otherwise -1. */
 static int automatic_layout(const struct config *config)
 {
     int parameter = workload_parameter(config->workload, "layout");
@@ -38,8 +38,8 @@ static struct attempt attempt_of(const struct config *config, int parameter, int
     return attempt;
 }
 
-/* Devices that search for an algorithm have its time from there. All others run a few iterations,
- * the first of which warms up. */
+/* The time of a layout is that of the algorithm search. A device without a search runs a few
+ * iterations, of which the first is a warm-up. */
 static enum status attempt_prepare(const struct device_ops *device, struct device_state *state,
                                    uint64_t seed, struct attempt *attempt, struct error *error)
 {
@@ -62,7 +62,7 @@ static enum status attempt_prepare(const struct device_ops *device, struct devic
     return status;
 }
 
-/* The first stays unless the second is faster by more than the noise. */
+/* Whether the second layout is faster by more than the noise. */
 static bool second_wins(const struct attempt *first, const struct attempt *second)
 {
     double noise = fmax(fmax(first->record.search_noise, second->record.search_noise), 0.0);
@@ -96,7 +96,7 @@ enum status layout_prepare(const struct device_ops *device, struct device_state 
         strcmp(first->record.algorithm_id, offer->algorithm_id) == 0) {
         kept->record.layout_other_time = offer->layout_other_time;
     } else {
-        /* The record tells the wall time of both. */
+        /* the record has the wall time of both layouts */
         const size_t parts = sizeof record->wall_time_part;
         memcpy(second->record.wall_time_part, first->record.wall_time_part, parts);
         status = attempt_prepare(device, state, seed, second, error);

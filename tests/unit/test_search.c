@@ -200,7 +200,7 @@ static void names_follow_kernels_and_order(void **state)
     } cases[] = {
         /* There is no order, so there is no first algorithm. */
         {3, 3, {{50.1e-6, 0, 0}, {50e-6, 0, 0}, {80e-6, 0, 0}}, NULL, "b", "", "a", 0, 50.1e-6, 3},
-        /* The same kernels under three names are one entry. */
+        /* Equal kernels under three names are one entry. */
         {4,
          0,
          {{50e-6, 0xabc, 0}, {50e-6, 0xabc, 0}, {50e-6, 0xabc, 0}, {53e-6, 0, 0}},
@@ -221,7 +221,7 @@ static void names_follow_kernels_and_order(void **state)
          70e-6,
          0,
          4},
-        /* What the library refuses first is not its algorithm. */
+        /* A refused candidate is not the library's own choice. */
         {4,
          0,
          {{0, 0, 0}, {60e-6, 0, 0}, {0, 0, 0}, {50e-6, 0, 0}},

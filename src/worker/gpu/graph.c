@@ -80,7 +80,7 @@ enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit
 
 /* ---- the time of an iteration ---- */
 
-/* Returns so many iterations that the launch of the graph and the timer's own time hardly count. */
+/* Returns enough iterations to hide the launch of the graph and the timer's overhead. */
 static int graph_iterations(const struct work *work)
 {
     const double enough = 4e-4; /* s */

@@ -113,9 +113,9 @@ static enum status variant_size(struct roofs *roofs, struct winner *winner, doub
     return STATUS_OK;
 }
 
-/* Returns the duration of a trial run, s. All trials of a kind share 0.1 s, so many variants mean
- * short runs. In a very short run the begin and the end of the blocks would decide which variant
- * wins. */
+/* Returns the duration of a trial run, s. All trials of a kind share 0.1 s, so runs are
+ * short if a kind has many variants. In a very short run the begin and the end of the blocks would
+ * decide which variant wins. */
 static double trial_time(int variants)
 {
     const double all = 0.1, least = 1e-3; /* s */

@@ -8,9 +8,9 @@
  * A candidate that the library refuses, or that fails, is skipped. If all are, the error is the
  * first one's. A lost device ends the search with STATUS_DEVICE.
  *
- * Cost: binding (cuDNN compiles plans) takes most of the time, PART_SEARCH_BUILD of the record; the
- * timed runs are PART_SEARCH_RUN. A candidate ten times slower than the best runs once. An
- * algorithm of an earlier search costs one binding. */
+ * Cost: binding (a library may compile code) takes most of the time, PART_SEARCH_BUILD of the
+ * record; the timed runs are PART_SEARCH_RUN. A candidate ten times slower than the best runs once.
+ * An algorithm of an earlier search costs one binding. */
 #include "worker/gpu/search.h"
 
 #include <inttypes.h>

@@ -337,9 +337,9 @@ static enum status series_begin(struct gpu *gpu, struct work *work, bool cold, s
     return calibrate(gpu, &s->calibration, error);
 }
 
-/* Learns the pace, and chooses so many iterations for a sample that the timer's overhead is `share`
- * of it. The first iteration loads code and shows the host's pace, the second shows the device's.
- * The number depends on the device alone: a busy host changes no sample. Since a launch takes the
+/* Learns the pace, and chooses the iterations of a sample: the timer's overhead becomes `share` of
+ * it. The first iteration loads code and shows the host's pace, the second shows the device's. The
+ * number depends on the device alone: a busy host changes no sample. Since a launch takes the
  * device about a microsecond, a sample never has more launches than the queue holds. Iterations
  * that need a preparation are timed one by one. */
 static enum status sample_size(struct series *s, double share, int *iterations, struct error *error)

@@ -13,8 +13,8 @@
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
                        struct record *record, struct error *error);
 
-/* Times one iteration to compare algorithms: each sample has so many iterations that the timer adds
- * 2 % at most. work->pace belongs to the bound algorithm, or is all zero. */
+/* Times one iteration to compare algorithms. Samples are long enough that the timer adds 2 % at
+ * most. work->pace belongs to the bound algorithm, or is all zero. */
 enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, int samples,
                            double *seconds, struct error *error);
 

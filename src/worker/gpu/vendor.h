@@ -1,4 +1,4 @@
-/* What a vendor of GPUs provides to this room: one table of functions, defined in the vendor's
+/* The functions of a vendor of GPUs that this room needs: one table, defined in the vendor's
  * folder. Each worker program links exactly one.
  *
  * All functions act on the open GPU, which is the current device of the process, and on its one
@@ -87,8 +87,8 @@ struct gpu_vendor {
     enum status (*elapsed)(struct gpu *gpu, int first, int second, double *seconds,
                            struct error *error);
 
-    /* Enqueues a blocking kernel, which ends when the host calls `unblock`, or after `limit` s. As
-     * long as an event recorded behind the blocking kernel is pending, the device has begun nothing
+    /* Enqueues a blocking kernel, which ends when the host calls `unblock`, or after `limit` s.
+     * While an event recorded behind the blocking kernel is pending, the device has begun nothing
      * that follows. Before `unblock` the host must not wait for the device, and must not launch a
      * kernel for the first time: its code may be loaded only while the device is idle. */
     enum status (*block)(struct gpu *gpu, double limit, struct error *error);

@@ -43,8 +43,8 @@ struct work {
     /* Index into the record's kernels for each launch of the last trace; owned. NULL: the trace
      * failed. */
     size_t *launches, launch_count;
-    /* The same work launched kernel by kernel, if this work replays a graph (graph.h); NULL
-     * otherwise. Counters use `stream`, because they may miss FLOPs of a graph. */
+    /* If this work replays a graph (graph.h): its kernels launched one by one; NULL otherwise.
+     * Counters use `stream`, because they may miss FLOPs of a graph. */
     struct work *stream;
     bool stream_differs; /* the kernels of `stream` may differ from those of the graph */
 };

@@ -77,13 +77,14 @@ struct nvml_event { /* nvmlEventData_t */
     F(mig, "nvmlDeviceGetMigMode", nvml_device, unsigned *current, unsigned *pending)              \
     F(processes, "nvmlDeviceGetComputeRunningProcesses_v3", nvml_device, unsigned *count,          \
       struct nvml_process *processes)                                                              \
-    F(utilization, "nvmlDeviceGetProcessUtilization", nvml_device, struct nvml_utilization *samples,\
-      unsigned *count, u64 after)                                                                  \
+    F(utilization, "nvmlDeviceGetProcessUtilization", nvml_device,                                 \
+      struct nvml_utilization *samples, unsigned *count, u64 after)                                \
     F(samples, "nvmlDeviceGetSamples", nvml_device, int kind, u64 after, int *type,                \
       unsigned *count, struct nvml_power_sample *samples)                                          \
     F(vbios, "nvmlDeviceGetVbiosVersion", nvml_device, char *text, unsigned size)                  \
     F(inforom, "nvmlDeviceGetInforomImageVersion", nvml_device, char *text, unsigned size)         \
-    F(ecc_errors, "nvmlDeviceGetTotalEccErrors", nvml_device, int uncorrected, int ever, u64 *count)\
+    F(ecc_errors, "nvmlDeviceGetTotalEccErrors", nvml_device, int uncorrected, int ever,           \
+      u64 *count)                                                                                  \
     F(remapped, "nvmlDeviceGetRemappedRows", nvml_device, unsigned *corrected,                     \
       unsigned *uncorrected, unsigned *pending, unsigned *failed)                                  \
     F(spares, "nvmlDeviceGetRowRemapperHistogram", nvml_device, unsigned banks[BANKS])             \
@@ -92,7 +93,8 @@ struct nvml_event { /* nvmlEventData_t */
     F(link, "nvmlDeviceGetNvLinkState", nvml_device, unsigned link, unsigned *active)              \
     F(link_errors, "nvmlDeviceGetNvLinkErrorCounter", nvml_device, unsigned link, int kind,        \
       u64 *count)                                                                                  \
-    F(violation, "nvmlDeviceGetViolationStatus", nvml_device, int reason, u64 violation[VIOLATION])\
+    F(violation, "nvmlDeviceGetViolationStatus", nvml_device, int reason,                          \
+      u64 violation[VIOLATION])                                                                    \
     F(fields, "nvmlDeviceGetFieldValues", nvml_device, int count, struct nvml_field *fields)       \
     F(events_create, "nvmlEventSetCreate", nvml_events *events)                                    \
     F(events_register, "nvmlDeviceRegisterEvents", nvml_device, u64 kinds, nvml_events events)     \

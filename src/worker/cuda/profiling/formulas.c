@@ -25,8 +25,9 @@ static const struct formula_term vector_fp32_packed[] = {
 /* Without additions: HADD2 also converts fp16 to fp32, and one counter has both uses. */
 static const struct formula_term vector_fp16[] = {
     TERM(THREADS("hmul"), 2), TERM(THREADS("hfma"), 4), END};
-/* HFMA2.MMA is a packed FMA on the tensor pipe; the compiler also loads constants with it. Real FMAs
- * go to both pipes evenly. Of F FMAs, T of them on the tensor pipe, at most 2 (F - T) are real. */
+/* HFMA2.MMA is a packed FMA on the tensor pipe; the compiler also loads constants with it. Real
+ * FMAs go to both pipes evenly. With F FMAs, T of them on the tensor pipe, at most 2 (F - T) are
+ * real. */
 static const struct formula_term vector_fp16_on_two_pipes[] = {
     LIMITED(THREADS("hmul"), 2, 2), LIMITED(THREADS("hfma"), 4, 8),
     LIMITED("sm__inst_executed_pipe_tensor_op_hmma_type_hfma2", 0, -8 * WARP), END};
@@ -44,8 +45,8 @@ static const struct formula_term tensor_fp8[] = {
     TERM(TENSOR("src_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp8_dst_fp32"), 1), END};
 static const struct formula_term tensor_fp8_and_below[] = { /* one counter for 4, 6 and 8 bits */
     TERM(TENSOR("src_fp4_fp6_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp4_fp6_fp8_dst_fp32"), 1), END};
-/* Counts instructions for 4 bits only. Instructions for 8 bits also take fp4, at the rate of fp8; their
- * counters are those of fp8 or fp6. */
+/* Counts instructions for 4 bits only. Instructions for 8 bits also take fp4, at the rate of fp8;
+ * their counters are those of fp8 or fp6. */
 static const struct formula_term tensor_fp4[] = {TERM(TENSOR("src_fp4_dst_fp32"), 1), END};
 static const struct formula_term tensor_int8[] = {TERM(TENSOR("src_int8"), 1), END};
 
@@ -105,8 +106,8 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
     [QUANTITY_L2_READ] = l2_read, [QUANTITY_L2_WRITE] = l2_write, [QUANTITY_L1_READ] = l1_read,    \
     [QUANTITY_L1_WRITE] = l1_write
 
-/* On Blackwell constants are loaded with HFMA2 on the pipe of the real FMAs. No counter separates the
- * two, so 16-bit vector FLOPs are absent there. */
+/* On Blackwell constants are loaded with HFMA2 on the pipe of the real FMAs. No counter separates
+ * the two, so 16-bit vector FLOPs are absent there. */
 const struct chip_family chip_families[] = {
     {"GV100", {"GV100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
