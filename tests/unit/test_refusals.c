@@ -20,7 +20,7 @@ static const struct {
     {attention_plain_prepare, "attention precision=fp32 batch=65536 heads=65536 sequence=1 keys=1",
      "4.295e+09 products at once: cuBLASLt counts to 2147483647", 0},
     {conv2d_cudnn_prepare, "conv2d precision=tf32", "tf32 needs compute capability 8.0", 75},
-    {conv2d_cudnn_prepare, "conv2d precision=fp8", "8.9, this GPU has 8.0", 80},
+    {conv2d_cudnn_prepare, "conv2d precision=fp8", "8.9; this GPU has 8.0", 80},
     {conv2d_cudnn_prepare, "conv2d pass=training bias=yes fusion=fused", "plain fuses them", 0},
     {conv2d_cudnn_prepare, "conv2d height=65536 width=65536 channels=1 filters=1 batch=1",
      "4.295e+09 elements of a tensor: cuDNN's calls count to 2147483647; implementation = plain",

@@ -3,6 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
+enum status capability_check(const struct gpu *gpu, int least, const char *what,
+                             struct error *error)
+{
+    if (gpu->capability >= least)
+        return STATUS_OK;
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "%s needs compute capability %d.%d; this GPU has %d.%d", what, least / 10,
+                     least % 10, gpu->capability / 10, gpu->capability % 10);
+}
+
 int gpu_address(int index)
 {
     int domain = 0, bus = 0, device = 0;

@@ -35,6 +35,10 @@ struct gpu {
     cublasLtHandle_t cublas;  /* NULL: not open */
 };
 
+/* STATUS_UNSUPPORTED if `what` needs a higher compute capability than this GPU's: 89 is 8.9. */
+enum status capability_check(const struct gpu *gpu, int least, const char *what,
+                             struct error *error);
+
 /* Returns the PCI address: domain x 65536 + bus x 256 + device; 0: unknown. Opens nothing. */
 int gpu_address(int index);
 

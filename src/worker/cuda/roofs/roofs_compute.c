@@ -1,4 +1,4 @@
-/* Vector and tensor units: our own kernels, which stay on chip. */
+/* Vector and tensor units, by hand-written kernels that stay on chip. */
 
 #include <stdio.h>
 

@@ -9,28 +9,26 @@
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/graph.h"
 #include "worker/gpu/roof_family.h"
-#include "worker/gpu/vendor.h"
 
-enum { LAUNCHES = 500 }; /* a stream's queue holds about a thousand */
-/* s, that the device waits while the host enqueues: 10 us a launch, more than they take; later so
- * many times what they took. */
+enum { LAUNCHES = 500 }; /* half of what a stream's queue holds */
+/* The device waits while the host enqueues: `enqueueing` s at first, 10 us a launch; later
+ * `patience` times as long as the host took. */
 static const double enqueueing = 5e-3, patience = 2.0;
 
-/* 16 blocks: a step of a small recurrent network has about as many. */
+/* 16 blocks of threads, about as many as a step of a small recurrent network has. */
 enum { LINK_NUMBERS = 2048 };
 
-/* What is launched, again and again; a graph holds a chain of it. */
 enum launched { LAUNCHED_EMPTY, LAUNCHED_LINK, LAUNCHED_KINDS };
 struct launches {
-    struct roofs_buffer numbers; /* two times LINK_NUMBERS */
-    struct graph *graphs[LAUNCHED_KINDS];
-    double enqueueing[2]; /* s, that the host takes, of launches and of graphs; 0: not known */
+    struct roofs_buffer numbers;          /* two times LINK_NUMBERS */
+    struct graph *graphs[LAUNCHED_KINDS]; /* chains of launches; NULL: not captured */
+    double enqueueing[2]; /* host's time to enqueue, s, of launches and of graphs; 0: not known */
 };
 
 struct launch_variant {
     enum roof_id roof;
     enum launched launched;
-    int count; /* of launches in a sample */
+    int count; /* launches in a sample */
     const char *what;
     bool graph;
     enum status (*time)(struct roofs *roofs, const struct launch_variant *variant, double *seconds,
@@ -46,20 +44,27 @@ static enum status launch(struct roofs *roofs, enum launched what, int number, s
     return CUDA(kernel_link(number, numbers, numbers + LINK_NUMBERS, LINK_NUMBERS, stream));
 }
 
-static enum status launch_all(struct roofs *roofs, const struct launch_variant *variant,
-                              struct error *error)
+struct chain {
+    struct roofs *roofs;
+    const struct launch_variant *variant;
+};
+
+static enum status chain_enqueue(struct gpu *gpu, void *argument, struct error *error)
 {
-    for (int i = 0; i < variant->count; ++i)
-        TRY(launch(roofs, variant->launched, i, error));
+    const struct chain *chain = argument;
+    (void)gpu;
+    for (int i = 0; i < chain->variant->count; ++i)
+        TRY(launch(chain->roofs, chain->variant->launched, i, error));
     return STATUS_OK;
 }
 
-/* The device waits until all are enqueued, as in timing.c: what is left is the time from one kernel
- * to the next, not the pace of the host. */
+/* The device waits until all launches are enqueued, as in timing.c. So the sample has the time from
+ * one kernel to the next, and not the pace of the host. */
 static enum status gap_time(struct roofs *roofs, const struct launch_variant *variant,
                             double *seconds, struct error *error)
 {
     struct gpu *gpu = roofs->gpu;
+    struct chain chain = {roofs, variant};
     double *known = &roofs->launches->enqueueing[variant->graph];
     TRY(CUDA(kernel_delay(*known > 0.0 ? patience * *known : enqueueing, gpu->stream)));
     const double begin = clock_monotonic();
@@ -67,19 +72,20 @@ static enum status gap_time(struct roofs *roofs, const struct launch_variant *va
     if (variant->graph)
         TRY(vendor.graph_launch(gpu, roofs->launches->graphs[variant->launched], error));
     else
-        TRY(launch_all(roofs, variant, error));
+        TRY(chain_enqueue(gpu, &chain, error));
     TRY(vendor.record(gpu, 1, error));
     *known = fmin(fmax(*known / 2.0, clock_monotonic() - begin), enqueueing / patience);
     TRY(vendor.wait(gpu, 1, error));
     return vendor.elapsed(gpu, 0, 1, seconds, error);
 }
 
-/* Into an empty queue, and fewer than it holds: the host never waits. */
+/* The queue is empty and holds more than these launches: the host never waits. */
 static enum status host_time(struct roofs *roofs, const struct launch_variant *variant,
                              double *seconds, struct error *error)
 {
+    struct chain chain = {roofs, variant};
     double begin = clock_monotonic();
-    TRY(launch_all(roofs, variant, error));
+    TRY(chain_enqueue(roofs->gpu, &chain, error));
     *seconds = clock_monotonic() - begin;
     return vendor.synchronize(roofs->gpu, error);
 }
@@ -96,6 +102,7 @@ static enum status latency_time(struct roofs *roofs, const struct launch_variant
     return STATUS_OK;
 }
 
+/* clang-format off */
 static const struct launch_variant launch_variants[] = {
     {ROOF_LAUNCH_HOST, LAUNCHED_EMPTY, LAUNCHES, "launches of empty kernels into an empty queue",
      false, host_time},
@@ -105,14 +112,13 @@ static const struct launch_variant launch_variants[] = {
     {ROOF_LAUNCH_GAP_GRAPH, LAUNCHED_EMPTY, LAUNCHES, "empty kernels, a chain in a graph", true,
      gap_time},
     {ROOF_LAUNCH_GAP_DEPENDENT, LAUNCHED_LINK, LAUNCHES,
-     "kernels of 16 blocks, two alternating, each on the other's result, "
-     "all queued",
-     false, gap_time},
+     "kernels of 16 blocks, two alternating, each on the other's result, all queued", false,
+     gap_time},
     {ROOF_LAUNCH_GAP_DEPENDENT_GRAPH, LAUNCHED_LINK, LAUNCHES,
-     "kernels of 16 blocks, two alternating, each on the other's result, "
-     "in a graph",
-     true, gap_time},
+     "kernels of 16 blocks, two alternating, each on the other's result, in a graph", true,
+     gap_time},
 };
+/* clang-format on */
 
 static const void *launch_row(struct roofs *roofs, int kind, int n)
 {
@@ -121,18 +127,6 @@ static const void *launch_row(struct roofs *roofs, int kind, int n)
         if (launch_variants[i].roof == (enum roof_id)kind)
             return &launch_variants[i];
     return NULL;
-}
-
-struct chain {
-    struct roofs *roofs;
-    const struct launch_variant *variant;
-};
-
-static enum status chain_enqueue(struct gpu *gpu, void *argument, struct error *error)
-{
-    const struct chain *chain = argument;
-    (void)gpu;
-    return launch_all(chain->roofs, chain->variant, error);
 }
 
 static enum status launch_prepare(struct roofs *roofs, int kind, const void *of, int choice,

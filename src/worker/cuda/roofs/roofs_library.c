@@ -1,4 +1,4 @@
-/* Tensor units by the library: the best large matrix product of cuBLASLt. */
+/* Tensor units through the library: the best large matrix product of cuBLASLt. */
 
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "worker/gpu/arena.h"
 #include "worker/gpu/roof_family.h"
 
-/* Of each number of bits so many elements that a column of an operand is as long. */
+/* Elements of a column of an operand. A column is 16 KiB long, whatever the number of bits. */
 #define DEPTH(element_bits) (16384 * 8 / (element_bits))
 
 static const struct product_format fp8 = {CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F,
@@ -21,14 +21,13 @@ static const struct product_format int8 = {CUDA_R_8I, CUDA_R_8I, CUDA_R_32F, CUB
 static const struct product_format int32 = {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I,
                                             0};
 
-/* D = A^T B: the one orientation that all types are offered in. Sums are of 32 bits or more. Those
- * of fp8 are not widened in between, as the tensor units do by themselves. fp4 has scales of 16
- * neighbours along k. */
+/* D = A^T B, the only orientation that cuBLASLt offers for all types. Sums have 32 bits or more.
+ * Sums of fp8 stay in the tensor units' own format. fp4 has scales of 16 neighbours along k. */
 static const struct library_format {
     enum roof_id roof;
     const struct product_format *types; /* NULL: the precision's own */
     int depth;                          /* k */
-    int least;                          /* compute capability */
+    int least;                          /* least compute capability */
     const char *what;
 } formats[] = {
     {ROOF_FP64_TENSOR_LIBRARY, NULL, DEPTH(64), 80, "to fp64"},
@@ -41,10 +40,10 @@ static const struct library_format {
     {ROOF_INT8_TENSOR_LIBRARY, &int8, DEPTH(8), 75, "to int8"},
 };
 
-/* A square one, and one that gives every multiprocessor the same number of tiles, also of those
- * with 192 columns: half a tile too many would be counted as 3 % more FLOPs than there are. */
+/* The second size gives every multiprocessor the same number of tiles, also of tiles with 192
+ * columns: half a tile too many would be counted as 3 % more FLOPs than there are. */
 static const struct size {
-    int per_multiprocessor, rows; /* m, either way */
+    int per_multiprocessor, rows; /* m: the first times the multiprocessors, or the second */
     int columns;                  /* n */
 } sizes[] = {{0, 8192, 8192}, {128, 0, 3072}};
 
@@ -53,16 +52,16 @@ enum {
     SIZES = sizeof sizes / sizeof *sizes,
     ALGORITHMS = 5,
     COLUMN_BYTES = DEPTH(8),
-    RESULT_BYTES = 8 /* an element at most */
+    RESULT_BYTES = 8 /* of the largest element */
 };
 
 /* All owned. */
 struct library {
     void *a, *b, *d, *workspace;
-    void *scales;                 /* of a and of b, all 1; NULL: nothing has needed them */
-    int64_t a_columns, b_columns; /* of COLUMN_BYTES each */
-    enum precision filled;        /* what a and b hold; PRECISION_COUNT: nothing yet */
-    struct product products[FORMATS][SIZES]; /* zero: not yet asked for */
+    void *scales;                            /* of a and of b, all 1; NULL: not allocated */
+    int64_t a_columns, b_columns;            /* of COLUMN_BYTES each */
+    enum precision filled;                   /* content of a and b; PRECISION_COUNT: none */
+    struct product products[FORMATS][SIZES]; /* zero: not opened */
 };
 
 static enum precision precision_of(const struct library_format *format)
@@ -91,11 +90,17 @@ static void library_close(struct roofs *roofs)
     roofs->library = NULL;
 }
 
-static enum status library_allocate(const struct roofs *roofs, struct error *error)
+/* Allocates roofs->library at the first call. */
+static enum status library_ready(struct roofs *roofs, struct error *error)
 {
     const char *what = "matrix products";
-    struct library *library = roofs->library;
     double elements = 0.0;
+    if (roofs->library)
+        return STATUS_OK;
+    struct library *library = calloc(1, sizeof *library);
+    if (!library)
+        return error_set(error, STATUS_FAILED, "no memory");
+    roofs->library = library;
     for (int i = 0; i < SIZES; ++i) {
         int64_t m = size_rows(&sizes[i], roofs), n = sizes[i].columns;
         library->a_columns = m > library->a_columns ? m : library->a_columns;
@@ -103,28 +108,23 @@ static enum status library_allocate(const struct roofs *roofs, struct error *err
         elements = fmax(elements, (double)m * (double)n);
     }
     library->filled = PRECISION_COUNT;
-    TRY(memory_allocate((double)library->a_columns * COLUMN_BYTES, what, &library->a, error));
-    TRY(memory_allocate((double)library->b_columns * COLUMN_BYTES, what, &library->b, error));
-    TRY(memory_allocate(elements * RESULT_BYTES, what, &library->d, error));
-    return memory_allocate(PRODUCT_WORKSPACE, what, &library->workspace, error);
-}
-
-/* roofs->library is there, or the reason why not. */
-static enum status library_ready(struct roofs *roofs, struct error *error)
-{
-    if (roofs->library)
-        return STATUS_OK;
-    roofs->library = calloc(1, sizeof *roofs->library);
-    if (!roofs->library)
-        return error_set(error, STATUS_FAILED, "no memory");
-    enum status status = library_allocate(roofs, error);
+    const struct {
+        double bytes;
+        void **memory;
+    } parts[] = {{(double)library->a_columns * COLUMN_BYTES, &library->a},
+                 {(double)library->b_columns * COLUMN_BYTES, &library->b},
+                 {elements * RESULT_BYTES, &library->d},
+                 {PRODUCT_WORKSPACE, &library->workspace}};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == STATUS_OK; ++i)
+        status = memory_allocate(parts[i].bytes, what, parts[i].memory, error);
     if (status)
         library_close(roofs);
     return status;
 }
 
-/* e4m3 numbers without a sign, in tiles of 128 columns. Where in them a scale lies does not matter,
- * since all are alike. */
+/* Scales are e4m3 numbers without a sign, in tiles of 128 columns. All are 1, so their order within
+ * a tile does not matter. */
 static enum status scales_ready(const struct roofs *roofs, struct error *error)
 {
     const int one = 0x38, tile = 128, block = 16;
@@ -143,7 +143,7 @@ static enum status scales_ready(const struct roofs *roofs, struct error *error)
     return status;
 }
 
-/* Without success it is asked for again, and refused again. */
+/* Opens the product at the first call. A call after a failure tries again. */
 static enum status product_ready(const struct roofs *roofs, const struct library_format *format,
                                  int size, struct error *error)
 {
@@ -176,7 +176,7 @@ static enum status product_ready(const struct roofs *roofs, const struct library
 
 /* ---- the family ---- */
 
-/* Where the rate is not known, fp64 is left out: such chips do it on their vector units. */
+/* On chips of unknown rates fp64 has no row: they compute fp64 on vector units. */
 static const void *library_row(struct roofs *roofs, int kind, int n)
 {
     for (int i = 0; i < FORMATS; ++i) {
@@ -211,8 +211,9 @@ static enum status library_prepare(struct roofs *roofs, int kind, const void *ro
     return STATUS_OK;
 }
 
-/* Random operands: zeros would draw less power and so run faster than real data. Integers are
- * random bytes. Random bytes are random pairs of fp4, too, in which every pattern is a number. */
+/* Fills A and B with random operands: zeros draw less power and so run faster than real data.
+ * Integers are random bytes. fp4 takes random bytes too, because each of its patterns is a number.
+ */
 static enum status operands_fill(struct library *library, enum precision precision,
                                  cudaStream_t stream, struct error *error)
 {
@@ -233,7 +234,7 @@ static enum status operands_fill(struct library *library, enum precision precisi
     return STATUS_OK;
 }
 
-/* The first run with another type, always a warm-up, fills the operands. */
+/* The first run of a type fills the operands; that run is always a warm-up. */
 static enum status library_run(struct roofs *roofs, const struct variant *variant,
                                struct error *error)
 {

@@ -9,8 +9,8 @@
 #include "worker/gpu/arena.h"
 #include "worker/gpu/roof_family.h"
 
-/* Launch shapes that are tried: blocks for each SM (0: one piece of work for each warp), threads
- * for each block. */
+/* A launch shape: blocks for each multiprocessor (0: one piece of work for each warp), threads for
+ * each block. */
 struct shape {
     int blocks, threads;
 };
@@ -20,8 +20,8 @@ struct shape {
 static const struct shape shapes[] = {{1, 512}, {1, 1024}, {2, 512},  {2, 1024}, {4, 256},
                                       {4, 512}, {8, 256},  {16, 128}, {32, 256}, {64, 256},
                                       {0, 128}, {0, 256},  {0, 1024}};
-/* Working set, as a part of L2. Where the cache has two partitions, each can hold copies of the
- * other's lines. With a larger set some of the written bytes go on to device memory
+/* The working set as a part of L2. If the cache has two partitions, each can hold copies of the
+ * other's lines. With a larger set some written bytes go on to device memory
  * (docs/measurements.md, "L2 roofs"). */
 static const double part_of_l2 = 1.0 / 4;
 enum { SHAPES = sizeof shapes / sizeof *shapes };
@@ -38,11 +38,12 @@ static const void *memory_row(struct roofs *roofs, int kind, int n)
     return NULL;
 }
 
-/* Arrays so long that launch and tail of a pass are below 1 % of its time, and no longer: a trial
- * is at least one pass. */
+/* Launch and tail of a pass over these arrays are below 1 % of its time. Longer arrays would make
+ * trials longer, because a trial is at least one pass. */
 static enum status arrays_reserve(struct roofs *roofs, struct error *error)
 {
-    const double most = 2.0 * 1024 * 1024 * 1024, share = 1.0 / 8; /* byte; of what is free */
+    const double most = 2.0 * 1024 * 1024 * 1024; /* byte */
+    const double share = 1.0 / 8;                 /* of the free memory */
     size_t available, total;
     if (roofs->array_bytes > 0)
         return STATUS_OK;
@@ -59,18 +60,7 @@ static enum status arrays_reserve(struct roofs *roofs, struct error *error)
     return STATUS_OK;
 }
 
-static void memory_describe(struct variant *variant)
-{
-    const double mib = 1024.0 * 1024.0;
-    const struct memory_kernel *kernel = variant->row;
-    char blocks[48] = "a block for every tile";
-    if (variant->blocks > 0)
-        snprintf(blocks, sizeof blocks, "%d blocks", variant->blocks);
-    snprintf(variant->text, sizeof variant->text, "%d x %.4g MiB, %s of %d threads, %s",
-             kernel->arrays, (double)variant->bytes / mib, blocks, variant->threads, kernel->what);
-}
-
-/* So that all warps have the same to do. */
+/* Rounds down, so that all warps have the same amount of work. */
 static size_t bytes_round(const struct variant *variant, double bytes)
 {
     const double page = 4096.0;
@@ -83,8 +73,10 @@ static size_t bytes_round(const struct variant *variant, double bytes)
 static enum status memory_prepare(struct roofs *roofs, int kind, const void *row, int choice,
                                   struct variant *variant, struct error *error)
 {
-    const double beyond = 8.0;        /* times L2: what of it still lies there is little */
+    const double beyond = 8.0;        /* times L2: arrays of which L2 holds little */
     const double first_traffic = 4e9; /* byte, about a millisecond */
+    const double mib = 1024.0 * 1024.0;
+    char blocks[48] = "a block for every tile";
     const struct shape *shape = &shapes[choice];
     const struct memory_kernel *kernel = row;
     double l2 = (double)roofs->gpu->l2_bytes;
@@ -103,7 +95,10 @@ static enum status memory_prepare(struct roofs *roofs, int kind, const void *row
         return error_set(error, STATUS_UNSUPPORTED, "its warps take more memory than there is");
     variant->work = (double)variant->bytes * kernel->bytes_moved;
     variant->iterations = (int64_t)fmax(1.0, first_traffic / variant->work);
-    memory_describe(variant);
+    if (variant->blocks > 0)
+        snprintf(blocks, sizeof blocks, "%d blocks", variant->blocks);
+    snprintf(variant->text, sizeof variant->text, "%d x %.4g MiB, %s of %d threads, %s",
+             kernel->arrays, (double)variant->bytes / mib, blocks, variant->threads, kernel->what);
     return STATUS_OK;
 }
 
@@ -117,13 +112,13 @@ static enum status memory_run(struct roofs *roofs, const struct variant *variant
                       memory_pattern_name[kernel->pattern], error);
 }
 
-/* ---- how much the cache holds ---- */
+/* ---- the working set of the cache ---- */
 
-/* The reads with enough in flight that have the smallest piece. Blocks come in the order of
- * addresses, as those of most kernels do: sets that are walked so are the first to fall out. */
+/* Returns the read with the smallest piece that has enough bytes in flight. Blocks come in the
+ * order of addresses, as in most kernels: such sets are the first to fall out of the cache. */
 static struct variant reach_variant(struct roofs *roofs)
 {
-    const int enough = 2048; /* byte, a warp's accesses */
+    const int enough = 2048; /* byte, of a warp's accesses */
     struct variant variant = {.threads = 256};
     const struct memory_kernel *kernel, *best = NULL;
     for (int i = 0; (kernel = memory_row(roofs, ROOF_L2_READ, i)); ++i)
@@ -132,7 +127,7 @@ static struct variant reach_variant(struct roofs *roofs)
     return variant;
 }
 
-/* byte s-1, of the best of a few runs of about a millisecond each; the first fetches the set. */
+/* *rate: byte s-1, the best of a few runs of about a millisecond; the first run fetches the set. */
 static enum status reach_rate(struct roofs *roofs, struct variant *variant, size_t bytes,
                               double *rate, struct error *error)
 {
@@ -151,8 +146,8 @@ static enum status reach_rate(struct roofs *roofs, struct variant *variant, size
     return STATUS_OK;
 }
 
-/* The rate is flat while the set fits, and falls towards that of device memory: the set is the last
- * one before it falls below nine tenths of the best. */
+/* The rate is flat while the set fits, and falls towards that of device memory beyond. Finds the
+ * last set before the rate falls below nine tenths of the best. */
 static enum status memory_reach(struct roofs *roofs, int kind, double *bytes, struct error *error)
 {
     enum { STEPS = 32 }; /* of L2 */
@@ -195,7 +190,7 @@ const struct roof_family roofs_memory = {
 
 static const struct shape onchip_shapes[] = {{1, 1024}, {2, 1024}, {2, 512}, {4, 512},
                                              {4, 256},  {8, 256},  {1, 512}};
-/* Of L1, which shared memory is a part of: what all blocks of a multiprocessor go round. */
+/* The data of all blocks of a multiprocessor, as a part of L1, which includes shared memory. */
 static const double parts_of_l1[] = {1.0 / 2, 1.0 / 4, 1.0 / 8};
 enum {
     ONCHIP_SHAPES = sizeof onchip_shapes / sizeof *onchip_shapes,
@@ -216,7 +211,7 @@ static enum status onchip_prepare(struct roofs *roofs, int kind, const void *row
 {
     (void)kind;
     const double known = roofs->gpu->chip->l1_bytes;
-    const double l1 = isnan(known) ? 64.0 * 1024 : known; /* every chip since 2017 has so much */
+    const double l1 = isnan(known) ? 64.0 * 1024 : known; /* the least of all chips since 2017 */
     const size_t step = 64;                               /* byte, of a thread */
     const struct shape *shape = &onchip_shapes[choice % ONCHIP_SHAPES];
     const double part = parts_of_l1[choice / ONCHIP_SHAPES];

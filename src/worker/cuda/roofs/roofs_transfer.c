@@ -7,20 +7,20 @@
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/roof_family.h"
 
-/* Long enough that a copy's start is below 1 % of it; a host's link is slower, and may be shared by
- * all devices of the node. */
+/* Copies so long that their start is below 1 % of the time. A host's link is slower, and all
+ * devices of the node may share it. */
 static const size_t host_bytes = (size_t)128 << 20, remote_bytes = (size_t)256 << 20;
 
 struct transfer {
-    void *host; /* owned, pinned; NULL: not yet */
-    int own, next;
-    void *remote; /* owned, on device `next`; NULL: not yet */
-    bool direct;  /* it is mapped here, which must be undone */
+    void *host;    /* owned, pinned; NULL: not allocated */
+    int own, next; /* device numbers */
+    void *remote;  /* owned, on device `next`; NULL: not allocated */
+    bool direct;   /* this device has access to the next one, which must be undone */
 };
 
 /* ---- between host and device ---- */
 
-/* The first copy is the other way round, so that both sides hold random numbers. */
+/* The first copy goes to the host, so that both sides hold random numbers. */
 static enum status host_open(struct roofs *roofs, struct error *error)
 {
     struct transfer *transfer = roofs->transfer;
@@ -33,19 +33,9 @@ static enum status host_open(struct roofs *roofs, struct error *error)
                                 roofs->gpu->stream));
 }
 
-static cudaError_t copy_from_host(struct transfer *transfer, void *local, cudaStream_t stream)
-{
-    return cudaMemcpyAsync(local, transfer->host, host_bytes, cudaMemcpyHostToDevice, stream);
-}
-
-static cudaError_t copy_to_host(struct transfer *transfer, void *local, cudaStream_t stream)
-{
-    return cudaMemcpyAsync(transfer->host, local, host_bytes, cudaMemcpyDeviceToHost, stream);
-}
-
 /* ---- to the next device ---- */
 
-/* Leaves the own device current, whatever happens. */
+/* The own device is current afterwards, also after a failure. */
 static cudaError_t remote_allocate(struct transfer *transfer)
 {
     void *remote = NULL;
@@ -56,21 +46,12 @@ static cudaError_t remote_allocate(struct transfer *transfer)
     if (code == cudaSuccess)
         transfer->remote = remote;
     else
-        cudaGetLastError(); /* it was the other device's: nothing is wrong with this one */
+        cudaGetLastError(); /* clears the other device's error; this one is fine */
     return code == cudaSuccess ? back : code;
 }
 
-/* Where the one cannot reach the other, copies go through the host: slower, and the truth. */
-static void remote_map(struct transfer *transfer)
-{
-    int possible = 0;
-    if (cudaDeviceCanAccessPeer(&possible, transfer->own, transfer->next) == cudaSuccess &&
-        possible)
-        transfer->direct = cudaDeviceEnablePeerAccess(transfer->next, 0) == cudaSuccess;
-    cudaGetLastError();
-}
-
-/* This process uses the other device for nothing else: its context there goes with the memory. */
+/* This process uses the other device for nothing else, so its context there goes with the memory.
+ */
 static void remote_close(struct transfer *transfer)
 {
     if (transfer->direct)
@@ -83,9 +64,11 @@ static void remote_close(struct transfer *transfer)
     transfer->direct = false;
 }
 
+/* Without access from one device to the other, copies go through the host. */
 static enum status remote_open(struct roofs *roofs, struct error *error)
 {
     struct transfer *transfer = roofs->transfer;
+    int possible = 0;
     if (transfer->remote)
         return STATUS_OK;
     TRY(CUDA(cudaGetDevice(&transfer->own)));
@@ -96,14 +79,11 @@ static enum status remote_open(struct roofs *roofs, struct error *error)
         return error_set(error, STATUS_UNSUPPORTED, "device %d, the next one: %s", transfer->next,
                          cudaGetErrorString(code));
     }
-    remote_map(transfer);
+    if (cudaDeviceCanAccessPeer(&possible, transfer->own, transfer->next) == cudaSuccess &&
+        possible)
+        transfer->direct = cudaDeviceEnablePeerAccess(transfer->next, 0) == cudaSuccess;
+    cudaGetLastError();
     return STATUS_OK;
-}
-
-static cudaError_t copy_to_next(struct transfer *transfer, void *local, cudaStream_t stream)
-{
-    return cudaMemcpyPeerAsync(transfer->remote, transfer->next, local, transfer->own, remote_bytes,
-                               stream);
 }
 
 /* ---- the family ---- */
@@ -112,11 +92,10 @@ static const struct direction {
     enum roof_id roof;
     const char *what; /* of a host's */
     enum status (*open)(struct roofs *roofs, struct error *error);
-    cudaError_t (*copy)(struct transfer *transfer, void *local, cudaStream_t stream);
 } directions[] = {
-    {ROOF_HOST_TO_DEVICE, "from pinned memory", host_open, copy_from_host},
-    {ROOF_DEVICE_TO_HOST, "to pinned memory", host_open, copy_to_host},
-    {ROOF_DEVICE_TO_DEVICE, NULL, remote_open, copy_to_next},
+    {ROOF_HOST_TO_DEVICE, "from pinned memory", host_open},
+    {ROOF_DEVICE_TO_HOST, "to pinned memory", host_open},
+    {ROOF_DEVICE_TO_DEVICE, NULL, remote_open},
 };
 
 static const void *transfer_row(struct roofs *roofs, int kind, int n)
@@ -157,9 +136,17 @@ static enum status transfer_prepare(struct roofs *roofs, int kind, const void *r
 static enum status transfer_run(struct roofs *roofs, const struct variant *variant,
                                 struct error *error)
 {
-    const struct direction *direction = variant->row;
-    return cuda_check(direction->copy(roofs->transfer, roofs->results.data, roofs->gpu->stream),
-                      roof_kinds[direction->roof].name, error);
+    const enum roof_id roof = ((const struct direction *)variant->row)->roof;
+    const struct transfer *t = roofs->transfer;
+    void *local = roofs->results.data;
+    cudaStream_t stream = roofs->gpu->stream;
+    cudaError_t code =
+        roof == ROOF_HOST_TO_DEVICE
+            ? cudaMemcpyAsync(local, t->host, host_bytes, cudaMemcpyHostToDevice, stream)
+        : roof == ROOF_DEVICE_TO_HOST
+            ? cudaMemcpyAsync(t->host, local, host_bytes, cudaMemcpyDeviceToHost, stream)
+            : cudaMemcpyPeerAsync(t->remote, t->next, local, t->own, remote_bytes, stream);
+    return cuda_check(code, roof_kinds[roof].name, error);
 }
 
 static void transfer_close(struct roofs *roofs)

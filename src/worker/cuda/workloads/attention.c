@@ -258,16 +258,13 @@ static enum status fused_check(const struct gpu *gpu, const struct config *confi
                                struct error *error)
 {
     const struct attention s = attention_from(config);
-    const int least = 80, step = 8;
+    const int step = 8;
     if (!attention_cudnn_takes(config))
         return error_set(error, STATUS_UNSUPPORTED,
                          "cuDNN's fused attention is of fp16 and bf16; in %s use "
                          "implementation=plain",
                          precision_info[s.precision].name);
-    if (gpu->capability < least)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "cuDNN's fused attention needs compute capability 8.0; this GPU has %d.%d",
-                         gpu->capability / 10, gpu->capability % 10);
+    TRY(capability_check(gpu, 80, "cuDNN's fused attention", error));
     if (s.head_size % step != 0)
         return error_set(error, STATUS_UNSUPPORTED,
                          "cuDNN's fused attention needs a head_size that is a multiple of %d",

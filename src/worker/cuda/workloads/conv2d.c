@@ -476,35 +476,32 @@ static void algorithm_describe(const struct conv2d_work *c, struct record *recor
     snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[c->bound->math]);
 }
 
-/* What is offered is looked for among calls alone, or is a plan that its name makes. */
-static enum status offer_find(struct gpu *gpu, struct conv2d_work *c, const char *algorithm,
-                              struct error *error)
-{
-    const char *named = strcmp(c->shape.algorithm, "auto") == 0 ? NULL : c->shape.algorithm;
-    size_t bytes;
-    TRY(workspace_limit(c->tensors.arena, &bytes, error));
-    return is_call(&c->shape, algorithm) ? calls_find(gpu, c, named, bytes, error)
-                                         : plans_find(gpu, c, algorithm, bytes, error);
-}
-
-/* It is no failure if what is offered cannot be had: then c->recalled stays false. */
+/* Binds the offered algorithm, which is a call, or a plan that its name makes. An offer that cuDNN
+ * does not have is no failure: then c->recalled stays false. */
 static enum status algorithm_recall(struct gpu *gpu, struct conv2d_work *c, struct record *record,
                                     struct error *error)
 {
-    enum status status = STATUS_OK;
+    const char *named = strcmp(c->shape.algorithm, "auto") == 0 ? NULL : c->shape.algorithm;
     int chosen = 0;
-    if (record->offer)
-        status = offer_find(gpu, c, record->offer->algorithm, error);
-    if (status == STATUS_OK && record->offer) {
-        const struct search search = search_of(gpu, c);
-        c->recalled = search_recall(&search, &chosen, record, &status, error);
+    if (record->offer) {
+        const char *offered = record->offer->algorithm;
+        size_t bytes;
+        enum status status = workspace_limit(c->tensors.arena, &bytes, error);
+        if (status == STATUS_OK)
+            status = is_call(&c->shape, offered) ? calls_find(gpu, c, named, bytes, error)
+                                                 : plans_find(gpu, c, offered, bytes, error);
+        if (status == STATUS_OK) {
+            const struct search search = search_of(gpu, c);
+            c->recalled = search_recall(&search, &chosen, record, &status, error);
+        }
+        record->offer = NULL;
+        if (c->recalled)
+            algorithm_describe(c, record);
+        else
+            candidates_forget(c);
+        return status == STATUS_DEVICE ? status : STATUS_OK;
     }
-    record->offer = NULL;
-    if (c->recalled)
-        algorithm_describe(c, record);
-    else
-        candidates_forget(c);
-    return status == STATUS_DEVICE ? status : STATUS_OK;
+    return STATUS_OK;
 }
 
 static enum status algorithm_choose(struct gpu *gpu, struct conv2d_work *c, struct record *record,
@@ -570,11 +567,7 @@ enum status conv2d_single_check(const struct gpu *gpu, const struct config *conf
     const struct conv2d s = conv2d_from(config);
     const struct format *format = &formats[s.precision];
     const bool any = strcmp(s.algorithm, "auto") == 0 || strcmp(s.algorithm, "graph") == 0;
-    if (gpu->capability < format->capability)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "%s needs compute capability %d.%d, this GPU has %d.%d",
-                         precision_info[s.precision].name, format->capability / 10,
-                         format->capability % 10, gpu->capability / 10, gpu->capability % 10);
+    TRY(capability_check(gpu, format->capability, precision_info[s.precision].name, error));
     if (!format->graphs_alone)
         TRY(cudnn_count_check(fmax((double)conv2d_x_size(&s), (double)conv2d_y_size(&s)),
                               "implementation = plain has no such bound", error));

@@ -64,10 +64,7 @@ static enum status tiled_check(const struct gpu *gpu, const struct config *confi
 {
     const struct conv2d s = conv2d_from(config);
     TRY(shape_check(&s, error));
-    if (gpu->capability < 80)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation tiled needs compute capability 8.0");
-    return STATUS_OK;
+    return capability_check(gpu, 80, "implementation tiled", error);
 }
 
 /* Bias and activation are the convolution's own kernel's, or have one after it. */

@@ -1,3 +1,9 @@
+/* Operation graphs of cuDNN: descriptors, heuristics, plans and their names, and the shelf.
+ *
+ * A graph keeps all its descriptors on a stack until it is destroyed. A failed attempt to add a
+ * plan takes its own descriptors off again. A heuristic that does not know the graph, and an engine
+ * that does not take it, are no failures: the last refusal becomes the error if no plan is left.
+ * Finding plans costs milliseconds, building one costs microseconds to seconds. */
 #include "worker/cuda/workloads/cudnn_graph.h"
 
 #include <stdio.h>
@@ -7,8 +13,8 @@
 #include "base/array.h"
 #include "base/clock.h"
 
-/* Descriptors refer to each other in ways that cuDNN does not tell, so they form a stack: none is
- * destroyed before those that were made after it. All zero: empty. */
+/* Descriptors refer to each other in ways that cuDNN does not document, so the newest is destroyed
+ * first. All zero: empty. */
 struct stack {
     cudnnBackendDescriptor_t *descriptors; /* owned */
     size_t count;
@@ -16,7 +22,7 @@ struct stack {
 
 struct cudnn_graph {
     int users;
-    char key[CONFIG_HASH_TEXT]; /* "": nobody looks for it */
+    char key[CONFIG_HASH_TEXT]; /* "": not shared */
     cudnnHandle_t cudnn;
     struct plan_shelf *shelf;
     size_t workspace_limit;
@@ -25,12 +31,12 @@ struct cudnn_graph {
     cudnnBackendDescriptor_t described;   /* the graph of all operations */
     struct cudnn_plan *plans;             /* owned */
     int operation_count, plan_count;
-    double compiling; /* s, spent on plans that cuDNN compiles */
+    double compiling; /* time spent on plans that cuDNN compiles, s */
 };
 
 /* ---- descriptors ---- */
 
-/* A new one on top of the stack, for cuDNN to write into. */
+/* Puts a new descriptor on the stack, for cuDNN to write into. */
 static enum status descriptor_create(struct stack *stack, cudnnBackendDescriptorType_t type,
                                      cudnnBackendDescriptor_t *descriptor, struct error *error)
 {
@@ -43,7 +49,7 @@ static enum status descriptor_create(struct stack *stack, cudnnBackendDescriptor
     return STATUS_OK;
 }
 
-/* Those above the first `kept`. */
+/* Destroys all descriptors but the first `kept`. */
 static void descriptors_destroy(struct stack *stack, size_t kept)
 {
     while (stack->count > kept)
@@ -57,7 +63,7 @@ static void stack_clear(struct stack *stack)
     *stack = (struct stack){0};
 }
 
-/* At most `room` values of an attribute; *count: how many there are of them. */
+/* Reads at most `room` values of an attribute; *count: values that were read. */
 static enum status attribute_get(cudnnBackendDescriptor_t descriptor,
                                  cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                                  int64_t room, void *values, int64_t *count, struct error *error)
@@ -76,7 +82,7 @@ static enum status integer_get(cudnnBackendDescriptor_t descriptor,
     return attribute_get(descriptor, name, CUDNN_TYPE_INT64, 1, value, &count, error);
 }
 
-/* After a failure it may be on the stack, unfinished. */
+/* After a failure an unfinished descriptor may be on the stack. */
 enum status cudnn_graph_describe(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
                                  const struct cudnn_attribute *attributes,
                                  cudnnBackendDescriptor_t *descriptor, struct error *error)
@@ -110,12 +116,12 @@ enum status cudnn_graph_tensor(struct cudnn_graph *graph, const struct cudnn_gra
 enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
                                 const struct cudnn_attribute *attributes, struct error *error)
 {
-    cudnnBackendDescriptor_t *operations =
-        realloc(graph->operations, (size_t)(graph->operation_count + 1) * sizeof *operations);
+    const size_t count = (size_t)graph->operation_count;
+    void *operations = array_grow(graph->operations, count, sizeof *graph->operations);
     if (!operations)
         return error_set(error, STATUS_FAILED, "no memory");
     graph->operations = operations;
-    TRY(cudnn_graph_describe(graph, type, attributes, &operations[graph->operation_count], error));
+    TRY(cudnn_graph_describe(graph, type, attributes, &graph->operations[count], error));
     ++graph->operation_count;
     return STATUS_OK;
 }
@@ -127,8 +133,8 @@ enum { SHELF_MOST = 128, SEARCHED_MOST = 3 };
 struct plan_shelf {
     struct stack graphs[SHELF_MOST];
     int count;
-    struct cudnn_graph *searched[SEARCHED_MOST]; /* the last ones; NULL: none */
-    int oldest;                                  /* of them */
+    struct cudnn_graph *searched[SEARCHED_MOST]; /* the last searched graphs; NULL: none */
+    int oldest;                                  /* index of the oldest one */
 };
 
 static void shelf_empty(struct plan_shelf *shelf)
@@ -199,7 +205,7 @@ _Static_assert((int)CUDNN_NUMERICAL_NOTE_TYPE_COUNT <= NOTES_MAX &&
                    (int)CUDNN_BEHAVIOR_NOTE_TYPE_COUNT <= NOTES_MAX,
                "a note for each bit");
 
-/* The notes of one kind that cuDNN has on an engine, as a set of bits. */
+/* Reads cuDNN's notes of one kind on an engine, as a set of bits. */
 static enum status notes_get(cudnnBackendDescriptor_t engine, cudnnBackendAttributeName_t kind,
                              cudnnBackendAttributeType_t type, int64_t kinds, unsigned *set,
                              struct error *error)
@@ -213,8 +219,8 @@ static enum status notes_get(cudnnBackendDescriptor_t engine, cudnnBackendAttrib
     return STATUS_OK;
 }
 
-/* Tensor units round fp32 inputs to TF32, so an engine that uses them computes something else. An
- * engine that converts inputs or sums to a narrower format never computes what is asked for. */
+/* Sets what the notes say of the plan, and refuses engines of another precision: tensor units round
+ * fp32 inputs to TF32, and some engines convert inputs or sums to a narrower format. */
 static enum status engine_check(cudnnBackendDescriptor_t engine,
                                 const struct cudnn_engines *engines, struct cudnn_plan *plan,
                                 struct error *error)
@@ -281,7 +287,7 @@ static enum status plan_build(struct cudnn_graph *graph, struct cudnn_plan *plan
     return STATUS_OK;
 }
 
-/* `engines`: as in cudnn_graph_plan, here and below. */
+/* Adds the plan of an engine configuration. `engines` is as in cudnn_graph_plan, here and below. */
 static enum status plan_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                             cudnnBackendDescriptor_t config, struct error *error)
 {
@@ -301,18 +307,17 @@ static enum status plan_add(struct cudnn_graph *graph, const struct cudnn_engine
     TRY(engine_check(engine, engines, &plan, error));
     if (!engines)
         TRY(plan_build(graph, &plan, error));
-    struct cudnn_plan *plans =
-        realloc(graph->plans, (size_t)(graph->plan_count + 1) * sizeof *plans);
+    void *plans = array_grow(graph->plans, (size_t)graph->plan_count, sizeof *graph->plans);
     if (!plans)
         return error_set(error, STATUS_FAILED, "no memory for %d plans", graph->plan_count + 1);
-    plans[graph->plan_count++] = plan;
     graph->plans = plans;
+    graph->plans[graph->plan_count++] = plan;
     return STATUS_OK;
 }
 
 /* ---- heuristics ---- */
 
-/* What a heuristic lists later was far from the fastest wherever this was looked at. */
+/* Plans of one heuristic. Later ones were far from the fastest in every shape that we looked at. */
 enum { CONFIGS_MAX = 100, PLANS_EACH = 16, PLANS_FIRST = 8 };
 
 static enum status configs_find(struct cudnn_graph *graph, cudnnBackendHeurMode_t mode, int most,
@@ -335,8 +340,7 @@ static enum status configs_find(struct cudnn_graph *graph, cudnnBackendHeurMode_
                          most, configs, count, error);
 }
 
-/* It is no failure if a heuristic does not know the graph, or an engine does not take it. *refusal
- * is the last such reason. */
+/* Adds plans of a heuristic. *refusal: the reason of the last plan that was not added. */
 static enum status plans_find(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                               cudnnBackendHeurMode_t mode, struct error *refusal)
 {
@@ -354,7 +358,7 @@ static enum status plans_find(struct cudnn_graph *graph, const struct cudnn_engi
     return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
 }
 
-/* Knobs that are set; without any, an engine has those that it has by itself. */
+/* Knobs that are set. An engine has defaults for all others. */
 struct knobs {
     cudnnBackendDescriptor_t choices[CUDNN_KNOB_TYPE_COUNTS];
     int64_t count;
@@ -382,44 +386,35 @@ static enum status config_add(struct cudnn_graph *graph, const struct cudnn_engi
     return plan_add(graph, engines, config, error);
 }
 
-/* The knob at *text, " k13=1", which then is after it. */
-static enum status knob_add(struct cudnn_graph *graph, const char **text, struct knobs *knobs,
-                            struct error *error)
-{
-    int number, length = 0;
-    long long wanted;
-    if (knobs->count == CUDNN_KNOB_TYPE_COUNTS ||
-        sscanf(*text, " k%d=%lld%n", &number, &wanted, &length) != 2)
-        return error_set(error, STATUS_UNSUPPORTED, "'%s': no knobs of an engine", *text);
-    const cudnnBackendKnobType_t type = (cudnnBackendKnobType_t)number;
-    const int64_t value = wanted;
-    const struct cudnn_attribute attributes[] = {
-        {CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type},
-        {CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &value},
-        {0},
-    };
-    *text += length;
-    return cudnn_graph_describe(graph, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, attributes,
-                                &knobs->choices[knobs->count++], error);
-}
-
-/* The plan of that name, as plan_add writes it. */
+/* Adds the plan of a name that plan_add wrote, "engine-38 k2=5 k13=1". */
 static enum status named_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                              struct error *error)
 {
     struct knobs knobs = {.count = 0};
     const char *text = engines->only;
-    long long engine;
-    int length = 0;
+    long long engine, value;
+    int length = 0, number;
     if (sscanf(text, "engine-%lld%n", &engine, &length) != 1)
         return error_set(error, STATUS_UNSUPPORTED, "'%s' is no plan's name", text);
-    for (text += length; *text;)
-        TRY(knob_add(graph, &text, &knobs, error));
+    for (text += length; *text; text += length) {
+        if (knobs.count == CUDNN_KNOB_TYPE_COUNTS ||
+            sscanf(text, " k%d=%lld%n", &number, &value, &length) != 2)
+            return error_set(error, STATUS_UNSUPPORTED, "'%s': no knobs of an engine", text);
+        const cudnnBackendKnobType_t type = (cudnnBackendKnobType_t)number;
+        const int64_t wide = value;
+        const struct cudnn_attribute attributes[] = {
+            {CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type},
+            {CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &wide},
+            {0},
+        };
+        TRY(cudnn_graph_describe(graph, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, attributes,
+                                 &knobs.choices[knobs.count++], error));
+    }
     return config_add(graph, engines, engine, &knobs, error);
 }
 
-/* Heuristics leave engines out, those for vector units above all. What they leave out and cuDNN
- * would have to compile is not tried. */
+/* Adds the engines that the heuristics leave out, mostly engines for vector units. Engines that
+ * cuDNN would have to compile are not tried. */
 static enum status engines_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                                struct error *refusal)
 {
@@ -440,8 +435,7 @@ static enum status engines_add(struct cudnn_graph *graph, const struct cudnn_eng
     return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
 }
 
-/* Each heuristic lists engines, the likely fastest first. The first engines are those of one
- * heuristic. */
+/* Adds the engines that the heuristics list, the likely fastest first. */
 static enum status proposals_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                                  struct error *refusal)
 {
@@ -496,9 +490,9 @@ struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan
 
 /* ---- running ---- */
 
-/* cuDNN compiles for a tenth of a second to seconds, and few such plans win. The heuristics have
- * named the likely ones first. */
-static const double compiling_enough = 0.1; /* s, for one graph */
+/* Compiling a plan takes a tenth of a second to seconds, and few compiled plans win. The likely
+ * ones come first. */
+static const double compiling_enough = 0.1; /* for one graph, s */
 
 enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error)
 {
@@ -536,7 +530,7 @@ enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t 
     if (status)
         descriptors_destroy(&graph->stack, kept);
     else
-        graph->stack.count = kept; /* the pack is the binding's */
+        graph->stack.count = kept; /* the binding owns the pack */
     binding->plan = graph->plans[plan].descriptor;
     return status;
 }

@@ -10,13 +10,13 @@
 #include "worker/cuda/workloads/cudnn_tensor.h"
 #include "worker/cuda/workloads/workloads.h"
 
-/* cuDNN's algorithms. All sequences have one length, so packed and padded data lie alike,
- * [sequence][batch][width]. Some kernels of cuDNN take only one of the two. */
+/* cuDNN's algorithms. All sequences have one length, so packed and padded data have one layout,
+ * [sequence][batch][width]. Some kernels of cuDNN take only packed or only padded data. */
 #define PACKED CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, CUDNN_RNN_PADDED_IO_DISABLED
 #define PADDED CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, CUDNN_RNN_PADDED_IO_ENABLED
 static const struct lstm_algorithm {
     const char *name;
-    int packed; /* the place of the same on packed data */
+    int packed; /* index of the same algorithm on packed data */
     cudnnRNNAlgo_t number;
     cudnnRNNDataLayout_t layout;
     uint32_t flags;
@@ -42,40 +42,39 @@ static const cudnnRNNMode_t modes[LSTM_KINDS] = {
 /* A piece of w that is contiguous in cuDNN's weight space, too, in elements. */
 struct segment {
     int64_t begin, length; /* in w (model/workloads/lstm.h) */
-    int64_t at;            /* in the weight space */
+    int64_t at;            /* begin in the weight space */
 };
 
-/* One of the algorithms, ready to run. All zero: it is not built. */
+/* An algorithm that is ready to run. All zero: not built. */
 struct binding {
     bool built;
-    bool runs; /* cuDNN has taken it: it may refuse only what is to run */
+    bool runs; /* cuDNN has run it: cuDNN may refuse an algorithm only when it runs */
     cudnnRNNDataDescriptor_t x_descriptor, y_descriptor;
     cudnnRNNDescriptor_t rnn;
     void *w, *dw, *workspace, *reserve; /* on the device; dw in a backward pass only */
     size_t w_bytes, workspace_bytes, reserve_bytes;
     struct segment *segments; /* ascending; owned */
     size_t segment_count;
-    char name[128]; /* with what it runs, "standard: KERNELS"; "": not known */
+    char name[128]; /* with its kernels, "standard: KERNELS"; "": not known */
 };
 
 struct lstm_work {
-    struct tensor_work
-        tensors; /* of a backward pass: x, dy; dx, and y of the forward pass before */
+    struct tensor_work tensors; /* backward: x and dy; dx, and y of the forward pass before */
     struct lstm shape;
     cudnnDataType_t data, compute;
     cudnnMathType_t math;
     struct fill w_fill, dy_fill;
     cudnnDropoutDescriptor_t dropout;
     cudnnTensorDescriptor_t h_descriptor, c_descriptor; /* of the states */
-    int first, count;                                   /* the algorithms that are wanted */
+    int first, count;                                   /* candidates among the algorithms */
     struct binding bindings[ALGORITHMS], *bound;
     char refused[SEARCH_REFUSED]; /* algorithm_id of wrong results, separated by spaces */
 };
 
 /* ---- where cuDNN keeps the weights ---- */
 
-/* cuDNN's numbers of a cell's matrices, and of the biases that belong to them. A sum has two biases
- * for cuDNN, of which one stays zero; but a GRU's last one has the recurrent one alone. */
+/* cuDNN's numbers of a cell's matrices, and of the biases that belong to them. cuDNN has two biases
+ * for each sum. One of them stays zero; the last sum of a GRU has the recurrent bias only. */
 static const struct numbers {
     int input[LSTM_SUMS], recurrent[LSTM_SUMS]; /* by gate */
     int bias[LSTM_SUMS];                        /* by sum */
@@ -97,31 +96,12 @@ static size_t element_bytes(const struct lstm_work *l)
     return precision_info[l->shape.precision].bytes;
 }
 
-static enum status segment_add(const struct lstm_work *l, struct binding *b, int64_t begin,
-                               int64_t length, cudnnTensorDescriptor_t descriptor,
-                               const void *address, struct error *error)
-{
-    enum { DIMENSIONS_MAX = 8 };
-    cudnnDataType_t type;
-    int count, dimensions[DIMENSIONS_MAX], strides[DIMENSIONS_MAX];
-    int64_t size = 1;
-    TRY(CUDNN(cudnnGetTensorNdDescriptor(descriptor, DIMENSIONS_MAX, &type, &count, dimensions,
-                                         strides)));
-    for (int i = 0; i < count; ++i) /* it calls matrices 1 x rows x columns */
-        size *= dimensions[i];
-    if (!address || size != length)
-        return error_set(error, STATUS_FAILED,
-                         "cuDNN's weights are laid out in a way not known here");
-    int64_t at = ((const char *)address - (const char *)b->w) / (int64_t)element_bytes(l);
-    b->segments[b->segment_count++] = (struct segment){begin, length, at};
-    return STATUS_OK;
-}
-
 static enum status part_map(struct gpu *gpu, const struct lstm_work *l, struct binding *b,
                             int64_t layer, int64_t direction, enum lstm_part part,
                             cudnnTensorDescriptor_t matrix, cudnnTensorDescriptor_t bias,
                             struct error *error)
 {
+    enum { DIMENSIONS_MAX = 8 };
     const struct lstm *s = &l->shape;
     const struct {
         const int *list;
@@ -133,21 +113,32 @@ static enum status part_map(struct gpu *gpu, const struct lstm_work *l, struct b
         [LSTM_PROJECTION] = {projection_number, s->projection ? 1 : 0},
     };
     const int count = parts[part].count;
-    int64_t begin = lstm_w_at(s, layer, direction, part), size = lstm_part_size(s, layer, part);
+    const int64_t length = count ? lstm_part_size(s, layer, part) / count : 0;
     for (int i = 0; i < count; ++i) {
         void *matrix_at = NULL, *bias_at = NULL;
         TRY(CUDNN(cudnnGetRNNWeightParams(
             gpu->cudnn, b->rnn, (int32_t)(layer * s->directions + direction), b->w_bytes, b->w,
             parts[part].list[i], matrix, &matrix_at, bias, &bias_at)));
-        TRY(segment_add(l, b, begin + i * (size / count), size / count,
-                        part == LSTM_BIAS ? bias : matrix, part == LSTM_BIAS ? bias_at : matrix_at,
-                        error));
+        const char *address = part == LSTM_BIAS ? bias_at : matrix_at;
+        cudnnDataType_t type;
+        int dimensions_count, dimensions[DIMENSIONS_MAX], strides[DIMENSIONS_MAX];
+        int64_t size = 1;
+        TRY(CUDNN(cudnnGetTensorNdDescriptor(part == LSTM_BIAS ? bias : matrix, DIMENSIONS_MAX,
+                                             &type, &dimensions_count, dimensions, strides)));
+        for (int j = 0; j < dimensions_count; ++j) /* a matrix is 1 x rows x columns */
+            size *= dimensions[j];
+        if (!address || size != length)
+            return error_set(error, STATUS_FAILED,
+                             "cuDNN's weights are laid out in a way not known here");
+        b->segments[b->segment_count++] =
+            (struct segment){lstm_w_at(s, layer, direction, part) + i * length, length,
+                             (address - (const char *)b->w) / (int64_t)element_bytes(l)};
     }
     return STATUS_OK;
 }
 
-/* Asks cuDNN for every piece of the weight space. STATUS_FAILED if a piece has another size than
- * the shape says. */
+/* Finds every piece of the weight space. STATUS_FAILED if a piece has another size than the shape
+ * says. */
 static enum status weights_map(struct gpu *gpu, const struct lstm_work *l, struct binding *b,
                                struct error *error)
 {
@@ -172,7 +163,7 @@ static enum status weights_map(struct gpu *gpu, const struct lstm_work *l, struc
     return status;
 }
 
-/* w's elements into the weight space; what is not of w is zero. */
+/* Fills the weight space with w's elements, and with zeros elsewhere. */
 static enum status weights_fill(struct gpu *gpu, const struct lstm_work *l, const struct binding *b,
                                 struct error *error)
 {
@@ -229,26 +220,9 @@ static enum status data_describe(const struct lstm_work *l, int64_t width,
     return status;
 }
 
-/* Each gate has two biases for cuDNN. Those that `numbers` does not name are zero, so they add
- * nothing; but where there is one alone, cuDNN refuses its persistent kernels, and a GRU needs
- * both. */
-static enum status rnn_create(struct gpu *gpu, const struct lstm_work *l,
-                              const struct lstm_algorithm *algorithm, struct binding *b,
-                              struct error *error)
-{
-    const struct lstm *s = &l->shape;
-    TRY(CUDNN(cudnnCreateRNNDescriptor(&b->rnn)));
-    TRY(CUDNN(cudnnSetRNNDescriptor_v8(
-        b->rnn, algorithm->number, modes[s->kind], CUDNN_RNN_DOUBLE_BIAS,
-        s->directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
-        l->data, l->compute, l->math, (int32_t)s->features, (int32_t)s->hidden, (int32_t)s->output,
-        (int32_t)s->layers, l->dropout, algorithm->flags)));
-    if (algorithm->number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC)
-        TRY(CUDNN(cudnnBuildRNNDynamic(gpu->cudnn, b->rnn, (int)s->batch)));
-    return STATUS_OK;
-}
-
-/* After a failure it is to be released. */
+/* Each gate has two biases for cuDNN. Biases that `numbers` does not name are zero and add nothing.
+ * With one bias only, cuDNN refuses its persistent kernels, and a GRU needs both. After a failure
+ * the caller releases the binding. */
 static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
                                  const struct lstm_algorithm *algorithm, struct binding *b,
                                  struct error *error)
@@ -258,7 +232,14 @@ static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
     cudnnForwardMode_t mode = backward ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
     TRY(data_describe(l, s->features, algorithm->layout, &b->x_descriptor, error));
     TRY(data_describe(l, s->output * s->directions, algorithm->layout, &b->y_descriptor, error));
-    TRY(rnn_create(gpu, l, algorithm, b, error));
+    TRY(CUDNN(cudnnCreateRNNDescriptor(&b->rnn)));
+    TRY(CUDNN(cudnnSetRNNDescriptor_v8(
+        b->rnn, algorithm->number, modes[s->kind], CUDNN_RNN_DOUBLE_BIAS,
+        s->directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
+        l->data, l->compute, l->math, (int32_t)s->features, (int32_t)s->hidden, (int32_t)s->output,
+        (int32_t)s->layers, l->dropout, algorithm->flags)));
+    if (algorithm->number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC)
+        TRY(CUDNN(cudnnBuildRNNDynamic(gpu->cudnn, b->rnn, (int)s->batch)));
     TRY(CUDNN(cudnnGetRNNTempSpaceSizes(gpu->cudnn, b->rnn, mode, b->x_descriptor,
                                         &b->workspace_bytes, &b->reserve_bytes)));
     TRY(CUDNN(cudnnGetRNNWeightSpaceSize(gpu->cudnn, b->rnn, &b->w_bytes)));
@@ -277,8 +258,8 @@ static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
 
 /* ---- work_ops ---- */
 
-/* The states before the first step are zero, those after the last one are not wanted. The data
- * descriptors have the lengths of the sequences; cuDNN 9 wants no copy of them on the device. */
+/* The initial states are zero; nothing reads the final states. The data descriptors have the
+ * lengths of the sequences, of which cuDNN 9 needs no copy on the device. */
 static enum status forward(struct gpu *gpu, struct lstm_work *l, cudnnForwardMode_t mode,
                            struct error *error)
 {
@@ -316,9 +297,9 @@ static enum status backward_iterate(struct gpu *gpu, struct work *work, struct e
     return STATUS_OK;
 }
 
-/* Makes each repetition work on the same numbers. The data gradient overwrites the reserve space
- * that the training forward pass has left, so that pass runs again. The weight gradient is added to
- * what is there, so that is set to zero. */
+/* Makes each repetition work on the same numbers. The data gradient overwrites the reserve space of
+ * the training forward pass, so that pass runs again. cuDNN adds the weight gradient to dw, so dw
+ * becomes zero. */
 static enum status backward_reset(struct gpu *gpu, struct work *work, struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
@@ -326,8 +307,7 @@ static enum status backward_reset(struct gpu *gpu, struct work *work, struct err
     return CUDA(cudaMemsetAsync(l->bound->dw, 0, l->bound->w_bytes, gpu->stream));
 }
 
-/* The gradients of the samples that are not wanted are zero for this run, and what they were after
- * it. */
+/* For this run dy is zero beyond the first `samples`. Afterwards dy is filled again. */
 static enum status backward_run(struct gpu *gpu, struct work *work, int64_t samples,
                                 struct error *error)
 {
@@ -377,21 +357,16 @@ static void lstm_close(struct work *work)
 
 /* ---- the search ---- */
 
-/* cuDNN compiles for longer than all else of a search takes, and where it has its kernel of small
- * widths, that was at least twice as fast wherever this was looked at. Its other ready ones lose at
- * great widths: a GRU's of 1024 in fp32 takes 1.4 times as long. Compiled ones come last. */
-static bool is_hopeless(const struct lstm_work *l, int algorithm)
-{
-    bool ready = false;
-    for (int i = 0; i < algorithm; ++i)
-        ready |=
-            algorithms[i].number == CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H && l->bindings[i].runs;
-    return l->count > 1 && algorithms[algorithm].number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC && ready;
-}
-
-/* What was built stays, because the search binds in turn. Padded data are for what cuDNN does not
- * have on packed ones: where it has both, the kernels were the same in every shape that was looked
- * at. */
+/* Makes an algorithm the bound one, and builds it at the first call. Built algorithms stay, because
+ * the search binds them in turn.
+ *
+ * Padded data are only for algorithms that cuDNN lacks on packed data: of algorithms that take
+ * both, the kernels were equal in every shape that we looked at.
+ *
+ * cuDNN compiles persist-dynamic for longer than the rest of a search takes. Where cuDNN has its
+ * kernel of small widths, that kernel was at least twice as fast in every shape that we looked at.
+ * So the compiled algorithms come last, and only if that kernel does not run. The other ready
+ * kernels lose at great widths: a GRU of width 1024 in fp32 takes 1.4 times as long. */
 static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
@@ -403,9 +378,11 @@ static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candid
     l->bound = &l->bindings[place];
     if (l->bound->built)
         return STATUS_OK;
-    if (is_hopeless(l, place))
-        return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled: there are faster kernels",
-                         algorithm->name);
+    for (int i = 0; i < place && l->count > 1; ++i)
+        if (algorithm->number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC &&
+            algorithms[i].number == CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H && l->bindings[i].runs)
+            return error_set(error, STATUS_UNSUPPORTED,
+                             "%s is not compiled: there are faster kernels", algorithm->name);
     enum status status = binding_build(gpu, l, algorithm, l->bound, error);
     if (status)
         binding_release(gpu->arena, l->bound);
@@ -419,8 +396,8 @@ static const char *algorithm_name(const struct work *work, int candidate)
     return name[0] ? name : algorithms[l->first + candidate].name;
 }
 
-/* Which kernels multiply is cuBLAS's choice for each shape, whatever cuDNN calls the algorithm: its
- * name gets their names. */
+/* Adds the names of the multiplying kernels to the algorithm's name: cuBLAS selects them for each
+ * shape, whatever cuDNN calls the algorithm. */
 static enum status algorithm_identify(struct gpu *gpu, struct work *work, struct identity *identity,
                                       struct error *error)
 {
@@ -436,8 +413,8 @@ static enum status algorithm_identify(struct gpu *gpu, struct work *work, struct
     return STATUS_OK;
 }
 
-/* cuDNN may refuse an algorithm only when it runs. cuBLAS's kernels of fp64 use tensor units where
- * the chip has such, and say so in their names. */
+/* cuDNN may refuse an algorithm only when it runs. cuBLAS's kernels of fp64 use the chip's tensor
+ * units if there are any, and say so in their names. */
 static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct record *record,
                                     struct error *error)
 {
@@ -468,7 +445,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct
     return STATUS_OK;
 }
 
-/* The whole search again, without these kernels. */
+/* Searches again without these kernels. */
 static enum status lstm_reject(struct gpu *gpu, struct work *work, struct record *record,
                                struct error *error)
 {
@@ -490,7 +467,7 @@ static enum status state_describe(const struct lstm_work *l, int64_t width,
     return CUDNN(cudnnSetTensorNdDescriptor(*descriptor, l->data, 3, dimensions, strides));
 }
 
-/* What cuDNN calls a conversion of fp32 is one to fp16, off by 2e-4: that is no tf32. */
+/* tf32 is refused: cuDNN's "conversion" of fp32 is one to fp16, off by 2e-4. */
 static enum status lstm_check(const struct gpu *gpu, const struct config *config,
                               struct error *error)
 {

@@ -14,39 +14,25 @@ static size_t y_bytes(const struct lstm *s)
     return (size_t)lstm_y_size(s) * precision_info[s->precision].bytes;
 }
 
-/* Outputs of layers below the last one, which are kept in turn. */
-static int64_t outputs_between(const struct lstm *s)
-{
-    return s->layers > 2 ? 2 : s->layers - 1;
-}
-
-static void *layer_output(const struct lstm_persistent *l, int64_t layer)
-{
-    return layer == l->shape.layers - 1
-               ? l->tensors.result[TENSOR_OUTPUT]
-               : (char *)l->tensors.intermediate + (size_t)(layer % 2) * y_bytes(&l->shape);
-}
-
-static const void *layer_weights(const struct lstm_persistent *l, int64_t layer)
-{
-    const struct lstm *s = &l->shape;
-    return (const char *)l->tensors.input[TENSOR_WEIGHT] +
-           (size_t)lstm_w_at(s, layer, 0, LSTM_INPUT_MATRIX) * precision_info[s->precision].bytes;
-}
-
 static enum status persistent_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct lstm_persistent *l = (const struct lstm_persistent *)work;
     const struct lstm *s = &l->shape;
+    const char *w = l->tensors.input[TENSOR_WEIGHT];
+    const void *x = l->tensors.input[TENSOR_INPUT];
     for (int64_t layer = 0; layer < s->layers; ++layer) {
-        const void *x = layer ? layer_output(l, layer - 1) : l->tensors.input[TENSOR_INPUT];
-        TRY(CUDA(kernel_lstm(s, lstm_input_width(s, layer), layer_output(l, layer), x,
-                             layer_weights(l, layer), gpu->stream)));
+        void *y = layer == s->layers - 1
+                      ? l->tensors.result[TENSOR_OUTPUT]
+                      : (char *)l->tensors.intermediate + (size_t)(layer % 2) * y_bytes(s);
+        const size_t at = (size_t)lstm_w_at(s, layer, 0, LSTM_INPUT_MATRIX);
+        TRY(CUDA(kernel_lstm(s, lstm_input_width(s, layer), y, x,
+                             w + at * precision_info[s->precision].bytes, gpu->stream)));
+        x = y;
     }
     return STATUS_OK;
 }
 
-/* Where a block has no room for all units, a cluster of blocks shares them. */
+/* From compute capability 9.0 on, a cluster of blocks can share the units. */
 static enum status hidden_check(const struct gpu *gpu, const struct lstm *s, struct error *error)
 {
     const int clusters = 90;
@@ -85,13 +71,15 @@ static enum status persistent_check(const struct gpu *gpu, const struct config *
     return hidden_check(gpu, &s, error);
 }
 
+/* The outputs of two layers below the last one are kept in turn. */
 static struct tensor_sizes persistent_describe(const struct config *config, struct work *work)
 {
     const struct lstm s = ((struct lstm_persistent *)work)->shape = lstm_from(config);
+    const double kept = s.layers > 2 ? 2.0 : (double)(s.layers - 1);
     return (struct tensor_sizes){
         .read = {[TENSOR_INPUT] = lstm_x_size(&s), [TENSOR_WEIGHT] = lstm_w_size(&s)},
         .written = {[TENSOR_OUTPUT] = lstm_y_size(&s)},
-        .intermediate = (double)outputs_between(&s) * (double)y_bytes(&s),
+        .intermediate = kept * (double)y_bytes(&s),
     };
 }
 

@@ -52,10 +52,7 @@ static enum status tiled_check(const struct gpu *gpu, const struct config *confi
                                struct error *error)
 {
     const struct matmul s = matmul_from(config);
-    if (gpu->capability < 80)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation tiled needs compute capability 8.0; this GPU has %d.%d",
-                         gpu->capability / 10, gpu->capability % 10);
+    TRY(capability_check(gpu, 80, "implementation tiled", error));
     if (s.precision != PRECISION_FP16 && s.precision != PRECISION_BF16)
         return error_set(error, STATUS_UNSUPPORTED, "implementation tiled is of fp16 and bf16");
     if (s.m % MATMUL_TILED_LINES || s.n % MATMUL_TILED_LINES || s.k % MATMUL_TILED_DEPTH)

@@ -9,15 +9,14 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* cuDNN's calls of batch norms */
 
 struct norm_work {
-    struct graph_work
-        graph; /* its tensors, in the roles that norm.h says; a graph of layer norms by cuDNN */
+    struct graph_work graph; /* tensors in the roles of norm.h; the graph of cuDNN's layer norms */
     struct norm shape;
     struct norm_arrays arrays;
-    /* Owned: what a pass is given, which a kernel finds before anything is timed. NULL: it is given
-     * none. Variances are for cuDNN, of forward batch norms. */
+    /* Inputs of a pass, which a kernel computes before anything is timed; owned. NULL: the pass has
+     * none. The variances are for cuDNN's forward batch norms. */
     void *mean, *inverse, *variance;
-    float epsilon; /* passed by value when the graph runs */
-    /* Batch norms by cuDNN; reserve: what a training pass leaves for the backward pass. */
+    float epsilon; /* the graph reads it when it runs */
+    /* Batch norms by cuDNN. reserve: from the training pass to the backward pass. */
     cudnnBatchNormMode_t mode;
     cudnnTensorDescriptor_t data, parameters;
     void *workspace, *reserve; /* owned */
@@ -44,31 +43,26 @@ static struct tensor_sizes norm_describe(const struct config *config, struct wor
     };
 }
 
-static enum status given_create(struct gpu *gpu, struct norm_work *w, struct error *error)
-{
-    const struct norm *s = &w->shape;
-    const double bytes =
-        (double)precision_info[norm_wide(s->precision)].bytes * (double)norm_statistics(s);
-    const bool of_batch = s->operation == NORM_BATCH && s->pass == NORM_FORWARD;
-    if (!of_batch && s->pass != NORM_BACKWARD)
-        return STATUS_OK;
-    TRY(arena_allocate(gpu->arena, bytes, "the means", &w->mean, error));
-    TRY(arena_allocate(gpu->arena, bytes, "the deviations", &w->inverse, error));
-    if (of_batch)
-        TRY(arena_allocate(gpu->arena, bytes, "the variances", &w->variance, error));
-    const struct norm_arrays moments = {.x = w->graph.tensors.input[TENSOR_INPUT],
-                                        .mean = w->mean,
-                                        .inverse = w->inverse,
-                                        .variance = w->variance};
-    return CUDA(kernel_norm(NORM_KERNEL_Y, s, &moments, gpu->stream));
-}
-
-/* What all implementations need. */
+/* Computes the inputs of the pass and sets the kernels' arrays, for all implementations. */
 static enum status norm_open(struct gpu *gpu, struct norm_work *w, struct error *error)
 {
     const struct tensor_work *t = &w->graph.tensors;
-    const bool kept = w->shape.pass == NORM_TRAINING, backward = w->shape.pass == NORM_BACKWARD;
-    TRY(given_create(gpu, w, error));
+    const struct norm *s = &w->shape;
+    const bool kept = s->pass == NORM_TRAINING, backward = s->pass == NORM_BACKWARD;
+    const bool batch_forward = s->operation == NORM_BATCH && s->pass == NORM_FORWARD;
+    const double bytes =
+        (double)precision_info[norm_wide(s->precision)].bytes * (double)norm_statistics(s);
+    if (batch_forward || backward) {
+        TRY(arena_allocate(gpu->arena, bytes, "the means", &w->mean, error));
+        TRY(arena_allocate(gpu->arena, bytes, "the deviations", &w->inverse, error));
+        if (batch_forward)
+            TRY(arena_allocate(gpu->arena, bytes, "the variances", &w->variance, error));
+        const struct norm_arrays moments = {.x = t->input[TENSOR_INPUT],
+                                            .mean = w->mean,
+                                            .inverse = w->inverse,
+                                            .variance = w->variance};
+        TRY(CUDA(kernel_norm(NORM_KERNEL_Y, s, &moments, gpu->stream)));
+    }
     w->arrays = (struct norm_arrays){
         .x = t->input[TENSOR_INPUT],
         .dy = t->input[TENSOR_OUTPUT],
@@ -161,7 +155,7 @@ static enum status batch_iterate(struct gpu *gpu, struct work *work, struct erro
         w->workspace_bytes, w->reserve, w->reserve_bytes));
 }
 
-/* The sizes of a training pass serve both it and the backward pass that follows it. */
+/* One workspace serves the training pass and the backward pass after it. */
 static enum status workspace_create(struct gpu *gpu, struct norm_work *w, struct error *error)
 {
     size_t training = 0, backward = 0;
@@ -180,8 +174,8 @@ static enum status workspace_create(struct gpu *gpu, struct norm_work *w, struct
                           error);
 }
 
-/* x, y, dx and dy are rows of channels: NHWC, with the rows as pixels of one column. A backward
- * pass is given what a training pass of the library leaves, whose y goes to where dx will be. */
+/* x, y, dx and dy are rows of channels: NHWC, with the rows as pixels of one column. Before a
+ * backward pass the library's training pass runs once; its y goes to dx. */
 static enum status batch_open(struct gpu *gpu, const struct config *config, struct work *work,
                               struct record *record, struct error *error)
 {
@@ -212,18 +206,18 @@ enum norm_tensor {
     NORM_X = 1,
     NORM_GAMMA,
     NORM_BETA,
-    NORM_MEAN,    /* of a training pass results, of a backward pass inputs */
-    NORM_INVERSE, /* likewise */
+    NORM_MEAN, /* a result of a training pass, an input of a backward pass; so is NORM_INVERSE */
+    NORM_INVERSE,
     NORM_DY,
     NORM_Y,
     NORM_DX,
     NORM_DGAMMA,
     NORM_DBETA,
-    NORM_EPSILON_VALUE, /* the host's memory: a number in the type of the means */
+    NORM_EPSILON_VALUE, /* a number in host memory, in the type of the means */
     NORM_TENSORS
 };
 
-/* N is the rows, C the columns, as cuDNN's documentation has it of layer norms. */
+/* N is the rows, C the columns, as in cuDNN's documentation of layer norms. */
 static struct cudnn_graph_tensor tensor_of(const struct norm *s, int tensor)
 {
     const bool data =
@@ -240,7 +234,7 @@ static struct cudnn_graph_tensor tensor_of(const struct norm *s, int tensor)
     };
 }
 
-/* What each pass has, and as what the operation knows it; a list ends with tensor 0. */
+/* The tensors of each pass, with the operation's names for them; a list ends with tensor 0. */
 static const struct part {
     int tensor;
     cudnnBackendAttributeName_t name;
@@ -310,7 +304,7 @@ static enum status layer_describe(struct norm_work *w, struct error *error)
                                attributes, error);
 }
 
-/* A norm has no use for tensor units, whatever an engine says of itself. */
+/* The unit is the vector unit: a norm cannot use tensor units, whatever an engine reports. */
 static enum status layer_open(struct gpu *gpu, const struct config *config, struct work *work,
                               struct record *record, struct error *error)
 {

@@ -12,7 +12,7 @@ static const struct product_format formats[PRECISION_COUNT] = {
     [PRECISION_TF32] = {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 0},
     [PRECISION_FP16] = {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
     [PRECISION_BF16] = {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
-    /* Scales are 1 where none are given. */
+    /* Scales that are not set are 1. */
     [PRECISION_FP8] = {CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 89},
 };
 
@@ -20,7 +20,7 @@ enum status product_run(const struct gpu *gpu, const struct product *p, const vo
                         const void *b, void *d, struct error *error)
 {
     const cublasLtMatmulHeuristicResult_t *bound = &p->candidates[p->bound];
-    static const double zero = 0.0; /* all its bytes are those of the narrower types' zeros */
+    static const double zero = 0.0; /* its bytes are also the zeros of narrower types */
     const void *scale = p->format->scale == CUDA_R_64F   ? (const void *)&p->scale_double
                         : p->format->scale == CUDA_R_32I ? (const void *)&p->scale_integer
                                                          : &p->scale_float;
@@ -63,22 +63,6 @@ static enum status matrix_describe(const struct product_matrix *matrix, int64_t 
                                                    &matrix->stride, sizeof matrix->stride));
 }
 
-/* Where a product is split along its sums, the pieces are added in the type of the sums, not in the
- * narrower type of the result, unless that is allowed. */
-static enum status preference_describe(struct product *p, bool narrow_sums, struct error *error)
-{
-    const size_t workspace = PRODUCT_WORKSPACE;
-    const uint32_t reductions = narrow_sums || p->format->result == p->format->scale
-                                    ? CUBLASLT_REDUCTION_SCHEME_MASK
-                                    : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-    TRY(CUBLAS(cublasLtMatmulPreferenceCreate(&p->preference)));
-    TRY(CUBLAS(cublasLtMatmulPreferenceSetAttribute(p->preference,
-                                                    CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                                                    &reductions, sizeof reductions)));
-    return CUBLAS(cublasLtMatmulPreferenceSetAttribute(
-        p->preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace));
-}
-
 static enum status operation_describe(struct product *p, const struct product_form *form,
                                       struct error *error)
 {
@@ -87,6 +71,12 @@ static enum status operation_describe(struct product *p, const struct product_fo
     const uint32_t epilogue = (uint32_t)form->epilogue;
     const int8_t fast = 1;
     const bool scaled = form->scales, bias = form->epilogue && form->bias;
+    /* The pieces of a product that is split along its sums are added in the type of the sums,
+     * unless the form allows the narrower type of the result. */
+    const size_t workspace = PRODUCT_WORKSPACE;
+    const uint32_t reductions = form->narrow_sums || p->format->result == p->format->scale
+                                    ? CUBLASLT_REDUCTION_SCHEME_MASK
+                                    : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     const struct {
         bool set;
         cublasLtMatmulDescAttributes_t name;
@@ -112,12 +102,17 @@ static enum status operation_describe(struct product *p, const struct product_fo
     TRY(matrix_describe(&form->a, form->batches, p->format->data, &p->a, error));
     TRY(matrix_describe(&form->b, form->batches, p->format->data, &p->b, error));
     TRY(matrix_describe(&form->d, form->batches, p->format->result, &p->d, error));
-    return preference_describe(p, form->narrow_sums, error);
+    TRY(CUBLAS(cublasLtMatmulPreferenceCreate(&p->preference)));
+    TRY(CUBLAS(cublasLtMatmulPreferenceSetAttribute(p->preference,
+                                                    CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                                    &reductions, sizeof reductions)));
+    return CUBLAS(cublasLtMatmulPreferenceSetAttribute(
+        p->preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace));
 }
 
 /* ---- algorithms ---- */
 
-/* The likely fastest comes first. */
+/* Lists the algorithms, the likely fastest first. */
 static enum status candidates_find(struct product *p, const char *suffix, struct error *error)
 {
     TRY(CUBLAS(cublasLtMatmulAlgoGetHeuristic(p->handle, p->operation, p->a, p->b, p->d, p->d,
@@ -143,12 +138,7 @@ static enum status candidates_find(struct product *p, const char *suffix, struct
 enum status product_offered(const struct gpu *gpu, enum precision precision, double batches,
                             struct error *error)
 {
-    const int least = formats[precision].least;
-    if (gpu->capability < least)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "%s needs compute capability %d.%d; this GPU has %d.%d",
-                         precision_info[precision].name, least / 10, least % 10,
-                         gpu->capability / 10, gpu->capability % 10);
+    TRY(capability_check(gpu, formats[precision].least, precision_info[precision].name, error));
     return count_check("cuBLASLt counts", "products at once", batches, INT32_MAX,
                        "choose a smaller batch", error);
 }
@@ -191,8 +181,8 @@ static const char *candidate_name(const struct work *work, int candidate)
     return ((const struct product_work *)work)->product.names[candidate];
 }
 
-/* The algorithm itself says which unit it runs on. For fp64 that depends on the chip. Some that
- * take tf32 say FMA (algo-43 of cuBLAS 13.0 on an H200), but only tensor units multiply tf32. */
+/* The algorithm reports its unit, which for fp64 depends on the chip. Some algorithms with tf32
+ * inputs report FMA (algo-43 of cuBLAS 13.0 on an H200), but only tensor units multiply tf32. */
 enum status product_describe(const struct product *p, struct record *record, struct error *error)
 {
     const cublasLtMatmulHeuristicResult_t *bound = &p->candidates[p->bound];
