@@ -384,6 +384,13 @@ static void list_kind(const struct section_kind *kind, FILE *stream)
     fputs("  All other keys are axes: lists of numbers or of words.\n", stream);
 }
 
+/* A build without programs has no keys for them. */
+static bool is_listed(const struct workload *workload, const char *name)
+{
+    return (!name || strcmp(workload->name, name) == 0) &&
+           (!workload->axes || section_kind_of(workload));
+}
+
 /* The parameters of a section with a kind follow from its settings and axes. */
 static void list_workload(const struct workload *workload, FILE *stream)
 {
@@ -445,7 +452,7 @@ static void list_json(const char *name, FILE *stream)
         json_array_append_new(json_object_get(settings, group), json_string(keys[i]));
     }
     for (size_t i = 0; workloads[i]; ++i)
-        if (!name || strcmp(workloads[i]->name, name) == 0)
+        if (is_listed(workloads[i], name))
             json_array_append_new(all, workload_encode(workloads[i]));
     json_t *list = json_pack("{s:o, s:o}", "settings", settings, "workloads", all);
     json_dumpf(list, stream, JSON_INDENT(1));
@@ -460,7 +467,7 @@ void options_list(const char *name, bool json, FILE *stream)
         return;
     }
     for (size_t i = 0; workloads[i]; ++i) {
-        if (name && strcmp(workloads[i]->name, name) != 0)
+        if (!is_listed(workloads[i], name))
             continue;
         fputs(i > 0 && !name ? "\n" : "", stream);
         list_workload(workloads[i], stream);

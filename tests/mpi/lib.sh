@@ -137,6 +137,11 @@ records() {
     [ -e sweep.nc.journal ] && [ "$(grep -c '"kind":"record"' sweep.nc.journal)" -ge "$1" ]
 }
 
+# has_programs: whether the build has commands as rows, -DROOFSWEEP_PROGRAMS=ON.
+has_programs() {
+    [ -x "$ROOFSWEEP_BIN/roofsweep-reaper" ]
+}
+
 # none_runs PATTERN: waits until no process of this test has a command line like PATTERN. Processes of other tests, which
 # run at the same time, have another working folder. A busy kernel may take seconds to end a process.
 none_runs() {

@@ -29,6 +29,7 @@ some sweep.nc 10 99
 expect 0 run 2 --resume sweep.ini
 complete sweep.nc 100
 
+has_programs || exit 0
 # sleeping: writes the programs of $job that run to the file `programs`.
 sleeping() {
     all_of "$job" | grep -xF "$(pgrep -x sleep)" >programs

@@ -69,6 +69,7 @@ job=
 says "rank 0 on $(hostname) has said nothing for 600 s; go on with --resume"
 none_left
 
+has_programs || exit 0
 # The whole job is suspended for longer than its timeout. The program's run that was suspended is repeated.
 cat >programs.ini <<'INI'
 [sweep]
