@@ -1,3 +1,16 @@
+/* Derived values of a row: set-against-roof figures, the limiter with its evidence, energy at the
+ * roofs.
+ *
+ * Counted FLOPs and bytes are used where the record has them, else modelled ones. Counted bytes are
+ * set against the bandwidth of the memory level that needs longest for its own bytes. Modelled
+ * bytes are compulsory traffic, from one level: with a hot cache the last-level cache if it holds
+ * the footprint (its measured working set, or else its capacity), otherwise device memory. Nearer
+ * caches are private to a core, so none holds the whole. If that level has no measured roof, values
+ * that need the roof are missing: no other level stands in.
+ *
+ * Nothing is set up, nothing fails: a missing input is NaN and makes the values NaN that depend on
+ * it. A comparison with NaN is false, and fmax ignores NaN; comments mark where that matters. One
+ * row takes some microseconds. tests/postproc/recompute.py computes all values again in Python. */
 #include "results/derive.h"
 
 #include <math.h>
@@ -15,45 +28,46 @@ const char *const limiter_name[] = {"compute",  "bandwidth", "latency", "kernel"
     FIELD_OF_FLAGS(struct derived, member, flags, __VA_ARGS__, .origin = FIELD_DERIVED)
 const struct field derived_fields[] = {
     R(sm_clock, FIELD_DOUBLE, "s-1", "multiprocessor or core clock over the timed loop",
-      .comment = "of a GPU its own cycles over its own time"),
+      .comment = "GPUs: cycles that the device counted, over its own time"),
     R(arithmetic_intensity, FIELD_LEVELS, "byte-1", "arithmetic intensity: FLOPs per byte",
-      .comment = "as counted, failing that as modelled; modelled bytes are those of "
-                 "roof_memory_level. Missing at l1, as level_time, where more than 5 % of the "
-                 "bytes at l2 were not seen there: copies by the tensor memory accelerator pass "
-                 "it by"),
+      .comment =
+          "counted, or else modelled; modelled bytes are traffic of roof_memory_level. l1 is "
+          "missing, as in level_time, where its counters saw less than 95 % of the bytes of "
+          "l2: copies by the tensor memory accelerator bypass l1"),
     R(roof_memory_level, FIELD_TEXT, NULL, "memory level of the bandwidth roof",
-      .comment = "of counted bytes the level that needs longest for its own; of modelled bytes "
-                 "dram, or the last-level cache where it holds them"),
+      .comment =
+          "with counted bytes the level that needs longest for its bytes; with modelled bytes "
+          "dram, or the last-level cache where it holds the footprint"),
     R(performance, FIELD_DOUBLE, "s-1", "performance: FLOP/s", ALWAYS,
-      .comment = "FLOPs, as counted, failing that as modelled, over time_median"),
+      .comment = "FLOPs, counted or else modelled, over time_median"),
     R(roof_fraction, FIELD_DOUBLE, "1", "fraction of the roof that was reached", ALWAYS,
       .comment = "performance over the least of compute_roof, arithmetic_intensity x "
-                 "bandwidth_roof and FLOPs / overhead_time; of pure data movement, bytes / "
+                 "bandwidth_roof and FLOPs / overhead_time; without FLOPs, bytes / "
                  "time_median / bandwidth_roof"),
     R(compute_roof, FIELD_DOUBLE, "s-1", "compute roof of the row's units, at its clock: FLOP/s",
-      .comment = "a roof's FLOPs for each cycle times sm_clock; without a clock the roof"),
+      .comment = "a roof's FLOPs per cycle times sm_clock; without a clock the roof itself"),
     R(bandwidth_roof, FIELD_DOUBLE, "byte s-1", "bandwidth roof of the row's mix of directions",
       .comment = "at roof_memory_level: bytes over level_time"),
     R(level_time, FIELD_LEVELS, "s", "time that a memory level's bytes would take at its roof",
-      .comment = "at the roof of its own mix of reads and writes: between the measured mixes read, "
-                 "triad, copy and write the time for a byte is interpolated"),
+      .comment = "at the roof of the level's mix of reads and writes: the time per byte is "
+                 "interpolated between the measured mixes read, triad, copy and write"),
     R(overhead_time, FIELD_DOUBLE, "s", "launch overhead of one iteration",
-      .comment = "launches times device_launch_overhead; of launch = graph, times the roof "
+      .comment = "launches times device_launch_overhead; with launch = graph times the roof "
                  "launch gap graph"),
     F(paper_bound, roofline_bound_name, "what bounds the run time, by the paper's Roofline",
       .flags_known = true, ALWAYS),
     R(gap_time, FIELD_DOUBLE, "s", "time in which the device was idle between kernels",
-      .comment = "time_median - timer_overhead / sample_iterations - busy_time, at least 0; of "
+      .comment = "time_median - timer_overhead / sample_iterations - busy_time, at least 0; on "
                  "CPUs within the traced run"),
     F(limiter, limiter_name, "what limits the time, by measured shares", .flags_known = true,
       ALWAYS),
     R(limiter_evidence, FIELD_TEXT, NULL, "the shares that limiter follows from"),
     R(cause, FIELD_TEXT, NULL, "why the kernel that takes longest reaches no roof",
-      .comment = "from kernel_activity: names of units at least 60 % busy, else latency, with what "
-                 "its threads wait for; idle: multiprocessors had no thread"),
+      .comment = "from kernel_activity: names of units at least 60 % busy, else latency and the "
+                 "reasons of the wait; idle: multiprocessors without a thread"),
     R(energy_at_roofs, FIELD_DOUBLE, "J", "energy of one iteration by the energy roofs",
-      .comment = "device_roof_constant_power x energy_time, failing that time_median, + FLOPs and "
-                 "bytes x device_roof_energy; a byte counts at the farthest level that it is of"),
+      .comment = "device_roof_constant_power x energy_time (or else time_median) + FLOPs and "
+                 "bytes x device_roof_energy; a byte counts at the farthest level that it reaches"),
     R(energy_constant_share, FIELD_DOUBLE, "1", "share of the constant power in energy_at_roofs"),
     {0},
 };
@@ -84,8 +98,8 @@ struct derived_kernel derive_kernel(const struct kernel *kernel)
     };
 }
 
-/* Of the kernels' time, of those without a full wave: as many blocks as the device holds at a time.
- * Missing where there is no trace, or a kernel's shape is not known: on CPUs. */
+/* The share of the kernels' time in kernels without a full wave, that is with fewer blocks than the
+ * device holds at a time. Missing without a trace, and on CPUs, whose kernels have no shape. */
 static double few_blocks_share(const struct record *record)
 {
     double time = 0, few = 0;
@@ -102,7 +116,7 @@ static double few_blocks_share(const struct record *record)
 
 /* ---- FLOPs and the units that did them ---- */
 
-/* NaN of no unit and no precision. */
+/* NaN without a unit or a precision. */
 static double rate_of(const double vector[PRECISION_COUNT], const double tensor[PRECISION_COUNT],
                       int64_t unit, enum precision precision)
 {
@@ -111,11 +125,10 @@ static double rate_of(const double vector[PRECISION_COUNT], const double tensor[
     return (unit == UNIT_VECTOR ? vector : tensor)[precision];
 }
 
-/* s-1: what a unit could do at the row's own clock. Power and heat let a short row have another
- * clock than a roof, which loads the device for longer. For each cycle both are equal: so the roof
- * is FLOPs for each cycle, as the device's best roof of that unit and precision had them, times the
- * clock that the row's multiprocessors counted meanwhile. Where either is missing, the roof at its
- * own clock. */
+/* s-1, the roof of a unit at the row's own clock. A roof loads the device for longer than a short
+ * row, so power and heat give the two different clocks, but not different FLOPs per cycle. The roof
+ * is the FLOPs per cycle of the device's best roof times the clock that the row counted. If either
+ * is missing, it is the roof at the clock of its own measurement. */
 static double peak_of(const struct record *record, const struct device *device, int64_t unit,
                       enum precision precision)
 {
@@ -124,7 +137,7 @@ static double peak_of(const struct record *record, const struct device *device, 
     return isnan(own) ? rate_of(device->peak_vector, device->peak_tensor, unit, precision) : own;
 }
 
-/* FLOPs for each joule beyond the constant power. */
+/* FLOPs per joule beyond the constant power. */
 static double yield_of(const struct record *record, const struct device *device, int64_t unit,
                        enum precision precision)
 {
@@ -132,12 +145,12 @@ static double yield_of(const struct record *record, const struct device *device,
     return 1 / device_flop_energy(device, unit, precision);
 }
 
-/* What a unit does in a second, or for a joule. */
+/* FLOPs per second, or per joule. */
 typedef double unit_rate(const struct record *record, const struct device *device, int64_t unit,
                          enum precision precision);
 
-/* s or J. A part of less than 1 % of the FLOPs may lack a rate and then counts as nothing; any
- * other that lacks one makes this NaN. */
+/* s or J. A part below 1 % of the FLOPs costs nothing if its rate is unknown; a larger one makes
+ * the cost NaN. */
 static double part_cost(double part, double rate, double all)
 {
     const double negligible = 0.01;
@@ -146,8 +159,7 @@ static double part_cost(double part, double rate, double all)
     return isnan(rate) && part < negligible * all ? 0 : part / rate;
 }
 
-/* s or J, the sum over units and precisions of their FLOPs over their own rate. int8 operations are
- * no FLOPs. */
+/* s or J, the sum over units and precisions of FLOPs / rate. int8 operations are no FLOPs. */
 static double parts_cost(const struct record *record, const struct device *device, double flops,
                          unit_rate *rate)
 {
@@ -165,7 +177,8 @@ static enum precision precision_of(const struct record *record)
     return record->config.workload ? config_precision(&record->config) : PRECISION_COUNT;
 }
 
-/* s or J. Without counts the FLOPs are those of record->unit in the configured precision. */
+/* s or J. Without counts by unit, all FLOPs are work of record->unit in the configured precision.
+ */
 static double units_cost(const struct record *record, const struct device *device, double flops,
                          unit_rate *rate)
 {
@@ -189,7 +202,7 @@ static double units_derive(const struct record *record, const struct device *dev
 
 /* ---- bytes and the memory levels that moved them ---- */
 
-/* What is moved at a level, byte. `written` is NaN where directions are not known. */
+/* Bytes that a level moves; `written` is NaN if directions are unknown. */
 struct traffic {
     double written, all;
 };
@@ -199,8 +212,8 @@ static bool bytes_counted(const struct record *record)
     return !isnan(record->bytes_counted[LEVEL_DRAM]);
 }
 
-/* All that goes through the multiprocessors' L1 shows at L2 at most once. But copies by the tensor
- * memory accelerator pass L1 by, and its counters do not see them. */
+/* Traffic through L1 reaches L2 at most once. Copies by the tensor memory accelerator bypass L1,
+ * and L1's counters miss them. */
 static bool passes_by(const struct record *record, int level)
 {
     const double accuracy = 0.05;
@@ -208,7 +221,7 @@ static bool passes_by(const struct record *record, int level)
            record->bytes_counted[LEVEL_L1] < (1 - accuracy) * record->bytes_counted[LEVEL_L2];
 }
 
-/* Modelled bytes are those of the row's own level, and nobody knows their directions. */
+/* Modelled bytes are traffic of the row's own level, of unknown directions. */
 static struct traffic traffic_of(const struct record *record, int own, int level)
 {
     if (bytes_counted(record) && passes_by(record, level))
@@ -218,18 +231,19 @@ static struct traffic traffic_of(const struct record *record, int own, int level
     return (struct traffic){NAN, level == own ? record->bytes_model : NAN};
 }
 
-/* s, in which the level's roof moves it. */
+/* s, the traffic at the level's roof. */
 static double level_time(const struct device *device, int level, struct traffic traffic)
 {
     return traffic.all / device_mix_bandwidth(device, level, traffic.written / traffic.all);
 }
 
-/* Only a cache that all cores share can hold the footprint as a whole: a device's last one. (The l1
- * of a GPU and the l1 and l2 of a CPU with an l3 are many small ones.) */
+/* The level that modelled bytes come from with a hot cache. Only the last cache, which all cores
+ * share, can hold a whole footprint. (The l1 of a GPU, and l1 and l2 of a CPU with an l3, are many
+ * small caches.) LEVEL_COUNT: unknown. */
 static int shared_level(const struct record *record, const struct device *device)
 {
     enum memory_level cache = isnan(device->cache[LEVEL_L3]) ? LEVEL_L2 : LEVEL_L3;
-    if (isnan(record->footprint)) /* a program that states its bytes alone */
+    if (isnan(record->footprint)) /* a program that states only its bytes */
         return isnan(record->bytes_model) ? LEVEL_COUNT : LEVEL_DRAM;
     if (isnan(device->cache[cache]))
         return LEVEL_COUNT;
@@ -239,8 +253,7 @@ static int shared_level(const struct record *record, const struct device *device
     return record->footprint <= holds ? (int)cache : LEVEL_DRAM;
 }
 
-/* Caches are flushed before each iteration: of a program, if it has an axis `cache` that says so.
- */
+/* Caches are flushed before each iteration. A program says so by an axis `cache`. */
 static bool is_cold(const struct config *config)
 {
     char axis[WORKLOAD_STRING];
@@ -248,9 +261,8 @@ static bool is_cold(const struct config *config)
            (config_axis(config, "cache", axis) && strcmp(axis, workload_caches[1]) == 0);
 }
 
-/* The level whose bytes are set against its bandwidth; LEVEL_COUNT: not known. Of counted bytes the
- * one that needs longest for its own, which is the lowest of the bandwidth roofs; device memory,
- * without a roof, if no level has one. */
+/* The level of the bandwidth roof; LEVEL_COUNT: unknown. With counted bytes it is the level that
+ * needs longest, which is the lowest bandwidth roof; device memory if no level has a roof. */
 static int roof_level(const struct record *record, const struct device *device)
 {
     int slowest = LEVEL_DRAM;
@@ -261,7 +273,7 @@ static int roof_level(const struct record *record, const struct device *device)
     }
     for (int level = 0; level < LEVEL_COUNT; ++level) {
         double time = level_time(device, level, traffic_of(record, level, level));
-        if (time > longest) { /* not so for a NaN */
+        if (time > longest) { /* false for NaN */
             longest = time;
             slowest = level;
         }
@@ -283,7 +295,7 @@ static void roofline_derive(const struct record *record, const struct device *de
             own_time = derived->level_time[i];
         }
     }
-    /* Of no bytes at all the best roof. */
+    /* Without bytes the best roof. */
     derived->bandwidth_roof = own_time > 0.0        ? own.all / own_time
                               : level < LEVEL_COUNT ? device->peak_bandwidth[level]
                                                     : NAN;
@@ -301,17 +313,24 @@ static void roofline_derive(const struct record *record, const struct device *de
     derived->paper_bound = roofline.bound;
 }
 
-/* ---- shares of the time, and what limits it ---- */
+/* ---- shares of the time, and the limiter ---- */
 
-/* s, of an iteration without what the timer adds to it. Programs have no timer. */
+/* Of 1: FLOPs and bytes at their roofs and the gap, over the row's time; kernels with too few
+ * blocks, over the kernels' time. */
+struct shares {
+    double compute, bandwidth, gap, few_blocks;
+    bool host_paced;
+};
+
+/* s, the iteration without the timer's own time. Programs have no timer. */
 static double own_time(const struct record *record)
 {
     const double timer = record->timer_overhead / number_of(record->sample_iterations);
     return isnan(timer) ? record->time_median : record->time_median - timer;
 }
 
-/* A known part above one half is the largest, whatever the unknown ones are. But compute and
- * bandwidth go on at the same time: one of them says nothing without the other. */
+/* A known part above one half is the largest, whatever the unknown parts are. Compute and bandwidth
+ * overlap in time, so neither decides without the other. */
 static bool is_decided(const struct shares *shares)
 {
     const double half = 0.5;
@@ -320,8 +339,8 @@ static bool is_decided(const struct shares *shares)
            (roofs && fmax(shares->compute, shares->bandwidth) > half);
 }
 
-/* fmax passes over a NaN. */
-enum limiter limiter_of(const struct shares *shares)
+/* fmax ignores NaN. */
+static enum limiter limiter_of(const struct shares *shares)
 {
     const double half = 0.5;
     double compute = fmax(shares->compute, 0), bandwidth = fmax(shares->bandwidth, 0);
@@ -352,9 +371,10 @@ static void evidence_write(const struct shares *shares, const char *level, struc
         texts[0], level, texts[1], texts[2], texts[3]);
 }
 
-/* Kernels and gaps are the parts of a time. What CPUs trace is the work as it is: there the traced
- * run itself tells, of both. Accelerators have gaps between iterations, which no trace of one
- * shows; their trace is a run of its own, which may be a little longer than the time. */
+/* The gap is the time without kernels. On CPUs the traced run gives both, as tracing does not
+ * change the work. Accelerators also have gaps between iterations, which the trace of one iteration
+ * lacks, and their traced run can take a little longer than the timed one: there the gap is the
+ * timed iteration minus the traced kernels. */
 static void limiter_derive(const struct record *record, const struct device *device, int level,
                            double compute_time, struct derived *derived)
 {
@@ -378,15 +398,15 @@ static void limiter_derive(const struct record *record, const struct device *dev
 
 /* ---- energy ---- */
 
-/* J. A roof's bytes go through all nearer levels, too. So each byte counts once, at the farthest
- * level that it is of. What is not known of a level is not known to go beyond the farther one. */
+/* J. The energy roof of a level includes all nearer levels, so each byte counts once, at the
+ * farthest level that it reaches. A level of unknown traffic adds nothing to the farther level. */
 static double bytes_energy(const struct record *record, const struct device *device, int own)
 {
     double energy = 0, farther = NAN;
     for (int level = 0; level < LEVEL_COUNT; ++level) {
         const struct traffic traffic = traffic_of(record, own, level);
         const double beyond = isnan(farther) ? traffic.all : traffic.all - farther;
-        if (beyond > 0) /* not so for a NaN */
+        if (beyond > 0) /* false for NaN */
             energy += beyond * device_byte_energy(device, level, traffic.written / traffic.all);
         farther = fmax(farther, traffic.all);
     }
@@ -424,7 +444,7 @@ struct derived derive(const struct record *record, const struct device *device)
     return derived;
 }
 
-/* ---- what is known of a row's time, by how it was taken ---- */
+/* ---- marks of a row's time ---- */
 
 double time_uncertainty(const struct record *record)
 {
@@ -447,8 +467,8 @@ void time_marks(const struct record *record, char marks[TIME_MARKS])
 {
     const double noisy = 0.05, visible = 0.02, apart = 1.05, time = record->time_median;
     double iterations = record->sample_iterations > 0 ? (double)record->sample_iterations : NAN;
-    /* An ordinary caller, whose iterations nothing holds back, waits for the host. The limiter is
-     * of the time that is measured, and does not depend on that. */
+    /* A caller who enqueues iterations in a loop waits for the host. The limiter is of the measured
+     * time and does not depend on that. */
     bool waits = record->caller_time * (1 - record->caller_uncertainty) > apart * time;
     const int64_t set[] = {time_uncertainty(record) > noisy,
                            record->host_paced,

@@ -1,3 +1,14 @@
+/* The result file: its variables, its attributes, and the way a journal's rows get into it.
+ *
+ * Field tables describe all variables (`groups`); dataset.c turns a table into variables. A
+ * variable without a value in any row is left out, which the first rows decide: `look` reads them
+ * and notes variables with a value. If a later row has a value without a variable, the file is
+ * built again. Rows pass through memory in batches of BATCH_ROWS, each record fetched from the
+ * journal once a build, so memory does not grow with rows but for results_order.
+ *
+ * The file is built without a name in the output's folder (staged_file.h), then gets its name: it
+ * is whole or absent. The first failure of netCDF, of memory or of a record is kept and reported at
+ * the end. 100,000 rows take 6 to 9 s, most of it in HDF5. */
 #include "results/results_nc.h"
 
 #include <malloc.h>
@@ -9,6 +20,7 @@
 #include <time.h>
 
 #include "base/staged_file.h"
+#include "model/algorithm.h"
 #include "model/device_kind.h"
 #include "results/dataset.h"
 #include "results/derive.h"
@@ -17,60 +29,18 @@
 
 /* ---- the variables ---- */
 
-#define INDEX(of_name, what)                                                                       \
+#define ONE(...)                                                                                   \
+    (const struct field[])                                                                         \
     {                                                                                              \
-        {.name = of_name, .type = FIELD_INTEGER, .long_name = what, ALWAYS},                       \
+        {__VA_ARGS__, ALWAYS},                                                                     \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \
     }
-#define TEXT(of_name, what)                                                                        \
-    {                                                                                              \
-        {.name = of_name, .type = FIELD_TEXT, .long_name = what, ALWAYS},                          \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
-static const struct field format_fields[] = TEXT("number_format", "number format");
-static const struct field level_fields[] = TEXT("memory_level", "memory level, from far to near");
-static const struct field health_fields[] = {
-    {.name = "health",
-     .type = FIELD_TEXT,
-     .long_name = "what the driver tells of a device's health",
-     ALWAYS,
-     .comment =
-         "a name ends with its unit; counts and times are since the driver was loaded, those "
-         "called ever, and of remapped and retired memory, since the device was made; XIDs, the "
-         "driver's errors, since the job opened the device: those that a program can cause by "
-         "itself (13, 31, 43, 45, 68, 109) are xids_of_programs, all others xids"},
-    {0}};
-static const struct field part_fields[] = TEXT("wall_part", "part of the wall time of a row");
-static const struct field activity_fields[] = TEXT("activity", "unit, or reason of a stall");
-static const struct field sample_fields[] = {
-    {.name = "time_sample",
-     .type = FIELD_SAMPLES,
-     .units = "s",
-     .long_name = "time of one iteration",
-     ALWAYS,
-     .comment =
-         "of one sample, over its sample_iterations; the first samples in the order of time"},
-    {0}};
-static const struct field workload_fields[] = TEXT("workload", "workload");
-static const struct field config_device_fields[] =
-    INDEX("config_device", "row's device: index, -1 if it reached none");
-static const struct field kernel_config_fields[] =
-    INDEX("kernel_config", "kernel's row of config: index, -1 if there is none");
-static const struct field roof_device_fields[] =
-    INDEX("device_roof_device", "roof's device: index, -1 if there is none");
+#define TEXT(of_name, what)  ONE(.name = of_name, .type = FIELD_TEXT, .long_name = what)
+#define INDEX(of_name, what) ONE(.name = of_name, .type = FIELD_INTEGER, .long_name = what)
 
-static const struct field link_device_fields[] =
-    INDEX("link_device", "first device of the link's node: index");
-
-/* The device of a row once more: who joins files row by row loses the table of devices. */
-static const struct field row_device_fields[] = {
-    FIELD(struct device, uuid, FIELD_TEXT, NULL, "UUID of the device", ALWAYS), {0}};
-
-/* What is written together: a table of fields, and a struct for each of its rows. */
+/* Variables that are written together, from one struct a row. */
 enum group {
     FORMATS,
     LEVELS,
@@ -101,25 +71,42 @@ static const struct {
     const char *prefix;
     enum dimension dimension;
 } groups[GROUPS] = {
-    [FORMATS] = {format_fields, "", DIM_FORMAT},
-    [LEVELS] = {level_fields, "", DIM_LEVEL},
-    [HEALTH] = {health_fields, "", DIM_HEALTH},
-    [PARTS] = {part_fields, "", DIM_PART},
-    [ACTIVITIES] = {activity_fields, "", DIM_ACTIVITY},
+    [FORMATS] = {TEXT("number_format", "number format"), "", DIM_FORMAT},
+    [LEVELS] = {TEXT("memory_level", "memory level, from far to near"), "", DIM_LEVEL},
+    [HEALTH] = {ONE(.name = "health", .type = FIELD_TEXT,
+                    .long_name = "health value of a device, from the driver",
+                    .comment = "names end with the unit; counts and times begin when the driver is "
+                               "loaded, names with 'ever' and those of remapped and retired memory "
+                               "when the device is made; XIDs, the driver's errors, begin when the "
+                               "job opens the device: xids_of_programs are those that a program "
+                               "can cause (13, 31, 43, 45, 68, 109), xids all others"),
+                "", DIM_HEALTH},
+    [PARTS] = {TEXT("wall_part", "part of the wall time of a row"), "", DIM_PART},
+    [ACTIVITIES] = {TEXT("activity", "unit, or reason of a stall"), "", DIM_ACTIVITY},
     [RECORDS] = {record_fields, "", DIM_CONFIG},
-    [SAMPLES] = {sample_fields, "", DIM_CONFIG},
-    [WORKLOADS] = {workload_fields, "", DIM_CONFIG},
-    [PARAMETERS] = {NULL, "", DIM_CONFIG}, /* by the workloads that the file has, parameters_nc.h */
-    [CONFIG_DEVICE] = {config_device_fields, "", DIM_CONFIG},
-    [ROW_DEVICES] = {row_device_fields, "", DIM_CONFIG},
+    [SAMPLES] = {ONE(.name = "time_sample", .type = FIELD_SAMPLES, .units = "s",
+                     .long_name = "time of one iteration",
+                     .comment = "mean of a sample's sample_iterations; the first samples by time"),
+                 "", DIM_CONFIG},
+    [WORKLOADS] = {TEXT("workload", "workload"), "", DIM_CONFIG},
+    [PARAMETERS] = {NULL, "", DIM_CONFIG}, /* depend on the rows, parameters_nc.h */
+    [CONFIG_DEVICE] = {INDEX("config_device", "row's device: index, -1 if it reached none"), "",
+                       DIM_CONFIG},
+    /* Tools that join files row by row lose the table of devices. */
+    [ROW_DEVICES] = {(const struct field[]){
+                         FIELD(struct device, uuid, FIELD_TEXT, NULL, "UUID of the device", ALWAYS),
+                         {0}},
+                     "", DIM_CONFIG},
     [DERIVED] = {derived_fields, "", DIM_CONFIG},
-    [KERNEL_CONFIG] = {kernel_config_fields, "", DIM_KERNEL},
+    [KERNEL_CONFIG] = {INDEX("kernel_config", "kernel's row of config: index, -1 if there is none"),
+                       "", DIM_KERNEL},
     [KERNELS] = {kernel_fields, "kernel_", DIM_KERNEL},
     [DERIVED_KERNELS] = {derived_kernel_fields, "kernel_", DIM_KERNEL},
     [DEVICES] = {device_fields, "device_", DIM_DEVICE},
-    [ROOF_DEVICE] = {roof_device_fields, "", DIM_ROOF},
+    [ROOF_DEVICE] = {INDEX("device_roof_device", "roof's device: index, -1 if there is none"), "",
+                     DIM_ROOF},
     [ROOFS] = {roof_fields, "device_roof_", DIM_ROOF},
-    [LINK_DEVICE] = {link_device_fields, "", DIM_LINK},
+    [LINK_DEVICE] = {INDEX("link_device", "first device of the link's node: index"), "", DIM_LINK},
     [LINKS] = {link_fields, "link_", DIM_LINK},
 };
 
@@ -142,7 +129,7 @@ static void time_format(double time, char text[32])
     strftime(text, 32, isnan(time) ? "unknown" : "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* One line a session, the latest at the end. */
+/* One line per session, the latest at the end. */
 static void history_print(const struct results *results, FILE *stream)
 {
     char start[32];
@@ -155,24 +142,20 @@ static void history_print(const struct results *results, FILE *stream)
     }
 }
 
-static bool seen_before(const struct results *results, size_t device, size_t offset)
-{
-    const char *name = (const char *)&results->devices[device] + offset;
-    for (size_t i = 0; i < device; ++i)
-        if (strcmp((const char *)&results->devices[i] + offset, name) == 0)
-            return true;
-    return *name == '\0';
-}
-
-/* A text of all devices, each of its values once. */
+/* The distinct values of a text member of devices. */
 static void device_names_print(const struct results *results, size_t offset, FILE *stream)
 {
     const char *separator = "";
-    for (size_t i = 0; i < results->device_count; ++i)
-        if (!seen_before(results, i, offset)) {
-            fprintf(stream, "%s%s", separator, (const char *)&results->devices[i] + offset);
-            separator = ", ";
-        }
+    for (size_t i = 0; i < results->device_count; ++i) {
+        const char *name = (const char *)&results->devices[i] + offset;
+        bool seen = *name == '\0';
+        for (size_t j = 0; j < i && !seen; ++j)
+            seen = strcmp((const char *)&results->devices[j] + offset, name) == 0;
+        if (seen)
+            continue;
+        fprintf(stream, "%s%s", separator, name);
+        separator = ", ";
+    }
 }
 
 static void models_print(const struct results *results, FILE *stream)
@@ -200,7 +183,8 @@ static void text_write(struct dataset *set, const struct results *results, const
     free(text);
 }
 
-/* When rows and roofs were measured. No clock is asked: one journal always gives the same file. */
+/* When rows and roofs were measured. All times come from the journal, so that one journal always
+ * gives the same file. */
 static void coverage_write(struct dataset *set, const struct results *results)
 {
     double first = NAN, last = NAN;
@@ -269,15 +253,15 @@ static void globals_write(struct dataset *set, const struct results *results)
 
 /* ---- the rows ---- */
 
-/* Rows that are in memory at the same time, and kernels of them. As many rows as a chunk has, so
- * that chunks are written whole. */
+/* Most rows and kernels in memory at a time. A chunk has BATCH_ROWS rows, so that chunks are
+ * written whole. */
 enum { BATCH_ROWS = 1024, BATCH_KERNELS = 16384 };
 
-/* What a file is made of. */
+/* The input of a file. */
 struct content {
     const struct results *results;
     const struct row **order;
-    json_t *found; /* see struct dataset */
+    json_t *found; /* names of variables that have a value, see struct dataset */
 };
 
 /* A file while it is written. */
@@ -286,25 +270,25 @@ struct writer {
     const struct row **order;
     struct dataset set;
     struct parameters *parameters;
-    struct device blank_device; /* of a row that reached none */
-    size_t kernels, roofs;      /* of all rows, of all devices */
+    struct device blank_device; /* for rows without a device */
+    size_t kernels, roofs;      /* in the whole file */
     size_t kernel;              /* kernels written so far */
 
-    /* The rows in memory. */
-    size_t first, count;
+    /* The batch in memory. */
+    size_t first, count; /* rows */
     struct record *records;
     struct derived *derived;
     int64_t *devices; /* index into results->devices, or -1 */
     double *samples;
-    char *parameter_rows; /* of parameters_row_size each */
+    char *parameter_rows; /* parameters_row_size bytes each */
 
-    /* Their kernels. */
-    int64_t *kernel_rows; /* of config */
+    /* Kernels of the batch. */
+    int64_t *kernel_rows; /* index of the kernel's row in the file */
     struct derived_kernel *shapes;
-    const void **rows; /* as dataset_put wants them; for as many as there are rows or kernels */
-    size_t room;       /* of these three */
+    const void **rows; /* argument of dataset_put: structs of rows or kernels */
+    size_t room;       /* elements of kernel_rows, shapes and rows */
     bool unreadable;
-    struct error error; /* of a record that cannot be read */
+    struct error error; /* if unreadable: why a record cannot be read */
 };
 
 static void lengths_set(struct writer *w)
@@ -364,7 +348,7 @@ static void names_put(struct writer *w)
         put_one(w, ACTIVITIES, i, activity_name[i]);
 }
 
-/* Those of a device, from `row` on. */
+/* Writes a device's roofs, from `row` on. */
 static void roofs_put(struct writer *w, size_t row, size_t device)
 {
     const struct device *own = &w->results->devices[device];
@@ -397,7 +381,7 @@ static void devices_put(struct writer *w)
     free(devices);
 }
 
-/* A dimension that cannot have length 0 has a row without values. */
+/* Dimensions of length 0 are written with one row without values. */
 static void blanks_put(struct writer *w)
 {
     const int64_t none = -1;
@@ -447,7 +431,7 @@ static void rows_free(struct writer *w)
     free(w->rows);
 }
 
-/* Room for the pointers to so many rows or kernels. False: there is no memory. */
+/* Makes room for `count` rows or kernels. False: no memory. */
 static bool rows_grow(struct writer *w, size_t count)
 {
     if (count <= w->room)
@@ -467,7 +451,17 @@ static const struct device *device_of(const struct writer *w, size_t i)
     return w->devices[i] < 0 ? &w->blank_device : &w->results->devices[w->devices[i]];
 }
 
-/* False: it cannot be read, or is not what it was. */
+/* Whether the configuration leaves the layout to the device. */
+static bool layout_is_auto(const struct config *config)
+{
+    int layout = config->workload ? workload_parameter(config->workload, "layout") : -1;
+    return layout >= 0 &&
+           strcmp(
+               config->workload->parameters[layout].words[config_get(config, (size_t)layout).first],
+               "auto") == 0;
+}
+
+/* False: the record cannot be read, or has changed. */
 static bool row_load(struct writer *w, size_t i)
 {
     const struct row *row = w->order[w->first + i];
@@ -480,10 +474,10 @@ static bool row_load(struct writer *w, size_t i)
     if (w->unreadable)
         return false;
     w->devices[i] = results_device(w->results, record->device_key);
-    if (strstr(record->configuration, " layout=auto") == NULL)
-        record->layout_chosen[0] = '\0'; /* layout says it */
-    if (strcmp(record->algorithm_origin, "search") == 0)
-        record->algorithm_origin[0] = '\0'; /* search_time says it */
+    if (!layout_is_auto(&record->config))
+        record->layout_chosen[0] = '\0'; /* the variable `layout` has it */
+    if (strcmp(record->algorithm_origin, algorithm_searched) == 0)
+        record->algorithm_origin[0] = '\0'; /* a search_time says the same */
     w->derived[i] = derive(record, device_of(w, i));
     for (size_t j = 0; j < width; ++j)
         w->samples[i * width + j] = j < record->sample_count ? record->sample[j] : NAN;
@@ -492,7 +486,7 @@ static bool row_load(struct writer *w, size_t i)
     return true;
 }
 
-/* The rows from `first` on, at least one. False: one cannot be read, or there is no memory. */
+/* Loads the batch from row `first` on. False: a record cannot be read, or no memory. */
 static bool rows_load(struct writer *w, size_t first)
 {
     size_t kernels = 0;
@@ -508,7 +502,7 @@ static bool rows_load(struct writer *w, size_t first)
     return rows_grow(w, w->count);
 }
 
-/* Structs that lie one after the other, `size` bytes each. */
+/* Writes an array of structs of `size` bytes. */
 static void structs_put(struct writer *w, enum group group, size_t first, size_t count,
                         const void *structs, size_t size)
 {
@@ -601,8 +595,7 @@ static enum status writer_end(struct writer *w, struct error *error)
     return STATUS_SYSTEM;
 }
 
-/* Notes which variables have a value, of all devices and of the first rows: mostly those are all.
- */
+/* Notes which variables have a value in the devices and in the first batch of rows. */
 static enum status look(const struct content *content, struct error *error)
 {
     struct writer w;
@@ -616,7 +609,7 @@ static enum status look(const struct content *content, struct error *error)
     return writer_end(&w, error);
 }
 
-/* The file has a name while netCDF opens it, and no longer. */
+/* The draft has a name only while netCDF opens it. */
 static enum status fill(struct staged_file *draft, const struct content *content,
                         struct error *error)
 {
@@ -630,8 +623,8 @@ static enum status fill(struct staged_file *draft, const struct content *content
     return writer_end(&w, error);
 }
 
-/* Anew where a value turned up that the file had no variable for, now that this is known. HDF5 says
- * "HDF error" where a disk is full: the file itself knows why. */
+/* Builds again if a row had a value without a variable. HDF5 reports a full disk as "HDF error":
+ * the draft knows the real reason. */
 static enum status build(struct staged_file *draft, const struct content *content,
                          const char *output, struct error *error)
 {
@@ -642,7 +635,7 @@ static enum status build(struct staged_file *draft, const struct content *conten
         if (status == STATUS_OK && json_object_size(content->found) == found)
             return STATUS_OK;
         int obstacle = status ? staged_file_obstacle(draft) : 0;
-        staged_file_close(draft); /* it can have its name only once */
+        staged_file_close(draft); /* a draft can get its name only once */
         if (obstacle)
             error_set(error, status, "cannot write into the folder '%.*s': %s",
                       (int)(strrchr(draft->path, '/') - draft->path), draft->path,
@@ -656,9 +649,8 @@ void results_nc_prepare(void)
     setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
 }
 
-/* For each write of texts HDF5 takes two cleared buffers of 1 MiB and gives them back. A C library
- * that hands them on to the system has it clear each of their pages again, a third of the whole
- * time. */
+/* HDF5 allocates and frees two cleared buffers of 1 MiB for each write of texts. A C library that
+ * returns them to the system makes it clear their pages each time, a third of the whole time. */
 static void keep_buffers(void)
 {
 #ifdef M_MMAP_THRESHOLD

@@ -1,8 +1,8 @@
-/* Results as one netCDF-4 file (CF-1.11, ACDD-1.3), flat, laid out as in tests/data/golden.cdl.
+/* Writes results as one netCDF-4 file (CF-1.11, ACDD-1.3), flat, laid out as tests/data/golden.cdl.
  *
  * Dimensions config (unlimited), kernel (kernel_config points into config), device, precision,
- * memory_level, sample. Variables come from the field tables of record.h, the parameters from
- * workload.h. Made aside, closed, synced and renamed: PATH is whole or absent. */
+ * memory_level, sample. Variables come from the field tables of record.h, parameters from
+ * workload.h. */
 #pragma once
 
 #include <stdio.h>
@@ -11,24 +11,23 @@
 #include "base/status.h"
 #include "results/results.h"
 
-/* The attribute format_version. Rises when a variable gets another name, type or meaning, or one
- * that every file had may be absent. A new variable or attribute alone does not raise it. Files
- * before version 2 have no number. */
+/* The attribute format_version. It rises when a variable gets another name, type or meaning, or
+ * when a variable of all files becomes optional. New variables and attributes do not raise it. */
 enum { RESULTS_NC_VERSION = 3 };
 
-/* Before anything else in a process, before its first thread: tells HDF5 to lock no file. The draft
- * is locked by us, under a name that nobody else knows. */
+/* Tells HDF5 to lock no file: nobody else knows the draft's name. Call first in a process, before
+ * its first thread. */
 void results_nc_prepare(void);
 
-/* With `published` NULL a file PATH is replaced, or if that is a link the file that it names; else
- * it stays, and *published is the name that the new one has got (staged_file.h). A variable without
- * a value in any row, device or roof is left out, but for those that every reader needs (enum
- * field_presence).
+/* Writes PATH, which is whole or absent. `published` NULL: replaces a file PATH, or the file that a
+ * link PATH names. Otherwise keeps an existing PATH, and *published is the name that the new file
+ * got (staged_file.h). Variables without a value in any row, device or roof are left out, except
+ * those of PRESENT_ALWAYS.
  *
- * HDF5's own handler at the end of the process crashes once it could not write, which this function
- * may have survived: a program that calls it ends with _exit. */
+ * After a failed write, HDF5's handler at exit crashes: a program that calls this ends with
+ * _exit. */
 enum status results_nc_write(const struct results *results, const char *path,
                              char published[LINK_TARGET], struct error *error);
 
-/* Prints all variables that there are, but those of parameters and axes. */
+/* Prints all variables except those of parameters and axes. */
 void results_nc_list(FILE *stream);

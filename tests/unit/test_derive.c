@@ -304,11 +304,32 @@ static void the_largest_part_limits(void **state)
         {NAN, NAN, 0.6, NAN, false, LIMITER_OVERHEAD},
         {NAN, NAN, NAN, NAN, false, LIMITER_UNKNOWN},
     };
+    struct device device;
+    device_init(&device);
+    strcpy(device.kind, "cuda");
+    device.peak_vector[PRECISION_FP32] = device.peak_bandwidth[LEVEL_DRAM] = 1;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        const struct shares shares = {rows[i].compute, rows[i].bandwidth, rows[i].gap,
-                                      rows[i].few_blocks, rows[i].host_paced};
-        if (limiter_of(&shares) != rows[i].limiter)
-            fail_msg("row %zu: %s", i, limiter_name[limiter_of(&shares)]);
+        struct kernel kernels[2];
+        struct record record = sample_record("lstm precision=fp32", "lstm", "s1-1", 1);
+        record.time_median = 1;
+        record.unit = UNIT_VECTOR;
+        record.bytes_model = record.flops_model = record.timer_overhead = NAN;
+        record.flops_counted = rows[i].compute;
+        record.bytes_counted[LEVEL_DRAM] = rows[i].bandwidth;
+        record.busy_time = 1 - rows[i].gap;
+        record.host_paced = rows[i].host_paced;
+        for (int j = 0; j < 2; ++j) { /* one block where two fit, and two */
+            fields_clear(kernel_fields, &kernels[j]);
+            kernels[j].grid_x = j + 1;
+            kernels[j].grid_y = kernels[j].grid_z = 1;
+            kernels[j].resident = 2;
+            kernels[j].time = j == 0 ? rows[i].few_blocks : 1 - rows[i].few_blocks;
+        }
+        record.kernels = kernels;
+        record.kernel_count = isnan(rows[i].few_blocks) ? 0 : 2;
+        const int64_t limiter = derive(&record, &device).limiter;
+        if (limiter != (int64_t)rows[i].limiter)
+            fail_msg("row %zu: %s", i, limiter_name[limiter]);
     }
 }
 
