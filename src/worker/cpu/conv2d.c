@@ -1,4 +1,4 @@
-/* conv2d on the CPU: by oneDNN, and as plain loops from the definition (conv2d_element.h). oneDNN
+/* conv2d on the CPU: by oneDNN, and as plain loops. oneDNN
  * runs each convolution, with bias and activation where the forward pass is fused. All other bias,
  * activation, gradient and update work is done by the loops of this file. */
 #include <stdio.h>
@@ -22,22 +22,127 @@ static void NAME(activate)(enum activation activation, REAL *z, int64_t count)
     }
 }
 
-/* One convolution. Two of x, w, y are inputs, and the third is the result. `b`: the bias of a fused
- * forward pass; NULL without one. */
-static void NAME(convolve)(const struct conv2d *s, bool fused, REAL *x, REAL *w, REAL *y,
-                           const REAL *b)
+/* ---- one convolution, by plain loops ----
+ * All loops are of nhwc: other tensors are transposed into scratch memory, and results back. Then
+ * every pass adds multiples of rows whose elements follow each other: of filters on the way
+ * forward, else of channels. */
+
+/* Of each of `count` matrices one after the other: to[column][row] = from[row][column]. */
+static void NAME(transpose)(int64_t count, int64_t rows, int64_t columns, const REAL *from,
+                            REAL *to)
 {
-    bool data = s->pass == CONV2D_BACKWARD_DATA, filter = s->pass == CONV2D_BACKWARD_FILTER;
-    const REAL *first = data ? w : x, *second = data || filter ? y : w;
-    REAL *result = data ? x : filter ? w : y;
-    int64_t size = data ? conv2d_x_size(s) : filter ? conv2d_w_size(s) : conv2d_y_size(s);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (int64_t i = 0; i < count; ++i)
+        for (int64_t column = 0; column < columns; ++column)
+            for (int64_t row = 0; row < rows; ++row)
+                to[(i * columns + column) * rows + row] = from[(i * rows + row) * columns + column];
+}
+
+/* sum[l] += factors[0] rows[0][l] + ... for all l below `length`; factors and rows lie so many
+ * elements apart. Sums of one call are rounded by themselves, which keeps long sums accurate. */
+static void NAME(accumulate)(int64_t length, REAL *restrict sum, int64_t count,
+                             const REAL *restrict factors, int64_t factor_step,
+                             const REAL *restrict rows, int64_t row_step)
+{
+    enum { BLOCK = 128 / sizeof(REAL) };
+    int64_t l = 0;
+    for (; l + BLOCK <= length; l += BLOCK) {
+        REAL part[BLOCK] = {0};
+        for (int64_t j = 0; j < count; ++j) {
+            const REAL factor = factors[j * factor_step], *row = rows + j * row_step + l;
+#pragma omp simd
+            for (int i = 0; i < BLOCK; ++i)
+                part[i] += factor * row[i];
+        }
+        for (int i = 0; i < BLOCK; ++i)
+            sum[l + i] += part[i];
+    }
+    for (; l < length; ++l) {
+        REAL part = 0;
+        for (int64_t j = 0; j < count; ++j)
+            part += factors[j * factor_step] * rows[j * row_step + l];
+        sum[l] += part;
+    }
+}
+
+/* y from x, and from w as [group][tap][channel][filter]. */
+static void NAME(convolve_forward)(const struct conv2d *s, const REAL *x, const REAL *w, REAL *y)
+{
+    const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
+    const int64_t taps = s->kernel_height * s->kernel_width;
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < size; ++i) {
-        result[i] = NAME(element)(s, first, second, i);
-        if (fused && b)
-            result[i] += b[conv2d_filter_of(s, i)];
-        if (fused)
-            NAME(activate)(s->activation, &result[i], 1);
+    for (int64_t i = 0; i < s->batch * s->out_height; ++i) {
+        const int64_t n = i / s->out_height, top = i % s->out_height * s->stride - s->pad_height;
+        REAL *line = y + i * s->out_width * s->filters;
+        memset(line, 0, (size_t)(s->out_width * s->filters) * sizeof *line);
+        for (int64_t at = 0; at < s->groups * taps; ++at) {
+            const int64_t group = at / taps, tap = at % taps;
+            const int64_t h = top + tap / s->kernel_width * s->dilation;
+            const int64_t left = tap % s->kernel_width * s->dilation - s->pad_width;
+            int64_t begin, end;
+            conv2d_outputs(s->stride, left, 0, s->width, s->out_width, &begin, &end);
+            for (int64_t v = begin; h >= 0 && h < s->height && v < end; ++v)
+                NAME(accumulate)
+            (filters, line + v * s->filters + group * filters, channels,
+             x + conv2d_x_at(s, n, h, v * s->stride + left, group * channels), 1,
+             w + at * channels * filters, filters);
+        }
+    }
+}
+
+static void NAME(convolve_data)(const struct conv2d *s, REAL *x, const REAL *w, const REAL *y)
+{
+    const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
+    const int64_t taps = s->kernel_height * s->kernel_width;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < s->batch * s->height; ++i) {
+        const int64_t n = i / s->height, h = i % s->height;
+        REAL *line = x + i * s->width * s->channels;
+        memset(line, 0, (size_t)(s->width * s->channels) * sizeof *line);
+        for (int64_t at = 0; at < s->groups * taps; ++at) {
+            const int64_t group = at / taps, tap = at % taps;
+            const int64_t above = tap / s->kernel_width * s->dilation - s->pad_height;
+            const int64_t left = tap % s->kernel_width * s->dilation - s->pad_width;
+            const int64_t out_h = conv2d_output(s->stride, above, h, s->out_height);
+            int64_t begin, end;
+            conv2d_outputs(s->stride, left, 0, s->width, s->out_width, &begin, &end);
+            for (int64_t v = begin; out_h >= 0 && v < end; ++v)
+                NAME(accumulate)
+            (channels, line + (v * s->stride + left) * s->channels + group * channels, filters,
+             y + conv2d_y_at(s, n, out_h, v, group * filters), 1,
+             w + (group * filters * taps + tap) * channels, taps * channels);
+        }
+    }
+}
+
+/* A task is a tap of some filters of a group. */
+static void NAME(convolve_filter)(const struct conv2d *s, const REAL *x, REAL *w, const REAL *y)
+{
+    enum { FILTERS = 8 };
+    const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
+    const int64_t taps = s->kernel_height * s->kernel_width;
+    const int64_t blocks = (filters + FILTERS - 1) / FILTERS;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < s->groups * blocks * taps; ++i) {
+        const int64_t tap = i % taps, block = i / taps % blocks, group = i / taps / blocks;
+        const int64_t first = group * filters + block * FILTERS;
+        const int64_t last = block + 1 < blocks ? first + FILTERS : (group + 1) * filters;
+        const int64_t left = tap % s->kernel_width * s->dilation - s->pad_width;
+        int64_t begin, end;
+        conv2d_outputs(s->stride, left, 0, s->width, s->out_width, &begin, &end);
+        for (int64_t k = first; k < last; ++k)
+            memset(w + (k * taps + tap) * channels, 0, (size_t)channels * sizeof *w);
+        for (int64_t line = 0; line < s->batch * s->out_height; ++line) {
+            const int64_t n = line / s->out_height;
+            const int64_t h = line % s->out_height * s->stride - s->pad_height +
+                              tap / s->kernel_width * s->dilation;
+            for (int64_t k = first; h >= 0 && h < s->height && k < last; ++k)
+                NAME(accumulate)
+            (channels, w + (k * taps + tap) * channels, end - begin,
+             y + (line * s->out_width + begin) * s->filters + k, s->filters,
+             x + conv2d_x_at(s, n, h, begin * s->stride + left, group * channels),
+             s->stride * s->channels);
+        }
     }
 }
 
@@ -58,6 +163,49 @@ static void NAME(finish)(const struct conv2d *s, REAL *z, const REAL *b)
         NAME(activate)(s->activation, row, columns);
     }
 }
+
+/* Two of x, w, y are inputs, and the third is the result; all in the layout of s. `b`: the bias of
+ * a fused forward pass; NULL without one. */
+static void NAME(convolve)(const struct work *work, const struct conv2d *s, bool fused, REAL *x,
+                           REAL *w, REAL *y, const REAL *b)
+{
+    const struct plan *plan = work->plan;
+    const int64_t pixels = s->height * s->width, out_pixels = s->out_height * s->out_width;
+    const int64_t channels = s->channels / s->groups, taps = s->kernel_height * s->kernel_width;
+    const bool forward = s->pass == CONV2D_FORWARD, data = s->pass == CONV2D_BACKWARD_DATA;
+    const bool moved = s->layout == LAYOUT_NCHW;
+    char *scratch = work->scratch;
+    REAL *own_x = moved ? (REAL *)(scratch + plan->x) : x;
+    REAL *own_w = moved ? (REAL *)(scratch + plan->w) : w;
+    REAL *own_y = moved ? (REAL *)(scratch + plan->y) : y;
+    struct conv2d nhwc = *s;
+    nhwc.layout = LAYOUT_NHWC;
+    if (moved && !data)
+        NAME(transpose)(s->batch, s->channels, pixels, x, own_x);
+    if (moved && (forward || data))
+        NAME(transpose)(s->filters, channels, taps, w, own_w);
+    if (moved && !forward)
+        NAME(transpose)(s->batch, s->filters, out_pixels, y, own_y);
+    if (forward) {
+        REAL *packed = (REAL *)(scratch + plan->packed);
+        NAME(transpose)(s->groups, s->filters / s->groups, taps * channels, own_w, packed);
+        NAME(convolve_forward)(&nhwc, own_x, packed, own_y);
+        if (fused)
+            NAME(finish)(&nhwc, own_y, b);
+    } else if (data) {
+        NAME(convolve_data)(&nhwc, own_x, own_w, own_y);
+    } else {
+        NAME(convolve_filter)(&nhwc, own_x, own_w, own_y);
+    }
+    if (moved && forward)
+        NAME(transpose)(s->batch, out_pixels, s->filters, own_y, y);
+    else if (moved && data)
+        NAME(transpose)(s->batch, pixels, s->channels, own_x, x);
+    else if (moved)
+        NAME(transpose)(s->filters, taps, channels, own_w, w);
+}
+
+/* ---- beside the convolutions ---- */
 
 static void NAME(differentiate)(const struct conv2d *s, const REAL *dy, const REAL *y, REAL *dz)
 {
@@ -121,7 +269,7 @@ static void NAME(part)(const struct work *work, enum conv2d_pass pass, REAL *x, 
     struct conv2d s = *(const struct conv2d *)work->shape;
     s.pass = pass;
     double begin = trace_begin(trace);
-    NAME(convolve)(&s, fused, x, w, y, fused ? work->input[TENSOR_BIAS] : NULL);
+    NAME(convolve)(work, &s, fused, x, w, y, fused ? work->input[TENSOR_BIAS] : NULL);
     trace_end(trace, fused ? "conv2d_direct_forward_fused" : names[pass], begin);
 }
 
@@ -186,7 +334,10 @@ static void NAME(step)(const struct work *work, struct conv2d_parts parts, struc
 enum { CONVOLUTIONS = CONV2D_BACKWARD_FILTER + 1 };
 struct plan {
     bool fused; /* the forward convolution adds the bias and applies the activation */
-    size_t dz;  /* where it begins in the scratch memory, in bytes; where conv2d_needs_y */
+    /* Where arrays begin in the scratch memory, in bytes: the gradient before the activation,
+     * where conv2d_needs_y; for plain loops the weights of the forward pass as they read them, and
+     * the tensors in nhwc. */
+    size_t dz, packed, x, w, y;
     /* By oneDNN, one for each convolution of the pass; owned. NULL: there is none, or it is plain.
      */
     struct onednn *library[CONVOLUTIONS];
@@ -202,17 +353,6 @@ static bool has_layer(const struct conv2d *s)
 {
     return s->bias || s->activation != ACTIVATION_NONE;
 }
-
-#define ELEMENT              element_fp32
-#define REAL                 float
-#define SOURCE               const float *
-#define LOAD(source, offset) (source)[offset]
-#include "model/workloads/conv2d_element.h"
-#define ELEMENT              element_fp64
-#define REAL                 double
-#define SOURCE               const double *
-#define LOAD(source, offset) (source)[offset]
-#include "model/workloads/conv2d_element.h"
 
 #define REAL_TEMPLATE "worker/cpu/conv2d.c"
 #include "worker/cpu/real.h"
@@ -239,14 +379,27 @@ static void conv2d_describe(struct work *work)
     work->writes[TENSOR_BIAS_UPDATED] = parts.update && s->bias;
 }
 
+/* What all routines have. */
+static void common_plan(struct work *work)
+{
+    struct plan *plan = work->plan;
+    const struct conv2d *s = work->shape;
+    plan->fused = has_layer(s) && s->fusion != FUSION_SEPARATE;
+    if (conv2d_needs_y(s))
+        plan->dz = scratch_take(work, (size_t)conv2d_y_size(s) * work->element);
+}
+
 static enum status plain_plan(struct work *work, struct error *error)
 {
     struct plan *plan = work->plan;
     const struct conv2d *s = work->shape;
+    const size_t moved = s->layout == LAYOUT_NCHW ? work->element : 0;
     (void)error;
-    plan->fused = has_layer(s) && s->fusion != FUSION_SEPARATE;
-    if (conv2d_needs_y(s))
-        plan->dz = scratch_take(work, (size_t)conv2d_y_size(s) * work->element);
+    common_plan(work);
+    plan->packed = scratch_take(work, (size_t)conv2d_w_size(s) * work->element);
+    plan->x = scratch_take(work, (size_t)conv2d_x_size(s) * moved);
+    plan->w = scratch_take(work, (size_t)conv2d_w_size(s) * moved);
+    plan->y = scratch_take(work, (size_t)conv2d_y_size(s) * moved);
     return STATUS_OK;
 }
 
@@ -347,7 +500,7 @@ static enum status onednn_plan(struct work *work, struct error *error)
     if (loops && s->precision != PRECISION_FP32)
         return error_set(error, STATUS_UNSUPPORTED,
                          "bias, activation and update outside of the convolution are in fp32");
-    TRY(plain_plan(work, error));
+    common_plan(work);
     if (forward)
         TRY(convolution_plan(work, CONV2D_FORWARD, error));
     if (parts.data)
