@@ -1,0 +1,357 @@
+/* Hand-written kernels against references: each trial prepares a configuration as the worker does,
+ * runs it once, and compares every element of every result (a sample, if an element takes many
+ * products) with the workload's reference in fp64.
+ *
+ * The worker's memory comes from here: arrays begin 16 bytes after a multiple of 256, and nothing
+ * may be written before or after them. The search is left out: each candidate has its own trial.
+ *
+ * Usage: test_trials plain|tiles|lstm [exact|guarded [TEXT]]. With "exact" nothing follows the
+ * arrays, so that compute-sanitizer sees the first byte too far. TEXT selects configurations. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/reference.h"
+#include "worker/cuda/gpu/open.h"
+#include "worker/cuda/workloads/workloads.h"
+#include "worker/gpu/arena.h"
+#include "worker/gpu/prepare.h"
+#include "worker/gpu/search.h"
+
+enum { SKIPPED = 77, SEED = 5, OFFSET = 16, GUARD = 4096, BLOCKS = 64 };
+
+static struct gpu gpu;
+static struct {
+    char *memory;
+    size_t bytes;
+} blocks[BLOCKS];             /* arrays in use */
+static size_t guard = GUARD;  /* bytes after an array */
+static int wanted, offered;   /* candidate of the trial; candidates of its search, 0: no search */
+static int checked, failures; /* configurations */
+
+static void fail(const char *text, const char *problem)
+{
+    fprintf(stderr, "FAIL: %s, candidate %d: %s\n", text, wanted, problem);
+    ++failures;
+}
+
+/* ---- the linker puts these before the worker's own ---- */
+
+enum status __wrap_arena_allocate(struct arena *arena, double bytes, const char *what,
+                                  void **memory, struct error *error);
+enum status __wrap_arena_allocate(struct arena *arena, double bytes, const char *what,
+                                  void **memory, struct error *error)
+{
+    const size_t size = (size_t)bytes;
+    int i = 0;
+    (void)arena;
+    *memory = NULL;
+    if (size == 0)
+        return STATUS_OK;
+    while (i < BLOCKS && blocks[i].memory)
+        ++i;
+    if (i == BLOCKS || cudaMalloc((void **)&blocks[i].memory, OFFSET + size + guard))
+        return error_set(error, STATUS_FAILED, "no memory for %s", what);
+    blocks[i].bytes = size;
+    *memory = blocks[i].memory + OFFSET;
+    return CUDA(cudaMemset(blocks[i].memory, 0xff, OFFSET + size + guard));
+}
+
+void __wrap_arena_free(struct arena *arena, void *memory);
+void __wrap_arena_free(struct arena *arena, void *memory)
+{
+    (void)arena;
+    for (int i = 0; i < BLOCKS && memory; ++i)
+        if (blocks[i].memory && blocks[i].memory + OFFSET == (char *)memory) {
+            cudaFree(blocks[i].memory);
+            blocks[i].memory = NULL;
+        }
+}
+
+enum status __wrap_search_run(const struct search *search, int *chosen, struct record *record,
+                              struct error *error);
+enum status __wrap_search_run(const struct search *search, int *chosen, struct record *record,
+                              struct error *error)
+{
+    (void)record;
+    offered = search->count;
+    *chosen = wanted;
+    return search->bind(search->gpu, search->work, wanted, error);
+}
+
+/* ---- one trial ---- */
+
+static void guards_check(const char *text)
+{
+    static unsigned char around[OFFSET + GUARD];
+    for (int i = 0; i < BLOCKS; ++i) {
+        if (!blocks[i].memory)
+            continue;
+        cudaMemcpy(around, blocks[i].memory, OFFSET, cudaMemcpyDeviceToHost);
+        cudaMemcpy(around + OFFSET, blocks[i].memory + OFFSET + blocks[i].bytes, guard,
+                   cudaMemcpyDeviceToHost);
+        for (size_t j = 0; j < OFFSET + guard; ++j)
+            if (around[j] != 0xff) {
+                fail(text, "it writes where it must not");
+                return;
+            }
+    }
+}
+
+static void in_turn(int64_t count, reference_task *task, void *context)
+{
+    for (int64_t i = 0; i < count; ++i)
+        task(context, i);
+}
+
+static enum status computed_read(void *context, enum tensor tensor, const int64_t *offsets,
+                                 int64_t count, double *values, struct error *error)
+{
+    return work_read(&gpu, context, tensor, offsets, count, values, error);
+}
+
+static void slice_check(const char *text, const struct config *config, const struct slice *slice,
+                        struct work *work)
+{
+    struct slice_errors errors = {0};
+    struct error error = {""};
+    char problem[160];
+    double *values = malloc((size_t)slice->count * sizeof *values);
+    enum status status =
+        work_read(&gpu, work, slice->tensor, slice->offsets, slice->count, values, &error);
+    if (status == STATUS_OK)
+        slice_compare(slice, values, config_precision(config), &errors);
+    if (status || !(errors.norm <= config_tolerance(config).accurate)) {
+        snprintf(problem, sizeof problem, "%s: relative error %g over %lld elements %.60s",
+                 tensor_name[slice->tensor], errors.norm, (long long)slice->count, error.text);
+        fail(text, problem);
+    }
+    free(values);
+}
+
+static void results_check(const char *text, const struct config *config, struct work *work)
+{
+    const struct reference_request request = {config,    SEED,    2e7,           64,
+                                              INT64_MAX, in_turn, computed_read, work};
+    struct expectation expectation = {.count = 0};
+    struct error error;
+    if (config->workload->reference(&request, &expectation, &error))
+        fail(text, error.text);
+    for (size_t i = 0; i < expectation.count; ++i)
+        slice_check(text, config, &expectation.slices[i], work);
+    expectation_clear(&expectation);
+}
+
+static void trial(const char *text, work_preparation *prepare)
+{
+    struct config config;
+    struct record record;
+    struct error error = {""};
+    struct work *work = NULL;
+    ++checked;
+    record_init(&record);
+    enum status status = config_parse(text, &config, &error);
+    if (status == STATUS_OK)
+        status = config_check(&config, &error);
+    if (status == STATUS_OK) {
+        record_set_config(&record, &config);
+        status = prepare(&gpu, &config, SEED, &work, &record, &error);
+    }
+    if (status == STATUS_OK)
+        status = work->ops->run(&gpu, work, INT64_MAX, &error);
+    if (status == STATUS_OK)
+        status = vendor.synchronize(&gpu, &error);
+    if (status)
+        fail(text, error.text);
+    else {
+        guards_check(text);
+        results_check(text, &config, work);
+    }
+    if (work)
+        work->ops->release(work);
+    record_clear(&record);
+}
+
+/* ---- configurations ---- */
+
+#define LIST(...)                                                                                  \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
+    }
+#define PRECISIONS LIST("precision=fp64", "precision=fp32", "precision=fp16", "precision=bf16")
+#define LOW        LIST("precision=fp16", "precision=bf16")
+
+#define FAMILY(name, workload, prepare, least, ...)                                                \
+    {                                                                                              \
+        name, workload, prepare, least,                                                            \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+static const struct family {
+    const char *name, *workload;
+    work_preparation *prepare;
+    int least;                   /* least compute capability */
+    const char *const *lists[6]; /* one word of each list makes a configuration */
+} families[] = {
+    /* Fewer elements than a block has threads, more than all blocks have; windows that overlap,
+     * that lie apart, that see little but padding. */
+    FAMILY(
+        "plain", "conv2d", conv2d_plain_prepare, 0,
+        LIST("batch=2 height=9 width=8 channels=3 filters=5",
+             "batch=3 height=6 width=7 channels=8 filters=4 stride=1 groups=2 layout=nchw",
+             "batch=1 height=11 width=12 channels=4 filters=70 kernel=3x2 dilation=2",
+             "batch=5 height=4 width=4 channels=2 filters=130 stride=4 padding=valid layout=nchw"),
+        LIST("pass=forward", "pass=backward-data", "pass=backward-filter",
+             "pass=forward bias=yes activation=relu fusion=fused",
+             "pass=forward bias=yes activation=tanh fusion=separate",
+             "pass=backward bias=yes activation=sigmoid",
+             "pass=training bias=yes activation=relu fusion=separate", "pass=training"),
+        PRECISIONS),
+    FAMILY("plain", "elementwise", elementwise_plain_prepare, 0,
+           LIST("elements=1", "elements=257", "elements=100003", "elements=17000001"),
+           LIST("operation=relu", "operation=sigmoid", "operation=tanh", "operation=add",
+                "operation=scale"),
+           PRECISIONS),
+    FAMILY("plain", "linear", linear_plain_prepare, 0,
+           LIST("batch=1 inputs=1 outputs=9", "batch=7 inputs=33 outputs=65",
+                "batch=65 inputs=5 outputs=8", "batch=33 inputs=129 outputs=31",
+                "batch=2 inputs=3 outputs=4100"),
+           LIST("bias=no", "bias=yes", "bias=yes activation=relu", "bias=no activation=gelu",
+                "bias=no pass=backward-data", "bias=yes pass=backward-weights"),
+           PRECISIONS),
+    FAMILY("plain", "matmul", matmul_plain_prepare, 0,
+           LIST("m=1 n=1 k=1", "m=33 n=65 k=130", "m=9 n=31 k=7", "m=64 n=64 k=64"), PRECISIONS),
+    FAMILY("plain", "norm", norm_plain_prepare, 0,
+           LIST("rows=6 columns=6", "rows=17 columns=33", "rows=300 columns=64",
+                "rows=5 columns=257", "rows=4000 columns=6", "rows=2 columns=20000"),
+           LIST("operation=layer", "operation=batch"),
+           LIST("pass=forward", "pass=training", "pass=backward"), PRECISIONS),
+    FAMILY("plain", "pool", pool_plain_prepare, 0,
+           LIST("batch=2 height=9 width=9 channels=3",
+                "batch=3 height=12 width=7 channels=8 stride=1",
+                "batch=2 height=7 width=9 channels=16 window=3x4 stride=1 padding=1",
+                "batch=1 height=9 width=8 channels=72 window=2 stride=3 padding=1",
+                "batch=1 height=2 width=2 channels=64 window=5 stride=4 padding=4",
+                "batch=4 height=1 width=1 channels=6 window=1 stride=1",
+                "batch=1 height=40 width=21 channels=8 window=30x17 stride=9",
+                "batch=1 height=15 width=300 channels=16 padding=2"),
+           LIST("operation=max", "operation=average"), LIST("layout=nhwc", "layout=nchw"),
+           LIST("pass=forward", "pass=backward"), PRECISIONS),
+    FAMILY("plain", "softmax", softmax_plain_prepare, 0,
+           LIST("rows=1 columns=1", "rows=300 columns=1", "rows=17 columns=33",
+                "rows=5 columns=256", "rows=8 columns=257", "rows=1 columns=40001"),
+           LIST("pass=forward", "pass=backward"), PRECISIONS),
+    /* Less than a tile, tiles and a rest, few pieces and more than are in flight. */
+    FAMILY("tiles", "matmul", matmul_tiled_prepare, 80,
+           LIST("m=16 n=16 k=64", "m=128 n=128 k=128", "m=144 n=272 k=192", "m=48 n=16 k=704",
+                "m=272 n=400 k=64"),
+           LOW),
+    /* Tails of pixels, of filters and of a patch; a slice in several taps, and a tap in several
+     * slices; fewer slices than are in flight; outputs that see padding alone. */
+    FAMILY("tiles", "conv2d", conv2d_tiled_prepare, 80,
+           LIST("batch=2 height=9 width=8 channels=8 filters=5",
+                "batch=3 height=13 width=11 channels=64 filters=64",
+                "batch=1 height=16 width=16 channels=72 filters=136 stride=1",
+                "batch=2 height=7 width=9 channels=40 filters=70 kernel=3x2 dilation=2 stride=1",
+                "batch=5 height=4 width=4 channels=128 filters=130 stride=4 padding=valid kernel=1",
+                "batch=3 height=6 width=7 channels=48 filters=24 stride=1 groups=2",
+                "batch=2 height=12 width=10 channels=32 filters=68 groups=4 kernel=5",
+                "batch=1 height=3 width=3 channels=16 filters=8 kernel=1 padding=5 stride=1",
+                "batch=1 height=19 width=17 channels=24 filters=200 kernel=7 stride=3",
+                "batch=1 height=1 width=1 channels=8 filters=1 kernel=1"),
+           LIST("bias=no", "bias=yes activation=relu fusion=fused", "activation=sigmoid",
+                "bias=yes activation=tanh fusion=separate"),
+           LOW),
+    /* Eight samples and units, 16 summands, eight or four steps together, 64 units in a block; more
+     * units in two blocks, then four. */
+    FAMILY("lstm", "lstm", lstm_persistent_prepare, 80,
+           LIST("batch=16", "batch=1 sequence=1 features=4 hidden=4",
+                "batch=9 sequence=7 features=12 hidden=8",
+                "batch=8 sequence=9 features=36 hidden=20",
+                "batch=130 sequence=5 features=256 hidden=16",
+                "batch=5 sequence=8 hidden=36 directions=2",
+                "batch=3 sequence=5 features=8 hidden=12 layers=3 directions=2",
+                "batch=16 sequence=128", "batch=11 sequence=33 features=20 hidden=64"),
+           LOW),
+    FAMILY("lstm", "lstm", lstm_persistent_prepare, 90,
+           LIST("batch=7 sequence=3 hidden=68",
+                "batch=20 sequence=13 features=36 hidden=100 directions=2",
+                "batch=16 hidden=128 layers=2", "batch=9 sequence=6 features=12 hidden=132",
+                "batch=4 sequence=13 hidden=196", "batch=24 sequence=9 features=64 hidden=256"),
+           LOW),
+};
+
+/* Tries the text with one word of each list after it, in all combinations. */
+static void cross(const char *text, const char *const *const *lists, work_preparation *prepare,
+                  const char *only)
+{
+    char longer[WORKLOAD_TEXT];
+    for (const char *const *word = *lists; word && *word; ++word) {
+        snprintf(longer, sizeof longer, "%s %s", text, *word);
+        cross(longer, lists + 1, prepare, only);
+    }
+    if (*lists || (only && !strstr(text, only)))
+        return;
+    offered = 0;
+    for (wanted = 0; wanted == 0 || wanted < offered; ++wanted)
+        trial(text, prepare);
+}
+
+/* An image of more pixels than an int counts: all are 0 but the last one, in both layouts. */
+static void large_image_check(void)
+{
+    struct conv2d s = {.batch = 1,
+                       .out_height = 46341,
+                       .out_width = 46342,
+                       .filters = 1,
+                       .groups = 1,
+                       .precision = PRECISION_FP16};
+    const size_t bytes = 2 * (size_t)conv2d_y_size(&s);
+    const uint16_t one = 0x3c00;
+    char *dz = NULL;
+    if (cudaMalloc((void **)&dz, bytes + sizeof one) != cudaSuccess) {
+        puts("bias gradient of a large image left out: no memory");
+        (void)cudaGetLastError();
+        return;
+    }
+    cudaMemset(dz, 0, bytes);
+    cudaMemcpy(dz + bytes - sizeof one, &one, sizeof one, cudaMemcpyHostToDevice);
+    for (int i = 0; i < 2; ++i) {
+        uint16_t sum = 0;
+        s.layout = i ? LAYOUT_NCHW : LAYOUT_NHWC;
+        cudaError_t code = kernel_conv2d_bias_gradient(&s, dz + bytes, dz, NULL);
+        cudaMemcpy(&sum, dz + bytes, sizeof sum, cudaMemcpyDeviceToHost);
+        ++checked;
+        if (code != cudaSuccess || sum != one)
+            fail("bias gradient of a large image", cudaGetErrorString(code));
+    }
+    cudaFree(dz);
+}
+
+int main(int count, char **arguments)
+{
+    const char *name = count > 1 ? arguments[1] : "", *only = count > 3 ? arguments[3] : NULL;
+    struct device device;
+    struct error error;
+    int gpus;
+    if (gpu_count(&gpus, &error)) {
+        printf("%s\n", error.text);
+        return SKIPPED;
+    }
+    device_init(&device);
+    if (gpu_open(0, &gpu, &device, &error)) {
+        printf("FAIL: %s\n", error.text);
+        return 1;
+    }
+    guard = count > 2 && strcmp(arguments[2], "exact") == 0 ? 0 : GUARD;
+    if (strcmp(name, "plain") == 0 && !only)
+        large_image_check();
+    for (size_t i = 0; i < sizeof families / sizeof *families; ++i)
+        if (strcmp(families[i].name, name) == 0 && gpu.capability >= families[i].least)
+            cross(families[i].workload, families[i].lists, families[i].prepare, only);
+    gpu_close(&gpu);
+    printf("%d configurations, %d failures\n", checked, failures);
+    return failures > 0 || checked == 0;
+}
