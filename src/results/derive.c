@@ -8,9 +8,9 @@
  * caches are private to a core, so none holds the whole. If that level has no measured roof, values
  * that need the roof are missing: no other level stands in.
  *
- * Nothing is set up, nothing fails: a missing input is NaN and makes the values NaN that depend on
- * it. A comparison with NaN is false, and fmax ignores NaN; comments mark where that matters. One
- * row takes some microseconds. tests/postproc/recompute.py computes all values again in Python. */
+ * Nothing is set up, allocated or reported: a missing input is NaN and makes the values NaN that
+ * depend on it. A comparison with NaN is false, and fmax ignores NaN; comments mark where that
+ * matters. tests/postproc/recompute.py computes all values again in Python. */
 #include "results/derive.h"
 
 #include <math.h>

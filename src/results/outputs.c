@@ -15,7 +15,7 @@ static bool exists(const char *path)
     return lstat(path, &unused) == 0;
 }
 
-/* ENOENT: there is none yet, or its folder is missing, for which see check_output. */
+/* A missing file is no error. check_output finds a missing folder. */
 static enum status check_file(const char *path, struct error *error)
 {
     struct stat file;
@@ -28,7 +28,7 @@ static enum status check_file(const char *path, struct error *error)
     return STATUS_OK;
 }
 
-/* Of a link, the folder of what it names. */
+/* The folder of a link's target must be writable. */
 static enum status check_output(const char *path, struct error *error)
 {
     char target[LINK_TARGET];
@@ -41,15 +41,15 @@ static enum status check_output(const char *path, struct error *error)
     if (access(folder, W_OK | X_OK) != 0)
         return error_set(error, STATUS_USAGE, "cannot write %s: folder '%s': %s", path, folder,
                          strerror(errno));
-    /* The rows of a sweep are in its journal alone: no option replaces it by something else. */
+    /* Only the journal has the rows of a sweep: no option replaces it. */
     return journal_recognised(path)
                ? error_set(error, STATUS_USAGE,
                            "cannot write %s: it is a journal; --output names another", path)
                : STATUS_OK;
 }
 
-/* Nobody means a file of another kind when they say --overwrite. With --resume, reading it
- * tells. */
+/* --overwrite replaces journals only, never another file of that name. With --resume, journal_read
+ * finds out. */
 static enum status check_journal(const char *path, bool overwrite, struct error *error)
 {
     struct stat file;

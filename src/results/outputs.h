@@ -1,5 +1,4 @@
-/* The two files that a sweep writes, OUTPUT and OUTPUT.journal, and what may happen to older
- * ones. */
+/* The two files that a sweep writes, OUTPUT and OUTPUT.journal, and the rules for existing ones. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,44 +13,42 @@ enum { OUTPUTS_PATH = 4096, OUTPUTS_JOURNAL = OUTPUTS_PATH + sizeof ".journal" }
 struct outputs {
     char netcdf[OUTPUTS_PATH], journal[OUTPUTS_JOURNAL];
     bool resume, overwrite;
-    bool any_owner; /* of a journal that is resumed */
+    bool any_owner; /* with resume: accepts a journal of another user */
 };
 
-/* The journal that a path of an earlier result stands for: beside a file NAME.nc, or else the file
- * itself. */
+/* The journal of an earlier result: PATH.journal if PATH is a result file or ends in ".nc",
+ * otherwise PATH itself. */
 void outputs_journal_of(const char *path, char journal[OUTPUTS_JOURNAL]);
 
-/* Names the files. STATUS_USAGE if a name is too long. */
+/* Names the files. STATUS_USAGE: the name is too long. */
 enum status outputs_name(const char *path, bool resume, bool overwrite, struct outputs *outputs,
                          struct error *error);
 
-/* STATUS_USAGE, before anything is measured, if there are older ones and it was not said what is to
- * become of them, if one is no regular file, if the output is a journal or its journal is something
- * else, or if the folder does not exist or cannot be written to. Changes nothing. */
+/* Checks the files before anything is measured, and changes none. STATUS_USAGE: a file exists
+ * without resume or overwrite, is no regular file, is a journal in the output's place or something
+ * else in the journal's; or the folder is missing or not writable. */
 enum status outputs_check(const struct outputs *outputs, struct error *error);
 
-/* STATUS_USAGE if a file of the sweep would replace this one, which it reads, also through a link.
- * `what` it is, for people: "the manifest". */
+/* STATUS_USAGE: a file of the sweep would replace `input`, also through a link. `what` names the
+ * input in the message: "the manifest". */
 enum status outputs_check_input(const struct outputs *outputs, const char *input, const char *what,
                                 struct error *error);
 
-/* An older journal is opened, so that no other job has it, and with resume read; there is no
- * *journal and there are empty results otherwise. STATUS_USAGE if another job has it, or if it was
- * measured with other settings than these, since the rows could not be compared. Changes no
- * file. */
+/* Opens an existing journal, which keeps other jobs from it, and with resume reads it. Changes no
+ * file. Without a journal *journal stays NULL and the results are empty. STATUS_USAGE: another job
+ * has the journal, or its rows were measured with other settings and cannot be compared. */
 enum status outputs_earlier(const struct outputs *outputs, const char *settings,
                             const struct log *log, struct journal **journal,
                             struct results **results, struct error *error);
 
-/* Creates the journal if it is not open yet; removes an older NetCDF file where overwriting was
- * asked for. */
+/* Creates the journal unless it is open. With overwrite removes an existing NetCDF file. */
 enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
                           struct error *error);
 
-/* STATUS_USAGE if what --gather is to read is a result file; its journal is named. */
+/* STATUS_USAGE: the input of --gather is a result file. The message names its journal. */
 enum status outputs_check_journal(const char *journal, struct error *error);
 
-/* Whether --gather may write to `path` what it reads from `journal`. STATUS_USAGE as for
- * outputs_check; a file that exists needs `overwrite`, and a journal is refused always. */
+/* Checks that --gather may write `path` from `journal`. STATUS_USAGE: as outputs_check, or `path`
+ * exists without `overwrite`, or is a journal. */
 enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
                                    struct error *error);

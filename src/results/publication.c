@@ -39,7 +39,7 @@ void summary_format(const struct summary *summary, int status, double seconds,
              seconds, summary->file);
 }
 
-/* The file is written by then: that nobody reads the table any more is no failure. */
+/* The file is written by then, so a closed standard output is no failure. */
 static enum status print_table(const struct results *results, bool json, const struct log *log,
                                struct error *error)
 {
@@ -68,7 +68,7 @@ static enum status write_file(const struct results *results, const struct public
                         access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
 }
 
-/* What came of the rows, for people; and where the reasons of those that failed are. */
+/* STATUS_FAILED, and the place of the reasons, if rows failed. */
 static enum status judge(const struct summary *summary, const char *netcdf, struct error *error)
 {
     size_t failed = summary->rows[RECORD_FAILED];
@@ -82,7 +82,7 @@ static enum status judge(const struct summary *summary, const char *netcdf, stru
         failed, rows, netcdf);
 }
 
-/* File and table. STATUS_FAILED if configurations have failed. */
+/* Writes file and table. STATUS_FAILED: rows failed. */
 static enum status publish(struct results *results, const struct publication *publication,
                            const char *netcdf, const struct log *log, struct summary *summary,
                            struct error *error)
@@ -101,14 +101,31 @@ static enum status publish(struct results *results, const struct publication *pu
     return status == STATUS_OK ? judge(summary, written, error) : status;
 }
 
-static enum status publish_journal(const struct publication *publication, const char *netcdf,
-                                   const struct log *log, struct summary *summary,
-                                   struct error *error)
+static enum status netcdf_name(const struct publication *publication, char netcdf[OUTPUTS_PATH],
+                               struct error *error)
+{
+    static const char suffix[] = ".journal";
+    size_t length = strlen(publication->journal), cut = sizeof suffix - 1;
+    bool has_suffix = length > cut && strcmp(publication->journal + length - cut, suffix) == 0;
+    if (!publication->netcdf && !has_suffix)
+        return error_set(error, STATUS_USAGE,
+                         "'%s' does not end in %s: name OUTPUT%s, or say --output FILE",
+                         publication->journal, suffix, suffix);
+    int used = publication->netcdf ? snprintf(netcdf, OUTPUTS_PATH, "%s", publication->netcdf)
+                                   : snprintf(netcdf, OUTPUTS_PATH, "%.*s", (int)(length - cut),
+                                              publication->journal);
+    return used < OUTPUTS_PATH ? STATUS_OK
+                               : error_set(error, STATUS_USAGE, "the output's name is too long");
+}
+
+enum status publication_make(const struct publication *publication, const struct log *log,
+                             struct summary *summary, struct error *error)
 {
     const char *journal = publication->journal;
     struct results *results;
     struct journal_damage damage = {.count = 0};
-    char lines[JOURNAL_DAMAGE_TEXT];
+    char netcdf[OUTPUTS_PATH], lines[JOURNAL_DAMAGE_TEXT];
+    TRY(netcdf_name(publication, netcdf, error));
     TRY(publication->skip_damaged ? journal_salvage(journal, &results, &damage, error)
                                   : journal_read(journal, &results, &damage.torn, error));
     journal_tell_left_out(journal, damage.torn, results, log);
@@ -121,41 +138,12 @@ static enum status publish_journal(const struct publication *publication, const 
                      journal, damage.count, lines, netcdf);
 }
 
-/* JOURNAL without its ".journal" is where the NetCDF file belongs. */
-static enum status gathered_name(const struct publication *publication, char *netcdf, size_t size,
-                                 struct error *error)
-{
-    static const char suffix[] = ".journal";
-    size_t length = strlen(publication->journal), cut = sizeof suffix - 1;
-    bool has_suffix = length > cut && strcmp(publication->journal + length - cut, suffix) == 0;
-    if (!publication->netcdf && !has_suffix)
-        return error_set(error, STATUS_USAGE,
-                         "'%s' does not end in %s: name OUTPUT%s, or say --output FILE",
-                         publication->journal, suffix, suffix);
-    int used = publication->netcdf
-                   ? snprintf(netcdf, size, "%s", publication->netcdf)
-                   : snprintf(netcdf, size, "%.*s", (int)(length - cut), publication->journal);
-    return (size_t)used < size ? STATUS_OK
-                               : error_set(error, STATUS_USAGE, "the output's name is too long");
-}
-
 enum status publication_gather(const struct publication *publication, const struct log *log,
                                struct summary *summary, struct error *error)
 {
-    char netcdf[4096];
-    const char *journal = publication->journal;
-    enum status status = outputs_check_journal(journal, error);
-    if (status == STATUS_OK)
-        status = gathered_name(publication, netcdf, sizeof netcdf, error);
-    if (status == STATUS_OK)
-        status = outputs_check_gathered(journal, netcdf, publication->overwrite, error);
-    return status ? status : publish_journal(publication, netcdf, log, summary, error);
-}
-
-enum status publication_make(const struct publication *publication, const struct log *log,
-                             struct summary *summary, struct error *error)
-{
-    char netcdf[4096];
-    TRY(gathered_name(publication, netcdf, sizeof netcdf, error));
-    return publish_journal(publication, netcdf, log, summary, error);
+    char netcdf[OUTPUTS_PATH];
+    TRY(outputs_check_journal(publication->journal, error));
+    TRY(netcdf_name(publication, netcdf, error));
+    TRY(outputs_check_gathered(publication->journal, netcdf, publication->overwrite, error));
+    return publication_make(publication, log, summary, error);
 }

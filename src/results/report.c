@@ -1,3 +1,9 @@
+/* The report at the end of a run.
+ *
+ * Its table has one line a row, in the order of results_order. naming.h makes the names of rows,
+ * which needs a pass over all configurations. Each line fetches its record from the journal again;
+ * the text stops after LINES_MAX lines, JSON has them all. A record that cannot be read makes a
+ * line of missing values: the result file is written by then, so the report never fails. */
 #include "results/report.h"
 
 #include <jansson.h>
@@ -20,15 +26,14 @@ enum {
     KERNELS_MAX = 20
 };
 
-/* The rows in the order in which people read them, and their names. */
+/* Rows in the order of the table, and their names. */
 struct table {
     const struct results *results;
     const struct row **order; /* owned */
     struct naming *naming;    /* owned */
 };
 
-/* What a row says is to be measured; its workload is NULL where this version does not know the
- * text. */
+/* A configuration that this version does not know has no workload. */
 static void row_config(const struct row *row, struct config *config)
 {
     struct error unknown;
@@ -42,7 +47,7 @@ static void table_destroy(struct table *table)
     free(table->order);
 }
 
-/* False: there is no memory. */
+/* False: no memory. */
 static bool table_make(const struct results *results, struct table *table)
 {
     struct config config;
@@ -57,7 +62,7 @@ static bool table_make(const struct results *results, struct table *table)
     return made;
 }
 
-/* The label, and what distinguishes the row within it: "batch precision=fp16". */
+/* The label, and the parameters that differ within the label: "batch precision=fp16". */
 static void table_name(const struct table *table, size_t line, char name[WORKLOAD_TEXT])
 {
     const struct row *row = table->order[line];
@@ -67,19 +72,21 @@ static void table_name(const struct table *table, size_t line, char name[WORKLOA
         snprintf(name, WORKLOAD_TEXT, "%s", row->configuration);
 }
 
-/* ---- columns ---- */
+/* ---- lines ---- */
 
-/* A row, while its cells are made. */
 struct line {
     char name[WORKLOAD_TEXT];
     struct record record;
     struct device blank;
     const struct device *device;
-    int64_t index; /* of the device; -1: it is not known */
+    int64_t index; /* of the device; -1: unknown */
     struct derived derived;
+    bool measured;
+    double intensity; /* at the level of the bandwidth roof; missing unless measured */
+    char marks[TIME_MARKS];
 };
 
-/* A row that cannot be read any more has no values. */
+/* The caller clears line->record. */
 static void line_begin(const struct table *table, size_t place, struct line *line)
 {
     const struct results *results = table->results;
@@ -97,184 +104,27 @@ static void line_begin(const struct table *table, size_t place, struct line *lin
     line->index = results_device(results, row->device_key);
     line->device = line->index < 0 ? &line->blank : &results->devices[line->index];
     line->derived = derive(record, line->device);
+    line->measured = record->status == RECORD_MEASURED;
+    line->intensity = NAN;
+    for (int level = 0; line->measured && level < LEVEL_COUNT; ++level)
+        if (strcmp(line->derived.roof_memory_level, memory_level_name[level]) == 0)
+            line->intensity = line->derived.arithmetic_intensity[level];
+    time_marks(record, line->marks);
     table_name(table, place, line->name);
 }
 
-static bool is_measured(const struct line *line)
+static const char *bound_of(const struct line *line)
 {
-    return line->record.status == RECORD_MEASURED;
-}
-
-static const char *name_text(const struct line *line, char own[CELL])
-{
-    (void)own;
-    return line->name;
-}
-
-static double device_number(const struct line *line)
-{
-    return line->index < 0 ? NAN : (double)line->index;
-}
-
-static const char *device_text(const struct line *line, char own[CELL])
-{
-    snprintf(own, CELL, "#%lld", (long long)line->index);
-    return line->index < 0 ? "-" : own;
-}
-
-static double noise_number(const struct line *line)
-{
-    return time_uncertainty(&line->record);
-}
-
-static const char *marks_text(const struct line *line, char own[CELL])
-{
-    time_marks(&line->record, own);
-    return *own ? own : "-";
-}
-
-/* "0.3 hb" in per cent, and what time_marks says. */
-static const char *noise_text(const struct line *line, char own[CELL])
-{
-    char marks[TIME_MARKS], value[16] = "-";
-    double uncertainty = noise_number(line);
-    time_marks(&line->record, marks);
-    if (!isnan(uncertainty))
-        snprintf(value, sizeof value, "%.1f", 100 * uncertainty);
-    snprintf(own, CELL, "%s%s%s", value, *marks ? " " : "", marks);
-    return own;
-}
-
-/* At the level of the bandwidth roof. */
-static double intensity_number(const struct line *line)
-{
-    for (int level = 0; is_measured(line) && level < LEVEL_COUNT; ++level)
-        if (strcmp(line->derived.roof_memory_level, memory_level_name[level]) == 0)
-            return line->derived.arithmetic_intensity[level];
-    return NAN;
-}
-
-static const char *intensity_text(const struct line *line, char own[CELL])
-{
-    double intensity = intensity_number(line);
-    snprintf(own, CELL, fabs(intensity) < 999.95 ? "%#.4g" : "%.0f", intensity);
-    return isnan(intensity) ? "-" : own;
-}
-
-static const char *bound_text(const struct line *line, char own[CELL])
-{
-    (void)own;
-    return is_measured(line) ? roofline_bound_name[line->derived.paper_bound]
-                             : record_status_name[line->record.status];
-}
-
-/* JSON has all columns, the text those with a head, which come first. */
-static const struct column {
-    const char *head, *unit; /* of the text; "%": a fraction */
-    int width;
-    const char *key; /* in JSON */
-    /* Name in the field tables of records, derived values or devices. NULL: `text` and `number`
-     * make the cell. */
-    const char *variable;
-    enum { ANY, MEASURED, UNMEASURED } rows; /* status of the rows that have the variable */
-    /* Returns `own` or a text that lives as long as the line; "-": missing. */
-    const char *(*text)(const struct line *line, char own[CELL]);
-    double (*number)(const struct line *line); /* NaN: missing. NULL: JSON has the text */
-} columns[] = {
-    {"configuration", "", 0, "name", .text = name_text},
-    {"device", "", 6, "device", .text = device_text, .number = device_number},
-    {"time", "", 9, "time_s", .variable = "time_median"},
-    {"+-", "%", 9, "time_uncertainty", .text = noise_text, .number = noise_number},
-    {"FLOP/s", "", 9, "flops_per_s", .variable = "performance"},
-    {"AI", "FLOP/byte", 9, "flops_per_byte", .text = intensity_text, .number = intensity_number},
-    {"level", "", 5, "memory_level", .variable = "roof_memory_level", .rows = MEASURED},
-    {"bound", "", 9, "bound", .text = bound_text},
-    {"limiter", "", 9, "limiter", .variable = "limiter", .rows = MEASURED},
-    {"of roof", "%", 7, "fraction_of_roof", .variable = "roof_fraction"},
-    {NULL, "", 0, "status", .variable = "status"},
-    {NULL, "", 0, "error", .variable = "error", .rows = UNMEASURED},
-    {NULL, "", 0, "marks", .text = marks_text},
-    {NULL, "", 0, "label", .variable = "label"},
-    {NULL, "", 0, "configuration", .variable = "configuration"},
-    {NULL, "", 0, "config_hash", .variable = "config_hash"},
-    {NULL, "", 0, "hostname", .variable = "hostname"},
-    {NULL, "", 0, "uuid", .variable = "uuid"},
-};
-enum { COLUMNS = sizeof columns / sizeof *columns };
-
-struct cell {
-    const char *text; /* "-": missing */
-    bool is_number;   /* in JSON */
-    double number;    /* NaN: missing */
-    char own[CELL];   /* room for `text` */
-};
-
-static const struct field *variable_find(const struct field *table, const char *name)
-{
-    while (table->name && strcmp(table->name, name) != 0)
-        ++table;
-    return table->name ? table : NULL;
-}
-
-static void cell_of_variable(const struct line *line, const struct column *column,
-                             struct cell *cell)
-{
-    const struct {
-        const struct field *table;
-        const void *structure;
-    } places[] = {{record_fields, &line->record},
-                  {derived_fields, &line->derived},
-                  {device_fields, line->device}};
-    const struct field *field = NULL;
-    size_t place = 0;
-    /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one of these tables has it */
-    while (!(field = variable_find(places[place].table, column->variable)))
-        ++place;
-    const void *at = (const char *)places[place].structure + field->offset;
-    cell->text = "-";
-    cell->is_number = field->type == FIELD_DOUBLE;
-    if (field_is_missing(field, places[place].structure) ||
-        (column->rows != ANY && is_measured(line) != (column->rows == MEASURED)))
-        return;
-    if (field->type == FIELD_TEXT) {
-        cell->text = at;
-    } else if (field->type == FIELD_FLAG) {
-        cell->text = field->flags[*(const int64_t *)at];
-    } else {
-        cell->number = *(const double *)at;
-        cell->text = cell->own;
-        if (*column->unit == '%')
-            snprintf(cell->own, CELL, "%.1f", 100 * cell->number);
-        else /* FLOP/s: the head says so */
-            units_format(cell->number, strcmp(field->units, "s") == 0 ? "s" : "", cell->own);
-    }
-}
-
-static void cell_make(const struct line *line, const struct column *column, struct cell *cell)
-{
-    cell->is_number = column->number != NULL;
-    cell->number = column->number ? column->number(line) : NAN;
-    if (column->variable)
-        cell_of_variable(line, column, cell);
-    else
-        cell->text = column->text(line, cell->own);
-}
-
-/* The caller clears line->record. */
-static void cells_make(const struct table *table, size_t place, struct line *line,
-                       struct cell cells[COLUMNS])
-{
-    line_begin(table, place, line);
-    for (int i = 0; i < COLUMNS; ++i)
-        cell_make(line, &columns[i], &cells[i]);
+    return line->measured ? roofline_bound_name[line->derived.paper_bound]
+                          : record_status_name[line->record.status];
 }
 
 /* ---- as text ---- */
 
-/* Of the names of the first rows. */
+/* Width of the names that are shown. */
 static int name_width(const struct table *table)
 {
-    size_t width = strlen(columns[0].head);
+    size_t width = strlen("configuration");
     for (size_t i = 0; i < table->results->row_count && i < LINES_MAX; ++i) {
         char name[WORKLOAD_TEXT];
         table_name(table, i, name);
@@ -283,31 +133,66 @@ static int name_width(const struct table *table)
     return (int)(width < NAME_WIDTH_MAX ? width : NAME_WIDTH_MAX);
 }
 
-/* The first column is left-aligned. */
-static void text_line(const struct cell cells[COLUMNS], int width, FILE *stream)
+static const char *number_text(double value, const char *format, char text[CELL])
 {
-    utf8_print(stream, "%-*s", width, cells[0].text);
-    for (int i = 1; columns[i].head; ++i)
-        utf8_print(stream, " %*s", columns[i].width, cells[i].text);
+    snprintf(text, CELL, format, value);
+    return isnan(value) ? "-" : text;
+}
+
+static const char *quantity_text(double value, const char *unit, char text[CELL])
+{
+    units_format(value, unit, text);
+    return isnan(value) ? "-" : text;
+}
+
+static void cells_print(const char *const cells[], int width, FILE *stream)
+{
+    static const int widths[] = {6, 9, 9, 9, 9, 5, 9, 9, 7};
+    utf8_print(stream, "%-*s", width, cells[0]);
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; ++i)
+        utf8_print(stream, " %*s", widths[i], cells[i + 1]);
     fputc('\n', stream);
+}
+
+static void line_print(const struct line *line, int width, FILE *stream)
+{
+    const struct derived *derived = &line->derived;
+    char device[CELL], time[CELL], noise[CELL], performance[CELL], intensity[CELL], roof[CELL];
+    char uncertainty[CELL];
+    snprintf(device, CELL, "#%lld", (long long)line->index);
+    snprintf(noise, CELL, "%.40s%s%s",
+             number_text(100 * time_uncertainty(&line->record), "%.1f", uncertainty),
+             *line->marks ? " " : "", line->marks);
+    const char *const cells[] = {
+        line->name,
+        line->index < 0 ? "-" : device,
+        quantity_text(line->record.time_median, "s", time),
+        noise,
+        quantity_text(derived->performance, "", performance),
+        number_text(line->intensity, fabs(line->intensity) < 999.95 ? "%#.4g" : "%.0f", intensity),
+        line->measured && *derived->roof_memory_level ? derived->roof_memory_level : "-",
+        bound_of(line),
+        line->measured ? limiter_name[derived->limiter] : "-",
+        number_text(100 * derived->roof_fraction, "%.1f", roof),
+    };
+    cells_print(cells, width, stream);
 }
 
 static void text_print(const struct table *table, FILE *stream)
 {
+    static const char *const heads[] = {"configuration", "device", "time",  "+-",
+                                        "FLOP/s",        "AI",     "level", "bound",
+                                        "limiter",       "of roof"};
+    static const char *const units[] = {"", "", "", "%", "", "FLOP/byte", "", "", "", "%"};
     const int width = name_width(table);
     const size_t count = table->results->row_count, shown = count < LINES_MAX ? count : LINES_MAX;
-    struct cell cells[COLUMNS], units[COLUMNS];
-    struct line line;
     bool above = false;
-    for (int i = 0; i < COLUMNS; ++i) {
-        cells[i].text = columns[i].head;
-        units[i].text = columns[i].unit;
-    }
-    text_line(cells, width, stream);
-    text_line(units, width, stream);
+    cells_print(heads, width, stream);
+    cells_print(units, width, stream);
     for (size_t i = 0; i < shown; ++i) {
-        cells_make(table, i, &line, cells);
-        text_line(cells, width, stream);
+        struct line line;
+        line_begin(table, i, &line);
+        line_print(&line, width, stream);
         record_clear(&line.record);
         above |= line.derived.roof_fraction > 1;
     }
@@ -321,32 +206,50 @@ static void text_print(const struct table *table, FILE *stream)
 
 /* ---- as JSON ---- */
 
-static json_t *cell_encode(const struct cell *cell)
+static json_t *number_encode(double value)
 {
-    if (!cell->is_number)
-        return strcmp(cell->text, "-") == 0 ? json_null() : json_string(cell->text);
-    bool whole = cell->number == floor(cell->number) && fabs(cell->number) < 1e9;
-    return isnan(cell->number) ? json_null()
-           : whole             ? json_integer((json_int_t)cell->number)
-                               : json_real(cell->number);
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+static json_t *word_encode(const char *text)
+{
+    json_t *word = text_encode(text);
+    return word ? word : json_null();
+}
+
+static json_t *line_encode(const struct line *line)
+{
+    const struct record *record = &line->record;
+    const struct derived *derived = &line->derived;
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "name", word_encode(line->name), "device",
+        line->index < 0 ? json_null() : json_integer(line->index), "time_s",
+        number_encode(record->time_median), "time_uncertainty",
+        number_encode(time_uncertainty(record)), "flops_per_s", number_encode(derived->performance),
+        "flops_per_byte", number_encode(line->intensity), "memory_level",
+        word_encode(line->measured ? derived->roof_memory_level : ""), "bound",
+        word_encode(bound_of(line)), "limiter",
+        word_encode(line->measured ? limiter_name[derived->limiter] : ""), "fraction_of_roof",
+        number_encode(derived->roof_fraction), "status",
+        word_encode(record_status_name[record->status]), "error",
+        word_encode(line->measured ? "" : record->error), "marks", word_encode(line->marks),
+        "label", word_encode(record->label), "configuration", word_encode(record->configuration),
+        "config_hash", word_encode(record->config_hash), "hostname",
+        word_encode(line->device->hostname), "uuid", word_encode(line->device->uuid));
 }
 
 static void json_print(const struct table *table, FILE *stream)
 {
     fputs("[\n", stream);
     for (size_t i = 0; i < table->results->row_count; ++i) {
-        struct cell cells[COLUMNS];
         struct line line;
-        json_t *object = json_object();
-        cells_make(table, i, &line, cells);
-        for (int j = 0; j < COLUMNS; ++j) {
-            json_t *value = cell_encode(&cells[j]);
-            json_object_set_new(object, columns[j].key, value ? value : json_null());
-        }
+        line_begin(table, i, &line);
+        json_t *object = line_encode(&line);
+        record_clear(&line.record);
         fputs(i > 0 ? ",\n" : "", stream);
         json_dumpf(object, stream, JSON_COMPACT);
         json_decref(object);
-        record_clear(&line.record);
     }
     fputs("\n]\n", stream);
 }
@@ -366,7 +269,7 @@ static void counts_print(const struct results *results, FILE *stream)
     fputc('\n', stream);
 }
 
-/* What the marks after the times mean, how many rows have each, and the first of them. */
+/* The meaning of each mark, the first row that has it, and how many more have it. */
 static void marks_print(const struct results *results, const struct table *table, FILE *stream)
 {
     size_t counts[128] = {0}, first[128] = {0};
@@ -386,7 +289,7 @@ static void marks_print(const struct results *results, const struct table *table
     }
 }
 
-/* Each reason once, with the first row of this status that it stopped. */
+/* Each reason of rows of a status, with the first row and how many more have it. */
 static void reasons_print(const struct results *results, const struct table *table,
                           enum record_status status, FILE *stream)
 {
@@ -430,7 +333,7 @@ static int kernels_longer(const void *a, const void *b)
     return (x->time < y->time) - (x->time > y->time);
 }
 
-/* "  34.0 %" of the whole, "       -" if either is missing. */
+/* "  34.0 % ", or "       - " if a value is missing. */
 static void share_print(double part, double whole, FILE *stream)
 {
     if (isnan(part / whole))
@@ -450,8 +353,8 @@ static void part_print(double seconds, double whole, const char *what, FILE *str
     utf8_print(stream, "%-10s %s\n", text, what);
 }
 
-/* Of a single row where its time went, if it has kernels: these by their time, each at the roofs
- * and with its cause, and what is beside them. */
+/* Where the time of a single row went: parts of an iteration, then the longest kernels, each with
+ * its share of the roofs and its cause. Nothing without kernels. */
 static void parts_print(const struct table *table, FILE *stream)
 {
     struct line line;
@@ -491,11 +394,13 @@ static void parts_print(const struct table *table, FILE *stream)
     record_clear(&line.record);
 }
 
-/* Those of one variable, by memory level or precision. */
+/* The values of a device's variable, by memory level or precision. */
 static void roofs_print(const struct device *device, const char *title, const char *variable,
                         const char *unit, FILE *stream)
 {
-    const struct field *field = variable_find(device_fields, variable);
+    const struct field *field = device_fields;
+    while (strcmp(field->name, variable) != 0)
+        ++field;
     const double *values = (const void *)((const char *)device + field->offset);
     const char *separator = title;
     char text[UNITS_TEXT];
@@ -510,7 +415,7 @@ static void roofs_print(const struct device *device, const char *title, const ch
         fputc('\n', stream);
 }
 
-/* Roofs that theory or counters speak against. */
+/* Roofs that are not used, because theory or counters contradict them. */
 static void doubts_print(const struct device *device, FILE *stream)
 {
     for (int64_t i = 0; i < device->roof_count; ++i) {
@@ -522,7 +427,7 @@ static void doubts_print(const struct device *device, FILE *stream)
     }
 }
 
-/* From one kernel to the next: of empty ones, and of small ones that need each other's results. */
+/* The times from one kernel to the next. */
 static void launches_print(const struct device *device, FILE *stream)
 {
     char text[UNITS_TEXT];
