@@ -3,12 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 
 struct batch {
     const struct device_ops *device;
     struct measured *rows; /* owned, oldest first */
-    size_t count, capacity;
+    size_t count;
     struct expected expected; /* reference of the last row */
     size_t counted; /* rows at the front whose records are complete, and whose work is gone */
 };
@@ -33,19 +34,6 @@ void batch_destroy(struct batch *batch, struct device_state *state)
     expected_clear(&batch->expected);
     free(batch->rows);
     free(batch);
-}
-
-static enum status batch_reserve(struct batch *batch, struct error *error)
-{
-    if (batch->count < batch->capacity)
-        return STATUS_OK;
-    size_t capacity = 2 * batch->capacity + 8;
-    struct measured *rows = realloc(batch->rows, capacity * sizeof *rows);
-    if (!rows)
-        return error_set(error, STATUS_SYSTEM, "no memory for %zu rows", capacity);
-    batch->rows = rows;
-    batch->capacity = capacity;
-    return STATUS_OK;
 }
 
 /* ---- counting ---- */
@@ -138,10 +126,11 @@ enum status batch_measure(struct batch *batch, struct device_state *state,
                           const struct request *request, struct record *record, bool *waits,
                           struct error *error)
 {
-    struct measured row;
-    enum status status = batch_reserve(batch, error);
-    if (status == STATUS_OK)
-        status = begin(batch, state, request, &row, error);
+    struct measured row, *rows = array_grow(batch->rows, batch->count, sizeof row);
+    if (!rows)
+        return error_set(error, STATUS_SYSTEM, "no memory for %zu rows", batch->count + 1);
+    batch->rows = rows;
+    enum status status = begin(batch, state, request, &row, error);
     TRY(status);
     *waits = row.work && request->count_later && batch->device->has_room;
     if (row.work && !*waits)

@@ -132,15 +132,6 @@ static enum status measure_roofs(struct worker *worker, const struct request *re
     return status;
 }
 
-static enum status answer_tune(struct worker *worker, const struct request *request,
-                               struct reply *reply, struct error *error)
-{
-    TRY(worker_open(worker, 0, error));
-    TRY(tune_roofs(worker, request, reply->found, error));
-    reply->kind = REPLY_ROOFS;
-    return STATUS_OK;
-}
-
 static enum status answer_roof(struct worker *worker, const struct request *request,
                                struct reply *reply, struct error *error)
 {
@@ -241,7 +232,10 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
         reply->seen = devices_visible(worker->ops, count);
         return status;
     case REQUEST_TUNE:
-        return answer_tune(worker, &request, reply, error);
+        TRY(worker_open(worker, 0, error));
+        TRY(tune_roofs(worker, &request, reply->found, error));
+        reply->kind = REPLY_ROOFS;
+        return STATUS_OK;
     case REQUEST_ROOF:
         return answer_roof(worker, &request, reply, error);
     case REQUEST_LINKS:

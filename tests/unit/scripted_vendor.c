@@ -540,6 +540,7 @@ static double power_limit(const struct gpu *gpu)
 
 static enum status count_works(struct profiler *profiler, unsigned tensors,
                                const struct profiled_work *works, size_t count,
+                               const size_t *launches, size_t room,
                                double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                                struct error *error)
 {

@@ -54,15 +54,6 @@ enum status profiler_try(struct profiler *p, int device, CUcontext context, stru
     return STATUS_OK;
 }
 
-enum status profiler_count(struct profiler *p, unsigned tensors, const struct profiled_work *works,
-                           size_t count, double (*values)[QUANTITY_COUNT], struct outcome *outcome,
-                           struct error *error)
-{
-    assert_int_equal(p->tried.code, COUNTED_YES);
-    p->attached = true;
-    return vendor.count(p, tensors, works, count, values, outcome, error);
-}
-
 static struct {
     int calls;
     size_t most; /* largest number of works in a call */
@@ -70,12 +61,16 @@ static struct {
 static size_t works_most; /* calls with more works fail */
 
 /* All launches of a work have equal counts. */
-enum status profiler_count_launches(struct profiler *p, unsigned tensors,
-                                    const struct profiled_work *works, const size_t *launches,
-                                    size_t count, size_t room, double (*values)[QUANTITY_COUNT],
-                                    struct outcome *outcome, struct error *error)
+enum status profiler_count(struct profiler *p, unsigned tensors, const struct profiled_work *works,
+                           size_t count, const size_t *launches, size_t room,
+                           double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                           struct error *error)
 {
     size_t all = 0;
+    assert_int_equal(p->tried.code, COUNTED_YES);
+    p->attached = true;
+    if (!launches)
+        return vendor.count(p, tensors, works, count, NULL, 0, values, outcome, error);
     for (size_t i = 0; i < count; ++i)
         all += launches[i];
     assert_true(count > 0 && all <= room);
@@ -84,7 +79,7 @@ enum status profiler_count_launches(struct profiler *p, unsigned tensors,
         by_launch.most = count;
     for (size_t i = 0; i < count; ++i) {
         assert_true(launches[i] > 0);
-        TRY(profiler_count(p, tensors, &works[i], 1, values, outcome, error));
+        TRY(vendor.count(p, tensors, &works[i], 1, NULL, 0, values, outcome, error));
         for (int j = 0; j < QUANTITY_COUNT; ++j)
             values[0][j] /= (double)launches[i];
         for (size_t j = 1; j < launches[i]; ++j)

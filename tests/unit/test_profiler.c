@@ -121,7 +121,7 @@ static enum status count_status(struct outcome *outcome)
 {
     double values[1][QUANTITY_COUNT];
     struct error error;
-    enum status status = profiler_count(profiler, 0, &work, 1, values, outcome, &error);
+    enum status status = profiler_count(profiler, 0, &work, 1, NULL, 0, values, outcome, &error);
     assert_int_equal(isnan(values[0][QUANTITY_VECTOR_FP32]),
                      status || outcome->code != COUNTED_YES);
     return status;
@@ -141,9 +141,8 @@ static int64_t count_launches(void)
     struct outcome outcome;
     struct error error;
     const size_t launches = 1;
-    assert_int_equal(
-        profiler_count_launches(profiler, 0, &work, &launches, 1, 1, values, &outcome, &error),
-        STATUS_OK);
+    assert_int_equal(profiler_count(profiler, 0, &work, 1, &launches, 1, values, &outcome, &error),
+                     STATUS_OK);
     return outcome.code;
 }
 

@@ -45,16 +45,6 @@ static void device_close(struct device_state *state)
     free(state);
 }
 
-static enum status state_open(int index, struct device_state *state, struct device *device,
-                              struct error *error)
-{
-    TRY(gpu_open(index, &state->gpu, device, error));
-    device->count_together = COUNT_TOGETHER;
-    state->gpu.plans = plan_shelf_create();
-    state->profiler = profile_open(&state->gpu);
-    return state->profiler ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory");
-}
-
 static enum status device_open(int index, struct device_state **state, struct device *device,
                                struct error *error)
 {
@@ -63,7 +53,14 @@ static enum status device_open(int index, struct device_state **state, struct de
         return error_set(error, STATUS_SYSTEM, "no memory");
     struct device described = *device;
     result->resting = (struct resting_power){NAN, NAN};
-    enum status status = state_open(index, result, &described, error);
+    enum status status = gpu_open(index, &result->gpu, &described, error);
+    if (status == STATUS_OK) {
+        described.count_together = COUNT_TOGETHER;
+        result->gpu.plans = plan_shelf_create();
+        result->profiler = profile_open(&result->gpu);
+        if (!result->profiler)
+            status = error_set(error, STATUS_SYSTEM, "no memory");
+    }
     if (status) {
         device_close(result);
         return error_prefix(error, STATUS_DEVICE, "GPU %d", index);
@@ -224,29 +221,21 @@ static enum status device_self_test(struct device_state *state, FILE *stream, st
 
 /* ---- programs ---- */
 
-/* Finds the library to inject in the worker's folder; "" if it is not there. */
-static void library_find(struct program_device *settings)
-{
-    struct error unused;
-    const char *name = "/libroofsweep-inject.so";
-    if (folder_of_program(settings->library, sizeof settings->library - strlen(name), &unused)) {
-        settings->library[0] = '\0';
-        return;
-    }
-    strcat(settings->library, name);
-    if (access(settings->library, R_OK) != 0)
-        settings->library[0] = '\0';
-}
-
 static enum status device_program(struct device_state *state, struct program_device *settings,
                                   struct error *error)
 {
+    static const char name[] = "/libroofsweep-inject.so"; /* in the worker's folder */
     const struct outcome *counters = profiler_counters(state->profiler);
+    const size_t room = sizeof settings->library - sizeof name;
+    struct error ignored;
     (void)error;
     profiler_detach(state->profiler);
     arena_trim(state->gpu.arena);
     snprintf(settings->visible, sizeof settings->visible, "CUDA_VISIBLE_DEVICES=%s", state->uuid);
-    library_find(settings);
+    if (folder_of_program(settings->library, room, &ignored) == STATUS_OK)
+        strcat(settings->library, name);
+    if (access(settings->library, R_OK) != 0)
+        settings->library[0] = '\0';
     if (!settings->library[0])
         outcome_set(&settings->counters, COUNTED_REFUSED,
                     "libroofsweep-inject.so is not beside the worker");

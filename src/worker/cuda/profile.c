@@ -260,19 +260,6 @@ static enum status record_kernels(const struct trace *trace, const struct gpu *g
     return status;
 }
 
-/* Keeps the kernel of each launch for counting by kernel, when the trace itself may be gone. */
-static enum status launches_keep(const struct trace *trace, struct work *work, struct error *error)
-{
-    size_t *launches = malloc((trace->launch_count + 1) * sizeof *launches);
-    if (!launches)
-        return error_set(error, STATUS_FAILED, "no memory for %zu launches", trace->launch_count);
-    for (size_t i = 0; i < trace->launch_count; ++i)
-        launches[i] = trace->launches[i].kernel;
-    work->launches = launches;
-    work->launch_count = trace->launch_count;
-    return STATUS_OK;
-}
-
 void profile_release(struct work *work)
 {
     free(work->launches);
@@ -300,7 +287,12 @@ static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct
         return STATUS_OK;
     }
     const struct trace *trace = profiler_last_trace(profiler);
-    TRY(launches_keep(trace, work, error));
+    work->launches = malloc((trace->launch_count + 1) * sizeof *work->launches);
+    if (!work->launches)
+        return error_set(error, STATUS_FAILED, "no memory for %zu launches", trace->launch_count);
+    work->launch_count = trace->launch_count;
+    for (size_t i = 0; i < trace->launch_count; ++i)
+        work->launches[i] = trace->launches[i].kernel;
     TRY(record_kernels(trace, gpu, record, error));
     record->launches = (int64_t)trace->launch_count;
     record->busy_time = trace->busy_time;
@@ -367,13 +359,6 @@ static double flops_sum(const double values[QUANTITY_COUNT], const struct counta
 {
     enum quantity own = quantity_of(row->work->precision, row->record->unit == UNIT_TENSOR);
     return own == QUANTITY_COUNT || isnan(values[own]) ? NAN : quantity_flops(values);
-}
-
-static void row_record(double values[QUANTITY_COUNT], const struct countable *row)
-{
-    values_correct(values, row);
-    record_set_quantities(row->record, values);
-    row->record->flops_counted = flops_sum(values, row);
 }
 
 /* Sums the launches of each kernel; a launch without a value leaves its kernel without one. Returns
@@ -457,10 +442,10 @@ static enum status kernels_count(struct profiler *profiler, const struct collect
     double(*values)[QUANTITY_COUNT] = malloc(launches * sizeof *values), (*own)[QUANTITY_COUNT];
     if (!values)
         return error_set(error, STATUS_FAILED, "no memory for the counts of %zu kernels", launches);
-    enum status status = profiler_count_launches(
-        profiler, failure == COUNTED_WITHOUT_CAUSES ? QUANTITY_ACTIVITIES : tensors,
-        collection->works + first, collection->launches + first, count, room, values, &outcome,
-        error);
+    enum status status =
+        profiler_count(profiler, failure == COUNTED_WITHOUT_CAUSES ? QUANTITY_ACTIVITIES : tensors,
+                       collection->works + first, count, collection->launches + first, room, values,
+                       &outcome, error);
     own = values;
     for (size_t i = first; i < first + count && status == STATUS_OK; ++i) {
         if (count > 1 && outcome.code != COUNTED_YES)
@@ -518,11 +503,14 @@ static enum status collection_count(struct profiler *profiler, struct collection
     unsigned tensors = 0;
     for (size_t i = 0; i < collection->count; ++i)
         tensors |= row_tensors(&collection->rows[i]);
-    TRY(profiler_count(profiler, tensors, collection->works, collection->count, collection->values,
-                       &outcome, error));
+    TRY(profiler_count(profiler, tensors, collection->works, collection->count, NULL, 0,
+                       collection->values, &outcome, error));
     for (size_t i = 0; i < collection->count; ++i) {
         outcome_set_brief(&collection->rows[i].record->counters, &outcome);
-        row_record(collection->values[i], &collection->rows[i]);
+        values_correct(collection->values[i], &collection->rows[i]);
+        record_set_quantities(collection->rows[i].record, collection->values[i]);
+        collection->rows[i].record->flops_counted =
+            flops_sum(collection->values[i], &collection->rows[i]);
     }
     if (outcome.code != COUNTED_YES)
         return STATUS_OK;

@@ -45,11 +45,6 @@ struct items {
     size_t count;
 };
 
-static bool is_tensor(enum quantity quantity)
-{
-    return quantity >= QUANTITY_TENSOR_FP64 && quantity <= QUANTITY_TENSOR_INT8;
-}
-
 static struct item *item_add(struct items *items, struct item item)
 {
     items->list[items->count] = item;
@@ -119,8 +114,8 @@ static enum status check(struct selftest *test, struct item *const *items, size_
         return STATUS_OK;
     for (size_t i = 0; i < count; ++i) /* each run finds the cache as the run before leaves it */
         works[i] = (struct profiled_work){item_run, item_run, items[i], NULL};
-    TRY(profiler_count(test->profiler, quantity_tensor(items[0]->tensor), works, count, values,
-                       &outcome, error));
+    TRY(profiler_count(test->profiler, quantity_tensor(items[0]->tensor), works, count, NULL, 0,
+                       values, &outcome, error));
     for (size_t i = 0; i < count; ++i)
         if (items[i]->count > 0)
             compare(items[i], how, values[i], &outcome);
@@ -182,8 +177,8 @@ static void flops_list(struct selftest *test, const struct known_kernel *kernels
                           .blocks = blocks,
                           .launch = flops_launch,
                           /* Vector FLOPs are checked together with the tensor pipe's moves. */
-                          .tensor =
-                              is_tensor(kernel->quantity) ? kernel->quantity : QUANTITY_TENSOR_FP16,
+                          .tensor = quantity_tensor(kernel->quantity) ? kernel->quantity
+                                                                      : QUANTITY_TENSOR_FP16,
                           .expected = {{kernel->quantity, kernel->flops * iterations * blocks,
                                         flops_tolerance}},
                           .count = 1});

@@ -149,8 +149,7 @@ enum status arena_allocate(struct arena *arena, double bytes, const char *what, 
         return STATUS_OK;
     }
     if (!block) {
-        size_t room = ((size_t)arena->count + 1) * sizeof *arena->blocks;
-        struct block *blocks = realloc(arena->blocks, room);
+        struct block *blocks = realloc(arena->blocks, ((size_t)arena->count + 1) * sizeof *blocks);
         if (!blocks)
             return error_set(error, STATUS_FAILED, "no memory for %d blocks", arena->count + 1);
         arena->blocks = blocks;

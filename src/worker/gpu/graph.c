@@ -80,15 +80,6 @@ enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit
 
 /* ---- the time of an iteration ---- */
 
-/* Returns enough iterations to hide the launch of the graph and the timer's overhead. */
-static int graph_iterations(const struct work *work)
-{
-    const double enough = 4e-4; /* s */
-    enum { LEAST = 2, MOST = 50 };
-    double iteration = work->pace.iteration_time;
-    return iteration > 0.0 ? (int)fmin(MOST, fmax(LEAST, ceil(enough / iteration))) : LEAST;
-}
-
 static enum status launch_enqueue(struct gpu *gpu, void *graph, struct error *error)
 {
     return vendor.graph_launch(gpu, graph, error);
@@ -97,13 +88,16 @@ static enum status launch_enqueue(struct gpu *gpu, void *graph, struct error *er
 enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *seconds,
                        struct error *error)
 {
-    enum { LAUNCHES = 4 };
+    enum { LAUNCHES = 4, LEAST = 2, MOST = 50 };
+    const double enough = 4e-4; /* s, hides the launch of the graph and the timer's overhead */
     const double limit = 10e-3; /* s: the host waits as long for a graph larger than the queue */
     double times[LAUNCHES];
     struct graph *graph = NULL;
     struct error refusal;
     struct stats stats;
-    int iterations = graph_iterations(work);
+    const double iteration = work->pace.iteration_time;
+    const int iterations =
+        iteration > 0.0 ? (int)fmin(MOST, fmax(LEAST, ceil(enough / iteration))) : LEAST;
     *seconds = NAN;
     if (cold || work->ops->reset)
         return STATUS_OK;

@@ -98,21 +98,6 @@ enum status run_time(struct roofs *roofs, const struct winner *winner, double *s
 
 /* ---- the fastest variant ---- */
 
-/* Grows elastic iterations until a run takes about `aim` s. *seconds: time of the last run. */
-static enum status variant_size(struct roofs *roofs, struct winner *winner, double aim,
-                                double *seconds, struct error *error)
-{
-    const double most_growth = 64.0, most = 1e6;
-    struct variant *variant = &winner->variant;
-    TRY(run_time(roofs, winner, seconds, error));
-    while (variant->elastic && *seconds < 0.5 * aim && (double)variant->iterations < most) {
-        double growth = fmin(fmax(aim / *seconds, 2.0), most_growth);
-        variant->iterations = (int64_t)fmin((double)variant->iterations * growth, most);
-        TRY(run_time(roofs, winner, seconds, error));
-    }
-    return STATUS_OK;
-}
-
 /* Returns the duration of a trial run, s. All trials of a kind share 0.1 s, so runs are
  * short if a kind has many variants. In a very short run the begin and the end of the blocks would
  * decide which variant wins. */
@@ -123,19 +108,25 @@ static double trial_time(int variants)
 }
 
 /* Measures work per second, the best of TRIAL_RUNS. A variant that cannot win runs once. The first
- * run of other code loads it, with cold caches, and does not count. */
+ * run of other code loads it, with cold caches, and does not count. Elastic iterations grow until a
+ * run takes about `aim` s. */
 static enum status trial_rate(struct roofs *roofs, struct winner *tried, double aim, double best,
                               double *rate, struct error *error)
 {
-    const double hopeless = 0.95;
-    const struct variant *variant = &tried->variant;
+    const double hopeless = 0.95, most_growth = 64.0, most = 1e6;
+    struct variant *variant = &tried->variant;
     double seconds, shortest;
     if (roofs->warm_row != variant->row || roofs->warm_code != variant->code) {
         TRY(run_time(roofs, tried, &seconds, error));
         roofs->warm_row = variant->row;
         roofs->warm_code = variant->code;
     }
-    TRY(variant_size(roofs, tried, aim, &shortest, error));
+    TRY(run_time(roofs, tried, &shortest, error));
+    while (variant->elastic && shortest < 0.5 * aim && (double)variant->iterations < most) {
+        double growth = fmin(fmax(aim / shortest, 2.0), most_growth);
+        variant->iterations = (int64_t)fmin((double)variant->iterations * growth, most);
+        TRY(run_time(roofs, tried, &shortest, error));
+    }
     for (int i = 1; i < TRIAL_RUNS && run_work(variant) / shortest > hopeless * best; ++i) {
         TRY(run_time(roofs, tried, &seconds, error));
         shortest = fmin(shortest, seconds);
@@ -275,8 +266,8 @@ static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
     }
     if (count == 0)
         return STATUS_OK;
-    enum status status =
-        vendor.count(profiler, QUANTITY_ALL_TENSORS, works, count, values, &outcome, error);
+    enum status status = vendor.count(profiler, QUANTITY_ALL_TENSORS, works, count, NULL, 0, values,
+                                      &outcome, error);
     if (status == STATUS_DEVICE)
         return status;
     if (status)
@@ -299,11 +290,9 @@ static enum status tune(struct roofs *roofs, struct profiler *profiler,
     /* All devices of a node tune at the same time. A neighbour's copy to this device would be
      * counted in the proofs, so copies between devices come first and the proofs last. */
     const int first = ROOF_DEVICE_TO_DEVICE;
-    if (roof_requested(request, first))
-        TRY(kind_tune(roofs, first, error));
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (kind != first && roof_requested(request, kind))
-            TRY(kind_tune(roofs, kind, error));
+    for (int i = -1; i < ROOF_KINDS; ++i)
+        if (i != first && roof_requested(request, i < 0 ? first : i))
+            TRY(kind_tune(roofs, i < 0 ? first : i, error));
     return profiler ? winners_prove(roofs, profiler, error) : STATUS_OK;
 }
 
@@ -343,6 +332,7 @@ static const double settling = 0.005; /* s of load that raise an idle device's c
 
 /* ---- the burst ---- */
 
+/* Runs once. *each: s that the run keeps the host busy. */
 static enum status warm_run(struct roofs *roofs, const struct winner *winner, double *each,
                             struct error *error)
 {
@@ -384,17 +374,6 @@ static enum status warm_up(struct roofs *roofs, const struct winner *winner, int
     return STATUS_OK;
 }
 
-static enum status wait_until(double start, struct error *error)
-{
-    const double late = 5e-3; /* s */
-    if (start > 0.0 && clock_epoch() > start + late)
-        return error_set(error, STATUS_FAILED, "too late: it was to begin %.3g s ago",
-                         clock_epoch() - start);
-    while (clock_epoch() < start)
-        ;
-    return STATUS_OK;
-}
-
 /* Takes `count` samples. Runs are all enqueued at once, so that the device never waits for the
  * host. */
 static enum status samples_take(struct roofs *roofs, const struct winner *winner, int count,
@@ -428,10 +407,14 @@ static enum status samples_take(struct roofs *roofs, const struct winner *winner
 static enum status samples_burst(struct roofs *roofs, struct winner *winner, int kind, double start,
                                  struct roof *roof, struct error *error)
 {
-    const double cooling = 0.06; /* s */
+    const double cooling = 0.06, late = 5e-3; /* s */
     double seconds[SAMPLES_MAX], each, since;
     TRY(warm_up(roofs, winner, kind, start, &each, &since, error));
-    TRY(wait_until(start, error));
+    if (start > 0.0 && clock_epoch() > start + late)
+        return error_set(error, STATUS_FAILED, "too late: it was to begin %.3g s ago",
+                         clock_epoch() - start);
+    while (clock_epoch() < start)
+        ;
     int count = (int)fmin(fmax(ceil(ROOF_WINDOW / each), SAMPLES_LEAST), SAMPLES_MAX);
     TRY(samples_take(roofs, winner, count, seconds, roof, error));
     roof->power = vendor.power(roofs->gpu, since);
@@ -609,30 +592,6 @@ static enum status samples_energy(struct roofs *roofs, struct winner *winner,
 
 /* ---- measure ---- */
 
-static enum status measure(struct roofs *roofs, int kind, const struct roof_order *order,
-                           struct resting_power *resting, struct roof *roof, struct error *error)
-{
-    struct winner *winner = &roofs->winners[kind];
-    const struct theory *theory = vendor.theory(roofs->gpu);
-    const bool compute = roof_kinds[kind].measure == ROOF_COMPUTE;
-    const bool dram = roof_kinds[kind].level == LEVEL_DRAM;
-    snprintf(roof->setting, sizeof roof->setting, "%s", winner->variant.text);
-    if (!compute || !order->only_sustained)
-        TRY(samples_burst(roofs, winner, kind, order->start, roof, error));
-    if (order->sustained && compute)
-        TRY(samples_sustain(roofs, winner, roof, error));
-    if (order->sustained && winner->family->reach)
-        TRY(winner->family->reach(roofs, kind, &roof->working_set, error));
-    if (order->energy && winner->family->counted) /* not for copy engines and launches */
-        TRY(samples_energy(roofs, winner, resting, roof, error));
-    roof_set_theory(roof, theory_of(theory, kind), dram ? theory->memory_clock : theory->clock,
-                    dram ? roof->memory_clock : roof->sm_clock);
-    roof->flops_ratio = winner->flops_ratio;
-    memcpy(roof->bytes_ratio, winner->bytes_ratio, sizeof roof->bytes_ratio);
-    roof_judge(roof);
-    return STATUS_OK;
-}
-
 static enum status winner_check(const struct roofs *roofs, int kind, struct error *error)
 {
     if (!roofs || !roofs->winners[kind].family)
@@ -647,7 +606,24 @@ enum status roofs_measure(struct roofs *roofs, int kind, const struct roof_order
 {
     struct roof measured = *roof;
     TRY(winner_check(roofs, kind, error));
-    TRY(measure(roofs, kind, order, resting, &measured, error));
+    struct winner *winner = &roofs->winners[kind];
+    const struct theory *theory = vendor.theory(roofs->gpu);
+    const bool compute = roof_kinds[kind].measure == ROOF_COMPUTE;
+    const bool dram = roof_kinds[kind].level == LEVEL_DRAM;
+    snprintf(measured.setting, sizeof measured.setting, "%s", winner->variant.text);
+    if (!compute || !order->only_sustained)
+        TRY(samples_burst(roofs, winner, kind, order->start, &measured, error));
+    if (order->sustained && compute)
+        TRY(samples_sustain(roofs, winner, &measured, error));
+    if (order->sustained && winner->family->reach)
+        TRY(winner->family->reach(roofs, kind, &measured.working_set, error));
+    if (order->energy && winner->family->counted) /* not for copy engines and launches */
+        TRY(samples_energy(roofs, winner, resting, &measured, error));
+    roof_set_theory(&measured, theory_of(theory, kind), dram ? theory->memory_clock : theory->clock,
+                    dram ? measured.memory_clock : measured.sm_clock);
+    measured.flops_ratio = winner->flops_ratio;
+    memcpy(measured.bytes_ratio, winner->bytes_ratio, sizeof measured.bytes_ratio);
+    roof_judge(&measured);
     *roof = measured;
     return STATUS_OK;
 }

@@ -39,23 +39,17 @@ static const char *const generic_kernels[] = {
     "lementWise",   "elementwise", "elemWise",    "addBias", "_combine_",
     "splitKreduce", "init",        "scal_kernel", "memset",  "convert"};
 
-static const char *inner(const char *name)
-{
-    static const char result[] = "void ";
-    if (strncmp(name, result, strlen(result)) == 0)
-        name += strlen(result);
-    for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; ++i)
-        if (strncmp(name, wrappers[i], strlen(wrappers[i])) == 0)
-            return name + strlen(wrappers[i]);
-    return name;
-}
-
 /* Adds a kernel by the driver's symbol, mangled or not. */
 static void list_add(struct kernel_list *list, const char *symbol)
 {
     int failed, i = 0;
     char *demangled = __cxa_demangle(symbol, NULL, NULL, &failed), name[KERNEL_LIST_NAME];
-    const char *long_name = inner(failed ? symbol : demangled);
+    const char *long_name = failed ? symbol : demangled;
+    if (strncmp(long_name, "void ", 5) == 0)
+        long_name += 5;
+    for (size_t j = 0; j < sizeof wrappers / sizeof *wrappers; ++j)
+        if (strncmp(long_name, wrappers[j], strlen(wrappers[j])) == 0)
+            long_name += strlen(wrappers[j]);
     snprintf(name, sizeof name, "%.*s", (int)strcspn(long_name, "<>(,"), long_name);
     free(demangled);
     while (i < list->count && strcmp(list->kernels[i].name, name) != 0)

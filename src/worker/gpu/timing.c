@@ -28,36 +28,28 @@ static double within(double value, double least, double most)
 
 enum { PAIRS = 25 };
 
-struct pairs {
-    int count, kernels; /* of each pair */
-};
-
-static enum status pairs_enqueue(struct gpu *gpu, const struct pairs *pairs, struct error *error)
-{
-    for (int i = 0; i < pairs->count; ++i) {
-        TRY(vendor.record(gpu, 2 * i, error));
-        for (int j = 0; j < pairs->kernels; ++j)
-            TRY(vendor.launch_empty(gpu, error));
-        TRY(vendor.record(gpu, 2 * i + 1, error));
-    }
-    return STATUS_OK;
-}
-
-/* Returns the median time of pairs of events around empty kernels. */
-static enum status pairs_measure(struct gpu *gpu, struct pairs pairs, double *median,
+/* Measures the median time of pairs of events, each around this number of empty kernels. */
+static enum status pairs_measure(struct gpu *gpu, int pairs, int kernels, double *median,
                                  struct error *error)
 {
     const double limit = 0.5; /* s, far longer than the host needs */
     double seconds[PAIRS];
     struct stats stats;
     TRY(vendor.block(gpu, limit, error));
-    enum status status = pairs_enqueue(gpu, &pairs, error);
+    enum status status = STATUS_OK;
+    for (int i = 0; i < pairs && status == STATUS_OK; ++i) {
+        status = vendor.record(gpu, 2 * i, error);
+        for (int j = 0; j < kernels && status == STATUS_OK; ++j)
+            status = vendor.launch_empty(gpu, error);
+        if (status == STATUS_OK)
+            status = vendor.record(gpu, 2 * i + 1, error);
+    }
     vendor.unblock(gpu);
     TRY(status);
     TRY(vendor.synchronize(gpu, error));
-    for (int i = 0; i < pairs.count; ++i)
+    for (int i = 0; i < pairs; ++i)
         TRY(vendor.elapsed(gpu, 2 * i, 2 * i + 1, &seconds[i], error));
-    TRY(stats_compute(seconds, (size_t)pairs.count, &stats, error));
+    TRY(stats_compute(seconds, (size_t)pairs, &stats, error));
     *median = stats.median;
     return STATUS_OK;
 }
@@ -70,8 +62,8 @@ static enum status overhead_measure(struct gpu *gpu, double *overhead, struct er
     double one, many;
     TRY(vendor.reserve(gpu, 2 * PAIRS, false, error));
     TRY(vendor.launch_empty(gpu, error)); /* loads its code before the device is blocked */
-    TRY(pairs_measure(gpu, (struct pairs){PAIRS, 1}, &one, error));
-    TRY(pairs_measure(gpu, (struct pairs){FEW_PAIRS, 1 + MANY}, &many, error));
+    TRY(pairs_measure(gpu, PAIRS, 1, &one, error));
+    TRY(pairs_measure(gpu, FEW_PAIRS, 1 + MANY, &many, error));
     *overhead = fmax(one - (many - one) / MANY, 0.0);
     return STATUS_OK;
 }
@@ -258,20 +250,6 @@ static enum status conditions_record(struct gpu *gpu, int last, struct record *r
     return STATUS_OK;
 }
 
-static enum status chunk_read(const struct series *s, int samples, double *seconds,
-                              double *shortest, struct error *error)
-{
-    const double overhead = s->calibration.overhead;
-    *shortest = INFINITY;
-    for (int i = 0; i < samples; ++i) {
-        double time;
-        TRY(vendor.elapsed(s->gpu, 2 * i, 2 * i + 1, &time, error));
-        seconds[i] = time / s->iterations;
-        *shortest = fmin(*shortest, fmax(time - overhead, time / 4) / s->iterations);
-    }
-    return STATUS_OK;
-}
-
 /* Learns the host's pace if the host never waited, and the device's pace if the device was blocked.
  *
  * The host cannot enqueue a sample of more launches than the queue holds while the device is
@@ -299,16 +277,22 @@ static void pace_update(struct series *s, const struct chunk *chunk,
 static enum status chunk_take(struct series *s, int left, double *seconds, int *taken,
                               struct error *error)
 {
+    const double overhead = s->calibration.overhead;
     struct chunk chunk;
     struct enqueued enqueued;
-    double shortest;
+    double shortest = INFINITY;
     TRY(chunk_try(s, left, &chunk, &enqueued, error));
     double end = clock_monotonic();
     if (s->record && chunk.samples == left)
         TRY(conditions_record(s->gpu, 2 * chunk.samples - 1, s->record, error));
     TRY(vendor.synchronize(s->gpu, error));
     double lead = clock_monotonic() - end;
-    TRY(chunk_read(s, chunk.samples, seconds, &shortest, error));
+    for (int i = 0; i < chunk.samples; ++i) {
+        double time;
+        TRY(vendor.elapsed(s->gpu, 2 * i, 2 * i + 1, &time, error));
+        seconds[i] = time / s->iterations;
+        shortest = fmin(shortest, fmax(time - overhead, time / 4) / s->iterations);
+    }
     pace_update(s, &chunk, &enqueued, lead, shortest);
     *taken = chunk.samples;
     if (s->record) {

@@ -141,12 +141,13 @@ struct gpu_vendor {
 
     /* ---- counters ---- */
 
-    /* Counts pieces of work as ranges of one collection: values[i] belongs to works[i]. `tensors`
-     * is a set of tensor quantities, see quantity_tensor(). *outcome (enum counted) says why
-     * nothing was counted. The status is STATUS_OK, STATUS_DEVICE, or that of a failed work. */
+    /* Counts pieces of work in one collection: values[i] belongs to works[i]; with `launches` to
+     * the launches of the works, for `room` of them at most. `tensors` is a set of tensor
+     * quantities, see quantity_tensor(). *outcome (enum counted) says why nothing was counted. The
+     * status is STATUS_OK, STATUS_DEVICE, or that of a failed work. */
     enum status (*count)(struct profiler *profiler, unsigned tensors,
-                         const struct profiled_work *works, size_t count,
-                         double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                         const struct profiled_work *works, size_t count, const size_t *launches,
+                         size_t room, double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                          struct error *error);
 };
 

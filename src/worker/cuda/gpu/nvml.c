@@ -139,14 +139,6 @@ struct nvml {
 
 static const double celsius_zero = 273.15;
 
-static void nvml_bind(struct nvml *nvml)
-{
-    for (size_t i = 0; i < NAMES + NUMBERS; ++i) {
-        void *symbol = dlsym(nvml->library, i < NAMES ? names[i] : numbers[i - NAMES].name);
-        memcpy((char *)nvml + i * sizeof symbol, &symbol, sizeof symbol);
-    }
-}
-
 struct nvml *nvml_open(const char *pci_id)
 {
     struct nvml *nvml = calloc(1, sizeof *nvml);
@@ -155,7 +147,10 @@ struct nvml *nvml_open(const char *pci_id)
     nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!nvml->library)
         goto free_nvml;
-    nvml_bind(nvml);
+    for (size_t i = 0; i < NAMES + NUMBERS; ++i) {
+        void *symbol = dlsym(nvml->library, i < NAMES ? names[i] : numbers[i - NAMES].name);
+        memcpy((char *)nvml + i * sizeof symbol, &symbol, sizeof symbol);
+    }
     if (!nvml->init || !nvml->shutdown || !nvml->by_pci || nvml->init() != 0)
         goto close_library;
     if (nvml->by_pci(pci_id, &nvml->device) != 0)

@@ -47,25 +47,6 @@ static enum status attribute(int index, enum cudaDeviceAttr name, int *value, st
     return CUDA(cudaDeviceGetAttribute(value, name, index));
 }
 
-/* Copies what CUDA's properties say of the device. */
-static void properties_describe(const struct cudaDeviceProp *properties, const struct chip *chip,
-                                struct device *device)
-{
-    gpu_uuid(properties->uuid.bytes, device->uuid, sizeof device->uuid);
-    snprintf(device->pci_id, sizeof device->pci_id, "%08X:%02X:%02X.0",
-             (unsigned)properties->pciDomainID, (unsigned)properties->pciBusID,
-             (unsigned)properties->pciDeviceID);
-    snprintf(device->model, sizeof device->model, "%.*s", (int)sizeof device->model - 1,
-             properties->name);
-    snprintf(device->compute_capability, sizeof device->compute_capability, "%d.%d",
-             properties->major, properties->minor);
-    device->multiprocessors = properties->multiProcessorCount;
-    device->multiprocessor_threads = properties->maxThreadsPerMultiProcessor;
-    device->memory = (double)properties->totalGlobalMem;
-    device->cache[LEVEL_L2] = (double)properties->l2CacheSize;
-    device->cache[LEVEL_L1] = chip->l1_bytes * properties->multiProcessorCount;
-}
-
 static enum status gpu_describe(int index, struct gpu *gpu, struct device *device,
                                 struct error *error)
 {
@@ -100,7 +81,19 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
     if (gethostname(device->hostname, sizeof device->hostname) != 0)
         return error_set(error, STATUS_SYSTEM, "gethostname failed");
     device->index = index;
-    properties_describe(&properties, gpu->chip, device);
+    gpu_uuid(properties.uuid.bytes, device->uuid, sizeof device->uuid);
+    snprintf(device->pci_id, sizeof device->pci_id, "%08X:%02X:%02X.0",
+             (unsigned)properties.pciDomainID, (unsigned)properties.pciBusID,
+             (unsigned)properties.pciDeviceID);
+    snprintf(device->model, sizeof device->model, "%.*s", (int)sizeof device->model - 1,
+             properties.name);
+    snprintf(device->compute_capability, sizeof device->compute_capability, "%d.%d",
+             properties.major, properties.minor);
+    device->multiprocessors = properties.multiProcessorCount;
+    device->multiprocessor_threads = properties.maxThreadsPerMultiProcessor;
+    device->memory = (double)properties.totalGlobalMem;
+    device->cache[LEVEL_L2] = (double)properties.l2CacheSize;
+    device->cache[LEVEL_L1] = gpu->chip->l1_bytes * properties.multiProcessorCount;
     device->clock_max = 1e3 * clock;
     device->memory_clock_max = 1e3 * memory_clock;
     snprintf(device->runtime_version, sizeof device->runtime_version, "%d.%d", runtime / 1000,

@@ -94,8 +94,13 @@ struct counters {
 /* ---- calls of CUPTI ---- */
 
 /* CUPTI takes parameters as structs that contain their own size. */
-
 #define PARAMETERS(name, type) type##_Params name = {.structSize = type##_Params_STRUCT_SIZE}
+/* A call of the enabled range profiler without results. */
+#define RANGE(call, ...)                                                                           \
+    cuptiRangeProfiler##call(&(CUpti_RangeProfiler_##call##_Params){                               \
+        .structSize = CUpti_RangeProfiler_##call##_Params_STRUCT_SIZE,                             \
+        .pRangeProfilerObject = counters->profiler,                                                \
+        __VA_ARGS__})
 
 /* Returns a failure from the calling function. */
 #define TRY_CUPTI(call)                                                                            \
@@ -136,40 +141,25 @@ static const struct cause {
     {CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, "no counters under this Windows subsystem",
      "run on Linux itself"},
 };
+enum { CAUSES = sizeof causes / sizeof *causes };
 
 /* Returns whether the call succeeded. Otherwise *refusal is COUNTED_REFUSED, with the cause and the
  * way out; a code without a row in `causes` gives the name of the call and of the code. */
 static bool is_well(CUptiResult code, const char *call, struct outcome *refusal)
 {
     const char *name = "unknown CUPTI error";
+    size_t i = 0;
     if (code == CUPTI_SUCCESS)
         return true;
     cuptiGetResultString(code, &name);
-    for (size_t i = 0; i < sizeof causes / sizeof *causes; ++i)
-        if (causes[i].code == code) {
-            outcome_set(refusal, COUNTED_REFUSED, "%s (%s); %s", causes[i].what, name,
-                        causes[i].advice);
-            return false;
-        }
-    outcome_set(refusal, COUNTED_REFUSED, "%s: %s", call, name);
+    while (i < CAUSES && causes[i].code != code)
+        ++i;
+    if (i < CAUSES)
+        outcome_set(refusal, COUNTED_REFUSED, "%s (%s); %s", causes[i].what, name,
+                    causes[i].advice);
+    else
+        outcome_set(refusal, COUNTED_REFUSED, "%s: %s", call, name);
     return false;
-}
-
-/* ---- ranges ---- */
-
-static CUptiResult range_push(struct counters *counters, const char *name)
-{
-    PARAMETERS(push, CUpti_RangeProfiler_PushRange);
-    push.pRangeProfilerObject = counters->profiler;
-    push.pRangeName = name;
-    return cuptiRangeProfilerPushRange(&push);
-}
-
-static CUptiResult range_pop(struct counters *counters)
-{
-    PARAMETERS(pop, CUpti_RangeProfiler_PopRange);
-    pop.pRangeProfilerObject = counters->profiler;
-    return cuptiRangeProfilerPopRange(&pop);
 }
 
 /* ---- calls of the driver ----
@@ -190,7 +180,7 @@ static void launch_range(struct counters *counters, CUpti_ApiCallbackSite site)
     if (named && counters->ranged == CUPTI_SUCCESS) {
         snprintf(name, RANGE_NAME, "%zu", counters->launched);
         counters->ranged =
-            site == CUPTI_API_ENTER ? range_push(counters, name) : range_pop(counters);
+            site == CUPTI_API_ENTER ? RANGE(PushRange, .pRangeName = name) : RANGE(PopRange, );
     }
     counters->launched += site == CUPTI_API_EXIT;
 }
@@ -271,10 +261,8 @@ static void image_free(struct image *image)
 
 static void detach(struct counters *counters)
 {
-    PARAMETERS(disable, CUpti_RangeProfiler_Disable);
     if (counters->profiler) {
-        disable.pRangeProfilerObject = counters->profiler;
-        cuptiRangeProfilerDisable(&disable);
+        RANGE(Disable, );
         if (counters->watching)
             cuptiUnsubscribe(counters->subscriber);
         counters->watching = false;
@@ -332,22 +320,20 @@ static CUptiResult read_availability(struct counters *counters)
     PARAMETERS(get, CUpti_Profiler_GetCounterAvailability);
     get.ctx = counters->context;
     TRY_CUPTI(cuptiProfilerGetCounterAvailability(&get));
-    counters->availability = malloc(get.counterAvailabilityImageSize);
-    if (!counters->availability)
-        return CUPTI_ERROR_OUT_OF_MEMORY;
-    get.pCounterAvailabilityImage = counters->availability;
-    return cuptiProfilerGetCounterAvailability(&get);
+    get.pCounterAvailabilityImage = counters->availability =
+        malloc(get.counterAvailabilityImageSize);
+    return counters->availability ? cuptiProfilerGetCounterAvailability(&get)
+                                  : CUPTI_ERROR_OUT_OF_MEMORY;
 }
 
 static bool describe(struct counters *counters, int device, struct outcome *refusal)
 {
     PARAMETERS(name, CUpti_Device_GetChipName);
     name.deviceIndex = (size_t)device;
-    if (!is_well(cuptiDeviceGetChipName(&name), "cuptiDeviceGetChipName", refusal))
+    if (!is_well(cuptiDeviceGetChipName(&name), "cuptiDeviceGetChipName", refusal) ||
+        !is_well(read_availability(counters), "cuptiProfilerGetCounterAvailability", refusal))
         return false;
     snprintf(counters->chip, sizeof counters->chip, "%s", name.pChipName);
-    if (!is_well(read_availability(counters), "cuptiProfilerGetCounterAvailability", refusal))
-        return false;
     counters->family = chip_family_find(counters->chip);
     if (!counters->family)
         outcome_set(refusal, COUNTED_REFUSED,
@@ -459,30 +445,17 @@ static CUptiResult image_create(struct counters *counters)
     return cuptiRangeProfilerCounterDataImageInitialize(&initialize);
 }
 
-static CUptiResult configure(struct counters *counters)
+static CUptiResult configure(const struct counters *counters)
 {
-    PARAMETERS(config, CUpti_RangeProfiler_SetConfig);
     const struct setup *setup = &counters->setup;
-    config.pRangeProfilerObject = counters->profiler;
-    config.pConfig = counters->set->config;
-    config.configSize = counters->set->config_size;
-    config.pCounterDataImage = counters->image.data;
-    config.counterDataImageSize = counters->image.passed.bytes;
-    config.range = setup->by == COUNTERS_BY_RANGE ? CUPTI_UserRange : CUPTI_AutoRange;
-    config.replayMode = setup->by == COUNTERS_BY_REPLAY ? CUPTI_KernelReplay : CUPTI_UserReplay;
-    config.maxRangesPerPass = setup->room;
-    config.numNestingLevels = 1;
-    config.minNestingLevel = 1;
-    config.passIndex = counters->image.passed.pass;
-    config.targetNestingLevel = (uint16_t)counters->image.passed.level;
-    return cuptiRangeProfilerSetConfig(&config);
-}
-
-static CUptiResult pass_start(struct counters *counters)
-{
-    PARAMETERS(start, CUpti_RangeProfiler_Start);
-    start.pRangeProfilerObject = counters->profiler;
-    return cuptiRangeProfilerStart(&start);
+    const struct image *image = &counters->image;
+    return RANGE(
+        SetConfig, .pConfig = counters->set->config, .configSize = counters->set->config_size,
+        .pCounterDataImage = image->data, .counterDataImageSize = image->passed.bytes,
+        .range = setup->by == COUNTERS_BY_RANGE ? CUPTI_UserRange : CUPTI_AutoRange,
+        .replayMode = setup->by == COUNTERS_BY_REPLAY ? CUPTI_KernelReplay : CUPTI_UserReplay,
+        .maxRangesPerPass = setup->room, .numNestingLevels = 1, .minNestingLevel = 1,
+        .passIndex = image->passed.pass, .targetNestingLevel = (uint16_t)image->passed.level);
 }
 
 /* *last: no pass is left. */
@@ -578,11 +551,11 @@ static enum status work_run(struct counters *counters, const struct collection *
     }
     char *name = counters->image.names[number];
     snprintf(name, RANGE_NAME, "%zu", number);
-    *code = range_push(counters, name);
+    *code = RANGE(PushRange, .pRangeName = name);
     if (*code != CUPTI_SUCCESS)
         return STATUS_OK;
     enum status status = work->run(work->argument, error);
-    *code = range_pop(counters);
+    *code = RANGE(PopRange, );
     return status;
 }
 
@@ -592,7 +565,7 @@ static enum status pass_run(struct counters *counters, const struct collection *
                             CUptiResult *code, bool *complete, struct error *error)
 {
     enum status status = STATUS_OK;
-    *code = pass_start(counters);
+    *code = RANGE(Start, );
     counters->launched = 0;
     counters->ranged = CUPTI_SUCCESS;
     if (*code != CUPTI_SUCCESS)
@@ -693,41 +666,21 @@ static bool any_missing(const struct counters *counters, const struct collection
     return false;
 }
 
-/* Collects, and repeats a collection that lacks values with CUPTI attached again. Counts all
- * tensors requested since CUPTI was attached, so that collections with different tensors need not
- * attach it each time. */
-static enum status collect_or_repeat(struct counters *counters, struct collection *collection,
-                                     struct outcome *outcome, struct error *error)
-{
-    struct setup *setup = &collection->setup;
-    const unsigned tensors = setup->tensors;
-    if (counters->reattach)
-        counters_detach(counters);
-    if (tensors != QUANTITY_ACTIVITIES)
-        setup->tensors = counters->tensors |= tensors;
-    forget(collection, true, 0);
-    outcome_set(outcome, COUNTED_YES, NULL);
-    const bool stayed = suits(counters, setup);
-    if (!is_well(set_choose(counters, setup->tensors), "metric set", outcome))
-        return STATUS_OK;
-    enum status status = collect(counters, collection, outcome, error);
-    if (status == STATUS_OK && stayed && any_missing(counters, collection)) {
-        detach(counters);
-        forget(collection, true, 0);
-        outcome_set(outcome, COUNTED_YES, NULL);
-        status = collect(counters, collection, outcome, error);
-        counters->reattach = status == STATUS_OK && outcome->code == COUNTED_YES;
-    }
-    forget(collection, outcome->code != COUNTED_YES, tensors);
-    return status;
-}
-
+/* Counts all tensors requested since CUPTI was attached, so that collections with different tensors
+ * need not attach it each time. Repeats a collection that lacks values with CUPTI attached again.
+ */
 enum status counters_collect(struct counters *counters, unsigned tensors,
                              const struct profiled_work *works, size_t count,
                              const size_t *launches, size_t room, double (*values)[QUANTITY_COUNT],
                              struct outcome *outcome, struct error *error)
 {
-    struct collection collection = {{COUNTERS_BY_RANGE, tensors, launches ? room : count},
+    if (counters->reattach)
+        counters_detach(counters);
+    if (tensors != QUANTITY_ACTIVITIES)
+        counters->tensors |= tensors;
+    struct collection collection = {{COUNTERS_BY_RANGE,
+                                     tensors == QUANTITY_ACTIVITIES ? tensors : counters->tensors,
+                                     launches ? room : count},
                                     works,
                                     count,
                                     launches,
@@ -735,7 +688,21 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
                                     values};
     for (size_t i = 0; launches && i < count; ++i)
         collection.count += launches[i];
-    return collect_or_repeat(counters, &collection, outcome, error);
+    forget(&collection, true, 0);
+    outcome_set(outcome, COUNTED_YES, NULL);
+    const bool stayed = suits(counters, &collection.setup);
+    if (!is_well(set_choose(counters, collection.setup.tensors), "metric set", outcome))
+        return STATUS_OK;
+    enum status status = collect(counters, &collection, outcome, error);
+    if (status == STATUS_OK && stayed && any_missing(counters, &collection)) {
+        detach(counters);
+        forget(&collection, true, 0);
+        outcome_set(outcome, COUNTED_YES, NULL);
+        status = collect(counters, &collection, outcome, error);
+        counters->reattach = status == STATUS_OK && outcome->code == COUNTED_YES;
+    }
+    forget(&collection, outcome->code != COUNTED_YES, tensors);
+    return status;
 }
 
 /* ---- regions of a program ---- */
@@ -785,7 +752,7 @@ static CUptiResult regions_begin(struct counters *counters, struct counters_orde
         counters->image.passed.level = 1;
     }
     TRY_CUPTI(configure(counters));
-    return order->by == COUNTERS_BY_REPLAY ? CUPTI_SUCCESS : pass_start(counters);
+    return order->by == COUNTERS_BY_REPLAY ? CUPTI_SUCCESS : RANGE(Start, );
 }
 
 struct counters *counters_start(int device, CUcontext context, struct counters_order *order,
@@ -806,9 +773,9 @@ bool counters_region_open(struct counters *counters, struct outcome *refusal)
 {
     CUptiResult code = CUPTI_SUCCESS;
     if (counters->setup.by == COUNTERS_BY_RANGE)
-        code = range_push(counters, "region");
+        code = RANGE(PushRange, .pRangeName = "region");
     else if (counters->setup.by == COUNTERS_BY_REPLAY)
-        code = pass_start(counters);
+        code = RANGE(Start, );
     return is_well(code, "range profiler", refusal);
 }
 
@@ -817,7 +784,7 @@ bool counters_region_close(struct counters *counters, bool *last, struct outcome
     CUptiResult code = CUPTI_SUCCESS;
     *last = false;
     if (counters->setup.by == COUNTERS_BY_RANGE)
-        code = range_pop(counters);
+        code = RANGE(PopRange, );
     if (code == CUPTI_SUCCESS)
         code = pass_stop(counters, last);
     *last |= counters->setup.by == COUNTERS_BY_REPLAY;
@@ -826,7 +793,7 @@ bool counters_region_close(struct counters *counters, bool *last, struct outcome
 
 bool counters_pass_start(struct counters *counters, struct outcome *refusal)
 {
-    return is_well(pass_start(counters), "range profiler", refusal);
+    return is_well(RANGE(Start, ), "range profiler", refusal);
 }
 
 static bool is_decoded(struct counters *counters, struct outcome *refusal)

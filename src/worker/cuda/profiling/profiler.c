@@ -48,7 +48,7 @@ static enum status count_trial(struct profiler *profiler, unsigned tensors, stru
     const struct profiled_work work = {nothing, profiler->host.run, profiler->host.argument, NULL};
     double values[1][QUANTITY_COUNT];
     enum status status =
-        profiler_count(profiler, tensors, &work, 1, values, &profiler->tried, error);
+        profiler_count(profiler, tensors, &work, 1, NULL, 0, values, &profiler->tried, error);
     if (status != STATUS_DEVICE)
         profiler_detach_counters(profiler);
     return status;
@@ -97,19 +97,9 @@ bool profiler_has(const struct profiler *profiler, enum quantity quantity)
 }
 
 enum status profiler_count(struct profiler *profiler, unsigned tensors,
-                           const struct profiled_work *works, size_t count,
-                           double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                           const struct profiled_work *works, size_t count, const size_t *launches,
+                           size_t room, double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                            struct error *error)
-{
-    tracer_detach(profiler->tracer);
-    return counters_collect(profiler->counters, tensors, works, count, NULL, 0, values, outcome,
-                            error);
-}
-
-enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
-                                    const struct profiled_work *works, const size_t *launches,
-                                    size_t count, size_t room, double (*values)[QUANTITY_COUNT],
-                                    struct outcome *outcome, struct error *error)
 {
     tracer_detach(profiler->tracer);
     return counters_collect(profiler->counters, tensors, works, count, launches, room, values,
@@ -128,15 +118,6 @@ static enum status known_time(struct profiler *profiler, double times[PROFILER_T
     return status == STATUS_DEVICE ? status : STATUS_OK;
 }
 
-static double worst_ratio(const double before[PROFILER_TIMES], const double after[PROFILER_TIMES])
-{
-    double worst = 0.0;
-    for (int i = 0; i < PROFILER_TIMES; ++i)
-        if (!(after[i] / before[i] <= worst))
-            worst = after[i] / before[i];
-    return worst;
-}
-
 /* Decides whether the tracer stays attached: known kernels took `before` without it. One high ratio
  * may be noise, so there are three attempts. Returns STATUS_OK or STATUS_DEVICE. */
 static enum status judge(struct profiler *profiler, const double before[PROFILER_TIMES],
@@ -149,7 +130,10 @@ static enum status judge(struct profiler *profiler, const double before[PROFILER
     profiler->ratio = NAN;
     for (int i = 0; i < attempts && known && !(profiler->ratio <= most); ++i) {
         TRY(known_time(profiler, after, &known, error));
-        profiler->ratio = known ? worst_ratio(before, after) : NAN;
+        profiler->ratio = known ? 0.0 : NAN;
+        for (int j = 0; j < PROFILER_TIMES && known; ++j)
+            if (!(after[j] / before[j] <= profiler->ratio))
+                profiler->ratio = after[j] / before[j];
     }
     profiler->judged = true;
     profiler->tracer_leaves = !(profiler->ratio <= most);

@@ -64,17 +64,11 @@ const struct outcome *profiler_counters(const struct profiler *profiler);
  * COUNTED_YES. */
 bool profiler_has(const struct profiler *profiler, enum quantity quantity);
 
-/* As counters_collect without launches. */
+/* As counters_collect. */
 enum status profiler_count(struct profiler *profiler, unsigned tensors,
-                           const struct profiled_work *works, size_t count,
-                           double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                           const struct profiled_work *works, size_t count, const size_t *launches,
+                           size_t room, double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                            struct error *error);
-
-/* As counters_collect with launches. */
-enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
-                                    const struct profiled_work *works, const size_t *launches,
-                                    size_t count, size_t room, double (*values)[QUANTITY_COUNT],
-                                    struct outcome *outcome, struct error *error);
 
 /* ---- trace ---- */
 

@@ -64,11 +64,6 @@ static struct traced_kernel kernel_from(const activity_kernel *activity)
     return traced;
 }
 
-static bool is_same(const struct traced_kernel *a, const struct traced_kernel *b)
-{
-    return kernel_same(&a->kernel, &b->kernel) && a->shared_room == b->shared_room;
-}
-
 static void problem_set(struct tracer *tracer, const char *problem)
 {
     tracer->code = TRACED_BADLY;
@@ -84,7 +79,9 @@ static void kernel_add(struct tracer *tracer, const activity_kernel *activity)
         problem_set(tracer, "a kernel without timestamps");
         return;
     }
-    while (row < trace->kernel_count && !is_same(&trace->kernels[row], &kernel))
+    while (row < trace->kernel_count &&
+           !(kernel_same(&trace->kernels[row].kernel, &kernel.kernel) &&
+             trace->kernels[row].shared_room == kernel.shared_room))
         ++row;
     const bool known = row < trace->kernel_count;
     void *kernels =
