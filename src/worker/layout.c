@@ -62,14 +62,6 @@ static enum status attempt_prepare(const struct device_ops *device, struct devic
     return status;
 }
 
-/* Whether the second layout is faster by more than the noise. */
-static bool second_wins(const struct attempt *first, const struct attempt *second)
-{
-    double noise = fmax(fmax(first->record.search_noise, second->record.search_noise), 0.0);
-    return !first->work ||
-           (second->work && (1.0 + noise) * second->record.search_time < first->record.search_time);
-}
-
 enum status layout_prepare(const struct device_ops *device, struct device_state *state,
                            const struct config *config, uint64_t seed, struct work **work,
                            struct record *record, struct error *error)
@@ -103,7 +95,12 @@ enum status layout_prepare(const struct device_ops *device, struct device_state 
         if (status == STATUS_DEVICE)
             return status;
         memcpy(first->record.wall_time_part, second->record.wall_time_part, parts);
-        bool wins = second_wins(&attempts[0], &attempts[1]);
+        const struct record *records[] = {&attempts[0].record, &attempts[1].record};
+        const double noise =
+            fmax(fmax(records[0]->search_noise, records[1]->search_noise), 0.0); /* of the times */
+        bool wins =
+            !attempts[0].work ||
+            (attempts[1].work && (1.0 + noise) * records[1]->search_time < records[0]->search_time);
         kept = &attempts[wins];
         other = &attempts[!wins];
     }

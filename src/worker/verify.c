@@ -29,23 +29,6 @@ static void threads_loop(int64_t count, reference_task *task, void *context)
         task(context, i);
 }
 
-static enum status slice_read(const struct device_ops *device, struct device_state *state,
-                              struct work *work, const struct slice *slice,
-                              enum precision precision, struct slice_errors *errors,
-                              struct error *error)
-{
-    double *values = malloc((size_t)slice->count * sizeof *values);
-    if (!values)
-        return error_set(error, STATUS_FAILED, "no memory to verify %lld elements",
-                         (long long)slice->count);
-    enum status status =
-        device->read(state, work, slice->tensor, slice->offsets, slice->count, values, error);
-    if (status == STATUS_OK)
-        slice_compare(slice, values, precision, errors);
-    free(values);
-    return status;
-}
-
 /* Returns whether an error exceeds the tolerance, and describes it in `text`. */
 static bool errors_exceed(const struct slice_errors *errors, double tolerance, char *text,
                           size_t size)
@@ -71,9 +54,18 @@ static enum status compare(const struct device_ops *device, struct device_state 
     struct slice_errors errors = {0};
     int64_t elements = 0;
     for (size_t i = 0; i < expectation->count; ++i) {
-        TRY(slice_read(device, state, work, &expectation->slices[i], config_precision(config),
-                       &errors, error));
-        elements += expectation->slices[i].count;
+        const struct slice *slice = &expectation->slices[i];
+        double *values = malloc((size_t)slice->count * sizeof *values);
+        if (!values)
+            return error_set(error, STATUS_FAILED, "no memory to verify %lld elements",
+                             (long long)slice->count);
+        enum status status =
+            device->read(state, work, slice->tensor, slice->offsets, slice->count, values, error);
+        if (status == STATUS_OK)
+            slice_compare(slice, values, config_precision(config), &errors);
+        free(values);
+        TRY(status);
+        elements += slice->count;
     }
     const struct tolerance tolerance = config_tolerance(config);
     char text[256];

@@ -188,12 +188,13 @@ static enum status iteration_run_blocked(void *argument, struct error *error)
 
 /* ---- kernels ---- */
 
-/* Returns the number of blocks of a kernel that fit on a multiprocessor, limited by its threads,
- * registers, shared memory and block slots, by the vendor's formula. The formula assumes that the
- * driver gave all possible shared memory; shared_room may be less. FIELD_MISSING: the toolkit does
- * not know the chip. *limit: the limiting resources, kernel_limit_name. */
-static int64_t blocks_of(const cudaOccDeviceProp *limits, const struct traced_kernel *traced,
-                         int64_t *limit)
+/* Returns the number of blocks of a kernel that are resident on the device at a time. The vendor's
+ * formula limits the blocks of a multiprocessor by threads, registers, shared memory and block
+ * slots; it assumes that the driver gave all possible shared memory, but shared_room may be less.
+ * Clusters are placed as a whole; CUPTI reports how many fit. FIELD_MISSING: the toolkit does not
+ * know the chip. *limit: the limiting resources, kernel_limit_name. */
+static int64_t resident_blocks(const struct traced_kernel *traced, const struct gpu *gpu,
+                               int64_t *limit)
 {
     const struct kernel *k = &traced->kernel;
     const cudaOccFuncAttributes attributes = {
@@ -201,33 +202,25 @@ static int64_t blocks_of(const cudaOccDeviceProp *limits, const struct traced_ke
         .numRegs = (int)k->registers,
         .sharedSizeBytes = (size_t)k->static_shared,
         .shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN,
-        .maxDynamicSharedSizeBytes = limits->sharedMemPerBlockOptin,
+        .maxDynamicSharedSizeBytes = gpu->limits.sharedMemPerBlockOptin,
         .numBlockBarriers = 1,
     };
     const cudaOccDeviceState state = {CACHE_PREFER_NONE, SHAREDMEM_CARVEOUT_DEFAULT};
     cudaOccResult result;
+    int64_t blocks = FIELD_MISSING;
     *limit = FIELD_MISSING;
-    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, limits, &attributes, &state,
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &gpu->limits, &attributes, &state,
                                                 (int)(k->block_x * k->block_y * k->block_z),
-                                                (size_t)k->dynamic_shared) != CUDA_OCC_SUCCESS)
-        return FIELD_MISSING;
-    int64_t blocks = result.activeBlocksPerMultiprocessor;
-    int64_t each = (int64_t)result.allocatedSharedMemPerBlock;
-    int64_t fit = each > 0 && traced->shared_room > 0 ? traced->shared_room / each : blocks;
-    bool less = fit > 0 && fit < blocks;
-    *limit = less ? OCC_LIMIT_SHARED_MEMORY : (int64_t)result.limitingFactors;
-    return less ? fit : blocks;
-}
-
-/* Returns the number of blocks that fit on the device. Clusters are placed as a whole; CUPTI
- * reports how many fit. */
-static int64_t resident_blocks(const struct traced_kernel *traced, const struct gpu *gpu,
-                               int64_t *limit)
-{
-    const int64_t cluster = traced->kernel.cluster;
-    int64_t blocks = blocks_of(&gpu->limits, traced, limit);
-    if (cluster > 1)
-        return traced->clusters_most > 0 ? cluster * traced->clusters_most : FIELD_MISSING;
+                                                (size_t)k->dynamic_shared) == CUDA_OCC_SUCCESS) {
+        blocks = result.activeBlocksPerMultiprocessor;
+        int64_t each = (int64_t)result.allocatedSharedMemPerBlock;
+        int64_t fit = each > 0 && traced->shared_room > 0 ? traced->shared_room / each : blocks;
+        bool less = fit > 0 && fit < blocks;
+        *limit = less ? OCC_LIMIT_SHARED_MEMORY : (int64_t)result.limitingFactors;
+        blocks = less ? fit : blocks;
+    }
+    if (k->cluster > 1)
+        return traced->clusters_most > 0 ? k->cluster * traced->clusters_most : FIELD_MISSING;
     return blocks > 0 ? blocks * gpu->multiprocessors : FIELD_MISSING;
 }
 
@@ -300,17 +293,6 @@ static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct
     return STATUS_OK;
 }
 
-/* Compares the kernels in their order: counts of launches refer to them by index. */
-static bool same_kernels(const struct record *a, const struct record *b)
-{
-    bool same =
-        a->kernel_count > 0 && a->kernel_count == b->kernel_count && a->launches == b->launches;
-    for (size_t i = 0; i < a->kernel_count && same; ++i)
-        same = kernel_same(&a->kernels[i], &b->kernels[i]) &&
-               a->kernels[i].count == b->kernels[i].count;
-    return same;
-}
-
 enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
                           struct record *record, struct error *error)
 {
@@ -320,7 +302,14 @@ enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct wor
         return STATUS_OK;
     record_init(&streamed);
     enum status status = work_trace(profiler, gpu, work->stream, cold, &streamed, error);
-    work->stream_differs = status != STATUS_OK || !same_kernels(record, &streamed);
+    /* in the same order: counts of launches refer to kernels by index */
+    bool same = status == STATUS_OK && record->kernel_count > 0 &&
+                record->kernel_count == streamed.kernel_count &&
+                record->launches == streamed.launches;
+    for (size_t i = 0; same && i < record->kernel_count; ++i)
+        same = kernel_same(&record->kernels[i], &streamed.kernels[i]) &&
+               record->kernels[i].count == streamed.kernels[i].count;
+    work->stream_differs = !same;
     record_clear(&streamed);
     return status;
 }

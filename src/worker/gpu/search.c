@@ -349,14 +349,12 @@ static int finalists_count(struct search_state *state)
     return count;
 }
 
+/* The library's own first choice wins within the noise. */
 static struct entry *winner_find(const struct search_state *state, double *noise)
 {
     struct entry *fastest = &state->entries[0], *first = first_find(state);
-    *noise = fastest->noise;
-    if (!first || first == fastest)
-        return fastest;
-    *noise = fmax(fastest->noise, first->noise);
-    return first->time <= (1.0 + *noise) * fastest->time ? first : fastest;
+    *noise = first ? fmax(fastest->noise, first->noise) : fastest->noise;
+    return first && first->time <= (1.0 + *noise) * fastest->time ? first : fastest;
 }
 
 static void entry_describe(const struct search *search, const struct entry *entry, char *name,
@@ -410,58 +408,45 @@ static enum status winner_bind(struct search_state *state, int *chosen, struct r
 
 /* ---- an algorithm of an earlier search ---- */
 
+/* Whether the candidate is the offered algorithm; leaves it bound. The offered name may end with
+ * ": KERNELS", which a candidate gets when it is bound. */
 static enum status offered_try(struct search_state *state, const struct algorithm *offer,
                                int candidate, struct error *error)
 {
+    const char *name = state->search->name(state->search->work, candidate);
+    const char *rest = offer->algorithm + strlen(name);
     struct identity identity = {0};
     char id[IDENTITY_TEXT], launches[IDENTITY_TEXT];
+    if (strncmp(name, offer->algorithm, strlen(name)) != 0 ||
+        (*rest && strncmp(rest, ": ", 2) != 0))
+        return STATUS_UNSUPPORTED;
     TRY(candidate_identify(state, candidate, &identity, error));
     hash_format(identity.kernels, id);
     hash_format(identity.launches, launches);
     return id[0] && launches[0] && strcmp(id, offer->algorithm_id) == 0 &&
                    strcmp(launches, offer->algorithm_launches) == 0
                ? STATUS_OK
-               : error_set(error, STATUS_UNSUPPORTED, "other kernels");
-}
-
-/* The offered name may end with ": KERNELS", which a candidate gets when it is bound. */
-static bool is_named(const char *name, const char *offered)
-{
-    size_t length = strlen(name);
-    return strncmp(name, offered, length) == 0 &&
-           (!offered[length] || strncmp(offered + length, ": ", 2) == 0);
-}
-
-/* Binds the first candidate that matches the offer. */
-static enum status offered_find(const struct search *search, const struct algorithm *offer,
-                                int *chosen, struct error *error)
-{
-    struct search_state state = {.search = search, .bound = -1};
-    enum status status = STATUS_UNSUPPORTED;
-    for (int i = 0; i < search->count && status != STATUS_OK && status != STATUS_DEVICE; ++i)
-        if (is_named(search->name(search->work, i), offer->algorithm))
-            status = offered_try(&state, offer, *chosen = i, error);
-    return status;
+               : STATUS_UNSUPPORTED;
 }
 
 bool search_recall(const struct search *search, int *chosen, struct record *record,
                    enum status *status, struct error *error)
 {
     const struct algorithm *offer = record->offer;
+    struct search_state state = {.search = search, .bound = -1};
+    enum status found = STATUS_UNSUPPORTED;
     struct error refusal;
     *status = STATUS_OK;
     record->offer = NULL;
-    if (!offer)
-        return false;
-    enum status found = offered_find(search, offer, chosen, &refusal);
+    for (int i = 0; offer && i < search->count && found && found != STATUS_DEVICE; ++i)
+        found = offered_try(&state, offer, *chosen = i, &refusal);
     if (found == STATUS_DEVICE) {
         *error = refusal;
         *status = found;
     }
-    if (found)
-        return false;
-    algorithm_into_record(offer, record);
-    return true;
+    if (found == STATUS_OK)
+        algorithm_into_record(offer, record);
+    return found == STATUS_OK;
 }
 
 enum status search_run(const struct search *search, int *chosen, struct record *record,

@@ -180,29 +180,25 @@ struct enqueued {
     bool ahead;  /* the host enqueued all samples before the device began the first */
 };
 
-static enum status sample_enqueue(const struct series *s, int first, struct error *error)
-{
-    const struct work_ops *ops = s->work->ops;
-    if (ops->reset)
-        TRY(ops->reset(s->gpu, s->work, error));
-    if (s->cold)
-        TRY(vendor.flush(s->gpu, error));
-    TRY(vendor.record(s->gpu, first, error));
-    for (int i = 0; i < s->iterations; ++i)
-        TRY(ops->iterate(s->gpu, s->work, error));
-    return vendor.record(s->gpu, first + 1, error);
-}
-
 /* Reads the device's clocks before the first sample and after the last. If the first event is
  * pending at the end, the device has begun no sample. */
 static enum status samples_enqueue(const struct series *s, int samples, struct enqueued *enqueued,
                                    struct error *error)
 {
+    const struct work_ops *ops = s->work->ops;
     if (s->record)
         TRY(vendor.stamp(s->gpu, SPAN_BEGIN, error));
     double begin = clock_monotonic();
-    for (int i = 0; i < samples; ++i)
-        TRY(sample_enqueue(s, 2 * i, error));
+    for (int i = 0; i < samples; ++i) {
+        if (ops->reset)
+            TRY(ops->reset(s->gpu, s->work, error));
+        if (s->cold)
+            TRY(vendor.flush(s->gpu, error));
+        TRY(vendor.record(s->gpu, 2 * i, error));
+        for (int j = 0; j < s->iterations; ++j)
+            TRY(ops->iterate(s->gpu, s->work, error));
+        TRY(vendor.record(s->gpu, 2 * i + 1, error));
+    }
     enqueued->time = (clock_monotonic() - begin) / ((double)samples * s->iterations);
     if (s->record)
         TRY(vendor.stamp(s->gpu, SPAN_END, error));

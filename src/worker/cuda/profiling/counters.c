@@ -470,18 +470,17 @@ static CUptiResult pass_stop(struct counters *counters, bool *last)
     return CUPTI_SUCCESS;
 }
 
-static CUptiResult decode(struct counters *counters, size_t *dropped)
+/* Decodes the counter data. *dropped: ranges that CUPTI reports as lost. *found: ranges of the
+ * image, once all passes are there; NULL: not wanted. */
+static CUptiResult decode(struct counters *counters, size_t *dropped, size_t *found)
 {
     PARAMETERS(data, CUpti_RangeProfiler_DecodeData);
+    PARAMETERS(info, CUpti_RangeProfiler_GetCounterDataInfo);
     data.pRangeProfilerObject = counters->profiler;
     TRY_CUPTI(cuptiRangeProfilerDecodeData(&data));
     *dropped = data.numOfRangeDropped;
-    return CUPTI_SUCCESS;
-}
-
-static CUptiResult ranges_found(const struct counters *counters, size_t *found)
-{
-    PARAMETERS(info, CUpti_RangeProfiler_GetCounterDataInfo);
+    if (!found)
+        return CUPTI_SUCCESS;
     info.pCounterDataImage = counters->image.data;
     info.counterDataImageSize = counters->image.passed.bytes;
     TRY_CUPTI(cuptiRangeProfilerGetCounterDataInfo(&info));
@@ -579,38 +578,33 @@ static enum status pass_run(struct counters *counters, const struct collection *
     return status;
 }
 
-/* Reads the name of the i-th range of the image as a number; SIZE_MAX: it is none. */
-static CUptiResult range_number(const struct counters *counters, size_t i, size_t *number)
-{
-    PARAMETERS(range, CUpti_RangeProfiler_CounterData_GetRangeInfo);
-    range.pCounterDataImage = counters->image.data;
-    range.counterDataImageSize = counters->image.passed.bytes;
-    range.rangeIndex = i;
-    range.rangeDelimiter = "/";
-    TRY_CUPTI(cuptiRangeProfilerCounterDataGetRangeInfo(&range));
-    char *end = NULL;
-    unsigned long value = range.rangeName ? strtoul(range.rangeName, &end, 10) : 0;
-    *number = end && end != range.rangeName && *end == '\0' ? value : SIZE_MAX;
-    return CUPTI_SUCCESS;
-}
-
-/* Reads all values. *outcome says what is missing. */
+/* Reads all values. The name of a range is the number of its values. *outcome says what is missing.
+ */
 static CUptiResult values_read(struct counters *counters, const struct collection *collection,
                                struct outcome *outcome)
 {
+    PARAMETERS(range, CUpti_RangeProfiler_CounterData_GetRangeInfo);
     size_t dropped, found;
-    TRY_CUPTI(decode(counters, &dropped));
-    TRY_CUPTI(ranges_found(counters, &found));
+    TRY_CUPTI(decode(counters, &dropped, &found));
     if (collection->launches && counters->launched != collection->count)
         outcome_set(outcome, COUNTED_INCOMPLETE, "%zu launches where %zu were traced",
                     counters->launched, collection->count);
     else if (dropped > 0 || found != collection->count)
         outcome_set(outcome, COUNTED_INCOMPLETE, "%zu ranges dropped, %zu kept for %zu", dropped,
                     found, collection->count);
+    range.pCounterDataImage = counters->image.data;
+    range.counterDataImageSize = counters->image.passed.bytes;
+    range.rangeDelimiter = "/";
     for (size_t i = 0; i < collection->count && outcome->code == COUNTED_YES; ++i) {
         size_t number = i;
-        if (collection->count > 1)
-            TRY_CUPTI(range_number(counters, i, &number));
+        if (collection->count > 1) {
+            range.rangeIndex = i;
+            TRY_CUPTI(cuptiRangeProfilerCounterDataGetRangeInfo(&range));
+            char *end = NULL;
+            number = range.rangeName ? strtoul(range.rangeName, &end, 10) : 0;
+            if (!end || end == range.rangeName || *end != '\0')
+                number = SIZE_MAX;
+        }
         if (number < collection->count)
             TRY_CUPTI(evaluate(counters, i, collection->values[number]));
         else
@@ -796,10 +790,10 @@ bool counters_pass_start(struct counters *counters, struct outcome *refusal)
     return is_well(RANGE(Start, ), "range profiler", refusal);
 }
 
-static bool is_decoded(struct counters *counters, struct outcome *refusal)
+static bool is_decoded(struct counters *counters, size_t *found, struct outcome *refusal)
 {
     size_t dropped = 0;
-    if (!is_well(decode(counters, &dropped), "range profiler", refusal))
+    if (!is_well(decode(counters, &dropped, found), "range profiler", refusal))
         return false;
     if (dropped > 0)
         outcome_set(refusal, COUNTED_INCOMPLETE, "%zu ranges were dropped by CUPTI", dropped);
@@ -808,7 +802,7 @@ static bool is_decoded(struct counters *counters, struct outcome *refusal)
 
 bool counters_leave(struct counters *counters, const char *image, struct outcome *refusal)
 {
-    if (!is_decoded(counters, refusal))
+    if (!is_decoded(counters, NULL, refusal))
         return false;
     if (image_save(&counters->image, image))
         return true;
@@ -820,8 +814,7 @@ bool counters_read(struct counters *counters, size_t count, size_t begun,
                    double (*values)[QUANTITY_COUNT], struct outcome *refusal)
 {
     size_t found = 0;
-    if (!is_decoded(counters, refusal) ||
-        !is_well(ranges_found(counters, &found), "range profiler", refusal))
+    if (!is_decoded(counters, &found, refusal))
         return false;
     if (counters->setup.by != COUNTERS_BY_RANGE && found != begun) {
         /* the order alone assigns ranges to launches */

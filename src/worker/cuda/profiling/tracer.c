@@ -226,19 +226,6 @@ static const char *cupti_message(CUptiResult result)
     return text;
 }
 
-/* Runs the work and collects its records. */
-static enum status traced_run(struct tracer *tracer, const struct profiled_work *work,
-                              struct error *error)
-{
-    enum status status = work->block ? work->block(work->argument, error) : STATUS_OK;
-    if (status == STATUS_OK)
-        status = work->run(work->argument, error);
-    CUptiResult flushed = cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    if (flushed != CUPTI_SUCCESS && !tracer->problem)
-        problem_set(tracer, cupti_message(flushed));
-    return status;
-}
-
 static enum status run(struct tracer *tracer, const struct profiled_work *work, bool stays,
                        struct error *error)
 {
@@ -248,7 +235,12 @@ static enum status run(struct tracer *tracer, const struct profiled_work *work, 
     tracer->attached = true;
     CUptiResult attached = enable(1);
     if (attached == CUPTI_SUCCESS) {
-        status = traced_run(tracer, work, error);
+        status = work->block ? work->block(work->argument, error) : STATUS_OK;
+        if (status == STATUS_OK)
+            status = work->run(work->argument, error);
+        CUptiResult flushed = cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+        if (flushed != CUPTI_SUCCESS && !tracer->problem)
+            problem_set(tracer, cupti_message(flushed));
     } else {
         tracer->code = TRACED_REFUSED;
         tracer->problem = cupti_message(attached);
