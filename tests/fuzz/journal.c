@@ -1,5 +1,5 @@
-/* Any bytes as a journal: as they are, and with each line after the checksum that it needs to be
- * looked at. What can be read goes on into results and table. */
+/* Reads any bytes as a journal: unchanged, and with a correct checksum in front of each line.
+ * Readable records go on to results and table. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* "kind","entry":{...} in the frame of a journal's line. */
+/* Writes "kind","entry":{...} as a line of a journal, with its checksum. */
 static void line_write(FILE *stream, const char *line, size_t length)
 {
     fprintf(stream, "{\"xxh3\":\"%016" PRIx64 "\",\"kind\":", XXH3_64bits(line, length));

@@ -1,4 +1,4 @@
-/* Any bytes as a manifest: a plan, or an error that names its place. */
+/* Reads any bytes as a manifest: the result is a plan, or an error that names its place. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

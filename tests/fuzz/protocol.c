@@ -1,5 +1,5 @@
-/* Any bytes as a line between rank and worker: an error with a reason, or what says the same when
- * it is written again. What a worker reports goes on into results and table. */
+/* Reads any bytes as a line between rank and worker: the result is an error with a reason, or a
+ * message that is unchanged after writing and reading. Records go on to results and table. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void request_check(const char *line)
     free(text);
 }
 
-/* Through a journal, as in a sweep. */
+/* The record goes through a journal, as in a sweep. */
 static void report_check(struct reply *reply)
 {
     char path[] = "/tmp/roofsweep-fuzz-XXXXXX";

@@ -1,6 +1,6 @@
-/* Instead of a fuzzer: each file of the command line, cut off after each of its bytes. With -runs=N
- * first, N inputs that are made of the files by chance, always the same ones: bytes are changed,
- * left out and repeated, and numbers are replaced by those that nobody measures. */
+/* Replaces a fuzzer: runs each file of the command line, cut off after each of its bytes. With
+ * -runs=N in front, runs N more inputs, the same in each call: random bytes of the files are
+ * changed, left out or repeated, and numbers are replaced by extreme ones. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +30,7 @@ static bool text_load(struct text *text, const char *path)
     return stream != NULL;
 }
 
-/* A copy, whose end the sanitizers see. */
+/* Runs a copy, so that the sanitizers notice reads after the end. */
 static void text_run(const struct text *text, size_t size)
 {
     uint8_t *copy = malloc(size + 1);
@@ -47,7 +47,7 @@ static size_t chance(size_t below)
     return below > 0 ? fill_mix(++count) % below : 0;
 }
 
-/* Puts this in the place of `length` bytes. */
+/* Replaces `length` bytes by a text. */
 static void text_replace(struct text *text, size_t at, size_t length, const void *with, size_t size)
 {
     if (text->size - length + size > BYTES)

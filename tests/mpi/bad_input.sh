@@ -1,5 +1,5 @@
 #!/bin/sh
-# Wrong input: each a clear error that names the place and the way out, before anything runs.
+# Wrong input ends with an error that names the place and the way out, before anything runs.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 
@@ -14,12 +14,12 @@ expect 2 run 2 typo.ini
 says "typo.ini:18: "
 says "did you mean 'filters'"
 [ "$(grep -c 'did you mean' output)" = 1 ] || fail "more than one rank reports the error"
-# A launcher may start each rank with words of its own. The second manifest is not even there. By a shell: mpirun of
-# Open MPI 5.0.7 crashes with a colon between two programs, or with both in a file.
+# A launcher may start ranks with different arguments; the second manifest does not exist. A shell chooses the arguments,
+# because mpirun of Open MPI 5.0.7 crashes with a colon between two programs, or with both in a file.
 expect 2 "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none sh -c \
     '[ "$OMPI_COMM_WORLD_RANK" = 0 ] && exec "$0" sweep.ini; exec "$0" other.ini' "$roofsweep"
 says "rank 1: started with 'other.ini', but rank 0 with 'sweep.ini'; all ranks of a job take the same"
-# What srun starts without a PMI of this MPI: two jobs of one rank each.
+# Without a PMI of this MPI srun starts two jobs of one rank each.
 expect 2 env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0 "$roofsweep" sweep.ini
 says "srun started 2 tasks, but MPI sees each alone: use 'srun --mpi=pmix'"
 expect 2 "$roofsweep" --gather sweep.nc
@@ -46,7 +46,7 @@ expect 2 "$roofsweep" --resume --output pipe.nc sweep.ini
 says "pipe.nc.journal: it is no regular file"
 expect 2 "$roofsweep" --gather pipe.nc.journal
 says "pipe.nc.journal: it is no regular file"
-# 248 bytes and ".nc" are a name, but with ".journal" they are none.
+# 248 bytes and ".nc" make a valid file name; ".journal" in addition makes it too long.
 expect 2 "$roofsweep" --output "$(printf '%0248d' 0).nc" sweep.ini
 says "name too long"
 echo precious >taken.nc
@@ -56,12 +56,12 @@ says "--overwrite"
 expect 2 "$roofsweep" --resume --output taken.nc sweep.ini
 says "journal"
 
-# Reused roofs come from a result's journal, which is read before anything is measured.
+# Reused roofs come from a journal, which roofsweep reads before it measures.
 sed 's/^condition = .*/reuse = taken.nc/' sweep.ini >reuse.ini
 expect 2 run 2 reuse.ini
 says "reuse.ini:12: [peaks] reuse: taken.nc.journal: "
 
-# A journal with a damaged line in the middle is refused by its number.
+# A damaged line in the middle of a journal is an error with the number of the line.
 batch=1 height=8 width=8 write_sweep sweep.ini
 expect 0 "$roofsweep" sweep.ini
 expect 2 "$roofsweep" --gather sweep.nc
@@ -74,20 +74,20 @@ says "--skip-damaged"
 expect 1 "$roofsweep" --resume sweep.ini
 says "sweep.nc.journal:3"
 says "--skip-damaged"
-# Rows that were measured differently are not mixed.
+# --resume refuses rows that were measured with other settings.
 expect 0 "$roofsweep" --overwrite sweep.ini
 sed -i 's/^iterations = .*/iterations = 7/' sweep.ini
 expect 2 "$roofsweep" --resume sweep.ini
 says "iterations=7"
 
-# No GPU where one is asked for: exit status 4, and the reason.
+# A manifest wants a GPU, and there is none: exit status 4, and the reason.
 if ! nvidia-smi -L >/dev/null 2>&1; then
     expect 4 "$roofsweep" --device cuda --output gpu.nc sweep.ini
     says "; --device cpu, or auto, measures the CPU"
     [ ! -e gpu.nc.journal ] || fail "a sweep without a device leaves a journal"
 fi
 
-# Counters that the device has not: required, they end the sweep before it begins.
+# The manifest requires counters, and the device has none: the sweep ends before it begins.
 write_sweep require.ini
 sed -i 's/^\[measure\]/&\ncounters = require/' require.ini
 expect 4 run 2 require.ini

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Workers that a rank must not trust: what they say out of turn never becomes a row, and with replicate the
-# configurations of a lost device are not passed over.
+# Workers that a rank must not trust. A reply at the wrong time never becomes a row, and with replicate the configurations
+# of a lost device are measured later.
 . "$(dirname "$0")/lib.sh"
 memory=l1 batch=1 height=8 width=8 write_sweep sweep.ini
 wrap_workers
 
-# Every record twice: the second one is late for the next configuration.
+# The worker sends every record twice. The second copy arrives when the rank expects the next configuration.
 worker '"$REAL" | while read -r line; do
     printf "%s\n" "$line"
     case $line in *\"reply\":\"record\"*) printf "%s\n" "$line" ;; esac
@@ -13,23 +13,23 @@ done'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --output twice.nc sweep.ini
 complete twice.nc 4
 
-# An answer that is none is a failed attempt, and the message says whose it is.
+# A reply that is not JSON is a failed attempt, and the message names the worker.
 worker 'printf "\033[31mhello\n"; sleep 1'
 expect 4 "$ROOFSWEEP_BIN/roofsweep" --output none.nc sweep.ini
 says "roofsweep-worker-cpu: not a JSON object"
 says "?[31mhello"
 
-# No device measures a time below zero: the worker is replaced, and the row measured again.
+# A negative time: the rank replaces the worker and measures the row again.
 worker 'if [ -e trusted ]; then exec "$REAL"; fi; : >trusted
 "$REAL" | sed -u "s/\"time_median\":[^,]*,/\"time_median\":-1e308,/"'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --verbose --output below.nc sweep.ini
 says "'time_median' is -1e+308, which nobody can have measured"
-# Every line of the log has time and host; where a configuration is concerned, also that.
+# Every line of the log has time and host, and the configuration if the line is about one.
 grep -qE "^roofsweep: 20[0-9-]+T[0-9:]+Z $(hostname): warning: conv2d algorithm=auto batch=1 .*: .*time_median.* \(attempt 1 of [0-9]+\)$" output ||
     { cat output; fail "a warning without time, host or configuration"; }
 complete below.nc 4
 
-# One rank's GPU does not open: its CPU must not take, and skip, what the GPUs are for.
+# The GPU of one rank does not open. The rank must not take its CPU instead, which would skip rows for GPUs.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || { echo "fell off the bus" >&2; exit 7; }
 "$REAL" | sed -u "s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/"' cuda
 worker 'exec "$REAL"'
@@ -53,7 +53,7 @@ worker 'exec "$REAL"'
 expect 0 run 2 --resume sweep.ini
 complete sweep.nc 8 4
 
-# A configuration that ends every device it meets is stopped after the second: the third rank finishes.
+# A configuration that ends every worker fails after two devices, and the third rank finishes the sweep.
 worker '[ ! -e "gone.$OMPI_COMM_WORLD_RANK" ] || exit 7
 while read -r line; do
     case $line in *\"measure\"*channels=8*filters=16*) : >"gone.$OMPI_COMM_WORLD_RANK"; break ;; esac

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Files that are in the way: nothing that somebody else needs is replaced, followed or left over.
+# Files at the place of output or journal. roofsweep replaces no foreign file, follows no foreign link, and leaves no
+# temporary file.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 
-# As many configurations as a file needs to be one.
+# A small complete result file and its journal.
 batch=1 height=8 width=8 write_sweep sweep.ini
 expect 0 "$roofsweep" sweep.ini
 complete sweep.nc 4
@@ -26,7 +27,7 @@ for name in sweep.nc.journal ./sweep.nc.journal twin pointer kept; do
 done
 rm twin pointer
 
-# An output that exists needs --overwrite; one of another kind is refused.
+# An existing output needs --overwrite; a folder, fifo or device as output is an error.
 expect 2 "$roofsweep" --gather sweep.nc.journal
 says "sweep.nc exists; --overwrite replaces it, --output names another"
 echo precious >taken.nc
@@ -43,13 +44,13 @@ done
 expect 2 "$roofsweep" --gather sweep.nc.journal -o nowhere/x.nc
 says "nowhere"
 
-# What has the name of a journal and is none stays, whatever was asked for.
+# A foreign file with the name of the journal stays, also with --overwrite.
 echo diary >own.nc.journal
 expect 2 "$roofsweep" --overwrite --output own.nc sweep.ini
 says "own.nc.journal is no journal of roofsweep"
 [ "$(cat own.nc.journal)" = diary ] || fail "--overwrite replaces what is no journal"
 
-# The manifest is no output: named, linked to, or by its own `output`.
+# The manifest cannot be the output: neither by name, nor by a link, nor by its own `output`.
 cp sweep.ini manifest
 ln sweep.ini hard.nc
 ln -s sweep.ini soft.nc
@@ -66,7 +67,7 @@ expect 2 "$roofsweep" --overwrite own.ini
 says "own.ini: it is the manifest"
 rm hard.nc soft.nc own.ini
 
-# Nobody can lay a trap: no name is known before.
+# Names of temporary files are random, so that nobody can lay a link in their place.
 echo precious >victim
 ln -s victim trap.nc.tmp
 expect 0 "$roofsweep" --gather sweep.nc.journal -o trap.nc
@@ -75,7 +76,7 @@ rm trap.nc.tmp
 mkfifo trap.nc.tmp
 expect 0 "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite
 
-# A signal that ends the process in the middle leaves nothing; and whatever ends it, the output is whole.
+# A signal in the middle of publishing leaves no temporary file (except SIGKILL), and the output is whole.
 for signal in TERM HUP KILL; do
     for part in 05 15 25 35; do
         "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite >/dev/null 2>&1 &
@@ -86,14 +87,14 @@ for signal in TERM HUP KILL; do
     done
     complete trap.nc 4
 done
-# What SIGKILL has left the next one takes away.
+# The next run removes temporary files that SIGKILL left.
 expect 0 "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite
 [ -z "$(find . -name '.roofsweep-*')" ] || fail "the next one leaves $(ls -A)"
 
-# A link stays one, and what it names is replaced; also by a sweep that begins anew.
+# --overwrite through a link replaces the target and keeps the link, in --gather and in a new sweep.
 mkdir store
 ln -s store/real.nc link.nc
-expect 2 "$roofsweep" --output link.nc sweep.ini # it is there, though it leads nowhere yet
+expect 2 "$roofsweep" --output link.nc sweep.ini # the link exists, although its target does not
 expect 0 "$roofsweep" --overwrite --output link.nc sweep.ini
 complete store/real.nc 4
 expect 0 "$roofsweep" --overwrite --output link.nc sweep.ini
@@ -103,11 +104,11 @@ expect 2 "$roofsweep" --gather sweep.nc.journal -o link.nc
 expect 0 "$roofsweep" --gather sweep.nc.journal -o link.nc --overwrite
 [ -L link.nc ] || fail "--gather replaces a link by a file"
 
-# Publishing again what this sweep has written needs no --overwrite.
+# --resume replaces the file of the same sweep without --overwrite.
 expect 0 "$roofsweep" --resume sweep.ini
 complete sweep.nc 4
 
-# One damaged line: the rest is kept, and what was left out is counted and named.
+# --skip-damaged keeps all rows but those in damaged lines, and names these lines.
 lines=$(wc -l <sweep.nc.journal)
 cp sweep.nc.journal damaged.journal
 sed -i "${lines}s/\"time_median\"/\"time_mediam\"/" damaged.journal
@@ -121,13 +122,13 @@ says "2 damaged, left out: lines $((lines - 1)), $lines; the rest is in rest.nc"
 complete rest.nc 3
 expect 0 "$roofsweep" --gather sweep.nc.journal --skip-damaged -o whole.nc
 
-# Another file, a later version's journal, and a damaged line are three messages.
+# A foreign file and a damaged line have different messages.
 expect 1 "$roofsweep" --gather sweep.ini --skip-damaged -o x.nc
 says "sweep.ini:1: no line of a roofsweep journal"
 expect 1 "$roofsweep" --gather damaged.journal -o x.nc
 says "the checksum of this line is wrong"
 
-# A reader that goes, or no standard output at all.
+# The reader of standard output closes the pipe, or standard output is closed from the start.
 for action in --list --help "--dry-run sweep.ini"; do
     # shellcheck disable=SC2086 # words
     { sleep 0.2; status=0; "$roofsweep" $action 2>output || status=$?; echo $status >code; } | true
@@ -140,7 +141,7 @@ for action in --list --help "--dry-run sweep.ini"; do
     says "cannot write to standard output"
 done
 
-# What cannot be printed is a failure; the table's file is written all the same.
+# A full standard output is a failure; the result file is written nevertheless.
 for action in --list --help --version "--dry-run sweep.ini" "--gather sweep.nc.journal -o full.nc"; do
     status=0
     # shellcheck disable=SC2086 # words
@@ -160,7 +161,7 @@ says "cannot write to standard output"
 complete sweep.nc 4
 [ -z "$(find . -name '.roofsweep-*')" ] || fail "temporary files are left: $(ls -A)"
 
-# What another user has laid there is neither followed nor taken for one's own rows.
+# Links and journals of another user are refused.
 mkdir -m 777 shared
 ln -s ../victim shared/x.nc
 if chown -h 65534 shared/x.nc sweep.nc.journal 2>/dev/null; then
@@ -172,7 +173,7 @@ if chown -h 65534 shared/x.nc sweep.nc.journal 2>/dev/null; then
     expect 0 "$roofsweep" --resume --any-owner sweep.ini
 fi
 
-# A file that appears at the output's place during the sweep stays, unless --overwrite says otherwise.
+# A file that appears at the output's place during the sweep stays, except with --overwrite.
 wrap_workers
 worker 'echo precious >appeared.nc; exec "$REAL"'
 expect 1 bin/roofsweep -o appeared.nc sweep.ini
@@ -182,7 +183,8 @@ complete appeared.nc.spare-1 4
 expect 0 bin/roofsweep --overwrite -o appeared.nc sweep.ini
 complete appeared.nc 4
 
-# The journal is removed with its folder, replaced by another sweep's, or cut: its rows go on under another name.
+# The journal disappears with its folder, is replaced by another sweep's journal, or is truncated during the sweep. Its
+# rows continue under another name.
 worker 'while read -r line; do
     case $line in *\"op\":\"measure\"*) echo >>seen; [ "$(wc -l <seen)" != 3 ] || eval "$HARM" ;; esac
     printf "%s\n" "$line"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The programs of sweeps/programs on the CPU, as rows: each framework that is installed, and its results against its
-# own fp64. Skipped where there is none. ROOFSWEEP_FRAMEWORKS: a python that has them.
+# The programs of sweeps/programs as rows on the CPU: each installed framework, with results compared with its own fp64.
+# Skipped without a framework. ROOFSWEEP_FRAMEWORKS names a Python that has some.
 . "$(dirname "$0")/lib.sh"
 frameworks=${ROOFSWEEP_FRAMEWORKS:-python3}
 cp "$root"/sweeps/programs/*.py .
@@ -8,7 +8,7 @@ cat >sweep.ini <<'END'
 [sweep]
 timeout = 300 s
 [peaks]
-memory = dram
+memory = l1
 compute = fp32
 launch = no
 END

@@ -101,7 +101,7 @@ cat >hostile.ini <<'END'
 timeout = 60 s
 retries = 0
 [peaks]
-memory = dram
+memory = l1
 compute = fp32
 launch = no
 [program hostile]

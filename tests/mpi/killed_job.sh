@@ -23,6 +23,6 @@ complete sweep.nc 40
 after=$(grep -c '"kind":"record"' sweep.nc.journal)
 [ "$after" = 40 ] || fail "$after records in the journal: some were measured twice or lost"
 
-# A complete sweep has nothing left to resume.
+# --resume of a complete sweep begins no session.
 expect 0 run 3 --resume sweep.ini
 [ "$(grep -c '"kind":"session"' sweep.nc.journal)" = 2 ] || fail "a complete sweep began a session"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Workers that die while they open, tune or measure roofs: a retry, then that device, never the sweep.
+# Workers die while they open, tune or measure roofs. The rank retries, then gives up the device, never the sweep.
 . "$(dirname "$0")/lib.sh"
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
 memory=l1 batch=1 height=8 width=8 write_sweep sweep.ini
 wrap_workers
-# In front of the real worker of rank 1: a line that holds $1 ends it by SIGKILL, $2 times at most. The loop is a process of
-# its own, and would hand the line on.
+# deadly TEXT COUNT: a request that contains TEXT kills the worker of rank 1, at most COUNT times. `exit` keeps the loop, a
+# process of its own, from passing the request on.
 deadly() {
     rm -f deaths
     worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
@@ -39,7 +39,7 @@ complete lost.nc 4
 [ "$(wc -l <deaths)" = 3 ] || fail "$(wc -l <deaths) tries"
 none_left
 
-# With replicate its share is missing, and a healthy restart measures it.
+# With replicate the rows of the lost device are missing, and --resume with a healthy worker measures them.
 sed 's/^device = cpu/&\ndistribute = replicate/' sweep.ini >replicate.ini
 deadly describe 100
 expect 4 run 2 --output replicate.nc replicate.ini
@@ -49,7 +49,7 @@ deadly describe 0
 expect 0 run 2 --resume --output replicate.nc replicate.ini
 complete replicate.nc 8 4
 
-# All of them are lost: nothing begins.
+# All devices are lost: the sweep does not begin.
 deadly describe 100
 sed -i '/OMPI_COMM_WORLD_RANK/d' bin/roofsweep-worker-cpu
 expect 4 run 2 --output none.nc sweep.ini

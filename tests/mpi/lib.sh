@@ -16,7 +16,7 @@ fail() {
     exit 1
 }
 
-# run RANKS ARGUMENTS...
+# run RANKS ARGUMENTS...: roofsweep under mpirun.
 run() {
     ranks=$1
     shift
@@ -37,7 +37,7 @@ says() {
     grep -qF -- "$1" output || { cat output; fail "output does not say: $1"; }
 }
 
-# python CODE ARGUMENTS...
+# python CODE ARGUMENTS...: the Python that has xarray and netCDF4.
 python() {
     code=$1
     shift
@@ -76,7 +76,7 @@ ${2:-}
 warmup = 1
 iterations = 3
 [peaks]
-memory = ${memory:-dram}
+memory = ${memory:-l1}
 compute = fp32
 condition = together
 [conv2d grid]
@@ -99,7 +99,7 @@ wrap_workers() {
     ROOFSWEEP_BIN=$work/bin
 }
 
-# worker SCRIPT [KIND]
+# worker SCRIPT [KIND]: SCRIPT is the worker of this kind of device (default: cpu).
 worker() {
     printf '#!/bin/sh\n%s\n' "$1" >"bin/roofsweep-worker-${2:-cpu}"
     chmod +x "bin/roofsweep-worker-${2:-cpu}"

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Links of a node's devices: asked of one process that sees them all, in the journal and the file, and none without.
+# Links between the devices of a node: one worker that sees all devices measures them. They are in journal and file.
 . "$(dirname "$0")/lib.sh"
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
 wrap_workers
-# Of links it has two copies and an all-reduce; all else is the CPU's.
+# The worker makes up two copies and an all-reduce as links. For all other requests it is the CPU worker.
 worker 'exec 3>&1
 while read -r line; do
     case $line in
@@ -22,7 +22,7 @@ done | "$REAL"'
 batch=1 height=8 width=8 memory=l1 write_sweep sweep.ini
 sed -i 's/^condition = .*/&\nlinks = yes/' sweep.ini
 
-# links FILE SESSIONS
+# links FILE SESSIONS: FILE has the links of SESSIONS sessions.
 links() {
     python '
 import sys, netCDF4
@@ -44,7 +44,7 @@ assert [line["operation"] for line in asked] == ["copy", "all-reduce", "all-gath
 assert all(len(set(line["devices"].split(","))) == 2 for line in asked), asked'
 links sweep.nc 1
 
-# Resumed: after a kill before any row, and where in the first session rank 0 alone has a row.
+# --resume after a kill before any row, and after a first session in which rank 0 alone measured a row.
 for owner in none /0; do
     mv sweep.nc.journal whole
     { grep -v '"kind":"record"' whole; grep '"kind":"record"' whole | grep "$owner\"" | head -n 1; } >sweep.nc.journal

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What needs no launcher, no device and no output file; --gather; and one rank with a wrong clock, or that nobody listens to.
+# One process without a launcher: commands that need no device, --gather, a wrong clock, and closed or full outputs.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 expect 0 "$roofsweep" --help
@@ -12,7 +12,7 @@ says "backward-filter"
 write_sweep sweep.ini
 expect 0 "$roofsweep" --dry-run sweep.ini
 says "configurations: 200"
-# Without MPI no process knows its rank: each does what was asked for, whatever a shell's variables say.
+# Commands without MPI know no rank. Each process executes its command, whatever rank the environment names.
 expect 0 run 3 --dry-run sweep.ini
 [ "$(grep -c "configurations: 200" output)" = 3 ] || fail "not every process prints the plan"
 for variable in SLURM_PROCID PMI_RANK PMIX_RANK OMPI_COMM_WORLD_RANK; do
@@ -26,10 +26,10 @@ done
 [ "$(ls)" = "$(printf 'output\nsweep.ini')" ] || fail "a dry run leaves files: $(ls)"
 ldd "$roofsweep" | grep -qE '\blib(cuda|cudart|cupti|cudnn|cublas|nvidia)' && fail "roofsweep links CUDA"
 
-# --gather rebuilds the same file from the journal alone.
+# --gather makes the same file from the journal alone.
 sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/' sweep.ini
 expect 0 "$roofsweep" sweep.ini
-# A log that nobody reads any more does not end it.
+# The sweep continues when the reader of its log ends.
 { "$roofsweep" --overwrite sweep.ini; echo $? >code; } 2>&1 | true
 [ "$(cat code)" = 0 ] || fail "exit status $(cat code) when the log is closed"
 mkdir elsewhere
@@ -40,7 +40,7 @@ ncdump elsewhere/sweep.nc | sed 1d | grep -v date_ >two
 cmp one two || fail "gathered file differs"
 tail -n 1 output | grep -qE '^roofsweep: summary status=0 rows=([0-9]+) measured=\1 skipped=0 failed=0 devices=1 roofs=[0-9]+ seconds=[0-9.]+ file=elsewhere/sweep.nc$' ||
     fail "the last line is no summary: $(tail -n 1 output)"
-# The table for programs, with nothing else on standard output.
+# Standard output holds the table in CSV or JSON and nothing else.
 "$roofsweep" --gather elsewhere/sweep.nc.journal --overwrite --json >table.json 2>output
 says "roofsweep: summary status=0"
 python '
@@ -54,11 +54,11 @@ assert all(math.isclose(a, b, rel_tol=1e-8) for a, b in pairs)
 assert {row["status"] for row in rows} == {"measured"}
 assert {row["config_hash"] for row in rows} == set(data.config_hash.values)
 '
-# A torn last line costs a warning, nothing else.
+# A torn last line causes a warning.
 head -c -20 sweep.nc.journal >torn.nc.journal
 expect 0 "$roofsweep" --gather torn.nc.journal
 says "incomplete"
-# One run of another manifest, which the file keeps; the next one goes on with it.
+# --set and --only change the manifest of one run. The file records the changed manifest.
 expect 0 "$roofsweep" --dry-run --set batch=1,2,3 --set "height=8" --only grid sweep.ini
 says "configurations: 12 "
 expect 0 "$roofsweep" --resume --set height=8 --set timeout=59s sweep.ini
@@ -74,12 +74,12 @@ says '"compute_capability": "9.0"'
 expect 2 "$roofsweep" --gather sweep.nc.journal torn.nc.journal -o both.nc
 says "--gather takes one journal; roofsweep-post merge"
 
-# A clock that was never set stands before 1970: there are no start times, but rows.
+# The date is before 1970, as with a clock that was never set: rows have no start times.
 cat >undated.ini <<'INI'
 [sweep]
 device = cpu
 [peaks]
-memory = dram
+memory = l1
 compute = fp32
 condition = together
 launch = no
@@ -100,7 +100,7 @@ complete undated.nc "$rows"
 python 'import netCDF4; data = netCDF4.Dataset("undated.nc"); assert data["start_time"][:].mask.all()' ||
     fail "a date before 1970"
 
-# Nobody reads standard error, which is full: messages are left out, rows and signals are not.
+# Standard error is full and has no reader: roofsweep drops messages, but no rows, and obeys signals.
 cat >unread.py <<'END'
 import fcntl, os, signal, subprocess, sys, time
 read, write = os.pipe()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Small file systems: the full folder is named, nothing of the file stays, and nothing crashes.
+# Full file systems: the error names the folder, no part of the file stays, and nothing crashes.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 
@@ -14,7 +14,7 @@ if ! run 2 --overwrite -o two.nc sweep.ini >output 2>&1; then
     exit 77
 fi
 
-# A limit to a file's size, at every publish: its signal does not kill, HDF5 does not crash.
+# A limit on the size of files (ulimit -f): SIGXFSZ does not kill roofsweep, and HDF5 does not crash.
 limited() {
     status=0
     (ulimit -f 400; exec "$@") >output 2>&1 || status=$? # blocks of 512 bytes
@@ -51,7 +51,7 @@ expect 1 small small sh -c "status=0; '$roofsweep' --gather sweep.nc.journal -o 
 says "cannot write into the folder 'small': No space left on device"
 says "sweep.nc.journal keeps every row, for --gather"
 grep -q '^x.nc$\|^\.roofsweep' output && fail "something is left in a full folder"
-# At the end of a sweep.
+# The file system is full at the end of a sweep.
 expect 1 small small sh -c "'$roofsweep' -o small/x.nc sweep.ini"
 says "No space left on device"
 exit 0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Programs as rows: times, failures, --resume, --program; killed workers and programs: every row once, nothing left.
+# Programs as rows: times, failures, --resume, --program. Kills of workers and programs lose no row and leave no process.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 cp "$root/sweeps/programs/roofsweep_region.py" .
@@ -18,7 +18,7 @@ cat >sweep.ini <<'END'
 timeout = 60 s
 retries = 3
 [peaks]
-memory = dram
+memory = l1
 compute = fp32
 launch = no
 [program mine]
@@ -57,10 +57,10 @@ assert set(good.axis_batch.values) == {"8", "16"} and (good.flops_model == 1e6 *
 assert (good.program_hash == good.program_hash[0]).all() and len(str(good.program_hash.values[0])) == 32
 assert (good.precision == "fp32").all() and (good.counters.str.startswith("refused")).all()
 ' || fail "wrong rows"
-# Nothing is missing.
+# --resume of a complete sweep.
 expect 3 "$roofsweep" -q -d cpu -o out.nc --resume sweep.ini
 
-# One process measures row after row. A row that ends it costs itself, and the next one starts another.
+# One process measures row after row. If a row ends the process, that row fails, and the next row starts another process.
 cat >shared.py <<'END'
 import argparse
 import os
@@ -88,7 +88,7 @@ cat >shared.ini <<'END'
 [sweep]
 timeout = 8 s
 [peaks]
-memory = dram
+memory = l1
 compute = fp32
 launch = no
 [program shared]
@@ -111,15 +111,15 @@ what, status, time = data["axis_what"][:], data["status"][:], data["time_median"
 wanted = data["axis_seconds"][:].astype(float)
 assert len(what) == 13 and ((status == 0) == (what == "right")).all(), (what, status)
 assert (abs(time - wanted)[status == 0] < 0.09).all(), (time, wanted)
-assert all(text.count("measures ") <= 1 for text in data["error"][:]), data["error"][:]  # what others printed
+assert all(text.count("measures ") <= 1 for text in data["error"][:]), data["error"][:]  # texts that earlier rows printed
 ' || fail "wrong rows of a shared process"
-# Seven rows end their process.
+# Seven of the rows end their process.
 [ "$(wc -l <starts)" = 8 ] || [ "$(wc -l <starts)" = 7 ] || fail "$(wc -l <starts) starts for 13 rows"
 
 expect 0 "$roofsweep" -q -d cpu --program "sleep 0.1"
 says "program "
 [ -f program.nc ] || fail "--program writes no program.nc"
 
-# Workers, reapers and programs are killed at random; the programs have children that hide.
+# A storm kills workers, reapers and programs at random. Each program leaves a daemon.
 "$ROOFSWEEP_PYTHON" "$root/tests/bench/storm.py" --build "$ROOFSWEEP_BUILD" --worker cpu \
     --ranks $(($(nproc) > 1 ? 2 : 1)) --programs 40 --signals 2 --kills 12 --limit 120

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The same 100 configurations on N ranks: each exactly once, on as many devices as ranks.
+# N ranks measure 100 configurations: each exactly once, on N devices.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini
 expect 0 run "$1" sweep.ini

@@ -1,12 +1,12 @@
 #!/bin/sh
-# distribute = replicate: every configuration on every device.
+# distribute = replicate measures every configuration on every device.
 . "$(dirname "$0")/lib.sh"
 batch=1 height=8 width=8 write_sweep sweep.ini "distribute = replicate"
-# More ranks than cores: they share them, and each is a device of its own.
+# More ranks than cores: ranks share cores, and each rank is a device of its own.
 export OMP_WAIT_POLICY=passive
 ranks=$(($(nproc) + 2))
 expect 0 run $ranks sweep.ini -o shared.nc
-# each RANKS: every configuration once for each rank.
+# each RANKS: shared.nc has every configuration once for each rank.
 each() {
     python '
 import sys, netCDF4
@@ -19,25 +19,25 @@ assert len(data["device_uuid"]) == ranks, data["device_uuid"][:]
 ' "$1"
 }
 each $ranks
-# These tensors lie in a cache whose roof was not asked for. The figure is drawn without it.
+# The tensors fit into a cache whose roof the manifest does not request. The figure omits that roof.
 expect 0 "$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" plot classic shared.nc
-# Without the rows of the last rank, as after a kill: they alone are measured again.
+# The journal lacks the rows of the last rank, as after a kill: --resume measures these rows alone.
 grep -v "\"kind\":\"record\".*/$((ranks - 1))\"" shared.nc.journal >fewer
 [ "$(wc -l <fewer)" = "$(($(wc -l <shared.nc.journal) - 4))" ] || fail "other lines are gone"
 mv fewer shared.nc.journal
 expect 0 run $ranks --resume sweep.ini -o shared.nc
 each $ranks
 [ "$(grep -c '"kind":"record"' shared.nc.journal)" = $((4 * ranks)) ] || fail "a row is there twice"
-# Nothing to do is nothing done: no roofs, no session.
+# --resume of a complete sweep measures no roofs and begins no session.
 cp shared.nc.journal before
 expect 0 run $ranks --resume sweep.ini -o shared.nc
 cmp before shared.nc.journal || fail "a complete journal has grown"
-# The line of a device is gone, perhaps because it was damaged: its rows are measured again.
+# The journal lacks the line of a device, for example because it was damaged: --resume measures its rows again.
 grep -v "\"kind\":\"device\".*/$((ranks - 1))\"" before >shared.nc.journal
 expect 0 run $ranks --resume sweep.ini -o shared.nc
 says "4 rows are left out, because no line describes their device"
 each $ranks
-# Each row in three placements of its buffers, one after the other.
+# Each row is measured with three placements of its buffers in turn.
 expect 0 run 1 --set repeat=3 sweep.ini -o placed.nc
 python '
 import netCDF4, numpy

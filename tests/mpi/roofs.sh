@@ -1,15 +1,15 @@
 #!/bin/sh
-# Roofs of a node's devices: alone and together, in the file, used again, and with workers that fail.
+# Roofs of the devices of a node: measured alone and together, reused, and with workers that fail.
 . "$(dirname "$0")/lib.sh"
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
 memory=l1 batch=1 height=8 width=8 write_sweep sweep.ini
 sed -i 's/^condition = .*/condition = both/' sweep.ini
 
-# What the worker itself, asked by hand, finds of what the manifest asks for.
+# The worker, started by hand, lists the roofs that this machine has.
 printf '%s\n' '{"op":"tune","memory":["l1"],"compute":["fp32"],"launch":true}' |
     "$ROOFSWEEP_BIN/roofsweep-worker-cpu" >tuned.json
 
-# roofs FILE CODE: `of(device, condition)` is a device's roofs by name, `wanted` the names of all.
+# roofs FILE CODE: runs CODE, in which `of(device, condition)` is {name: roof} of a device and `wanted` all names.
 roofs() {
     python '
 import json, sys, numpy, xarray
@@ -32,14 +32,14 @@ for device in 0, 1:
         values = [row.device_roof_bandwidth, row.device_roof_performance, row.device_roof_time]
         assert numpy.isfinite(values).sum() == 1 and numpy.nanmax(values) > 0, row
         assert row.device_roof_spread >= 0
-        # over the best sample; of times over the median, which the mean may exceed
+        # a spread is relative to the best sample; for times to the median, which the mean may exceed
         assert 0 < row.device_roof_mean and (row.device_roof_mean <= 1 or row.device_roof_time > 0)
         assert row.device_roof_setting
         assert row.device_roof_verdict == 0 # no counters, no theory
     peak = data.device_peak_bandwidth[device, list(data.memory_level.values).index("l1")]
     best = max(row.device_roof_bandwidth for name, row in together.items() if name.startswith("l1"))
     assert peak == best, (peak, best)
-# Together means together: neither began a roof before both had begun the one before. Alone they came one after the other.
+# Together: no device begins a roof before both have begun the previous roof. Alone: one device after the other.
 rounds = sorted([float(of(device, 1)[name].device_roof_start_time) for device in (0, 1)] for name in wanted)
 assert all(max(one) < min(then) for one, then in zip(rounds, rounds[1:])), rounds
 spans = [[row.device_roof_start_time for row in of(device, 0).values()] for device in (0, 1)]
@@ -47,7 +47,7 @@ assert max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0]), spans
 assert data.sizes["device_roof"] == 4 * len(wanted)
 '
 
-# Used again: the same figures, their origin, and nothing measured.
+# `reuse` takes the roofs of another file with their origin, and measures none.
 sed 's/^condition = .*/reuse = sweep.nc/' sweep.ini >again.ini
 expect 0 run 2 again.ini
 roofs again.nc '
@@ -62,7 +62,7 @@ for name in "device_roof_bandwidth", "device_roof_start_time", "device_peak_band
     assert numpy.array_equal(by_uuid(before)[name], by_uuid(data)[name], equal_nan=True), name
 assert (data.status == 0).all()
 '
-# One rank has all cores: another device than those of the file.
+# One rank has all cores, which is another device than those of the file.
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --output other.nc again.ini
 says "sweep.nc has no roofs of 1 of the 1 devices"
 roofs other.nc '
@@ -70,7 +70,7 @@ assert set(of(0, 0)) == wanted and not of(0, 1)
 assert "device_roofs_reused" not in data
 '
 
-# A worker that is lost over one roof: the others are measured, and the rows too.
+# A worker dies at one roof: all other roofs and the rows are measured.
 wrap_workers
 worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
 while read -r line; do
@@ -91,7 +91,7 @@ for device in 0, 1:
 assert (data.status == 0).all()
 '
 
-# One that never can tune: no roofs, and that is said.
+# A worker dies whenever it tunes: there are no roofs, and the log gives the reason.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
 while read -r line; do
     case $line in *\"tune\"*) exit 7 ;; esac
@@ -106,7 +106,7 @@ assert numpy.isnan(data.device_peak_bandwidth[rank.index(1)]).all()
 assert (data.status == 0).all()
 '
 
-# Answers that come twice are about another roof from then on: none of them is taken, each is said.
+# A worker sends a reply twice, so that later replies belong to other roofs: the rank rejects and logs all of them.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
 "$REAL" | while read -r line; do
     case $line in *\"reply\":\"roof\"*) printf "%s\n" "$line" ;; esac
@@ -124,7 +124,7 @@ assert len(lost) == 3 and len(untried) == len(wanted) - 6, (lost, untried)
 assert set(of(rank.index(1), 1)) == wanted - lost
 '
 
-# Devices of two kinds on a node: each kind does the same together, not with the other one.
+# Devices of two kinds on a node: devices of one kind measure together, the kinds in turn.
 worker '[ "$OMPI_COMM_WORLD_RANK" -lt 2 ] || exit 7
 "$REAL" | sed -u "s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/
                  s/\"uuid\":\"[^\"]*\"/\"uuid\":\"GPU-$OMPI_COMM_WORLD_RANK\"/"' cuda
@@ -139,7 +139,7 @@ assert len(starts["cuda"]) == len(starts["cpu"]) == 2, starts
 assert max(starts["cuda"]) < min(starts["cpu"]), starts
 '
 
-# Together every device goes on until all have their samples, and its clock settles once, after all bursts.
+# Together every device goes on until all devices have their samples. The clock settles once, after all bursts.
 worker 'tee -a "$OMPI_COMM_WORLD_RANK.requests" | sed -u "s/tf32 tensor mma/fp32 vector/" | "$REAL" |
 sed -u "s/fp32 vector/tf32 tensor mma/; s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/
         s/\"uuid\":\"[^\"]*\"/\"uuid\":\"GPU-$OMPI_COMM_WORLD_RANK\"/"' cuda
@@ -177,7 +177,7 @@ assert {"l1 read", "fp64 vector", "launch gap"} <= set(of(0, 0))
 '
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --dry-run roofs.ini
 says "configurations: 0; only the roofs"
-# A device that is lost for good: the others' roofs are in the file, and the exit status says so.
+# A device is lost for good: the file has the roofs of the other devices, and the exit status is not 0.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
 [ ! -e lost ] || exit 7
 while read -r line; do
@@ -188,7 +188,7 @@ expect 4 run 2 --overwrite roofs.ini
 says "rank 1 has lost its device"
 roofs roofs.nc 'assert data.sizes["device"] == 1 and "l1 triad" in of(0, 0)'
 
-# One rank gets a signal while the roofs are measured: nothing that is not measured passes for done.
+# One rank gets a signal while roofs are measured: unfinished roofs are not in the file.
 worker 'while read -r line; do
     case $line in *\"l1\ copy\"*) [ "$OMPI_COMM_WORLD_RANK" = 0 ] || kill -USR1 "$PPID" ;; esac
     printf "%s\n" "$line"

@@ -1,14 +1,14 @@
 #!/bin/sh
-# SIGTERM ends the sweep in an orderly way: what is there is published, exit status 5, --resume goes on. So it is if all
-# processes of a job get a signal, programs before their ranks: what ends with the job has no row.
+# SIGTERM ends the sweep in an orderly way: finished rows are published, the exit status is 5, and --resume goes on. This
+# is true if all processes of a job get a signal, programs before ranks: a program that the signal ends has no row.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini "retries = 0"
 sed -i 's/^iterations = .*/iterations = 20000/' sweep.ini
 "$ROOFSWEEP_BIN/roofsweep" sweep.ini >log 2>&1 & # alone, without a launcher
 job=$!
 wait_until "$job" log records 10
-# Nobody else may touch its files meanwhile; a second job sees that before it opens a device. The first one
-# waits for that: it would be done before.
+# A second job with the same files ends before it opens a device. The first job stops meanwhile, so that it does not finish
+# too early.
 kill -STOP "$job"
 for option in --resume --overwrite; do
     expect 2 "$ROOFSWEEP_BIN/roofsweep" "$option" sweep.ini
@@ -16,7 +16,7 @@ for option in --resume --overwrite; do
     [ "$(wc -l <output)" = 1 ] || { cat output; fail "it did more than refuse"; }
 done
 kill -CONT "$job"
-# Launchers signal the whole process group, and the worker may see it first.
+# Launchers signal the whole process group, and the worker may receive the signal before its rank.
 kill -TERM $(pgrep -P "$job")
 sleep 0.1
 kill -TERM "$job"
@@ -30,7 +30,7 @@ expect 0 run 2 --resume sweep.ini
 complete sweep.nc 100
 
 has_programs || exit 0
-# sleeping: writes the programs of $job that run to the file `programs`.
+# sleeping: writes the running programs of $job to the file `programs`.
 sleeping() {
     all_of "$job" | grep -xF "$(pgrep -x sleep)" >programs
 }
@@ -39,7 +39,7 @@ cat >programs.ini <<'INI'
 device = cpu
 retries = 0
 [peaks]
-memory = dram
+memory = l1
 compute = fp32
 condition = together
 launch = no

@@ -6,14 +6,14 @@
 batch=1 height=8 width=8 write_sweep sweep.ini
 sed -i 's/^timeout = .*/timeout = 300 s/' sweep.ini # 60 s by the fast clock
 export OMP_WAIT_POLICY=passive # more ranks than cores
-# A build with sanitizers wants its runtime first in the list of libraries; here the preloaded one is.
+# The sanitizers demand that their library is loaded first; here libstop_in.so is.
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0"
 host=$(hostname)
 
 jobs=
 # shellcheck disable=SC2086 # a word each
 trap '[ -z "$jobs" ] || kill -TERM $jobs 2>/dev/null || true; rm -rf "$work"' EXIT
-# begin PLACE MANIFEST: sets $job; what it prints goes to PLACE.log.
+# begin PLACE MANIFEST: starts a job, $job, that stops at PLACE and prints to PLACE.log.
 begin() {
     "$ROOFSWEEP_MPIRUN" -n 3 --oversubscribe --bind-to none -x LD_PRELOAD="$ROOFSWEEP_BUILD/tests/libstop_in.so" \
         -x STOP_IN="$1" -x STOP_RANK=1 -x CLOCK_RATE=5 "$ROOFSWEEP_BIN/roofsweep" -o "$1.nc" "$2" >"$1.log" 2>&1 &

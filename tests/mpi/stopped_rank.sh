@@ -74,15 +74,15 @@ has_programs || exit 0
 cat >programs.ini <<'INI'
 [sweep]
 device = cpu
-timeout = 4 s
+timeout = 6 s
 retries = 0
 [peaks]
-memory = dram
+memory = l1
 compute = fp32
 condition = together
 launch = no
 [program patient]
-command = sleep 1
+command = sleep 3
 region = all
 INI
 "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" -o programs.nc programs.ini >output 2>&1 &
@@ -95,11 +95,11 @@ wait_until "$job" output sleeping
 all=$(all_of "$job")
 # shellcheck disable=SC2086 # one word for each process
 kill -STOP $all
-sleep 5
+sleep 7
 # shellcheck disable=SC2086
 kill -CONT $all
 wait "$job" || { cat output; fail "the suspended job ended with $?"; }
 job=
 some programs.nc 1 1
-python 'import netCDF4; time = netCDF4.Dataset("programs.nc")["time_median"][0]; assert 1 <= time < 4, time' ||
+python 'import netCDF4; time = netCDF4.Dataset("programs.nc")["time_median"][0]; assert 3 <= time < 6, time' ||
     fail "a suspended run counts"

@@ -2,8 +2,8 @@
 # No row begins that cannot end before the time limit. The file is written in time, the log names the number of rows that
 # are left, the exit status is 5, and --resume goes on.
 . "$(dirname "$0")/lib.sh"
-batch=1 height="8, 16" write_sweep sweep.ini
-sed -i 's/^iterations = .*/iterations = 200000/' sweep.ini # 40 rows of about half a second on one core
+memory=l1 batch=1 height="8, 16" write_sweep sweep.ini
+sed -i 's/^iterations = .*/iterations = 400000/' sweep.ini # 40 rows of about a second on one core
 export OMP_WAIT_POLICY=passive
 
 # limited SECONDS: the command that began at $began took at most SECONDS.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the program opens for writing, by strace: output, journal, and the folder for temporary files; no name that anybody can guess.
+# strace shows the files that roofsweep opens for writing: output, journal, and temporary files with random names.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 
@@ -42,7 +42,7 @@ if not any(random.search(name) for name in names) or f"{work}/results/x.nc" not 
 sys.stdout.writelines(wrong)
 sys.exit(bool(wrong))
 PY
-# traced FILE ARGUMENTS...: MPI keeps files of its own in TMPDIR, under its own names; its shared memory is not ours either.
+# traced FILE ARGUMENTS...: writes the opened files to FILE, without those of MPI (TMPDIR, shared memory).
 traced() {
     trace=$1
     shift

@@ -1,8 +1,8 @@
 #!/bin/bash
-# A real Slurm of two virtual nodes in this machine: its daemons, its srun, jobscripts/slurm.sh. The
-# nodes have host names and a /tmp of their own (unshare); nothing of the machine's own Slurm is
-# touched, and all daemons end with the test. Needs root and the packages slurm-wlm and munge, and
-# faketime for clocks that differ.
+# A real Slurm with two virtual nodes on this machine runs srun and jobscripts/slurm.sh. The nodes
+# have their own host names and /tmp (unshare). The machine's own Slurm is not touched, and all
+# daemons end with the test. Needs root, the packages slurm-wlm and munge, and faketime for clocks
+# that differ.
 skip() {
     echo "skipped: $*"
     exit 77
@@ -14,12 +14,12 @@ done
 unshare --mount --uts --pid --fork true 2>/dev/null || skip "unshare is not allowed here"
 id munge >/dev/null 2>&1 || skip "no user munge"
 
-# Not below /tmp: there the nodes see their own.
+# Not below /tmp, because each node has a /tmp of its own.
 export TMPDIR=/var/tmp
 . "$(dirname "$0")/../mpi/lib.sh"
 chmod 755 "$work"
 slurm_daemons="" munge_daemon=""
-# Orderly first. What does not end by itself is killed, and the death of its unshare ends a whole node.
+# Daemons end in order if they can, else by SIGKILL. A node ends with its unshare.
 clean_up() {
     scontrol shutdown >/dev/null 2>&1 || true
     for _ in $(seq 50); do
@@ -82,7 +82,7 @@ NodeName=n2 NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=$port2 CPUs=8 Gr
 PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 CONF
     printf 'Name=gpu File=/dev/%s\n' null zero >gres.conf
-    # Newer ones do not start where there are no cgroups for them, older ones do not know the word.
+    # slurmd 24 and later does not start without cgroups; earlier versions do not know CgroupPlugin.
     case $(slurmd -V) in
     *" 2"[0-3].*) ;;
     *) echo CgroupPlugin=disabled >cgroup.conf ;;
@@ -106,7 +106,7 @@ start_munge() {
     fail "munged does not start"
 }
 
-# start_node NAME: with a spool as after a boot, and a /tmp/home that cannot be written.
+# start_node NAME: starts a node with an empty spool, as after a boot, and a read-only /tmp/home.
 start_node() {
     rm -rf "spool.$1"
     mkdir "spool.$1"
@@ -132,7 +132,7 @@ start_cluster() {
     fail "the two nodes do not come up"
 }
 
-# ran_on FILE HOSTS: the rows were measured on these hosts.
+# ran_on FILE HOSTS: the rows of FILE were measured on HOSTS.
 ran_on() {
     python '
 import sys, xarray
@@ -149,7 +149,7 @@ enough_records() {
     [ "$(count_records)" -ge "$1" ]
 }
 
-# job_is STATE MORE: as scontrol shows it.
+# job_is STATE MORE: scontrol shows STATE and MORE for the job.
 job_is() {
     scontrol show job "$job" >job.state
     grep -q "JobState=$1" job.state && grep -q "$2" job.state
@@ -163,12 +163,12 @@ no_job() {
     [ -z "$(squeue -h)" ]
 }
 
-# wait_for WHAT COMMAND...: two minutes, but no longer than the job can still bring it about.
+# wait_for WHAT COMMAND...: waits until COMMAND succeeds, at most 15 minutes, and not after the job has failed.
 job=none
 wait_for() {
     what=$1 since=$SECONDS
     shift
-    while [ $((SECONDS - since)) -lt 120 ]; do
+    while [ $((SECONDS - since)) -lt 900 ]; do
         ! "$@" 2>/dev/null || return 0
         ! job_is FAILED Reason= 2>/dev/null || break
         sleep 0.1
@@ -177,32 +177,32 @@ wait_for() {
     fail "waited $((SECONDS - since)) s for: $what"
 }
 
-# measures_more COUNT: waits for so many records more; then there are `least`.
+# measures_more COUNT: waits for COUNT more records. Then there are at least $least.
 measures_more() {
     least=$(count_records)
     least=$((${least:-0} + $1))
     wait_for "$least records" enough_records "$least"
 }
 
-# promise TEXT: what follows proves it.
+# promise TEXT: the commands that follow prove TEXT.
 promise() {
     echo "$SECONDS s: $*"
 }
 
-# submit MANIFEST: into job.nc, by the job script.
+# submit MANIFEST: starts $job, which writes job.nc, by the job script.
 submit() {
     rm -f job.out
     job=$(sbatch --parsable --output=job.out slurm.sh "$1" --output job.nc)
 }
 
-# Slurm holds a requeued job back for two minutes. Started in the second in which it ended on a node, it fails: "Job
-# credential revoked". On idle nodes it has ended; the next second is late enough.
+# start_again: starts a requeued job, which Slurm would delay for two minutes. A start in the second in which the job ended
+# fails ("Job credential revoked"): wait for idle nodes, then for the next second.
 start_again() {
     wait_for "the job's nodes" nodes_are_idle
     scontrol update JobId="$job" StartTime=now+1 TimeLimit=60
 }
 
-# ended_in_order: the job has written its file, with what was measured.
+# ended_in_order: the job has written a file with the finished rows.
 ended_in_order() {
     grep -q "interrupted by a signal" job.out || { cat job.out; fail "not interrupted in an orderly way"; }
     ! grep -q "worker was killed" job.out || { cat job.out; fail "the signal killed workers"; }
@@ -211,7 +211,7 @@ ended_in_order() {
 
 start_cluster
 memory=l2 write_sweep sweep.ini
-# 200 rows that take 0.8 s on any machine, or more: what is to be interrupted does not end before.
+# 200 rows of at least 0.8 s, so that jobs do not end before they are interrupted.
 sed 's/^iterations = .*/stop = 50 %\nmin_time = 0.8 s\nmax_time = 0.8 s/' sweep.ini >long.ini
 for name in small1.ini small2.ini; do
     memory=l2 batch=1 height=8 width=8 write_sweep "$name"
@@ -227,7 +227,7 @@ ran_on sweep.nc "n1 n2"
 expect 4 srun -N1 --gpus=1 roofsweep --device cuda --output none.nc sweep.ini
 says "--device cpu, or auto, measures the CPU"
 
-# Debian's Open MPI has no PMI2.
+# The Open MPI of Debian has no PMI2.
 promise "without a PMI of this MPI each task would be a job of its own"
 for type in none pmi2; do
     ! srun --mpi=$type -N2 roofsweep --output none.nc small1.ini >output 2>&1 || fail "two jobs of one output"
@@ -311,7 +311,7 @@ wait_for "the verdict" test -e gate/drain
 [ "$(wc -l <gate/verdicts)" = 2 ] || { cat gate/*.log gate/verdicts; fail "no verdict on each node"; }
 python '
 import netCDF4
-# Both are this machine. n2 gets half of what n1 has, so that no noise of it decides.
+# Both nodes are this machine. n2 gets half the roofs of n1, which exceeds all noise.
 one, two = (netCDF4.Dataset(f"gate/{node}.nc", "a") for node in ("n1", "n2"))
 for data in one, two:
     data["device_roof_spread"][:] = 0.01
@@ -337,6 +337,6 @@ expect 5 env PATH="$work/fake:$PATH" SLURM_JOB_ID=7 SLURM_RESTART_COUNT=19 bash 
 says "requeue 7"
 expect 5 env PATH="$work/fake:$PATH" SLURM_JOB_ID=7 SLURM_RESTART_COUNT=20 bash slurm.sh long.ini
 ! grep -q requeue output || fail "requeued for the 21st time"
-# The last task of an array has the array's number, which means all tasks.
+# The last task of an array has the number of the array, which would mean all tasks.
 expect 5 env PATH="$work/fake:$PATH" SLURM_JOB_ID=7 SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=2 bash slurm.sh long.ini
 says "requeue 7_2"
