@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""docs/ says of the program what the program says of itself: tests/docs.py BIN [--write]
+"""Checks that docs/ agrees with the program: keys, parameters, variables, and links between pages.
+
+Usage: docs.py BIN [--write]
 
 BIN is the folder of the built programs. --write renews the tables of parameters in docs/manifest.md from --list and the
 lists of variables in docs/file-format.md from --list variables, instead of comparing them."""
@@ -36,7 +38,7 @@ def read(path):
 
 
 def part(text, heading):
-    """What stands between a heading and the next one of the same or a higher rank."""
+    """Returns the text between a heading and the next heading of its rank or above."""
     rank = heading.split()[0]
     found = re.search(rf"^{re.escape(heading)}(?!\w)[^\n]*\n(.*?)(?=^#{{1,{len(rank)}}} |\Z)", text, re.M | re.S)
     expect(found, f"docs/manifest.md has no heading '{heading}'")
@@ -65,12 +67,12 @@ def check_settings(roofsweep, page):
 
 
 def code(words):
-    """`a`, `b`: the words of a list, and what is no word as it is."""
+    """Returns a list with its words in backquotes; items that are no words stay."""
     return ", ".join(f"`{word}`" if re.fullmatch(r"[a-z0-9:-]+", word) else word for word in words.split(", "))
 
 
 def parameter_tables(listing):
-    """Of each workload of --list its table, and its implementations."""
+    """Yields (workload, table of parameters and implementations) for each workload of --list."""
     for workload, block in re.findall(r"^\[(\S+) LABEL\]\n(.*?)(?=^\[|\Z)", listing, re.M | re.S):
         parameters, _, implementations = block.partition("  implementations\n")
         lines = ["| parameter | default | allowed | meaning |", "|---|---|---|---|"]
@@ -84,7 +86,7 @@ def parameter_tables(listing):
 
 
 def replace_block(page, name, wanted, where, write):
-    """The page with a generated block renewed; a fault where it differs and is not to be written."""
+    """Returns the page with a generated block renewed. Without `write` a difference is a fault."""
     block = re.search(rf"<!-- {re.escape(name)} -->\n((?:(?!<!-- ).)*)\n<!-- end -->", page, re.S)
     expect(block, f"{where}: no '<!-- {name} -->', an empty line and '<!-- end -->'")
     if not block:
@@ -110,7 +112,7 @@ def renew(path, page):
 
 
 def variables(listing):
-    """Of each variable of --list variables: name, dimensions, kind (unit, derived), long name, flags."""
+    """Yields (name, dimensions, kind (unit, derived), long name, flags) for each variable of --list variables."""
     pattern = r"^(\w+)\(([\w, ]+)\): (.*)\n    (.*)\n(?:    = (.*)\n)?"
     for name, dimensions, kind, long_name, flags in re.findall(pattern, listing, re.M):
         yield name, dimensions.split(", "), kind.split(", "), long_name, flags.split()
@@ -141,7 +143,7 @@ def check_file_format(roofsweep, page, write):
 
 
 def check_links():
-    """Of every document: a link to a file leads to one."""
+    """Checks that the links of every document lead to files."""
     pages = list(run("git", "-C", ROOT, "ls-files", "*.md").stdout.splitlines())
     pages = pages or ["README.md", "CHANGELOG.md", "src/README.md"]
     for page in pages:

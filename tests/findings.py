@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The findings of Wang et al., "Time-Based Roofline for Deep Learning Performance Analysis", 2020, and of De Sanctis
-and De Sanctis, "Roofline Model: Training a Convolutional Neural Network", 2025, tested one by one.
+"""Tests the findings of Wang et al., "Time-Based Roofline for Deep Learning Performance Analysis", 2020, and of De
+Sanctis and De Sanctis, "Roofline Model: Training a Convolutional Neural Network", 2025, one by one.
 
 Usage: findings.py [--write | --check]
 
@@ -350,7 +350,7 @@ def report_registers(f):
 
 @finding("report, 5")
 def report_shared(f):
-    """The same through shared memory has at least its intensity, and a tenth of its FLOP/s."""
+    """The loop through shared memory has at least the intensity of the loop in registers, and a tenth of its FLOP/s."""
     t = benchmarks(f)
     ai, rate = (t[name]["shared"] / t[name]["registers"] for name in ("ai", "rate"))
     return [ai > 0.98, rate < 0.2], f"{ai:.2f} times the AI, {rate:.2f} times the FLOP/s"
@@ -394,16 +394,16 @@ PAGE = """# The findings of the paper and of the report, one by one
 
 Wang et al., *Time-Based Roofline for Deep Learning Performance Analysis*, 2020, measured conv2d and LSTM on a V100 with
 PyTorch 1.5 and TensorFlow. De Sanctis and De Sanctis, *Roofline Model: Training a Convolutional Neural Network*, 2025,
-measured a training step on RTX cards. Here each finding is tested on another GPU, with the libraries of today.
+measured a training step on RTX cards. This page tests each finding on another GPU, with the libraries of 2026.
 `tests/findings.py --write` writes this page from the result files. Each finding is a function there.
 
 {files}
 
-- Of a conv2d's result a part is still in L2 when its time is over. The counters of device memory do not see that part.
-  It is added here: bytes written to L2 less those written to device memory, at most the bytes of the result.
-- Bounds are the paper's (II-B): a row's FLOPs at its own roof against its bytes at that of the memory level.
-- A series is one precision, pass and layout of a sweep. "1.2 to 3" is the smallest and the largest.
-- A claim holds in part if some of its halves, series or rows agree and others do not.
+- Part of a conv2d's result is still in L2 when its time is over, and the counters of device memory miss that part. This
+  page adds it: bytes written to L2 less bytes written to device memory, at most the bytes of the result.
+- Bounds are the paper's (II-B): they compare the time of a row's FLOPs and of its bytes, each at its roof.
+- A series is one precision, pass and layout of a sweep. "1.2 to 3" means smallest to largest.
+- A claim holds in part if it is true for some of its parts, series or rows.
 
 {findings}
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""NVIDIA's "GPU Performance Background User's Guide", its tables and claims tested one by one.
+"""Tests the tables and claims of NVIDIA's "GPU Performance Background User's Guide" one by one.
 
 Usage: guide.py FOLDER [--write | --check]
 

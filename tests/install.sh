@@ -1,13 +1,13 @@
 #!/bin/sh
-# What `cmake --install` and a package leave runs: from another folder, through a symbolic link to the program, with no help from
-# the folder that it was built in.
+# Programs that `cmake --install` or a package installs run from any folder, through a symbolic link, and without the build
+# folder.
 . "$(dirname "$0")/mpi/lib.sh"
 unset DESTDIR LD_LIBRARY_PATH
 "$CMAKE" --install "$ROOFSWEEP_BUILD" --prefix "$work/prefix" >install.log || { cat install.log; fail "install"; }
 share=$work/prefix/share/roofsweep
 doc=$work/prefix/share/doc/roofsweep
 
-# The same bits as in the source.
+# Installed files have the execute bits of the source.
 for folder in jobscripts postproc sweeps; do
     for file in "$root/$folder"/*; do
         [ -f "$file" ] || continue
@@ -20,9 +20,9 @@ for file in README.md LICENSE CITATION.cff CHANGELOG.md docs/operating.md docs/c
     [ -s "$doc/$file" ] || fail "$file is not installed"
 done
 
-# Every library is found; the driver's is none of the build's.
+# The loader finds every library; the driver's library may be missing.
 for program in "$work"/prefix/bin/*; do
-    [ ! -L "$program" ] || continue # of the post-processor
+    [ ! -L "$program" ] || continue # roofsweep-post, a script
     ldd "$program" >libraries
     ! grep 'not found' libraries | grep -v 'libcuda\.so' || fail "$program does not find its libraries"
 done
@@ -36,7 +36,7 @@ says "roofsweep"
 expect 0 "$link" --dry-run "$share/sweeps/quickstart.ini"
 says "conv2d"
 
-# Sweeps that come along go by their names, also in a copy of the tree.
+# Installed sweeps are found by name, also in a copy of the installed tree.
 expect 0 "$link" --sweeps
 says "quickstart"
 cp -r "$work/prefix" "$work/copy"
@@ -44,7 +44,7 @@ expect 0 "$work/copy/bin/roofsweep" --dry-run quickstart --json
 python 'import json; assert len(json.load(open("output"))["configurations"]) > 10' || fail "the plan as JSON"
 expect 2 "$link" --dry-run quikstart
 says "did you mean 'quickstart'?"
-# Pages and completion say what the programs say.
+# Man pages and completion.
 for page in man1/roofsweep.1 man5/roofsweep-manifest.5; do
     [ -s "$work/prefix/share/man/$page" ] || fail "$page is not installed"
 done
@@ -83,7 +83,7 @@ complete small.nc 2
 expect 0 "$work/prefix/bin/roofsweep-post" roofs small.nc
 says "dram"
 
-# The package has the same files, and names the packages of the libraries and of the post-processor.
+# The package has the same files, and depends on the packages of libraries and post-processor.
 command -v dpkg-shlibdeps >/dev/null || exit 0
 expect 0 "${CMAKE%cmake}cpack" --config "$ROOFSWEEP_BUILD/CPackConfig.cmake" -B "$work/package"
 dpkg-deb --info "$work"/package/roofsweep_*~*.deb >output

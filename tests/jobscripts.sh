@@ -1,6 +1,6 @@
 #!/bin/sh
-# When the job scripts go on by themselves, and what they say when they stop. Launchers and batch systems are
-# scripts that end with the statuses in the file `statuses`, one for each start.
+# Job scripts restart a sweep or stop with a message. Scripts replace launchers and batch systems; each start ends with
+# the next status in the file `statuses`.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
@@ -32,7 +32,7 @@ fail() {
     cat output >&2
     exit 1
 }
-# expect SCRIPT STATUSES STARTS STATUS: the script sees STATUSES, starts so often, and ends with STATUS.
+# expect SCRIPT STATUSES STARTS STATUS: runs that end with STATUSES make the script start STARTS runs and end with STATUS.
 expect() {
     rm -f starts requeues
     # shellcheck disable=SC2086 # a list of words
@@ -54,7 +54,7 @@ for script in pbs lsf flux; do
         expect $script $status 1 $status
         says "it stops with status $status"
     done
-    # Less than two minutes are kept back, or none.
+    # The reserve is below two minutes, or none.
     grep -qE -- '--time-limit (3[0-9]{3})s --resume' starts || fail "$script: no time limit"
     expect $script "137 0" 2 0
     says "status 137 in attempt 1 of 4"
@@ -64,7 +64,7 @@ for script in pbs lsf flux; do
     says "it stops with status 139"
 done
 
-# requeued STATUS RESTARTS YES|NO
+# requeued STATUS RESTARTS YES|NO: whether the script requeues a job after RESTARTS restarts.
 requeued() {
     export SLURM_RESTART_COUNT="$2"
     expect slurm "$1" 1 "$1"

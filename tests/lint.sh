@@ -10,21 +10,21 @@ cd "$(dirname "$0")/.."
 build=build
 every=${ROOFSWEEP_TIDY:-}
 
-# files PATTERN...: our files of these names.
+# files PATTERN...: prints the files of the project whose names match.
 files() {
     for pattern in "$@"; do
         find . \( -name 'build*' -o -name .git -o -name __pycache__ \) -prune -o -type f -name "$pattern" -print
     done | sort
 }
 
-# skip WHAT: a tool or what it needs is missing.
+# skip WHAT: WHAT is missing. Returns 77, or 1 in CI.
 skip() {
     echo "skipped: no $*"
     [ "${CI:-}" = true ] && return 1
     return 77
 }
 
-# version_14 PROGRAM: sets `program` to the one of Debian 12. Other versions format differently and warn of more.
+# version_14 PROGRAM: sets `program` to version 14, that of Debian 12. Other versions format differently and warn of more.
 version_14() {
     for program in "$1-14" "$1"; do
         case $($program --version 2>/dev/null || true) in
@@ -38,7 +38,7 @@ check_format() {
     version_14 clang-format || return
     status=0
     files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' | xargs "$program" --dry-run -Werror || status=1
-    # It breaks neither texts nor the comments in macros.
+    # clang-format breaks neither strings nor comments in macros.
     files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' | xargs awk 'length > 100 {
         print FILENAME ":" FNR ": " length " columns; at most 100"; long = 1 } END { exit long }' || status=1
     return "$status"
@@ -56,7 +56,7 @@ check_shell() {
     { files '*.sh'; echo ./.ci/run; } | xargs shellcheck
 }
 
-# jobscripts/install-dependencies.sh puts a certain version of ruff into build/tools/.
+# jobscripts/install-dependencies.sh installs a fixed version of ruff into build/tools/.
 check_python() {
     ruff=build/tools/bin/ruff
     [ -x "$ruff" ] || ruff=$(command -v ruff) || { skip "ruff (jobscripts/install-dependencies.sh tests)"; return; }
@@ -66,7 +66,7 @@ check_python() {
     return "$status"
 }
 
-# Rows of tables cannot be broken.
+# Rows of tables have no limit, because they cannot be broken.
 check_documents() {
     files '*.md' | python3 -c '
 import pathlib, sys

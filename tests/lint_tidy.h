@@ -1,7 +1,7 @@
-/* What clang's analyzer cannot know of other people's functions; tests/lint_tidy.py includes it
- * before each file. */
+/* Attributes of library functions that clang's analyzer needs. tests/lint_tidy.py includes this
+ * header before each file. */
 #if __has_include(<mpi.h>)
 #include <mpi.h>
-/* Declared again, for what it adds. NOLINTNEXTLINE(readability-redundant-declaration) */
+/* Redeclared to add an attribute. NOLINTNEXTLINE(readability-redundant-declaration) */
 int MPI_Abort(MPI_Comm comm, int status) __attribute__((analyzer_noreturn));
 #endif

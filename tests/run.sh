@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 cores=$(nproc)
 echo "tests/run.sh: about $((4 + 12 / cores)) minutes on $cores idle cores, build included"
 jobscripts/install-dependencies.sh tests
-# A build folder keeps its generator.
+# An existing build folder keeps its generator.
 ! command -v ninja >/dev/null || export CMAKE_GENERATOR="${CMAKE_GENERATOR:-Ninja}"
 export CUDAARCHS="${CUDAARCHS:-90}"
 
@@ -20,7 +20,7 @@ for preset in asan+ubsan release; do
     cmake --build --preset "$preset" --parallel "$cores"
     echo "$preset: built in $(($(date +%s) - began)) s"
 done
-# Most whole runs wait longer than they compute: more tests than cores.
+# Twice as many tests as cores, because whole runs wait more than they compute.
 mkdir -p build/all-tests
 printf 'subdirs("%s" "%s")\n' "$PWD/build-asan" "$PWD/build" >build/all-tests/CTestTestfile.cmake
 exec ctest --test-dir build/all-tests --parallel $((2 * cores)) --output-on-failure --no-tests=error

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Opens a results file as any user would, with xarray and no options, and checks what it says.
+"""Opens a result file as any user would, with xarray and no options, and checks its contents.
 
 Usage: test_xarray.py FILE. Exit status 0, 1 if a check fails, 77 (skipped) without xarray."""
 
-import pathlib
 import sys
 
 try:
@@ -14,7 +13,7 @@ except ImportError as missing:
     sys.exit(77)
 
 DIMENSIONS = {"config", "kernel", "device", "device_roof", "number_format", "memory_level", "sample"}
-# Files of earlier commits have none, nor have CPUs a health. Activities are of `counters = causes` alone.
+# Variables that files of earlier commits or CPUs lack. Activities need `counters = causes`.
 LATER_DIMENSIONS = {"wall_part", "health", "activity"}
 ATTRIBUTES = {
     "Conventions",
@@ -34,7 +33,7 @@ INDICES = {"config_device", "kernel_config", "device_roof_device"}
 
 
 def words(data, name):
-    """A flag variable as its words."""
+    """Returns a flag variable as words."""
     meanings = np.array(data[name].attrs["flag_meanings"].split())
     return meanings[data[name].values]
 
@@ -51,7 +50,7 @@ def check_description(data):
         if "flag_values" in attributes:
             assert np.issubdtype(variable.dtype, np.integer), f"{name} is {variable.dtype}"
             assert np.isin(variable.values, attributes["flag_values"]).all(), name
-        elif variable.dtype.kind not in "OU":  # texts: objects or, by newer versions, of one length
+        elif variable.dtype.kind not in "OU":  # texts: objects, or in newer versions strings of one length
             assert not (np.abs(variable.values.astype(float)) == 9.969209968386869e36).any(), name
     assert np.issubdtype(data["start_time"].dtype, np.datetime64)
 
@@ -62,7 +61,7 @@ def check_identity(data):
     assert len(rows) == data.sizes["config"], "a configuration stands twice for one device"
     for workload, text in zip(data["workload"].values, data["configuration"].values):
         assert text.split()[0] == workload
-    # A parameter says what the canonical text says; a product has no batch. It is missing if no row sets it.
+    # Variables of parameters agree with the canonical text. A variable is missing if no row sets the parameter.
     for text, batch in zip(data["configuration"].values, data["batch"].values if "batch" in data else []):
         assert (f" batch={batch:.0f} " in text) if batch > 0 else (" batch=" not in text), text
 
@@ -79,7 +78,7 @@ def check_indices(data):
 
 
 def check_roofs(data):
-    """The ceilings of the model are the best of the roofs that may be used."""
+    """Checks that the ceilings are the best usable roofs."""
     if "device_roof" not in data.sizes:
         return
     device = data["device_roof_device"].values
@@ -101,7 +100,7 @@ def check_roofs(data):
 
 
 def check_measured(data):
-    if not data.sizes["config"]:  # roofs alone
+    if not data.sizes["config"]:  # a file of roofs alone
         return
     status = words(data, "status")
     measured = data.isel(config=status == "measured")
@@ -116,12 +115,12 @@ def check_measured(data):
 
 
 def close(a, b):
-    """Equal to rounding wherever either is known."""
+    """Returns whether values are equal to rounding wherever one of them is known."""
     return np.allclose(a, b, rtol=1e-9, atol=0, equal_nan=True)
 
 
 def main():
-    # Loaded whole: the netCDF4 module reads strings from disk only in steps of one.
+    # .load(), because the netCDF4 module reads strings from disk only in steps of one.
     data = xarray.open_dataset(sys.argv[1]).load()
     for check in [check_description, check_identity, check_indices, check_roofs, check_measured]:
         check(data)

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Words of one vendor's devices stand where vendor_words.txt allows them and says why, and nowhere else in the rooms that
-# every kind of device shares. Prints how many there are.
+# Checks that rooms that every kind of device shares have words of one vendor only in files that vendor_words.txt lists,
+# with the reason. Prints the number of words.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../src"
 found=$(mktemp) allowed=$(mktemp)
 trap 'rm -f "$found" "$allowed"' EXIT
 
-# "FILE: word", once each. "mig" is a word of its own, or part of a name with underscores: not "might".
+# Each "FILE: word" once. "mig" counts as a whole word or between underscores, unlike in "might".
 find base model manifest ranks results worker/gpu -name '*.[ch]' -exec grep -oiHE \
     'cuda|cudnn|nvml|wgmma|warp|(^|[^a-z])mig([^a-z]|$)' {} + >"$found" || true
 grep -oiHE 'cuda|cudnn|nvml|wgmma|warp|(^|[^a-z])mig([^a-z]|$)' ./*.[ch] >>"$found" || true

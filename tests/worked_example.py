@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Does what the worked example of src/model/workloads/README.md says, in a copy of the source.
+"""Follows the worked example of src/model/workloads/README.md in a copy of the source.
 
-The listings are written, the CPU worker is built, and one row of the new workload is measured.
+Writes the listings, builds the CPU worker, and measures one row of the new workload.
 
-Usage: worked_example.py, with CMAKE in the environment as ctest sets it. Exit status 0, or 1 with what is wrong."""
+Usage: worked_example.py, with CMAKE in the environment as ctest sets it. Exit status 0, or 1 with the fault."""
 
 import json
 import os
@@ -21,7 +21,7 @@ REQUEST = '{"op":"measure","configuration":"scale elements=1000000","iterations"
 
 
 def lines_insert(text, listing):
-    """The text with each line `+...` of a listing after the line ` ...` that the listing has before it."""
+    """Returns the text with each line `+...` of a listing inserted after the listing's line ` ...` before it."""
     place = None
     for line in listing.splitlines():
         if line.startswith("+"):
@@ -35,7 +35,7 @@ def lines_insert(text, listing):
 
 
 def listings_write(copy):
-    """How many listings were written into a copy of the source."""
+    """Writes the listings into a copy of the source. Returns their number."""
     found = re.findall(r"^`(src/[\w/.]+)`:\n```(c|diff)\n(.*?)^```", (ROOT / PAGE).read_text(), re.M | re.S)
     for name, kind, listing in found:
         path = copy / name

@@ -1,11 +1,11 @@
-"""A worker process by hand: one JSON object a line, as in src/model/protocol.h."""
+"""Runs a worker process by hand. Requests and replies are JSON objects, one a line, as in src/model/protocol.h."""
 
 import json
 import subprocess
 
 
 class AskedWorker:
-    """A worker that is asked one thing at a time."""
+    """A worker that gets one request at a time."""
 
     def __init__(self, program, environment=None):
         pipe = subprocess.PIPE

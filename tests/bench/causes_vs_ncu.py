@@ -1,11 +1,12 @@
-"""Activities of kernels (counters = causes) beside Nsight Compute's, in one run, and what counters cost in both.
+"""Compares activities of kernels (counters = causes) with those of Nsight Compute, and the cost of both profilers.
 
-Of each row the kernel that takes longest is profiled by both, with the algorithm that the worker chose, after a flush
-of the caches. Prints a table: each activity in per cent, by the worker and by ncu. Exit status 1 if in a row of one
-kernel two differ by more than 1 % and by more than 1 point: in a row of several, ncu flushes between them and the
-worker does not. 77 without ncu. Needs a GPU whose counters may be read. Takes a minute.
 Usage: causes_vs_ncu.py WORKER
-"""
+
+Both profile the longest kernel of each row after a flush of the caches, with the worker's algorithm. Prints a table
+with each activity in per cent by the worker and by ncu. The exit status is 1 if two activities of a row with one kernel
+differ by more than 1 % and by more than 1 point. Rows of several kernels are not judged, because ncu flushes the caches
+between kernels and the worker does not. The status is 77 without ncu. Needs a GPU with readable counters, and a
+minute."""
 
 import csv
 import json
@@ -44,7 +45,7 @@ BUSY = {
 }
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 CHOICE = ("algorithm", "algorithm_id", "algorithm_launches", "algorithm_origin", "layout_chosen")
-LAUNCHES, LIMIT = 3, 30  # of one run of ncu: launches that it profiles, and s
+LAUNCHES, LIMIT = 3, 30  # launches in one run of ncu; its time limit in s
 
 
 def choice_of(record):
@@ -53,7 +54,7 @@ def choice_of(record):
 
 
 def measured(worker, counters, known):
-    """The record of each row. All are counted together, as in a sweep."""
+    """Returns the record of each row. The rows are counted together, as in a sweep."""
     begin, replies = time.monotonic(), []
     for row, record in zip(ROWS, known):
         asked = {"configuration": f"{row} cache=cold", "counters": counters, "count_later": True}
@@ -73,7 +74,7 @@ def number(text):
 
 
 def by_ncu(ncu, program, record, kernel):
-    """{activity: per cent} of a launch of the kernel; None: ncu profiled none."""
+    """Returns {activity: per cent} of a launch of the kernel; None if ncu profiled no launch."""
     request = {"op": "measure", "configuration": record["configuration"], "counters": "off", "verify": False}
     request |= {"warmup": 0, "iterations": 1} | choice_of(record)
     stalls = {name: STALL.format(name[6:]) for name in kernel["activity"] if name.startswith("stall_")}
@@ -104,7 +105,7 @@ def main():
         print("ncu is not installed: nothing to compare with")
         return 77
     worker, compared, different = AskedWorker(sys.argv[1]), 0, 0
-    known = measured(worker, "auto", [{}] * len(ROWS))  # searches, and does what a process does once
+    known = measured(worker, "auto", [{}] * len(ROWS))  # searches, and pays the first-use costs of a process
     measured(worker, "off", known)
     measured(worker, "auto", known)
     records = measured(worker, "causes", known)

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Times conv2d by PyTorch (cudnn.benchmark, in a CUDA graph) and by roofsweep's `algorithm = auto` in turn, and prints
-both with their ratio. Exit status 1 if roofsweep is slower than --allowed on any; needs a GPU and PyTorch.
+"""Times conv2d by PyTorch (cudnn.benchmark, in a CUDA graph) and by roofsweep's `algorithm = auto`, alternating, and
+prints both with their ratio. The exit status is 1 if a ratio exceeds --allowed. Needs a GPU and PyTorch.
 
 Usage: conv2d_vs_pytorch.py WORKER... [--shapes N] [--every N] [--cache hot] [--allowed 1.03] [--kernels]
 
-WORKER is the program roofsweep-worker-cuda; of several (before and after a change) the last one is judged. Shapes,
-passes, layouts and precisions are crossed; --every takes each Nth of them. A ratio above 1 means that roofsweep is the
-slower one. A case beyond the limit is measured once more, so that one disturbance does not decide.
+WORKER is the program roofsweep-worker-cuda. With several (before and after a change) the last worker is judged. Cases
+are all combinations of shape, pass, layout and precision; --every takes each Nth case. A ratio above 1 means that
+roofsweep is slower. A case beyond the limit is measured again, so that one disturbance does not decide.
 
-PyTorch brings a cuDNN of its own. The workers are started with that one, so that algorithms are compared and not
-versions; --installed leaves them theirs. Within a graph, kernels follow each other with smaller gaps than in a stream,
-so both programs are timed both ways: iterations queued in a stream after a delay, and in a CUDA graph of several. Of
-roofsweep these are two rows, of `launch = stream` and `graph`, each with an algorithm of its own."""
+PyTorch brings a cuDNN of its own. The workers use that cuDNN, so that the comparison is about algorithms and not about
+versions; with --installed they use their own. Gaps between kernels are smaller in a graph than in a stream, so both
+programs are timed in both: iterations queued in a stream after a delay, and a CUDA graph of several iterations.
+roofsweep has a row for each, `launch = stream` and `graph`, each with its own algorithm."""
 
 import argparse
 import itertools
@@ -34,13 +34,13 @@ SHAPES = [
 ]
 PASSES = ["forward", "backward-data", "backward-filter"]
 LAYOUTS = {"nhwc": torch.channels_last, "nchw": torch.contiguous_format}
-# Of roofsweep's rows: how they are launched, and what is compared. An iteration alone in a graph is no such time.
+# Launch of roofsweep's rows, and the compared field. A graph of a single iteration has other times.
 LAUNCHES = {"stream": "time_median", "graph": "graph_time"}
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
 
 
 def pytorch_call(case):
-    """A function that runs one iteration of the case."""
+    """Returns a function that runs one iteration of the case."""
     (batch, channels, size, filters, kernel, stride), direction, layout, precision = case
     options = {"device": "cuda", "dtype": PRECISIONS[precision]}
     padding = kernel // 2
@@ -61,7 +61,7 @@ def pytorch_call(case):
 
 
 def in_graph(call, iterations):
-    """A function that replays so many iterations as a CUDA graph."""
+    """Returns a function that replays a CUDA graph of several iterations."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         for _ in range(iterations):
@@ -70,7 +70,7 @@ def in_graph(call, iterations):
 
 
 def in_stream(call, iterations):
-    """A function that enqueues so many iterations."""
+    """Returns a function that enqueues several iterations."""
 
     def run():
         for _ in range(iterations):
@@ -80,7 +80,7 @@ def in_stream(call, iterations):
 
 
 def pytorch_time(run, iterations, repetitions=9):
-    """s, one iteration: the median of some runs, each enqueued while the device waits."""
+    """Returns the time of an iteration in s: the median of runs that are enqueued while the device waits."""
     times = []
     for _ in range(repetitions + 2):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -94,7 +94,7 @@ def pytorch_time(run, iterations, repetitions=9):
 
 
 def pytorch_times(case, iterations=20):
-    """s, in a graph and in a stream."""
+    """Returns the times in s in a graph and in a stream."""
     call = pytorch_call(case)
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
@@ -106,7 +106,7 @@ def pytorch_times(case, iterations=20):
 
 
 def cudnn_folder():
-    """Where the cuDNN lies that PyTorch has loaded."""
+    """Returns the folder of the cuDNN that PyTorch has loaded."""
     torch.backends.cudnn.version()
     torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3, device="cuda"), torch.ones(1, 1, 3, 3, device="cuda"))
     with open("/proc/self/maps", encoding="utf-8") as maps:
@@ -114,7 +114,7 @@ def cudnn_folder():
 
 
 def pytorch_kernels(case):
-    """Names of the kernels of one iteration."""
+    """Returns the names of the kernels of one iteration."""
     call = pytorch_call(case)
     call()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
@@ -131,7 +131,7 @@ class Worker(AskedWorker):
         super().__init__(program, environment)
 
     def measure(self, case, cache, launch):
-        """The record of the case, without counters."""
+        """Returns the record of the case, without counters."""
         (batch, channels, size, filters, kernel, stride), direction, layout, precision = case
         text = (
             f"conv2d batch={batch} channels={channels} height={size} width={size} filters={filters} kernel={kernel} "
@@ -145,7 +145,7 @@ class Worker(AskedWorker):
 
 
 def case_name(case):
-    """The shape as one word of the table, and what else there is."""
+    """Returns the shape as one word of the table, and the other properties."""
     (batch, channels, size, filters, kernel, stride), direction, layout, precision = case
     return f"{batch}x{channels}x{size}x{size} f{filters} k{kernel} s{stride}", direction, layout, precision
 
@@ -153,12 +153,12 @@ def case_name(case):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("worker", nargs="+")
-    parser.add_argument("--shapes", type=int, default=5, help="how many of the shapes; 5 make 60 cases")
+    parser.add_argument("--shapes", type=int, default=5, help="number of shapes; 5 shapes are 60 cases")
     parser.add_argument("--every", type=int, default=1, help="take each Nth case")
-    parser.add_argument("--cache", default="hot", help="of roofsweep's rows")
+    parser.add_argument("--cache", default="hot", help="cache of roofsweep's rows")
     parser.add_argument("--allowed", type=float, default=1.03, help="largest ratio")
     parser.add_argument("--installed", action="store_true", help="roofsweep with its own cuDNN")
-    parser.add_argument("--kernels", action="store_true", help="name the kernels of what is beyond the limit")
+    parser.add_argument("--kernels", action="store_true", help="print the kernels of cases beyond the limit")
     arguments = parser.parse_args()
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = False

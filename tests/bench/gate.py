@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The operating characteristic of `roofsweep-post compare`: how often it fails a healthy device, and how often it
-catches one that is 5 % slower.
+"""Measures the operating characteristic of `roofsweep-post compare`: how often it fails a healthy device, and how often
+it detects a device that is 5 % slower.
 
-FOLDER holds result files of healthy runs on one device, of one manifest; missing ones are measured first. All pairs of
-them are compared: what does not pass is a false alarm. Then one file of each of COPIES pairs is made slower, in one
-roof or in a fifth of the configurations, and compared with the other: it is caught if it fails and its first reason
-names what was made slower. Roofs that compare does not judge are left out, and named.
+FOLDER holds result files of healthy runs of one manifest on one device; missing runs are measured first. Every pair of
+files is compared, and each failure is a false alarm. Then one file of each of COPIES pairs is made slower, in one roof
+or in a fifth of the configurations. It counts as detected if it fails and the first reason names the slower part. Roofs
+that compare does not judge are printed and left out.
 
-Exit status: 0, 1 beyond 1 false alarm in 100, below 95 caught in 100, or a run took longer than --longest."""
+The exit status is 1 above 1 false alarm in 100, below 95 detections in 100, or if a run took longer than --longest."""
 
 import argparse
 import os
@@ -32,7 +32,7 @@ ROW_TIMES = ["time_median", "time_median_low", "time_median_high", "time_sample"
 
 
 def measure(options):
-    """Seconds of each run."""
+    """Returns the seconds of each run."""
     took = []
     environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     for number in range(options.runs):
@@ -52,7 +52,7 @@ def measure(options):
 
 
 class Tables:
-    """What compare reads of a file, once: a pair then takes a tenth of a second."""
+    """Reads a file once for all comparisons: each takes a tenth of a second then."""
 
     def __init__(self, data):
         self.data = data
@@ -61,7 +61,7 @@ class Tables:
 
 
 def judged(reference, tested):
-    """The verdict of the tested file's device."""
+    """Returns the verdict on the device of the tested file."""
 
     def both(name):
         tables = [getattr(one, name).assign(file=number) for number, one in enumerate((reference, tested))]
@@ -73,7 +73,7 @@ def judged(reference, tested):
 
 
 def scaled(data, names, chosen, factor):
-    """A copy of a file whose values at `chosen` are multiplied."""
+    """Returns a copy of a file whose values at `chosen` are multiplied."""
     copy = data.copy()
     for name in [name for name in names if name in data]:
         values = data[name].values.copy()
@@ -112,7 +112,7 @@ def false_alarms(tables):
 
 
 def caught(tables, kind, copies, dice):
-    """kind: roof or rows."""
+    """`kind` is roof or rows."""
     pairs, found, missed = list(permutations(tables, 2)), 0, []
     keys = sorted({check.name for check in judged(*[tables[name] for name in pairs[0]]).checks})
     first = next(iter(tables.values()))
@@ -141,12 +141,14 @@ def caught(tables, kind, copies, dice):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", metavar="FOLDER")
-    parser.add_argument("--runs", type=int, default=10, metavar="N", help="files to have (default: %(default)s)")
+    parser.add_argument(
+        "--runs", type=int, default=10, metavar="N", help="number of result files (default: %(default)s)"
+    )
     parser.add_argument("--manifest", default=str(root / "sweeps" / "node.ini"), metavar="FILE")
     parser.add_argument("--build", default=str(root / "build"), metavar="FOLDER")
     parser.add_argument("--worker", default="cuda", choices=["cuda", "cpu"])
-    parser.add_argument("--longest", type=float, default=60, metavar="SECONDS", help="that a run may take")
-    parser.add_argument("--copies", type=int, default=100, metavar="N", help="half of each kind")
+    parser.add_argument("--longest", type=float, default=60, metavar="SECONDS", help="longest run")
+    parser.add_argument("--copies", type=int, default=100, metavar="N", help="slower copies, half of them of each kind")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     Path(options.folder).mkdir(exist_ok=True)

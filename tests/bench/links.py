@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""NCCL's operations by roofsweep and by nccl-tests, three runs of each, alternating: links.py BIN NCCL_TESTS [GPUS]
+"""Compares NCCL's operations timed by roofsweep and by nccl-tests.
 
-BIN is the folder of roofsweep, NCCL_TESTS that of all_reduce_perf and its like. Both load the same libnccl.so.2, have
-one process and replay CUDA graphs, so that no host is in their way. Exit status 1 if median times differ by more than
-3 %, or an operation lacks one. Copies are printed alone."""
+Usage: links.py BIN NCCL_TESTS [GPUS]
+
+BIN is the folder of roofsweep, NCCL_TESTS the folder of all_reduce_perf and the other nccl-tests. Each runs three
+times, alternating. Both load the same libnccl.so.2, run one process and replay CUDA graphs, so that the host does not
+matter. The exit status is 1 if median times differ by more than 3 %, or an operation lacks a time. nccl-tests has no
+copies; those of roofsweep are printed alone."""
 
 import json
 import os
@@ -15,13 +18,13 @@ import tempfile
 
 PROGRAMS = {"all-reduce": "all_reduce_perf", "all-gather": "all_gather_perf", "send-receive": "sendrecv_perf"}
 RUNS = 3
-LENGTH, ALLOWED = 0.3, 0.03  # s, of a run of nccl-tests; of the time
-# As roofsweep sets them.
+LENGTH, ALLOWED = 0.3, 0.03  # longest run of nccl-tests in s; allowed relative difference
+# roofsweep sets the same variables.
 NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_P2P_DIRECT_DISABLE": "1", "NCCL_GRAPH_REGISTER": "0"}
 
 
 def measured(folder, ranks, binaries):
-    """{(operation, bytes, from, to): s} by roofsweep, which prints a warning where it has none."""
+    """Returns {(operation, bytes, from, to): s} by roofsweep, which warns of operations that it cannot time."""
     manifest, output = f"{folder}/links.ini", f"{folder}/links.nc"
     with open(manifest, "w", encoding="utf-8") as stream:
         stream.write("[peaks]\nmemory = l1\ncompute = fp64\nlaunch = no\ntransfer = no\nlinks = yes\n")
@@ -37,7 +40,7 @@ def measured(folder, ranks, binaries):
 
 
 def tested(program, size, gpus, about):
-    """s, out of place, in graphs of 50; `about`: s, which says how many graphs are enough."""
+    """Returns s, out of place, in graphs of 50. `about`, s, decides the number of graphs."""
     graphs = max(int(LENGTH / about / 50), 2)
     command = [program, "-g", gpus, "-b", size, "-e", size, "-w", 5, "-n", 50, "-G", graphs, "-c", 0]
     command = [str(word) for word in command]

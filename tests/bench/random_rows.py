@@ -1,8 +1,9 @@
-"""100 rows of random shapes, in all passes and precisions: which fail, and which are inaccurate?
+"""Measures 100 rows of random shapes in all passes and precisions; prints rows that fail or are inaccurate.
 
-Rows that the device or its library does not offer are skipped, and counted by their reason. Exit status 1 if one fails.
 Usage: random_rows.py FOLDER_OF_PROGRAMS [SEED [DEVICE]]
-"""
+
+Rows that the device or its library does not offer are skipped, and counted by reason. The exit status is 1 if a row
+fails."""
 
 import json
 import os
@@ -29,7 +30,7 @@ WORKLOADS += [("pool", IMAGE | {"window": [2, 3, 5], "operation": ["max", "avera
 
 
 def section(draw, number):
-    """A row. Sizes are odd, or multiples of what the library's kernels for tensor units ask for."""
+    """Returns a row. Its sizes are arbitrary, or multiples that kernels for tensor units need."""
     multiple = draw.choice([1, 1, 2, 4, 8])
     workload, keys = draw.choice(WORKLOADS)
     row = {key: draw.choice(of) for key, of in (ANY | keys).items() if isinstance(of, list)}

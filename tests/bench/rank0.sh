@@ -1,11 +1,11 @@
 #!/bin/sh
-# Rank 0 at scale, with records that nobody has measured. Prints, for each number of ranks, how many records a second
-# reach the journal with workers that answer at once, and how long a rank waits for its next configuration; then how long
-# --gather takes for the last of these journals, and how much memory it needs.
-# Usage: tests/bench/rank0.sh [BUILD [FOLDER]]; FOLDER is where the journal lies: a disk, or memory.
-# RANKS: a list, in the environment. PACE: how long simulated work takes, over what it does by itself (0.2 s a row at
-# most); rows are then no more than ranks can share, and waits are those for messages alone. ROWS: 20000 if nothing is
-# said, a multiple of 200.
+# Rank 0 at scale, with made-up records. For each number of ranks, prints the records a second that reach the journal and
+# the wait of a rank for its next configuration. Then prints time and memory of --gather for the last journal.
+#
+# Usage: tests/bench/rank0.sh [BUILD [FOLDER]]. FOLDER holds the journal: on a disk, or in memory.
+#
+# In the environment: RANKS, a list (default: 1 2 8). ROWS, a multiple of 200 (default: 20000). PACE, the factor on the time
+# of simulated work, at most 0.2 s a row (default: 0, workers reply at once).
 set -eu
 build=$(cd "${1:-build}" && pwd)
 work=$(mktemp -d "${2:-/tmp}/rank0-XXXXXX")
@@ -37,7 +37,7 @@ n = 16:$((15 + ${ROWS:-20000} / 200)):+1
 m = 64
 INI
 cat >waits.py <<'PY'
-"""Records a second, and the median of how long a device waits from the end of a row to the start of its next."""
+"""Records a second, and the median time between the end of a row of a device and the start of its next row."""
 import collections, json, statistics, sys
 
 rows = collections.defaultdict(list)

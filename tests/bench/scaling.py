@@ -1,8 +1,8 @@
-"""How a sweep scales over the GPUs of a node: the runs of scaling.sh and their table. See there for its settings.
+"""Runs the sweeps of scaling.sh, which documents the settings, and prints their table.
 
-Of each run: the sweep's time from the first row's start to the last record, without roofs; its median row; the
-tail, from the first rank's last row to the last record; what each rank's first row, in which its libraries start, took
-in the mean, and how many rows a second there were from then on."""
+The columns are the time of the sweep without roofs, from the start of the first row to the last record; its median row;
+the tail, from the last row of the first rank that finishes to the last record; the mean first row of a rank, in which
+libraries start; and the rows a second after the first rows."""
 
 import collections
 import json
@@ -44,9 +44,9 @@ hidden = 16, 32, 64
 precision = fp16, fp32
 pass = forward, backward
 """
-START = 4.0  # s, of a job until its first row, before one was seen
-COUNTERS = 1.4  # a counted sweep takes at most so many times an uncounted one, before one was seen
-SEARCH = 0.3  # of all time, for one search
+START = 4.0  # s until the first row of a job; a guess for the first job
+COUNTERS = 1.4  # time of a counted sweep over an uncounted sweep; a guess for the first one
+SEARCH = 0.3  # share of all time for one search
 HEAD = (
     "| GPUs | counters | rows | counted | sweep s | times faster | median row s | over uncounted | tail % "
     "| first row s | rows a second after it, times faster |"
@@ -54,7 +54,7 @@ HEAD = (
 
 
 def figures_of(journal):
-    """Of the rows that are there; None: there are none."""
+    """Returns the figures of the finished rows; None without rows."""
     ends, firsts, rows = collections.defaultdict(float), {}, collections.Counter()
     starts, walls, counted, failed = [], [], 0, 0
     with open(journal) as lines:
@@ -70,7 +70,7 @@ def figures_of(journal):
         firsts[device] = min(firsts.get(device, (starts[-1], wall)), (starts[-1], wall))
     if not starts:
         return None
-    last = os.stat(journal).st_mtime  # the last record's, which is the last line of the journal
+    last = os.stat(journal).st_mtime  # the record in the last line of the journal
     return {
         "rows": len(starts),
         "failed": failed,
@@ -93,8 +93,8 @@ class Bench:
         self.whole = float(os.environ.get("SECONDS_IN_ALL", "inf"))
         self.end = time.monotonic() + self.whole
         self.keep = os.environ.get("KEEP")
-        self.runs = collections.defaultdict(list)  # by (GPUs, name)
-        self.work = {}  # by name: s, of one GPU
+        self.runs = collections.defaultdict(list)  # times by (GPUs, name)
+        self.work = {}  # {name: s of one GPU}
         self.start = START
         self.number = 0
 
@@ -102,7 +102,7 @@ class Bench:
         return self.end - time.monotonic()
 
     def expected(self, gpus, name):
-        """s, of a run, by what has been seen so far."""
+        """Returns the expected seconds of a run, from earlier runs."""
         alone = self.work.get(name, COUNTERS * self.work.get("uncounted", 0))
         return self.start + alone / gpus
 
@@ -119,7 +119,7 @@ class Bench:
         return [*command, "sweep.ini"]
 
     def wait(self, run, share):
-        """Whether it ended by itself, within this share of all time."""
+        """Returns whether the run ended within this share of all time."""
         limit = min(self.left(), share * self.whole)
         try:
             status = run.wait(None if limit == float("inf") else max(limit, 1))
@@ -137,7 +137,7 @@ class Bench:
         return True
 
     def run_once(self, gpus, name, settings, share=1):
-        """Whether it ended by itself."""
+        """Returns whether the run ended in time."""
         begin = time.monotonic()
         with open("errors", "w") as errors:
             run = subprocess.Popen(self.command(gpus, settings), stdout=subprocess.DEVNULL, stderr=errors)
@@ -165,13 +165,13 @@ class Bench:
             self.run_once(gpus, name, settings)
 
     def search(self, gpus):
-        """Into the file of algorithms, for all later runs; what takes too long is done with half as many rows."""
+        """Searches algorithms for all later runs; halves the rows until a search ends in time."""
         while not self.run_once(gpus, "searching", ["counters=off"], SEARCH) and len(self.batches) > 1:
             self.batches.pop()
             self.write_manifest()
 
     def shrink(self, gpus, lines):
-        """Rows for as much time as there is: both lines on one GPU and on all need it."""
+        """Halves the rows until the sweep on one GPU and on all GPUs fits into the time."""
         need = sum(self.expected(1, name) + self.start for name in lines)
         if len(self.batches) > 1 and need > self.left():
             print(f"{need:.0f} s are needed, {self.left():.0f} s are left: half as many rows", flush=True)

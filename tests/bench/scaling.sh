@@ -1,13 +1,19 @@
 #!/bin/sh
-# How a sweep scales over the GPUs of a node, uncounted, counted row by row, and counted in batches. Prints a table
-# with a line for each: from the first row's start to the last record, without roofs.
-# Usage: tests/bench/scaling.sh [BUILD [GPUS...]]; GPUS: 1 2 4 if nothing is said; runs come in this order.
-# In the environment: WORKER, cuda (default), cpu (as many ranks as GPUS, which share the cores), or scripted: the
-# worker of the tests, which measures nothing. TOGETHER, rows of a batch: 16 64 if nothing is said; "default": as the
-# device says. SINGLE=no: nothing is counted row by row. ROUNDS, runs of which the median counts: 3. BATCHES, sizes:
-# 168 rows for each; 16 if nothing is said. ALGORITHMS, as [sweep] algorithms: with the path of a file a first run
-# searches, and all others take what it found. SECONDS_IN_ALL: runs that would take longer than what is left of them are
-# left out, and there are half as many rows where one GPU would not come through. KEEP, a folder for the journals.
+# Measures how a sweep scales over the GPUs of a node: uncounted, counted row by row, and counted in batches. Prints a table
+# with a line for each run.
+#
+# Usage: tests/bench/scaling.sh [BUILD [GPUS...]]. Runs use GPUS GPUs, in this order (default: 1 2 4).
+#
+# In the environment:
+# WORKER      cuda (default), cpu (GPUS ranks, which share the cores), or scripted (a worker that measures nothing)
+# TOGETHER    numbers of rows that are counted together (default: 16 64); "default": the device's number
+# SINGLE      no: omits runs that count row by row
+# ROUNDS      runs for each line, whose median is printed (default: 3)
+# BATCHES     batch sizes of the layers (default: 16); each makes 168 rows
+# ALGORITHMS  [sweep] algorithms. With a file's path a first run searches, and all other runs use its algorithms
+# SECONDS_IN_ALL  time for all runs: runs that would take longer than the rest of it are omitted, and the number of rows is
+#             halved until one GPU can finish
+# KEEP        a folder for the journals
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:-build}" && pwd)

@@ -1,13 +1,11 @@
-/* A worker without a device, for tests/bench: worker.c and the protocol are the real ones, and each
- * step of the device takes a short random time instead of doing something. It says that it is a
- * GPU, because several ranks of a small machine can then have one each. Its device and its
- * implementation are called simulated, in every record, file and table. ROOFSWEEP_SIMULATED_PACE=0
- * leaves the pauses out.
+/* A worker without a device, for tests/bench. It runs the real worker.c and protocol, but each step
+ * of the device is a short random pause. The device claims to be a GPU, so that each rank of a
+ * small machine can have one. Every record, file and table calls device and implementation
+ * simulated. ROOFSWEEP_SIMULATED_PACE=0 omits the pauses.
  *
- * It has counters, and counts COUNT_TOGETHER rows together: a collection takes as long to begin,
- * and each of its rows as long, as on one H200 alone. As on GPUs, one worker of a machine collects
- * at a time, and others wait for it. Its counts are the modelled ones. ROOFSWEEP_SIMULATED_ROOM is
- * how many rows may wait for lack of memory. */
+ * The device counts COUNT_TOGETHER rows together, in the time that one H200 takes. As on GPUs, one
+ * worker of a machine collects at a time, and other workers wait. Counts are the modelled values.
+ * ROOFSWEEP_SIMULATED_ROOM is the number of rows whose memory fits. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,17 +18,17 @@
 
 enum { DEVICES = 1024 };
 
-/* s, the longest time of each step */
+/* longest time of each step, s */
 static const double open_time = 0.2, tune_time = 0.1, prepare_time = 0.1;
 static const double iteration_time = 1e-3;
-/* s, to begin a collection of counters, and for each row of it */
+/* time to begin a collection of counters, and time of each row in it, s */
 static const double collection_time = 0.1, row_time = 5e-3;
 enum { COUNT_TOGETHER = 16 };
 
 struct device_state {
     int index;
-    long works;  /* prepared now */
-    int program; /* descriptor of this worker's file; who has it locked collects */
+    long works;  /* rows that are prepared now */
+    int program; /* descriptor of this worker's program file; its lock is held while collecting */
 };
 
 struct work {

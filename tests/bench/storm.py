@@ -49,8 +49,8 @@ END_BOUND = 10  # s, until the last process of a job is gone
 CONFIGURATIONS = {"split": 36, "replicate": 20}
 PAUSE = {"cpu": 0.25, "cuda": 0.8}  # s, mean between two kills of a sweep of programs
 
-# `verify`: scripted devices have no results. `part` divides the configurations, because a GPU counts slowly. `memory`: the
-# roof of a CPU's main memory takes seconds in each run, the roof of a cache does not.
+# `verify`: scripted devices have no results. `part` divides the configurations, because a GPU counts slowly. `memory`:
+# the roof of a CPU's main memory takes seconds in each run, the roof of a cache does not.
 WORKERS = {
     "scripted": {"device": "cuda", "iterations": 3, "verify": "no", "counters": "auto", "part": 1, "memory": "dram"},
     "cpu": {"device": "cpu", "iterations": 2000, "verify": "yes", "counters": "off", "part": 1, "memory": "l2"},

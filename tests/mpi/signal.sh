@@ -1,6 +1,6 @@
 #!/bin/sh
-# SIGTERM ends the sweep in an orderly way: finished rows are published, the exit status is 5, and --resume goes on. This
-# is true if all processes of a job get a signal, programs before ranks: a program that the signal ends has no row.
+# SIGTERM ends the sweep in an orderly way: finished rows are published, the exit status is 5, and --resume goes on. If
+# all processes of a job get the signal, programs before ranks, a program that the signal ends has no row.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini "retries = 0"
 sed -i 's/^iterations = .*/iterations = 20000/' sweep.ini

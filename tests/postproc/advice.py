@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Advice is given where it helped: of the committed sweeps, rows that differ from an advised one in nothing but what
-was advised are faster. Each rule has at least three such rows; three of four of them, and the middle one by 5 %."""
+"""Checks advice on the committed sweeps. A row follows advice if it differs from the advised row in the advised
+parameters alone. Each rule has at least three such rows; three of four are faster, and their median by 5 %."""
 
 import pathlib
 import sys
@@ -16,7 +16,7 @@ except ImportError as missing:
     sys.exit(77)
 
 WIDTH = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
-# {rule: (the parameters that it changes, whether a row follows another one's advice)}
+# {rule: (parameters that the advice changes, function(advised, other): whether `other` follows it)}
 FOLLOWED = {
     "sequence": ({"implementation"}, lambda row, other: other["implementation"] == "persistent"),
     "unit of the precision": ({"algorithm"}, lambda row, other: other["unit"] == "tensor"),
@@ -33,7 +33,7 @@ def rest(row, changed):
 
 
 def gains(rows, rule):
-    """Of each row that is given this advice its time over that of the fastest row that follows it, if there is one."""
+    """Returns, for each advised row that another row follows, its time over that of the fastest such row."""
     changed, follows = FOLLOWED[rule]
     alike, found = {}, []
     for row in rows:

@@ -1,14 +1,14 @@
-"""What the roofs of a result file say of its devices: which of them can be trusted, and each device's ceilings."""
+"""Computes from the roofs of a result file, for recompute.py: each roof's verdict, and each device's ceilings."""
 
 import math
 
 from raw_file import NAN, largest
 
-MIXES = {"read": 0.0, "triad": 1 / 3, "copy": 0.5, "write": 1.0}  # what part of the bytes is written
+MIXES = {"read": 0.0, "triad": 1 / 3, "copy": 0.5, "write": 1.0}  # written share of the bytes
 
 
 def roof_kind(file, name):
-    """(measure, level, pattern, precision, unit)."""
+    """Returns (measure, level, pattern, precision, unit) of a roof."""
     words = name.split()
     if words and words[0] in file.levels:
         return "bandwidth", file.levels.index(words[0]), words[1], None, None
@@ -20,7 +20,7 @@ def roof_kind(file, name):
 
 
 def bytes_evidence(file, row, level):
-    """Bytes must be seen at their own level, and hardly any farther away; of shared memory hardly any at all."""
+    """Returns whether counters saw the bytes at the roof's level and hardly any beyond; shared memory: hardly any."""
     ratios = [float(value) for value in file.values["device_roof_bytes_ratio"][row]]
     farther = [value for value in (ratios if level is None else ratios[:level]) if not math.isnan(value)]
     own = NAN if level is None else ratios[level]
@@ -62,7 +62,7 @@ def usable_roofs(file, device):
 
 
 def device_level(file, device, level, patterns, what="bandwidth", choose=largest):
-    """The highest bandwidth; on CPUs, whose ranks share the memory, of those measured together."""
+    """Returns the highest bandwidth. Ranks of CPUs share the memory: only roofs that were measured together count."""
     rows = list(usable_roofs(file, device))
     together = [row for row in rows if file.word("device_roof_condition", row) == "together"]
     if together and file.values["device_kind"][device] == "cpu":
@@ -108,7 +108,7 @@ def device_time(file, device, name):
 
 
 def devices(file):
-    """Each device's ceilings."""
+    """Returns the ceilings of each device."""
     result = []
     for device in range(file.data.sizes["device"]):
         own = {

@@ -1,11 +1,11 @@
 #!/bin/sh
-# `roofsweep-post check`: targets of roofs and references of configurations, on the committed GPUs and on a node of four
-# that is made from the golden sample; and the example for ReFrame.
+# `roofsweep-post check`: targets of roofs and references of configurations, on committed files and on a node of four GPUs
+# made from the golden sample. Then the example for ReFrame.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 paper=$root/tests/data/paper_h100.nc
 
-# The committed GPUs pass the targets that are shipped; one at 95 % in one of them does not. Rows that failed are told.
+# The committed GPUs pass the targets of the release; a GPU at 95 % in one target fails. Failed rows are listed.
 expect 1 script check "$root/tests/data/algorithms_h100.nc" --targets "$root/sweeps/targets.ini"
 row "^FAIL #0" "1 rows failed, the first: wrong result"
 for file in "$paper" "$root"/tests/data/loops_h100.nc "$root"/tests/data/roofs_*h100.nc; do
@@ -33,12 +33,12 @@ assert check["name"] == "dram triad: 4.28 TB/s" and check["value"] < check["refe
 assert (check["limit"], check["unit"]) == (0, "B/s"), check
 ' || fail "JSON or JUnit"
 
-# So it is with the targets that the page shows.
+# The targets of the page give the results of the page.
 sed -n '/^```ini$/,/^```$/{/^```/!p}' "$root/postproc/README.md" >page.ini
 expect 0 script check "$paper" --targets page.ini
 row "^PASS #0 vm .* (6 checks)$"
 
-# Targets of a healthy fleet, which its devices reach, and a slower one does not.
+# Targets written from a healthy fleet: its devices reach them, a slower device does not.
 expect 0 script baseline "$root"/tests/data/roofs_8xh200.nc "$root/tests/data/node_4xh200.nc" --output fleet.ini
 grep -q "^dram triad = 4.417 TB/s +- 4.0 %$" fleet.ini || { cat fleet.ini; fail "the median of the fleet"; }
 [ "$(grep -c '^time_median' fleet.ini)" = 40 ] || fail "configurations"
@@ -56,20 +56,20 @@ for option in json junit; do
     kept own.ini "cannot write own.ini: it is an input file" check sick.nc --targets own.ini "--$option" own.ini
 done
 
-# Devices one by one; what is not measured or doubtful is not reached.
+# Devices one by one. A roof that is missing or doubtful misses its target.
 printf '[Sample GPU]\ndram read = 3.55 TB/s\nl2 read = 8 TB/s\nfp32 vector = 98 %%\n' >node.ini
 expect 1 script check node.nc --targets node.ini
 row "^FAIL #0 node1 GPU-0 (5 checks): dram read: 3.55 TB/s MISSED: -1.4 %, 1 rows failed"
 row "^FAIL #1 node1 GPU-1 (4 checks): dram read: 3.55 TB/s NOT KNOWN$"
 row "^FAIL #2 node1 GPU-2 (4 checks): l2 read: 8 TB/s NOT KNOWN$"
 row "^PASS #3 node1 GPU-3 (4 checks)$"
-# A model without a section has not passed; an empty section says that nothing is asked.
+# A model without a section does not pass; an empty section requires nothing.
 printf '[Sample GPU]\n' >one.ini
 expect 1 script check alone.nc --targets one.ini
 row "^PASS #0 node1"
 row "^FAIL #1 node2" "no targets for Sample CPU; one.ini has: Sample GPU"
 
-# References of configurations: slower fails, faster does not, and the tolerance is what it says.
+# References of configurations: slower than the tolerance fails, faster passes.
 reference() {
     cat >rows.ini <<INI
 [NVIDIA H100 80GB HBM3]
@@ -108,7 +108,7 @@ reference "algorithm = 3 us" 2
 says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] 'algorithm' is no numeric variable of a row; "
 reference "" 2
 says "rows.ini:2: [NVIDIA H100 80GB HBM3 | one] needs \`where\` and at least one variable"
-# What is no INI file: the line, and what it should be.
+# Malformed INI files: the error names the line and the expected form.
 wrong() {
     # shellcheck disable=SC2059 # with line ends
     printf "$1" >wrong.ini
@@ -128,7 +128,7 @@ refused "none.ini: No such file" check "$paper" --targets none.ini
 printf '[NVIDIA H100 80GB HBM3]\n[NVIDIA H100 80GB HBM3 | none]\nwhere = batch=77\ntime_median = 1 s\n' >rows.ini
 expect 1 script check "$paper" --targets rows.ini
 row "^FAIL #0" "none: no row has batch=77"
-# What no terminal and no XML takes, in names of the targets and in a file.
+# Control characters, which terminals and XML reject, in names of targets and in a file.
 python '
 import shutil, sys, netCDF4
 shutil.copy(sys.argv[1], "control.nc")
@@ -143,7 +143,7 @@ import xml.etree.ElementTree as xml
 one, other = xml.parse("found.xml").getroot().iter("failure")
 assert "ended ?, \"quoted\" <here> & there" in other.text and "a?[31mb" in one.get("message"), (one.text, other.text)
 ' || fail "JUnit of texts that are no XML"
-# A row that failed is a failure of its device.
+# A failed row fails its device.
 python '
 import shutil, sys, netCDF4
 shutil.copy(sys.argv[1], "failed.nc")
@@ -154,7 +154,7 @@ printf '[NVIDIA H100 80GB HBM3]\n' >empty.ini
 expect 1 script check failed.nc --targets empty.ini
 row "^FAIL #0" "1 rows failed, the first: worker was killed"
 
-# The example for ReFrame, on this CPU.
+# The example for ReFrame runs on this CPU.
 reframe=$root/build/reframe/bin/reframe
 [ -x "$reframe" ] || reframe=$(command -v reframe) || {
     echo "the example for ReFrame was not tried: no reframe (PyPI: ReFrame-HPC, 230 MB)"

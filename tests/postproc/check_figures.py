@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Holds what figures draw against the file: points, lines, boxes, labels; no pixels.
+"""Compares points, lines, boxes and labels of figures, not pixels, with the file.
 
 Usage: check_figures.py PAPER.nc EIGHT.nc KERNELS.nc LATER.nc...: the paper's sweeps, eight GPUs, a file of
-kernels = yes, and further files of the paper's GPU."""
+`kernels = yes`, and more files of the paper's GPU."""
 
 import re
 import sys
@@ -18,7 +18,7 @@ from roofsweep_post.texts import Refused
 
 
 def lines(axes, gid):
-    """{gid: Line2D} of those that end so."""
+    """Returns {gid: Line2D} for lines whose gid has this end."""
     return {line.get_gid(): line for line in axes.get_lines() if (line.get_gid() or "").endswith(gid)}
 
 
@@ -35,7 +35,7 @@ def plain_caption(axes):
     return " ".join(caption.get_text().split())
 
 
-CHOSEN = ["layout=nhwc", "cache=hot"]  # of those that the file has
+CHOSEN = ["layout=nhwc", "cache=hot"]  # precisions of the file
 
 
 def rows_of(data, label, **values):
@@ -73,7 +73,7 @@ def check_planes(data):
         assert box is not None and np.isclose(max(box.get_ydata()), (own["overhead_time"] * own["peak"]).max())
         (axes,) = figures.draw(data, "four", where, labels=["conv2d-filters"])
         readable.check(axes.figure)
-        # A series for each of the rows' own levels.
+        # Each level of the rows is a series.
         closed, opened = (
             [line for gid, line in lines(axes, end).items() if gid.startswith(precision)]
             for end in ("|closed", "|open")
@@ -83,12 +83,12 @@ def check_planes(data):
         longer = np.hstack([np.maximum(line.get_xdata(), line.get_ydata()) for line in opened])
         assert np.allclose(sorted(longer), sorted(own["time_median"])), "the longer time is not the run time"
         assert all(to_rgb(line.get_markerfacecolor()) == (1, 1, 1) for line in opened), "measured time is not open"
-    # One level for a series: rows whose own levels differ are not joined.
+    # A series has one level: no line joins rows of different levels.
     (axes,) = figures.draw(data, "classic", where[1:], labels=["conv2d-filters", "lstm-batch"], level="row")
     readable.check(axes.figure)
     for found in figures.scene(data, where[1:], labels=["conv2d-filters", "lstm-batch"], level="row").series:
         assert found.rows["level"].nunique() == 1
-    # Every level, joined per row.
+    # With all levels, a line joins the points of a row.
     (axes,) = figures.draw(data, "classic", where, labels=["conv2d-filters"], level="all")
     readable.check(axes.figure)
     joined = np.hstack([line.get_ydata() for line in axes.get_lines() if line.get_gid() == "row"])
@@ -109,7 +109,7 @@ def check_series(data):
 
 
 def check_devices(files):
-    """On devices of two models a symbol is the same work, and colour and fill together are the same device."""
+    """Two models: equal symbols are equal work, and equal colour and fill are the same device."""
     where = ["label=product,registers,shared,step", "cache=hot"]
     (axes,) = figures.draw(files, "classic", where, series=["workload", "implementation"], width="page")
     readable.check(axes.figure)
@@ -121,7 +121,7 @@ def check_devices(files):
     assert len({series.colour for series in found}) == len({series.fill for series in found}) == 2
     told = {text.get_text() for text in axes.figure.legends[0].get_texts()}
     assert {series.what for series in found} | {series.model for series in found} <= told, told
-    # A processor's rows have no bytes at DRAM: the caption does not say that all have.
+    # Rows of a CPU have no bytes at DRAM; the caption must not claim that all rows have.
     levels = {series.rows["level"].iloc[0] for series in found}
     assert levels == {"dram", "l3"} and "rows that lack them have those at l3" in plain_caption(axes)
 
@@ -148,7 +148,7 @@ def check_counted(data):
 
 
 def check_energy(data):
-    """Rows at 1.1 times their energy roofs, of which the file has none."""
+    """Draws rows at 1.1 times their energy roofs, which the file lacks."""
     where, power, flop, byte = [*CHOSEN, "pass=forward", "precision=fp16"], 150.0, 6e-13, 6e-11
     try:
         figures.draw(data, "energy", where)
@@ -191,7 +191,7 @@ def check_waves(data):
 
 
 def check_wave_ticks(data):
-    """A tick says the kernel's name, its row and its share of the row."""
+    """A tick names the kernel, its row and its share of the row."""
     (axes,) = figures.draw(data, "waves", [*CHOSEN, "pass=forward", "precision=fp32"], labels=["conv2d-filters"])
     ticks = [text.get_text().split("\n") for text in axes.get_yticklabels()]
     assert all(re.fullmatch(r"filters \d+ \(\d+ %\)", row) for _, row in ticks), ticks
@@ -203,7 +203,7 @@ def check_wave_ticks(data):
 
 
 def check_wave_rows(data):
-    """Of a whole file a series has rows that only the caption tells apart: each has a number of its own."""
+    """A series of a whole file has rows that only the caption distinguishes: each row has a number."""
     (axes,) = figures.draw(data, "waves")
     names = {text.get_text().split("\n")[1].rpartition(" (")[0] for text in axes.get_yticklabels()}
     table = post.kernels(data)
@@ -213,7 +213,7 @@ def check_wave_rows(data):
 
 
 def check_no_waves(data):
-    """A CPU's kernels have no blocks: that is said."""
+    """The kernels of a CPU have no blocks: the error says so."""
     try:
         figures.draw(data.assign(kernel_blocks=data["kernel_blocks"] * np.nan), "waves", CHOSEN)
     except Refused as refused:
@@ -223,7 +223,7 @@ def check_no_waves(data):
 
 
 def check_short_names(data):
-    """Names of kernels that differ in one word alone, or in their templates alone, are told apart."""
+    """Labels distinguish kernels whose names differ in one word, or only in their templates."""
     for names in (
         ["void a<float>(int)", "void a<__half>(int)", "b(int)"],
         [f"sm90_xmma_fprop_implicit_gemm_f16_nhwc_tilesize{size}_execute" for size in ("64x64", "128x64")],
@@ -283,7 +283,7 @@ def check_nodes(eight):
 
 
 def check_map_numbers(eight):
-    """A cell's side of the median is a sign, too: colours lose it in black and white."""
+    """A cell has a sign for its side of the median, which black and white print loses."""
     (axes,) = figures.draw(eight, "map", width="page")
     matrix = np.asarray(axes.get_images()[0].get_array())
     told = {(round(text.get_position()[1]), round(text.get_position()[0])): text.get_text() for text in axes.texts}
@@ -293,7 +293,7 @@ def check_map_numbers(eight):
 
 
 def sessions_of(files):
-    """[(start, median of dram triad)] of each session of each file, in order of time."""
+    """Returns [(start, median of dram triad)] of each session of each file, in order of time."""
     found = []
     for data in files:
         table = post.roofs(data)
@@ -304,8 +304,8 @@ def sessions_of(files):
 
 
 def check_history(files, eight):
-    """Of each roof a line: its speed over that of the first session; a file without the device is left out. A file of
-    two sessions, as a resumed or a merged one is, has two points, each at its own start."""
+    """Each roof is a line: its speed over that of the first session. A file without the device is left out. A resumed
+    or merged file of two sessions has two points, each at its own start."""
     sessions = sessions_of(files)
     assert len(sessions) > len(files), "no file has two sessions"
     (axes,) = figures.draw([eight, *files], "history")
@@ -316,17 +316,17 @@ def check_history(files, eight):
     (line,) = [line for line in axes.get_lines() if line.get_gid() == "dram triad, alone"]
     assert np.allclose(line.get_xdata(), range(len(sessions)))
     assert np.allclose(line.get_ydata(), 100 * np.array([value for _, value in sessions]) / sessions[0][1])
-    # What became slower is named, with its date.
+    # The figure names a roof that became slower, with the date.
     slow = files[-1].assign(device_roof_bandwidth=files[-1]["device_roof_bandwidth"] * 0.7)
     slow["device_driver_version"] = ("device", np.full(slow.sizes["device"], "999.1", object))
     (slower,) = figures.draw([*files[:-1], slow], "history")
     assert "Driver 999.1 from 20" in plain_caption(slower), plain_caption(slower)
     found = re.search(r"Slower than the limit: [\w ]+, alone.* -\d+\.\d % \(20", plain_caption(slower))
     assert found, plain_caption(slower)
-    # One file of two sessions is a history, too.
+    # One file of two sessions makes a history.
     (axes,) = figures.draw(files[:1], "history")
     assert len(axes.get_xticks()) == 2
-    # Older files without starts have their own dates, and that is said.
+    # Files without starts of sessions use the date of the file, and the caption says so.
     old = [data.drop_vars("device_roof_start_time") for data in files]
     for several in ([files[0], old[1]], old[1:]):
         (axes,) = figures.draw(several, "history")
@@ -335,7 +335,7 @@ def check_history(files, eight):
 
 
 def check_strip(paper, other):
-    """Of each configuration that both files have a point: the time in the first over that in the second."""
+    """Each configuration of both files is a point: its time in the first file over that in the second."""
     (axes,) = figures.draw([paper, other], "strip")
     readable.check(axes.figure)
     first, second = (post.rows(data).groupby("config_hash")["time_median"].median() for data in (paper, other))
@@ -347,7 +347,7 @@ def check_strip(paper, other):
 
 
 def check_replicate(data):
-    """Four devices: their median is each configuration's reference, and the slowest configurations come first."""
+    """Four devices: the median of a configuration is its reference, and the slowest configurations come first."""
     (axes,) = figures.draw(data, "strip")
     readable.check(axes.figure)
     speed = 1 / post.rows(data).pivot_table(values="time_median", index="config_hash", columns="place")
@@ -356,7 +356,7 @@ def check_replicate(data):
     assert drawn.shape == wanted.shape == (40, 4), drawn.shape
     assert np.allclose(drawn, wanted[np.argsort(wanted.min(axis=1), kind="stable")]), drawn
     assert len({line.get_marker() for line in axes.get_lines()}) == 4
-    # Numbers in a column, which are printed; names on a page. A caption that is not drawn is printed.
+    # A column has numbers, whose names are printed; a page has names. A caption that is not drawn is printed.
     assert [note.split(": ")[0] for note in axes.figure.notes] == [str(number) for number in range(1, 41)]
     (named,) = figures.draw(data, "strip", width="page", caption=False, sheet="ggplot")
     readable.check(named.figure)
@@ -366,7 +366,7 @@ def check_replicate(data):
 
 
 def check_roofs(eight):
-    """Each roof of a device, alone and together, in per cent of theory."""
+    """Draws each roof of a device, alone and together, in per cent of theory."""
     (axes,) = figures.draw(eight, "roofs", ["place=3"])
     readable.check(axes.figure)
     own = post.roofs(eight)
@@ -378,7 +378,7 @@ def check_roofs(eight):
 
 
 def check_programs(data):
-    """A program that names no precision has the roof of what was counted, and its name at its point."""
+    """A program without a precision has the roof of its counted FLOPs, and its name at its point."""
     data = data.assign(precision=data["precision"].where(data["workload"] != "program", ""))
     (axes,) = figures.draw(data, "classic", ["workload=program", "label=torch-lstm,jax-conv2d"], width="page")
     readable.check(axes.figure)
@@ -389,8 +389,8 @@ def check_programs(data):
 
 
 def check_crowded(paper, others):
-    """Many series become facets, with every row, the same limits and looks that differ; without room the error names a
-    selection that has room."""
+    """Many series become facets with all rows, equal limits and different looks. Too many facets are an error that
+    suggests a selection."""
     found = figures.draw(paper, "four")
     limits = {(*axes.get_xlim(), *axes.get_ylim()) for axes in found}
     table = post.rows(paper)

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Draws every figure of docs/gallery as its page says, and checks that it can be read. Usage: check_gallery.py ROOT"""
+"""Draws every figure of docs/gallery by the command on its page, and checks that it is readable.
+
+Usage: check_gallery.py ROOT"""
 
 import importlib.util
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Opens reports in headless Chromium, as a user would: no console errors, hover, filter, kernels, hostile texts, many
-rows. Usage: check_report.py PAPER.nc. Exit status 77 without Chromium, Selenium or Plotly."""
+"""Opens reports in headless Chromium: no console errors, hover, filters, kernels, hostile texts, many rows.
+
+Usage: check_report.py PAPER.nc. Exit status 77 without Chromium, Selenium or Plotly."""
 
 import copy
 import io
@@ -47,7 +48,7 @@ def opened(chrome, folder, data):
     """Writes a report, opens it, waits until it is drawn. Returns its size in bytes."""
     path = os.path.join(folder, "report.html")
     text = report.page([data])
-    for word in ("http://", "https://"):  # nothing is fetched: links are those of the libraries' own texts, packed
+    for word in ("http://", "https://"):  # the page fetches nothing; links are texts of the libraries in it
         assert word not in text, f"the page holds {word}"
     with open(path, "w", encoding="utf-8") as stream:
         stream.write(text)
@@ -80,7 +81,7 @@ def choose(chrome, axis, words):
 def check_page(chrome, data):
     table = post.rows(data)
     assert count(chrome) == len(table)
-    # Filters: any axis, several values of one, several axes.
+    # Filters: one axis, several values of an axis, several axes.
     choose(chrome, "precision", ["fp16"])
     assert count(chrome) == (table["precision"] == "fp16").sum()
     choose(chrome, "label", ["conv2d-filters"])
@@ -94,12 +95,12 @@ def check_page(chrome, data):
     slowest = fp16.loc[fp16["time_median"].idxmax()]
     line = chrome.find_element(By.CSS_SELECTOR, "#rows tbody tr")
     assert f"filters={slowest['filters']:.0f}" in line.text, line.text
-    # What is drawn is what the file holds.
+    # The figure shows the values of the file.
     drawn = chrome.execute_script("return document.getElementById('plot').data.map(d => [d.name, d.x, d.y])")
     measured = next(one for one in drawn if one[0] == "fp16, measured")
     longer = np.maximum(measured[1], measured[2])
     assert np.allclose(np.sort(longer), np.sort(fp16["time_median"]), rtol=3e-4), longer
-    # Another order by a click on its head; the address keeps all of it; CSV has the rows that the filters leave.
+    # A click on the head of a column sorts; the address keeps order and filters; CSV has the filtered rows.
     chrome.find_element(By.CSS_SELECTOR, "#rows th:nth-child(6)").click()
     Select(chrome.find_element(By.ID, "figure")).select_by_visible_text("Roofline")
     address = chrome.current_url
@@ -117,7 +118,7 @@ def check_page(chrome, data):
     chrome.find_element(By.CSS_SELECTOR, "#rows th:nth-child(3)").click()
     line = chrome.find_element(By.CSS_SELECTOR, "#rows tbody tr")
     Select(chrome.find_element(By.ID, "figure")).select_by_index(0)
-    # Its kernels, on a click.
+    # A click on a row shows its kernels.
     assert not chrome.find_element(By.ID, "row").is_displayed()
     chrome.execute_script("arguments[0].click()", line)
     assert slowest["algorithm"] in chrome.find_element(By.ID, "facts").text
@@ -126,11 +127,11 @@ def check_page(chrome, data):
     lines = chrome.find_elements(By.CSS_SELECTOR, "#kernels tbody tr")
     assert len(lines) == len(kernels) and kernels["kernel_name"].iloc[0] in [one.text.split("\n")[0] for one in
         chrome.find_elements(By.CSS_SELECTOR, "#kernels tbody td:first-child")]  # fmt: skip
-    # Hover: a symbol shows its row.
+    # A symbol shows its row on hover.
     chrome.execute_script("document.getElementById('plot').scrollIntoView({block: 'center'})")
     points = chrome.find_elements(By.CSS_SELECTOR, "#plot .scatterlayer .trace path.point")
     shown = ""
-    for point in points[:8]:  # one may lie below another
+    for point in points[:8]:  # another symbol may cover this one
         ActionChains(chrome).move_to_element(point).perform()
         shown = chrome.find_element(By.ID, "hover").text
         if "limiter" in shown:
@@ -159,7 +160,7 @@ def check_roofs(chrome, eight):
 
 
 def hostile(data):
-    """The same with texts that want to be more than text."""
+    """Texts with markup and scripts stay text."""
     data = copy.deepcopy(data)
     data.attrs["title"] = HOSTILE
     for name in ("label", "algorithm", "configuration", "device_model", "device_hostname", "kernel_name", "pass"):
@@ -180,7 +181,7 @@ def check_hostile(chrome):
 
 
 def many(data, rows):
-    """The file's rows and their kernels again and again."""
+    """Returns the file with its rows and kernels repeated."""
     times = -(-rows // data.sizes["config"])
     config, kernel = (np.tile(np.arange(data.sizes[name]), times) for name in ("config", "kernel"))
     found = data.isel(config=config[:rows], kernel=kernel)

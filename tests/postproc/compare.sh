@@ -1,14 +1,14 @@
 #!/bin/sh
-# `roofsweep-post compare`: a node of four GPUs that is made from the golden sample, the eight GPUs of
-# tests/data/roofs_8xh200.nc, and a file against an earlier one.
+# `roofsweep-post compare`: a node of four GPUs made from the golden sample, the eight GPUs of tests/data, and files compared
+# with earlier files.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 eight=$root/tests/data/roofs_8xh200.nc
 paper=$root/tests/data/paper_h100.nc
 
-# Statistics: of two devices the slower one, of many the one that is far from the scatter of the others. The limit
-# follows from the spread of the reference, never from the samples of the device that is judged, and is 10 % at most:
-# beyond that nothing is slow, and what may be is unsure. Faster harms nobody.
+# Statistics: the slower of two devices is slow, or one of many that is far from the scatter of the rest. The limit depends
+# on the spread of the reference, never on the samples of the judged device, and is at most 10 %. With a larger spread the
+# verdict is unsure instead of slow. A faster device is never a finding.
 python '
 import numpy as np, pandas
 from roofsweep_post.deviations import judged
@@ -23,27 +23,27 @@ def unsure(*values, **more):
 assert slow([100, 95]) == [1] and slow([100, 97]) == []
 assert slow([1, 1.06], unit="s") == [1] and slow([1, 0.5, 1], unit="s") == []
 assert slow([100, 100, 95]) == [2] and slow([100, 100, 200]) == []
-assert slow([100, 101, 99, 102, 98, 95]) == []         # as far as such devices are from each other
+assert slow([100, 101, 99, 102, 98, 95]) == []         # within the usual scatter of devices
 assert slow([100, 100.1, 99.9, 100, 100, 95]) == [5]
-assert slow([100, 100, 95], spread=[0, 0, 0.9]) == [2]  # the noise of its own samples excuses nothing
+assert slow([100, 100, 95], spread=[0, 0, 0.9]) == [2]  # noise of its own samples is no excuse
 assert slow([100, 100, 95], placed=0.08) == [] and slow([100, 100, 91], placed=0.08) == [2]
 assert slow([100, 100, 91], placed=[0.01, 0.01, 0.5]) == [2]
 wide = dict(values=[100, 108, 92, 115, 85, 88, 40])
 assert unsure(wide["values"]) == [4, 5] and slow(wide["values"]) == [6] and found(wide["values"])["limit"].max() == 0.1
-assert slow([100, 50], between=np.inf) == [] and slow([100, 50], least=np.inf) == []    # told, and not judged
+assert slow([100, 50], between=np.inf) == [] and slow([100, 50], least=np.inf) == []    # printed, not judged
 assert slow([100] * 500 + [95]) == [500]
-# Against an earlier file: with the same device; another one with the median of its model; those of the first with none.
+# A later file: each device is compared with itself in the earlier file, a new device with the median of its model.
 assert slow([100, 90, 100, 90], files=[0, 0, 1, 1], uuid=["a", "b", "a", "b"]) == []
 assert slow([100, 90, 90, 90], files=[0, 0, 1, 1], uuid=["a", "b", "a", "b"]) == [2]
 assert slow([100, 100, 90, 99], files=[0, 0, 1, 1], uuid=["a", "b", "c", "d"]) == [2]
-assert slow([100, 100, 90, 90, 90], files=[0, 0, 1, 1, 1], uuid=list("ababc")) == [2, 3, 4]   # all of them
+assert slow([100, 100, 90, 90, 90], files=[0, 0, 1, 1, 1], uuid=list("ababc")) == [2, 3, 4]   # all are slow
 assert slow([100, 50], files=[0, 1], uuid=["a", "a"], between=np.inf) == [1]
-assert slow([100, 95], files=[0, 1], uuid=["a", "a"], placed=[0.06, 0]) == []           # the reference spreads
+assert slow([100, 95], files=[0, 1], uuid=["a", "a"], placed=[0.06, 0]) == []           # the reference has a spread
 assert slow([100, 95], files=[0, 1], uuid=["a", "a"], placed=[0, 0.06]) == [1]
 assert found([100, 90, 80], files=[0, 1, 1], model=["m", "n", "n"])["deviation"].isna().all()   # no reference
 ' || fail "statistics"
 
-# Every roof and condition; what is doubtful is said, and compared with nothing. What nobody can judge passes nothing.
+# All roofs and conditions. Doubtful roofs are listed and not compared. A device without a comparable value does not pass.
 python '
 import netCDF4
 for name in ("golden.nc", "alone.nc"):
@@ -63,7 +63,7 @@ row "^PASS 1#0 node1 GPU-0 (9 checks)$"
 row "^FAIL 1#1 node1 GPU-1 (8 checks): dram read, alone: not measured: the bus is gone$"
 row "^FAIL 1#2 node1 GPU-2 (8 checks): l2 read, alone: contradicted$"
 row "^FAIL 1#3 node1 GPU-3 (8 checks): dram triad, together -18.0 % (limit 4.4 %)$"
-# A word for each device, and the same for machines.
+# A verdict for each device, as text and as JSON.
 expect 1 script compare node.nc --quiet --json found.json --junit found.xml
 [ "$(wc -l <output)" = 4 ] || { cat output; fail "more than a line for each device"; }
 python '
@@ -84,7 +84,7 @@ assert case.get("name") == check["name"] and told == {name: str(check[name]) for
 assert list(told) == ["value", "reference", "limit", "unit"]
 ' || fail "JSON or JUnit"
 refused "cannot write nowhere/found.json: No such" compare node.nc --json nowhere/found.json
-# Verdicts overwrite no result file, nor each other.
+# Files of verdicts replace no result file and no other file of verdicts.
 for option in json junit prometheus; do
     kept node.nc "cannot write node.nc: it is an input file; --$option must name another" \
         compare node.nc "--$option" node.nc
@@ -96,7 +96,7 @@ kept node.nc "cannot write linked: it is an input file" compare node.nc --json l
 refused "cannot write new: another option names it, too; --junit must" compare node.nc --json new --junit new
 [ ! -e new ] || fail "it is refused too late"
 expect 1 script compare node.nc --json /dev/null --junit /dev/null
-# Nodes to drain, as Slurm writes them; what a file says is run by no shell. The same values for Prometheus.
+# Nodes to drain, in the form of Slurm; texts of a file are quoted for the shell. Values for Prometheus.
 cat >fleet.py <<'PY'
 import shutil, netCDF4, numpy
 shutil.copy("node.nc", "fleet.nc")
@@ -130,25 +130,25 @@ assert all(re.fullmatch(r"# TYPE \w+ gauge|\w+\{.*\} \S+|", line) for line in li
 wanted = [check["value"] for check in checks if check["value"] is not None]
 assert len(found) == len(wanted) and all(abs(one - other) <= 1e-5 * abs(other) for one, other in zip(found, wanted))
 ' || fail "Prometheus"
-# Health that got worse fails; what is printed with it, and drift from most devices of the model, is no failure.
+# Worse health fails. Other properties, and drift from most devices of the model, are printed and do not fail.
 expect 1 script compare fleet.nc
 row "^PASS 1#0 gpu002" "xids_of_programs 0, now 2, xid_last 31$"
 row "^FAIL 1#1 gpu003" "ecc_uncorrected_ever 0, now 2" "xids 0, now 1"
 row "^FAIL 1#2 gpu004" "l2 read" "pcie_replays 1, now 5, driver 999.1, of most 580.0$"
 row "^FAIL 1#3 x" "pcie_width 16, now 8"
 row "^  Sample GPU: driver 999.1, of most 580.0: 1#2 gpu004$"
-# Devices of different models, and nothing else on the screen.
+# Devices of different models: nothing to compare, and one line.
 expect 1 script compare golden.nc --across-models --quiet
 row "^PASS 1#0 node1" "(4 checks)$"
 row "^FAIL 1#1 node2 cpu-node2-0-3 (2 checks): fp32 vector, alone -99.6 %"
 [ "$(wc -l <output)" = 2 ] || { cat output; fail "more than a line for each device"; }
-# Without the interval of times the notch of their samples stands for it.
+# Without an interval of times, the notch of the samples takes its place.
 cp golden.nc bare.nc
 python 'import netCDF4; netCDF4.Dataset("bare.nc", "a").renameVariable("time_median_low", "another")'
 expect 1 script compare bare.nc --across-models --quiet
 row "^PASS 1#0 node1" "(4 checks)$"
 refused_option "argument -c/--configurations: '-1' is no whole number >= 0" compare node.nc --configurations -1
-# Against an earlier file: slower only.
+# Compared with an earlier file, only slower is a finding.
 expect 1 script compare alone.nc node.nc
 row "^FAIL 2#3 node1 GPU-3" "dram triad, together -17.6 %"
 ! grep -q "^[PF]A[SI][SL] 1#" output || { cat output; fail "the reference is judged"; }
@@ -166,14 +166,14 @@ for name, variable, factor in (("roof.nc", "device_roof_energy", 1.25), ("row.nc
 '
 expect 0 script compare golden.nc faster.nc
 expect 1 script compare golden.nc slower.nc
-# More energy for the same, of roofs and of rows, is slower.
+# More energy for equal work counts like a slower roof or row.
 expect 0 script compare golden.nc less.nc --quiet
 expect 1 script compare golden.nc roof.nc --quiet
 row "^FAIL 2#0 node1" "dram read, alone, energy -20.0 % (limit 9.0 %)"
 expect 1 script compare golden.nc row.nc --quiet
 row "^FAIL 2#0 node1" "conv2d.*, energy -20.0 % (limit 9.0 %)"
 
-# Eight healthy GPUs give no mark. One that is at 95 % in one roof is found, for every roof that repeats within 1.3 %.
+# Eight healthy GPUs have no finding. A GPU at 95 % in one roof is found, for every roof that repeats within 1.3 %.
 expect 0 script compare "$eight"
 ! grep -q '%\*' output || { cat output; fail "a healthy GPU is marked"; }
 [ "$(grep -c '^PASS' output)" = 8 ] || { cat output; fail "a healthy GPU fails"; }
@@ -187,13 +187,13 @@ with netCDF4.Dataset("sick.nc", "a") as data:
     for value in "bandwidth", "performance":
         data[f"device_roof_{value}"][sick] *= 0.95
 PY
-# Four healthy GPUs, of which one is farther from its L2, and one has a row at -6.1 % by where its buffers lay.
+# Four healthy GPUs; one is farther from its L2, and one has a row at -6.1 % because of the place of its buffers.
 expect 0 script compare "$root/tests/data/node_4xh200.nc"
 row "^launch gap dependent graph, alone *4 " "-10.1 %   1#0 vm"
 row " -6.1 %   1#1 vm"
 ! grep -q '%[*?]' output || { cat output; fail "a healthy GPU is marked"; }
 [ "$(grep -c '^PASS' output)" = 4 ] || { cat output; fail "a healthy GPU does not pass"; }
-# A burst of tensor units at a lower clock is no fault of theirs.
+# A burst of tensor units at a lower clock is no finding.
 python '
 import shutil, sys, netCDF4
 shutil.copy(sys.argv[1], "clock.nc")
@@ -227,7 +227,7 @@ assert kinds == 74 and found > 0.55 * 8 * kinds, (kinds, found)
 print(kinds, found)
 ' "$eight" || fail "few of the slow ones are found"
 
-# A tensor roof in a clock cycle is never above theory: all work of the samples is taken, in all their cycles.
+# A tensor roof per clock cycle never exceeds theory: all work of the samples over all their cycles.
 python '
 import sys, roofsweep_post
 from roofsweep_post import compare
@@ -246,7 +246,7 @@ print(len(worst), max(worst))
 assert len(worst) > 390 and 0.9 < max(worst) < 1.002
 ' "$eight" "$paper" "$root/tests/data/node_4xh200.nc" || fail "above theory"
 
-# What a device sustains is a line of its own; it repeats less well than a burst.
+# Sustained roofs have lines of their own; they repeat less well than bursts.
 python '
 import netCDF4, shutil, sys
 for name, factor in (("warm.nc", 0.95), ("hot.nc", 0.85)):
@@ -259,7 +259,7 @@ row "^fp32 vector, alone, sustained *1 " "-5.0 %  "
 expect 1 script compare "$paper" hot.nc --quiet
 row "^FAIL 2#0" "sustained -15.0 % (limit 9.0 %)"
 
-# Times: what was made twice as slow.
+# Rows with doubled times are found.
 python '
 import netCDF4, shutil, sys
 shutil.copy(sys.argv[1], "slow.nc")
@@ -280,15 +280,15 @@ import json, re, sys
 reasons = json.load(open("found.json"))["devices"][0]["reasons"]
 assert f"times of {sys.argv[1]} configurations: geometric mean -50.0 %" in reasons, reasons
 slow = re.search(r"(\d+) of \d+ configurations are slower, at most -50.0 %", " ".join(reasons))
-assert slow and int(slow[1]) > 0.9 * int(sys.argv[1]), reasons  # all but those whose samples differ by as much
+assert slow and int(slow[1]) > 0.9 * int(sys.argv[1]), reasons  # all but rows whose samples differ as much
 ' "$rows" || fail "slow configurations are not said"
 expect 1 script compare "$paper" slow.nc --configurations "$rows"
 [ "$(grep -c 'differs$' output)" = 1 ] || { cat output; fail "a changed algorithm is not said"; }
 refused "only one device" compare "$paper"
 refused "named twice" compare "$paper" "$paper"
 
-# A device without a reference of its model is not judged; nor is one beside another process. Noise of the samples, and
-# configurations that failed on it alone, are findings. A row that its load holds down may take as many cycles.
+# A device without a reference of its model, or beside another process, is not judged. Noisy samples, and configurations
+# that failed on one device alone, are findings. A row with a lower clock is compared by its cycles.
 expect 6 script compare "$paper" "$root/tests/data/training_cpu.nc" --quiet
 row "^INCONCLUSIVE 2#0 vm cpu-.* (1 checks): the reference has no Intel(R) Xeon(R) Processor$"
 cat >changed.py <<'PY'
@@ -321,14 +321,14 @@ expect 0 script compare capped.nc changed.nc --quiet
 expect 1 script compare "$paper" changed.nc --quiet
 file changed.py capped.nc "$slower"
 expect 1 script compare capped.nc changed.nc --quiet
-# What longer gaps between launches add to a row is the process's.
+# Longer gaps between launches belong to the process, not to the device.
 gaps='kind = data["device_roof_name"][:] == "launch gap"; gap = data["device_roof_time"][kind].mean()
 data["time_median"][:] += 0.12 * gap * data["launches"][:]'
 changed "$gaps; data['device_roof_time'][kind] *= 1.12"
 expect 0 script compare "$paper" changed.nc --quiet
 changed "$gaps; data['device_roof_time'][kind] *= 2; data['time_median'][:] += 0.5 * gap * data['launches'][:]"
 expect 1 script compare "$paper" changed.nc --quiet
-# Where placements were measured, their spread in the reference is the limit.
+# With measured placements, their spread in the reference is the limit.
 changed 'data.createVariable("placements", "i8", ("config",))[:] = 5
 for name in ("low", "high"):
     data[f"time_median_{name}"][:] = data["time_median"][:] * (1.06 if name == "high" else 1)'
@@ -346,7 +346,7 @@ expect 0 script compare placed.nc near.nc --quiet
 expect 1 script compare placed.nc far.nc --quiet
 row "^FAIL 2#0" "configurations are slower, at most -7.4 %"
 
-# Months of files: the slope of a roof, and the day on which a new driver changed one.
+# Files of several months: the slope of a roof, and the day on which a new driver changed a roof.
 python '
 import os, shutil, netCDF4
 os.mkdir("months")

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Which variables a file has, as readers know it, and the conventions that it follows: the golden file and a fresh one of this
-# CPU, held against the IOOS compliance checker. Skipped after the rest where that is not installed: COMPLIANCE_CHECKER, or
-# compliance-checker in the path.
+# Variables of a file, and its conventions (CF, ACDD): the golden file and a new file of this CPU. The last part needs the
+# IOOS compliance checker ($COMPLIANCE_CHECKER, or compliance-checker in the path), and is skipped without it.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 
@@ -10,7 +9,7 @@ ncdump -h "$root/tests/data/paper_h100.nc" >header
 [ "$(grep -cE "^	(double|string|int64|byte) " header)" -le 130 ] || fail "a file has too many variables"
 [ "$(wc -l <header)" -le 600 ] || fail "the header of a file is too long"
 
-# Another format is refused, as are rows that another tool has joined.
+# Files of another format, and rows that another tool has joined, are refused.
 for version in 2 99; do
     python "
 import netCDF4
@@ -43,7 +42,7 @@ compute = fp32
 sequence = 2
 INI
 expect 0 run 1 fresh.ini
-# Without a value are: the reason of failures that were none, and what only hardware counters could tell.
+# Variables without a value: reasons of failures, and values of hardware counters.
 python '
 import numpy, xarray
 data = xarray.open_dataset("fresh.nc", decode_times=False)
@@ -64,12 +63,12 @@ assert len(empty) <= 3, empty
 checker=${COMPLIANCE_CHECKER:-compliance-checker}
 command -v "$checker" >/dev/null || { echo "skipped: no compliance-checker (pip install compliance-checker)"; exit 77; }
 for file in golden.nc fresh.nc; do
-    # Its status says nothing: 6.1 subtracts names of a coordinate from each other and ends with 1.
+    # The exit status means nothing: version 6.1 fails on names as coordinates, and ends with 1.
     "$checker" -t cf:1.11 -c strict "$file" >report || true
     grep -q "All tests passed" report || { cat report; fail "$file: CF"; }
     "$checker" -t acdd:1.3 -c strict -f json -o acdd.json "$file" >/dev/null || true
-    # What is left of ACDD: no standard names, no place on earth, what only people know, and coverage_content_type,
-    # which would be a line of ncdump for each variable.
+    # Accepted findings of ACDD: standard names, geographic places, facts that only people know, and
+    # coverage_content_type, which would add a line of ncdump to each variable.
     python '
 import json, re, sys
 expected = """coverage_content_type standard_name geospatial_ creator_ publisher_ contributor_ institution license

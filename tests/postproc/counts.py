@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reasons of counts that are far from the model, on the committed files: each such row has one."""
+"""Checks on the committed files that each row whose counts are far from its model has a reason."""
 
 import pathlib
 import sys

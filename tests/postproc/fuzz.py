@@ -1,8 +1,9 @@
 """Damaged result files must end in a table or in one line of text, never in a traceback.
 
-Usage: fuzz.py SECONDS [SEED] [CASE]. A case is a file, and some commands that read it. Its variables or attributes are
-removed, of another type or dimension, or absurd; every eighth has flipped bits, and is read by processes that may die.
-The same seed makes the same cases, as many as time allows. CASE runs that one alone, and shows what it prints."""
+Usage: fuzz.py SECONDS [SEED] [CASE]. A case is a file, and some commands that read the file. Variables or attributes
+are removed, or get another type, another dimension or absurd values. Every eighth file has flipped bits, and processes
+that may die read it. A seed always makes the same cases, until SECONDS are over. With CASE, runs that case alone and
+shows its output."""
 
 import contextlib
 import io
@@ -58,11 +59,11 @@ NUMBERS = [0, -1, 1, 5, 99, 2**31, 2**62, -(2**62), 1e-308, 1e308, -1e308, np.in
 cli.LONGEST = 60
 OPENED, READ = dataset.opened, dataset.read
 STATUSES = (0, 1, 2, 3, 6)
-ENDED = "ended"  # inside of HDF5
+ENDED = "ended"  # in HDF5
 
 
 def base_files():
-    """Small files in memory, see feed(): the golden sample, and a node of four GPUs with some of its rows."""
+    """Returns small files in memory (see feed()): the golden sample, and a node of four GPUs with some of its rows."""
     subprocess.run(["ncgen", "-4", "-o", "golden.nc", ROOT / "tests/data/golden.cdl"], check=True)
     pathlib.Path("targets.ini").write_text(TARGETS)
     golden, node = (dataset.opened(path).load() for path in ("golden.nc", ROOT / "tests/data/node_4xh200.nc"))
@@ -89,9 +90,11 @@ def change_attribute(choose, attributes):
 
 
 def change_variable(choose, data, name):
-    """The dataset with another variable."""
+    """Returns the dataset with a variable replaced."""
     ways = ["gone", "type", "dims", "value", "values", "attribute"]
-    how = choose.choice([way for way in ways if way != "dims" or name not in data.sizes])  # xarray writes no such file
+    how = choose.choice(
+        [way for way in ways if way != "dims" or name not in data.sizes]
+    )  # xarray cannot write such a file
     values, dims, attributes = data[name].values.copy(), data[name].dims, data[name].attrs
     if how == "gone":
         return data.drop_vars(name)
@@ -112,7 +115,7 @@ def change_variable(choose, data, name):
 
 
 def changed(choose, base):
-    """A copy with some changes, most of them of what readers ask for."""
+    """Returns a copy with some changes, most of them in variables that readers need."""
     data = base.copy()
     for name in data.variables:
         data[name].attrs = dict(data[name].attrs)
@@ -126,7 +129,7 @@ def changed(choose, base):
 
 
 def flipped(choose, source, target):
-    """A copy of a file with some bits the other way around."""
+    """Returns a copy of a file with some bits flipped."""
     data = bytearray(pathlib.Path(source).read_bytes())
     for _ in range(choose.choice([1, 2, 8, 64])):
         data[choose.randrange(len(data))] ^= 1 << choose.randrange(8)
@@ -134,7 +137,7 @@ def flipped(choose, source, target):
 
 
 def feed(own):
-    """Commands read these datasets as if they were files. own: {path: (dataset, what read() makes of it)}"""
+    """Makes commands read these datasets as if they were files. own: {path: (dataset, result of read())}."""
     read_by(
         lambda path: own[path][0],
         lambda raw: next(tuple(map(dict, found)) for data, found in own.values() if data is raw),
@@ -147,7 +150,7 @@ def read_by(opened, read):
 
 
 def in_process(words, shown):
-    """Runs a command in this process: the traceback, or what is wrong with its end; "" if nothing is."""
+    """Runs a command in this process. Returns the traceback or another fault; "" without a fault."""
     out, err, status = io.StringIO(), io.StringIO(), None
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -163,7 +166,7 @@ def in_process(words, shown):
 
 
 def by_itself(words, shown):
-    """The same as it is started from a shell, in a fork."""
+    """Runs a command in a fork, as from a shell. Returns the fault; "" without a fault."""
     child = os.fork()
     if child == 0:
         for number, name in (1, "out"), (2, "err"):
@@ -180,7 +183,7 @@ def by_itself(words, shown):
 
 
 def run_case(number, seed, bases, figures, shown):
-    """Runs one case; prints what is wrong with it."""
+    """Runs one case and prints its faults."""
     choose = random.Random(f"{seed}/{number}")
     base, bits = choose.choice(bases), number % 8 == 7
     read_by(OPENED, READ)
@@ -194,7 +197,7 @@ def run_case(number, seed, bases, figures, shown):
     for command in [*choose.sample(QUICK, 3), choose.choice(QUICK + SLOW)]:
         from_file = command in FROM_FILES
         if from_file and not bits:
-            with contextlib.suppress(Exception):  # xarray cannot write all of them
+            with contextlib.suppress(Exception):  # xarray cannot write every case
                 data.to_netcdf("A", engine="netcdf4")
         wrong = (by_itself if bits or from_file else in_process)(command.split(), shown)
         figures["commands"] += 1

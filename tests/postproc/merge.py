@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`roofsweep-post merge`: the files of parts of a sweep give the file of the whole, in all digits; devices, kernels and
-roofs are numbered anew; what cannot be merged is refused with its reason. Parts are cut out of a committed file."""
+"""Checks `roofsweep-post merge` on parts of a committed file: the merged parts equal the whole in all digits, with new
+numbers for devices, kernels and roofs. Files that cannot be merged are refused with the reason."""
 
 import contextlib
 import io
@@ -37,9 +37,9 @@ def write(data, path):
 
 
 def part(source, path, rows, devices, change=None):
-    """Writes a file with these rows and devices of another one, as a job that did no more would have written it.
+    """Writes a file with some rows and devices of another file, as a job with these rows alone would.
 
-    change(data) sees it before it is written."""
+    change(data) may change the data before they are written."""
     keep = {"config": rows, "device": devices}
     keep["kernel"] = np.flatnonzero(np.isin(source.kernel_config, rows))
     keep["device_roof"] = np.flatnonzero(np.isin(source.device_roof_device, devices))
@@ -59,7 +59,7 @@ def part(source, path, rows, devices, change=None):
 
 
 def post(*words, status=0, says=()):
-    """Runs roofsweep-post; it must end with this status, and say these texts on stderr."""
+    """Runs roofsweep-post, which must end with this status and print these texts to stderr."""
     output = io.StringIO()
     with contextlib.redirect_stderr(output):
         got = cli.run(cli.arguments(["merge", *map(str, words)]))
@@ -107,13 +107,13 @@ def parts_of_a_list_give_the_whole():
 
 
 def what_one_file_lacks_is_missing():
-    """A GPU and a CPU: variables that only one file has, one row that failed, a row of no device."""
+    """Merges a GPU and a CPU: variables that one file lacks, a failed row, a row without a device."""
     subprocess.run(["ncgen", "-4", "-o", "golden.nc", ROOT / "tests/data/golden.cdl"], check=True)
     whole = read("golden.nc")
     failed = int((whole.status == 2).sum())
 
-    def lacks(data):  # a version that knew fewer precisions and fewer words of a flag
-        del data["device_power_limit"], data["batch"]  # its rows' configuration names the batch
+    def lacks(data):  # a version with fewer precisions and fewer meanings of a flag
+        del data["device_power_limit"], data["batch"]  # the configurations of its rows contain the batch
 
     part(whole, "gpu.nc", on(0, whole), [0])
     part(whole, "rest.nc", np.flatnonzero(whole.config_device != 0), [1], lacks)
@@ -203,7 +203,7 @@ def what_cannot_be_merged_is_refused():
         pathlib.Path(path).write_bytes(pathlib.Path("good.nc").read_bytes())
         if change:
             attribute(path, *change[:2])
-    with netCDF4.Dataset("joined.nc", "a") as data:  # as ncrcat leaves it
+    with netCDF4.Dataset("joined.nc", "a") as data:  # a file written by ncrcat
         data["uuid"][0] = "GPU-of-another-file"
     reasons = {path: change[2] for path, change in changes.items() if change} | {
         "missing.nc": "No such file",

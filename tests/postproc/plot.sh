@@ -1,6 +1,6 @@
 #!/bin/sh
-# `roofsweep-post plot` and `export`: figures that show what the file holds, clear errors, and every recipe of
-# postproc/README.md, on a file of the quick start.
+# `roofsweep-post plot` and `export`, on a file of the quick start: figures with the values of the file, clear errors, and
+# every recipe of postproc/README.md.
 . "$(dirname "$0")/../mpi/lib.sh"
 python 'import matplotlib' 2>/dev/null || {
     echo "skipped: no matplotlib (package python3-matplotlib)"
@@ -8,7 +8,7 @@ python 'import matplotlib' 2>/dev/null || {
 }
 unset DISPLAY
 . "$here/../postproc/samples.sh"
-script() { # matplotlib's own warnings are not ours
+script() { # with warnings of matplotlib allowed
     served plot "$@"
 }
 paper=$root/tests/data/paper_h100.nc
@@ -17,16 +17,16 @@ eight=$root/tests/data/roofs_8xh200.nc
     "$root/tests/data/conv2d_batch_h100.nc" --output two.nc >output 2>&1 || fail "a file of two sessions"
 file "$root/tests/postproc/check_figures.py" "$paper" "$eight" golden.nc two.nc \
     "$root/tests/data/algorithms_h100.nc" "$paper" || fail "a figure shows something else"
-# Every figure of the gallery can be read.
+# Every figure of the gallery is readable.
 expect 0 file "$root/tests/postproc/check_gallery.py" "$root"
 
-# Roofs alone: those of all ranks together have a common start, which a busy machine may miss.
+# Roofs are measured alone: together they need a common start, which a busy machine may miss.
 sed 's/^device = auto/device = cpu/; s/^implementation = auto.*/implementation = plain/' "$root/sweeps/quickstart.ini" >quickstart.ini
 printf '[peaks]\ncondition = alone\n' >>quickstart.ini
 expect 0 run 2 quickstart.ini
 expect 0 run 2 --output again.nc quickstart.ini
 
-# Each kind from a file of CPUs; each format is what its name says; text in SVG and PDF is text.
+# All kinds of figures from a file of CPUs, in all formats; text in SVG and PDF stays text.
 cat >kinds.py <<'PY'
 import shlex, sys
 from roofsweep_post import cli
@@ -45,7 +45,7 @@ for words in [
 PY
 expect 0 file kinds.py "$paper" "$eight"
 for format in pdf svg png; do says "figure.$format"; done
-# Names that are TeX, or longer than a page.
+# Names that look like TeX, or are longer than a page.
 python '
 import shutil, netCDF4, numpy
 shutil.copy("node.nc", "names.nc")
@@ -54,7 +54,7 @@ with netCDF4.Dataset("names.nc", "a") as data:
     data["device_hostname"][:] = numpy.full(4, "a" * 100000, dtype=object)
 '
 for kind in classic map; do expect 0 script plot "$kind" names.nc --output names.png; done
-# Widths of a journal's column and page, 72 points an inch; every font of a PDF is TrueType and in it.
+# Widths of a journal's column and page, 72 points an inch; PDFs embed all fonts, as TrueType.
 if command -v pdffonts >/dev/null; then
     for page in figure:252 page:518.4; do
         pdfinfo "${page%:*}.pdf" | grep -q "^Page size: *${page#*:} x" || fail "${page%:*}.pdf is of another width"
@@ -69,7 +69,7 @@ from PIL import Image
 image = Image.open("figure.png")
 assert abs(image.width - 3.5 * 300) < 2, image.size
 ' || fail "figure.png is of another width"
-# Points are joined by the parameter that the others follow, as with vary = zip, or by none.
+# Lines join points along the parameter that all other varying parameters follow (vary = zip), or there are no lines.
 python '
 import roofsweep_post as post
 from roofsweep_post.figures.scene import swept
@@ -81,7 +81,7 @@ found = by(32), by(2 * table.filters), by(table["pass"] == "forward")
 assert found == ("filters", "channels", None), found
 ' || fail "a figure is by another parameter"
 
-# Choosing rows.
+# Selections of rows.
 python '
 import roofsweep_post as post, sys
 from roofsweep_post.selection import choose
@@ -95,7 +95,7 @@ assert 0 < count("kernel=3") < len(table)
 assert count("time_median>0.1 ms") + count("time_median<=1e-4") == len(table) == count("roof_fraction<200%")
 ' "$paper" || fail "other rows are chosen"
 
-# Tables for others.
+# Tables for other programs.
 expect 0 script export quickstart.nc --columns configuration,time_median,paper_bound --output rows.csv
 python '
 import pandas, xarray
@@ -105,7 +105,7 @@ assert max(abs(rows.time_median / data.time_median.values - 1)) < 1e-12
 assert set(rows.paper_bound) <= {"compute", "bandwidth", "overhead", "unknown"}
 ' || fail "an exported table differs from the file"
 
-# h5netcdf reads the same where netCDF4 is missing; without either it is said.
+# h5netcdf replaces a missing netCDF4; without both there is a clear error.
 cat >reader.py <<'PY'
 import importlib.util, sys
 import numpy as np
@@ -131,7 +131,7 @@ except post.Refused as refused:
 PY
 file reader.py || fail "modules that read NetCDF"
 
-# Wrong files and wrong words: status 2 and a sentence, no traceback. In one process: an import takes seconds.
+# Wrong files and arguments: status 2 and one sentence, no traceback. All in one process, because imports take seconds.
 echo "no netcdf" >text.nc
 head -c 20000 quickstart.nc >torn.nc
 python 'import xarray; xarray.Dataset({"a": ("x", [1, 2])}).to_netcdf("other.nc")'
@@ -178,8 +178,8 @@ says "complexity"
 expect 2 script plot nothing quickstart.nc
 says "invalid choice"
 
-# recipes LANGUAGE: the README's blocks of it, in one file; each has a line for each of ten questions, but for those that
-# CDO has no answer to.
+# recipes LANGUAGE: prints the README's code blocks of this language, one line for each of ten questions; CDO cannot answer
+# all of them.
 recipes() {
     sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p}" "$root/postproc/README.md" >recipes
     for question in 1 3 4 5 6 7 8 9 $([ "$1" = cdo ] || echo 2 10); do
@@ -190,7 +190,7 @@ ln -s "$root/postproc" postproc
 recipes python
 expect 0 file recipes
 says "conv2d_"
-# The notebook, cell by cell: a kernel of Jupyter is not needed to see that it works.
+# The cells of the notebook run in order, without a kernel of Jupyter.
 mkdir docs
 ln -s "$root/tests" tests
 python '

@@ -1,4 +1,4 @@
-"""A result file as it was measured, with arithmetic as in C. Without xarray: exit status 77, skipped."""
+"""The raw variables of a result file, and arithmetic as in C. Without xarray: exit status 77, skipped."""
 
 import math
 import sys
@@ -22,13 +22,13 @@ def divide(a, b):
 
 
 def largest(*values):
-    """fmax: of what is known."""
+    """Returns the largest known value, like fmax."""
     known = [value for value in values if not math.isnan(value)]
     return max(known) if known else NAN
 
 
 class Missing(float):
-    """Each value of a variable that the file lacks, as no row can have one."""
+    """A variable that the file lacks: every value is missing."""
 
     def __getitem__(self, _):
         return self

@@ -1,4 +1,4 @@
-"""Whether a drawn figure can be read: texts cover nothing and are large enough, and every axis says what it shows."""
+"""Checks that a figure is readable: texts cover nothing and are large enough, and every axis names its quantity."""
 
 import re
 from itertools import pairwise
@@ -6,20 +6,20 @@ from itertools import pairwise
 import numpy as np
 from roofsweep_post.figures import style
 
-NEARER = 1.2  # times so far as its own symbol is the next one from a label
-SAME = 3.0  # points: so close are symbols that no label tells apart
+NEARER = 1.2  # least distance of other symbols from a label, over the distance of its own symbol
+SAME = 3.0  # points between symbols that one label may serve
 STEP = 3  # pixels between the points of a slanted text
-# Axes that count, or whose ticks are names.
+# Axes of numbers without a unit, or whose ticks are names.
 WITHOUT_UNIT = re.compile("number|^FLOPs|^waves|^blocks|^kernel, row|^device$|^roof,|^configuration$|UTC")
 
 
 def corners(line):
-    """Points of a Line2D in pixels; NaN parts two lines."""
+    """Returns the points of a Line2D in pixels; NaN separates lines."""
     return line.axes.transData.transform(np.column_stack([line.get_xdata(), line.get_ydata()]).astype(float))
 
 
 def symbols(axes):
-    """(middle in pixels, half of its size) of each symbol."""
+    """Returns (centre in pixels, half size) of each symbol."""
     scale = axes.figure.dpi / 72
     for line in axes.get_lines():
         if line.get_marker() not in ("None", "", None) and "|" in (line.get_gid() or ""):
@@ -30,13 +30,13 @@ def symbols(axes):
 
 
 def box_of(text):
-    """left, low, right, high of a level text, without the room around its letters."""
+    """Returns left, bottom, right and top of a horizontal text, without the margin around its letters."""
     box = text.get_window_extent()
     return np.array([box.x0 + 1, box.y0 + 1, box.x1 - 1, box.y1 - 1])
 
 
 def area_of(text):
-    """Points all over a text, slanted or not."""
+    """Returns points spread over a text, slanted or not."""
     angle = np.radians(text.get_rotation())
     text.set_rotation(0)
     left, low, right, high = box_of(text)
@@ -52,7 +52,7 @@ def within(points, box):
 
 
 def check_labels(axes):
-    """No label covers another one, slanted or not, and none a symbol."""
+    """No label covers another label or a symbol."""
     level = [text for text in axes.texts if text.get_gid() == "label"]
     slanted = [text for text in axes.texts if text.get_gid() == "roof label"]
     areas = [area_of(text) for text in slanted]
@@ -71,7 +71,7 @@ def check_labels(axes):
 
 
 def check_owners(axes):
-    """A label stands clearly nearest to one symbol (or several at one place), unless a line leads to it."""
+    """A label is clearly nearest to one symbol (or several at one place), unless a line connects both."""
     near = SAME * axes.figure.dpi / 72
     found = np.array([middle for middle, _ in symbols(axes)])
     ways = np.array([corners(line)[-1] for line in axes.get_lines() if line.get_gid() == "leader"]).reshape(-1, 2)
@@ -86,7 +86,7 @@ def check_owners(axes):
 
 
 def check_lines(axes):
-    """No label lies on a line but on its own way to its point."""
+    """No label is on a line, except on the line to its own point."""
     for line in axes.get_lines():
         if line.get_linestyle() == "None" or line.get_gid() in (None, "leader"):
             continue
@@ -100,7 +100,7 @@ def check_lines(axes):
 
 
 def ticks(axis):
-    """The labels of ticks that are in view."""
+    """Returns the visible labels of ticks."""
     low, high = sorted(axis.get_view_interval())
     place = 0 if axis.axis_name == "x" else 1
     labels = axis.get_ticklabels() + axis.get_ticklabels(minor=True)
@@ -108,7 +108,7 @@ def ticks(axis):
 
 
 def check_axes(axes):
-    """Each axis has a quantity, and its unit in brackets or at its ticks."""
+    """Each axis names a quantity, with its unit in brackets or at the ticks."""
     for axis in (axes.xaxis, axes.yaxis):
         label = axis.label.get_text()
         assert label, "an axis without a label"
@@ -119,7 +119,7 @@ def check_axes(axes):
 
 
 def check_texts(figure):
-    """Texts lie within the page and are large enough."""
+    """Texts are within the page and large enough."""
     page = figure.bbox
     texts = [*figure.texts, *(text for legend in figure.legends for text in legend.get_texts())]
     for axes in figure.axes:
@@ -133,7 +133,7 @@ def check_texts(figure):
 
 
 def look(handle):
-    """What the eye sees of an entry of a legend."""
+    """Returns the visible properties of an entry of a legend."""
     if hasattr(handle, "get_hatch"):
         return *handle.get_facecolor(), *handle.get_edgecolor(), handle.get_hatch(), handle.get_linestyle()
     line = str(handle._dash_pattern) if handle.get_linestyle() != "None" else ""
@@ -142,8 +142,7 @@ def look(handle):
 
 
 def check_legend(figure):
-    """The legend is as wide as the page at most, covers neither the caption nor an axis, and no two of its entries
-    look alike."""
+    """The legend is at most as wide as the page and covers neither caption nor axis. Its entries all look different."""
     for legend in figure.legends:
         looks = [look(handle) for handle in [*legend.get_lines(), *legend.get_patches()]]
         assert len(set(looks)) == len(looks), f"entries look alike: {looks}"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Computes every derived variable of result files anew, from their raw ones, and compares.
+"""Computes every derived variable of result files from the raw variables, and compares.
 
 Usage: recompute.py FILE... Exit status 0; 1 with a line for each difference; 77 (skipped) without xarray.
 
-docs/method.md has the formulas in words. What follows shares no code with src/results/. A variable is derived
-where its attribute `source` says so: one that this script does not compute is a failure."""
+The formulas are written from docs/method.md and share no code with src/results/. The attribute `source` marks derived
+variables; a derived variable that this script does not compute is a failure."""
 
 import math
 import sys
@@ -16,7 +16,7 @@ from raw_file import NAN, File, divide, largest, np
 
 
 def enough_parallelism(file):
-    """Of each kernel: "yes", "no" or "unknown"."""
+    """Returns for each kernel whether its blocks give enough parallelism: "yes", "no" or "unknown"."""
     result = []
     for row in range(len(file.values["kernel_config"])):
         blocks, resident = (float(file.values[f"kernel_{name}"][row]) for name in ("blocks", "resident"))
@@ -29,7 +29,7 @@ def enough_parallelism(file):
 
 
 class Row:
-    """One row of config with its device's ceilings."""
+    """A row of the dimension config, with the ceilings of its device."""
 
     def __init__(self, file, row, ceilings, enough):
         self.file, self.row = file, row
@@ -63,7 +63,7 @@ class Row:
 
     def level_time(self, level, written, every):
         found, part = self.ceilings["mixes"][level], divide(written, every)
-        if found == NAN or not found or math.isnan(part):  # without a device or roofs, or of unknown directions
+        if found == NAN or not found or math.isnan(part):  # no device or roofs, or unknown directions
             return divide(every, self.ceilings["peak_bandwidth"][level])
         return every * float(np.interp(part, list(found), [1 / value for value in found.values()]))
 
@@ -106,7 +106,7 @@ class Row:
         return self.ceilings[f"peak_{unit}"][precision] if math.isnan(own) else own
 
     def parts(self):
-        """(unit, precision, FLOPs), as counted; int8 operations are none."""
+        """Returns the counted [(unit, precision, FLOPs)], without int8 operations."""
         if math.isnan(self.get("flops_counted")):
             return []
         found = [
@@ -131,7 +131,7 @@ class Row:
     # -- energy --
 
     def energy_of(self, level, part):
-        """Of a byte."""
+        """Returns the energy of a byte; `part` is the written share."""
         found = self.ceilings["energies"][level]
         if not isinstance(found, dict) or not found:
             return NAN
@@ -190,7 +190,7 @@ class Row:
             "paper_bound": bound,
         }
 
-    # -- what limits it --
+    # -- limiter --
 
     def limiter(self, shares):
         def known(name):
@@ -236,7 +236,7 @@ class Row:
             bandwidth = divide(moved, moving) if moving > 0 else self.ceilings["peak_bandwidth"][self.level]
         timer = divide(self.get("timer_overhead"), self.get("sample_iterations"))
         lasting, busy = time if math.isnan(timer) else time - timer, self.get("busy_time")
-        # Of CPUs the gap is measured, within the traced run.
+        # CPUs measure the gap in the traced run.
         gap = self.get("gap_time") if self.on_cpu or math.isnan(lasting - busy) else max(lasting - busy, 0.0)
         named = self.level is not None and (self.bytes_counted() or not math.isnan(self.get("bytes_model")))
         shares = {
@@ -266,7 +266,7 @@ class Row:
 
 
 def expected(file):
-    """variable -> its values, row by row."""
+    """Returns {variable: values by row}."""
     ceilings, enough = devices(file), enough_parallelism(file)
     roofs = range(file.data.sizes.get("device_roof", 0))
     rows = [Row(file, row, ceilings, enough).derive() for row in range(file.data.sizes["config"])]
@@ -288,7 +288,7 @@ def same(file, name, row, wanted):
 def check(path):
     file = File(path)
     wanted, failures = expected(file), 0
-    # Of what is in the journal alone.
+    # Derived from values that only the journal has.
     given = {"sm_clock", "kernel_blocks", "kernel_threads", "cause", "device_sm_clock_free"}
     names = set(file.derived()) - set(wanted) - given
     unknown = [name for name in names if file.data[name].size > 0]

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every derived variable follows from the raw ones: of the golden sample, of the committed files, and of a fresh file of
-# this CPU, whose rows are of every workload, hot and cold, and some of which cannot be measured.
+# recompute.py confirms every derived variable of the golden sample, of the committed files, and of new files of this CPU:
+# five workloads, hot and cold, and rows that cannot be measured.
 . "$(dirname "$0")/../mpi/lib.sh"
 cat >fresh.ini <<'INI'
 [sweep]
@@ -37,7 +37,7 @@ expect 0 run 1 roofless.ini
 ncgen -4 -o golden.nc "$root/tests/data/golden.cdl"
 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" golden.nc fresh.nc roofless.nc "$root"/tests/data/*.nc || fail "they differ"
 
-# What no longer follows is found.
+# recompute.py finds changed values.
 python '
 import netCDF4
 with netCDF4.Dataset("fresh.nc", "a") as data:

@@ -1,12 +1,12 @@
 #!/bin/sh
-# `roofsweep-post report`: a page that needs no network, in headless Chromium.
+# `roofsweep-post report` writes a page that needs no network; check_report.py opens it in headless Chromium.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 python 'import plotly' 2>/dev/null || {
     echo "skipped: no plotly (package python3-plotly)"
     exit 77
 }
-# Files without rows, with roofs alone, several at once.
+# Files without rows, with roofs alone, and several files.
 for files in golden.nc alone.nc "golden.nc node.nc" "$root/tests/data/roofs_8xh200.nc"; do
     # shellcheck disable=SC2086 # one file or two
     expect 0 script report $files --output page.html
@@ -15,7 +15,7 @@ for files in golden.nc alone.nc "golden.nc node.nc" "$root/tests/data/roofs_8xh2
 done
 refused "none.nc: No such file" report none.nc
 refused "cannot write nowhere/page.html: No such" report golden.nc --output nowhere/page.html
-# A report overwrites no result file, whatever names it.
+# A report replaces no result file, also through links.
 kept golden.nc "cannot write golden.nc: it is an input file; --output must name another" report golden.nc -o golden.nc
 kept golden.nc "cannot write ./golden.nc: it is an input file" report node.nc "$work/golden.nc" --output ./golden.nc
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" report golden.nc -o node.nc

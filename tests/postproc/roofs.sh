@@ -1,11 +1,11 @@
 #!/bin/sh
-# postproc/ on roofs: of a node of four GPUs, which is made from the golden sample, and of sweeps/roofs.ini on
-# two ranks of this CPU.
+# Roofs in postproc/: of a node of four GPUs, made from the golden sample, and of sweeps/roofs.ini on two ranks of this
+# CPU.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 
-# Kinds are in the order of the files: each device and each file keeps its own, and what one lacks comes where another
-# has it. Where two contradict each other, the first counts.
+# Kinds of roofs keep the order of each file and device. A kind that one file lacks has the place that another file gives.
+# If two files contradict each other, the first decides.
 python '
 from roofsweep_post.frames import merged
 for sequences, expected in [
@@ -17,7 +17,7 @@ for sequences, expected in [
     assert found == expected, (found, expected)
 ' || fail "kinds of roofs are in another order"
 
-# What a terminal must not see: neither in tables nor in what a figure would be made of.
+# Control characters are neither in tables nor in texts for figures.
 python '
 import xarray
 data = xarray.open_dataset("golden.nc").load()
@@ -40,7 +40,7 @@ assert data.attrs["title"] == "?]0;title?", data.attrs["title"]
 assert plain("Größe\t€ \udc9b") == "Größe\t€ ?"
 ' || fail "hostile texts"
 
-# Each model by itself.
+# Each model has a table of its own.
 expect 0 script roofs golden.nc
 says "Sample GPU: 1 device on 1 host"
 says "driver 580.0, power cap 700 W, constant power 150 W, rest power 128.1 W, measured 2024-12-31T23:58:20Z"
@@ -54,12 +54,12 @@ says "#0 node1: GPU-00000000-0000-0000-0000-000000000001, PCI 00000000:3B:00.0"
 expect 0 script roofs alone.nc
 row "^fp64 vector" "100 GFLOP/s"
 
-# Of several devices the median, and the slowest.
+# Several devices: the median and the slowest device.
 expect 0 script roofs node.nc
 says "Sample GPU: 4 devices on 1 host"
 row "^dram read " "3.57 TB/s" "3.0 %" "1.755 GHz" "-2.0 %" "#0 node1"
 row "^dram triad " "4.06 TB/s" "3.92 TB/s" "20.3 %"
-# Neighbours are devices of one host and session.
+# Devices of one host and session are neighbours.
 python '
 import netCDF4, shutil
 shutil.copy("node.nc", "sessions.nc")
@@ -79,7 +79,7 @@ order=$(sed -n 's/^\(dram\|l2\|fp32\|fp16\|launch\) \([a-z]*\) .*[0-9] %.*/\1 \2
 [ "$order" = "dram read,dram triad,l2 read,fp32 vector,fp16 tensor,fp16 tensor,launch gap,launch gap," ] ||
     { cat output; fail "the order is not that of the file: $order"; }
 
-# One device in full: both conditions, what was counted, and why something is missing.
+# One device in full: both conditions, counts, and reasons of missing values.
 expect 0 script roofs node.nc --device 2
 row "^dram triad *alone" "4.08 TB/s" "dram 1.002"
 row "^dram triad *together" "3.978 TB/s" "20.3 %"
@@ -88,7 +88,7 @@ row "^l2 read" "1 PB/s!" CONTRADICTED
 expect 0 script roofs node.nc --device 1
 row "^dram read *alone  *-" "not measured: the bus is gone"
 refused "no device 4; there are: 0 to 3" roofs node.nc --device 4
-# A device that could not be tuned has none, and no file has to have any.
+# A device that could not be tuned has no roofs. A file without roofs is valid.
 cat >lost.py <<'PY'
 import xarray
 data = xarray.open_dataset("golden.nc").load()
@@ -102,7 +102,7 @@ says "No roofs at all: #1 node2"
 refused "no roofs of device 1" roofs lost.nc --device 1
 refused "none.nc: no roofs" roofs none.nc
 
-# Targets: reached, missed and not known, in a column, in the sum and in the exit status.
+# Targets that are reached, missed or unknown: column, summary and exit status.
 cat >reached.ini <<INI
 [Sample GPU]
 dram read = 3.5 TB/s
@@ -126,14 +126,14 @@ INI
 expect 1 script roofs node.nc --targets missed.ini
 row "^dram read" "3.55 TB/s MISSED by 1 of 4: -1.4 %  "
 row "^l2 read" "8 TB/s NOT KNOWN for 1 of 4  "
-row "^l1 read" "98 % NOT MEASURED  " # [peaks] left it out, and "shared" is no word of the file
+row "^l1 read" "98 % NOT MEASURED  " # [peaks] omitted the roof, and the file lacks "shared"
 row "^shared read" "97 % NOT MEASURED  "
 row "^fp16 tensor wgmma" "810 TFLOP/s MISSED by 2 of 4: -1.2 %; fp16 tensor library NOT KNOWN for 4 of 4  "
 row "^launch gap" "2.01 us MISSED by 3 of 4: -2.4 %  "
 says "Targets: 0 reached, 3 missed, 4 not known"
 says "  l2 read, 8 TB/s: not known on #2 node1"
 says "  launch gap, 2.01 us: missed on #1 node1, #2 node1, #3 node1"
-# A model that nothing is asked of has not passed; an empty section says that it is meant.
+# A model without a section does not pass; an empty section requires nothing.
 expect 1 script roofs node.nc --targets /dev/null
 says "No targets for Sample GPU; /dev/null has: none"
 expect 1 script roofs golden.nc --device 0 --targets reached.ini
@@ -141,7 +141,7 @@ expect 1 script roofs golden.nc --targets missed.ini
 says "No targets for Sample CPU; missed.ini has: Sample GPU"
 printf '[Sample GPU]\n[Sample CPU]\n' >empty.ini
 expect 0 script roofs golden.nc --targets empty.ini
-# Of other models than the file has, anything may be asked.
+# Sections of models that the file lacks are ignored.
 printf '[Sample GPU]\n[Sample CPU]\nanother thing = 1 TB/s\n' >other.ini
 expect 0 script roofs node.nc --targets other.ini
 printf '[Sample GPU]\ndram reed = 1 TB/s\n' >wrong.ini
@@ -152,7 +152,7 @@ printf '[Sample GPU]\nfp32 vector = 1 TB/s\n' >wrong.ini
 refused "wrong.ini:2: [Sample GPU] fp32 vector is in FLOP/s, its target '1 TB/s' is not" roofs node.nc --targets wrong.ini
 refused "absent.ini: No such file; roofsweep-post baseline makes targets" roofs node.nc --targets absent.ini
 
-# Units are the file's; of int8 it says that its operations are no FLOPs.
+# Units are those of the file; int8 has OP/s instead of FLOP/s.
 python '
 import shutil, netCDF4
 shutil.copy("golden.nc", "int8.nc")
@@ -171,7 +171,7 @@ with netCDF4.Dataset("int8.nc", "a") as data:
 expect 0 script roofs int8.nc
 row "^int8 tensor wgmma" "800 TFLOP/s"
 
-# What the CPU worker measures.
+# Roofs of the CPU worker.
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
 sed 's/^device = auto/device = cpu/' "$root/sweeps/roofs.ini" >roofs.ini
 expect 0 run 2 roofs.ini
@@ -180,14 +180,14 @@ says ": 2 devices on 1 host"
 for kind in "dram triad" "fp64 vector" "fp32 vector" "launch gap"; do row "^$kind " "%"; done
 expect 0 script roofs roofs.nc --device 1
 row "^dram triad *alone" "B/s"
-row "^[ld][a-z0-9]* [a-z]* *together" "B/s" # a busy machine misses the common start of some
+row "^[ld][a-z0-9]* [a-z]* *together" "B/s" # a busy machine may miss the common start
 script compare roofs.nc --threshold 100000 >output || true # devices of a busy machine are noisy
 row "^[ld][a-z0-9]* [a-z]*, together *2 "
 row "^fp64 vector, alone *2 "
 sed 's/^; reuse = .*/reuse = roofs.nc/' roofs.ini >again.ini
 expect 0 run 2 --output again.nc again.ini
 expect 0 script roofs roofs.nc
-# Devices are numbered as they come, so that the sentence about the first may differ.
+# The order of devices varies, and so does the sentence about the first device.
 grep '%' output | sed 's/ #[01] .*//' >measured
 expect 0 script roofs again.nc
 says "roofs taken from roofs.nc"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# `roofsweep-post rows`: the table of configurations, and advice: each rule on a row that is made up for it, all of them
-# on the committed files.
+# `roofsweep-post rows`: the table of configurations, and advice. Each rule is tested on a made-up row, all rules on the
+# committed files.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 h200=$root/tests/data/paper_h100.nc
 
-# A python3 that lacks the packages is passed over; if none has them, it says what to install.
+# roofsweep-post skips a python3 without the packages. If all lack them, the error says what to install.
 mkdir bare packed
 printf '#!/bin/sh\nexec "%s" -I -S "$@"\n' "$ROOFSWEEP_PYTHON" >bare/python3
 ln -s "$ROOFSWEEP_PYTHON" packed/python3
@@ -24,7 +24,7 @@ import json, re, sys
 import roofsweep_post as post
 from roofsweep_post.advice import advise, sections, sentence, tries
 
-def flat(row):  # bytes_counted by level, as columns of rows()
+def flat(row):  # bytes_counted as one column for each level, as in rows()
     levels = {f"{key}_{level}": value for key, found in row.items() if isinstance(found, dict) for level, value in found.items()}
     return {key: found for key, found in row.items() if not isinstance(found, dict)} | levels
 
@@ -88,14 +88,14 @@ refused_option "unknown option --zzz; see" rows golden.nc --zzz
 refused_option "unknown option --advise; did you mean --advice?" rows golden.nc --advise
 refused_option "argument -n/--most: '-1' is no whole number >= 1" rows "$h200" --most -1
 refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 0
-# An option that takes every word after it takes the file, too.
+# An option that takes all following words takes the file as well.
 refused_option "put FILE before any --where: it takes every word that follows" rows --where precision=fp32 "$h200"
 refused_option "unexpected word lstm; --where label=LABEL chooses rows of a label" rows golden.nc --labels lstm
 refused_option "put FILE before any --where: it takes" export --where precision=fp32 "$h200"
 
 for term in batch=32 "batch=32.0,16" "batch>=32" "batch!=32"; do expect 0 script export "$h200" --columns batch --where "$term"; done
 refused "no variable 'label'; " export golden.nc --table roofs --where label=lstm
-# Times are compared as times, of UTC.
+# Times are compared as UTC.
 expect 0 script export golden.nc --columns start_time --where "start_time>2025-01-01T00:00:10" "start_time<=2025-01-01T00:00:11Z"
 [ "$(wc -l <output)" = 2 ] || { cat output; fail "other rows are chosen by their time"; }
 refused "no row has start_time>2026" rows golden.nc --where "start_time>2026"
@@ -109,7 +109,7 @@ refused "a journal, not a result file; \`roofsweep --gather golden.nc.journal\`"
 refused "paper.ini: a manifest, not a result file" rows "$root/sweeps/paper.ini"
 refused "it is a folder; name its files, as ./*.nc" rows .
 
-# What is damaged is left out and named; what needs it is refused, all else works.
+# Damaged variables are named and left out. Commands that need them are refused, all others work.
 python '
 import pathlib, shutil, struct, netCDF4
 shutil.copy("golden.nc", "damaged.nc")
@@ -143,7 +143,7 @@ sys.exit(cli.main(["rows", "golden.nc"]))' "$death"
     says "damaged"
 done
 
-# A table overwrites no result file.
+# A table replaces no result file.
 kept golden.nc "cannot write golden.nc: it is an input file; --output must name another" export golden.nc -o golden.nc
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" export golden.nc -o node.nc
 printf '{"xxh3":"0","program":"roofsweep"}\n' >a.journal
@@ -152,13 +152,13 @@ printf '[conv2d a]\nbatch = 4\n' >mine.ini
 kept mine.ini "cannot write mine.ini: it exists and is an INI file that" baseline golden.nc -o mine.ini
 expect 0 script export golden.nc --output rows.csv
 expect 0 script export golden.nc --output rows.csv
-# Nor what another user's link names, where both may write.
+# A table does not follow links of another user in a shared folder.
 mkdir -m 777 shared
 ln -s ../rows.csv shared/link.csv
 expect 0 script export golden.nc -o shared/link.csv
 chown -h 65534 shared/link.csv 2>/dev/null &&
     kept rows.csv "cannot write shared/link.csv: it is a link of user " export golden.nc -o shared/link.csv
-# No text of CSV is a formula; a negative number stays one.
+# Texts in CSV cannot be formulas; negative numbers stay numbers.
 python '
 import numpy, shutil, netCDF4
 shutil.copy("golden.nc", "formula.nc")
@@ -171,7 +171,7 @@ row "^'=1+1,-1.0,2025-"
 row "^'@a,"
 row "^'-2,"
 row "^1-2,"
-# JSON has all digits of a number, each column once, and null for what is missing or infinite.
+# JSON has all digits, each column once, and null for missing and infinite values.
 python '
 import shutil, netCDF4
 shutil.copy("golden.nc", "digits.nc")
@@ -191,7 +191,7 @@ assert rows[0]["verify_error"] is None and rows[3]["start_time"].startswith("202
 expect 0 script export digits.nc --format md --columns name,verify_error --where verify_error\<1ns
 says "| conv2d"
 says " | 2.34568e-13 |"
-# In a terminal that is too narrow a configuration has a line of its own, its numbers and its advice one below.
+# In a narrow terminal a configuration has one line, and its numbers and advice the next line.
 python '
 import contextlib, io, os, sys
 from roofsweep_post import cli
@@ -208,8 +208,8 @@ expect 0 script export golden.nc --table kernels --format markdown
 says "| kernel_config |"
 expect 0 script export golden.nc --format json --table roofs
 python 'import json; assert {"dram": 1.002} in [roof["bytes_ratio"] for roof in json.load(open("output"))]' || fail "JSON of roofs"
-# Counts are whole numbers in every format and in xarray, and missing ones are missing; the output's name says which
-# format it is. pandas writes some with packages of their own, which are named where they are not there.
+# Counts are whole numbers in every format and in xarray, and missing counts stay missing. The output's name decides the
+# format. An error names the package if pandas lacks one for a format.
 for suffix in json csv parquet xlsx; do
     script export golden.nc --columns batch,launches --output "whole.$suffix" >output 2>&1 || says "install "
 done
@@ -228,7 +228,7 @@ found = data.roofsweep.rows("precision=fp16")
 assert len(found) == 1 and found.equals(post.rows(data)[lambda table: table.precision == "fp16"].reset_index(drop=True))
 ' || fail "counts that are no whole numbers, or another table of the accessor"
 refused "whole.text: its name ends in none of .csv, .json, .md, .parquet, .xlsx" export golden.nc -o whole.text
-# What the file says of its variables, also by the name of a manifest.
+# Descriptions of variables, also by the name of a manifest's parameter.
 expect 0 script describe golden.nc
 row bytes_counted "config, memory_level" byte "traffic of one iteration"
 expect 0 script describe golden.nc status kernel paper_bound

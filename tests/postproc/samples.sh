@@ -1,11 +1,11 @@
 # shellcheck shell=sh
-# Common to the tests of postproc/; sourced after lib.sh. Makes golden.nc, alone.nc (roofs alone) and node.nc (four GPUs).
+# Functions of the tests of postproc/; sourced after lib.sh. Makes golden.nc, alone.nc (roofs alone) and node.nc (four GPUs).
 # shellcheck disable=SC2154 # work and root are of lib.sh
 export MPLCONFIGDIR="$work" PYTHONPATH="$root/postproc"
 mkfifo requests answers
 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/serve.py" requests answers &
 exec 9>requests 8<answers
-# served KIND WORDS...: see serve.py.
+# served KIND WORDS...: a request to serve.py.
 served() {
     printf '%s\0' "$(($# + 1))" "$PWD" "$@" >&9
     read -r served <&8 || fail "serve.py has ended"
@@ -19,11 +19,11 @@ script() {
 python() {
     served code "$@"
 }
-# file PATH ARGUMENT...: a script of Python.
+# file PATH ARGUMENT...: runs a Python script in serve.py.
 file() {
     served file "$@"
 }
-# row TEXT...: `output` must have a line with all of them, in this order.
+# row TEXT...: `output` must have a line with all these texts in this order.
 row() {
     pattern=$(printf '%s.*' "$@")
     grep -q -- "${pattern%.\*}" output || { cat output; fail "output has no line of: $*"; }
@@ -36,12 +36,12 @@ refused() {
     ! grep -q Traceback output || { cat output; fail "a traceback"; }
 }
 
-# refused_option TEXT COMMAND...: as argparse says it, without the usage.
+# refused_option TEXT COMMAND...: the command ends with status 2 and the message TEXT of argparse.
 refused_option() {
     refused "$@"
     ! grep -q "^usage: " output || { cat output; fail "a usage before the error"; }
 }
-# kept FILE TEXT COMMAND...: the command would overwrite FILE; it is refused, and FILE is as it was.
+# kept FILE TEXT COMMAND...: the command would replace FILE; it ends with the error TEXT, and FILE is unchanged.
 kept() {
     cp "$1" kept.copy
     kept=$1
@@ -61,13 +61,13 @@ for name in re.findall(r"^\t\w+ (\w+)\(config\b", head, re.M):
 print(head + "\ndata:\n" + data)
 ' "$root/tests/data/golden.cdl" >alone.cdl
 ncgen -4 -o alone.nc alone.cdl
-# Four GPUs of one node: each 1 % faster than the one before, but for a few.
+# Four GPUs of one node: with a few exceptions each is 1 % faster than the previous one.
 cat >node.py <<'PY'
 import sys
 import numpy, xarray
 sample = xarray.open_dataset("golden.nc").load()
 for name in sample.variables:
-    if sample[name].dtype.kind == "U":  # newer versions of xarray: texts as long as those in the file
+    if sample[name].dtype.kind == "U":  # newer versions of xarray: texts of fixed length
         sample[name] = sample[name].astype(object)
 own = numpy.flatnonzero(sample.device_roof_device == 0)
 data = sample.isel(device=[0] * 4, device_roof=list(own) * 4)

@@ -1,9 +1,10 @@
-"""Runs Python for a shell script, in a process that has imported it all: an import takes longer than most tests.
+"""Runs Python for a shell script in a process that has imported all modules, because imports take longer than most
+tests.
 
-Usage: serve.py REQUESTS ANSWERS, two FIFOs. A request is NUL-terminated words: how many follow, the folder, a kind, its
-words. Kinds: `script ...`, roofsweep-post with warnings as errors; `plot ...`, with matplotlib's own allowed;
-`code CODE ...`; `file PATH ...`. Each runs in a fork, which writes to the files `served.out` and `served.err`. The
-answer is a line with its exit status. Ends with the end of the requests."""
+Usage: serve.py REQUESTS ANSWERS, two FIFOs. A request is a list of NUL-terminated words: the number of words that
+follow, the folder, a kind, and its words. Kinds: `script ...`, roofsweep-post with warnings as errors; `plot ...`, with
+warnings of matplotlib allowed; `code CODE ...`; `file PATH ...`. Each request runs in a fork, which writes to the files
+`served.out` and `served.err`. The answer is a line with its exit status. The program ends with its requests."""
 
 import os
 import runpy
@@ -18,7 +19,7 @@ from roofsweep_post import cli
 
 
 def words_of(stream):
-    """The next request, as a list; None at the end."""
+    """Returns the next request, a list; None at the end."""
 
     def word():
         found = b""
@@ -35,7 +36,7 @@ def words_of(stream):
 def run(kind, words):
     if kind in ("script", "plot"):
         warnings.filterwarnings("error", category=FutureWarning if kind == "plot" else Warning)
-        return cli.run(cli.arguments(words))  # without main(), which makes a line of a traceback
+        return cli.run(cli.arguments(words))  # not main(), which turns a traceback into one line
     sys.path.insert(0, "" if kind == "code" else os.path.dirname(os.path.abspath(words[0])))
     sys.argv = ["-c", *words[1:]] if kind == "code" else words
     if kind == "code":
@@ -59,7 +60,7 @@ def status_of(kind, words):
 
 def main():
     requests, answers = sys.argv[1:]
-    # Open as long as the shell runs: who opens it anew for each answer may find the end of the one before.
+    # Open until the end: a new open for each answer could meet the end of the previous answer.
     with open(requests, "rb", buffering=0) as stream, open(answers, "w", buffering=1) as answer:
         while request := words_of(stream):
             folder, kind, *words = request
