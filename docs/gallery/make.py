@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws this folder's figures from the result files of tests/data, and its README: docs/gallery/make.py
+"""Draws the figures of this folder from the result files of tests/data, and writes its README: docs/gallery/make.py
 
-A figure that a file cannot give (kernels that were not counted, say) is named and left out."""
+A figure that cannot be drawn, for example because kernels were not counted, is named and left out."""
 
 import os
 import shlex
@@ -19,22 +19,22 @@ REPLICATE = "tests/data/node_4xh200.nc"
 TRAINING, CORE = "tests/data/training_h100.nc", "tests/data/training_cpu.nc"
 BY_HAND, ENERGY = "tests/data/handwritten_h100.nc", "tests/data/energy_h100.nc"
 FRAMEWORKS = "tests/data/paper_frameworks_h100.nc"
-# One of the layouts and of the cache modes that the file may have.
+# One layout and one cache mode.
 ONE = "layout=nhwc cache=hot"
 FILTERS = f"{PAPER} --labels conv2d-filters --where pass=forward {ONE}"
 STEP = "--labels product registers shared step --where cache=hot --series workload implementation"
-# The paper's layers: what does not vary.
+# Parameters of the paper's layers at their defaults.
 DEFAULTS = {
     "conv2d": {"batch": 16, "filters": 64, "kernel": 3, "stride": 2},
     "lstm": {"batch": 16, "sequence": 16, "features": 32, "hidden": 16},
 }
-# Figure 2 is of no particular layer.
+# The paper's figure 2 is a sketch; any layer serves.
 PLANE = f"{PAPER} --labels conv2d-filters --where pass=forward layout=nhwc cache=cold"
 
 
-def of_paper(number, title, told, kind, layer, axis, way, precision):
-    """One of the paper's figures, with flushed caches and bytes of device memory: by framework, and until there is that
-    file by the layouts of cuDNN itself. told: what the paper saw, and what is seen here."""
+def of_paper(number, title, kind, layer, axis, way, precision):
+    """Returns a row of FIGURES for a figure of the paper, with flushed caches and bytes of device memory: by framework,
+    or by layouts of cuDNN if the file of the frameworks is missing."""
     fixed = " ".join(f"{name}={value}" for name, value in DEFAULTS[layer].items() if name != axis)
     series = " ".join(["precision"] * ("," in precision) + ["pass"] * ("," in way))
     labels = " ".join(f"{name}-{layer}" for name in ("cudnn", "torch", "jax"))
@@ -46,19 +46,16 @@ def of_paper(number, title, told, kind, layer, axis, way, precision):
     return (
         f"figure{number}",
         f"Figure {number}: {title}",
-        told,
         f"{beside} --by {axis} --level dram --series label axis_mode {series}",
         own,
     )
 
 
-# name, what it shows, what the paper saw and what is seen here, the arguments of `roofsweep-post plot`; of several the
-# first is drawn whose files are there
+# (name, title, arguments of `roofsweep-post plot`, maybe other arguments if the first ones lack a file)
 FIGURES = [
     (
         "figure1",
         "Figure 1: run time of a conv2d with 256 filters, fp16, forward and backward",
-        "The paper: TensorFlow 2 is slow backward. Here: all are within a tenth, backward too.",
         f"bars {FRAMEWORKS} --labels cudnn-conv2d torch-conv2d jax-conv2d --where filters=256 precision=fp16 cache=cold"
         " --by pass --series label axis_mode",
         f"bars {PAPER} --labels conv2d-filters --where filters=256 precision=fp16 cache=cold --by pass --series layout",
@@ -66,114 +63,95 @@ FIGURES = [
     (
         "classic",
         "Figure 2a: classic Roofline with its four regions and the ceilings of launch overhead",
-        "The paper: a sketch. Here: a conv2d by filters.",
         f"regions {PLANE} precision=fp16",
     ),
-    ("complexity", "Figure 2b: complexity plane", "", f"complexity {PLANE} --level dram"),
-    ("time", "Figure 2c: time plane", "", f"time {PLANE} --level dram"),
-    ("four", "Figure 2d: both, complexity closed and time open", "", f"four {PLANE} --level dram"),
+    ("complexity", "Figure 2b: complexity plane", f"complexity {PLANE} --level dram"),
+    ("time", "Figure 2c: time plane", f"time {PLANE} --level dram"),
+    ("four", "Figure 2d: both, complexity closed and time open", f"four {PLANE} --level dram"),
     of_paper(
         "3ab",
         "conv2d by batch, forward",
-        "The paper: each framework keeps its intensity; PyTorch moves as much in fp32 as in fp16. Here: each keeps"
-        " it in fp16; fp32 moves at least 5 times the data, in PyTorch too.",
         *("four", "conv2d", "batch", "forward", "fp16,fp32"),
     ),
     of_paper(
         "3c",
         "conv2d by batch, backward, fp16",
-        "The paper: boxes of overhead differ, padding and shuffling cost time. Here: JAX has the larger box, and"
-        " moves fewer bytes at batch 16.",
         *("four", "conv2d", "batch", "backward", "fp16"),
     ),
     of_paper(
         4,
         "conv2d by filters, forward, fp32",
-        "The paper: more filters, more FLOP/s and intensity, but not in PyTorch. Here: in each, on the same line.",
         *("four", "conv2d", "filters", "forward", "fp32"),
     ),
     of_paper(
         5,
         "conv2d by filters, backward, fp16",
-        "The paper: algorithms change all the time, at 512 filters all are compute-bound."
-        " Here: at 512 all are bound by memory, near the balance.",
         *("four", "conv2d", "filters", "backward", "fp16"),
     ),
     of_paper(
         6,
         "conv2d by size of the kernel, forward",
-        "The paper: intensity and FLOP/s rise, but PyTorch's FLOP/s in fp32. Here: in fp32 FLOP/s fall from 5 on.",
         *("classic", "conv2d", "kernel", "forward", "fp16,fp32"),
     ),
     of_paper(
         7,
         "conv2d by stride, forward, fp16",
-        "The paper: a larger stride does fewer FLOPs on about the same bytes. Here: from stride 2 to 3 the bytes stay.",
         *("four", "conv2d", "stride", "forward", "fp16"),
     ),
     of_paper(
         8,
         "conv2d by stride, backward, fp16",
-        "The paper: FLOP/s drop where no tensor unit is used. Here: all use them; PyTorch falls most at stride 3.",
         *("classic", "conv2d", "stride", "backward", "fp16"),
     ),
     of_paper(
         9,
         "LSTM by batch, backward, fp16",
-        "The paper: within the box of overhead, always as long. Here: as long at each batch; JAX and PyTorch take about"
-        " ten times as long as cuDNN.",
         *("four", "lstm", "batch", "backward", "fp16"),
     ),
     of_paper(
         10,
         "LSTM by sequence, forward",
-        "The paper: time grows with the sequence, the intensity stays. Here: so does JAX; of cuDNN and PyTorch by"
-        " less.",
         *("four", "lstm", "sequence", "forward", "fp16,fp32"),
     ),
-    ("levels", "Every memory level, the levels of a row joined", "", f"classic {FILTERS} --level all"),
-    ("counted", "Counted against modelled", "", f"counted {PAPER} --labels conv2d-filters --where {ONE} --width page"),
-    ("waves", "Waves and tail of the kernels", "", f"waves {FILTERS} precision=fp32"),
-    ("kernels", "Kernels on the Roofline", "", f"kernels {FILTERS} precision=fp32"),
+    ("levels", "Every memory level, the levels of a row joined", f"classic {FILTERS} --level all"),
+    ("counted", "Counted against modelled", f"counted {PAPER} --labels conv2d-filters --where {ONE} --width page"),
+    ("waves", "Waves and tail of the kernels", f"waves {FILTERS} precision=fp32"),
+    ("kernels", "Kernels on the Roofline", f"kernels {FILTERS} precision=fp32"),
     (
         "training",
         "A training step by hand and by the library, beside work that is known",
-        "",
         f"classic {TRAINING} {STEP} --level all",
     ),
     (
         "devices",
         "The same on a GPU and on a core of a CPU",
-        "",
         f"classic {TRAINING} {CORE} {STEP} --width page",
     ),
     (
         "handwritten",
         "Convolutions by hand beside the library's",
-        "",
         f"classic {BY_HAND} --labels default stages points --where precision=fp16 --series implementation --level l2",
     ),
-    ("energy", "Energy of a FLOP, measured and by the energy roofs", "", f"energy {ENERGY} --labels products"),
-    ("roofs", "Roofs of a GPU against theory", "", f"roofs {PAPER}"),
-    ("map", "Eight GPUs, each roof against the median", "", f"map {EIGHT} --width page"),
+    ("energy", "Energy of a FLOP, measured and by the energy roofs", f"energy {ENERGY} --labels products"),
+    ("roofs", "Roofs of a GPU against theory", f"roofs {PAPER}"),
+    ("map", "Eight GPUs, each roof against the median", f"map {EIGHT} --width page"),
     (
         "strip",
         "Four GPUs on the same configurations",
-        "",
         f"strip {REPLICATE} --width page",
     ),
-    ("history", "One GPU over the sessions of several files", "", f"history {PAPER} {ALGORITHMS} {LOOPS}"),
+    ("history", "One GPU over the sessions of several files", f"history {PAPER} {ALGORITHMS} {LOOPS}"),
 ]
 
 
 def small(path):
-    """A third of the bytes, and no difference to see."""
+    """Reduces the colours of an image, which saves two thirds of the bytes without a visible difference."""
     with Image.open(path) as image:
         image.convert("RGB").quantize(256, kmeans=1).save(path, optimize=True)
 
 
 def chosen(alternatives):
-    """The arguments that can be drawn, and which files others wait for."""
+    """Returns the first arguments whose files exist, and the missing files."""
     files = [[word for word in one.split() if word.endswith(".nc")] for one in alternatives]
     missing = [[path for path in own if not os.path.exists(path)] for own in files]
     found = [one for one, files in zip(alternatives, missing) if not files]
@@ -182,11 +160,18 @@ def chosen(alternatives):
 
 def main():
     os.chdir(ROOT)
-    page = ["# Gallery\n", "All of it is drawn by `docs/gallery/make.py` from the result files of `tests/data/`."]
-    page.append("Figures 1 to 10 have the paper's axes, pass, flushed cache and bytes of device memory, as counted:")
-    page.append("what of a result is left in L2 is not among them. [findings](../findings.md) has the numbers.\n")
+    page = [
+        "# Gallery\n",
+        "`docs/gallery/make.py` draws these figures from the result files of `tests/data/`. Figures 1 to",
+    ]
+    page.append(
+        "10 have the paper's axes, pass, flushed cache and counted bytes of device memory, without results left in"
+    )
+    page.append(
+        "L2. [findings](../findings.md) and [frameworks](../frameworks.md) compare the numbers with the paper's.\n"
+    )
     waiting = {}
-    for name, title, told, *alternatives in FIGURES:
+    for name, title, *alternatives in FIGURES:
         arguments, files = chosen(alternatives)
         for file in files:
             waiting.setdefault(file, []).append(name)
@@ -206,11 +191,11 @@ def main():
         first, rest = shlex.join(command[:files]), shlex.join(command[files:-2])
         rest = textwrap.wrap(rest, 112, break_long_words=False, break_on_hyphens=False)
         lines = " \\\n    ".join([first, *rest])
-        page.append(f"## {title}\n" + f"\n{textwrap.fill(told, 120)}\n" * bool(told))
+        page.append(f"## {title}\n")
         page.append(f"```\n{lines}\n```\n\n![{name}]({name}.png)\n")
     for file, names in waiting.items():
-        print(f"{', '.join(names)} with {file}: waits for it")
-        page.append(f"{len(names)} of these wait for `{file}`: with it they show cuDNN, PyTorch and JAX.\n")
+        print(f"{', '.join(names)}: drawn from another file, {file} is missing")
+        page.append(f"With `{file}` {len(names)} of these would show cuDNN, PyTorch and JAX.\n")
     with open(os.path.join(HERE, "README.md"), "w", encoding="utf-8") as stream:
         stream.write("\n".join(page))
 

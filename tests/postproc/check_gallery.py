@@ -16,7 +16,7 @@ def gallery():
     found = importlib.util.spec_from_file_location("make", "docs/gallery/make.py")
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
-    return [(name, arguments) for name, _, _, *own in module.FIGURES if (arguments := module.chosen(own)[0])]
+    return [(name, arguments) for name, _, *own in module.FIGURES if (arguments := module.chosen(own)[0])]
 
 
 def main():
