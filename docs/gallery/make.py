@@ -31,6 +31,13 @@ DEFAULTS = {
 # The paper's figure 2 is a sketch; any layer serves.
 PLANE = f"{PAPER} --labels conv2d-filters --where pass=forward layout=nhwc cache=cold"
 
+PAGE = """# Gallery
+
+`docs/gallery/make.py` draws these figures from the result files of `tests/data/`. Figures 1 to 10 have the paper's
+axes, pass, flushed cache and counted bytes of device memory, without results left in L2. [findings](../findings.md) and
+[frameworks](../frameworks.md) compare the numbers with the paper's.
+"""
+
 
 def of_paper(number, title, kind, layer, axis, way, precision):
     """Returns a row of FIGURES for a figure of the paper, with flushed caches and bytes of device memory: by framework,
@@ -160,16 +167,7 @@ def chosen(alternatives):
 
 def main():
     os.chdir(ROOT)
-    page = [
-        "# Gallery\n",
-        "`docs/gallery/make.py` draws these figures from the result files of `tests/data/`. Figures 1 to",
-    ]
-    page.append(
-        "10 have the paper's axes, pass, flushed cache and counted bytes of device memory, without results left in"
-    )
-    page.append(
-        "L2. [findings](../findings.md) and [frameworks](../frameworks.md) compare the numbers with the paper's.\n"
-    )
+    page = [PAGE]
     waiting = {}
     for name, title, *alternatives in FIGURES:
         arguments, files = chosen(alternatives)
