@@ -69,8 +69,8 @@ struct device_ops {
                         struct error *error);
     void (*close)(struct device_state *state); /* takes NULL */
 
-    /* Opens a device for `health` and `close` alone; faults of rows do not end such a state. NULL
-     * without memory. Present if `health` is. */
+    /* Opens a device for `health` and `close` alone; faults of rows do not end such a state.
+     * Returns NULL without memory. The function is NULL if `health` is. */
     struct device_state *(*watch)(const char *pci_id);
     /* Reads the health, by enum health; unknown values are missing. NULL: the device has none. */
     void (*health)(struct device_state *state, double health[HEALTH_COUNT]);
@@ -83,7 +83,7 @@ struct device_ops {
     /* Finds the fastest variant of each requested roof, and with `prove` proves it by the counters,
      * if they can be read. found[] is false for roofs that this kind of device lacks. A roof that
      * fails now stays true; measure_roof returns the reason. Keeps memory until release_roofs,
-     * which must come before another call. */
+     * which must precede the next tune_roofs. */
     enum status (*tune_roofs)(struct device_state *state, const struct roof_request *request,
                               bool prove, bool found[ROOF_KINDS], struct error *error);
 

@@ -160,7 +160,7 @@ static void check_onchip(int multiprocessors)
 
 /* An event after it is pending as long as it holds. It must be released while it holds, or never:
  * s, from its launch to its end. */
-static double hold_time(const char *what, volatile uint64_t *word, uint64_t ticket, double limit,
+static double block_time(const char *what, volatile uint64_t *word, uint64_t ticket, double limit,
                         bool release)
 {
     const double later = 5e-3; /* s */
@@ -171,35 +171,35 @@ static double hold_time(const char *what, volatile uint64_t *word, uint64_t tick
     cudaEventRecord(after, NULL);
     clock_sleep(later);
     if (*word < ticket && cudaEventQuery(after) != cudaErrorNotReady)
-        fail("hold", what, "it does not hold");
+        fail("block", what, "it does not block");
     (void)cudaGetLastError(); /* "not ready" is an answer */
     if (release)
         *word = ticket;
-    ran("hold", what, code);
+    ran("block", what, code);
     double time = clock_monotonic() - begin;
     cudaEventDestroy(after);
     return time;
 }
 
 /* One word for all: it only grows. */
-static void check_hold(void)
+static void check_block(void)
 {
     const double limit = 0.2, patience = 10.0; /* s */
     void *memory;
-    if (!ran("hold", "its memory", cudaHostAlloc(&memory, sizeof(uint64_t), cudaHostAllocMapped)))
+    if (!ran("block", "its memory", cudaHostAlloc(&memory, sizeof(uint64_t), cudaHostAllocMapped)))
         return;
     volatile uint64_t *word = memory;
     *word = 0;
-    hold_time("a first launch loads it", word, 0, patience, false);
+    block_time("a first launch loads it", word, 0, patience, false);
     for (uint64_t ticket = 1; ticket <= 3; ++ticket) {
-        if (hold_time("released", word, ticket, patience, true) >= patience / 2)
-            fail("hold", "released", "it goes on to its limit");
-        double time = hold_time("never released", word, ticket + 1, limit, false);
+        if (block_time("released", word, ticket, patience, true) >= patience / 2)
+            fail("block", "released", "it goes on to its limit");
+        double time = block_time("never released", word, ticket + 1, limit, false);
         if (!(time >= 0.99 * limit && time < patience / 2))
-            fail("hold", "never released", "it does not end at its limit");
+            fail("block", "never released", "it does not end at its limit");
     }
-    if (hold_time("released before", word, 2, patience, false) >= patience / 2)
-        fail("hold", "released before", "it holds all the same");
+    if (block_time("released before", word, 2, patience, false) >= patience / 2)
+        fail("block", "released before", "it blocks all the same");
     cudaFreeHost(memory);
 }
 
@@ -214,7 +214,7 @@ int main(void)
     if (cudaGetDeviceProperties(&device, 0) != cudaSuccess)
         return 1;
     int capability = 10 * device.major + device.minor;
-    check_hold();
+    check_block();
     check_memories();
     check_tensors(tensor_kernels, capability, device.multiProcessorCount);
 #ifdef ROOFSWEEP_WGMMA

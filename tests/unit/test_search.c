@@ -192,68 +192,35 @@ static void names_follow_kernels_and_order(void **state)
 {
     static const struct {
         int count, ordered;
-        struct offer offers[5];
-        const char *refused;                    /* kernels */
+        double us[5];                           /* times, us; 0: refused */
+        uint64_t kernels[5];                    /* as struct offer */
+        bool bad_refused;                       /* kernels 0xbad were refused */
         const char *chosen, *first, *runner_up; /* chosen NULL: none; runner_up NULL: any */
-        double first_time, runner_up_time;      /* s; 0: missing */
+        double first_us, runner_up_us;          /* 0: missing */
         int candidates;
     } cases[] = {
-        /* There is no order, so there is no first algorithm. */
-        {3, 3, {{50.1e-6, 0, 0}, {50e-6, 0, 0}, {80e-6, 0, 0}}, NULL, "b", "", "a", 0, 50.1e-6, 3},
+        /* Without an order there is no first choice. */
+        {3, 3, {50.1, 50, 80}, {0}, false, "b", "", "a", 0, 50.1, 3},
         /* Equal kernels under three names are one entry. */
-        {4,
-         0,
-         {{50e-6, 0xabc, 0}, {50e-6, 0xabc, 0}, {50e-6, 0xabc, 0}, {53e-6, 0, 0}},
-         NULL,
-         "a",
-         "a",
-         "d",
-         50e-6,
-         53e-6,
-         2},
-        {5,
-         2,
-         {{50e-6, 0, 0}, {70e-6, 0xabc, 0}, {70e-6, 0xabc, 0}, {50e-6, 0, 0}, {60e-6, 0, 0}},
-         NULL,
-         "a",
-         "b",
-         NULL,
-         70e-6,
-         0,
-         4},
+        {4, 0, {50, 50, 50, 53}, {0xabc, 0xabc, 0xabc}, false, "a", "a", "d", 50, 53, 2},
+        {5, 2, {50, 70, 70, 50, 60}, {0, 0xabc, 0xabc}, false, "a", "b", NULL, 70, 0, 4},
         /* A refused candidate is not the library's own choice. */
-        {4,
-         0,
-         {{0, 0, 0}, {60e-6, 0, 0}, {0, 0, 0}, {50e-6, 0, 0}},
-         NULL,
-         "d",
-         "b",
-         "b",
-         60e-6,
-         60e-6,
-         2},
+        {4, 0, {0, 60, 0, 50}, {0}, false, "d", "b", "b", 60, 60, 2},
         /* Refused kernels are not chosen under another name. */
-        {4,
-         0,
-         {{50e-6, 0, 0}, {40e-6, 0xbad, 0}, {45e-6, 0, 0}, {40e-6, 0xbad, 0}},
-         "0000000000000001 0000000000000bad ",
-         "c",
-         "a",
-         "a",
-         50e-6,
-         50e-6,
-         2},
+        {4, 0, {50, 40, 45, 40}, {0, 0xbad, 0, 0xbad}, true, "c", "a", "a", 50, 50, 2},
         /* A single candidate has no runner-up. */
-        {1, 0, {{3e-3, 0, 0}}, NULL, "a", "a", "", 3e-3, 0, 1},
-        {3, 0, {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, NULL, NULL, "", "", 0, 0, -1},
+        {1, 0, {3000}, {0}, false, "a", "a", "", 3000, 0, 1},
+        {3, 0, {0}, {0}, false, NULL, "", "", 0, 0, -1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct record record;
-        memcpy(offers, cases[i].offers, sizeof cases[i].offers);
-        const char *chosen = search_for((struct search_case){.count = cases[i].count,
-                                                             .ordered = cases[i].ordered,
-                                                             .refused = cases[i].refused},
-                                        &record, NULL);
+        for (int j = 0; j < 5; ++j)
+            offers[j] = (struct offer){1e-6 * cases[i].us[j], cases[i].kernels[j], 0};
+        const struct search_case what = {
+            .count = cases[i].count,
+            .ordered = cases[i].ordered,
+            .refused = cases[i].bad_refused ? "0000000000000001 0000000000000bad " : NULL};
+        const char *chosen = search_for(what, &record, NULL);
         if (!cases[i].chosen) {
             assert_null(chosen);
             assert_int_equal(record.search_candidates, FIELD_MISSING);
@@ -263,12 +230,12 @@ static void names_follow_kernels_and_order(void **state)
         assert_string_equal(record.heuristic_algorithm, cases[i].first);
         if (cases[i].runner_up)
             assert_string_equal(record.runner_up_algorithm, cases[i].runner_up);
-        if (cases[i].first_time > 0.0)
-            assert_near(record.heuristic_time, cases[i].first_time);
+        if (cases[i].first_us > 0.0)
+            assert_near(record.heuristic_time, 1e-6 * cases[i].first_us);
         else
             assert_true(isnan(record.heuristic_time));
-        if (cases[i].runner_up_time > 0.0)
-            assert_near(record.runner_up_time, cases[i].runner_up_time);
+        if (cases[i].runner_up_us > 0.0)
+            assert_near(record.runner_up_time, 1e-6 * cases[i].runner_up_us);
         assert_int_equal(record.search_candidates, cases[i].candidates);
         if (i == 1) {
             assert_string_equal(record.algorithm_id, "0000000000000abc");

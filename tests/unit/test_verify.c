@@ -46,12 +46,41 @@ static enum status computed_run(struct device_state *state, struct work *work, i
 
 static struct expected kept; /* for later rows */
 
-/* `state` is the argument of ops->read. */
-static enum status verify(const struct device_ops *ops, void *state, const struct config *config,
-                          struct record *record)
+enum verdict { ACCURATE, INACCURATE, WRONG };
+
+/* `state` is the argument of `read`. The caller clears the record. */
+static enum verdict verify(const struct device_ops *ops, void *state, const struct config *config,
+                           struct record *record)
 {
     struct error error;
-    return verify_work(ops, state, NULL, config, seed, &kept, record, &error);
+    enum status status = verify_work(ops, state, NULL, config, seed, &kept, record, &error);
+    return status ? WRONG : record->accuracy[0] ? INACCURATE : ACCURATE;
+}
+
+typedef enum status read_function(struct device_state *state, struct work *work, enum tensor tensor,
+                                  const int64_t *offsets, int64_t count, double *values,
+                                  struct error *error);
+
+static void verdict_is(enum verdict expected, read_function *read, void *state,
+                       const struct config *config, const char *what)
+{
+    const struct device_ops ops = {.run = computed_run, .read = read};
+    char text[WORKLOAD_TEXT];
+    struct record record;
+    record_init(&record);
+    record_set_config(&record, config);
+    config_format(config, text);
+    if (verify(&ops, state, config, &record) != expected)
+        fail_msg("%s, %s: error %.3g of %.3g, of an element %.3g of %.3g", text, what,
+                 record.verify_error, record.verify_tolerance, record.verify_element_error,
+                 record.verify_element_tolerance);
+    record_clear(&record);
+}
+
+/* Adds a product to a sum. */
+static double add_product(const struct arithmetic *how, double sum, double a, double b)
+{
+    return rounded(sum + rounded(a, how->inputs) * rounded(b, how->inputs), how->sums);
 }
 
 /* ---- conv2d, forward ---- */
@@ -78,7 +107,7 @@ static double computed_output(const struct computed *computed, int64_t offset)
                     continue;
                 double a = fill_value(x, (uint64_t)conv2d_x_at(&s, image, h, v, c));
                 double b = fill_value(w, (uint64_t)conv2d_w_at(&s, filter, r, q, c));
-                sum = rounded(sum + rounded(a, how->inputs) * rounded(b, how->inputs), how->sums);
+                sum = add_product(how, sum, a, b);
             }
     double shift = how->wrong && offset % how->wrong == 0 ? how->shift : 0.0;
     if (how->tile_skipped && offset / 8 % 8 == 7)
@@ -97,20 +126,6 @@ static enum status computed_read(struct device_state *state, struct work *work, 
 }
 
 static const struct device_ops computing = {.run = computed_run, .read = computed_read};
-
-static enum status verified(const char *text, const struct arithmetic *how, struct record *record)
-{
-    struct computed computed = {parse(text), *how};
-    record_init(record);
-    record_set_config(record, &computed.config);
-    return verify(&computing, &computed, &computed.config, record);
-}
-
-enum verdict { ACCURATE, INACCURATE, WRONG };
-static enum verdict verdict_of(enum status status, const struct record *record)
-{
-    return status ? WRONG : record->accuracy[0] ? INACCURATE : ACCURATE;
-}
 
 /* Sums in fp32 are right (in fp64 for fp64). Sums in the inputs' format, inputs in a narrower
  * format, dropped taps, skipped tiles and NaN are wrong. Everything in between is inaccurate. Sums
@@ -160,25 +175,24 @@ static void wrong_convolutions_are_found(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
         for (size_t j = 0; j < sizeof shapes / sizeof *shapes; ++j) {
             char text[WORKLOAD_TEXT];
-            struct record record;
             snprintf(text, sizeof text, "conv2d batch=1 %s precision=%s", shapes[j],
                      rows[i].precision);
-            if (verdict_of(verified(text, &rows[i].how, &record), &record) != rows[i].expected)
-                fail_msg("%s, row %zu: error %.3g of %.3g, of an element %.3g of %.3g", text, i,
-                         record.verify_error, record.verify_tolerance, record.verify_element_error,
-                         record.verify_element_tolerance);
-            record_clear(&record);
+            struct computed computed = {parse(text), rows[i].how};
+            snprintf(text, sizeof text, "row %zu", i);
+            verdict_is(rows[i].expected, computed_read, &computed, &computed.config, text);
         }
 }
 
 /* The 2-norm over hundreds of elements hides a single element that is off by a seventh. */
 static void one_wrong_element_fails(void **state)
 {
-    const char *text = "conv2d batch=1 height=20 width=20 channels=3 filters=8 kernel=7 stride=2 "
-                       "precision=bf16";
-    struct arithmetic how = {8, 24, 8, false, false, 100000, 0.5};
+    struct computed computed = {
+        parse("conv2d batch=1 height=20 width=20 channels=3 filters=8 kernel=7 stride=2 "
+              "precision=bf16"),
+        {8, 24, 8, false, false, 100000, 0.5}};
     struct record record;
-    assert_int_equal(verified(text, &how, &record), STATUS_FAILED);
+    record_init(&record);
+    assert_int_equal(verify(&computing, &computed, &computed.config, &record), WRONG);
     assert_true(record.verify_error <= record.verify_tolerance);
     assert_true(record.verify_element_error > record.verify_element_tolerance);
     record_clear(&record);
@@ -201,25 +215,20 @@ static enum status product_read(struct device_state *state, struct work *work, e
         for (int64_t k = 0; k < s.k - (how->taps_dropped ? 32 : 0); ++k) {
             double a = fill_value(x, (uint64_t)(offsets[i] / s.n * s.k + k));
             double b = fill_value(w, (uint64_t)(offsets[i] % s.n * s.k + k));
-            sum = rounded(sum + rounded(a, how->inputs) * rounded(b, how->inputs), how->sums);
+            sum = add_product(how, sum, a, b);
         }
         values[i] = rounded(sum, how->result);
     }
     return STATUS_OK;
 }
 
-static void product_is(enum status expected, int k, struct arithmetic how)
+static void product_is(enum verdict expected, int k, struct arithmetic how)
 {
-    static const struct device_ops ops = {.run = computed_run, .read = product_read};
-    char text[WORKLOAD_TEXT];
-    struct record record;
+    char text[WORKLOAD_TEXT], what[64];
     snprintf(text, sizeof text, "matmul m=16 n=16 k=%d precision=fp8", k);
+    snprintf(what, sizeof what, "inputs of %d bits, sums of %d", how.inputs, how.sums);
     struct computed computed = {parse(text), how};
-    record_init(&record);
-    if (verify(&ops, &computed, &computed.config, &record) != expected)
-        fail_msg("%s, inputs of %d bits, sums of %d: error %.3g of %.3g", text, how.inputs,
-                 how.sums, record.verify_error, record.verify_tolerance);
-    record_clear(&record);
+    verdict_is(expected, product_read, &computed, &computed.config, what);
 }
 
 /* Tensor units sum with 14 bits, which is right for short sums only. */
@@ -227,14 +236,14 @@ static void wrong_products_in_fp8_are_found(void **state)
 {
     static const int depths[] = {16, 128, 1024, 4096};
     for (size_t i = 0; i < sizeof depths / sizeof *depths; ++i) {
-        product_is(STATUS_OK, depths[i], (struct arithmetic){4, 24, 11, false, false, 0, 0.0});
-        product_is(STATUS_FAILED, depths[i], (struct arithmetic){2, 24, 11, false, false, 0, 0.0});
+        product_is(ACCURATE, depths[i], (struct arithmetic){4, 24, 11, false, false, 0, 0.0});
+        product_is(WRONG, depths[i], (struct arithmetic){2, 24, 11, false, false, 0, 0.0});
     }
-    product_is(STATUS_FAILED, 1024, (struct arithmetic){4, 24, 8, false, false, 0, 0.0});
-    product_is(STATUS_FAILED, 1024, (struct arithmetic){4, 24, 11, true, false, 0, 0.0});
-    product_is(STATUS_FAILED, 4096, (struct arithmetic){4, 11, 11, false, false, 0, 0.0});
-    product_is(STATUS_OK, 1024, (struct arithmetic){4, 14, 11, false, false, 0, 0.0});
-    product_is(STATUS_FAILED, 65536, (struct arithmetic){4, 14, 11, false, false, 0, 0.0});
+    product_is(WRONG, 1024, (struct arithmetic){4, 24, 8, false, false, 0, 0.0});
+    product_is(WRONG, 1024, (struct arithmetic){4, 24, 11, true, false, 0, 0.0});
+    product_is(WRONG, 4096, (struct arithmetic){4, 11, 11, false, false, 0, 0.0});
+    product_is(ACCURATE, 1024, (struct arithmetic){4, 14, 11, false, false, 0, 0.0});
+    product_is(WRONG, 65536, (struct arithmetic){4, 14, 11, false, false, 0, 0.0});
 }
 
 /* ---- LSTM ---- */
@@ -264,13 +273,10 @@ static double gate_sum(const struct computed_lstm *l, const struct lstm *s, int6
     int64_t recurrent = lstm_w_at(s, 0, 0, LSTM_RECURRENT_MATRIX) + line * s->hidden;
     double sum = fill_value(w, (uint64_t)(lstm_w_at(s, 0, 0, LSTM_BIAS) + line));
     for (int64_t i = 0; i < s->features; ++i)
-        sum = rounded(sum + rounded(fill_value(x, (uint64_t)(row * s->features + i)), how->inputs) *
-                                rounded(fill_value(w, (uint64_t)(input + i)), how->inputs),
-                      how->sums);
+        sum = add_product(how, sum, fill_value(x, (uint64_t)(row * s->features + i)),
+                          fill_value(w, (uint64_t)(input + i)));
     for (int64_t i = 0; i < s->hidden; ++i)
-        sum = rounded(sum + rounded(state[i], how->inputs) *
-                                rounded(fill_value(w, (uint64_t)(recurrent + i)), how->inputs),
-                      how->sums);
+        sum = add_product(how, sum, state[i], fill_value(w, (uint64_t)(recurrent + i)));
     return sum;
 }
 
@@ -310,20 +316,14 @@ static enum status lstm_read(struct device_state *state, struct work *work, enum
 
 static void lstm_is(enum verdict expected, const char *precision, struct arithmetic how)
 {
-    static const struct device_ops ops = {.run = computed_run, .read = lstm_read};
     static struct computed_lstm l;
-    char text[WORKLOAD_TEXT];
-    struct record record;
+    char text[WORKLOAD_TEXT], what[64];
     snprintf(text, sizeof text, "lstm batch=4 sequence=16 features=32 hidden=16 precision=%s",
              precision);
+    snprintf(what, sizeof what, "inputs of %d bits, sums of %d", how.inputs, how.sums);
     l = (struct computed_lstm){.config = parse(text), .how = how};
     lstm_compute(&l);
-    record_init(&record);
-    if (verdict_of(verify(&ops, &l, &l.config, &record), &record) != expected)
-        fail_msg("%s, inputs of %d bits, sums of %d: error %.3g of %.3g, of an element %.3g", text,
-                 how.inputs, how.sums, record.verify_error, record.verify_tolerance,
-                 record.verify_element_error);
-    record_clear(&record);
+    verdict_is(expected, lstm_read, &l, &l.config, what);
 }
 
 static void wrong_lstms_are_found(void **state)
@@ -371,15 +371,10 @@ static enum status gradient_read(struct device_state *state, struct work *work, 
 
 static void gradient_is(enum verdict expected, const char *text, struct gradient g)
 {
-    static const struct device_ops ops = {.run = computed_run, .read = gradient_read};
-    struct record record;
+    char what[64];
     g.config = parse(text);
-    record_init(&record);
-    if (verdict_of(verify(&ops, &g, &g.config, &record), &record) != expected)
-        fail_msg("%s, part %d, gate %d: error %.3g of %.3g, of an element %.3g", text, (int)g.part,
-                 (int)g.gate, record.verify_error, record.verify_tolerance,
-                 record.verify_element_error);
-    record_clear(&record);
+    snprintf(what, sizeof what, "part %d, gate %d", (int)g.part, (int)g.gate);
+    verdict_is(expected, gradient_read, &g, &g.config, what);
 }
 
 /* The gradients of gates, matrices and bias differ by a factor of up to two hundred. */
@@ -433,7 +428,7 @@ static void the_chosen_layout_is_compared(void **state)
             assert_string_equal(record.layout_chosen, "");
             strcpy(record.layout_chosen, words[named]);
             assert_int_equal(verify(&computing, &computed, &config, &record),
-                             lies == named ? STATUS_OK : STATUS_FAILED);
+                             lies == named ? ACCURATE : WRONG);
             record_clear(&record);
         }
 }

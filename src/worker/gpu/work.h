@@ -31,8 +31,8 @@ struct pace {
     double enqueue_time;   /* s of the host to enqueue one iteration with its preparation */
     double iteration_time; /* s of the device, the shortest seen, without the timer's overhead */
     int iterations;        /* of a recorded sample; 0: not chosen yet */
-    bool one_by_one;       /* the host did not enqueue several samples before the block's limit */
-    bool given_up;         /* nor a single sample in a second attempt */
+    bool one_by_one;       /* several samples did not fit into the limit of a blocking kernel */
+    bool given_up;         /* a single sample did not fit either, in two attempts */
 };
 
 struct work {

@@ -85,7 +85,7 @@ struct counters {
     bool unloaded; /* since watching began; any thread sets it, by __atomic functions */
     /* for pieces of work */
     unsigned tensors;   /* all that were requested since CUPTI was attached */
-    bool reattach;      /* CUPTI has failed to count a second collection: attach for each */
+    bool reattach;      /* attach CUPTI for each collection: a second one lacked values */
     bool by_launch;     /* each launch is now a range */
     size_t launched;    /* kernels launched in this pass */
     CUptiResult ranged; /* first failure of a launch's range */
