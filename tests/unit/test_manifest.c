@@ -17,7 +17,7 @@
 #include "manifest/plan.h"
 #include "model/workloads/conv2d.h"
 #ifdef ROOFSWEEP_PROGRAMS
-#include "program/section/formula.h"
+#include "program/section/template.h"
 #endif
 #include "manifest/amendment.h"
 
@@ -507,14 +507,22 @@ static void test_standard_input(void **state)
 #ifdef ROOFSWEEP_PROGRAMS
 /* ---- formulas ---- */
 
-/* n is 3, half is 0.5, there is no other. */
-static bool lookup(void *user, const char *name, double *value)
+static const struct parameter formula_axes[] = {
+    WORKLOAD_FREE_TEXT("half", 20, "0.5", ""),
+    WORKLOAD_FREE_TEXT("mode", 20, "eager", ""),
+    WORKLOAD_INTEGER("n", 100, "3", ""),
+};
+
+static enum status evaluate(const char *text, double *value, struct error *error)
 {
-    *value = strcmp(name, "n") == 0 ? 3.0 : 0.5;
-    return strcmp(name, "n") == 0 || strcmp(name, "half") == 0;
+    static const struct workload workload = {.name = "axes", WORKLOAD_TABLE(formula_axes)};
+    const struct config point = config_default(&workload);
+    bool used[3] = {false};
+    const struct template template = {&point, used};
+    return template_formula(&template, text, value, error);
 }
 
-static void formulas_have_their_values(void **state)
+static void formulas_have_values(void **state)
 {
     static const struct {
         const char *text;
@@ -525,25 +533,26 @@ static void formulas_have_their_values(void **state)
         {"", NAN},     {"2*", NAN},       {"(2", NAN},     {"2)", NAN},      {"2 3", NAN},
         {"m", NAN},    {"n-3", NAN},      {"n-4", NAN},    {"1/(n-3)", NAN}, {"-1", NAN},
         {"2**3", NAN}, {"n^2", NAN},      {"n;", NAN},     {"nn", NAN},      {"1e999", NAN},
+        {"mode", NAN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         double value = NAN;
         struct error error = {""};
-        enum status status = formula_evaluate(rows[i].text, lookup, NULL, &value, &error);
+        enum status status = evaluate(rows[i].text, &value, &error);
         if (status != (isnan(rows[i].value) ? STATUS_USAGE : STATUS_OK) ||
             !(value == rows[i].value || (isnan(value) && isnan(rows[i].value))))
             fail_msg("'%s': %g, %s", rows[i].text, value, error.text);
     }
 }
 
-static void parentheses_end_somewhere(void **state)
+static void deep_parentheses_are_refused(void **state)
 {
     char text[4001];
     double value;
     struct error error;
     memset(text, '(', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    assert_int_equal(formula_evaluate(text, lookup, NULL, &value, &error), STATUS_USAGE);
+    assert_int_equal(evaluate(text, &value, &error), STATUS_USAGE);
 }
 
 #else
@@ -679,8 +688,8 @@ int main(void)
         cmocka_unit_test(test_files_without_end),
         cmocka_unit_test(test_standard_input),
 #ifdef ROOFSWEEP_PROGRAMS
-        cmocka_unit_test(formulas_have_their_values),
-        cmocka_unit_test(parentheses_end_somewhere),
+        cmocka_unit_test(formulas_have_values),
+        cmocka_unit_test(deep_parentheses_are_refused),
 #else
         cmocka_unit_test(programs_name_the_option),
 #endif

@@ -19,7 +19,7 @@ void descendants_adopt(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* "PID (NAME) STATE PARENT ...", where the name may hold anything. -1: the process has ended. */
+/* Reads "PID (NAME) STATE PARENT ..."; NAME may hold any text. -1: the process has ended. */
 static pid_t parent_of(const char *pid)
 {
     char path[64], text[512], *end;
@@ -34,7 +34,7 @@ static pid_t parent_of(const char *pid)
     return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : -1;
 }
 
-/* Children alone: theirs become children as soon as they are dead. */
+/* Kills children; their children become children of this process. */
 static void kill_children(void)
 {
     DIR *folder = opendir("/proc");

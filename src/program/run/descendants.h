@@ -1,11 +1,11 @@
-/* The processes that this one, or one that it started, has started. */
+/* The processes that this process, or one of them in turn, has started. */
 #pragma once
 
 #include <stdbool.h>
 
-/* From now on a process whose parent ends becomes a child of this one: none gets away. */
+/* Makes this process the parent of all orphans among its descendants, so that none gets away. */
 void descendants_adopt(void);
 
-/* Kills all of them and reaps them, until none is left. False: some hang in the system longer than
+/* Kills and reaps descendants until none is left. False: some still hang in the system after
  * `seconds`. */
 bool descendants_end(double seconds);

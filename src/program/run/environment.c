@@ -7,7 +7,7 @@
 #include "base/array.h"
 
 /* clang-format off */
-const char *const environment_inherited[] = {
+static const char *const environment_inherited[] = {
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_CACHE_HOME",
     "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX",
     "CUDA_HOME", "CUDA_PATH", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR",
@@ -17,8 +17,7 @@ const char *const environment_inherited[] = {
 };
 /* clang-format on */
 
-/* Takes over the text; NULL: there was no memory for it. There always is room for the NULL after
- * the last. */
+/* Takes over the text; NULL: memory ran out. Keeps room for the NULL at the end. */
 static void keep(struct environment *environment, char *variable)
 {
     const size_t name = variable ? strcspn(variable, "=") + 1 : 0;

@@ -1,4 +1,4 @@
-/* The environment of a program: what it inherits by name, what the device and the section add. */
+/* The environment of a program: inherited variables, then those of the device and the section. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,18 +7,15 @@
 struct environment {
     char **variables; /* owned: "NAME=VALUE"; NULL-terminated */
     size_t count;
-    bool complete; /* false: there was no memory */
+    bool complete; /* false: memory ran out */
 };
 
-/* Names that every program inherits, NULL-terminated. Nothing else is: not what a launcher of ranks
- * sets, by which a program would take itself for a rank, and no secret. */
-extern const char *const environment_inherited[];
-
-/* What is inherited. */
+/* Creates an environment of the variables that every program inherits. A program inherits nothing
+ * else: no variable of a launcher, which would make it take itself for a rank, and no secret. */
 struct environment environment_create(void);
 void environment_clear(struct environment *environment);
 
-/* Sets "NAME=VALUE", whatever was there; a bare NAME is inherited, if it is there. */
+/* Sets "NAME=VALUE"; a bare NAME is inherited if it is set here. */
 void environment_set(struct environment *environment, const char *variable);
-/* Without a value it is not set. */
+/* Sets a variable; does nothing if `value` is NULL. */
 void environment_put(struct environment *environment, const char *name, const char *value);

@@ -52,7 +52,7 @@ static enum status line_take(char *line, struct handback *handback, struct error
         TRY(number_read(&text, &second, error));
     if (region)
         return region_take(first, handback, error);
-    /* The worst of several counts. */
+    /* The worst of several results is kept. */
     if (isnan(handback->verify_error) ||
         first - second > handback->verify_error - handback->verify_tolerance) {
         handback->verify_error = first;

@@ -1,8 +1,8 @@
-/* What a program hands back: lines in files of a folder that the environment names, one file for
- * each process, which has any name. sweeps/programs/roofsweep_region.py writes them.
+/* What a program reports by itself: lines in files of a folder that the environment names. Each
+ * process writes a file of any name. sweeps/programs/roofsweep_region.py writes them.
  *
- *   region SECONDS               one region of the program, by the clock that it looked at
- *   verify ERROR TOLERANCE       relative error of its result, and the largest that is right */
+ *   region SECONDS            time of one region, by the program's clock
+ *   verify ERROR TOLERANCE    relative error of its result, and the largest right one */
 #pragma once
 
 #include <stddef.h>
@@ -16,10 +16,10 @@ enum { HANDBACK_REGIONS_MAX = 100000 };
 struct handback {
     double *regions; /* owned; s, in the order of each file */
     size_t region_count;
-    double verify_error, verify_tolerance; /* NaN where none was handed back; else the worst */
+    double verify_error, verify_tolerance; /* the worst result; NaN: none was reported */
 };
 
-/* STATUS_FAILED: a line means nothing, or a file is no regular one. */
+/* STATUS_FAILED: an unknown line, or a file that is not a regular one. */
 enum status handback_read(const struct scratch *folder, struct handback *handback,
                           struct error *error);
 void handback_clear(struct handback *handback);

@@ -19,7 +19,7 @@ static enum status no_meaning(const char *what, const char *text, struct error *
     return error_set(error, STATUS_FAILED, "%s nothing: %.100s", what, text);
 }
 
-/* The index of this kernel; kernel_count: there is none. */
+/* Index of the kernel; kernel_count if it is not there. */
 static size_t kernel_find(const struct injected *in, const struct kernel *kernel)
 {
     size_t i = 0;
@@ -86,7 +86,7 @@ static enum status value_take(const char *text, double values[QUANTITY_COUNT], s
     return STATUS_OK;
 }
 
-/* Launch by launch, in their order. */
+/* Lines come launch by launch, in order. */
 static enum status each_take(const char *text, struct injected *in, struct error *error)
 {
     char *rest;
@@ -165,7 +165,7 @@ bool injected_is(const char *name)
     return length > suffix && strcmp(name + length - suffix, INJECTED_SUFFIX) == 0;
 }
 
-/* One that opened no region tells why there was none to count; that of the program counts. */
+/* A process without a region reports why. The process with a region wins. */
 static enum status process_take(const char *name, FILE *file, void *argument, struct error *error)
 {
     struct injected one, *all = argument;
@@ -219,27 +219,24 @@ void injected_move_each(struct injected *to, struct injected *from)
     from->each_count = 0;
 }
 
-/* ---- into a record ---- */
-
 unsigned injected_tensors(enum precision precision)
 {
     if (precision == PRECISION_COUNT)
         return QUANTITY_ALL_TENSORS & ~quantity_tensor(QUANTITY_TENSOR_INT8);
-    if (precision == PRECISION_FP32) /* libraries may take TF32 for it */
+    if (precision == PRECISION_FP32) /* libraries may compute it in TF32 */
         precision = PRECISION_TF32;
     return quantity_tensor(quantity_of(precision, true));
 }
 
-/* ---- the trace ---- */
+/* ---- the trace into a record ---- */
 
-/* A kernel that the region launches once, not once an iteration, is one launch all the same. */
+/* Count of one iteration, rounded; at least 1, as of a kernel that the region launches once. */
 static int64_t each(int64_t count, int64_t iterations)
 {
     int64_t rounded = (count + iterations / 2) / iterations;
     return count > 0 && rounded == 0 ? 1 : rounded;
 }
 
-/* Of one iteration; `moves` may be none. */
 static void moves_record(const struct injected_moves *moves, int64_t iterations, int64_t *count,
                          double *bytes, double *time)
 {
@@ -252,13 +249,13 @@ enum status injected_record_trace(struct injected *traced, int64_t iterations,
                                   struct record *record, struct error *error)
 {
     enum status status = STATUS_OK;
-    size_t told = strlen(record->error);
+    size_t used = strlen(record->error);
     if (traced->kernel_count <= RECORD_KERNELS_MAX)
         status = record_set_kernels(record, traced->kernels, traced->kernel_count, error);
-    else /* launches and counts are those of all */
-        snprintf(record->error + told, sizeof record->error - told,
+    else /* the sums stay */
+        snprintf(record->error + used, sizeof record->error - used,
                  "%sno kernels: the region runs %zu different ones, and a row has %d at most",
-                 told ? "; " : "", traced->kernel_count, RECORD_KERNELS_MAX);
+                 used ? "; " : "", traced->kernel_count, RECORD_KERNELS_MAX);
     for (size_t i = 0; i < record->kernel_count; ++i) {
         record->kernels[i].count = each(record->kernels[i].count, iterations);
         record->kernels[i].time /= (double)iterations;
@@ -273,44 +270,35 @@ enum status injected_record_trace(struct injected *traced, int64_t iterations,
     return status;
 }
 
-static double tensor_flops(const double values[QUANTITY_COUNT])
-{
-    double tensors[QUANTITY_COUNT];
-    memcpy(tensors, values, sizeof tensors);
-    for (int i = QUANTITY_VECTOR_FP64; i <= QUANTITY_VECTOR_FP16; ++i)
-        tensors[i] = NAN;
-    return quantity_flops(tensors);
-}
-
-/* `vectorless`: vector FLOPs cannot be counted, so that their sum with the others is missing. */
+/* `vectorless`: vector FLOPs are missing, and with them the sum of all FLOPs. */
 static void values_record(const double counted[QUANTITY_COUNT], double iterations, bool vectorless,
                           struct record *record)
 {
-    double values[QUANTITY_COUNT];
+    double values[QUANTITY_COUNT], vector = 0.0;
     for (int i = 0; i < QUANTITY_COUNT; ++i)
         values[i] = vectorless && i <= QUANTITY_VECTOR_FP16 ? NAN : counted[i] / iterations;
+    for (int i = QUANTITY_VECTOR_FP64; i <= QUANTITY_VECTOR_FP16; ++i)
+        vector += isnan(values[i]) ? 0.0 : values[i];
     record_set_quantities(record, values);
-    double all = record->flops_counted, tensor = tensor_flops(values);
+    double tensor = record->flops_counted - vector;
     if (!vectorless || tensor > 0.0)
-        record->unit = tensor > all - tensor ? UNIT_TENSOR : UNIT_VECTOR;
+        record->unit = tensor > vector ? UNIT_TENSOR : UNIT_VECTOR;
     if (vectorless)
         record->flops_counted = NAN;
 }
-
-/* ---- by kernel ---- */
 
 static void kernel_add(double *sum, double value)
 {
     *sum = (isnan(*sum) ? 0.0 : *sum) + value;
 }
 
-/* The launches of the trace are those that were counted: one sequence, in the order of their
- * calls. */
+/* Gives the record's kernels the counts of their launches: trace and counts have the same sequence
+ * of launches, in the order of the calls. */
 static void kernels_record(const struct injected *counted, struct injected *traced,
                            double iterations, bool graphs, struct record *record)
 {
     if (counted->each_count == 0 || counted->each_count != traced->launch_count ||
-        record->kernel_count != traced->kernel_count) /* more than a record has */
+        record->kernel_count != traced->kernel_count) /* the record has no room for the kernels */
         return;
     launches_sort(traced->launches, traced->launch_count);
     for (size_t i = 0; i < traced->launch_count; ++i) {
@@ -323,14 +311,15 @@ static void kernels_record(const struct injected *counted, struct injected *trac
             if (!isnan(bytes[level]))
                 kernel_add(&kernel->bytes_counted[level], bytes[level]);
     }
-    for (size_t i = 0; i < record->kernel_count; ++i) { /* last, so that whole numbers stay whole */
+    for (size_t i = 0; i < record->kernel_count;
+         ++i) { /* after the sum: whole numbers stay whole */
         record->kernels[i].flops_counted /= iterations;
         for (int level = 0; level < LEVEL_COUNT; ++level)
             record->kernels[i].bytes_counted[level] /= iterations;
     }
 }
 
-/* ---- the same without graphs ---- */
+/* ---- without CUDA graphs ---- */
 
 bool injected_same_kernels(const struct injected *a, const struct injected *b)
 {
@@ -348,7 +337,7 @@ void injected_ungraph(struct injected *traced, struct injected *counted,
     for (int i = QUANTITY_VECTOR_FP64; i <= QUANTITY_VECTOR_FP16; ++i)
         counted->values[i] = plain_counted->values[i];
     injected_move_each(counted, plain_counted);
-    free(traced->launches); /* those without graphs, as launches of the kernels here */
+    free(traced->launches); /* launches of `plain`, as launches of these kernels */
     traced->launches = plain_traced->launches;
     for (size_t i = 0; i < plain_traced->launch_count; ++i)
         traced->launches[i].kernel =

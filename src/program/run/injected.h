@@ -1,17 +1,17 @@
-/* What the injection library of a device has left in the folder of a run: files *.injected, one for
- * each process of the program that used the device. Their lines:
+/* What the injected library reports of a run: files *.injected in the run's folder, one for each
+ * process of the program that used the device. Their lines:
  *
- *   opened                                the region has begun
- *   closed SECONDS                        and ended; a timed program may have several
+ *   opened                     the region began
+ *   closed SECONDS             the region ended; a timed program may have several
  *   kernel START END CORRELATION GRAPH_NODE GRID*3 BLOCK*3 REGISTERS STATIC DYNAMIC NAME    (ns)
- *   copy START END BYTES                  of memory; fill: the same     (ns)
- *   untraced REASON                       the kernels are not complete
- *   launched HASH COUNT                   of all launches of the region, in their order
- *   passes COUNT LAST                     runs that counting takes; 1: this was the last
- *   value QUANTITY NUMBER                 what was counted, by enum quantity
- *   each LAUNCH QUANTITY NUMBER           the same of one of the region's launches
- *   unloaded                              vector FLOPs may be wrong: counted code was unloaded
- *   refused CODE REASON                   nothing is counted (enum counted) */
+ *   copy START END BYTES       a copy of memory; fill: likewise    (ns)
+ *   untraced REASON            kernels are missing
+ *   launched HASH COUNT        all launches of the region, in their order
+ *   passes COUNT LAST          runs that counting takes; LAST 1: this was the last
+ *   value QUANTITY NUMBER      a count of the region; QUANTITY: enum quantity
+ *   each LAUNCH QUANTITY NUMBER   a count of one launch
+ *   unloaded                   counted code was unloaded, so vector FLOPs may be wrong
+ *   refused CODE REASON        nothing is counted; CODE: enum counted */
 #pragma once
 
 #include <stdbool.h>
@@ -29,59 +29,59 @@
 /* Copies of memory, or fills. */
 struct injected_moves {
     int64_t count;
-    double bytes, time; /* time: s, all together */
+    double bytes, time; /* sums; s */
 };
 
 struct injected {
-    size_t processes; /* that opened the region; what follows is of one of them */
+    size_t processes; /* that opened a region; the members below are of one of them */
     double *regions;  /* owned; s */
     size_t region_count;
     struct kernel *kernels; /* owned; count and time are of the whole region */
     size_t kernel_count;
     struct launch *launches;        /* owned */
-    size_t launch_count, in_graphs; /* kernels, and those of them that a graph launched */
-    bool ungraphed;                 /* FLOPs are of a run without graphs, see injected_ungraph */
+    size_t launch_count, in_graphs; /* all launches; launches by CUDA graphs */
+    bool ungraphed;                 /* FLOPs come from a run without graphs, see injected_ungraph */
     struct injected_moves copies, fills;
-    char untraced[256]; /* ""; or why kernels are missing */
-    char sequence[64];  /* "HASH COUNT" */
+    char untraced[256]; /* why kernels are missing; "" */
+    char sequence[64];  /* "HASH COUNT" of the launches */
     size_t passes;
-    bool last;
-    bool unloaded; /* counted code, by this run or by one that it goes on from */
+    bool last;     /* no pass is left */
+    bool unloaded; /* counted code was unloaded, in this run or an earlier one of the passes */
     double values[QUANTITY_COUNT];
     double (*each)[QUANTITY_COUNT]; /* owned; by launch, in the order of the calls; NULL: none */
     size_t each_count;
-    struct outcome refusal; /* its code is OUTCOME_MISSING unless counting was refused */
+    struct outcome refusal; /* OUTCOME_MISSING: counting was not refused */
 };
 
-/* Whether the file is one of the library's, by its name. */
+/* Whether a file is the library's, by its name. */
 bool injected_is(const char *name);
-/* STATUS_FAILED: a line means nothing, or several processes opened the region. */
+/* Reads the report of one run; the process with a region wins over processes without one.
+ * STATUS_FAILED: an unknown line, or several processes with a region. */
 enum status injected_read(const struct scratch *folder, struct injected *injected,
                           struct error *error);
-void injected_init(struct injected *injected); /* nothing was found */
+void injected_init(struct injected *injected); /* an empty report */
 void injected_clear(struct injected *injected);
 
-/* Counts of single launches are taken from one to the other. */
+/* Moves the counts of single launches. */
 void injected_move_each(struct injected *to, struct injected *from);
 
-/* The tensor quantities that a program of this precision is counted by; all of them for one that
- * mixes precisions. */
+/* The set of tensor quantities that a program of this precision is counted by; all of them but int8
+ * for PRECISION_COUNT, a program of mixed precision. */
 unsigned injected_tensors(enum precision precision);
 
-/* Launches, busy time, kernels, copies and fills of one of the region's iterations. */
+/* Records launches, busy time, kernels, copies and fills of one iteration. */
 enum status injected_record_trace(struct injected *traced, int64_t iterations,
                                   struct record *record, struct error *error);
 
-/* FLOPs, bytes and unit of one of the region's iterations; `counted` is the last run. Where each
- * launch was counted, also those of the record's kernels, which are the trace's. Vector FLOPs of
- * kernels in graphs are counted as 0 by CUPTI: where the trace has such kernels, they are missing,
- * and the outcome says so. */
+/* Records FLOPs, bytes and unit of one iteration; `counted` is the last run. Where each launch was
+ * counted, the record's kernels, which are the trace's, get their counts too. CUPTI counts vector
+ * FLOPs of kernels in graphs as 0: they are missing in the record, and the outcome says so. */
 void injected_record_counts(const struct injected *counted, struct injected *traced,
                             int64_t iterations, struct record *record);
 
-/* Both regions ran the same kernels, as often. */
+/* Whether both regions ran the same kernels equally often. */
 bool injected_same_kernels(const struct injected *a, const struct injected *b);
-/* Vector FLOPs, and FLOPs by kernel, of a region with graphs are those of one without, which has
- * the same kernels. */
+/* Takes vector FLOPs, and FLOPs by kernel, of a region with graphs from a region without graphs
+ * that runs the same kernels. */
 void injected_ungraph(struct injected *traced, struct injected *counted,
                       struct injected *plain_traced, struct injected *plain_counted);

@@ -1,3 +1,11 @@
+/* Runs commands through a reaper (reaper.h), each in a session of its own.
+ *
+ * Three pipes go between the two: the worker holds `life` open for as long as it lives, the reaper
+ * writes the command's status to `report`, and `output` carries what the command prints. A
+ * persistent process has a socket for its standard input too. One loop polls them, until the report
+ * is there, the time is up, or the process answers. Ends are thorough: all descendants of the
+ * worker are killed and reaped, so commands never run beside each other. A command that hangs in a
+ * driver costs 10 s, and then the device. */
 #include "program/run/process.h"
 
 #include <errno.h>
@@ -17,19 +25,20 @@
 #include "program/run/descendants.h"
 #include "program/run/reaper.h"
 
-static const double end_patience = 10; /* s, for a process that hangs in a driver */
+static const double end_patience = 10; /* s, for a process that hangs in a driver to end */
 
-/* One that runs. Descriptors are ours; -1: closed. */
+/* A command that runs. Descriptors are the worker's ends; -1: closed. */
 struct running {
     pid_t reaper;
-    int life, news, output, channel; /* channel: of one that is asked */
-    struct reaper_news told;
-    size_t told_bytes;
-    struct tail *tail; /* of struct process_end */
-    bool answered;
+    int life, report, output;
+    int channel; /* standard input of a persistent process */
+    struct reaper_report ended;
+    size_t ended_bytes; /* of `ended`, read so far */
+    struct tail *tail;  /* of struct process_end */
+    bool answered;      /* "done" has come for the last point */
 };
 
-/* Those of a row are timed, traced and counted, and the same without graphs. */
+/* A row needs four processes: timed, traced and counted, and one without CUDA graphs. */
 enum { PERSISTENT_MOST = 4 };
 struct persistent {
     size_t count;
@@ -49,12 +58,12 @@ static void close_once(int *descriptor)
 
 /* ---- start ---- */
 
-/* The ends of the reaper, and ours. */
+/* Both ends of each pipe: the reaper reads `life`, and writes `report` and `output`. */
 struct pipes {
-    int life[2], news[2], output[2], channel[2];
+    int life[2], report[2], output[2], channel[2];
 };
 
-/* The child gets the affinity of the calling thread. */
+/* A child inherits the affinity of the calling thread, which changes for a moment. */
 static int spawn_bound(const struct process *process, const char *path, char **arguments,
                        const posix_spawn_file_actions_t *actions, pid_t *pid)
 {
@@ -94,7 +103,7 @@ static int spawn(const struct process *process, const char *path, const struct p
     posix_spawn_file_actions_adddup2(&actions, pipes->output[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, pipes->output[1], STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&actions, pipes->life[0], REAPER_LIFE);
-    posix_spawn_file_actions_adddup2(&actions, pipes->news[1], REAPER_NEWS);
+    posix_spawn_file_actions_adddup2(&actions, pipes->report[1], REAPER_REPORT);
     int failure = spawn_bound(process, path, arguments, &actions, pid);
     posix_spawn_file_actions_destroy(&actions);
     free(arguments);
@@ -106,20 +115,19 @@ static enum status start(const struct process *process, struct running *running,
 {
     char folder[4096], path[4096 + sizeof REAPER_PROGRAM];
     struct pipes pipes = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
-    int *const theirs[] = {&pipes.life[0], &pipes.news[1], &pipes.output[1], &pipes.channel[1]};
-    int *const ours[] = {&pipes.life[1], &pipes.news[0], &pipes.output[0], &pipes.channel[0]};
+    int *const theirs[] = {&pipes.life[0], &pipes.report[1], &pipes.output[1], &pipes.channel[1]};
+    int *const ours[] = {&pipes.life[1], &pipes.report[0], &pipes.output[0], &pipes.channel[0]};
     TRY(folder_of_program(folder, sizeof folder, error));
     snprintf(path, sizeof path, "%s/%s", folder, REAPER_PROGRAM);
-    int failure = pipe2(pipes.life, O_CLOEXEC) == 0 && pipe2(pipes.news, O_CLOEXEC) == 0 &&
+    int failure = pipe2(pipes.life, O_CLOEXEC) == 0 && pipe2(pipes.report, O_CLOEXEC) == 0 &&
                           pipe2(pipes.output, O_CLOEXEC) == 0 &&
                           (!process->served ||
                            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pipes.channel) == 0)
                       ? 0
                       : errno;
-    /* A descriptor that has its number already would keep its close-on-exec: all are moved up
-     * first. */
+    /* dup2 to the same number would keep close-on-exec, so all descriptors move up first. */
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; ++i) {
-        int moved = *theirs[i] < 0 ? -1 : fcntl(*theirs[i], F_DUPFD_CLOEXEC, REAPER_NEWS + 1);
+        int moved = *theirs[i] < 0 ? -1 : fcntl(*theirs[i], F_DUPFD_CLOEXEC, REAPER_REPORT + 1);
         if (moved >= 0) {
             close(*theirs[i]);
             *theirs[i] = moved;
@@ -137,7 +145,7 @@ static enum status start(const struct process *process, struct running *running,
     if (failure)
         return error_set(error, STATUS_SYSTEM, "cannot start %s: %s", path, strerror(failure));
     running->life = pipes.life[1];
-    running->news = pipes.news[0];
+    running->report = pipes.report[0];
     running->output = pipes.output[0];
     running->channel = pipes.channel[0];
     return STATUS_OK;
@@ -145,7 +153,7 @@ static enum status start(const struct process *process, struct running *running,
 
 /* ---- while it runs ---- */
 
-/* What it prints is shown, too: standard error is the log of the worker. A pipe's worth at most. */
+/* Reads at most a pipe's worth. The output also goes to standard error, the worker's log. */
 static void output_read(struct running *running)
 {
     char chunk[65536];
@@ -153,23 +161,23 @@ static void output_read(struct running *running)
     if (got > 0) {
         tail_append(running->tail, chunk, (size_t)got);
         if (write(STDERR_FILENO, chunk, (size_t)got) < 0)
-            return; /* nobody reads it */
+            return; /* nobody reads the log */
     } else if (got == 0 || errno != EAGAIN) {
         close_once(&running->output);
     }
 }
 
-static void news_read(struct running *running)
+static void report_read(struct running *running)
 {
-    char *at = (char *)&running->told + running->told_bytes;
-    ssize_t got = read(running->news, at, sizeof running->told - running->told_bytes);
+    char *at = (char *)&running->ended + running->ended_bytes;
+    ssize_t got = read(running->report, at, sizeof running->ended - running->ended_bytes);
     if (got > 0)
-        running->told_bytes += (size_t)got;
+        running->ended_bytes += (size_t)got;
     else if (got == 0 || errno != EAGAIN)
-        close_once(&running->news);
+        close_once(&running->report);
 }
 
-/* Anything else is no answer. */
+/* Only "done" is an answer. */
 static void channel_read(struct running *running)
 {
     static const char done[] = "done\n";
@@ -181,10 +189,10 @@ static void channel_read(struct running *running)
         close_once(&running->channel);
 }
 
-/* A second at most. */
+/* Waits for input, a second at most, and reads it. */
 static void step(struct running *running, double seconds)
 {
-    struct pollfd events[3] = {{.fd = running->news, .events = POLLIN},
+    struct pollfd events[3] = {{.fd = running->report, .events = POLLIN},
                                {.fd = running->output, .events = POLLIN},
                                {.fd = running->channel, .events = POLLIN}};
     if (poll(events, 3, (int)ceil(1e3 * fmin(seconds, 1))) <= 0)
@@ -194,42 +202,31 @@ static void step(struct running *running, double seconds)
     if (events[1].revents)
         output_read(running);
     if (events[0].revents)
-        news_read(running);
+        report_read(running);
 }
 
 static bool is_over(const struct running *running)
 {
-    return running->news < 0 || running->told_bytes == sizeof running->told;
+    return running->report < 0 || running->ended_bytes == sizeof running->ended;
 }
 
-/* False: it is not over then, and has not answered. */
-static bool run_within(struct running *running, struct countdown *time)
-{
-    while (!running->answered && !is_over(running)) {
-        if (countdown_over(time))
-            return false;
-        step(running, time->left);
-    }
-    countdown_over(time); /* the job may have been suspended during the last wait */
-    return true;
-}
-
-/* Ends the reaper, if it does not end itself, and all that it left; all persistent with it. */
+/* Ends the reaper, all that it left, and all persistent processes. STATUS_DEVICE: some cannot be
+ * ended. */
 static enum status finish(struct running *running, bool timed_out, struct error *error)
 {
     bool gone = descendants_end(end_patience);
     struct pollfd event = {.fd = running->output, .events = POLLIN};
     while (running->output >= 0 && gone && poll(&event, 1, 0) > 0)
-        output_read(running); /* all who write are dead */
+        output_read(running); /* all writers are dead */
     tail_join(running->tail);
     close_once(&running->life);
-    close_once(&running->news);
+    close_once(&running->report);
     close_once(&running->output);
     close_once(&running->channel);
     if (!gone)
         return error_set(error, STATUS_DEVICE, "the program cannot be ended; it last printed: %s",
                          running->tail->text);
-    if (!timed_out && running->told_bytes < sizeof running->told)
+    if (!timed_out && running->ended_bytes < sizeof running->ended)
         return error_set(error, STATUS_FAILED, "%s was killed over the program", REAPER_PROGRAM);
     return STATUS_OK;
 }
@@ -252,19 +249,23 @@ static enum status judge(const struct process_end *end, double allowed, struct e
                      end->tail.text);
 }
 
-static const struct running not_started = {.life = -1, .news = -1, .output = -1, .channel = -1};
+static const struct running not_started = {.life = -1, .report = -1, .output = -1, .channel = -1};
 
-/* Until it has ended, or has been ended; or has answered. */
+/* Waits until the command has ended or answered, or ends it when its time is up. */
 static enum status run(struct running *running, struct countdown *time, struct process_end *end,
                        struct error *error)
 {
     double allowed = fmax(time->left, 0);
-    end->timed_out = !run_within(running, time);
+    while (!running->answered && !is_over(running) && !countdown_over(time))
+        step(running, time->left);
+    end->timed_out = !running->answered && !is_over(running);
+    if (!end->timed_out)
+        countdown_over(time); /* the job may have been suspended during the last wait */
     if (running->answered)
         return STATUS_OK;
     enum status status = finish(running, end->timed_out, error);
-    end->status = running->told.status;
-    end->seconds = running->told.seconds;
+    end->status = running->ended.status;
+    end->seconds = running->ended.seconds;
     return status ? status : judge(end, allowed, error);
 }
 

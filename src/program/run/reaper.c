@@ -1,4 +1,8 @@
-/* roofsweep-reaper: runs one command and ends all that it started; reaper.h has its contract. */
+/* roofsweep-reaper: runs one command and ends all that it started; see reaper.h.
+ *
+ * The command's orphans become children of the reaper. All signals but SIGCONT are blocked, since
+ * the worker decides when the command ends. If the reaper is killed, the kernel kills the command;
+ * if the worker is killed, the kernel kills the command's group. */
 #include "program/run/reaper.h"
 
 #include <dirent.h>
@@ -20,10 +24,10 @@
 #include "program/run/handback.h"
 #include "program/run/scratch.h"
 
-static const double patience = 5; /* s, for a process that hangs in a driver */
+static const double patience = 5; /* s, for a process that hangs in a driver to end */
 
-/* In the child. The kernel kills the command if the reaper is killed. It kills the command's group
- * when the worker dies and closes REAPER_LIFE, also where the reaper is stopped. */
+/* Makes the child the command. The kernel kills it when the reaper dies (PDEATHSIG), and its group
+ * when the worker dies and closes REAPER_LIFE (O_ASYNC), also while the reaper is stopped. */
 static _Noreturn void become(const char *folder, char **words, pid_t reaper)
 {
     struct pollfd life = {.fd = REAPER_LIFE, .events = POLLIN};
@@ -35,7 +39,7 @@ static _Noreturn void become(const char *folder, char **words, pid_t reaper)
     fcntl(REAPER_LIFE, F_SETOWN, -getpid());
     fcntl(REAPER_LIFE, F_SETSIG, SIGKILL);
     fcntl(REAPER_LIFE, F_SETFL, O_ASYNC);
-    if (getppid() != reaper || poll(&life, 1, 0) > 0) /* dead before these calls */
+    if (getppid() != reaper || poll(&life, 1, 0) > 0) /* either died before these calls */
         _exit(127);
     if (chdir(folder) != 0) {
         fprintf(stderr, "%s: %s\n", folder, strerror(errno));
@@ -46,7 +50,8 @@ static _Noreturn void become(const char *folder, char **words, pid_t reaper)
     _exit(127);
 }
 
-/* Until the command has ended, with *status, or the worker is dead. */
+/* Waits until the command has ended, with *status, or the worker is dead. Reaps orphans meanwhile.
+ */
 static void wait_for(pid_t command, int children, int *status)
 {
     struct pollfd events[2] = {{.fd = REAPER_LIFE, .events = POLLIN},
@@ -57,7 +62,6 @@ static void wait_for(pid_t command, int children, int *status)
             continue;
         if (events[0].revents || read(children, &info, sizeof info) != sizeof info)
             return;
-        /* An orphan of the command's. */
         siginfo_t ended = {0};
         while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0 &&
                ended.si_pid != command) {
@@ -67,13 +71,13 @@ static void wait_for(pid_t command, int children, int *status)
     }
 }
 
-/* The worker has descriptors of its rank, as MPI's, which it hands down. */
+/* Closes descriptors of the rank, as those of MPI, which come down through the worker. */
 static void close_inherited(void)
 {
     DIR *folder = opendir("/proc/self/fd");
     for (const struct dirent *entry; folder && (entry = readdir(folder));) {
         int descriptor = atoi(entry->d_name); /* 0: "." and ".." */
-        if (descriptor > REAPER_NEWS && descriptor != dirfd(folder))
+        if (descriptor > REAPER_REPORT && descriptor != dirfd(folder))
             close(descriptor);
     }
     if (folder)
@@ -85,8 +89,8 @@ static void nothing(int number)
     (void)number;
 }
 
-/* A program may stop its reaper, also after the worker's death. A timer runs on, and its signal
- * lets a process go on that is stopped. It is handled, since only then the timer goes on. */
+/* Sends the reaper SIGCONT each second, because a program may stop it. The timer goes on only if
+ * the signal has a handler. */
 static void never_stopped(void)
 {
     const struct sigaction handled = {.sa_handler = nothing, .sa_flags = SA_RESTART};
@@ -100,7 +104,7 @@ static void never_stopped(void)
 
 int main(int argc, char **argv)
 {
-    struct reaper_news news = {0};
+    struct reaper_report report = {0};
     sigset_t all, child;
     if (argc < 3) {
         fprintf(stderr, "usage: %s FOLDER COMMAND [ARGUMENT...]; roofsweep's workers start it\n",
@@ -108,9 +112,9 @@ int main(int argc, char **argv)
         return 2;
     }
     fcntl(REAPER_LIFE, F_SETFD, FD_CLOEXEC);
-    fcntl(REAPER_NEWS, F_SETFD, FD_CLOEXEC);
+    fcntl(REAPER_REPORT, F_SETFD, FD_CLOEXEC);
     close_inherited();
-    /* Some batch systems send their signals to all processes of a job: only the worker decides. */
+    /* Some batch systems signal all processes of a job. */
     sigfillset(&all);
     sigdelset(&all, SIGCONT);
     sigprocmask(SIG_BLOCK, &all, NULL);
@@ -127,15 +131,15 @@ int main(int argc, char **argv)
         perror(REAPER_PROGRAM);
         return 1;
     }
-    wait_for(command, children, &news.status);
-    news.seconds = clock_monotonic() - start;
+    wait_for(command, children, &report.status);
+    report.seconds = clock_monotonic() - start;
     descendants_end(patience);
     struct pollfd life = {.fd = REAPER_LIFE, .events = POLLIN};
-    if (poll(&life, 1, 0) == 0) /* what a sanitizer prints at an exit is not the program's output */
-        _exit(write(REAPER_NEWS, &news, sizeof news) == sizeof news ? 0 : 1);
+    if (poll(&life, 1, 0) == 0) /* without exit handlers: a sanitizer would print into the output */
+        _exit(write(REAPER_REPORT, &report, sizeof report) == sizeof report ? 0 : 1);
     if (getenv(HANDBACK_VARIABLE)) {
-        /* The worker's locks may outlast its pipe: its end takes seconds where a driver cleans up.
-         * If it was dead from the start, the parent stays the same. */
+        /* The worker's locks may outlast its pipe by seconds, while a driver cleans up. If the
+         * worker was dead from the start, getppid stays the same. */
         for (int i = 0; getppid() == worker && i < 1000; ++i)
             clock_sleep(0.01);
         scratch_sweep(getenv(HANDBACK_VARIABLE));

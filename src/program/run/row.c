@@ -1,3 +1,15 @@
+/* Measures a row of a program: its command runs again and again, each time for one thing, and what
+ * the runs report becomes a record.
+ *
+ *   time     without the library, by the program's own clock; else with the library alone
+ *   trace    kernels, copies and fills of the first region
+ *   profile  trace, and counts of further regions in the same run, where there are three or more
+ *   count    one run for each pass of the counters, or each kernel replayed in one run
+ *
+ * A program whose CUDA graphs hide vector FLOPs is traced and counted once more without graphs.
+ * Only the time must succeed: a run for kernels or counts that fails leaves its reason in the
+ * record. All runs together have the request's timeout. A run while the job was suspended is
+ * repeated. Each run costs the start of the program. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,33 +20,32 @@
 #include "base/clock.h"
 #include "base/command_line.h"
 #include "base/file.h"
-#include "program/workload.h"
-#include "worker/measure.h"
-#include "worker/row_kind.h"
 #include "program/run/environment.h"
 #include "program/run/handback.h"
 #include "program/run/injected.h"
 #include "program/run/process.h"
 #include "program/run/scratch.h"
+#include "program/workload.h"
+#include "worker/measure.h"
+#include "worker/row_kind.h"
 
 enum { PROGRAM_HASH = sizeof((struct record *)NULL)->program_hash };
 
-/* s, between the moments at which a program and its worker get a signal that goes to both. */
+/* s, in which a signal that ended the program also reaches the worker */
 static const double signal_patience = 0.5;
 
-/* A row's program: the command of all its runs. */
 struct program {
     const struct request *request;
     struct program_device device;
-    struct command_line command;    /* owned */
-    struct environment environment; /* owned; all but what a run adds */
-    char folder[4096];              /* that it runs in, absolute */
+    struct command_line command;    /* owned; of all runs */
+    struct environment environment; /* owned; without the variables of a single run */
+    char folder[4096];              /* working folder, absolute */
     int64_t iterations;
-    struct countdown *time;         /* that is left for all runs */
+    struct countdown *time;         /* left for all runs */
     struct persistent **persistent; /* NULL: each run is a process of its own */
 };
 
-/* Lives until the end of the expression that it is in. */
+/* The text lives until the end of the expression. */
 #define TEXT_OF(program, parameter) config_value(&(program)->request->config, parameter).text
 
 static bool region_is(const struct program *program, const char *word)
@@ -49,7 +60,7 @@ static bool is_replayed(const struct program *program)
 
 /* ---- before the runs ---- */
 
-/* Of the request and the device, which are set. To be cleared in any case. */
+/* Sets all that follows from request and device. The caller clears the program, also on failure. */
 static enum status program_prepare(struct program *program, struct error *error)
 {
     const struct request *request = program->request;
@@ -83,8 +94,7 @@ static void program_clear(struct program *program)
     environment_clear(&program->environment);
 }
 
-/* Makes of a prepared program the one without CUDA graphs, see `ungraphed` in
- * program/workload.h: its entries are "INDEX:WORD", or "NAME=VALUE". */
+/* Replaces words and variables by those of `ungraphed`: "INDEX:WORD", "NAME=VALUE". */
 static enum status program_ungraph(struct program *program, struct error *error)
 {
     struct command_line entries;
@@ -99,34 +109,19 @@ static enum status program_ungraph(struct program *program, struct error *error)
             continue;
         }
         char *copy = index < program->command.count ? strdup(word + 1) : NULL;
-        if (!copy) {
+        if (copy) {
+            free(program->command.words[index]);
+            program->command.words[index] = copy;
+        } else {
             status = error_set(error, STATUS_FAILED, "ungraphed: there is no word %lu", index);
-            continue;
         }
-        free(program->command.words[index]);
-        program->command.words[index] = copy;
     }
     command_line_clear(&entries);
     return status;
 }
 
-static bool file_hash(XXH3_state_t *state, const char *path)
-{
-    struct error unheard;
-    char chunk[65536];
-    size_t got;
-    FILE *file;
-    if (file_open(path, &file, &unheard))
-        return false;
-    while ((got = fread(chunk, 1, sizeof chunk, file)) > 0)
-        XXH3_128bits_update(state, chunk, got);
-    fclose(file);
-    return true;
-}
-
-/* The hash of a program's text: 128-bit xxHash (XXH3) of the contents, one after the other, of all
- * words that name a regular file, seen from the folder, as hexadecimal digits. "" if no word does:
- * a command from PATH alone. */
+/* 128-bit xxHash (XXH3) of the contents, one after the other, of all words that name a regular
+ * file, relative to the folder. "" if no word does: a command from PATH alone. */
 static void program_hash(char *const *words, const char *folder, char hash[PROGRAM_HASH])
 {
     XXH3_state_t *state = XXH3_createState();
@@ -136,12 +131,21 @@ static void program_hash(char *const *words, const char *folder, char hash[PROGR
         return;
     XXH3_128bits_reset(state);
     for (size_t i = 0; words[i]; ++i) {
-        char path[8192];
+        char path[8192], chunk[65536];
+        struct error unheard;
+        size_t got;
+        FILE *file;
+        bool absolute = *words[i] == '/';
         if (i == 0 && !strchr(words[i], '/')) /* from PATH */
             continue;
-        snprintf(path, sizeof path, "%s%s%s", *words[i] == '/' ? "" : folder,
-                 *words[i] == '/' ? "" : "/", words[i]);
-        any |= file_hash(state, path);
+        snprintf(path, sizeof path, "%s%s%s", absolute ? "" : folder, absolute ? "" : "/",
+                 words[i]);
+        if (file_open(path, &file, &unheard))
+            continue;
+        while ((got = fread(chunk, 1, sizeof chunk, file)) > 0)
+            XXH3_128bits_update(state, chunk, got);
+        fclose(file);
+        any = true;
     }
     XXH128_hash_t h = XXH3_128bits_digest(state);
     if (any)
@@ -152,8 +156,9 @@ static void program_hash(char *const *words, const char *folder, char hash[PROGR
 
 /* ---- one run ---- */
 
-/* Whether a signal that the worker blocks has come, now or within so many seconds. Its rank has it
- * block those that end a job. They go to all processes of the job: the program ends of it. */
+/* Waits up to `seconds` for a signal that the worker blocks, and returns whether one came. The rank
+ * has its worker block the signals that end a job. Launchers send them to all processes of a job,
+ * so that the program may die of one before the worker sees its own. */
 static bool job_ends(double seconds)
 {
     double end = clock_monotonic() + seconds;
@@ -166,13 +171,12 @@ static bool job_ends(double seconds)
     return true;
 }
 
-/* Either of `handback` and `injected` may be NULL: nobody asks. */
+/* Runs the command, and reads what it reports. `handback` and `injected` may be NULL. */
 static enum status program_run(struct program *program, struct process_end *end,
                                struct handback *handback, struct injected *injected,
                                struct error *error)
 {
     const double missed = program->time->missed;
-    struct persistent **persistent = program->persistent;
     struct scratch report;
     TRY(scratch_create(&report, error));
     enum status status = STATUS_OK;
@@ -188,12 +192,12 @@ static enum status program_run(struct program *program, struct process_end *end,
     if (!program->environment.complete)
         status = error_set(error, STATUS_FAILED, "out of memory");
     else
-        status = persistent ? process_point(&process, persistent, error)
-                            : process_run(&process, end, error);
-    if (status) /* the program may get a signal before its worker does */
+        status = program->persistent ? process_point(&process, program->persistent, error)
+                                     : process_run(&process, end, error);
+    if (status)
         job_ends(fmin(signal_patience, program->time->left));
     if (program->time->missed > missed && status != STATUS_DEVICE) {
-        scratch_remove(&report); /* it ran while its job was suspended: its times say nothing */
+        scratch_remove(&report); /* the job was suspended meanwhile: the times have no meaning */
         return program_run(program, end, handback, injected, error);
     }
     if (status == STATUS_OK && handback)
@@ -204,7 +208,7 @@ static enum status program_run(struct program *program, struct process_end *end,
     return status;
 }
 
-/* A variable of the environment, of all runs from now on. */
+/* Sets a variable of all further runs. */
 static void number_put(struct program *program, const char *name, size_t number)
 {
     char text[24];
@@ -212,7 +216,7 @@ static void number_put(struct program *program, const char *name, size_t number)
     environment_put(&program->environment, name, text);
 }
 
-/* With the injection library, see program/inject/task.h. */
+/* Runs with the injected library, whose variables program/inject/inject.c lists. */
 static enum status program_run_injected(struct program *program, const char *task,
                                         struct injected *injected, struct error *error)
 {
@@ -228,7 +232,7 @@ static enum status program_run_injected(struct program *program, const char *tas
 
 /* ---- times ---- */
 
-/* Of one iteration each; *seconds become that. */
+/* Stores the times of regions as samples of one iteration; changes seconds[]. */
 static enum status record_samples(double *seconds, size_t count, int64_t iterations,
                                   struct record *record, struct error *error)
 {
@@ -252,8 +256,8 @@ static enum status no_region(const struct program *program, struct error *error)
                      library ? "" : "; only a GPU's worker sees them");
 }
 
-/* Of the whole run; of the regions that the program handed back; or of those that the library sees
- * in a run of its own. */
+/* Records the time of the whole run (region = all), of the regions that the program reported, or of
+ * the regions that the library sees in a run of its own. */
 static enum status record_times(struct program *program, struct handback *handback,
                                 struct process_end *end, struct record *record, struct error *error)
 {
@@ -296,7 +300,7 @@ static enum status record_verified(const struct program *program, const struct h
 
 /* ---- kernels and counts ---- */
 
-/* What the runs of one command found. */
+/* Trace and counts of one command. */
 struct found {
     struct injected traced;
     struct injected counted; /* its values alone */
@@ -326,7 +330,7 @@ static enum status trace(struct program *program, const char *task, struct injec
     return status;
 }
 
-/* What the run leaves is what the next one goes on from. */
+/* Makes the counter data that a run has left the input of the next run. */
 static enum status image_pass_on(const struct injected *counted, const struct scratch *images,
                                  struct error *error)
 {
@@ -336,16 +340,15 @@ static enum status image_pass_on(const struct injected *counted, const struct sc
                : error_set(error, STATUS_FAILED, "the counter data cannot be passed on");
 }
 
-/* One run. A program may choose its kernels by chance: a run that launches something else than was
- * traced is repeated. The outcome is COUNTED_YES, and may have a reason all the same, or says why
- * not. */
+/* Counts in one run, and repeats a run that launches other kernels than were traced: a program may
+ * choose its kernels by chance. *outcome is COUNTED_YES, also with a reason, or says why not. */
 static enum status count_run(struct program *program, const struct injected *traced,
                              const struct scratch *images, struct injected *counted,
                              struct outcome *outcome, struct error *error)
 {
+    const bool replayed = is_replayed(program);
     for (int tries = 3;; --tries) {
         TRY(program_run_injected(program, "count", counted, error));
-        enum status status = STATUS_OK;
         if (counted->refusal.code != OUTCOME_MISSING) {
             outcome_set(outcome, counted->refusal.code, "%s", counted->refusal.reason);
             return STATUS_OK;
@@ -357,29 +360,29 @@ static enum status count_run(struct program *program, const struct injected *tra
         }
         if (strcmp(counted->sequence, traced->sequence) == 0) {
             outcome_set(outcome, COUNTED_YES, NULL);
-            status = image_pass_on(counted, images, error);
+            enum status status = image_pass_on(counted, images, error);
             if (status)
                 injected_clear(counted);
             return status;
         }
-        outcome_set(outcome, is_replayed(program) ? COUNTED_YES : COUNTED_INCOMPLETE,
+        outcome_set(outcome, replayed ? COUNTED_YES : COUNTED_INCOMPLETE,
                     "the program launches something else each time that it runs: %s and %s (hash "
                     "and number of its launches)",
                     traced->sequence, counted->sequence);
-        if (is_replayed(program)) /* counts of one run all the same, though of no traced kernel */
+        if (replayed) /* one run has all counts, but they are of no traced kernel */
             counted->each_count = 0;
-        if (is_replayed(program) || tries == 1)
+        if (replayed || tries == 1)
             return STATUS_OK;
         injected_clear(counted);
     }
 }
 
-/* Runs until no pass is left; the file of the counter data goes from one to the next. */
+/* Counts until no pass is left; the file of the counter data goes from run to run. */
 static enum status count_runs(struct program *program, struct found *found,
                               const struct scratch *images, struct error *error)
 {
     const size_t most = 64;     /* runs: more than any chip has passes */
-    program->persistent = NULL; /* the counters begin with the first allocation of a process */
+    program->persistent = NULL; /* counters begin with the first allocation of a process */
     for (size_t i = 0; i < most; ++i) {
         struct injected counted;
         TRY(count_run(program, &found->traced, images, &counted, &found->outcome, error));
@@ -395,14 +398,13 @@ static enum status count_runs(struct program *program, struct found *found,
     return STATUS_OK;
 }
 
-/* The first run of several regions. What it could not count is for runs of their own, which begin
- * anew, or go on. *over: there are none. */
+/* Traces the first of several regions and counts in the others. *over: no counting is left to do.
+ * Otherwise further runs count from the beginning, or go on with the data of this run. */
 static enum status profile_first(struct program *program, struct found *found,
                                  const struct scratch *images, bool *over, struct error *error)
 {
     struct injected *traced = &found->traced;
     TRY(trace(program, "profile", traced, error));
-    enum status status = STATUS_OK;
     *over = traced->last || traced->refusal.code == COUNTED_REFUSED;
     if (traced->last) {
         memcpy(found->counted.values, traced->values, sizeof traced->values);
@@ -410,12 +412,12 @@ static enum status profile_first(struct program *program, struct found *found,
     } else if (traced->refusal.code == COUNTED_REFUSED) {
         outcome_set_brief(&found->outcome, &traced->refusal);
     } else if (traced->refusal.code == OUTCOME_MISSING && traced->passes > 0) {
-        status = image_pass_on(traced, images, error);
+        return image_pass_on(traced, images, error);
     }
-    return status;
+    return STATUS_OK;
 }
 
-/* Three regions are the fewest in which one pass can follow the trace. */
+/* Three regions are the fewest in which a pass can follow the trace. */
 static enum status profile_runs(struct program *program, size_t regions, struct found *found,
                                 const struct scratch *images, struct error *error)
 {
@@ -431,7 +433,8 @@ static enum status profile_runs(struct program *program, size_t regions, struct 
                                       : trace(program, "trace", &found->traced, error);
     if (status || over)
         return status;
-    if (found->traced.refusal.code != OUTCOME_MISSING) /* regions differ: the first is traced */
+    if (found->traced.refusal.code !=
+        OUTCOME_MISSING) /* regions differ: only the first is traced */
         number_put(program, "ROOFSWEEP_REGIONS", 1);
     environment_put(&program->environment, "ROOFSWEEP_RANGES", alone);
     number_put(program, "ROOFSWEEP_LAUNCHES", found->traced.launch_count);
@@ -443,7 +446,7 @@ static enum status profile_runs(struct program *program, size_t regions, struct 
     return status;
 }
 
-/* Traces one command, and counts it if `counted`. Nothing is left of it if it fails. */
+/* Traces one command, and counts it if `counted`. On failure *found owns nothing. */
 static enum status profile_command(struct program *program, size_t regions, bool counted,
                                    struct found *found, struct error *error)
 {
@@ -461,9 +464,9 @@ static enum status profile_command(struct program *program, size_t regions, bool
     return status;
 }
 
-/* ---- the same without graphs ---- */
+/* ---- without CUDA graphs ---- */
 
-/* Whether the run without graphs tells what the graphs' vector FLOPs are; *why if it does not. */
+/* Whether vector FLOPs of `plain`, the run without graphs, are those of the graphs. *why if not. */
 static bool is_the_same(const struct found *found, const struct found *plain, struct outcome *why)
 {
     outcome_set(why, OUTCOME_MISSING, NULL);
@@ -476,9 +479,9 @@ static bool is_the_same(const struct found *found, const struct found *plain, st
     return why->code == OUTCOME_MISSING;
 }
 
-/* Takes vector FLOPs of what graphs launched from a run that launches the same kernels one by one.
- * One that chooses its kernels by chance is repeated. *why says why they cannot be had. Fails only
- * with STATUS_DEVICE. */
+/* Takes vector FLOPs of kernels in graphs from a run that launches the same kernels one by one, and
+ * tries again with a program that chooses its kernels by chance. *why: the reason if all tries
+ * fail. Fails only with STATUS_DEVICE. */
 static enum status ungraph(const struct program *program, size_t regions, struct found *found,
                            struct outcome *why, struct error *error)
 {
@@ -512,14 +515,12 @@ static enum status record_counts(const struct program *program, size_t regions, 
                                  struct record *record, struct error *error)
 {
     struct outcome why = {.code = OUTCOME_MISSING};
-    enum status status = STATUS_OK;
     if (found->outcome.code != COUNTED_YES) {
         outcome_set_brief(&record->counters, &found->outcome);
         return STATUS_OK;
     }
     if (found->traced.in_graphs > 0 && TEXT_OF(program, "ungraphed")[0])
-        status = ungraph(program, regions, found, &why, error);
-    TRY(status);
+        TRY(ungraph(program, regions, found, &why, error));
     injected_record_counts(&found->counted, &found->traced, program->iterations, record);
     if (found->outcome.reason[0])
         outcome_set(&record->counters, COUNTED_INCOMPLETE, "%s", found->outcome.reason);
@@ -531,10 +532,8 @@ static enum status record_counts(const struct program *program, size_t regions, 
     return STATUS_OK;
 }
 
-/* `regions`: that the program opened when it was timed. Where they are three or more the first is
- * traced, and those that follow are counted in the same run. What cannot be had is missing, and the
- * record says why: times stay, whatever comes of the runs for kernels and counts. Fails only with
- * STATUS_DEVICE. */
+/* Traces and counts a program that opened `regions` regions when it was timed. What fails is
+ * missing, and the record has the reason. Fails only with STATUS_DEVICE. */
 static enum status record_profile(struct program *program, size_t regions, struct record *record,
                                   struct error *error)
 {
@@ -565,10 +564,8 @@ static enum status record_profile(struct program *program, size_t regions, struc
 
 /* ---- the row ---- */
 
-/* Without counts, the unit is that which a library would use where the device has it: whose peak
- * exists. */
-static enum status row_measure(struct program *program, double start, struct record *record,
-                               struct error *error)
+static enum status runs_measure(struct program *program, double start, struct record *record,
+                                struct error *error)
 {
     struct process_end end = {.seconds = NAN};
     struct handback handback;
@@ -576,7 +573,7 @@ static enum status row_measure(struct program *program, double start, struct rec
     bool half =
         precision == PRECISION_TF32 || precision == PRECISION_FP16 || precision == PRECISION_BF16;
     snprintf(record->implementation, sizeof record->implementation, "program");
-    if (precision != PRECISION_COUNT)
+    if (precision != PRECISION_COUNT) /* counts replace the unit that a library would use */
         record->unit = half ? UNIT_TENSOR : UNIT_VECTOR;
     record->workspace = NAN;
     program_hash(program->command.words, program->folder, record->program_hash);
@@ -587,7 +584,7 @@ static enum status row_measure(struct program *program, double start, struct rec
         status = record_verified(program, &handback, record, error);
     handback_clear(&handback);
     TRY(status);
-    /* A region of the whole program is one, whatever else was timed. */
+    /* The whole program is one region, whatever the program reports. */
     bool several = record->samples > 0 && !region_is(program, "all");
     record_end_part(record, PART_TIMING, clock_monotonic() - start);
     status = record_profile(program, several ? (size_t)record->samples : 1, record, error);
@@ -595,11 +592,10 @@ static enum status row_measure(struct program *program, double start, struct rec
     return status;
 }
 
-/* All runs together may take request->timeout. *kept: struct persistent. A row that shares its
- * process goes on with one of an earlier row; any other row ends them. */
-static enum status row_measured(const struct device_ops *device, struct device_state *state,
-                                void **kept, const struct request *request, struct record *record,
-                                struct error *error)
+/* See struct row_kind. *kept: struct persistent; a row with a process of its own ends them. */
+static enum status row_measure(const struct device_ops *device, struct device_state *state,
+                               void **kept, const struct request *request, struct record *record,
+                               struct error *error)
 {
     struct countdown time = countdown_start(request->timeout > 0 ? request->timeout : INFINITY);
     struct program program = {.request = request, .time = &time};
@@ -616,14 +612,14 @@ static enum status row_measured(const struct device_ops *device, struct device_s
     else
         persistent_end(&persistent);
     if (status == STATUS_OK)
-        status = row_measure(&program, start, record, error);
+        status = runs_measure(&program, start, record, error);
     *kept = persistent;
     program_clear(&program);
-    if (job_ends(0)) /* whatever the program made of it: --resume measures the row */
+    if (job_ends(0)) /* the program may have died of it; --resume measures the row */
         return error_set(error, STATUS_INTERRUPTED, "a signal came while the program ran");
     if (status == STATUS_DEVICE)
         return status;
-    if (status) { /* a row that failed keeps what was asked for, and why */
+    if (status) { /* a failed row has its configuration and the reason */
         record_clear(record);
         record_set_config(record, &request->config);
         memcpy(record->error, error->text, sizeof error->text);
@@ -640,7 +636,7 @@ static void row_release(void **kept)
 {
     struct persistent *persistent = *kept;
     persistent_end(&persistent);
-    *kept = persistent;
+    *kept = NULL;
 }
 
-const struct row_kind program_row = {&program_workload, row_measured, row_release};
+const struct row_kind program_row = {&program_workload, row_measure, row_release};

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* At the end of a name, for mkdtemp. The host is before it: a lock may hold on one host only. */
+/* The end of a name, for mkdtemp. The host stands before it, as locks may hold on one host only. */
 static const char unique[] = "XXXXXX";
 
 enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, DEPTH = 200 };
@@ -31,14 +31,15 @@ enum status scratch_create(struct scratch *scratch, struct error *error)
         flock(created.descriptor, LOCK_EX);
         if (access(created.path, F_OK) == 0)
             break;
-        close(created.descriptor); /* another process has swept it before it was locked */
+        close(created.descriptor); /* another process swept the folder before it was locked */
     }
     scratch_sweep(created.path);
     *scratch = created;
     return STATUS_OK;
 }
 
-/* Folders in more than `depth` others stay: each level takes a descriptor and stack. */
+/* Removes a file or folder. Contents deeper than `depth` stay: each level takes a descriptor and
+ * stack. */
 static void tree_remove(int parent, const char *name, int depth)
 {
     int descriptor = depth > 0 ? openat(parent, name, FOLDER_FLAGS) : -1;
@@ -46,7 +47,7 @@ static void tree_remove(int parent, const char *name, int depth)
         descriptor = openat(parent, name, FOLDER_FLAGS);
     DIR *folder = descriptor >= 0 ? fdopendir(descriptor) : NULL;
     if (folder) {
-        fchmod(descriptor, S_IRWXU); /* it may be read-only */
+        fchmod(descriptor, S_IRWXU); /* a read-only folder keeps its files */
         for (const struct dirent *entry; (entry = readdir(folder));)
             if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
                 tree_remove(descriptor, entry->d_name, depth - 1);
@@ -64,7 +65,7 @@ void scratch_remove(struct scratch *scratch)
 void scratch_sweep(const char *path)
 {
     char *parent = strdup(path), *name = parent ? strrchr(parent, '/') : NULL;
-    if (name) { /* the parent's path ends here, and what mkdtemp has made may be anything */
+    if (name) { /* split into the parent and a pattern: "?" for what mkdtemp made */
         *name++ = '\0';
         memset(name + strlen(name) - strlen(unique), '?', strlen(unique));
     }

@@ -1,28 +1,28 @@
-/* A folder in TMPDIR, for what a program and its worker leave to each other: each run reports in
- * one of its own, and the counters' data go from run to run in another. */
+/* A folder in TMPDIR that a program and its worker share: each run reports in a folder of its own,
+ * and the counters' data go from run to run in another one. */
 #pragma once
 
 #include <stdio.h>
 
 #include "base/status.h"
 
-/* Locked by flock for as long as its process lives, or until it is removed. */
+/* Locked by flock while its process lives, or until it is removed. */
 struct scratch {
     char path[4096];
-    int descriptor; /* owned; of the folder, whatever a program does with its path */
+    int descriptor; /* owned; of the folder, also if a program replaces its path */
 };
 
-/* Empty. Removes those that dead processes have left, see scratch_sweep. */
+/* Makes an empty folder, and sweeps the folders of dead processes. */
 enum status scratch_create(struct scratch *scratch, struct error *error);
-/* Removes it with all that is in it. Links are removed, not followed. */
+/* Removes the folder with its contents. Links are removed, not followed. */
 void scratch_remove(struct scratch *scratch);
 
-/* Removes all folders beside the one of this path that are the user's, were made on this host, and
- * that no living process has locked. */
+/* Removes all folders beside `path` that belong to the user, were made on this host, and are locked
+ * by no living process. */
 void scratch_sweep(const char *path);
 
-/* `take` is called for each of its files until it fails. Folders and names that begin with a dot
- * are none. STATUS_FAILED also for one that is no regular file: a pipe might never end. */
+/* Calls `take` for each file until it fails. Skips folders and names that begin with a dot.
+ * STATUS_FAILED: a file that is not a regular one, since a pipe might never end. */
 typedef enum status scratch_take(const char *name, FILE *file, void *argument, struct error *error);
 enum status scratch_each(const struct scratch *scratch, scratch_take *take, void *argument,
                          struct error *error);

@@ -1,29 +1,13 @@
 #include "program/section/template.h"
 
+#include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/command_line.h"
 #include "base/text.h"
-#include "program/section/formula.h"
-
-/* Text that grows within its room. */
-struct output {
-    char *text;
-    size_t size, used;
-    bool fits;
-};
-
-static void put(struct output *out, const char *text, size_t length)
-{
-    out->fits = out->fits && out->used + length < out->size;
-    if (!out->fits)
-        return;
-    memcpy(out->text + out->used, text, length);
-    out->used += length;
-    out->text[out->used] = '\0';
-}
 
 void template_axis(const struct config *point, size_t axis, char text[WORKLOAD_VALUE_TEXT])
 {
@@ -34,6 +18,19 @@ void template_axis(const struct config *point, size_t axis, char text[WORKLOAD_V
     else
         parameter_format(parameter, value, text);
 }
+
+/* Sets `text` to the axis' value and notes the use. False: no axis has this name. */
+static bool axis_find(const struct template *t, const char *name, char text[WORKLOAD_VALUE_TEXT])
+{
+    int axis = workload_parameter(t->point->workload, name);
+    if (axis < 0)
+        return false;
+    t->used[axis] = true;
+    template_axis(t->point, (size_t)axis, text);
+    return true;
+}
+
+/* ---- texts ---- */
 
 static enum status unknown_axis(const struct workload *workload, const char *name,
                                 struct error *error)
@@ -52,54 +49,38 @@ static enum status unknown_axis(const struct workload *workload, const char *nam
     return error_set(error, STATUS_USAGE, "{%s} is no axis of this section%s", name, hint);
 }
 
-static enum status axis_put(const struct template *t, const char *name, struct output *out,
-                            struct error *error)
-{
-    int axis = workload_parameter(t->point->workload, name);
-    char text[WORKLOAD_VALUE_TEXT];
-    if (axis < 0)
-        return unknown_axis(t->point->workload, name, error);
-    if (t->used)
-        t->used[axis] = true;
-    template_axis(t->point, (size_t)axis, text);
-    put(out, text, strlen(text));
-    return STATUS_OK;
-}
-
-/* From the opening brace on; *word moves after the closing one. */
-static enum status brace_fill(const struct template *t, const char **word, struct output *out,
-                              struct error *error)
-{
-    char name[WORDS_ITEM];
-    const char *text = *word;
-    size_t length = strcspn(text + 1, "{}");
-    if (*text == '}' || text[1 + length] != '}' || length >= sizeof name)
-        return error_set(error, STATUS_USAGE, "'%.40s': write {AXIS}, and {{ or }} for a brace",
-                         text);
-    snprintf(name, sizeof name, "%.*s", (int)length, text + 1);
-    *word += length + 2;
-    return axis_put(t, name, out, error);
-}
-
 enum status template_fill(const struct template *t, const char *word, char *text, size_t size,
                           struct error *error)
 {
-    struct output out = {text, size, strlen(text), true};
-    enum status status = STATUS_OK;
-    while (*word && status == STATUS_OK) {
-        size_t plain = strcspn(word, "{}");
-        put(&out, word, plain);
-        word += plain;
-        if (*word && word[1] == word[0]) {
-            put(&out, word, 1);
+    size_t used = strlen(text);
+    while (*word) {
+        char value[WORKLOAD_VALUE_TEXT], name[WORDS_ITEM];
+        const char *piece = word;
+        size_t length = strcspn(word, "{}");
+        if (length > 0) {
+            word += length;
+        } else if (word[1] == word[0]) {
+            length = 1;
             word += 2;
-        } else if (*word) {
-            status = brace_fill(t, &word, &out, error);
+        } else {
+            length = strcspn(word + 1, "{}");
+            if (*word == '}' || word[1 + length] != '}' || length >= sizeof name)
+                return error_set(error, STATUS_USAGE,
+                                 "'%.40s': write {AXIS}, and {{ or }} for a brace", word);
+            snprintf(name, sizeof name, "%.*s", (int)length, word + 1);
+            if (!axis_find(t, name, value))
+                return unknown_axis(t->point->workload, name, error);
+            word += length + 2;
+            piece = value;
+            length = strlen(value);
         }
+        if (used < size)
+            snprintf(text + used, size - used, "%.*s", (int)length, piece);
+        used += length;
     }
-    if (status == STATUS_OK && !out.fits)
-        return error_set(error, STATUS_USAGE, "with its axes longer than %zu bytes", size - 1);
-    return status;
+    return used < size
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "with its axes longer than %zu bytes", size - 1);
 }
 
 enum status template_words(const struct template *t, const char *words, char *text, size_t size,
@@ -119,24 +100,117 @@ enum status template_words(const struct template *t, const char *words, char *te
     return status;
 }
 
-/* A formula_lookup. Words that are numbers, as 0.5, count as well. */
-static bool axis_number(void *user, const char *name, double *value)
+/* ---- formulas: sum, term, factor, each as in C ---- */
+
+enum { DEPTH_MAX = 64 };
+
+struct parser {
+    const struct template *template;
+    const char *next;
+    int depth;          /* open parentheses */
+    enum status status; /* after the first failure values have no meaning */
+    struct error *error;
+};
+
+static double fail(struct parser *p, const char *what)
 {
-    const struct template *t = user;
-    int axis = workload_parameter(t->point->workload, name);
-    char text[WORKLOAD_VALUE_TEXT], *end;
-    if (axis < 0)
+    const char *quote = *p->next ? "'" : "";
+    if (p->status == STATUS_OK)
+        p->status = error_set(p->error, STATUS_USAGE,
+                              "%s at %s%.40s%s; allowed: numbers, axes, + - * / and parentheses",
+                              what, quote, *p->next ? p->next : "the end", quote);
+    return NAN;
+}
+
+static bool accept(struct parser *p, char c)
+{
+    p->next += strspn(p->next, " \t");
+    if (*p->next != c)
         return false;
-    if (t->used)
-        t->used[axis] = true;
-    template_axis(t->point, (size_t)axis, text);
-    *value = strtod(text, &end);
-    return end != text && *end == '\0';
+    ++p->next;
+    return true;
+}
+
+static double sum(struct parser *p);
+
+static double name(struct parser *p)
+{
+    char text[WORDS_ITEM], value[WORKLOAD_VALUE_TEXT], *end;
+    size_t length = 0;
+    while (isalnum((unsigned char)p->next[length]) || p->next[length] == '_')
+        ++length;
+    snprintf(text, sizeof text, "%.*s", (int)length, p->next);
+    if (!axis_find(p->template, text, value))
+        return fail(p, "no axis of numbers");
+    double number = strtod(value, &end);
+    if (end == value || *end != '\0')
+        return fail(p, "no axis of numbers");
+    p->next += length;
+    return number;
+}
+
+static double factor(struct parser *p)
+{
+    p->next += strspn(p->next, " \t");
+    char c = *p->next, *end;
+    if (c == '(') {
+        ++p->next;
+        if (++p->depth > DEPTH_MAX)
+            return fail(p, "too many parentheses");
+        double inner = sum(p);
+        --p->depth;
+        return accept(p, ')') ? inner : fail(p, "no closing parenthesis");
+    }
+    if (isalpha((unsigned char)c) || c == '_')
+        return name(p);
+    if (!isdigit((unsigned char)c) && c != '.')
+        return fail(p, c ? "nothing that has a value" : "a value is missing");
+    double number = strtod(p->next, &end);
+    p->next = end;
+    return number;
+}
+
+static double term(struct parser *p)
+{
+    double value = factor(p);
+    while (p->status == STATUS_OK) {
+        if (accept(p, '*'))
+            value *= factor(p);
+        else if (accept(p, '/'))
+            value /= factor(p);
+        else
+            break;
+    }
+    return value;
+}
+
+static double sum(struct parser *p)
+{
+    double value = term(p);
+    while (p->status == STATUS_OK) {
+        if (accept(p, '+'))
+            value += term(p);
+        else if (accept(p, '-'))
+            value -= term(p);
+        else
+            break;
+    }
+    return value;
 }
 
 enum status template_formula(const struct template *t, const char *formula, double *value,
                              struct error *error)
 {
-    struct template copy = *t;
-    return formula_evaluate(formula, axis_number, &copy, value, error);
+    struct parser p = {.template = t, .next = formula, .error = error};
+    double result = sum(&p);
+    p.next += strspn(p.next, " \t");
+    if (p.status == STATUS_OK && *p.next)
+        fail(&p, "something after the formula's end");
+    if (p.status)
+        return p.status;
+    if (!isfinite(result) || result <= 0.0)
+        return error_set(error, STATUS_USAGE, "'%.80s' is %g; allowed: finite, above 0", formula,
+                         result);
+    *value = result;
+    return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* Text with the values of axes in it: "--batch {batch}". "{{" and "}}" are braces. */
+/* Texts and formulas with the values of axes in them: "--batch {batch}", "2*batch*filters". */
 #pragma once
 
 #include <stdbool.h>
@@ -10,19 +10,20 @@
 struct template
 {
     const struct config *point; /* the axes are the parameters of its workload */
-    bool *used;                 /* by axis, set for those that occur; NULL: nobody asks */
+    bool *used;                 /* by axis; set for axes that occur */
 };
 
-/* Appends the word to the text, which has room for `size` bytes. STATUS_USAGE: {NAME} is no axis, a
- * brace is left over, or the room does not do. */
+/* Appends a word to `text`, of `size` bytes, with the value for each {AXIS}; "{{" and "}}" stand
+ * for braces. STATUS_USAGE: an unknown axis, a single brace, or a text that does not fit. */
 enum status template_fill(const struct template *t, const char *word, char *text, size_t size,
                           struct error *error);
-/* The same of each word of a command line. */
+/* Fills each word of a command line, and appends the words. */
 enum status template_words(const struct template *t, const char *words, char *text, size_t size,
                            struct error *error);
-/* See formula.h; the names are axes. */
+/* Evaluates numbers, axes, + - * / and parentheses. A word that is a number, as 0.5, counts as one.
+ * STATUS_USAGE: no formula, an axis of other words, or a result that is not finite and above 0. */
 enum status template_formula(const struct template *t, const char *formula, double *value,
                              struct error *error);
 
-/* One axis as a program is to see it: without quotes. */
+/* The axis as a program sees it: without quotes. */
 void template_axis(const struct config *point, size_t axis, char text[WORKLOAD_VALUE_TEXT]);
