@@ -83,6 +83,17 @@ static bool axis_text(const struct config *first, size_t i, const struct config 
     return true;
 }
 
+static bool axis_differs(const struct config *first, size_t i, const struct config *config)
+{
+    char name[WORKLOAD_STRING], text[WORKLOAD_VALUE_TEXT], other[WORKLOAD_VALUE_TEXT];
+    if (!config_is_program(first) && i < first->workload->count) {
+        const struct value a = config_get(first, i), b = config_get(config, i);
+        return !value_equal(&a, &b);
+    }
+    return axis_text(first, i, first, name, text) && axis_text(first, i, config, name, other) &&
+           strcmp(text, other) != 0;
+}
+
 bool naming_add(struct naming *naming, const char *label, const struct config *config)
 {
     if (!config->workload)
@@ -90,11 +101,8 @@ bool naming_add(struct naming *naming, const char *label, const struct config *c
     struct group *group = group_find(naming, label, config);
     if (!group)
         return group_add(naming, label, config) != NULL;
-    char name[WORKLOAD_STRING], first[WORKLOAD_VALUE_TEXT], other[WORKLOAD_VALUE_TEXT];
-    for (size_t i = 0; axis_text(&group->first, i, &group->first, name, first); ++i) {
-        axis_text(&group->first, i, config, name, other);
-        group->varies[i] |= strcmp(first, other) != 0;
-    }
+    for (size_t i = 0; i < WORKLOAD_PARAMETERS_MAX; ++i)
+        group->varies[i] = group->varies[i] || axis_differs(&group->first, i, config);
     return true;
 }
 

@@ -234,7 +234,12 @@ void record_clear(struct record *record)
 {
     free(record->sample);
     free(record->kernels);
-    record_init(record);
+    record->sample = NULL;
+    record->kernels = NULL;
+    record->sample_count = record->kernel_count = 0;
+    record->config.workload = NULL;
+    record->offer = NULL;
+    fields_clear(record_fields, record);
 }
 
 void record_set_config(struct record *record, const struct config *config)
@@ -439,15 +444,12 @@ static enum status decode_members(struct json_text object, struct record *record
 
 enum status record_decode(struct json_text object, struct record *record, struct error *error)
 {
-    struct error unknown;
     record_clear(record);
     enum status status = decode_members(object, record, error);
     if (status) {
         record_clear(record);
         return status;
     }
-    if (config_parse(record->configuration, &record->config, &unknown) != STATUS_OK)
-        record->config.workload = NULL;
     if (record->configuration[0] && !record->config_hash[0])
         config_text_hash(record->configuration, record->config_hash);
     return STATUS_OK;

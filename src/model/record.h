@@ -21,8 +21,9 @@ enum { RECORD_SAMPLES_MAX = 1000, RECORD_KERNELS_MAX = 4096 };
 struct record {
     /* identity */
     char configuration[WORKLOAD_TEXT]; /* canonical text, see config_format */
-    struct config config; /* the same, parsed; its workload is NULL where this version does not know
-                             the text: a journal may be of a newer one */
+    /* The same, parsed: by record_set_config and results_fetch. Its workload is NULL if nobody parsed
+     * the text, or if the text is unknown because a newer version wrote it. */
+    struct config config;
     char config_hash[CONFIG_HASH_TEXT];
     char label[1024];     /* labels of all sections that ask for it, separated by a space */
     char device_key[128]; /* struct device.key of the device that it was measured on */

@@ -130,15 +130,20 @@ void config_set(struct config *config, size_t parameter, const struct value *val
                 (size_t)described->maximum + 1);
 }
 
+static void set_default(struct config *config, size_t i)
+{
+    const struct parameter *parameter = &config->workload->parameters[i];
+    struct value value = {0};
+    struct error unused;
+    parameter_parse(parameter, parameter->initial, &value, &unused);
+    config_set(config, i, &value);
+}
+
 struct config config_default(const struct workload *workload)
 {
     struct config config = {.workload = workload};
-    struct value value = {0};
-    struct error unused;
-    for (size_t i = 0; i < workload->count; ++i) {
-        parameter_parse(&workload->parameters[i], workload->parameters[i].initial, &value, &unused);
-        config_set(&config, i, &value);
-    }
+    for (size_t i = 0; i < workload->count; ++i)
+        set_default(&config, i);
     return config;
 }
 
@@ -230,7 +235,8 @@ static char *item_next(char **rest)
     return item;
 }
 
-static enum status item_parse(char *item, struct config *config, struct error *error)
+static enum status item_parse(char *item, struct config *config,
+                              bool given[WORKLOAD_PARAMETERS_MAX], struct error *error)
 {
     const struct workload *workload = config->workload;
     struct value value;
@@ -243,6 +249,7 @@ static enum status item_parse(char *item, struct config *config, struct error *e
     enum status status = parameter_parse(&workload->parameters[i], equals + 1, &value, error);
     if (status == STATUS_OK)
         config_set(config, (size_t)i, &value);
+    given[i] = true;
     return status;
 }
 
@@ -258,10 +265,13 @@ enum status config_parse_as(const struct workload *workload, const char *text,
     if (strcmp(name, workload->name) != 0)
         return error_set(error, STATUS_USAGE, "'%s' is no configuration of %s", text,
                          workload->name);
-    struct config parsed = config_default(workload);
-    while (rest) {
-        TRY(item_parse(item_next(&rest), &parsed, error));
-    }
+    struct config parsed = {.workload = workload};
+    bool given[WORKLOAD_PARAMETERS_MAX] = {false};
+    while (rest)
+        TRY(item_parse(item_next(&rest), &parsed, given, error));
+    for (size_t i = 0; i < workload->count; ++i)
+        if (!given[i])
+            set_default(&parsed, i);
     *config = parsed;
     return STATUS_OK;
 }

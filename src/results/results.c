@@ -281,10 +281,13 @@ static enum status line_decode(const char *line, size_t length, struct record *r
 {
     const struct json_text text = {line, length};
     enum status status = record_decode(json_member(text, "entry"), record, error);
+    struct error unknown;
     if (status == STATUS_OK)
         status = record_check(record, error);
     if (status)
         record_clear(record);
+    else if (config_parse(record->configuration, &record->config, &unknown) != STATUS_OK)
+        record->config.workload = NULL;
     return status;
 }
 
