@@ -134,9 +134,9 @@ struct json_text json_member(struct json_text object, const char *name)
 
 bool json_text_is(struct json_text value, const char *string)
 {
-    size_t length = strlen(string);
-    return value.length == length + 2 && *value.at == '"' &&
-           memcmp(value.at + 1, string, length) == 0;
+    return value.length > 2 && *value.at == '"' && value.at[1] == *string && /* most differ here */
+           strlen(string) == value.length - 2 &&
+           memcmp(value.at + 1, string, value.length - 2) == 0;
 }
 
 /* A bracket, a comma or a blank ends each number within a text, so strtod stops there. It knows

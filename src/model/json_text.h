@@ -31,7 +31,7 @@ bool json_reader_next(struct json_reader *reader, struct json_text *name, struct
  * escape. */
 struct json_text json_member(struct json_text object, const char *name);
 
-/* The value is this string, written without escapes. */
+/* The value is this string, which is not empty, written without escapes. */
 bool json_text_is(struct json_text value, const char *string);
 
 /* False: the value is no number (of any kind, or without a fraction and within 64 bits). */

@@ -375,7 +375,9 @@ struct reading {
     struct journal_damage damage;
     struct error first; /* why the first damaged line is one, or why the file is useless */
     size_t good;        /* lines */
-    struct place place; /* of the line; its length is without the newline */
+    off_t start;        /* byte, of the line */
+    size_t line;        /* its number, from 1 */
+    struct place entry; /* its entry */
     bool begins_as_journal;
     bool useless;         /* a newer version wrote it, or a line does not end */
     struct record record; /* of the last line with one */
@@ -399,7 +401,7 @@ static enum status add_record(struct reading *reading, struct json_text entry, s
 {
     TRY(record_decode(entry, &reading->record, error));
     TRY(record_check(&reading->record, error));
-    return results_add_record(reading->results, &reading->record, reading->place, error);
+    return results_add_record(reading->results, &reading->record, reading->entry, error);
 }
 
 struct entry_kind {
@@ -431,8 +433,11 @@ static enum status entry_add(struct reading *reading, struct json_text line, str
         return error_set(error, STATUS_SYSTEM,
                          "%s; a newer version of roofsweep wrote it: use that version",
                          kind->name ? "a journal of a later format" : "an entry of unknown kind");
-    return entry.at ? kind->add(reading, entry, error)
-                    : error_set(error, STATUS_SYSTEM, "not a JSON object");
+    if (!entry.at)
+        return error_set(error, STATUS_SYSTEM, "not a JSON object");
+    reading->entry =
+        (struct place){reading->start + (entry.at - line.at), entry.length, reading->line};
+    return kind->add(reading, entry, error);
 }
 
 static enum status line_add(struct reading *reading, const char *line, size_t length,
@@ -449,7 +454,7 @@ static void line_take(struct reading *reading, const char *line, size_t length)
 {
     struct journal_damage *damage = &reading->damage;
     struct error error;
-    ++reading->place.line;
+    ++reading->line;
     if (length > JOURNAL_LINE_BYTES) {
         reading->useless = true;
         error_set(&reading->first, STATUS_SYSTEM,
@@ -459,11 +464,10 @@ static void line_take(struct reading *reading, const char *line, size_t length)
         return;
     }
     damage->torn = line[length - 1] != '\n';
-    if (reading->place.line == 1)
+    if (reading->line == 1)
         reading->begins_as_journal = line_begins(line, damage->torn ? length : length - 1);
     if (damage->torn)
         return;
-    reading->place.length = (size_t)length - 1;
     if (line_add(reading, line, length - 1, &error) == STATUS_OK) {
         ++reading->good;
         return;
@@ -473,7 +477,7 @@ static void line_take(struct reading *reading, const char *line, size_t length)
     if (reading->useless)
         return;
     if (damage->count < sizeof damage->first / sizeof *damage->first)
-        damage->first[damage->count] = reading->place.line;
+        damage->first[damage->count] = reading->line;
     ++damage->count;
 }
 
@@ -481,9 +485,9 @@ static enum status verdict(const struct reading *reading, const char *path, stru
 {
     if (reading->useless) {
         *error = reading->first;
-        return error_prefix(error, STATUS_SYSTEM, "%s:%zu", path, reading->place.line);
+        return error_prefix(error, STATUS_SYSTEM, "%s:%zu", path, reading->line);
     }
-    if (reading->good == 0 && reading->place.line > 0 && !reading->begins_as_journal)
+    if (reading->good == 0 && reading->line > 0 && !reading->begins_as_journal)
         return error_set(error, STATUS_SYSTEM,
                          "%s:1: no line of a roofsweep journal, nor is any other of this file; "
                          "name the file OUTPUT.journal that a sweep wrote",
@@ -500,7 +504,7 @@ static enum status lines_read(struct reading *reading, FILE *stream, const char 
     while (!reading->useless &&
            (length = line_read(stream, JOURNAL_LINE_BYTES, &line, &size)) > 0) {
         line_take(reading, line, (size_t)length);
-        reading->place.start += length;
+        reading->start += length;
     }
     free(line);
     if (!reading->useless && !feof(stream))

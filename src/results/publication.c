@@ -88,7 +88,7 @@ static enum status publish(struct results *results, const struct publication *pu
                            struct error *error)
 {
     char written[LINK_TARGET];
-    results_order_devices(results);
+    results_sort(results);
     TRY(write_file(results, publication, netcdf, written, error));
     *summary = summary_of(results, written);
     enum status status = print_table(results, publication->json, log, error);

@@ -29,8 +29,7 @@ enum {
 /* Rows in the order of the table, and their names. */
 struct table {
     const struct results *results;
-    const struct row **order; /* owned */
-    struct naming *naming;    /* owned */
+    struct naming *naming; /* owned */
 };
 
 /* A configuration that this version does not know has no workload. */
@@ -44,18 +43,17 @@ static void row_config(const struct row *row, struct config *config)
 static void table_destroy(struct table *table)
 {
     naming_destroy(table->naming);
-    free(table->order);
 }
 
 /* False: no memory. */
 static bool table_make(const struct results *results, struct table *table)
 {
     struct config config;
-    *table = (struct table){results, results_order(results), naming_create()};
-    bool made = table->order && table->naming;
+    *table = (struct table){results, naming_create()};
+    bool made = table->naming;
     for (size_t i = 0; made && i < results->row_count; ++i) {
-        row_config(table->order[i], &config);
-        made = naming_add(table->naming, table->order[i]->label, &config);
+        row_config(&table->results->rows[i], &config);
+        made = naming_add(table->naming, table->results->rows[i].label, &config);
     }
     if (!made)
         table_destroy(table);
@@ -65,7 +63,7 @@ static bool table_make(const struct results *results, struct table *table)
 /* The label, and the parameters that differ within the label: "batch precision=fp16". */
 static void table_name(const struct table *table, size_t line, char name[WORKLOAD_TEXT])
 {
-    const struct row *row = table->order[line];
+    const struct row *row = &table->results->rows[line];
     struct config config;
     row_config(row, &config);
     if (!naming_format(table->naming, row->label, &config, name))
@@ -90,7 +88,7 @@ struct line {
 static void line_begin(const struct table *table, size_t place, struct line *line)
 {
     const struct results *results = table->results;
-    const struct row *row = table->order[place];
+    const struct row *row = &table->results->rows[place];
     struct record *record = &line->record;
     struct error unread;
     record_init(record);
@@ -275,7 +273,7 @@ static void marks_print(const struct results *results, const struct table *table
     size_t counts[128] = {0}, first[128] = {0};
     char name[WORKLOAD_TEXT];
     for (size_t i = 0; i < results->row_count; ++i)
-        for (const char *mark = table->order[i]->marks; *mark; ++mark)
+        for (const char *mark = table->results->rows[i].marks; *mark; ++mark)
             if (counts[(unsigned char)*mark]++ == 0)
                 first[(unsigned char)*mark] = i;
     for (int mark = 0; mark < 128; ++mark) {
@@ -299,11 +297,11 @@ static void reasons_print(const struct results *results, const struct table *tab
     size_t found = 0;
     bool more = false;
     for (size_t i = 0; i < results->row_count; ++i) {
-        const struct row *row = table->order[i];
+        const struct row *row = &table->results->rows[i];
         size_t at = 0;
         if (row->status != (int64_t)status)
             continue;
-        while (at < found && strcmp(table->order[reasons[at].first]->error, row->error) != 0)
+        while (at < found && strcmp(table->results->rows[reasons[at].first].error, row->error) != 0)
             ++at;
         if (at < found) {
             ++reasons[at].count;
@@ -320,7 +318,7 @@ static void reasons_print(const struct results *results, const struct table *tab
         utf8_print(stream, "%s: %s", record_status_name[status], name);
         if (reasons[i].count > 1)
             utf8_print(stream, " and %zu more", reasons[i].count - 1);
-        utf8_print(stream, ": %s\n", table->order[reasons[i].first]->error);
+        utf8_print(stream, ": %s\n", table->results->rows[reasons[i].first].error);
     }
     if (more)
         utf8_print(stream, "... and more reasons\n");

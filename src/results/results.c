@@ -276,19 +276,17 @@ enum status results_attach(struct results *results, const char *journal, int fd,
     return owner->journal ? STATUS_OK : no_memory(error);
 }
 
-static enum status line_decode(const char *line, size_t length, struct record *record,
-                               struct error *error)
+static enum status entry_decode(struct json_text entry, struct record *record, struct error *error)
 {
-    const struct json_text text = {line, length};
-    enum status status = record_decode(json_member(text, "entry"), record, error);
     struct error unknown;
-    if (status == STATUS_OK)
-        status = record_check(record, error);
-    if (status)
+    TRY(record_decode(entry, record, error));
+    if (record_check(record, error)) {
         record_clear(record);
-    else if (config_parse(record->configuration, &record->config, &unknown) != STATUS_OK)
+        return STATUS_SYSTEM;
+    }
+    if (config_parse(record->configuration, &record->config, &unknown) != STATUS_OK)
         record->config.workload = NULL;
-    return status;
+    return STATUS_OK;
 }
 
 enum status results_fetch(const struct results *results, const struct row *row,
@@ -296,17 +294,17 @@ enum status results_fetch(const struct results *results, const struct row *row,
 {
     const struct indexed_results *owner = (const struct indexed_results *)results;
     size_t length = row->place.length;
-    char *line = malloc(length + 1);
-    if (!line)
+    char *entry = calloc(1, length + 1);
+    if (!entry)
         return no_memory(error);
-    ssize_t got = pread(owner->fd, line, length, row->place.start);
+    ssize_t got = pread(owner->fd, entry, length, row->place.start);
     enum status status = STATUS_OK;
     if (got == (ssize_t)length)
-        status = line_decode(line, length, record, error);
+        status = entry_decode((struct json_text){entry, length}, record, error);
     else
         status = error_set(error, STATUS_SYSTEM, "cannot read it again: %s",
                            got < 0 ? strerror(errno) : "it has become shorter");
-    free(line);
+    free(entry);
     return error_prefix(error, status, "%s:%zu", owner->journal, row->place.line);
 }
 
@@ -341,12 +339,23 @@ static void leave_out_repeated(struct results *results)
     free(has_rows);
 }
 
-void results_order_devices(struct results *results)
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    int order = strcmp(x->label, y->label);
+    if (order == 0)
+        order = strverscmp(x->configuration, y->configuration);
+    return order ? order : strverscmp(x->device_key, y->device_key);
+}
+
+void results_sort(struct results *results)
 {
     const struct indexed_results *owner = (const struct indexed_results *)results;
     leave_out_repeated(results);
     if (results->device_count > 1)
         qsort(results->devices, results->device_count, sizeof *results->devices, compare_devices);
+    if (results->row_count > 1)
+        qsort(results->rows, results->row_count, sizeof *results->rows, compare_rows);
     json_object_clear(owner->devices);
     for (size_t i = 0; i < results->device_count; ++i)
         index_row(owner->devices, results->devices[i].key, i);
@@ -375,25 +384,4 @@ int64_t results_device(const struct results *results, const char *key)
     const struct indexed_results *owner = (const struct indexed_results *)results;
     const json_t *row = json_object_get(owner->devices, key);
     return !row ? -1 : (int64_t)json_integer_value(row);
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-    const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
-    int order = strcmp(x->label, y->label);
-    if (order == 0)
-        order = strverscmp(x->configuration, y->configuration);
-    return order ? order : strverscmp(x->device_key, y->device_key);
-}
-
-const struct row **results_order(const struct results *results)
-{
-    size_t count = results->row_count;
-    const struct row **order = malloc((count ? count : 1) * sizeof *order);
-    if (!order)
-        return NULL;
-    for (size_t i = 0; i < count; ++i)
-        order[i] = &results->rows[i];
-    qsort(order, count, sizeof *order, compare_rows);
-    return order;
 }

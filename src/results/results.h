@@ -35,10 +35,10 @@ struct session {
 json_t *session_encode(const struct session *session);
 void session_clear(struct session *session); /* frees what it owns */
 
-/* Where a record stands in the journal. */
+/* Where the JSON of a record stands in the journal. */
 struct place {
     off_t start;         /* byte */
-    size_t length, line; /* bytes; the line's number */
+    size_t length, line; /* bytes; number of the line, from 1 */
 };
 
 struct row {
@@ -93,9 +93,10 @@ enum status results_attach(struct results *results, const char *journal, int fd,
 enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
 
-/* Puts the devices, which were added as they arrived, in the order of sessions and ranks. Of the
- * entries of one device those without rows are left out; if none has rows, all but the last. */
-void results_order_devices(struct results *results);
+/* Puts the results in the order of files and tables, before they are written: devices by session and
+ * rank; rows by label, configuration (numbers in it as numbers) and device. Of the entries of one
+ * device those without rows are left out; if none has rows, all but the last. */
+void results_sort(struct results *results);
 
 /* The entry of the same device under the same conditions (UUID, driver and power cap) that has the
  * most roofs, since a session may have been interrupted; among equals the latest. NULL: none has
@@ -104,7 +105,3 @@ const struct device *results_roofs(const struct results *results, const struct d
 
 /* Index into devices, or -1. */
 int64_t results_device(const struct results *results, const char *key);
-
-/* All rows in the order in which people read them: by label, configuration (numbers in it as
- * numbers), device. The caller frees the array; NULL without memory. */
-const struct row **results_order(const struct results *results);

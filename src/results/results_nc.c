@@ -260,14 +260,12 @@ enum { BATCH_ROWS = 1024, BATCH_KERNELS = 16384 };
 /* The input of a file. */
 struct content {
     const struct results *results;
-    const struct row **order;
     json_t *found; /* names of variables that have a value, see struct dataset */
 };
 
 /* A file while it is written. */
 struct writer {
     const struct results *results;
-    const struct row **order;
     struct dataset set;
     struct parameters *parameters;
     struct device blank_device; /* for rows without a device */
@@ -464,7 +462,7 @@ static bool layout_is_auto(const struct config *config)
 /* False: the record cannot be read, or has changed. */
 static bool row_load(struct writer *w, size_t i)
 {
-    const struct row *row = w->order[w->first + i];
+    const struct row *row = &w->results->rows[w->first + i];
     struct record *record = &w->records[i];
     size_t width = w->set.lengths[DIM_SAMPLE];
     enum status status = results_fetch(w->results, row, record, &w->error);
@@ -493,7 +491,7 @@ static bool rows_load(struct writer *w, size_t first)
     w->first = first;
     for (w->count = 0; w->count < BATCH_ROWS && first + w->count < w->results->row_count;
          ++w->count) {
-        kernels += w->order[first + w->count]->kernels;
+        kernels += w->results->rows[first + w->count].kernels;
         if (w->count > 0 && kernels > BATCH_KERNELS)
             break;
         if (!row_load(w, w->count))
@@ -578,8 +576,7 @@ static void content_write(struct writer *w)
 
 static void writer_init(struct writer *w, const struct content *content)
 {
-    *w = (struct writer){
-        .results = content->results, .order = content->order, .set.found = content->found};
+    *w = (struct writer){.results = content->results, .set.found = content->found};
     device_init(&w->blank_device);
     lengths_set(w);
 }
@@ -663,16 +660,14 @@ enum status results_nc_write(const struct results *results, const char *path,
                              char published[LINK_TARGET], struct error *error)
 {
     struct staged_file draft;
-    struct content content = {
-        .results = results, .order = results_order(results), .found = json_object()};
+    struct content content = {.results = results, .found = json_object()};
     enum status status = STATUS_OK;
     keep_buffers();
     staged_file_sweep(path);
-    if (!content.order || !content.found)
+    if (!content.found)
         status = error_set(error, STATUS_SYSTEM, "no memory for the netCDF file");
     else if ((status = look(&content, error)) == STATUS_OK)
         status = build(&draft, &content, path, error);
-    free(content.order);
     json_decref(content.found);
     TRY(error_prefix(error, status, "%s", path));
     status = staged_file_publish(&draft, path, published, error);

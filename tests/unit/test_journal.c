@@ -124,7 +124,7 @@ static void test_replaces(void **state)
     assert_true(record_of(results, 1)->time_median == 2);
     assert_true(record_of(results, 2)->time_median == 3);
     assert_int_equal(results->without_device, 0);
-    results_order_devices(results); /* one of the two entries of GPU-1 has rows yet */
+    results_sort(results); /* one of the two entries of GPU-1 has rows yet */
     assert_int_equal(results->device_count, 3);
     results_destroy(results);
 }

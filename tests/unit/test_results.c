@@ -26,14 +26,12 @@ static void test_order(void **state)
     }
     struct results *results = results_of(records, 5);
     assert_int_equal(results->row_count, 5);
-    const struct row **order = results_order(results);
-    assert_non_null(order);
+    results_sort(results);
     for (size_t i = 0; i < 5; ++i) {
         struct record expected = sample_record(sorted[i].text, sorted[i].label, "", 0);
-        assert_string_equal(order[i]->configuration, expected.configuration);
-        assert_string_equal(order[i]->label, expected.label);
+        assert_string_equal(results->rows[i].configuration, expected.configuration);
+        assert_string_equal(results->rows[i].label, expected.label);
     }
-    free(order);
     results_destroy(results);
 }
 
@@ -52,7 +50,7 @@ static void test_order_of_devices(void **state)
         snprintf(device.key, sizeof device.key, "%s", arrived[i]);
         assert_int_equal(results_add_device(results, &device, &error), STATUS_OK);
     }
-    results_order_devices(results);
+    results_sort(results);
     for (size_t i = 0; i < 4; ++i) {
         assert_string_equal(results->devices[i].key, ordered[i]);
         assert_int_equal(results_device(results, ordered[i]), i);
@@ -158,7 +156,7 @@ static void test_device_is_one_entry(void **state)
         if (entries[i].has_row)
             assert_ok(results_add_record(results, &record, (struct place){0}, &error), &error);
     }
-    results_order_devices(results);
+    results_sort(results);
     for (size_t i = 0; i < count; ++i) {
         assert_int_equal(results_device(results, entries[i].key),
                          entries[i].stays ? (int64_t)kept : -1);
