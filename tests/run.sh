@@ -2,21 +2,27 @@
 # Builds and runs all tests: installs missing packages (or names them, without root), builds into build/ and, with
 # sanitizers, into build-asan/, and runs the tests of both builds, lints included, as one list. Ends with ctest's summary.
 #
-# In the environment: CUDAARCHS, the architectures of CUDA to build for (default: 90); ROOFSWEEP_WERROR=ON makes warnings
-# errors, as in CI; ROOFSWEEP_TIDY=--all lets clang-tidy check all files, not only the changed ones.
+# In the environment: CUDAARCHS, the architectures of CUDA to build for (default: those of this machine's GPUs, or 90);
+# ROOFSWEEP_WERROR=ON makes warnings errors, as in CI; ROOFSWEEP_TIDY=--all lets clang-tidy check all files, not only the
+# changed ones.
 set -eu
 cd "$(dirname "$0")/.."
 
 cores=$(nproc)
 echo "tests/run.sh: about $((4 + 12 / cores)) minutes on $cores idle cores, build included"
 jobscripts/install-dependencies.sh tests
-# An existing build folder keeps its generator.
+# An existing build folder keeps its generator and its architectures of CUDA.
 ! command -v ninja >/dev/null || export CMAKE_GENERATOR="${CMAKE_GENERATOR:-Ninja}"
-export CUDAARCHS="${CUDAARCHS:-90}"
+if [ -x "$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc)" ] &&
+    ! grep -qs '^CMAKE_CUDA_ARCHITECTURES' build/CMakeCache.txt; then
+    gpus=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d . | sort -u | paste -sd ';')
+    set -- "-DCMAKE_CUDA_ARCHITECTURES=${CUDAARCHS:-${gpus:-90}}"
+fi
 
-for preset in asan+ubsan release; do
+for preset in release asan+ubsan; do
     began=$(date +%s)
-    cmake --preset "$preset" -DROOFSWEEP_WERROR="${ROOFSWEEP_WERROR:-OFF}" -DROOFSWEEP_TESTS=ON
+    [ "$preset" = release ] || set --
+    cmake --preset "$preset" -DROOFSWEEP_WERROR="${ROOFSWEEP_WERROR:-OFF}" -DROOFSWEEP_TESTS=ON "$@"
     cmake --build --preset "$preset" --parallel "$cores"
     echo "$preset: built in $(($(date +%s) - began)) s"
 done
