@@ -113,7 +113,7 @@ def batch_backward(f):
 
 @finding("IV-A.1, backward")
 def data_movers(f):
-    """Kernels that only move data (padding, shuffling, other layouts) cost time: who has fewer is faster."""
+    """Kernels that only move data (padding, shuffling, other layouts) cost time: layouts with fewer of them are faster."""
     table = f.conv2d[f.conv2d["pass"].isin(BACKWARD) & (f.conv2d.precision == "fp16")]
     idle, time = (table.pivot_table(index=[*SHAPE[:4], "pass"], columns="layout", values=v) for v in MOVED)
     more = np.sign(idle.nchw - idle.nhwc) * (np.abs(idle.nchw - idle.nhwc) > 0.01)
@@ -153,7 +153,7 @@ def fp32_saturates(f):
 
 @finding("IV-A.2, backward")
 def filters_backward(f):
-    """Backward in fp16: the algorithm changes with the number of filters, no set of kernels is used twice."""
+    """Backward in fp16: each number of filters has another algorithm, that is, another set of kernels."""
     found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
     sets = ", ".join(str(r.kernels.nunique()) for r in found)
     return [r.kernels.nunique() == len(r) for r in found], f"{sets} sets of kernels for 4 numbers of filters"
@@ -161,7 +161,7 @@ def filters_backward(f):
 
 @finding("IV-A.2, backward")
 def filters_bound(f):
-    """Backward in fp16: with 512 filters kernels go over from memory-bound to compute-bound."""
+    """Backward in fp16: kernels that are memory-bound with 64 filters are compute-bound with 512."""
     found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
     parts = [r.bound.iloc[0] == "bandwidth" and r.bound.iloc[-1] == "compute" for r in found]
     over = span(r.ai.iloc[-1] / r.balance.iloc[-1] for r in found)
@@ -189,7 +189,7 @@ def stride_bytes(f):
 
 @finding("IV-A.4")
 def stride_overhead(f):
-    """A larger stride does not mean fewer launches, so the share of overhead grows."""
+    """A larger stride needs as many launches, so the share of overhead grows."""
     found = series(f, "conv2d-stride", "stride", passes=FORWARD, precision=["fp16"])
     parts = [r.overhead_time / r.time_median for r in found]
     fewer, grows = ([r.launches.iloc[-1] < r.launches.iloc[0] for r in found], [p.iloc[-1] > p.iloc[0] for p in parts])
@@ -254,7 +254,7 @@ def lstm_batch(f):
 
 @finding("IV-B.1")
 def lstm_sizes(f):
-    """It also does whatever the number of features and the hidden size."""
+    """The run time of an LSTM stays the same whatever the number of features and the hidden size."""
     return lstm_steady(f, ["features", "hidden"])
 
 

@@ -124,7 +124,7 @@ def invocations(f):
 
 @finding("IV-A.1, backward")
 def movers(f):
-    """Who has fewer kernels that only move data (padding, other layouts) has the shorter kernels' time."""
+    """Rows with fewer kernels that only move data (padding, other layouts) have the shorter kernel time."""
     grown = []
     for _, r in f.conv2d[np.isfinite(f.conv2d.data_movement_launches)].groupby(CASE):
         with_, without = (r[(r.data_movement_launches > 0) == some].busy_time for some in (True, False))
@@ -163,7 +163,7 @@ def trendlines(f):
 
 @finding("IV-A.2, backward")
 def busiest(f):
-    """Backward in fp16, who has the highest FLOP/s and intensity takes longest."""
+    """Backward in fp16, the framework with the highest FLOP/s and intensity takes longest."""
     found = cases(f.conv2d[(f.conv2d["pass"] != "forward") & (f.conv2d.precision == "fp16")])
     firsts = [(r.rate.idxmax(), r.ai.idxmax(), r.time_median.idxmax()) for r in found]
     both = [rate == ai for rate, ai, _ in firsts]

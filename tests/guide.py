@@ -75,7 +75,7 @@ def usual_limits(f):
 
 @finding()
 def linear_batches(f):
-    """A linear layer goes over from memory to arithmetic as its batch grows."""
+    """A linear layer is limited by memory at small batches and by arithmetic at large ones."""
     t = f.linear
     over = t[t.bound == "compute"].batch.min()
     parts = [t.bound.iloc[0] == "bandwidth", t.bound.iloc[-1] == "compute", rises(t.ai)]
@@ -142,9 +142,9 @@ longer, *limiter* the limit of the measured time ([method.md](method.md)).
 
 {operations}
 
-- Counters see additions, multiplications and fused multiply-adds. They see no maximum, which the model takes for a
-  FLOP, and no exponential. cuDNN's ReLU also scales each element, which is 2 FLOPs.
-- A part of what is written is still in L2 at the end. Counters at device memory do not see it.
+- Counters see additions, multiplications and fused multiply-adds, but no maximum, which is a FLOP in the model, and no
+  exponential. cuDNN's ReLU also scales each element, which is 2 FLOPs.
+- Part of the result is still in L2 at the end. Counters at device memory miss that part.
 - `linear-1`: the tiles of cuBLASLt's kernel have room for eight samples and hold one. The counters see all eight.
 - `norm`: the counters also see sums across threads, differences that are made twice, quotients and roots.
 
