@@ -113,7 +113,7 @@ def batch_backward(f):
 
 @finding("IV-A.1, backward")
 def data_movers(f):
-    """Kernels that only move data (padding, shuffling, other layouts) cost time: layouts with fewer of them are faster."""
+    """Kernels that only move data (padding, shuffling, layouts) cost time: layouts with fewer of them are faster."""
     table = f.conv2d[f.conv2d["pass"].isin(BACKWARD) & (f.conv2d.precision == "fp16")]
     idle, time = (table.pivot_table(index=[*SHAPE[:4], "pass"], columns="layout", values=v) for v in MOVED)
     more = np.sign(idle.nchw - idle.nhwc) * (np.abs(idle.nchw - idle.nhwc) > 0.01)
