@@ -34,7 +34,7 @@ static const char *const wait_text[ACTIVITY_WAITS] = {
     [ACTIVITY_STALL_WAIT] = "the fixed time of instructions",
 };
 
-static const double busy = 0.60, near = 0.05; /* verdicts so near to each other are both said */
+static const double busy = 0.60, near = 0.05; /* verdicts this close are both given */
 
 struct cause {
     char words[128], why[CAUSE_TEXT - 130];
@@ -58,7 +58,7 @@ static void append(char *text, size_t size, const char *separator, const char *f
 #define WORD(cause, word) append((cause)->words, sizeof(cause)->words, ", ", "%s", word)
 #define WHY(cause, ...)   append((cause)->why, sizeof(cause)->why, "; ", __VA_ARGS__)
 
-/* fmax passes over a NaN. */
+/* fmax ignores NaN. */
 static double largest(const double *activity, int first, int end)
 {
     double found = NAN;
@@ -76,8 +76,8 @@ static void units_say(const double *activity, double most, struct cause *cause)
         }
 }
 
-/* "1 block on a multiprocessor at a time (registers, shared memory)", where that is less than half
- * of its places for threads. */
+/* Adds "1 block on a multiprocessor at a time (registers, shared memory)" if its threads fill less
+ * than half of the multiprocessor. */
 static void occupancy_say(const struct kernel *kernel, const struct device *device,
                           struct cause *cause)
 {

@@ -6,8 +6,8 @@
 
 #include "base/array.h"
 
-/* Elements of a chunk in the first dimension at most, and in all. Rows are written in their order,
- * so a variable needs no more than its last chunks in memory, in a hash table of SLOTS. */
+/* Most elements of a chunk, in the first dimension and in all. Rows are written in order, so HDF5
+ * caches only the last CACHED chunks of a variable, in a hash table of SLOTS. */
 enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536, CACHED = 2, SLOTS = 7 };
 
 static const char *const dimension_name[DIM_COUNT] = {
@@ -19,7 +19,8 @@ bool dataset_failed(const struct dataset *set)
     return set->code != NC_NOERR || set->no_memory;
 }
 
-void dataset_check(struct dataset *set, const char *place, int code)
+/* Keeps the first error, which a call of netCDF about `place` returned. */
+static void dataset_check(struct dataset *set, const char *place, int code)
 {
     if (code == NC_NOERR || dataset_failed(set))
         return;
@@ -27,7 +28,7 @@ void dataset_check(struct dataset *set, const char *place, int code)
     snprintf(set->place, sizeof set->place, "%s", place);
 }
 
-/* A file that has no name, nor ever content. */
+/* Creating any file initialises the libraries: this one has neither name nor content. */
 void dataset_prepare(void)
 {
     int id;
@@ -100,16 +101,15 @@ static void define_storage(struct dataset *set, const char *name, int variable, 
     size_t bytes = chunk[0] * chunk[1] * (type == NC_STRING ? 2 * sizeof(void *) : sizeof(double));
     dataset_check(set, name, nc_def_var_chunking(set->id, variable, NC_CHUNKED, chunk));
     dataset_check(set, name, nc_set_var_chunk_cache(set->id, variable, CACHED * bytes, SLOTS, 1));
-    if (type == NC_STRING) /* HDF5 applies no filter to texts of any length */
+    if (type == NC_STRING) /* HDF5 applies no filter to texts of variable length */
         return;
     dataset_check(set, name, nc_def_var_fletcher32(set->id, variable, NC_FLETCHER32));
     dataset_check(set, name, nc_def_var_deflate(set->id, variable, 1, 1, 1));
 }
 
-/* The default fill values of netCDF: NCO and CDO cannot skip a NaN, and xarray turns these into
- * one. Every text is written. The fill value that netCDF gives to strings would be stored as a text
- * of its own for each row, and taken away again when the row's text comes: most of the time of a
- * large file. So it is no text at all, and not said in an attribute. */
+/* Sets netCDF's default fill values, which xarray reads as NaN: NCO and CDO cannot skip a NaN.
+ * Texts get none, and no attribute, as every text is written: HDF5 would store the fill value as a
+ * text for each row and free it again, which took most of the time of a large file. */
 static void define_fill(struct dataset *set, const char *name, int variable, nc_type type)
 {
     const double fill_double = NC_FILL_DOUBLE;
@@ -145,7 +145,8 @@ static enum dimension inner_of(enum field_type type)
                                       : DIM_NONE;
 }
 
-/* Texts, flags and bits are no quantities. Of counts and fractions CF asks for no unit. */
+/* Only quantities have units: not texts, flags and bits. CF asks for none of counts and
+ * fractions. */
 static void define_attributes(struct dataset *set, int variable, const struct field *field)
 {
     bool quantity = type_of(field->type) != NC_STRING && !field->flags;
@@ -158,8 +159,8 @@ static void define_attributes(struct dataset *set, int variable, const struct fi
         dataset_attribute(set, variable, "source", "derived from what was measured");
 }
 
-/* A flag has no fill value, because xarray makes floats of integers that have one. A missing flag
- * is one more value, "unknown". */
+/* Flags have no fill value, because xarray converts integers with one to floats. A missing flag is
+ * one more value, "unknown". */
 static void define_flags(struct dataset *set, const char *name, int variable,
                          const struct field *field)
 {
@@ -180,7 +181,7 @@ static void define_flags(struct dataset *set, const char *name, int variable,
     dataset_attribute(set, variable, "flag_meanings", meanings);
 }
 
-/* Their type is the variable's. */
+/* flag_masks must have the variable's type. */
 static void define_bits(struct dataset *set, const char *name, int variable,
                         const char *const *bits)
 {
@@ -207,7 +208,7 @@ static signed char flag_of(const struct field *field, int64_t value)
     return unknown;
 }
 
-/* Copies the field's values of one struct to row `row` of the array that netCDF gets. */
+/* Copies a field of one struct to row `row` of netCDF's array. */
 static void gather(const struct field *field, const void *structure, size_t row, size_t width,
                    void *data)
 {
@@ -237,7 +238,7 @@ bool dataset_has_column(const struct dataset *set, const char *name)
     return false;
 }
 
-/* Its id; -1 after a failure. */
+/* Returns the variable's id; -1 after a failure. */
 static int variable_define(struct dataset *set, const char *name, const struct field *field,
                            enum dimension rows)
 {
@@ -303,7 +304,7 @@ void dataset_list_field(const struct field *field, const char *prefix, enum dime
         fprintf(stream, "    (%s)\n", field->comment);
 }
 
-/* An outcome's text is made, and is the caller's. */
+/* Returns an outcome's text, which the caller frees. */
 static char *outcome_text(const struct field *field, const void *structure)
 {
     char text[OUTCOME_TEXT];
@@ -334,7 +335,7 @@ static void column_put(struct dataset *set, const struct column *column, size_t 
     free(data);
 }
 
-/* Looks for a value that the file has no place for. */
+/* Notes the variable in `found` if a row has a value. */
 static void column_look(struct dataset *set, const struct column *column, size_t count,
                         const void *const *rows)
 {

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 
-/* What a row holds of a parameter. */
+/* The value of one parameter in one row. */
 struct cell {
     int64_t first, second;
     char text[WORKLOAD_VALUE_TEXT];
@@ -16,13 +16,11 @@ struct cell {
 struct parameters {
     struct dataset *set;
     int group;
-    bool *used; /* owned; by workload: the file has rows of it */
-    /* The file's parameters, each of the first workload that has it; their cells come first in a
-     * row. */
-    const struct parameter **parameters; /* owned */
-    bool *requested; /* owned; by parameter: another variable of its name says what ran */
-    size_t count;
-    char **axes; /* owned: names of the programs' axes, each a text variable "axis_NAME" */
+    bool *used;                          /* owned; by workload: the file has its rows */
+    const struct parameter **parameters; /* owned; each from its first workload */
+    bool *requested;                     /* owned; by parameter: the variable is requested_NAME */
+    size_t count;                        /* parameters, whose cells come first in a row */
+    char **axes; /* owned: names of programs' axes, each a text variable axis_NAME */
     size_t axis_count;
 };
 
@@ -33,7 +31,7 @@ static bool row_is_of(const struct row *row, const struct workload *workload)
            row->configuration[length] == ' ';
 }
 
-/* Rows of the same workload mostly follow each other. */
+/* Rows of a workload mostly follow each other, so the search begins with the last workload. */
 static void workloads_mark(struct parameters *p, const struct results *results)
 {
     size_t count = 0, last = 0;
@@ -76,8 +74,8 @@ static void axes_list(struct parameters *p, const struct results *results)
                     axis_note(p, name);
 }
 
-/* A number that all rows leave at its default is none of the file's: `configuration` has it. Nor is
- * a later parameter that no row names. */
+/* Whether a row sets the parameter. A number that all rows leave at its default gets no variable,
+ * as `configuration` has it; a later parameter needs a row that names it. */
 static bool is_named(const struct workload *workload, const char *name,
                      const struct results *results)
 {
@@ -97,7 +95,7 @@ static bool is_named(const struct workload *workload, const char *name,
     return named;
 }
 
-/* Also of a program whose axis has its name: it lies on that axis. */
+/* A parameter whose name is an axis of a program gets a variable, too. */
 static bool is_wanted(const struct parameters *p, const char *name, const struct results *results)
 {
     for (size_t i = 0; p->used && workloads[i]; ++i)
@@ -115,8 +113,8 @@ static const char *help_of(const struct parameters *p, size_t workload, const ch
     return parameter < 0 ? "" : workloads[workload]->parameters[parameter].help;
 }
 
-/* What the parameter means in each workload of the file that has it: "conv2d: images; lstm, gru:
- * sequences". */
+/* Prints the parameter's meaning in the file's workloads: "conv2d: images; lstm, gru: sequences".
+ */
 static void meaning_print(const struct parameters *p, const char *name, FILE *stream)
 {
     for (size_t i = 0; workloads[i]; ++i) {
@@ -134,7 +132,7 @@ static void meaning_print(const struct parameters *p, const char *name, FILE *st
     }
 }
 
-/* A name that a field of the record has already, which is what ran, is "requested_NAME". */
+/* If a field of records has the name, for the value that ran, the variable is requested_NAME. */
 static bool variable_define(const struct parameters *p, const struct parameter *parameter,
                             const char *suffix, enum field_type type, size_t offset)
 {
@@ -144,7 +142,7 @@ static bool variable_define(const struct parameters *p, const struct parameter *
     p->set->no_memory = p->set->no_memory || !stream;
     if (!stream)
         return false;
-    /* Variables kernel_... are of the kernels that ran. */
+    /* kernel_... are variables of the kernels that ran. */
     bool filter = strcmp(parameter->name, "kernel") == 0;
     snprintf(name, sizeof name, "%s%s", filter ? "filter" : parameter->name, suffix);
     snprintf(long_name, sizeof long_name, "parameter %s", parameter->name);
@@ -190,7 +188,7 @@ static void parameter_add(struct parameters *p, const struct parameter *paramete
     p->parameters[p->count++] = parameter;
 }
 
-/* After the parameters in a row. */
+/* Cells of axes come after those of parameters. */
 static void axes_define(const struct parameters *p)
 {
     for (size_t i = 0; i < p->axis_count && !dataset_failed(p->set); ++i) {
@@ -253,8 +251,8 @@ static void cell_set(struct cell *cell, const struct parameter *parameter,
         parameter_format(parameter, *value, cell->text);
 }
 
-/* A program's axis of the parameter's name, where it has a value that the parameter can have: rows
- * of programs and of libraries then lie on one axis. */
+/* Takes a program's axis of the parameter's name, if its value is one of the parameter: then rows
+ * of programs and of libraries lie on one axis. */
 static void cell_set_axis(struct cell *cell, const struct config *config,
                           const struct parameter *parameter)
 {

@@ -1,5 +1,5 @@
-/* The parameters of configurations as variables of a result file: each parameter is one, missing in
- * the rows of workloads that have none of its name. */
+/* The parameters of configurations as variables of a result file. A parameter's variable is missing
+ * in rows of workloads without a parameter of that name. */
 #pragma once
 
 #include "results/dataset.h"
@@ -7,12 +7,12 @@
 
 struct parameters;
 
-/* Defines the variables, in a group: of the workloads that have rows, and those in which a program
- * has an axis of the name. Numbers become integers, words and free texts strings, without quotes.
- * NULL: see dataset_close. */
+/* Defines the variables, in a group: parameters of workloads with rows, and parameters whose name
+ * is an axis of a program. Numbers become integers, words and free texts strings without quotes.
+ * NULL: no memory, which dataset_close reports. */
 struct parameters *parameters_define(struct dataset *set, const struct results *results, int group);
 void parameters_destroy(struct parameters *parameters); /* takes NULL */
 
-/* What dataset_put needs of a configuration, at `row`, which has so many bytes. */
+/* Fills `row`, of parameters_row_size bytes, with a configuration, for dataset_put. */
 size_t parameters_row_size(const struct parameters *parameters);
 void parameters_row(const struct parameters *parameters, const struct config *config, void *row);

@@ -10,11 +10,12 @@
 #include "base/array.h"
 #include "model/device_kind.h"
 
-/* What results_create really makes: results, and where to find a row by its identity. */
+/* The struct behind each struct results, with indices for look-ups. */
 struct indexed_results {
-    struct results results; /* first, so that a pointer to it is a pointer to the whole */
-    json_t *devices, *rows; /* device key, identity of a row -> its place */
-    char *journal;          /* name of the file; NULL without one */
+    struct results results; /* first member, so that pointers to both convert */
+    json_t *devices;        /* {device key: index of the device} */
+    json_t *rows;           /* {identity of a row: index of the row} */
+    char *journal;          /* file name; NULL: none */
     int fd;
 };
 
@@ -111,7 +112,7 @@ static enum status row_of_record(const struct record *record, struct row *row, s
     return STATUS_OK;
 }
 
-/* ---- all of them ---- */
+/* ---- results ---- */
 
 struct results *results_create(void)
 {
@@ -147,7 +148,7 @@ void results_destroy(struct results *results)
     free(owner);
 }
 
-/* Row of an identity, `count` for one that is new, -1 without memory. */
+/* Returns the index of an identity. A new identity gets index `count`. -1: no memory. */
 static int64_t index_row(json_t *index, const char *identity, size_t count)
 {
     const json_t *row = json_object_get(index, identity);
@@ -185,8 +186,8 @@ enum status results_add_device(struct results *results, const struct device *dev
     return STATUS_OK;
 }
 
-/* Row of what this one measures, `row_count` for one that is new, -1 without memory. The same GPU
- * is the same device in a later session, where its key is another one. */
+/* Returns the index of rows of this configuration and device; row_count if there is none, -1
+ * without memory. A device is known by host and UUID, because each session gives it another key. */
 static int64_t row_place(const struct indexed_results *owner, const struct row *row)
 {
     const int64_t at = results_device(&owner->results, row->device_key);
@@ -222,8 +223,8 @@ enum status results_add_record(struct results *results, const struct record *rec
     return STATUS_OK;
 }
 
-/* The highest clock that a roof held, or the device before a row's samples, at most its own. What
- * is counted over some microseconds may be some per cent beyond that. */
+/* sm_clock_free is the highest clock of roofs, and of readings before samples, at most the device's
+ * limit: counts over some microseconds can exceed the limit by some per cent. */
 static void clocks_set(struct results *results)
 {
     for (size_t i = 0; i < results->device_count; ++i) {
@@ -246,7 +247,7 @@ static void clocks_set(struct results *results)
     }
 }
 
-/* A row that failed with its device, on any rank, has no key. */
+/* Rows that failed because no rank had a device have no key, and stay. */
 void results_settle(struct results *results)
 {
     struct indexed_results *owner = (struct indexed_results *)results;
@@ -263,7 +264,7 @@ void results_settle(struct results *results)
         row_clear(row);
     }
     results->row_count = kept;
-    json_object_clear(owner->rows); /* they have moved */
+    json_object_clear(owner->rows); /* rows moved, so the indices are stale */
     clocks_set(results);
 }
 
@@ -314,8 +315,7 @@ static int compare_devices(const void *a, const void *b)
     return strverscmp(x->key, y->key);
 }
 
-/* Each session describes all its devices, also those for which it had nothing to measure. Without
- * memory all stay. */
+/* Each session describes all its devices, even without a row. Without memory all entries stay. */
 static void leave_out_repeated(struct results *results)
 {
     size_t count = results->device_count, kept = 0;

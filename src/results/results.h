@@ -1,8 +1,6 @@
-/* Everything that a sweep has produced so far: sessions, devices and rows. Of a record only its row
- * is in memory: what orders the rows of a file, and what is asked of all of them before the file is
- * written. The record itself stays in the journal and is fetched from there.
- *
- * Filled by journal_read, consumed by results_nc and report. Owns all it holds. */
+/* Sessions, devices and rows of a sweep so far, as journal_read collects them for results_nc and
+ * report. A row has the few members of its record that order and count rows; results_fetch reads
+ * the whole record from the journal. Owns all its contents. */
 #pragma once
 
 #include <stddef.h>
@@ -15,17 +13,17 @@
 #include "model/record.h"
 #include "results/derive.h"
 
-/* The first job of the sweep, or one that resumed it. Plain data, but for the manifest's text. */
+/* One job of the sweep: the first, or one that resumed it. */
 struct session {
     char id[64];        /* unique; the first part of struct device.key */
-    char version[64];   /* of roofsweep, with revision */
+    char version[64];   /* roofsweep's, with revision */
     char settings[256]; /* manifest_settings_text */
     char title[256];
     char manifest_path[1024];
     char *manifest_text; /* owned */
     char command[1024];  /* command line */
     char job_id[64];
-    char hostname[128]; /* of rank 0 */
+    char hostname[128]; /* rank 0's */
     char mpi[256];      /* library version */
     int64_t ranks;
     double start_time; /* s since 1970-01-01T00:00:00Z */
@@ -35,24 +33,25 @@ struct session {
 json_t *session_encode(const struct session *session);
 void session_clear(struct session *session); /* frees what it owns */
 
-/* Where the JSON of a record stands in the journal. */
+/* The JSON of a record in the journal. */
 struct place {
-    off_t start;         /* byte */
-    size_t length, line; /* bytes; number of the line, from 1 */
+    off_t start;   /* byte */
+    size_t length; /* bytes */
+    size_t line;   /* number, from 1 */
 };
 
 struct row {
-    char *texts; /* owned: those that follow */
+    char *texts; /* owned: memory of the four texts below */
     const char *configuration, *label, *device_key;
-    const char *error; /* empty of a measured one */
+    const char *error; /* "" for a measured row */
     char config_hash[CONFIG_HASH_TEXT];
     int64_t status; /* enum record_status */
     int64_t attempts;
     double end_time;         /* s since 1970-01-01T00:00:00Z; missing: NaN */
     double wall_time;        /* s */
-    double sm_clock_free;    /* s-1, before its samples; missing: NaN */
-    char marks[TIME_MARKS];  /* of its time */
-    size_t kernels, samples; /* how many */
+    double sm_clock_free;    /* s-1, before the samples; missing: NaN */
+    char marks[TIME_MARKS];  /* see time_marks */
+    size_t kernels, samples; /* counts */
     struct place place;
 };
 
@@ -63,15 +62,14 @@ struct results {
     size_t device_count;
     struct row *rows; /* one per configuration (and device, with distribute = replicate) */
     size_t row_count;
-    /* What results_settle has left out: how many records, and the key of one. */
-    size_t without_device;
-    char missing_key[sizeof((struct device *)0)->key];
+    size_t without_device;                             /* rows that results_settle left out */
+    char missing_key[sizeof((struct device *)0)->key]; /* device of one of these */
 };
 
 struct results *results_create(void);          /* NULL without memory */
 void results_destroy(struct results *results); /* takes NULL */
 
-/* A record of the same configuration and device replaces the earlier one. */
+/* A later record of a configuration and device replaces the earlier one. */
 enum status results_add_session(struct results *results, struct json_text session,
                                 struct error *error);
 enum status results_add_device(struct results *results, const struct device *device,
@@ -79,23 +77,22 @@ enum status results_add_device(struct results *results, const struct device *dev
 enum status results_add_record(struct results *results, const struct record *record,
                                struct place place, struct error *error);
 
-/* After the last record: leaves out those of a device that nothing describes. They have neither
- * identity nor roofs, so that a resumed sweep measures them again. Sets sm_clock_free of the
- * devices, now that all rows are known. */
+/* Call after the last record. Leaves out rows whose device no line describes: without identity and
+ * roofs, a resumed sweep measures them again. Sets sm_clock_free of the devices. */
 void results_settle(struct results *results);
 
-/* The file in which the rows' places are, and its name for errors. It takes over the descriptor. */
+/* Sets the journal that results_fetch reads, and its name for errors. Takes over the descriptor. */
 enum status results_attach(struct results *results, const char *journal, int fd,
                            struct error *error);
 
-/* The row's record, parsed anew each time; the caller clears it. STATUS_SYSTEM: it cannot be read,
- * or the line holds no record, whatever its checksum. */
+/* Parses the row's record from the journal, at each call; the caller clears it. STATUS_SYSTEM: the
+ * line cannot be read, or is no valid record. */
 enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
 
-/* Puts the results in the order of files and tables, before they are written: devices by session and
- * rank; rows by label, configuration (numbers in it as numbers) and device. Of the entries of one
- * device those without rows are left out; if none has rows, all but the last. */
+/* Sorts the results for files and tables: devices by session and rank; rows by label, configuration
+ * (numbers within compare as numbers) and device. A device that several sessions describe keeps its
+ * entries with rows, or else its last entry. */
 void results_sort(struct results *results);
 
 /* The entry of the same device under the same conditions (UUID, driver and power cap) that has the
@@ -103,5 +100,5 @@ void results_sort(struct results *results);
  * roofs. */
 const struct device *results_roofs(const struct results *results, const struct device *device);
 
-/* Index into devices, or -1. */
+/* Returns the index of a key in devices, or -1. */
 int64_t results_device(const struct results *results, const char *key);
