@@ -19,7 +19,7 @@ static double rate_of(const struct chip *chip, const struct rate *rate)
     return (rate->unit == UNIT_TENSOR ? chip->tensor : chip->vector)[rate->precision];
 }
 
-/* Returns how many rates at least one chip has. */
+/* Lists rates that at least one chip has, and returns their number. */
 static int rates_list(struct rate rates[RATES_MAX])
 {
     int count = 0;
@@ -42,7 +42,7 @@ static const char *rate_text(double rate, char text[CELL])
     return text;
 }
 
-/* The star of "GeForce RTX 40*" is a pattern's. */
+/* Drops the star of a pattern as "GeForce RTX 40*". */
 static const char *model_text(const struct chip *of, char text[CELL])
 {
     bool siblings = false;

@@ -13,7 +13,7 @@
 
 static const char ending[] = ".ini";
 
-/* targets.ini beside them is for `roofsweep-post check`. */
+/* targets.ini in the same folder is for `roofsweep-post check`. */
 static int is_sweep(const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
@@ -21,11 +21,10 @@ static int is_sweep(const struct dirent *entry)
            strcmp(entry->d_name + length - strlen(ending), ending) == 0;
 }
 
-/* Names without their ending, sorted and NULL-terminated; names_destroy frees
- * them. */
+/* names_destroy frees it. */
 struct names {
     char folder[PATH_MAX];
-    char **names;
+    char **names; /* without ".ini", sorted, NULL-terminated */
 };
 
 static void names_destroy(struct names *names)
@@ -35,8 +34,7 @@ static void names_destroy(struct names *names)
     free(names->names);
 }
 
-/* The folder is found from that of the program, so that a copied tree works
- * anywhere. */
+/* The folder's path is relative to the program, so that a copied tree works. */
 static enum status names_read(struct names *names, struct error *error)
 {
     static const char *const places[] = {ROOFSWEEP_SWEEPS, "../../sweeps"}; /* installed, built */

@@ -1,5 +1,4 @@
-/* The manifests that come along, which a name without folder and ending stands
- * for. */
+/* The manifests that come with roofsweep. A name without folder and ending stands for one. */
 #pragma once
 
 #include <limits.h>
@@ -9,8 +8,7 @@
 #include "base/status.h"
 
 enum { SWEEP_PATH = PATH_MAX + NAME_MAX + 2 };
-/* The file of `name`: a file of the user's, or else the sweep of that name.
- * STATUS_USAGE: there is neither. */
+/* Finds a file `name`, or else roofsweep's own sweep of that name. STATUS_USAGE: neither exists. */
 enum status named_sweep_find(const char *name, char path[SWEEP_PATH], struct error *error);
-/* A line for each, with its title. */
+/* Prints each name and title. */
 enum status named_sweeps_list(bool json, FILE *stream, struct error *error);

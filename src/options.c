@@ -14,7 +14,7 @@
 #include "model/workload.h"
 #include "named_sweep.h"
 
-/* A format: of the words of --device. */
+/* A format with the words of --device. */
 static const char help_text[] =
     "Usage: roofsweep [options] SWEEP.ini\n"
     "       roofsweep [options] NAME       (of --sweeps)\n"
@@ -158,9 +158,9 @@ static enum status take_time_limit(const char *text, struct options *options, st
 #define VALUE(take)  TAKES_VALUE, 0, 0, take
 static const struct known_option {
     const char *name;
-    char letter; /* short for it; 0: there is none */
+    char letter; /* short option; 0: none */
     enum { SETS_ACTION, SETS_LEVEL, SETS_FLAG, TAKES_VALUE, MOVED } what;
-    int value;   /* of an action or a level */
+    int value;   /* an action or a level */
     size_t flag; /* offset of the bool */
     enum status (*take)(const char *text, struct options *options, struct error *error);
 } known_options[] = {
@@ -234,7 +234,7 @@ static bool needs_manifest(enum action action)
     return action == ACTION_SWEEP || action == ACTION_DRY_RUN;
 }
 
-/* What --list prints: "chips", "variables", or a workload of this name. */
+/* The operand of --list: "chips", "variables" or a workload. */
 static enum status choose_list(const char *name, struct options *options, struct error *error)
 {
     static const char chips[] = "chips", variables[] = "variables";
@@ -252,7 +252,7 @@ static enum status choose_list(const char *name, struct options *options, struct
     return STATUS_OK;
 }
 
-/* A sweep has a manifest, --list may have a workload's name. */
+/* A sweep takes a manifest, --list can take a name, other actions take no operand. */
 static enum status check_operands(const struct options *options, char **operands, int count,
                                   struct error *error)
 {
@@ -298,7 +298,7 @@ static enum status check_together(const struct options *options, struct error *e
     return STATUS_OK;
 }
 
-/* What stands after the options. */
+/* Takes the words after the options. */
 static enum status take_operands(char **operands, int count, struct options *options,
                                  struct error *error)
 {
@@ -320,7 +320,7 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
             (struct option){known_options[i].name,
                             known_options[i].what == TAKES_VALUE ? required_argument : no_argument,
                             NULL, LONG_OPTION + i};
-    optind = 0; /* GNU: start afresh, also in the middle of a group of short options */
+    optind = 0; /* GNU: resets the parser, even within a group of short options */
     for (int option; (option = getopt_long(argc, argv, ":d:ho:qv", long_options, NULL)) != -1;) {
         int known = option - LONG_OPTION;
         for (int i = 0; i < OPTIONS; ++i)
@@ -391,7 +391,7 @@ static bool is_listed(const struct workload *workload, const char *name)
            (!workload->axes || section_kind_of(workload));
 }
 
-/* The parameters of a section with a kind follow from its settings and axes. */
+/* A section with a kind gets its parameters from its settings and axes. */
 static void list_workload(const struct workload *workload, FILE *stream)
 {
     const struct section_kind *kind = section_kind_of(workload);
@@ -439,7 +439,7 @@ static json_t *workload_encode(const struct workload *workload)
                      "implementations", words_encode(workload->implementations));
 }
 
-/* The workloads as people see them, and the keys of the other sections. */
+/* Prints workloads, and keys of other sections. */
 static void list_json(const char *name, FILE *stream)
 {
     json_t *all = json_array(), *settings = json_object();

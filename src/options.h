@@ -9,7 +9,7 @@
 #include "manifest/manifest.h"
 #include "base/status.h"
 
-/* What the process tells its caller; --help documents them. */
+/* Exit statuses of the program, which --help documents. */
 enum exit_code {
     EXIT_MEASURED = 0, /* all configurations measured, or skipped with a reason */
     EXIT_SYSTEM = 1,   /* a file, a library or MPI failed */
@@ -38,24 +38,25 @@ enum action {
 struct options {
     enum action action;
     const char *manifest; /* NULL with --gather, --list, --help, --version */
-    const char *program;  /* --program: a command instead of a manifest; NULL: there is none */
+    const char *program;  /* --program: a command instead of a manifest; NULL: none */
     const char *journal;  /* --gather */
     const char *output;   /* NULL: as the manifest says */
     struct amendment amendment;
-    const char *workload; /* ACTION_LIST: this one alone; NULL: all */
+    const char *workload; /* of ACTION_LIST; NULL: all */
     bool has_device;
-    int device; /* if has_device: see device_kind_chosen */
+    int device; /* only if has_device; argument of device_kind_chosen */
     bool resume, overwrite, skip_damaged, any_owner;
-    bool advice;       /* the last lines say how to ask for it */
+    bool advice;       /* prints the command that gives advice */
     bool json;         /* format of the final table, --list, --dry-run and --sweeps */
     double time_limit; /* s, from the start of the program; 0: not given; INFINITY: none */
     enum log_level level;
 };
 
 enum status options_parse(int argc, char **argv, struct options *options, struct error *error);
-/* What it asks for: the manifest that it names, or that of its program. */
+/* Reads the manifest that the options name, or makes the one of --program, and applies --set and
+ * --only. */
 enum status options_manifest(const struct options *options, struct manifest **manifest,
                              struct error *error);
 void options_help(FILE *stream);
-/* Workloads, or the one of this name: parameters, defaults and implementations. */
+/* Prints parameters, defaults and implementations of a workload; NULL: of all. */
 void options_list(const char *workload, bool json, FILE *stream);

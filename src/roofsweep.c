@@ -29,7 +29,7 @@
 #include "sweep.h"
 #include "version.h"
 
-/* A journal that cannot be read, or is not there, tells nothing; the sweep itself says why. */
+/* A missing or unreadable journal adds nothing to the estimate; the sweep reports the reason. */
 static enum status print_estimate(const struct options *options, const struct manifest *manifest,
                                   const struct plan *plan, json_t *object, FILE *stream,
                                   struct error *error)
@@ -76,7 +76,7 @@ static enum status dry_run(const struct options *options, FILE *stream, struct e
     return status;
 }
 
-/* Becomes the worker, which does it all. */
+/* Replaces this process by the worker's self-test. */
 static enum status self_test(const struct options *options, struct error *error)
 {
     const struct device_kind *chosen =
@@ -139,7 +139,7 @@ static void say(const struct log *log, enum status status, const struct error *e
         log_error(log, error);
 }
 
-/* The last line, where a file was written: for programs, and so the same with --quiet. */
+/* Prints the last line if a file was written. Programs read it, so --quiet prints it, too. */
 static void summarize(const struct options *options, const struct log *log,
                       const struct summary *summary, enum status status, double start)
 {
@@ -153,7 +153,7 @@ static void summarize(const struct options *options, const struct log *log,
     utf8_print(log->stream, "roofsweep: %s\n", text);
 }
 
-/* s. A large job may take minutes to start. Its end has no more to do than to close connections. */
+/* s. A large job can take minutes to start. Its end only closes connections. */
 static const int start_patience = 600, end_patience = 30;
 
 static void begin_mpi(int *argc, char ***argv, const struct log *log)
@@ -165,8 +165,9 @@ static void begin_mpi(int *argc, char ***argv, const struct log *log)
     guard_end(guard);
 }
 
-/* srun without a PMI that this MPI speaks starts jobs of one rank, all of the same output. Of these
- * the first speaks. What mpirun starts inherits the variables of the task that is its daemon. */
+/* srun without a PMI that this MPI supports starts single ranks that all write one output: an
+ * error, which only the first task reports. Ranks of mpirun inherit the variables of the task that
+ * is mpirun's daemon, so they are exempt. */
 static enum status check_launch(struct log *log, bool by_mpirun, struct error *error)
 {
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS"), *task = getenv("SLURM_PROCID");
@@ -183,10 +184,10 @@ static enum status check_launch(struct log *log, bool by_mpirun, struct error *e
                      tasks);
 }
 
-/* A rank that stops now can no longer harm: all is published. */
+/* A rank that hangs here does no harm, as all is published. */
 static void end_mpi(MPI_Comm comm, const struct log *log, enum status status, struct sweep *sweep)
 {
-    /* Rank 0 goes first. Of two ranks that end the job at once, the launcher may return 1. */
+    /* Rank 0's guard ends the job first: if two ranks end it at once, the launcher can return 1. */
     int rank;
     MPI_Comm_rank(comm, &rank);
     const struct guard_settings settings = {comm, log, end_patience + (rank > 0 ? 5 : 0),
@@ -207,8 +208,8 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     bool opened = status == STATUS_OK;
     if (opened && !sweep_complete(sweep))
         status = sweep_measure(sweep, error);
-    /* What was measured is published, whatever ended the sweep; the first trouble is what is
-     * reported. */
+    /* Measured rows are published, whatever ended the sweep. The first error is the one reported.
+     */
     struct error publishing;
     struct summary summary = {.file = ""};
     enum status published =
@@ -220,7 +221,7 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
         log_print(log, LOG_WARNING, "%s", publishing.text);
     }
     bool all_here = sweep_part(sweep);
-    /* Before the ranks part: a launcher may kill this one as soon as another has ended badly. */
+    /* Before the ranks part: a launcher can kill rank 0 as soon as another rank fails. */
     say(log, status, error);
     summarize(options, log, &summary, status, start);
     if (!all_here) { /* MPI_Abort ends the others, and gives the launcher this exit status */
@@ -231,8 +232,8 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     return status;
 }
 
-/* A file that was opened in the place of standard output would get the table. Reading is all that
- * the stand-in allows, so that printing fails as it should. */
+/* If a standard stream is closed, the next file that opens would take its place and get the table.
+ * A read-only /dev/null takes it instead, so that printing fails. */
 static void guard_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
@@ -240,7 +241,7 @@ static void guard_standard_streams(void)
             open("/dev/null", O_RDONLY);
 }
 
-/* Without the handlers of libraries: HDF5's crashes once it could not write. */
+/* Skips exit handlers: HDF5's crashes after a failed write. */
 static _Noreturn void leave(enum status status)
 {
     fflush(stderr);
@@ -254,8 +255,7 @@ int main(int argc, char **argv)
     struct error error;
     struct log log = log_create(stderr, LOG_INFO, 0);
     guard_standard_streams();
-    /* A full disk, a limit to a file's size, a log or a table that nobody reads any more: the call
-     * that fails says so. */
+    /* Full disks, limits on file sizes and closed pipes are errors of the call that writes. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     results_nc_prepare();
@@ -263,15 +263,15 @@ int main(int argc, char **argv)
     if (status == STATUS_OK)
         log.level = options.level;
     if (status == STATUS_OK && options.action == ACTION_SWEEP) {
-        const bool by_mpirun = getenv("OMPI_COMM_WORLD_SIZE"); /* MPI_Init may set it */
+        const bool by_mpirun =
+            getenv("OMPI_COMM_WORLD_SIZE"); /* before MPI_Init, which can set it */
         begin_mpi(&argc, &argv, &log);
         status = check_launch(&log, by_mpirun, &error);
         if (status == STATUS_OK)
             leave(run_sweep(MPI_COMM_WORLD, &options, start, &log, argv, &error));
     }
-    /* What needs neither MPI nor a device. Without MPI nobody knows which rank this is: a
-     * launcher's variables are also there in a shell within its job. So every process that was
-     * started does it. */
+    /* Actions without MPI or a device. Every process that a launcher started does them: without MPI
+     * its rank is unknown, as a shell within a job has the launcher's variables, too. */
     struct summary summary = {.file = ""};
     if (status == STATUS_OK && options.action != ACTION_SWEEP)
         status = options.action == ACTION_GATHER      ? gather(&options, &log, &summary, &error)

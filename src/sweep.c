@@ -1,3 +1,18 @@
+/* One job's share of a sweep, from the manifest to the published file.
+ *
+ * Every rank has an executor, which drives its worker. Rank 0 also has the plan, the journal and
+ * the dispatcher; `carry_out` does what the dispatcher decides. Set-up: rank 0 reads all inputs
+ * before anything is replaced, the ranks compare their command lines and share the manifest, each
+ * opens its device, rank 0 writes the session. Then `run_loop` polls worker and messages until the
+ * end.
+ *
+ * Failure: before the loop all ranks agree on a status and return it. In the loop the dispatcher
+ * goes on without silent ranks, and a rank ends the job if rank 0 is silent. Every wait has a
+ * limit, and a log line names the missing ranks; where a collective call would hang, MPI_Abort ends
+ * the job.
+ *
+ * Cost: each rank polls every 0.5 to 50 ms (`longest_wait`); rank 0 appends a line to the journal
+ * for each record and syncs before it hands out more work. */
 #include "sweep.h"
 
 #include <math.h>
@@ -31,52 +46,51 @@ struct sweep {
     MPI_Comm comm;
     int rank, ranks;
     const struct log *log;
-    char *command; /* line */
-    size_t name;   /* byte, of the program's name at its beginning */
+    char *command; /* command line */
+    size_t name;   /* bytes of the program's name in `command` */
     struct manifest *manifest;
-    bool complete;
+    bool complete; /* see sweep_complete */
     struct transport *transport;
     struct executor *executor;
     char worker_folder[4096];
-    char session[64]; /* its identifier */
+    char session[64]; /* identifier of this job's session */
     char device_key[128];
-    bool roofs_reused; /* this rank's */
+    bool roofs_reused; /* this rank's roofs are those of an earlier result */
     struct devices devices;
     struct liveness *liveness;
     struct time_limit limit;
-    bool abandoned;          /* some rank does not answer: no collective call may follow */
-    bool signalled;          /* rank 0 was told of a signal */
-    struct countdown rank_0; /* of the other ranks: until it must have said something */
-    bool asked;              /* whether it is there; it has not answered yet */
-    /* rank 0 alone */
+    bool abandoned;          /* a rank is silent: no collective call may follow */
+    bool signalled;          /* this rank has reported a signal to rank 0 */
+    struct countdown rank_0; /* on other ranks: time left for a message from rank 0 */
+    bool asked;              /* an echo request to rank 0 is unanswered */
+    /* only on rank 0 */
     struct plan *plan;
     struct outputs outputs;
-    struct results *earlier;            /* rows that the journal already holds */
-    struct journal *journal;            /* NULL: not begun yet */
-    struct algorithm_cache *algorithms; /* NULL: of no use to this sweep */
+    struct results *earlier;            /* rows of the journal that is resumed */
+    struct journal *journal;            /* NULL: not begun */
+    struct algorithm_cache *algorithms; /* NULL: every row searches */
     struct results *roofs_source;       /* [peaks] reuse; NULL: all roofs are measured */
-    struct dispatcher *dispatcher;      /* while it measures */
+    struct dispatcher *dispatcher;      /* NULL outside the loop */
     struct progress *progress;
-    bool algorithms_late; /* the file of algorithms could not be written to, and it was said */
+    bool algorithms_late; /* a message about an unwritten algorithm cache was printed */
     size_t left;          /* configurations without a row */
 };
 
-/* Opening a device loads libraries of gigabytes, at times from a slow file system. */
+/* Opening a device loads gigabytes of libraries, perhaps from a slow file system. */
 static const double open_timeout_least = 30; /* s */
 
-/* s. How long a rank may take to say its last word after the end, or the signal for it. Its worker
- * is killed within half of that, and some batch systems kill a job 30 s after the signal. */
+/* s, for a rank's last message after the end or a signal. The rank kills its worker within half of
+ * that. Some batch systems kill a job 30 s after the signal. */
 static const double stop_patience = 10;
-/* The longest that a rank's work should take, times this, before the rank counts as silent. */
+/* A rank is silent after the longest time of its work, times this. */
 static const double margin = 1.25;
 
-/* s. Rank 0 reads or writes a journal and a file of any size, perhaps through a slow network. It
- * does nothing else for so long. */
+/* s, for rank 0 to read or write a journal and a file of any size, perhaps over a slow network. */
 static const int long_patience = 600;
-/* s. From one agreement to the next no rank has anything to do. */
+/* s, for ranks that go from one collective call to the next. */
 static const int short_patience = 60;
 
-/* Ends the job, with names, if not all ranks come here. */
+/* Waits for all ranks. If some do not come, names them and ends the job. */
 static void wait_or_abort(const struct sweep *sweep, double seconds, enum status status,
                           const char *what)
 {
@@ -88,7 +102,7 @@ static void wait_or_abort(const struct sweep *sweep, double seconds, enum status
     MPI_Abort(sweep->comm, exit_code_of(signals_seen ? STATUS_INTERRUPTED : status));
 }
 
-/* For calls of MPI that wait for all ranks: a moment ago they were here. */
+/* Guards MPI calls that wait for all ranks, right after a wait_or_abort. */
 static struct guard *guard_all(const struct sweep *sweep, int seconds, const char *what)
 {
     const struct guard_settings settings = {sweep->comm, sweep->log, seconds,
@@ -96,8 +110,8 @@ static struct guard *guard_all(const struct sweep *sweep, int seconds, const cha
     return guard_begin(&settings);
 }
 
-/* Counted by rank 0, which has the environment of the job. The others need to know no more than
- * when it comes: in the middle of opening, or of roofs. */
+/* Only rank 0 counts the time, as it has the job's environment. Other ranks get an alarm, which
+ * ends the opening of devices and the measurement of roofs. */
 static void set_time_limit(struct sweep *sweep, const struct options *options, double start)
 {
     const struct time_limit_clock now = {start, clock_monotonic(), clock_epoch()};
@@ -118,9 +132,9 @@ static void share_time_limit(const struct sweep *sweep)
     signals_alarm(left);
 }
 
-/* ---- what rank 0 reads ---- */
+/* ---- inputs of rank 0 ---- */
 
-/* Within a run only with replicate a configuration comes again. */
+/* Without a file the cache serves only `replicate`, which repeats configurations within a run. */
 static enum status open_algorithms(struct sweep *sweep, struct error *error)
 {
     const struct sweep_settings *settings = &sweep->manifest->sweep;
@@ -130,7 +144,7 @@ static enum status open_algorithms(struct sweep *sweep, struct error *error)
         return STATUS_OK;
     enum status status = STATUS_OK;
     if (path)
-        status = outputs_check_input(&sweep->outputs, path, "the file of algorithms", error);
+        status = outputs_check_input(&sweep->outputs, path, "the algorithm cache", error);
     if (status == STATUS_OK)
         status =
             algorithm_cache_open(path, settings->replicate, &sweep->algorithms, &damaged, error);
@@ -152,7 +166,7 @@ static enum status read_roofs(struct sweep *sweep, struct error *error)
     return STATUS_OK;
 }
 
-/* Before anything is replaced: with --overwrite what is read may be the output itself. */
+/* Runs before any file is replaced: with --overwrite the output can be an input, too. */
 static enum status read_inputs(struct sweep *sweep, const struct options *options,
                                struct error *error)
 {
@@ -170,14 +184,13 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
     manifest_settings_text(sweep->manifest, line);
     TRY(outputs_earlier(&sweep->outputs, line, sweep->log, &sweep->journal, &sweep->earlier,
                         error));
-    /* With replicate, which devices there are is not known before they are opened. */
+    /* With replicate, completeness depends on the devices, which are not open yet. */
     sweep->complete = !settings->replicate && sweep->earlier->row_count > 0 &&
                       resume_missing(sweep->plan, sweep->earlier, NULL, 0) == 0;
     return !sweep->manifest->reuse || sweep->complete ? STATUS_OK : read_roofs(sweep, error);
 }
 
-/* A launcher can start ranks with different words (mpirun ... : ...). All take those of rank 0, or
- * none. */
+/* A launcher can start ranks with different command lines (mpirun ... : ...), which is an error. */
 static enum status compare_commands(const struct sweep *sweep, struct error *error)
 {
     const char *own = sweep->command + sweep->name;
@@ -192,7 +205,7 @@ static enum status compare_commands(const struct sweep *sweep, struct error *err
     return liveness_agree(sweep->comm, status, error);
 }
 
-/* The other ranks parse what rank 0 has read: their working folder may be another one. */
+/* Other ranks parse the text that rank 0 read, as their working folder can differ. */
 static enum status share_manifest(struct sweep *sweep, const struct options *options,
                                   struct error *error)
 {
@@ -296,7 +309,7 @@ static enum status create_executor(struct sweep *sweep, struct error *error)
     return STATUS_OK;
 }
 
-/* Each rank tries each kind of device within a bound. One that takes longer has stopped. */
+/* Waits as long as a rank may take to try all kinds of devices. */
 static void wait_for_opening(struct sweep *sweep)
 {
     const struct executor_settings settings = executor_settings_of(sweep);
@@ -331,7 +344,6 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
     if (status == STATUS_OK)
         status = devices_collect(&sweep->devices, sweep->executor, error);
     if (status == STATUS_OK && sweep->manifest->sweep.replicate) {
-        /* If every device has its rows, there is nothing to do. */
         int complete = sweep->rank == 0 && sweep->earlier->row_count > 0 &&
                        resume_missing(sweep->plan, sweep->earlier, sweep->devices.list,
                                       (size_t)sweep->ranks) == 0;
@@ -345,7 +357,7 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
     return status;
 }
 
-/* The entry of this job in the journal; session_clear frees it. */
+/* Fills in this job's session; session_clear frees it. */
 static enum status make_session(const struct sweep *sweep, struct session *session,
                                 struct error *error)
 {
@@ -375,8 +387,7 @@ static enum status make_session(const struct sweep *sweep, struct session *sessi
                                   : error_set(error, STATUS_SYSTEM, "no memory for the manifest");
 }
 
-/* Rank 0 begins or goes on with the journal and writes who works on it; every rank learns its
- * device's key. */
+/* Rank 0 opens the journal and appends the session. Every rank gets its device's key. */
 static enum status begin_session(struct sweep *sweep, struct error *error)
 {
     struct session session = {0};
@@ -401,7 +412,7 @@ static enum status begin_session(struct sweep *sweep, struct error *error)
     return status;
 }
 
-/* Of one device: three lost workers with all that opening and tuning may take, and its roofs. */
+/* s, for the roofs of one device, three lost workers included. */
 static double roofs_patience(const struct sweep *sweep)
 {
     return 25 * fmax(sweep->manifest->sweep.timeout, open_timeout_least);
@@ -419,8 +430,8 @@ static void measure_roofs(struct sweep *sweep)
     node_roofs_measure(sweep->comm, sweep->executor, &settings, sweep->log);
 }
 
-/* How far the file of algorithms goes, once for each model of device. */
-static void tell_algorithms(const struct sweep *sweep)
+/* Logs how many configurations have an algorithm in the file, for each model of device. */
+static void log_algorithms(const struct sweep *sweep)
 {
     const char *path = sweep_algorithms_file(&sweep->manifest->sweep);
     const struct plan *plan = sweep->plan;
@@ -434,8 +445,8 @@ static void tell_algorithms(const struct sweep *sweep)
             found +=
                 algorithm_cache_find(sweep->algorithms, plan->items[item].hash, device, &unused);
         log_print(sweep->log, LOG_INFO,
-                  "%s has algorithms of %zu of the %zu configurations on %s with %s and driver %s; "
-                  "others search",
+                  "%s has algorithms for %zu of %zu configurations on %s with %s and driver %s; "
+                  "the others search",
                   path, found, plan->count, device->model, device->library_version,
                   device->driver_version);
     }
@@ -459,7 +470,7 @@ static void create_dispatcher(struct sweep *sweep)
         .limit = &sweep->limit,
         .algorithm_cache = sweep->algorithms,
     };
-    tell_algorithms(sweep);
+    log_algorithms(sweep);
     sweep->dispatcher = dispatcher_create(&settings, sweep->log);
     if (!sweep->dispatcher)
         MPI_Abort(sweep->comm, 1);
@@ -470,23 +481,23 @@ static void create_dispatcher(struct sweep *sweep)
         MPI_Abort(sweep->comm, 1);
 }
 
-/* ---- what the dispatcher wants done ---- */
+/* ---- actions of the dispatcher ---- */
 
-/* What searches found out goes into the file of algorithms. Other runs may be writing to it at the
- * moment: then it is tried again with the next rows, and nobody waits. No failure of it ends a
- * sweep. */
+/* Writes found algorithms to the cache file. If another run writes to the file at the moment, the
+ * next rows try again. A failure does not end the sweep. */
 static enum status save_algorithms(struct sweep *sweep, struct error *error)
 {
     enum status status =
         sweep->algorithms ? algorithm_cache_save(sweep->algorithms, error) : STATUS_OK;
     if (status && !sweep->algorithms_late)
         log_print(sweep->log, status == STATUS_USAGE ? LOG_INFO : LOG_WARNING,
-                  "algorithms are not in their file yet, it is tried again: %s", error->text);
+                  "the algorithm cache is not written yet, the next rows try again: %s",
+                  error->text);
     sweep->algorithms_late |= status != STATUS_OK;
     return status;
 }
 
-/* Those of the last rows. Another run holds the file for a moment only. */
+/* Waits for another run's write, which takes a moment only. */
 static void save_last_algorithms(struct sweep *sweep)
 {
     const double patience = 1; /* s */
@@ -494,7 +505,8 @@ static void save_last_algorithms(struct sweep *sweep)
     struct error error;
     while (save_algorithms(sweep, &error)) {
         if (clock_monotonic() - start > patience) {
-            log_print(sweep->log, LOG_WARNING, "some algorithms are not kept: %s", error.text);
+            log_print(sweep->log, LOG_WARNING, "the algorithm cache lacks the last algorithms: %s",
+                      error.text);
             return;
         }
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
@@ -522,7 +534,7 @@ static enum status carry_out(struct sweep *sweep, const struct dispatcher_action
         return status;
     case ACTION_SEND:
         if (transport_send(sweep->transport, action->rank, action->message, action->text, error))
-            MPI_Abort(sweep->comm, exit_code_of(STATUS_SYSTEM)); /* it would wait for ever */
+            MPI_Abort(sweep->comm, exit_code_of(STATUS_SYSTEM)); /* the rank would wait for ever */
         return STATUS_OK;
     case ACTION_PROGRESS:
         progress_update(sweep->progress, action->left, action->failed);
@@ -542,7 +554,7 @@ static void carry_out_all(struct sweep *sweep)
 
 /* ---- the loop of a rank ---- */
 
-/* Takes note of the signal that was seen (signals.h), and tells rank 0. */
+/* Reports the signal that arrived (signals.h) to rank 0. */
 static void take_signal(struct sweep *sweep)
 {
     struct error error;
@@ -550,15 +562,15 @@ static void take_signal(struct sweep *sweep)
     sweep->signalled = true;
     sweep->rank_0 = countdown_start(3 * stop_patience);
     if (sweep->dispatcher) {
-        dispatcher_time(sweep->dispatcher, clock_monotonic()); /* the end has its time from now */
+        dispatcher_time(sweep->dispatcher, clock_monotonic()); /* the end's timeout starts now */
         dispatcher_interrupt(sweep->dispatcher);
     } else if (transport_send(sweep->transport, 0, MESSAGE_SIGNAL, "", &error)) {
         log_print(sweep->log, LOG_WARNING, "%s", error.text);
     }
 }
 
-/* Rank 0 hands out, keeps and publishes. If it does not answer there is nobody to do that; the
- * journal has what was measured. It may have nothing to say for hours, so it is asked. */
+/* Ends the job if rank 0 is silent, as no other rank can hand out work or publish; the journal has
+ * all finished rows. Rank 0 can have no message for hours, so this rank sends an echo request. */
 static void watch_rank_0(struct sweep *sweep)
 {
     struct error error;
@@ -575,7 +587,7 @@ static void watch_rank_0(struct sweep *sweep)
         sweep->asked = transport_send(sweep->transport, 0, MESSAGE_ECHO, "", &error) == STATUS_OK;
 }
 
-/* What comes from the worker ends the wait. True: something has. */
+/* Waits for output of the worker. True: there is some. */
 static bool wait_for_worker(const struct sweep *sweep, double seconds)
 {
     struct pollfd descriptors[2];
@@ -585,7 +597,7 @@ static bool wait_for_worker(const struct sweep *sweep, double seconds)
     return ppoll(descriptors, count, &time, NULL) > 0;
 }
 
-/* True: there was a message. */
+/* Handles all messages. True: there was one. */
 static bool receive_all(struct sweep *sweep)
 {
     struct message message;
@@ -610,9 +622,9 @@ static bool receive_all(struct sweep *sweep)
     return any;
 }
 
-/* s, between two looks for messages. Rank 0 looks more often, because others wait for it. A rank
- * whose worker works looks less often: its worker ends the wait, no message but the end is due, and
- * hundreds of ranks on few cores would take them from each other and from the work. */
+/* s, between two polls for messages. Rank 0 polls more often, because ranks wait for its replies. A
+ * rank with a busy worker polls less often: the worker's output ends the wait, the only message due
+ * is the end, and hundreds of polling ranks would take cores from the work. */
 static double longest_wait(const struct sweep *sweep)
 {
     static const double usual = 2e-3, of_rank_0 = 0.5e-3, at_work = 50e-3;
@@ -621,8 +633,8 @@ static double longest_wait(const struct sweep *sweep)
     return executor_works(sweep->executor) ? at_work : usual;
 }
 
-/* The worker is heard, and messages come and go, until this rank is to stop and, on rank 0,
- * until all others have said their last word. Ends the job if rank 0 does not answer. */
+/* Serves worker and messages until this rank has stopped and, on rank 0, all ranks have sent their
+ * last message or are silent. */
 static void run_loop(struct sweep *sweep)
 {
     struct poll_interval interval = poll_interval_start();
@@ -653,8 +665,7 @@ static void run_loop(struct sweep *sweep)
     }
 }
 
-/* Rank 0 goes on without those that are silent. The others wait for rank 0, which may be writing
- * the file. */
+/* False: a rank is silent. Other ranks wait longer, as rank 0 may be writing the file. */
 static bool wait_for_ranks(struct sweep *sweep)
 {
     const struct patience patience = {.seconds = sweep->rank == 0 ? stop_patience : long_patience};
@@ -664,12 +675,12 @@ static bool wait_for_ranks(struct sweep *sweep)
     sweep->abandoned = !liveness_meet(sweep->liveness, &patience, absent);
     if (sweep->abandoned)
         log_print(sweep->log, LOG_WARNING, "no answer at the end from: %s", absent);
-    if (sweep->abandoned && sweep->rank != 0) /* nobody publishes */
+    if (sweep->abandoned && sweep->rank != 0) /* rank 0 does not publish */
         MPI_Abort(sweep->comm, exit_code_of(STATUS_SYSTEM));
     return !sweep->abandoned;
 }
 
-/* How the loop has ended for this rank. */
+/* Returns the outcome of the loop. */
 static enum status end_loop(struct sweep *sweep, struct error *error)
 {
     char absent[800];
@@ -694,10 +705,10 @@ enum status sweep_measure(struct sweep *sweep, struct error *error)
     if (sweep->rank == 0)
         create_dispatcher(sweep);
     measure_roofs(sweep);
-    signals_alarm(INFINITY); /* from here on the dispatcher looks at the clock */
+    signals_alarm(INFINITY); /* from here on the dispatcher keeps the time limit */
     if (signals_seen == SIGALRM)
         signals_seen = 0;
-    if (signals_seen) /* before its device arrives: of roofs alone, the last one ends the sweep */
+    if (signals_seen) /* before this rank's device arrives: the last device can end the sweep */
         take_signal(sweep);
     executor_start(sweep->executor);
     run_loop(sweep);
@@ -724,14 +735,14 @@ enum status sweep_publish(const struct sweep *sweep, bool json, struct summary *
     struct publication publication = {.json = json};
     struct error moved;
     enum status held, status;
-    do { /* again if others took the journal away before it was read */
+    do { /* again if somebody moved the journal before it was read */
         held = journal_settle(sweep->journal, &moved);
         publication.journal = journal_path(sweep->journal);
         publication.netcdf = held ? NULL : outputs->netcdf;
         publication.overwrite = !held && (outputs->overwrite || outputs->resume);
         status = publication_make(&publication, sweep->log, summary, error);
     } while (status == STATUS_SYSTEM && !held && journal_settle(sweep->journal, &moved));
-    if (held) { /* then `left` is not known: rows may be lost */
+    if (held) { /* rows may be lost, so `left` is unknown */
         if (status)
             log_print(sweep->log, LOG_WARNING, "%s", error->text);
         *error = moved;

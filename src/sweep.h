@@ -1,6 +1,5 @@
-/* One job's share of a sweep, the collective part: all ranks call these in the same order. Each
- * ends in an agreement, so that all ranks return the same status; rank 0 has the text of an
- * error. */
+/* One job's share of a sweep. All ranks call these functions in the same order. Each ends with an
+ * agreement: all ranks return the same status, and rank 0 has the error's text. */
 #pragma once
 
 #include <mpi.h>
@@ -11,30 +10,30 @@
 
 struct sweep;
 
-/* start: s, CLOCK_MONOTONIC, of the program; the time limit counts from there. argv: what *options
- * was parsed from; it must be the same on all ranks.
- * Rank 0 reads the manifest, makes the plan and looks at the outputs; every rank then knows the
- * manifest. *sweep is set, and to be destroyed, whatever the status. */
+/* Rank 0 reads the manifest, makes the plan and checks the outputs; every rank gets the manifest.
+ * `start`: s, CLOCK_MONOTONIC, when the program began and the time limit starts. `argv`: the
+ * command line, which must be the same on all ranks. *sweep is set whatever the status, and the
+ * caller destroys it. */
 enum status sweep_load(MPI_Comm comm, const struct options *options, char **argv, double start,
                        const struct log *log, struct sweep **sweep, struct error *error);
 
-/* Nothing is left to measure: a resumed sweep that was complete. */
+/* The journal of a resumed sweep has all rows. */
 bool sweep_complete(const struct sweep *sweep);
 
-/* Every rank opens its device, and no two ranks the same GPU. */
+/* Every rank opens its device. Two ranks on one GPU are an error. */
 enum status sweep_open_devices(struct sweep *sweep, struct error *error);
 
-/* Roofs, then configurations, until all is journaled, or until the ranks that still answer have
- * stopped (sweep_part). */
+/* Measures roofs, then configurations, until the journal has all rows or all ranks have stopped or
+ * are silent (sweep_part). */
 enum status sweep_measure(struct sweep *sweep, struct error *error);
 
-/* Rank 0 writes the NetCDF file from the journal and prints the table; the others do nothing.
- * *summary is set if the file is there. STATUS_FAILED if configurations have failed. */
+/* Rank 0 writes the NetCDF file from the journal and prints the report. *summary is set if the file
+ * exists. STATUS_FAILED: configurations failed. */
 enum status sweep_publish(const struct sweep *sweep, bool json, struct summary *summary,
                           struct error *error);
 
-/* Waits for all ranks, which then may part. False: a rank does not answer, and has been named. The
- * sweep must not be destroyed, and MPI not be finalized: both would wait for it. */
+/* Waits for all ranks before they end. False: a rank is silent, and a message has named it. Then
+ * sweep_destroy and MPI_Finalize would wait for ever, and must not be called. */
 bool sweep_part(struct sweep *sweep);
 
 /* Collective. Takes NULL. */
