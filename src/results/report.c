@@ -1,6 +1,6 @@
 /* The report at the end of a run.
  *
- * Its table has one line a row, in the order of results_order. naming.h makes the names of rows,
+ * Its table has one line a row, in the order of results_sort. naming.h makes the names of rows,
  * which needs a pass over all configurations. Each line fetches its record from the journal again;
  * the text stops after LINES_MAX lines, JSON has them all. A record that cannot be read makes a
  * line of missing values: the result file is written by then, so the report never fails. */

@@ -4,7 +4,7 @@
  * variable without a value in any row is left out, which the first rows decide: `look` reads them
  * and notes variables with a value. If a later row has a value without a variable, the file is
  * built again. Rows pass through memory in batches of BATCH_ROWS, each record fetched from the
- * journal once a build, so memory does not grow with rows but for results_order.
+ * journal once a build, so memory does not grow with the number of rows.
  *
  * The file is built without a name in the output's folder (staged_file.h), then gets its name: it
  * is whole or absent. The first failure of netCDF, of memory or of a record is kept and reported at
