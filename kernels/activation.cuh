@@ -1,5 +1,5 @@
-/* What a layer does with each output: its activation, and the derivative of that where the
- * function's value is `y`. In the type that they are computed in. */
+/* A layer's activation z -> y, and its derivative as a function of y, in the type of the
+ * computation. */
 #pragma once
 
 #include "model/workloads/conv2d.h"

@@ -1,11 +1,11 @@
-/* A block that has a row of values: what its threads find is reduced to one value. */
+/* Reductions over a block that has a row of values. */
 #pragma once
 
 #include <stdint.h>
 
 static const int row_threads = 256;
 
-/* Where there are more rows than blocks in a grid, each block takes several. */
+/* A grid has at most INT32_MAX blocks; then a block takes several rows. */
 static inline unsigned row_blocks(int64_t rows)
 {
     return (unsigned)(rows < INT32_MAX ? rows : INT32_MAX);
@@ -24,7 +24,8 @@ struct added {
     }
 };
 
-/* Of a value of each thread, for all of them. All threads of the block call it together. */
+/* Combines the values of all threads and returns the result to each. All threads of the block call
+ * together. */
 template <typename C, typename F> __device__ inline C block_reduce(C v, F combine)
 {
     __shared__ C of_warp[row_threads / 32];

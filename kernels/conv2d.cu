@@ -4,10 +4,10 @@
 #include "element.cuh"
 #include "layout.cuh"
 
-/* A convolution as one would first write it, and what a layer has beside it. Each thread makes one
- * element of the result from the definition; the caches do the rest. */
+/* A convolution written from the definition, and the other steps of a layer. Each thread computes
+ * one element of the result; the caches do the rest. */
 
-/* struct conv2d in what the device counts in. */
+/* struct conv2d in the device's integers. */
 struct geometry {
     int batch, height, width, channels, filters, kernel_height, kernel_width;
     int stride, pad_height, pad_width, dilation, out_height, out_width;
@@ -15,26 +15,25 @@ struct geometry {
     bool nhwc;
 };
 
-static struct geometry geometry_of(const struct conv2d *s)
+/* In the order of the members. */
+static geometry geometry_of(const struct conv2d *s)
 {
-    struct geometry g;
-    g.batch = (int)s->batch;
-    g.height = (int)s->height;
-    g.width = (int)s->width;
-    g.channels = (int)s->channels;
-    g.filters = (int)s->filters;
-    g.kernel_height = (int)s->kernel_height;
-    g.kernel_width = (int)s->kernel_width;
-    g.stride = (int)s->stride;
-    g.pad_height = (int)s->pad_height;
-    g.pad_width = (int)s->pad_width;
-    g.dilation = (int)s->dilation;
-    g.out_height = (int)s->out_height;
-    g.out_width = (int)s->out_width;
-    g.group_channels = (int)(s->channels / s->groups);
-    g.group_filters = (int)(s->filters / s->groups);
-    g.nhwc = s->layout == LAYOUT_NHWC;
-    return g;
+    return {(int)s->batch,
+            (int)s->height,
+            (int)s->width,
+            (int)s->channels,
+            (int)s->filters,
+            (int)s->kernel_height,
+            (int)s->kernel_width,
+            (int)s->stride,
+            (int)s->pad_height,
+            (int)s->pad_width,
+            (int)s->dilation,
+            (int)s->out_height,
+            (int)s->out_width,
+            (int)(s->channels / s->groups),
+            (int)(s->filters / s->groups),
+            s->layout == LAYOUT_NHWC};
 }
 
 __device__ static inline extents x_extents(const geometry &g)
@@ -104,7 +103,9 @@ __global__ void __launch_bounds__(element_threads)
     }
 }
 
-/* The sum of an image is added to the others': sums of all pixels at once would lose digits. */
+/* Sums each image by itself and then adds the images' sums: one sum of all pixels would lose
+ * digits.
+ */
 template <typename T>
 __global__ void __launch_bounds__(element_threads)
     conv2d_backward_filter(T *dw, const T *x, const T *dy, geometry g, int64_t count)
@@ -134,7 +135,7 @@ __global__ void __launch_bounds__(element_threads)
     }
 }
 
-/* ---- beside them ---- */
+/* ---- the other steps of a layer ---- */
 
 template <typename T>
 __global__ void __launch_bounds__(element_threads)
@@ -158,7 +159,7 @@ __global__ void __launch_bounds__(element_threads)
         dz[i] = to_stored<T>((C)to_computed(dy[i]) * slope_of(activation, (C)to_computed(y[i])));
 }
 
-/* A block for `width` filters: several in NHWC, where they are neighbours; 1 in NCHW. */
+/* A block has `width` filters: several in NHWC, where filters are neighbours; one in NCHW. */
 template <typename T, int threads, int width>
 __global__ void __launch_bounds__(threads) conv2d_bias_gradient(T *db, const T *dz, geometry g)
 {
@@ -166,8 +167,9 @@ __global__ void __launch_bounds__(threads) conv2d_bias_gradient(T *db, const T *
     __shared__ C sums[threads];
     const int lines = threads / width, first = threadIdx.x / width;
     const int64_t filter = (int64_t)blockIdx.x * width + threadIdx.x % width;
-    const int64_t image = (int64_t)g.out_height * g.out_width; /* pixels: more than an int holds */
-    /* In NHWC pixels of a filter are all as far apart, in NCHW those of an image are neighbours. */
+    const int64_t image = (int64_t)g.out_height * g.out_width; /* pixels; may exceed an int */
+    /* Pixels of a filter are equally far apart in NHWC; in NCHW pixels of an image are neighbours.
+     */
     const int64_t row = width > 1 ? g.batch * image : image, step = width > 1 ? g.filters : 1;
     const int64_t turn = lines % row, next = lines / row * g.filters * row + turn * step;
     const int64_t carry = (g.filters - 1) * row;

@@ -41,26 +41,26 @@ struct patched {
     int pixels, depth, filter_tiles; /* of y; of a patch; of a group */
 };
 
+/* In the order of the members. */
 static patched patched_of(const struct conv2d *s, int tile_filters)
 {
-    patched g;
-    g.height = (int)s->height;
-    g.width = (int)s->width;
-    g.channels = (int)(s->channels / s->groups);
-    g.filters = (int)(s->filters / s->groups);
-    g.all_channels = (int)s->channels;
-    g.all_filters = (int)s->filters;
-    g.kernel_width = (int)s->kernel_width;
-    g.stride = (int)s->stride;
-    g.pad_height = (int)s->pad_height;
-    g.pad_width = (int)s->pad_width;
-    g.dilation = (int)s->dilation;
-    g.out_height = (int)s->out_height;
-    g.out_width = (int)s->out_width;
-    g.pixels = (int)(s->batch * s->out_height * s->out_width);
-    g.depth = (int)(s->kernel_height * s->kernel_width) * g.channels;
-    g.filter_tiles = (g.filters + tile_filters - 1) / tile_filters;
-    return g;
+    const int channels = (int)(s->channels / s->groups), filters = (int)(s->filters / s->groups);
+    return {(int)s->height,
+            (int)s->width,
+            channels,
+            filters,
+            (int)s->channels,
+            (int)s->filters,
+            (int)s->kernel_width,
+            (int)s->stride,
+            (int)s->pad_height,
+            (int)s->pad_width,
+            (int)s->dilation,
+            (int)s->out_height,
+            (int)s->out_width,
+            (int)(s->batch * s->out_height * s->out_width),
+            (int)(s->kernel_height * s->kernel_width) * channels,
+            (filters + tile_filters - 1) / tile_filters};
 }
 
 /* A block's tile of y: the first pixel, the group, the first filter in the group. */
@@ -83,8 +83,8 @@ __device__ static inline void copy_group_end()
     FROM_800(asm volatile("cp.async.commit_group;" ::: "memory");)
 }
 
-/* Loads four matrices of 8 x 8; each lane has the address of one row. Of each matrix a lane gets
- * two neighbours in row lane / 4. */
+/* Loads four matrices of 8 x 8; each lane has the address of one row. A lane gets two neighbours in
+ * row lane / 4 of each matrix. */
 __device__ static inline void matrices_load(uint32_t *to, uint32_t from)
 {
     FROM_800(asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -143,7 +143,7 @@ template <typename T, typename tile> struct slices {
         int64_t first = ((int64_t)number * g.height + top[i]) * g.width + left[i];
         x[i] = image + first * g.all_channels;
         if (pixel >= g.pixels)
-            top[i] = INT_MIN / 2; /* none of its taps is in an image */
+            top[i] = INT_MIN / 2; /* places all taps outside the image */
     }
 
     /* Moves a piece that lies beyond a tap's channels to the next tap. */
@@ -303,7 +303,7 @@ __global__ void __launch_bounds__(threads, tile::resident)
     for (int i = 0; i < count; ++i) {
         /* Waits until all of this thread's groups but the last have arrived. */
         FROM_800(asm volatile("cp.async.wait_group %0;" ::"n"(slots - 2) : "memory");)
-        __syncthreads(); /* all see slice i, and none still reads the slot that is filled next */
+        __syncthreads(); /* all see slice i, and nobody reads the slot that is filled next */
         if (i + slots - 1 < count)
             coming.load(base + (slot == 0 ? slots - 1 : slot - 1) * all_slices::bytes, g);
         copy_group_end();

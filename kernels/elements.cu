@@ -4,7 +4,7 @@
 
 #include <cuda_fp8.h>
 
-/* ---- filled by a function of their number ---- */
+/* ---- fill ---- */
 
 template <typename T> __device__ inline T rounded(double value)
 {
@@ -41,7 +41,7 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, str
     return by_precision(precision, launch);
 }
 
-/* ---- gathered ---- */
+/* ---- gather ---- */
 
 template <typename T>
 __global__ void gather_elements(const T *data, const int64_t *offsets, int64_t count,

@@ -1,6 +1,6 @@
-/* A build for an older chip leaves out instructions that the chip does not have, and the kernel
- * must then not be run. CUDA does not prevent that: a newer device of the same generation takes
- * code that was built for the older one. */
+/* FROM_800(statement) and so on leave out instructions that an older chip lacks. Such a kernel must
+ * not run. CUDA does not prevent that, because a newer device of the same generation takes code
+ * that was built for the older one. */
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -22,8 +22,8 @@
 #define FROM_900(statement) statement
 #endif
 
-/* cudaErrorNoKernelImageForDevice where the build has no code of `kernel` for this device that was
- * made for compute capability `least` (90 for 9.0) or a later one. */
+/* cudaErrorNoKernelImageForDevice if the code of `kernel` for this device was built for a compute
+ * capability below `least` (90 is 9.0). */
 static inline cudaError_t image_check(const void *kernel, int least)
 {
     cudaFuncAttributes attributes;

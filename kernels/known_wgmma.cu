@@ -2,8 +2,8 @@
 
 #include "wgmma.cuh"
 
-/* Warpgroup matrix multiply-adds of compute capability 9.0: instructions of sm_90a, so that this
- * file is compiled for that alone. Operands are zeros in shared memory. */
+/* Warpgroup matrix multiply-adds, instructions of sm_90a: this file is compiled for that
+ * architecture only. Operands are zeros in shared memory. */
 static const int chains = 4, threads = 128; /* one warpgroup */
 
 #define WGMMA(name, type, letter, k, shape, scales)                                                \
@@ -41,7 +41,7 @@ __global__ void known_wgmma(int iterations, typename instruction::word *out)
             instruction::step(c, matrix, matrix);
         wgmma_finish();
     }
-    if (out) /* never, but the compiler cannot know */
+    if (out) /* never true, which the compiler does not know */
         for (int i = 0; i < 4; ++i)
             out[i] = c[i];
 }

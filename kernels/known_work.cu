@@ -4,13 +4,13 @@
 
 #include "image.cuh"
 
-/* Inline PTX, so that nothing is folded or merged, and nothing else in these kernels needs a
- * floating-point unit. */
+/* Instructions are inline PTX, so that the compiler folds and merges none. Nothing else in these
+ * kernels needs a floating-point unit. */
 
 static const int threads = 256;
 
-/* ---- instructions: the registers that one reads and writes, the FLOPs of a warp, and how many
- * independent ones keep the pipe full ---- */
+/* ---- instructions: registers read and written, FLOPs of a warp, and the number of independent
+ * chains that keeps the pipe full ---- */
 
 #define VECTOR(name, least, type, letter, flops, many, statement)                                  \
     struct name {                                                                                  \
@@ -27,7 +27,7 @@ VECTOR(fma_fp32, 700, float, "f", 2, 8, "fma.rn.f32 %0, %0, %0, %0;")
 VECTOR(add_mul_fp32, 700, float, "f", 2, 8, "add.rn.f32 %0, %0, %0; mul.rn.f32 %0, %0, %0;")
 VECTOR(fma_fp16x2, 700, uint32_t, "r", 4, 8, "fma.rn.f16x2 %0, %0, %0, %0;")
 /* The unit works on both lanes even if one is used, and its counter counts both. There is one
- * chain: of two chains the compiler would make packed instructions. */
+ * chain, because the compiler would pack two chains into one instruction. */
 VECTOR(fma_fp16, 700, uint16_t, "h", 4, 1, "fma.rn.f16 %0, %0, %0, %0;")
 VECTOR(fma_bf16x2, 800, uint32_t, "r", 4, 8, "fma.rn.bf16x2 %0, %0, %0, %0;")
 
@@ -65,7 +65,7 @@ template <typename instruction>
 __global__ void known_chains(int iterations, typename instruction::word *out)
 {
     const int chains = instruction::chains;
-    typename instruction::word x[chains][instruction::words]; /* all different: none can stand in */
+    typename instruction::word x[chains][instruction::words]; /* all different, so none is merged */
     for (int i = 0; i < chains * instruction::words; ++i)
         x[i / instruction::words][i % instruction::words] = (typename instruction::word)(i + 1);
 #pragma unroll 1
@@ -73,7 +73,7 @@ __global__ void known_chains(int iterations, typename instruction::word *out)
 #pragma unroll
         for (int i = 0; i < chains; ++i)
             instruction::step(x[i]);
-    if (out) /* never, but the compiler cannot know */
+    if (out) /* never true, which the compiler does not know */
         for (int i = 0; i < chains * instruction::words; ++i)
             out[i] = x[i / instruction::words][i % instruction::words];
 }
@@ -87,7 +87,7 @@ static cudaError_t launch(int iterations, int blocks, cudaStream_t stream)
 
 /* ---- movement ---- */
 
-/* Loads that L1 answers: each block goes round its own L1_CHUNK bytes. */
+/* Loads from L1: each block reads its own KNOWN_L1_CHUNK bytes again and again. */
 static __global__ void read_chunks(const uint4 *data, int repeat, uint32_t *out)
 {
     uint32_t sum = 0;
@@ -142,7 +142,7 @@ const struct known_kernel known_kernels[] = {
     ROW("mma fp16, fp16 sums", QUANTITY_TENSOR_FP16, 80, 999, mma_fp16_sum16),
     ROW("mma bf16", QUANTITY_TENSOR_BF16, 80, 999, mma_bf16),
     ROW("mma fp8", QUANTITY_TENSOR_FP8, 89, 89, mma_fp8),
-    /* In between, fp8 is for wgmma and tcgen05 only: of this the compiler makes fp16. */
+    /* Between 8.9 and 12.0 only wgmma and tcgen05 take fp8: the compiler turns this into fp16. */
     ROW("mma fp8", QUANTITY_TENSOR_FP8, 120, 999, mma_fp8),
     ROW("mma int8", QUANTITY_TENSOR_INT8, 80, 999, mma_int8),
     {NULL, QUANTITY_COUNT, 0, 0, NULL, 0.0},

@@ -1,4 +1,4 @@
-/* Where the elements of images lie, in both layouts. */
+/* Offsets of the elements of images, in both layouts. */
 #pragma once
 
 #include <stdint.h>

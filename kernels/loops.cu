@@ -51,9 +51,10 @@ template <> __device__ inline __nv_bfloat162 factor<__nv_bfloat162>(int step)
 
 /* ---- compute loop ----
  *
- * Independent chains, as in fma.cu: eight cover the latency with one warp a scheduler, and 512
- * instructions a turn keep its own three below 1 %. The factors are immediates. Blocks are small,
- * so that their number divides well among the multiprocessors. */
+ * Chains are independent, as in fma.cu. Eight chains cover the latency with one warp on each
+ * scheduler. A turn of the loop has 512 of these instructions; the loop's own three are below 1 %.
+ * The factors are immediates. Blocks are small, so that multiprocessors get nearly equal numbers.
+ */
 static const int chains = 8, unroll = 64, compute_threads = 64;
 
 template <typename T> __device__ static inline void advance(T *v, const T *x, int step)
@@ -114,8 +115,8 @@ cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x
 
 /* ---- shared loop ----
  *
- * A block has one tile. A thread has every 256th value of it, `each` in all; the first half of them
- * lies in the tile for sure. A step reads one buffer and writes the other, so that one barrier a
+ * A block has one tile. A thread has every 256th value of the tile, at most `each` values; the
+ * first half of them always exists. A step reads one buffer and writes the other, so one barrier a
  * step is enough. All reads of a step come first, because the compiler does not know that the
  * writes go to the other buffer. */
 static const int shared_threads = 256;

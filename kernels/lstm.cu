@@ -6,38 +6,37 @@
 #include "image.cuh"
 
 /* A layer of an LSTM over all its steps in one launch, after Diamos et al., "Persistent RNNs:
- * Stashing Recurrent Weights On-Chip", 2016. A block has eight samples, which need nothing of the
- * others. A warp has eight units: all four gates of them, whose recurrent weights stay in its
- * registers. Only the state h goes from warp to warp, through shared memory, with one barrier a
- * step. Where one block has no room for all units, a cluster of blocks shares them: then h goes to
- * the shared memory of each.
+ * Stashing Recurrent Weights On-Chip", 2016. A block has eight samples, which are independent of
+ * all other samples. A warp has eight units with their four gates; their recurrent weights stay in
+ * the warp's registers. Only the state h goes from warp to warp, through shared memory, with one
+ * barrier a step. If one block has no room for all units, a cluster of blocks shares them, and h
+ * goes to the shared memory of each block.
  *
  * A matrix instruction adds A (16 rows of 16 weights) times B (16 inputs of 8 samples) to 16 x 8
- * sums. Its rows are a gate of the eight units and another gate of them, so two make all gates, and
- * a thread gets the four gates of one unit and two samples, whose cells never leave it:
+ * sums. Its rows are two gates of the eight units, so two instructions make all gates. A thread
+ * gets the four gates of one unit and two samples, and keeps their cells:
  *
  *   lane = 4 row + column:  gates of unit `row` and of samples 2 column, 2 column + 1
  *
- * Of A a lane holds four weights of its row in each half, of B four inputs of sample `row`. The
- * instruction wants pairs that lie apart, but the order of the summands is free, as long as A and B
- * have the same: here a lane's four lie next to each other, in one access of 8 bytes. */
+ * A lane holds four weights of its row in each half of A, and four inputs of sample `row` of B. The
+ * instruction expects pairs that lie apart. But the order of the summands is free if A and B have
+ * the same order: here a lane's four values are contiguous, one access of 8 bytes. */
 
 enum { SAMPLES = 8, UNITS = 8, GATES = 4, DEEP = 16, BLOCK_UNITS = KERNEL_LSTM_BLOCK };
 
-/* Sizes of the layer; `width` is that of its input. */
 struct layer {
-    int batch, sequence, width, hidden, directions;
-    int units; /* of a block */
+    int batch, sequence, width, hidden, directions; /* width: of the input */
+    int units;                                      /* of a block */
 };
 
-/* What a thread is. */
+/* A thread's position. */
 struct place {
     int row, column;
-    int unit, sample; /* the first ones of its warp and block */
+    int unit, sample; /* the first unit of its warp, the first sample of its block */
 };
 
 struct gates {
-    float sums[2][4]; /* input and forget, cell and output; of two samples each */
+    float sums[2][4]; /* input and forget, cell and output; two samples each */
 };
 
 struct weights {
@@ -63,14 +62,14 @@ __device__ static inline void gates_add(gates &g, const weights &w, uint2 input)
     multiply_add(g.sums[1], w.of[2], w.of[3], input, T());
 }
 
-/* Elements k to k + 3 of a row; after its end the last ones. Nothing is asked before it is loaded,
- * so that many loads are under way together. */
+/* Loads elements k to k + 3 of a row, or its last four if k is past the end. Loads are
+ * unconditional, so that many are in flight together. */
 template <typename T> __device__ static inline uint2 four(const T *row, int k, int width)
 {
     return __ldg((const uint2 *)(row + min(k, width - 4)));
 }
 
-/* The sums begin with the biases. */
+/* Sets the sums to the biases. */
 template <typename T>
 __device__ static inline void gates_start(gates &g, const T *biases, const layer &s,
                                           const place &at)
@@ -82,7 +81,7 @@ __device__ static inline void gates_start(gates &g, const T *biases, const layer
     }
 }
 
-/* Of a matrix [4][hidden][width]; zeros after the end of its rows. */
+/* Loads weights of a matrix [4][hidden][width]; zeros after the end of its rows. */
 template <typename T>
 __device__ static inline weights weights_load(const T *matrix, const layer &s, const place &at,
                                               int k, int width)
@@ -99,15 +98,15 @@ __device__ static inline weights weights_load(const T *matrix, const layer &s, c
     return w;
 }
 
-/* The time of a step: the second direction runs backwards. */
+/* Returns the time of a step. The second direction runs backwards. */
 __device__ static inline int64_t time_of(const layer &s, int step)
 {
     return blockIdx.y ? s.sequence - 1 - step : step;
 }
 
-/* What the input adds to the gates of several steps, which waits for no state: the weights come
- * once for all of them. Beyond the last step or sample stands the last one: nobody asks for its
- * sums. */
+/* Adds the input's part to the gates of several steps. This part needs no state, so the weights are
+ * loaded once for all these steps. Steps and samples past the end use the last one; nothing reads
+ * their sums. */
 template <typename T, int steps>
 __device__ static inline void input_add(gates (&g)[steps], const T *x, const T *matrix,
                                         const layer &s, const place &at, int first)
@@ -115,8 +114,7 @@ __device__ static inline void input_add(gates (&g)[steps], const T *x, const T *
     const int64_t sample = min(at.sample + at.row, s.batch - 1);
     const int64_t next = (blockIdx.y ? -1 : 1) * (int64_t)s.batch * s.width;
     x += (time_of(s, first) * s.batch + sample) * s.width;
-    const int together =
-        steps > 4 ? 2 : 1; /* pieces whose loads are under way, as registers allow */
+    const int together = steps > 4 ? 2 : 1; /* pieces with loads in flight, as registers allow */
 #pragma unroll together
     for (int k = 0; k < s.width; k += DEEP) {
         weights w = weights_load(matrix, s, at, k, s.width);
@@ -133,7 +131,7 @@ __device__ static inline void input_add(gates (&g)[steps], const T *x, const T *
     }
 }
 
-/* Asks for the inputs of the steps after these. */
+/* Prefetches the inputs of the next steps. */
 template <typename T, int steps>
 __device__ static inline void input_prefetch(const T *x, const layer &s, const place &at, int first)
 {
@@ -146,7 +144,7 @@ __device__ static inline void input_prefetch(const T *x, const layer &s, const p
     }
 }
 
-/* One instruction, whose error is about that of rounding to fp16. */
+/* A single instruction, with an error like that of rounding to fp16. */
 __device__ static inline float tangent(float v)
 {
     float result;
@@ -159,7 +157,7 @@ __device__ static inline float sigmoid(float v)
     return fmaf(0.5f, tangent(0.5f * v), 0.5f);
 }
 
-/* h of one of the thread's two samples; the cell takes its step. */
+/* Advances the cell of one of the thread's two samples, and returns its h. */
 __device__ static inline float cell_step(const gates &g, int sample, float &cell)
 {
     float i = sigmoid(g.sums[0][sample]), f = sigmoid(g.sums[0][2 + sample]);
@@ -168,8 +166,7 @@ __device__ static inline float cell_step(const gates &g, int sample, float &cell
     return o * tangent(cell);
 }
 
-/* Lane 4 i + j has the elements 2 j and 2 j + 1 of row i of an 8 x 8 matrix, and gets those of its
- * transpose. */
+/* Transposes an 8 x 8 matrix, of which lane 4 i + j has the elements 2 j and 2 j + 1 of row i. */
 __device__ static inline uint32_t transposed(uint32_t pair)
 {
     uint32_t result;
@@ -241,14 +238,14 @@ template <typename T, bool clustered> struct team {
     }
 };
 
-/* `depth` pieces of 16 units hold all units. The name says what a warp does at a time: samples x
- * rows of weights x summands. */
+/* `depth` pieces of 16 units hold all units. The name is a warp's work at a time: samples x rows of
+ * weights x summands. */
 template <typename T, int depth>
 __global__ void __launch_bounds__(BLOCK_UNITS / UNITS * 32)
     lstm_8x32x16(T *y, const T *x, const T *w, layer s)
 {
     typedef team<T, (depth * DEEP > BLOCK_UNITS)> ours;
-    const int steps = depth > 4 ? 4 : 8; /* whose gates wait in registers for their states */
+    const int steps = depth > 4 ? 4 : 8; /* steps with gates in registers */
     /* Matrix instructions of one chain wait for each other. */
     const int chains = depth >= 12 ? 4 : depth >= 4 ? 2 : 1;
     const int pitch = DEEP * (depth | 1); /* odd, so that rows lie in different banks */
@@ -297,7 +294,7 @@ __global__ void __launch_bounds__(BLOCK_UNITS / UNITS * 32)
 #pragma unroll
                 for (int j = 0; j < 8; ++j)
                     g[i].sums[j / 4][j % 4] += chain[c].sums[j / 4][j % 4];
-            if (first + i > 0) { /* the step before, while the matrix instructions run */
+            if (first + i > 0) { /* stores the last step, while the matrix instructions run */
                 if (stored)
                     *(uint32_t *)y = h;
                 y += y_step;
@@ -355,12 +352,7 @@ cudaError_t kernel_lstm(const struct lstm *shape, int64_t width, void *y, const 
     if (s.hidden > KERNEL_LSTM_CLUSTER || s.hidden % KERNEL_LSTM_MULTIPLE != 0 ||
         s.width % KERNEL_LSTM_MULTIPLE != 0)
         return cudaErrorInvalidValue;
-    switch (shape->precision) {
-    case PRECISION_FP16:
-        return launch<__half>(s, y, x, w, stream);
-    case PRECISION_BF16:
-        return launch<__nv_bfloat16>(s, y, x, w, stream);
-    default:
-        return cudaErrorInvalidValue;
-    }
+    return shape->precision == PRECISION_FP16   ? launch<__half>(s, y, x, w, stream)
+           : shape->precision == PRECISION_BF16 ? launch<__nv_bfloat16>(s, y, x, w, stream)
+                                                : cudaErrorInvalidValue;
 }

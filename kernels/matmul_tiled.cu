@@ -210,12 +210,7 @@ cudaError_t kernel_matmul_tiled(enum precision precision, void *y, const void *x
 {
     if (m % MATMUL_TILED_LINES || n % MATMUL_TILED_LINES || k % MATMUL_TILED_DEPTH)
         return cudaErrorInvalidValue;
-    switch (precision) {
-    case PRECISION_FP16:
-        return launch<__half>(y, x, w, m, n, k, stream);
-    case PRECISION_BF16:
-        return launch<__nv_bfloat16>(y, x, w, m, n, k, stream);
-    default:
-        return cudaErrorInvalidValue;
-    }
+    return precision == PRECISION_FP16   ? launch<__half>(y, x, w, m, n, k, stream)
+           : precision == PRECISION_BF16 ? launch<__nv_bfloat16>(y, x, w, m, n, k, stream)
+                                         : cudaErrorInvalidValue;
 }

@@ -5,9 +5,9 @@
 #include "image.cuh"
 
 /* A warp moves one chunk at a time: `loads` accesses of 16 bytes by each lane, all in flight
- * together. Which number is best differs. Four cover the latency of HBM with few warps. One, in
- * many short blocks, walks through memory in order, which is best for writes. Eight are best for
- * reads in L2. A chunk divides 4096 bytes, so that no tail is left over. */
+ * together. Four accesses cover the latency of HBM with few warps. One access, in many short
+ * blocks, walks through memory in order, which is best for writes. Eight are best for reads in L2.
+ * A chunk divides 4096 bytes, so that no tail is left. */
 template <int loads> constexpr int chunk_bytes = loads * 32 * (int)sizeof(float4);
 
 __device__ static inline float4 triad(float4 b, float4 c, float s)
@@ -20,9 +20,9 @@ __device__ static inline float total(float4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-/* Loads go past L1, which would otherwise answer in place of L2. Each block has a part of its own,
- * and each warp takes the same chunks of it in every pass. So no two multiprocessors ask for the
- * same line at the same time: such requests are answered together before they reach L2. */
+/* Loads bypass L1, which would otherwise answer in place of L2. Each block has its own part of the
+ * arrays, and each warp takes the same chunks in every pass. So no two multiprocessors request the
+ * same line at the same time: such requests would be answered together before they reach L2. */
 template <enum memory_pattern pattern, int loads>
 __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks, int64_t part,
                      int repeat)
@@ -51,14 +51,14 @@ __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks
                     a[lane + i * 32] = pattern == PATTERN_TRIAD ? triad(x[i], y[i], s) : x[i];
             }
         }
-    /* Never true, since inputs lie in [-1, 1). The compiler does not know that and keeps the loads.
+    /* Never true, because inputs lie in [-1, 1). The compiler does not know that and keeps loads.
      */
     if (pattern == PATTERN_READ && sum == 3.0e38f)
         a[0] = make_float4(sum, sum, sum, sum);
 }
 
-/* Reductions without an answer: L2 adds, and nothing comes back. One of 16 bytes is four additions;
- * only 9.0 and later have it. */
+/* Reductions without a result: L2 adds, and nothing comes back. A reduction of 16 bytes is four
+ * additions, and needs compute capability 9.0. */
 __device__ static inline void add_to(float *at, float s)
 {
     asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(at), "f"(s) : "memory");
@@ -70,7 +70,9 @@ __device__ static inline void add_to(float4 *at, float s)
                      : "memory");)
 }
 
-/* As `move`: each element belongs to one thread, so that no two additions wait for each other. */
+/* Walks as `move` does: each element belongs to one thread, so no two additions wait for each
+ * other.
+ */
 template <typename word>
 __global__ void add_in_cache(word *a, int64_t chunks, int64_t part, int repeat)
 {
@@ -88,7 +90,7 @@ __global__ void add_in_cache(word *a, int64_t chunks, int64_t part, int repeat)
         }
 }
 
-/* How the chunks are shared out among blocks; as struct memory_kernel says. */
+/* The distribution of chunks among blocks (struct memory_kernel). */
 struct walk {
     int64_t chunks, part;
     dim3 grid;
@@ -103,7 +105,7 @@ static cudaError_t walk_make(int64_t chunks, int repeat, int blocks, int threads
         return cudaErrorInvalidValue;
     int64_t part = blocks > 0 ? (chunks + blocks - 1) / blocks : warps;
     int64_t grid = (chunks + part - 1) / part;
-    int passes = blocks > 0 ? 1 : repeat; /* each with blocks of its own, one after the other */
+    int passes = blocks > 0 ? 1 : repeat; /* passes that have their own blocks */
     if (grid > INT_MAX || passes > most_passes)
         return cudaErrorInvalidValue;
     *walk = {chunks, part, dim3((unsigned)grid, (unsigned)passes), blocks > 0 ? repeat : 1};
@@ -149,8 +151,8 @@ cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream)
         pattern, what, chunk_bytes<loads>, arrays, moved, launch<pattern, loads>                   \
     }
 /* clang-format off */
-/* Loads and stores that tell the caches to give the data up, and bulk copies by way of shared
- * memory, are no faster: docs/measurements.md, DRAM roofs. */
+/* Loads and stores with eviction hints, and bulk copies through shared memory, are no faster
+ * (docs/measurements.md, "DRAM roofs"). */
 const struct memory_kernel memory_kernels[] = {
     ROW(PATTERN_READ, "8 in flight", 1, 1, 8),
     ROW(PATTERN_READ, "4 in flight", 1, 1, 4),

@@ -3,14 +3,14 @@
 #include "block.cuh"
 #include "element.cuh"
 
-/* Norms as one would first write them: a block has the values that share a mean, a row of a layer
- * norm or a column of a batch norm, and goes through them for each sum anew. */
+/* Norms: a block has the values of one mean, a row of a layer norm or a column of a batch norm, and
+ * reads them again for each sum. */
 
-/* Where the values lie that share a mean, and which gamma and beta they have. */
+/* The layout of the values that share a mean, and their gamma and beta. */
 struct shared_values {
-    int64_t means, count; /* how many means there are, and values of each */
-    int64_t between;      /* from the first value of a mean to that of the next one */
-    int64_t apart;
+    int64_t means, count; /* number of means, and of values of each */
+    int64_t between;      /* elements from the first value of a mean to the next mean's */
+    int64_t apart;        /* elements from a value to the next one of the same mean */
     bool batch;
 
     __device__ int64_t at(int64_t mean, int64_t i) const
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(row_threads) norm_backward(struct norm_arrays 
     }
 }
 
-/* dgamma = sum over the rows of dy h, dbeta = of dy: a block has a column. */
+/* dgamma = sum of dy h over the rows, dbeta = sum of dy; a block has a column. */
 template <typename T>
 __global__ void __launch_bounds__(row_threads)
     norm_parameters(struct norm_arrays a, int64_t rows, int64_t columns, bool batch)

@@ -3,9 +3,9 @@
 #include <limits.h>
 
 /* A warp takes one piece at a time: 64 bytes a lane, in loads of 4, 8 or 16 bytes that are all in
- * flight together. A load of the whole warp is 128, 256 or 512 bytes in one stretch. L1 and shared
- * memory answer 128 bytes a cycle, so a piece takes sixteen cycles. In that time the four
- * schedulers can issue sixty-four instructions; a piece needs about forty at most. */
+ * flight together. A load of the whole warp is 128, 256 or 512 contiguous bytes. L1 and shared
+ * memory answer 128 bytes a cycle, so a piece takes 16 cycles. In that time the four schedulers can
+ * issue 64 instructions; a piece needs about 40 at most. */
 static const int lane_bytes = 64, piece_bytes = 32 * lane_bytes;
 
 static __device__ uint32_t fold(uint32_t x)
@@ -21,7 +21,7 @@ static __device__ uint32_t fold(uint4 x)
     return x.x ^ x.y ^ x.z ^ x.w;
 }
 
-/* Inline PTX, so that the compiler keeps every load as it stands. Loads go through L1 by default.
+/* Loads are inline PTX, so that the compiler changes none. Global loads go through L1 by default.
  */
 static __device__ void load(uint32_t &x, uint64_t at)
 {
@@ -48,7 +48,7 @@ static __device__ void load(uint4 &x, uint32_t at)
                  : "r"(at));
 }
 
-/* A lane's address, and what one load of it is. */
+/* The type of a lane's address, and of one load. */
 template <typename loaded> struct from_l1 {
     typedef uint64_t address;
     typedef loaded word;
@@ -58,7 +58,7 @@ template <typename loaded> struct from_shared {
     typedef loaded word;
 };
 
-/* Where the block's own bytes begin. */
+/* Returns the address of the block's own bytes. */
 template <typename word>
 static __device__ uint64_t begin_of(from_l1<word>, const uint4 *data, uint32_t bytes)
 {
@@ -98,18 +98,18 @@ __global__ void __launch_bounds__(1024)
         at += step;
         at = at < end ? at : at - bytes;
     }
-    if (out) /* never, but the compiler cannot know */
+    if (out) /* never true, which the compiler does not know */
         *out = sum[0] ^ sum[1] ^ sum[2] ^ sum[3];
 }
 
-/* As much L1 as there can be, or shared memory for as many blocks as fit. */
+/* Sets the carve-out to the most L1, or to the most shared memory, so that as many blocks as
+ * possible fit. */
 template <typename memory>
 static cudaError_t launch(const void *data, size_t bytes, int repeat, int blocks, int threads,
                           cudaStream_t stream)
 {
     const bool is_shared = sizeof(typename memory::address) == sizeof(uint32_t);
-    int64_t round =
-        (int64_t)(threads / 32) * piece_bytes; /* bytes that the block takes at a time */
+    int64_t round = (int64_t)(threads / 32) * piece_bytes; /* bytes of the block at a time */
     if (threads < 32 || threads % 32 != 0 || bytes > INT_MAX || bytes % round != 0 ||
         (int64_t)bytes / round * repeat > INT_MAX)
         return cudaErrorInvalidValue;

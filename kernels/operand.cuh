@@ -1,6 +1,6 @@
-/* Random operands of matrix instructions, one register at a time: full mantissas and both signs,
- * since zeros draw less power and so run faster than real data. Floating-point values lie in
- * 1/8 <= |x| < 2; integers and fp4 take all values, of which one in eight of fp4 is 0. */
+/* Random operands of matrix instructions, one register at a time. Mantissas are full and both signs
+ * occur, because zeros draw less power and so run faster than real data. Floating-point values lie
+ * in 1/8 <= |x| < 2. Integers and fp4 take all values; one in eight fp4 values is 0. */
 #pragma once
 
 #include <stdint.h>
@@ -12,8 +12,9 @@ static __device__ inline uint64_t operand_bits(uint64_t index)
     return fill_mix((index + 1) * 0x9e3779b97f4a7c15u);
 }
 
-/* `count` elements in 32 bits. random: signs, mantissas, the two lowest bits of the exponents.
- * fixed: the rest of the exponents. sign: what turns x into -x; of integers, into -x - 1. */
+/* `count` elements in 32 bits. random: bits of signs, mantissas and the two lowest bits of the
+ * exponents. fixed: all other bits of the exponents. sign: bits that turn x into -x, or an integer
+ * into -x - 1. */
 template <int count, uint32_t random, uint32_t fixed, uint32_t sign> struct packed {
     typedef uint32_t word;
     static const int elements = count;
@@ -47,10 +48,10 @@ struct single_fp64 {
     }
 };
 
-/* What a sum starts from. It is as large as a product, so that the sum's mantissa is full from the
- * first. A thread needs many such values, so one multiplication makes each: by 2^32 over the golden
- * ratio. The empty statements keep the compiler from computing a value again wherever it is used.
- */
+/* Returns the start of a sum. The start is as large as a product, so that the sum's mantissa is
+ * full from the beginning. A thread needs many starts, so each takes only one multiplication, by
+ * 2^32 over the golden ratio. The empty asm statements keep the compiler from computing a start
+ * twice. */
 template <typename sum> static __device__ inline sum operand_sum(uint64_t index);
 template <> __device__ inline uint32_t operand_sum<uint32_t>(uint64_t index)
 {

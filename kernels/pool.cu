@@ -3,7 +3,7 @@
 #include "element.cuh"
 #include "layout.cuh"
 
-/* Pools as one would first write them: a thread makes one element from the definition. */
+/* Pools: a thread computes one element from the definition. */
 
 __device__ static inline extents x_extents(const struct pool &s)
 {
@@ -14,7 +14,7 @@ __device__ static inline extents y_extents(const struct pool &s)
     return {(int)s.out_height, (int)s.out_width, (int)s.channels, s.layout == LAYOUT_NHWC};
 }
 
-/* What a window has of the input: rows and columns, the last ones not included. */
+/* A window's rows and columns of the input; bottom and right are excluded. */
 struct patch {
     int top, bottom, left, right;
 };
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(element_threads)
     }
 }
 
-/* Whether the pixel at p is the largest of the window, and of equal ones the first. */
+/* Returns whether the pixel at p is the largest of the window, and the first of equal pixels. */
 template <typename T>
 __device__ static inline bool is_largest(const T *x, const struct pool &s, const place &p,
                                          const patch &window)
@@ -62,14 +62,14 @@ __device__ static inline bool is_largest(const T *x, const struct pool &s, const
     return true;
 }
 
-/* The first window along an axis that reaches a pixel, if any does. */
+/* Returns the first window along an axis that may reach a pixel. */
 __device__ static inline int first_reaching(int pixel, int64_t pad, int64_t window, int64_t stride)
 {
     const int least = pixel + (int)(pad - window) + 1;
     return least <= 0 ? 0 : (least + (int)stride - 1) / (int)stride;
 }
 
-/* A pixel adds up what the windows give that it is in. */
+/* The gradient of a pixel is the sum over the windows that contain it. */
 template <typename T, bool largest>
 __global__ void __launch_bounds__(element_threads)
     pool_backward(T *dx, const T *x, const T *dy, struct pool s, int64_t count)

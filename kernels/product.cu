@@ -3,10 +3,10 @@
 #include "activation.cuh"
 #include "element.cuh"
 
-/* ---- a product, one thread for each element, as one would first write it ----
+/* ---- a product, one thread for each element ----
  *
- * A warp lies along a row of c: its lanes read the same element of the first factor, and neighbours
- * of the second where those lie next to each other. The caches do the rest. */
+ * A warp lies along a row of c. Its lanes read the same element of the first factor, and neighbours
+ * of the second if step is a line. The caches do the rest. */
 
 static const int block_columns = 32, block_rows = 8;
 
@@ -79,7 +79,7 @@ cudaError_t kernel_linear_finish(enum precision precision, void *y, const void *
 
 /* ---- sums of columns ----
  *
- * A block sums 32 neighbouring columns, each with 32 threads, which take the rows in turn. */
+ * A block sums 32 neighbouring columns. 32 threads of a column take the rows in turn. */
 static const int sum_columns = 32, sum_rows = 32;
 
 template <typename T>

@@ -4,8 +4,7 @@
 #include "block.cuh"
 #include "element.cuh"
 
-/* Softmax as one would first write it: a block has a row, and reads it three times, or twice in the
- * backward pass. What lies in the caches is theirs to know. */
+/* Softmax: a block reads its row three times, or twice in the backward pass. */
 
 /* y may be x. */
 template <typename T>

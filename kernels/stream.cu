@@ -2,7 +2,7 @@
 
 /* ---- time ---- */
 
-/* It advances in steps of up to a microsecond. That is fine enough for a delay. */
+/* Returns the device's time in ns. The timer advances in steps of up to a microsecond. */
 __device__ static uint64_t global_time(void)
 {
     uint64_t now;
@@ -10,7 +10,8 @@ __device__ static uint64_t global_time(void)
     return now;
 }
 
-/* Both counters of a multiprocessor in one store, so that blocks that meet there leave a pair. */
+/* Stores both counters of a multiprocessor at once, so that blocks on the same multiprocessor leave
+ * a pair that belongs together. */
 static __global__ void stamp(ulonglong2 *stamps)
 {
     unsigned multiprocessor;
@@ -37,8 +38,7 @@ __global__ static void wait_until_over(uint64_t nanoseconds)
         ;
 }
 
-/* Each look goes to the host's memory. The thread sleeps in between, so that the bus is not full of
- * them. */
+/* Each poll reads host memory. The thread sleeps in between, so that polls do not fill the bus. */
 __global__ static void wait_until_released(const volatile uint64_t *released, uint64_t ticket,
                                            uint64_t nanoseconds)
 {
@@ -73,8 +73,8 @@ cudaError_t kernel_empty(cudaStream_t stream)
     return cudaGetLastError();
 }
 
-/* Two kernels, as different steps of a network are two: one and the same kernel again and again
- * could find its code and its arguments where the last launch left them. */
+/* Two kernels alternate, as steps of a network do. A single kernel could find its code and
+ * arguments where the last launch left them. */
 __global__ static void link_there(float *y, const float *x, float scale, float shift, int count)
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -89,7 +89,7 @@ __global__ static void link_back(float *x, const float *y, float shift, float sc
         x[i] = (y[i] - shift) * scale;
 }
 
-/* Powers of two, so that x is the same after each pair of links. */
+/* Factors are powers of two, so that each pair of links restores x. */
 cudaError_t kernel_link(int number, float *x, float *y, int count, cudaStream_t stream)
 {
     const int threads = 128, blocks = (count + threads - 1) / threads;

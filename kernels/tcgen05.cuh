@@ -1,11 +1,12 @@
-/* Tensor instructions of Blackwell (compute capability 10.x), as PTX describes them ("TensorCore
- * 5th Generation Family Instructions"). One thread starts a product for the whole block. Operands
- * lie in shared memory, sums in tensor memory: 128 lanes, each with columns of 32 bits. */
+/* Tensor instructions of Blackwell (compute capability 10.x; PTX ISA, "TensorCore 5th Generation
+ * Family Instructions"). One thread starts a product for the whole block. Operands lie in shared
+ * memory. Sums lie in tensor memory, which has 128 lanes with columns of 32 bits. */
 #pragma once
 
 #include "wgmma.cuh"
 
-/* Operands lie as those of wgmma do, with another number for the tiling and one for the version. */
+/* Operands have the layout of wgmma. The descriptor has another number for the tiling, and a
+ * version. */
 static __device__ inline uint64_t tcgen05_descriptor(const void *operand, enum tiling tiling)
 {
     const uint64_t version = 1, swizzle = tiling == PLAIN ? 0 : 2;
@@ -13,8 +14,8 @@ static __device__ inline uint64_t tcgen05_descriptor(const void *operand, enum t
            swizzle << 61;
 }
 
-/* Of a product of `rows` by `columns`: the formats of sums and of operands, and whether A changes
- * its sign, which integers cannot. */
+/* Returns the instruction descriptor of a product of `rows` by `columns`. sum, operand: formats.
+ * negate: changes the sign of A, which integers do not allow. */
 static __host__ __device__ constexpr uint32_t tcgen05_instruction(int sum, int operand, bool negate,
                                                                   int rows, int columns)
 {
@@ -22,8 +23,8 @@ static __host__ __device__ constexpr uint32_t tcgen05_instruction(int sum, int o
            (uint32_t)negate << 13 | (uint32_t)(columns / 8) << 17 | (uint32_t)(rows / 16) << 24;
 }
 
-/* The same where scales are powers of 2 and begin with the first byte of their columns: sums are
- * fp32, and their format's place holds which byte that is. */
+/* Returns the descriptor of a product with scales, which are powers of 2. Sums are fp32. The bits
+ * of the sums' format hold the number of the scale's byte, here 0. */
 static __host__ __device__ constexpr uint32_t tcgen05_scaled_instruction(int operand, bool negate,
                                                                          int rows, int columns)
 {
@@ -35,8 +36,8 @@ static __device__ inline uint32_t shared_address(const void *place)
     return (uint32_t)__cvta_generic_to_shared(place);
 }
 
-/* One warp takes columns of tensor memory, a power of 2 from 32; the address comes into *place,
- * which is in shared memory. The same warp gives them back. */
+/* Allocates columns of tensor memory, a power of 2 from 32 on, and stores their address in *place
+ * in shared memory. One warp allocates, and frees with tcgen05_give. */
 static __device__ inline void tcgen05_take(uint32_t *place, uint32_t columns)
 {
     asm volatile(
@@ -51,7 +52,7 @@ static __device__ inline void tcgen05_give(uint32_t address, uint32_t columns)
                  "r"(columns));
 }
 
-/* Of what one thread did before a barrier of the block, and of what another does after it. */
+/* Fences that order a thread's work before a barrier of the block and another's work after it. */
 static __device__ inline void tcgen05_before_barrier()
 {
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
@@ -61,8 +62,8 @@ static __device__ inline void tcgen05_after_barrier()
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
 
-/* Barriers in shared memory. One turns its phase when the products that its thread has started are
- * done; whoever waits names the phase, 0 or 1 in turns. */
+/* Barriers in shared memory. A barrier changes its phase, 0 or 1, when all products that its thread
+ * has started are done. */
 static __device__ inline void tcgen05_barrier(uint64_t *barrier)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier))
@@ -90,7 +91,7 @@ static __device__ inline void tcgen05_wait(uint64_t *barrier, uint32_t phase)
     while (!done);
 }
 
-/* The same word into 16 columns of a warp's 32 lanes. */
+/* Stores one word in 16 columns of a warp's 32 lanes. */
 static __device__ inline void tcgen05_write(uint32_t address, uint32_t word)
 {
     asm volatile("tcgen05.st.sync.aligned.32x32b.x16.b32 [%0], "
@@ -100,7 +101,7 @@ static __device__ inline void tcgen05_write(uint32_t address, uint32_t word)
                  : "memory");
 }
 
-/* Eight columns of a warp's 32 lanes, a lane to a thread. */
+/* Loads eight columns of a warp's 32 lanes; each thread gets its lane. */
 static __device__ inline void tcgen05_read(uint32_t address, uint32_t sums[8])
 {
     asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];\n"

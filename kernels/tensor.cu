@@ -6,12 +6,12 @@
 #include "operand.cuh"
 
 /* A warp holds `rows` fragments of A and `columns` of B, as a matrix product does. It adds their
- * products to rows * columns sums, which are independent chains. Every second time B is -B, so that
- * sums stay where they began, whatever the number of iterations. Integers wrap around. */
-static const int threads = 256, blocks_each = 2; /* for each block; for each multiprocessor */
+ * products to rows * columns sums, which are independent chains. Every second time it takes -B, so
+ * that sums stay near their start in any number of iterations. Integers wrap around. */
+static const int threads = 256, blocks_each = 2; /* of a block; of a multiprocessor */
 static const int unroll = 8;
 
-/* Statements, by their registers of A, B and C; of the letters s for sums, o for operands. */
+/* Statements by their numbers of registers of A, B and C. s, o: letters of sums and operands. */
 #define ASM_112(instruction, s, o)                                                                 \
     asm volatile(instruction " {%0, %1}, {%2}, {%3}, {%0, %1};"                                    \
                  : "+" s(c[0]), "+" s(c[1])                                                        \
@@ -60,7 +60,7 @@ MMA(warp_int8, 800, packed_int8, uint32_t, 16, 8, 32, 4, 2,
 template <typename instruction>
 __global__ void __launch_bounds__(threads, blocks_each) mma_chains(float *out, int iterations)
 {
-    const int registers = 256; /* more than are filled */
+    const int registers = 256; /* more than a thread fills */
     int64_t thread = (int64_t)blockIdx.x * threads + threadIdx.x;
     uint64_t index = (uint64_t)thread * registers;
     typename instruction::word a[instruction::rows][instruction::a_words],
@@ -130,7 +130,7 @@ const struct tensor_kernel tensor_kernels[] = {
     ROW(ROOF_FP16_TENSOR_MMA, "m16n8k16, fp32 sums, 8 chains a warp", 80, 999, warp_fp16),
     ROW(ROOF_BF16_TENSOR_MMA, "m16n8k16, fp32 sums, 8 chains a warp", 80, 999, warp_bf16),
     ROW(ROOF_FP8_TENSOR_MMA, "m16n8k32, e4m3, fp32 sums, 8 chains a warp", 89, 89, warp_fp8),
-    /* In between, fp8 is for wgmma and tcgen05 only: of this the compiler makes fp16. */
+    /* Between 8.9 and 12.0 only wgmma and tcgen05 take fp8: the compiler turns this into fp16. */
     ROW(ROOF_FP8_TENSOR_MMA, "m16n8k32, e4m3, fp32 sums, 8 chains a warp", 120, 999, warp_fp8),
     ROW(ROOF_INT8_TENSOR_MMA, "m16n8k32, 8 chains a warp", 80, 999, warp_int8),
     {ROOF_KINDS, NULL, 0, 0, 0, 0, NULL, 0.0},

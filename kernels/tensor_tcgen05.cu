@@ -6,24 +6,23 @@
 #include "tcgen05.cuh"
 
 /* One block in each multiprocessor. Its first thread starts all products, of 128 rows by 256
- * columns, and waits for those of the iteration before last, so that the tensor cores always have
- * work.
+ * columns, and waits for the products of the iteration before last, so that the tensor cores always
+ * have work.
  *
- * A and B hold `steps` pieces of 32 bytes along k. The first product makes the sums; then an
- * iteration adds all products to them and subtracts the same, so that sums stay where they began.
+ * A and B hold `steps` pieces of 32 bytes along k. The first product makes the sums. An iteration
+ * adds all products to the sums and subtracts them again, so that the sums stay near their start.
  * Integers have no negative operands: their sums wrap around.
  *
- * One product does 128 * 256 * 32 / (bytes of an element) multiply-adds, in 128 cycles on a B200.
- * It reads (128 + 256) * 32 bytes from shared memory; at 128 bytes a cycle that takes 96 cycles. So
+ * A product does 128 * 256 * 32 / (bytes of an element) multiply-adds, in 128 cycles on a B200. It
+ * reads (128 + 256) * 32 bytes from shared memory, which takes 96 cycles at 128 bytes a cycle. So
  * tensor cores, not shared memory, set the pace. */
 static const int threads = 128, rows = 128, columns = 256;
 static const int steps = 4, unroll = 8;
 static const int a_bytes = rows * steps * 32, b_bytes = columns * steps * 32;
-static const int alignment = 1024; /* of swizzled operands; dynamic shared memory has less */
+static const int alignment = 1024; /* of swizzled operands; more than dynamic shared memory has */
 
-/* formats: of sums and of operands, in the instruction's descriptor. columns_taken: of tensor
- * memory, a power of 2. prepare: all threads, once they know where these lie; lanes: those that the
- * warp can reach. */
+/* of_sums, of_operands: formats in the instruction's descriptor. columns_taken: allocated columns
+ * of tensor memory, a power of 2. All threads call prepare once. lanes: the lanes of the warp. */
 #define TCGEN05(name, operands, type, k, kind, of_sums, of_operands, negative)                     \
     struct name {                                                                                  \
         typedef operands operand;                                                                  \
@@ -52,8 +51,8 @@ TCGEN05(block_bf16, packed_bf16, float, 16, "f16", 1, 1, true)
 TCGEN05(block_fp8, packed_fp8, float, 32, "f8f6f4", 1, 0, true)
 TCGEN05(block_int8, packed_int8, int32_t, 32, "i8", 2, 1, false)
 
-/* Each 32 neighbours along k have a scale of 8 bits, a power of 2. Those of A lie in 4 columns
- * after the sums, those of B in 8. All are 1: so it does not matter which belongs where. */
+/* Each 32 neighbours along k have a scale of 8 bits, a power of 2. Scales of A lie in 4 columns
+ * after the sums, scales of B in 8. All scales are 1, so their order does not matter. */
 struct block_fp4 {
     typedef packed_fp4 operand;
     typedef float sum;
@@ -82,11 +81,11 @@ struct block_fp4 {
 };
 
 struct place {
-    uint64_t turn[2], all; /* barriers: of even and odd iterations; of all products */
+    uint64_t turn[2], all; /* barriers of even and odd iterations, and of all products */
     uint32_t sums;         /* in tensor memory */
 };
 
-/* What the first thread does. */
+/* Starts all products; the first thread's part. */
 template <typename instruction, enum tiling tiling>
 static __device__ void produce(struct place *place, uint64_t a, uint64_t b, int iterations)
 {
@@ -125,7 +124,7 @@ __global__ void __launch_bounds__(threads, 1) tcgen05_chains(float *out, int ite
     tcgen05_before_barrier();
     wgmma_publish();
     tcgen05_after_barrier();
-    uint32_t lanes = threadIdx.x / 32 * 32 << 16; /* those that a warp can reach */
+    uint32_t lanes = threadIdx.x / 32 * 32 << 16; /* of the warp */
     instruction::prepare(place.sums, lanes);
     if (threadIdx.x == 0)
         produce<instruction, tiling>(&place, tcgen05_descriptor(a, tiling),

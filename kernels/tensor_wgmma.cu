@@ -6,21 +6,21 @@
 #include "wgmma.cuh"
 
 /* A multiprocessor has two warpgroups, each with products of 64 rows by 256 columns. While one
- * warpgroup waits for its last product, the tensor cores work for the other. Should both wait
- * together, that is at most 1 % of a long iteration.
+ * warpgroup waits for its last product, the tensor cores work for the other. If both wait at once,
+ * the wait is at most 1 % of a long iteration.
  *
- * Each warpgroup has its own A; B is common. Both hold `steps` pieces of 32 bytes along k. An
- * iteration adds all products to the sums and then subtracts the same, so that sums stay where they
- * began. Integers have no negative operands: their sums wrap around.
+ * Each warpgroup has its own A; both share B. A and B hold `steps` pieces of 32 bytes along k. An
+ * iteration adds all products to the sums and then subtracts them again, so that the sums stay near
+ * their start. Integers have no negative operands: their sums wrap around.
  *
- * One instruction does 64 * 256 * 32 / (bytes of an element) multiply-adds in 128 cycles. It reads
- * 256 * 32 bytes of B from shared memory, and 64 * 32 bytes of A where A lies there. At 128 bytes a
- * cycle that takes 64 or 80 cycles. So tensor cores, not shared memory, set the pace. */
+ * An instruction does 64 * 256 * 32 / (bytes of an element) multiply-adds in 128 cycles. It reads
+ * 256 * 32 bytes of B from shared memory, and 64 * 32 bytes of A unless A is in registers. At 128
+ * bytes a cycle that takes 64 or 80 cycles. So tensor cores, not shared memory, set the pace. */
 static const int threads = 256, rows = 64, columns = 256, sums = rows * columns / 128;
 static const int steps = 4, unroll = 8;
 static const int a_bytes = rows * steps * 32, b_bytes = columns * steps * 32;
 
-/* Where an operand's last core matrix ends, as the descriptors place it (wgmma.cuh). */
+/* Returns the end of an operand's last core matrix in the layout of the descriptors (wgmma.cuh). */
 static constexpr int end_of(int operand_rows, enum tiling tiling)
 {
     return tiling == PLAIN
@@ -31,8 +31,9 @@ static_assert(end_of(rows, PLAIN) == a_bytes && end_of(rows, SWIZZLED) == a_byte
 static_assert(end_of(columns, PLAIN) == b_bytes && end_of(columns, SWIZZLED) == b_bytes, "B");
 static_assert(a_bytes % 1024 == 0, "the second A and B are aligned as the first");
 
-/* from_shared and from_registers name what follows the operands: whether to add to the sums, the
- * sign of A and of B, and for 16-bit types whether the operands in shared memory are transposed. */
+/* from_shared and from_registers are the arguments after the operands: whether to add to the sums,
+ * the signs of A and B, and for 16-bit types whether the operands in shared memory are transposed.
+ */
 #define WGMMA(name, operands, type, letter, k, shape, from_shared, from_registers)                 \
     struct name {                                                                                  \
         typedef operands operand;                                                                  \
@@ -61,7 +62,7 @@ WGMMA(group_bf16, packed_bf16, float, "f", 16, "m64n256k16.f32.bf16.bf16", "1, %
 WGMMA(group_fp8, packed_fp8, float, "f", 32, "m64n256k32.f32.e4m3.e4m3", "1, %130, 1", "1, %133, 1")
 WGMMA(group_int8, packed_int8, uint32_t, "r", 32, "m64n256k32.s32.s8.s8", "1", "1")
 
-/* Where A is: what a step is given. */
+/* A's place: at() is the operand of a step. */
 template <enum tiling tiling> struct a_in_shared {
     static const enum tiling b_tiling = tiling;
     uint64_t first;
@@ -108,7 +109,7 @@ __global__ void __launch_bounds__(threads, 1) wgmma_chains(float *out, int itera
     for (int i = threadIdx.x; i < words; i += threads)
         tiles[i] = instruction::operand::make(index++);
     wgmma_publish();
-    /* Taken from one lane, so that the compiler knows that it is the same in all lanes. */
+    /* The shuffle tells the compiler that all lanes have the same value. */
     int group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
     uint64_t b = wgmma_descriptor(tiles + 2 * a_bytes / 4, source::b_tiling);
     source a;

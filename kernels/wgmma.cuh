@@ -1,33 +1,33 @@
-/* Operands of a warpgroup's matrix instructions in shared memory, as PTX describes them ("Matrix
- * Descriptor", "Shared Memory Layout"), both with rows along k. One instruction takes 32 bytes of
- * every row, whatever the precision. */
+/* Operands of a warpgroup's matrix instructions in shared memory (PTX ISA, "Matrix Descriptor",
+ * "Shared Memory Layout"). Rows of both operands lie along k. One instruction takes 32 bytes of
+ * each row in every precision. */
 #pragma once
 
 #include <stdint.h>
 
-/* Eight rows of 16 bytes are a core matrix, 128 bytes in one piece.
- * Plain: the two of an instruction lie one after the other, then those of the next eight rows.
- * Swizzled: eight rows of 128 bytes lie one after the other, the 16-byte columns of each permuted
- * by the row's number, so that a core matrix falls on all banks; an operand must be aligned to 1024
- * bytes, and its next 32 bytes along k begin 32 bytes farther. */
+/* Eight rows of 16 bytes are a core matrix, 128 contiguous bytes.
+ * PLAIN: the two core matrices of an instruction are contiguous; the next eight rows follow.
+ * SWIZZLED: eight rows of 128 bytes are contiguous. The 16-byte columns of a row are permuted by
+ * the row's number, so that a core matrix falls on all banks. An operand is aligned to 1024 bytes,
+ * and its next 32 bytes along k begin 32 bytes farther. */
 enum tiling { PLAIN, SWIZZLED };
 
 static __device__ inline uint64_t wgmma_descriptor(const void *operand, enum tiling tiling)
 {
-    const uint64_t unit = 16, leading = 128; /* byte, between columns; when swizzled not used */
+    const uint64_t unit = 16, leading = 128; /* byte, between columns; unused if swizzled */
     const uint64_t stride = tiling == PLAIN ? 256 : 1024; /* byte, from eight rows to the next */
     uint64_t address = __cvta_generic_to_shared(operand);
     return (address & 0x3ffff) / unit | leading / unit << 16 | stride / unit << 32 |
            (uint64_t)(tiling == PLAIN ? 0 : 1) << 62;
 }
 
-/* What to add to the descriptor of `rows` rows for the next 32 bytes of each. */
+/* Returns the difference between descriptors of `rows` rows for the next 32 bytes of each row. */
 static __device__ inline uint64_t wgmma_advance(int rows, enum tiling tiling)
 {
     return (uint64_t)(tiling == PLAIN ? rows * 32 : 32) / 16;
 }
 
-/* What threads wrote to shared memory is there for the matrix instructions of all of the block. */
+/* Makes all writes of the block to shared memory visible to its matrix instructions. */
 static __device__ inline void wgmma_publish()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
