@@ -1,7 +1,6 @@
 #include "worker/measure.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -324,32 +323,24 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
  * wrong the result was. */
 static void forget_figures(struct record *record, const struct config *config)
 {
-#define KEPT(member)                                                                               \
-    {                                                                                              \
-        offsetof(struct record, member), sizeof record->member                                     \
-    }
-    static const struct {
-        size_t offset, size;
-    } kept[] = {KEPT(implementation),
-                KEPT(algorithm),
-                KEPT(math),
-                KEPT(unit),
-                KEPT(workspace),
-                KEPT(refused_algorithms),
-                KEPT(start_time),
-                KEPT(wall_time_part),
-                KEPT(verify_error),
-                KEPT(verify_tolerance),
-                KEPT(verify_element_error),
-                KEPT(verify_elements),
-                KEPT(verify_element_tolerance)};
-#undef KEPT
     const struct record before = *record;
     record_clear(record);
     record_set_config(record, config);
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; ++i)
-        memcpy((char *)record + kept[i].offset, (const char *)&before + kept[i].offset,
-               kept[i].size);
+#define KEEP(member) memcpy(&record->member, &before.member, sizeof record->member)
+    KEEP(implementation);
+    KEEP(algorithm);
+    KEEP(math);
+    KEEP(unit);
+    KEEP(workspace);
+    KEEP(refused_algorithms);
+    KEEP(start_time);
+    KEEP(wall_time_part);
+    KEEP(verify_error);
+    KEEP(verify_tolerance);
+    KEEP(verify_element_error);
+    KEEP(verify_elements);
+    KEEP(verify_element_tolerance);
+#undef KEEP
 }
 
 void measure_end(const struct device_ops *device, struct device_state *state, struct measured *row,
@@ -366,19 +357,6 @@ void measure_end(const struct device_ops *device, struct device_state *state, st
                                                     : RECORD_FAILED;
     if (status)
         memcpy(record->error, error->text, sizeof error->text);
-}
-
-/* Returns whether the row is to be counted; otherwise sets the reason in the record. */
-static bool is_counted(const struct run *run, struct record *record)
-{
-    bool wanted = run->request->measure.counters != COUNTERS_OFF;
-    if (wanted && run->device->count_hardware)
-        return true;
-    if (wanted)
-        record->counters = measure_no_counters;
-    else
-        outcome_set(&record->counters, COUNTED_OFF, NULL);
-    return false;
 }
 
 enum status measure_begin(const struct device_ops *device, struct device_state *state,
@@ -416,7 +394,12 @@ enum status measure_begin(const struct device_ops *device, struct device_state *
     row->kernels = request->measure.kernels;
     row->causes = request->measure.counters == COUNTERS_CAUSES;
     row->seconds = clock_monotonic() - run.start;
-    if (status || !is_counted(&run, record))
+    const bool wanted = request->measure.counters != COUNTERS_OFF;
+    if (!wanted)
+        outcome_set(&record->counters, COUNTED_OFF, NULL);
+    else if (!device->count_hardware)
+        record->counters = measure_no_counters;
+    if (status || !wanted || !device->count_hardware)
         measure_end(device, state, row, status, error);
     return STATUS_OK;
 }
