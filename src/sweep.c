@@ -94,12 +94,12 @@ static const int short_patience = 60;
 static void wait_or_abort(const struct sweep *sweep, double seconds, enum status status,
                           const char *what)
 {
-    const struct patience patience = {seconds, stop_patience, &signals_seen};
+    const struct wait_limit patience = {seconds, stop_patience, &signals_caught};
     char absent[LIVENESS_TEXT];
-    if (liveness_meet(sweep->liveness, &patience, absent))
+    if (liveness_barrier(sweep->liveness, &patience, absent))
         return;
     log_print(sweep->log, LOG_WARNING, "%s: no answer from %s; the sweep ends", what, absent);
-    MPI_Abort(sweep->comm, exit_code_of(signals_seen ? STATUS_INTERRUPTED : status));
+    MPI_Abort(sweep->comm, exit_code_of(signals_caught ? STATUS_INTERRUPTED : status));
 }
 
 /* Guards MPI calls that wait for all ranks, right after a wait_or_abort. */
@@ -289,7 +289,7 @@ static struct executor_settings executor_settings_of(const struct sweep *sweep)
         .device = device_kind_chosen(settings->device),
         .open_timeout = fmax(settings->timeout, open_timeout_least),
         .counters = sweep->manifest->measure.counters,
-        .interrupted = &signals_seen,
+        .interrupted = &signals_caught,
         .timeout = settings->timeout,
         .retries = settings->retries,
         .device_key = sweep->device_key,
@@ -321,14 +321,14 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 {
     signals_catch();
     sweep->devices = (struct devices){sweep->comm, sweep->manifest, sweep->log, 0, 0, NULL};
-    struct seen seen = {0};
+    struct visible visible = {0};
     enum status status = create_executor(sweep, error);
     if (status == STATUS_OK)
-        seen = executor_look(sweep->executor);
+        visible = executor_visible(sweep->executor);
     wait_for_opening(sweep);
     struct guard *guard = guard_all(sweep, short_patience, "dividing the cores");
     share_time_limit(sweep);
-    const struct binding binding = binding_create(sweep->comm, &seen);
+    const struct binding binding = binding_create(sweep->comm, &visible);
     guard_end(guard);
     if (status == STATUS_OK) {
         executor_bind(sweep->executor, &binding);
@@ -337,7 +337,7 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
     wait_for_opening(sweep);
     guard = guard_all(sweep, short_patience, "comparing the devices");
     status = liveness_agree(sweep->comm, status, error);
-    if (status == STATUS_INTERRUPTED && signals_seen == SIGALRM)
+    if (status == STATUS_INTERRUPTED && signals_caught == SIGALRM)
         error_set(error, status,
                   "the time limit (%s) came while devices were opened; go on with --resume",
                   sweep->limit.text);
@@ -425,7 +425,7 @@ static void measure_roofs(struct sweep *sweep)
         .prove = sweep->manifest->measure.counters != COUNTERS_OFF,
         .skip = sweep->roofs_reused || executor_lost(sweep->executor),
         .timeout = sweep->manifest->sweep.timeout,
-        .patience = {roofs_patience(sweep), stop_patience, &signals_seen},
+        .wait_limit = {roofs_patience(sweep), stop_patience, &signals_caught},
     };
     node_roofs_measure(sweep->comm, sweep->executor, &settings, sweep->log);
 }
@@ -558,7 +558,7 @@ static void carry_out_all(struct sweep *sweep)
 static void take_signal(struct sweep *sweep)
 {
     struct error error;
-    signals_seen = 0;
+    signals_caught = 0;
     sweep->signalled = true;
     sweep->rank_0 = countdown_start(3 * stop_patience);
     if (sweep->dispatcher) {
@@ -644,7 +644,7 @@ static void run_loop(struct sweep *sweep)
     while (!executor_stopped(sweep->executor) ||
            (sweep->dispatcher && !dispatcher_finished(sweep->dispatcher))) {
         bool moved = wait_for_worker(sweep, interval.seconds);
-        if (signals_seen)
+        if (signals_caught)
             take_signal(sweep);
         watch_rank_0(sweep);
         countdown_over(&looks);
@@ -656,7 +656,7 @@ static void run_loop(struct sweep *sweep)
         executor_step(sweep->executor);
         moved |= receive_all(sweep);
         if (sweep->dispatcher) {
-            dispatcher_settle(sweep->dispatcher);
+            dispatcher_commit(sweep->dispatcher);
             carry_out_all(sweep);
         }
         poll_interval_update(&interval, clock_monotonic(), moved,
@@ -668,11 +668,11 @@ static void run_loop(struct sweep *sweep)
 /* False: a rank is silent. Other ranks wait longer, as rank 0 may be writing the file. */
 static bool wait_for_ranks(struct sweep *sweep)
 {
-    const struct patience patience = {.seconds = sweep->rank == 0 ? stop_patience : long_patience};
+    const struct wait_limit patience = {.seconds = sweep->rank == 0 ? stop_patience : long_patience};
     char absent[LIVENESS_TEXT];
     if (sweep->abandoned)
         return false;
-    sweep->abandoned = !liveness_meet(sweep->liveness, &patience, absent);
+    sweep->abandoned = !liveness_barrier(sweep->liveness, &patience, absent);
     if (sweep->abandoned)
         log_print(sweep->log, LOG_WARNING, "no answer at the end from: %s", absent);
     if (sweep->abandoned && sweep->rank != 0) /* rank 0 does not publish */
@@ -706,9 +706,9 @@ enum status sweep_measure(struct sweep *sweep, struct error *error)
         create_dispatcher(sweep);
     measure_roofs(sweep);
     signals_alarm(INFINITY); /* from here on the dispatcher keeps the time limit */
-    if (signals_seen == SIGALRM)
-        signals_seen = 0;
-    if (signals_seen) /* before this rank's device arrives: the last device can end the sweep */
+    if (signals_caught == SIGALRM)
+        signals_caught = 0;
+    if (signals_caught) /* before this rank's device arrives: the last device can end the sweep */
         take_signal(sweep);
     executor_start(sweep->executor);
     run_loop(sweep);
@@ -736,12 +736,12 @@ enum status sweep_publish(const struct sweep *sweep, bool json, struct summary *
     struct error moved;
     enum status held, status;
     do { /* again if somebody moved the journal before it was read */
-        held = journal_settle(sweep->journal, &moved);
+        held = journal_check_path(sweep->journal, &moved);
         publication.journal = journal_path(sweep->journal);
         publication.netcdf = held ? NULL : outputs->netcdf;
         publication.overwrite = !held && (outputs->overwrite || outputs->resume);
         status = publication_make(&publication, sweep->log, summary, error);
-    } while (status == STATUS_SYSTEM && !held && journal_settle(sweep->journal, &moved));
+    } while (status == STATUS_SYSTEM && !held && journal_check_path(sweep->journal, &moved));
     if (held) { /* rows may be lost, so `left` is unknown */
         if (status)
             log_print(sweep->log, LOG_WARNING, "%s", error->text);

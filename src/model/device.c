@@ -165,7 +165,7 @@ bool device_is_open(const struct device *device)
     return device->uuid[0] != '\0';
 }
 
-bool device_tells_health(const struct device *device)
+bool device_has_health(const struct device *device)
 {
     bool known = false;
     for (int i = 0; i < HEALTH_COUNT; ++i)

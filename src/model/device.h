@@ -48,7 +48,7 @@ struct device {
      * capacity */
     double working_set[LEVEL_COUNT];
     /* s-1, of an accelerator: the highest clock that a roof or a row held; set by
-     * results_settle, which knows all rows */
+     * results_finish, which knows all rows */
     double sm_clock_free;
     double launch_overhead;  /* s, from one empty kernel (or OpenMP region) to the next */
     double launch_dependent; /* s, from one small kernel to the next that needs its result */
@@ -69,7 +69,7 @@ void device_init(struct device *device);
 /* False of a device that its rank could not open: it has no UUID. */
 bool device_is_open(const struct device *device);
 /* Some of its health is known. */
-bool device_tells_health(const struct device *device);
+bool device_has_health(const struct device *device);
 /* One device, perhaps as two jobs saw it: by kind, host and UUID. False of those without one. */
 bool device_same(const struct device *a, const struct device *b);
 /* The device's roof of the same kind and condition as this one; NULL if there is none. */

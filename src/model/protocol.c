@@ -413,11 +413,11 @@ char *reply_encode(const struct reply *reply)
     json_object_set_new(object, "reply", json_string(reply_words[reply->kind]));
     if (reply->kind == REPLY_DEVICES) {
         json_object_set_new(object, "count", json_integer(reply->count));
-        json_object_set_new(object, "seen", json_array());
+        json_object_set_new(object, "addresses", json_array());
     }
-    for (int i = 0; i < reply->seen.count; ++i)
-        json_array_append_new(json_object_get(object, "seen"),
-                              json_integer(reply->seen.address[i]));
+    for (int i = 0; i < reply->visible.count; ++i)
+        json_array_append_new(json_object_get(object, "addresses"),
+                              json_integer(reply->visible.address[i]));
     if (reply->kind == REPLY_DEVICE)
         json_object_set_new(object, "device", device_encode(&reply->device));
     if (reply->kind == REPLY_ROOFS) {
@@ -455,10 +455,11 @@ static enum status decode_found(const json_t *object, struct reply *reply, struc
 static enum status decode_devices(const json_t *object, struct reply *reply, struct error *error)
 {
     const json_t *count = json_object_get(object, "count");
-    const json_t *seen = json_object_get(object, "seen");
+    const json_t *addresses = json_object_get(object, "addresses");
     reply->count = json_integer_value(count);
-    for (size_t i = 0; i < json_array_size(seen) && i < SEEN_MAX; ++i)
-        reply->seen.address[reply->seen.count++] = (int)json_integer_value(json_array_get(seen, i));
+    for (size_t i = 0; i < json_array_size(addresses) && i < VISIBLE_MAX; ++i)
+        reply->visible.address[reply->visible.count++] =
+            (int)json_integer_value(json_array_get(addresses, i));
     return json_is_integer(count)
                ? STATUS_OK
                : error_set(error, STATUS_SYSTEM, "a reply with devices, but no count of them");

@@ -2,7 +2,7 @@
  *
  * Requests (a worker can be run by hand: echo '{"op":"describe"}' | roofsweep-worker-cpu):
  *   {"op":"devices"}                                  -> {"reply":"devices","count":2,
- *                                                         "seen":[6656,6912]}
+ *                                                         "addresses":[6656,6912]}
  *   {"op":"describe","index":0,"counters":"auto"}     -> {"reply":"device","device":{...}}
  *   {"op":"tune","memory":["dram"],"compute":["fp32"],"launch":true,"transfer":true,
  *    "prove":true}                                    -> {"reply":"roofs","roofs":["dram read",
@@ -151,15 +151,15 @@ enum reply_kind {
 };
 
 /* The devices that a process sees, in its order. None: not known, or too many. */
-enum { SEEN_MAX = 64 };
-struct seen {
-    int count, address[SEEN_MAX];
+enum { VISIBLE_MAX = 64 };
+struct visible {
+    int count, address[VISIBLE_MAX];
 };
 
 struct reply {
     enum reply_kind kind;
     int64_t count;
-    struct seen seen; /* devices */
+    struct visible visible; /* devices */
     struct device device;
     bool found[ROOF_KINDS]; /* roofs */
     struct roof roof;

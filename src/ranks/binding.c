@@ -50,14 +50,14 @@ static bool is_taken(int address, const int *taken, int count)
     return count > 0;
 }
 
-struct binding binding_choose(const struct seen *seen, int ranks, int rank)
+struct binding binding_choose(const struct visible *visible, int ranks, int rank)
 {
     struct binding binding = {.local_rank = rank, .local_count = ranks, .device = rank};
-    int *taken = calloc((size_t)ranks * SEEN_MAX, sizeof *taken), place;
-    for (int size = 1; taken && size <= SEEN_MAX; ++size)
+    int *taken = calloc((size_t)ranks * VISIBLE_MAX, sizeof *taken), place;
+    for (int size = 1; taken && size <= VISIBLE_MAX; ++size)
         for (int i = 0; i < ranks; ++i) {
-            const int *own = seen[i].address;
-            if (seen[i].count != size)
+            const int *own = visible[i].address;
+            if (visible[i].count != size)
                 continue;
             for (place = 0; place < size && is_taken(own[place], taken, binding.devices); ++place)
                 ;
@@ -114,7 +114,7 @@ void binding_divide(const cpu_set_t *masks, int ranks, int rank, struct binding 
     binding->shared |= overlap;
 }
 
-struct binding binding_create(MPI_Comm comm, const struct seen *seen)
+struct binding binding_create(MPI_Comm comm, const struct visible *visible)
 {
     MPI_Comm node;
     cpu_set_t own, near;
@@ -123,15 +123,15 @@ struct binding binding_create(MPI_Comm comm, const struct seen *seen)
     MPI_Comm_rank(node, &rank);
     MPI_Comm_size(node, &ranks);
     cpu_set_t *masks = malloc((size_t)ranks * sizeof *masks);
-    struct seen *all = malloc((size_t)ranks * sizeof *all);
+    struct visible *all = malloc((size_t)ranks * sizeof *all);
     if (!masks || !all)
         MPI_Abort(comm, 1);
-    MPI_Allgather(seen, sizeof *seen, MPI_BYTE, all, sizeof *seen, MPI_BYTE, node);
+    MPI_Allgather(visible, sizeof *visible, MPI_BYTE, all, sizeof *visible, MPI_BYTE, node);
     struct binding binding = binding_choose(all, ranks, rank);
     if (sched_getaffinity(0, sizeof own, &own) != 0)
         CPU_ZERO(&own);
-    if (binding.device < seen->count) {
-        near = read_near(seen->address[binding.device]);
+    if (binding.device < visible->count) {
+        near = read_near(visible->address[binding.device]);
         binding.far = !binding_narrow(&own, &near);
     }
     MPI_Allgather(&own, sizeof own, MPI_BYTE, masks, sizeof own, MPI_BYTE, node);

@@ -19,12 +19,12 @@ struct binding {
 /* Collective over comm. A rank chooses one of the devices that it sees, and keeps the cores near
  * it. Ranks then left on the same set of cores divide it among them; where there are more ranks
  * than cores, they share. */
-struct binding binding_create(MPI_Comm comm, const struct seen *seen);
+struct binding binding_create(MPI_Comm comm, const struct visible *visible);
 
 /* What this rank of a node chooses, by what each of them sees: device and devices. Those that see
  * fewer come first, and take the first one that is left. The only one that a rank sees it takes in
  * any case. One that does not know what it sees goes by its number. */
-struct binding binding_choose(const struct seen *seen, int ranks, int rank);
+struct binding binding_choose(const struct visible *visible, int ranks, int rank);
 
 /* Leaves of *cpus those near a device, if that is known. False: none is, and *cpus stays. */
 bool binding_narrow(cpu_set_t *cpus, const cpu_set_t *near);

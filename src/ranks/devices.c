@@ -65,17 +65,17 @@ enum status devices_check_kinds(const struct device *devices, int count, struct 
 
 /* One line for each host, device model and reason, with the ranks counted. Each line of the log
  * begins with rank 0's host, so only other hosts are named. */
-static void log_devices(const struct devices *devices, const char *choices, size_t choice_size)
+static void log_devices(const struct devices *devices, const char *reasons, size_t reason_size)
 {
     for (int i = 0; i < devices->ranks; ++i) {
         const struct device *device = &devices->list[i];
-        const char *choice = choices + (size_t)i * choice_size;
+        const char *reason = reasons + (size_t)i * reason_size;
         int count = 0, earlier = 0, far = 0;
         for (int j = 0; j < devices->ranks && earlier == 0; ++j) {
             const struct device *other = &devices->list[j];
             bool same = strcmp(device->hostname, other->hostname) == 0 &&
                         strcmp(device->model, other->model) == 0 &&
-                        strcmp(choice, choices + (size_t)j * choice_size) == 0;
+                        strcmp(reason, reasons + (size_t)j * reason_size) == 0;
             count += same;
             far += same && other->cores_far == 1;
             earlier += same && j < i;
@@ -86,7 +86,7 @@ static void log_devices(const struct devices *devices, const char *choices, size
         const char *of = other ? " of " : "", *host = other ? device->hostname : "";
         if (device_is_open(device))
             log_print(devices->log, LOG_INFO, "%d rank%s on %s%s%s (%s)", count,
-                      count == 1 ? "" : "s", device->model, of, host, choice);
+                      count == 1 ? "" : "s", device->model, of, host, reason);
         if (device->cores_shared == 1)
             log_print(devices->log, LOG_WARNING,
                       "more ranks than cores%s%s; times and roofs disturb one another", of, host);
@@ -147,27 +147,27 @@ static enum status compare(const struct devices *devices, const struct executor 
 
 enum status devices_collect(struct devices *devices, struct executor *executor, struct error *error)
 {
-    enum { CHOICE = 1200, SIZE = sizeof(struct device) };
-    char choice[CHOICE], *choices = NULL;
+    enum { REASON_TEXT = 1200, SIZE = sizeof(struct device) };
+    char reason[REASON_TEXT], *reasons = NULL;
     struct device own = *executor_device(executor);
     enum status status = STATUS_OK;
     MPI_Comm_rank(devices->comm, &devices->rank);
     MPI_Comm_size(devices->comm, &devices->ranks);
-    snprintf(choice, sizeof choice, "%s", executor_choice(executor));
+    snprintf(reason, sizeof reason, "%s", executor_reason(executor));
     if (devices->rank == 0) {
-        choices = malloc((size_t)devices->ranks * CHOICE);
+        reasons = malloc((size_t)devices->ranks * REASON_TEXT);
         devices->list = malloc((size_t)devices->ranks * SIZE);
-        if (!choices || !devices->list)
+        if (!reasons || !devices->list)
             MPI_Abort(devices->comm, 1);
     }
     MPI_Gather(&own, SIZE, MPI_BYTE, devices->list, SIZE, MPI_BYTE, 0, devices->comm);
-    MPI_Gather(choice, CHOICE, MPI_CHAR, choices, CHOICE, MPI_CHAR, 0, devices->comm);
+    MPI_Gather(reason, REASON_TEXT, MPI_CHAR, reasons, REASON_TEXT, MPI_CHAR, 0, devices->comm);
     if (devices->rank == 0) {
-        log_devices(devices, choices, CHOICE);
+        log_devices(devices, reasons, REASON_TEXT);
         status = compare(devices, executor, error);
         devices_number_shared(devices->list, devices->ranks);
     }
-    free(choices);
+    free(reasons);
     MPI_Scatter(devices->list, SIZE, MPI_BYTE, &own, SIZE, MPI_BYTE, 0, devices->comm);
     executor_name_device(executor, own.uuid);
     return liveness_agree(devices->comm, status, error);

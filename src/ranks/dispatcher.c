@@ -46,11 +46,11 @@ struct dispatcher {
     struct queue *queue;
     struct estimator *estimator;
     struct rank *ranks;
-    bool *alone;                 /* by item: it is counted by itself from now on */
+    bool *counted_alone;         /* by item: it is counted by itself from now on */
     unsigned char *devices_lost; /* by item: while measuring it */
     double now, stopped_at;      /* s, as told by dispatcher_time */
     bool started;                /* it has the order */
-    bool changed;                /* since dispatcher_settle something has come */
+    bool changed;                /* since dispatcher_commit something has come */
     double
         rows_time; /* s that were left for rows when the first one could begin; NaN before that */
     size_t failures;
@@ -70,16 +70,16 @@ static void *or_abort(void *memory)
 }
 
 /* A row of a device like one of this run's tells how long its configuration takes. */
-static void learn_earlier(struct dispatcher *dispatcher, const struct device *device,
-                          const struct row *row, size_t item)
+static void add_earlier_time(struct dispatcher *dispatcher, const struct device *device,
+                             const struct row *row, size_t item)
 {
-    if (!estimate_tells(row->status, row->attempts) || !(row->wall_time > 0))
+    if (!estimate_is_usable(row->status, row->attempts) || !(row->wall_time > 0))
         return;
     for (int rank = 0; rank < dispatcher->settings.ranks; ++rank) {
         const struct device *own = &dispatcher->settings.devices[rank];
         if (strcmp(device->kind, own->kind) == 0 && strcmp(device->model, own->model) == 0) {
-            estimator_learn(dispatcher->estimator, &dispatcher->settings.plan->items[item],
-                            row->wall_time);
+            estimator_add(dispatcher->estimator, &dispatcher->settings.plan->items[item],
+                          row->wall_time);
             return;
         }
     }
@@ -102,7 +102,7 @@ static bool resume(struct dispatcher *dispatcher, const struct results *earlier)
                 queue_done(dispatcher->queue, rank, items[i]);
         }
         if (device)
-            learn_earlier(dispatcher, device, row, items[i]);
+            add_earlier_time(dispatcher, device, row, items[i]);
     }
     free(items);
     return items;
@@ -125,9 +125,9 @@ struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
     created->queue = queue_create(plan, settings->ranks, manifest->sweep.replicate);
     created->estimator = estimator_create(&manifest->measure, manifest->sweep.timeout);
     created->ranks = calloc((size_t)settings->ranks, sizeof *created->ranks);
-    created->alone = calloc(plan->count + 1, sizeof *created->alone);
+    created->counted_alone = calloc(plan->count + 1, sizeof *created->counted_alone);
     created->devices_lost = calloc(plan->count + 1, sizeof *created->devices_lost);
-    if (created->queue && created->estimator && created->ranks && created->alone &&
+    if (created->queue && created->estimator && created->ranks && created->counted_alone &&
         created->devices_lost && (!settings->earlier || resume(created, settings->earlier)))
         return created;
     dispatcher_destroy(created);
@@ -161,7 +161,7 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
     free(dispatcher->ranks);
     queue_destroy(dispatcher->queue);
     estimator_destroy(dispatcher->estimator);
-    free(dispatcher->alone);
+    free(dispatcher->counted_alone);
     free(dispatcher->devices_lost);
     free(dispatcher);
 }
@@ -169,7 +169,7 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
 /* ---- actions ---- */
 
 /* Takes over what the action points to. */
-static void act(struct dispatcher *dispatcher, struct dispatcher_action action)
+static void queue_action(struct dispatcher *dispatcher, struct dispatcher_action action)
 {
     if (dispatcher->action_count == dispatcher->action_room) {
         dispatcher->action_room = 2 * dispatcher->action_room + 16;
@@ -182,9 +182,9 @@ static void act(struct dispatcher *dispatcher, struct dispatcher_action action)
 /* Takes over the text. */
 static void send_to(struct dispatcher *dispatcher, int rank, enum message_kind kind, char *text)
 {
-    act(dispatcher,
-        (struct dispatcher_action){
-            .kind = ACTION_SEND, .rank = rank, .message = kind, .text = or_abort(text)});
+    queue_action(dispatcher,
+                 (struct dispatcher_action){
+                     .kind = ACTION_SEND, .rank = rank, .message = kind, .text = or_abort(text)});
 }
 
 bool dispatcher_next(struct dispatcher *dispatcher, struct dispatcher_action *action)
@@ -312,7 +312,7 @@ static size_t batch_size(const struct dispatcher *dispatcher, int rank)
 }
 
 /* For may_measure. */
-struct choosing {
+struct selection {
     const struct dispatcher *dispatcher;
     bool waiting; /* something is in flight at the rank */
     double left;  /* s, for one more; INFINITY: no limit */
@@ -320,16 +320,17 @@ struct choosing {
 
 static double estimated(const struct dispatcher *dispatcher, size_t item)
 {
-    return estimator_of(dispatcher->estimator, &dispatcher->settings.plan->items[item]).seconds;
+    return estimator_estimate(dispatcher->estimator, &dispatcher->settings.plan->items[item])
+        .seconds;
 }
 
 /* A queue_filter. Nothing is begun that cannot end. What is counted by itself finds nothing that
  * waits. */
 static bool may_measure(const void *context, size_t item)
 {
-    const struct choosing *choosing = context;
-    return !(choosing->waiting && choosing->dispatcher->alone[item]) &&
-           (isinf(choosing->left) || estimated(choosing->dispatcher, item) <= choosing->left);
+    const struct selection *selection = context;
+    return !(selection->waiting && selection->dispatcher->counted_alone[item]) &&
+           (isinf(selection->left) || estimated(selection->dispatcher, item) <= selection->left);
 }
 
 /* What the rank has timed has its counters still to come, and takes as long as if it were measured
@@ -337,10 +338,10 @@ static bool may_measure(const void *context, size_t item)
 static bool next_item(const struct dispatcher *dispatcher, int to, size_t *item)
 {
     const struct rank *rank = &dispatcher->ranks[to];
-    struct choosing choosing = {dispatcher, rank->count > 0, time_left(dispatcher)};
-    for (size_t i = 0; i < rank->count && !isinf(choosing.left); ++i)
-        choosing.left -= estimated(dispatcher, rank->in_flight[i].item);
-    return queue_next(dispatcher->queue, to, may_measure, &choosing, item);
+    struct selection selection = {dispatcher, rank->count > 0, time_left(dispatcher)};
+    for (size_t i = 0; i < rank->count && !isinf(selection.left); ++i)
+        selection.left -= estimated(dispatcher, rank->in_flight[i].item);
+    return queue_next(dispatcher->queue, to, may_measure, &selection, item);
 }
 
 /* Whether the rank counts what it has timed, or is given more to time first. Not before it must,
@@ -352,13 +353,13 @@ static bool next_item(const struct dispatcher *dispatcher, int to, size_t *item)
  *   ranks that began together come apart: while one counts, the others time. */
 static bool should_count(const struct dispatcher *dispatcher, int asking)
 {
-    static const double seconds_most = 10, nearly = 7.0 / 8;
+    static const double seconds_most = 10, early = 7.0 / 8;
     const struct device *devices = dispatcher->settings.devices;
     const struct rank *rank = &dispatcher->ranks[asking];
     double filled = fmax((double)rank->count / (double)batch_size(dispatcher, asking),
                          timed_seconds(rank) / seconds_most);
     bool neighbours = false;
-    if (filled >= 1 || filled < nearly)
+    if (filled >= 1 || filled < early)
         return filled >= 1;
     for (int other = 0; other < dispatcher->settings.ranks; ++other) {
         enum rank_state state = dispatcher->ranks[other].state;
@@ -372,7 +373,7 @@ static bool should_count(const struct dispatcher *dispatcher, int asking)
     return neighbours;
 }
 
-static void order_count(struct dispatcher *dispatcher, int to)
+static void send_count(struct dispatcher *dispatcher, int to)
 {
     struct rank *rank = &dispatcher->ranks[to];
     if (dispatcher->stopping)
@@ -383,18 +384,18 @@ static void order_count(struct dispatcher *dispatcher, int to)
     send_to(dispatcher, to, MESSAGE_COUNT, strdup(""));
 }
 
-static void order_work(struct dispatcher *dispatcher, int to, size_t item)
+static void send_work(struct dispatcher *dispatcher, int to, size_t item)
 {
     const struct manifest *manifest = dispatcher->settings.manifest;
-    const struct plan_item *asked = &dispatcher->settings.plan->items[item];
+    const struct plan_item *planned = &dispatcher->settings.plan->items[item];
     struct rank *rank = &dispatcher->ranks[to];
     struct request request = request_default(REQUEST_MEASURE);
     request.measure = manifest->measure;
     request.seed = manifest->sweep.seed;
-    request.config = asked->config;
-    request.count_later = batch_size(dispatcher, to) > 1 && !dispatcher->alone[item];
+    request.config = planned->config;
+    request.count_later = batch_size(dispatcher, to) > 1 && !dispatcher->counted_alone[item];
     if (dispatcher->settings.algorithm_cache)
-        algorithm_cache_find(dispatcher->settings.algorithm_cache, asked->hash,
+        algorithm_cache_find(dispatcher->settings.algorithm_cache, planned->hash,
                              &dispatcher->settings.devices[to], &request.algorithm);
     if (config_is_program(&request.config)) {
         /* A program ends before its worker is taken for hung: then its row has its last words. */
@@ -411,7 +412,7 @@ static void order_work(struct dispatcher *dispatcher, int to, size_t item)
 
 /* Nothing is handed out while a rank measures its roofs: on shared cores or memory that would spoil
  * both. One configuration at a time, so that those that are left go to whoever is free. */
-static void hand_out(struct dispatcher *dispatcher)
+static void assign_work(struct dispatcher *dispatcher)
 {
     if (any_rank(dispatcher, RANK_PREPARING, RANK_PREPARING))
         return;
@@ -423,11 +424,11 @@ static void hand_out(struct dispatcher *dispatcher)
         if (dispatcher->ranks[to].state != RANK_IDLE)
             continue;
         if (waiting && should_count(dispatcher, to))
-            order_count(dispatcher, to);
+            send_count(dispatcher, to);
         else if (next_item(dispatcher, to, &item))
-            order_work(dispatcher, to, item);
+            send_work(dispatcher, to, item);
         else if (waiting)
-            order_count(dispatcher, to);
+            send_count(dispatcher, to);
     }
 }
 
@@ -444,9 +445,10 @@ static void stop_for_time(struct dispatcher *dispatcher)
     for (int rank = 0; rank < lists; ++rank)
         for (size_t item = 0; item < plan->count; ++item)
             if (!queue_is_done(dispatcher->queue, rank, item))
-                left_over_add(&left_over, estimator_of(dispatcher->estimator, &plan->items[item]));
+                left_over_add(&left_over,
+                              estimator_estimate(dispatcher->estimator, &plan->items[item]));
     left_over_format(&left_over, &dispatcher->limit, queue_total(dispatcher->queue), text);
-    stop(dispatcher, left_over_is_hopeless(&left_over) ? STATUS_FAILED : STATUS_INTERRUPTED, text);
+    stop(dispatcher, left_over_is_permanent(&left_over) ? STATUS_FAILED : STATUS_INTERRUPTED, text);
 }
 
 static void stop_when_done(struct dispatcher *dispatcher)
@@ -464,7 +466,7 @@ static void stop_when_done(struct dispatcher *dispatcher)
 
 /* ---- what comes from a rank ---- */
 
-static void take_device(struct dispatcher *dispatcher, const struct message *message)
+static void handle_device(struct dispatcher *dispatcher, const struct message *message)
 {
     struct json_reader reader = json_reader_object(json_text_of(message->text));
     struct json_text name, value;
@@ -474,23 +476,24 @@ static void take_device(struct dispatcher *dispatcher, const struct message *mes
         stop(dispatcher, STATUS_SYSTEM, "a rank sent a device description that is no JSON");
         return;
     }
-    act(dispatcher, (struct dispatcher_action){.kind = ACTION_STORE_DEVICE,
-                                               .rank = message->from,
-                                               .text = or_abort(strdup(message->text))});
+    queue_action(dispatcher, (struct dispatcher_action){.kind = ACTION_STORE_DEVICE,
+                                                        .rank = message->from,
+                                                        .text = or_abort(strdup(message->text))});
     if (message->kind == MESSAGE_HEALTH)
         return;
     log_print(dispatcher->log, LOG_DEBUG, "rank %d has measured its roofs", message->from);
     dispatcher->ranks[message->from].state = RANK_IDLE;
 }
 
-static void tell_progress(struct dispatcher *dispatcher)
+static void report_progress(struct dispatcher *dispatcher)
 {
     struct progress_left left = {.count = queue_left(dispatcher->queue)};
     for (int rank = 0; rank < dispatcher->settings.ranks; ++rank)
         if (dispatcher->ranks[rank].state < RANK_LOST)
             left.timed += count_timed(&dispatcher->ranks[rank]);
-    act(dispatcher, (struct dispatcher_action){
-                        .kind = ACTION_PROGRESS, .left = left, .failed = dispatcher->failures});
+    queue_action(dispatcher, (struct dispatcher_action){.kind = ACTION_PROGRESS,
+                                                        .left = left,
+                                                        .failed = dispatcher->failures});
 }
 
 /* The item is done for this rank. `text` is the record as it was printed; takes over the record's
@@ -516,19 +519,20 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
     dispatcher->failures += record->status == RECORD_FAILED;
     *stored = *record;
     record_init(record);
-    act(dispatcher, (struct dispatcher_action){.kind = ACTION_STORE_RECORD,
-                                               .rank = rank,
-                                               .item = item,
-                                               .text = or_abort(record_complete(text, stored)),
-                                               .record = stored});
-    tell_progress(dispatcher);
+    queue_action(dispatcher,
+                 (struct dispatcher_action){.kind = ACTION_STORE_RECORD,
+                                            .rank = rank,
+                                            .item = item,
+                                            .text = or_abort(record_complete(text, stored)),
+                                            .record = stored});
+    report_progress(dispatcher);
     if (most >= 0 && dispatcher->failures >= (size_t)most)
         stop(dispatcher, STATUS_FAILED, "as many configurations failed as max_failures allows");
 }
 
 /* After something that is in flight at the rank was done. One that was silent gets no more before
  * nothing is in flight there: others may have been given it meanwhile. */
-static void follow(struct dispatcher *dispatcher, int from)
+static void update_rank(struct dispatcher *dispatcher, int from)
 {
     struct rank *rank = &dispatcher->ranks[from];
     if (measured_by(rank))
@@ -536,14 +540,14 @@ static void follow(struct dispatcher *dispatcher, int from)
     if (rank->state == RANK_MEASURING || rank->count == 0)
         rank->state = RANK_IDLE;
     else if (rank->state == RANK_OVERDUE)
-        order_count(dispatcher, from);
+        send_count(dispatcher, from);
     rank->since = dispatcher->now;
 }
 
 /* s that a row took whose record comes now: until it was timed, and its share of the counting. 0:
  * nobody knows. */
-static double seconds_of(const struct dispatcher *dispatcher, const struct rank *rank,
-                         const struct in_flight *in_flight)
+static double row_seconds(const struct dispatcher *dispatcher, const struct rank *rank,
+                          const struct in_flight *in_flight)
 {
     if (rank->state == RANK_OVERDUE)
         return 0;
@@ -570,7 +574,7 @@ static struct in_flight *decode_record(const struct dispatcher *dispatcher, int 
 }
 
 /* A silent rank that writes again may be late: another one has measured its configuration. */
-static void take_record(struct dispatcher *dispatcher, const struct message *message)
+static void handle_record(struct dispatcher *dispatcher, const struct message *message)
 {
     struct rank *rank = &dispatcher->ranks[message->from];
     struct record record;
@@ -581,11 +585,10 @@ static void take_record(struct dispatcher *dispatcher, const struct message *mes
     struct in_flight *in_flight = decode_record(dispatcher, message->from, text, &record);
     if (in_flight) {
         size_t item = in_flight->item;
-        double seconds = seconds_of(dispatcher, rank, in_flight);
+        double seconds = row_seconds(dispatcher, rank, in_flight);
         record.attempts = attempts;
-        if (seconds > 0 && estimate_tells(record.status, record.attempts))
-            estimator_learn(dispatcher->estimator, &dispatcher->settings.plan->items[item],
-                            seconds);
+        if (seconds > 0 && estimate_is_usable(record.status, record.attempts))
+            estimator_add(dispatcher->estimator, &dispatcher->settings.plan->items[item], seconds);
         remove_in_flight(rank, in_flight);
         if (dispatcher->status == STATUS_INTERRUPTED && record.status == RECORD_FAILED)
             log_print(dispatcher->log, LOG_DEBUG,
@@ -596,14 +599,14 @@ static void take_record(struct dispatcher *dispatcher, const struct message *mes
                       message->from, record.configuration);
         else
             store_record(dispatcher, message->from, item, &record, text);
-        follow(dispatcher, message->from);
+        update_rank(dispatcher, message->from);
     } else {
         stop(dispatcher, STATUS_SYSTEM, "a rank sent something that is no record");
     }
     record_clear(&record);
 }
 
-static void take_timed(struct dispatcher *dispatcher, const struct message *message)
+static void handle_timed(struct dispatcher *dispatcher, const struct message *message)
 {
     struct in_flight *in_flight = find_in_flight(dispatcher, message->from, message->text);
     if (!in_flight) {
@@ -612,13 +615,13 @@ static void take_timed(struct dispatcher *dispatcher, const struct message *mess
     }
     in_flight->timed = true;
     in_flight->seconds = dispatcher->now - dispatcher->ranks[message->from].since;
-    follow(dispatcher, message->from);
-    tell_progress(dispatcher);
+    update_rank(dispatcher, message->from);
+    report_progress(dispatcher);
 }
 
 /* It was timed, and lost with its worker. By itself it is lost with nothing else, and its own
  * attempts are counted: so this happens to an item once. */
-static void take_returned(struct dispatcher *dispatcher, const struct message *message)
+static void handle_returned(struct dispatcher *dispatcher, const struct message *message)
 {
     struct in_flight *in_flight = find_in_flight(dispatcher, message->from, message->text);
     if (!in_flight) {
@@ -627,10 +630,10 @@ static void take_returned(struct dispatcher *dispatcher, const struct message *m
     }
     log_print(dispatcher->log, LOG_DEBUG, "%s: lost before it was counted; it is handed out again",
               message->text);
-    dispatcher->alone[in_flight->item] = true;
+    dispatcher->counted_alone[in_flight->item] = true;
     queue_return(dispatcher->queue, message->from, in_flight->item);
     remove_in_flight(&dispatcher->ranks[message->from], in_flight);
-    follow(dispatcher, message->from);
+    update_rank(dispatcher, message->from);
 }
 
 /* ---- lost ranks ---- */
@@ -639,17 +642,17 @@ static void take_returned(struct dispatcher *dispatcher, const struct message *m
  * second device it has failed: otherwise it would go on to all the others. */
 static void count_device_loss(struct dispatcher *dispatcher, int from, size_t item, const char *why)
 {
-    enum { LOSSES_MOST = 2 };
+    enum { LOSSES_MAX = 2 };
     struct record record;
-    dispatcher->alone[item] = true;
+    dispatcher->counted_alone[item] = true;
     if (queue_is_done(dispatcher->queue, from, item) ||
-        ++dispatcher->devices_lost[item] < LOSSES_MOST)
+        ++dispatcher->devices_lost[item] < LOSSES_MAX)
         return;
     record_init(&record);
     record_set_config(&record, &dispatcher->settings.plan->items[item].config);
     record.status = RECORD_FAILED;
     snprintf(record.error, sizeof record.error,
-             "%d devices were lost while measuring it, the last: %s", LOSSES_MOST, why);
+             "%d devices were lost while measuring it, the last: %s", LOSSES_MAX, why);
     char *text = or_abort(record_print(&record));
     store_record(dispatcher, from, item, &record, text);
     free(text);
@@ -694,7 +697,7 @@ static const char *work_format(const struct dispatcher *dispatcher, const struct
     return text;
 }
 
-static void take_device_lost(struct dispatcher *dispatcher, const struct message *message)
+static void handle_device_lost(struct dispatcher *dispatcher, const struct message *message)
 {
     char work[WORK_TEXT];
     log_print(dispatcher->log, LOG_WARNING, "rank %d has lost its device%s, the others go on: %s",
@@ -750,7 +753,7 @@ void dispatcher_time(struct dispatcher *dispatcher, double now)
     dispatcher->started = true;
     for (int rank = 0; !dispatcher->stopping && rank < dispatcher->settings.ranks; ++rank)
         lose_if_silent(dispatcher, rank);
-    dispatcher_settle(dispatcher);
+    dispatcher_commit(dispatcher);
     if (!dispatcher->stopping && time_left(dispatcher) <= 0)
         stop_for_time(dispatcher); /* with rows, or roofs, under way */
 }
@@ -769,19 +772,19 @@ void dispatcher_message(struct dispatcher *dispatcher, const struct message *mes
     switch (message->kind) {
     case MESSAGE_DEVICE:
     case MESSAGE_HEALTH:
-        take_device(dispatcher, message);
+        handle_device(dispatcher, message);
         break;
     case MESSAGE_RECORD:
-        take_record(dispatcher, message);
+        handle_record(dispatcher, message);
         break;
     case MESSAGE_TIMED:
-        take_timed(dispatcher, message);
+        handle_timed(dispatcher, message);
         break;
     case MESSAGE_RETURNED:
-        take_returned(dispatcher, message);
+        handle_returned(dispatcher, message);
         break;
     case MESSAGE_DEVICE_LOST:
-        take_device_lost(dispatcher, message);
+        handle_device_lost(dispatcher, message);
         break;
     case MESSAGE_SIGNAL:
         dispatcher_interrupt(dispatcher);
@@ -798,13 +801,13 @@ void dispatcher_message(struct dispatcher *dispatcher, const struct message *mes
     dispatcher->changed = true;
 }
 
-void dispatcher_settle(struct dispatcher *dispatcher)
+void dispatcher_commit(struct dispatcher *dispatcher)
 {
     if (!dispatcher->changed)
         return;
     dispatcher->changed = false;
-    act(dispatcher, (struct dispatcher_action){.kind = ACTION_SYNC});
-    hand_out(dispatcher); /* what has been learnt may free work for other ranks as well */
+    queue_action(dispatcher, (struct dispatcher_action){.kind = ACTION_SYNC});
+    assign_work(dispatcher); /* what has been learnt may free work for other ranks as well */
     stop_when_done(dispatcher);
 }
 

@@ -85,7 +85,7 @@ void dispatcher_suspended(struct dispatcher *dispatcher, double seconds);
 void dispatcher_message(struct dispatcher *dispatcher, const struct message *message);
 /* All messages of this moment are in: they are made durable by one sync, and only then those who
  * wrote get more work, or hear of the end. */
-void dispatcher_settle(struct dispatcher *dispatcher);
+void dispatcher_commit(struct dispatcher *dispatcher);
 /* A signal arrived: nothing more is handed out, and all workers are stopped. What fails from now on
  * may have failed of the same signal: it gets no row. */
 void dispatcher_interrupt(struct dispatcher *dispatcher);

@@ -10,13 +10,13 @@
  * model. */
 enum { CLASSES = 128, LOWEST = -64, UNMODELLED = CLASSES, CLASS_COUNT };
 
-static const double addition = 1.5; /* on what others took */
+static const double safety_factor = 1.5; /* on what others took */
 /* The slow device that is assumed. */
 static const double assumed_start = 5, assumed_flops = 1e10, assumed_bytes = 1e9, assumed_work = 2;
-static const double refusal = 1; /* s, of what cannot exist */
+static const double skip_time = 1; /* s, of what cannot exist */
 
-/* What is known of one workload. */
-struct known {
+/* What is history of one workload. */
+struct history {
     double longest[CLASS_COUNT]; /* s, by class; 0: none was measured */
     double slowness;             /* the longest time over that of the device that is assumed */
 };
@@ -25,7 +25,7 @@ struct estimator {
     struct measure_settings measure;
     double timeout;
     size_t workload_count;
-    struct known *known; /* by workload */
+    struct history *history; /* by workload */
 };
 
 double estimate_modelled(struct cost cost)
@@ -33,7 +33,7 @@ double estimate_modelled(struct cost cost)
     return fmax(cost.flops / 1e13, cost.bytes / 1e12);
 }
 
-bool estimate_tells(int64_t status, int64_t attempts)
+bool estimate_is_usable(int64_t status, int64_t attempts)
 {
     return status == RECORD_MEASURED && attempts <= 1;
 }
@@ -47,8 +47,8 @@ struct estimator *estimator_create(const struct measure_settings *measure, doubl
     created->timeout = timeout;
     while (workloads[created->workload_count])
         ++created->workload_count;
-    created->known = calloc(created->workload_count + 1, sizeof *created->known);
-    if (created->known)
+    created->history = calloc(created->workload_count + 1, sizeof *created->history);
+    if (created->history)
         return created;
     free(created);
     return NULL;
@@ -57,7 +57,7 @@ struct estimator *estimator_create(const struct measure_settings *measure, doubl
 void estimator_destroy(struct estimator *estimator)
 {
     if (estimator)
-        free(estimator->known);
+        free(estimator->history);
     free(estimator);
 }
 
@@ -81,22 +81,22 @@ static double assumed(const struct estimator *estimator, struct cost cost)
 }
 
 /* NULL of a workload that is in no table. */
-static struct known *known_of(const struct estimator *estimator, const struct plan_item *item)
+static struct history *history_of(const struct estimator *estimator, const struct plan_item *item)
 {
     for (size_t i = 0; i < estimator->workload_count; ++i)
         if (workloads[i] == item->config.workload)
-            return &estimator->known[i];
+            return &estimator->history[i];
     return NULL;
 }
 
-void estimator_learn(struct estimator *estimator, const struct plan_item *item, double seconds)
+void estimator_add(struct estimator *estimator, const struct plan_item *item, double seconds)
 {
-    struct known *known = known_of(estimator, item);
-    if (!known)
+    struct history *history = history_of(estimator, item);
+    if (!history)
         return;
-    double *longest = &known->longest[class_of(estimate_modelled(item->cost))];
+    double *longest = &history->longest[class_of(estimate_modelled(item->cost))];
     *longest = fmax(*longest, seconds);
-    known->slowness = fmax(known->slowness, seconds / assumed(estimator, item->cost));
+    history->slowness = fmax(history->slowness, seconds / assumed(estimator, item->cost));
 }
 
 /* s; INFINITY: none like it was measured. */
@@ -114,18 +114,18 @@ static double from_others(const double *longest, int class)
     return fmin(larger, smaller);
 }
 
-struct estimate estimator_of(const struct estimator *estimator, const struct plan_item *item)
+struct estimate estimator_estimate(const struct estimator *estimator, const struct plan_item *item)
 {
-    const struct known *known = known_of(estimator, item);
+    const struct history *history = history_of(estimator, item);
     const double modelled = estimate_modelled(item->cost);
     int class = class_of(modelled);
-    double others = known ? addition * from_others(known->longest, class) : INFINITY;
+    double others = history ? safety_factor * from_others(history->longest, class) : INFINITY;
     double seconds = others;
     if (modelled == 0.0)
-        seconds = refusal;
-    else if (!known || known->longest[class] == 0.0)
+        seconds = skip_time;
+    else if (!history || history->longest[class] == 0.0)
         seconds =
-            fmin(others, assumed(estimator, item->cost) * fmax(1, known ? known->slowness : 1));
+            fmin(others, assumed(estimator, item->cost) * fmax(1, history ? history->slowness : 1));
     return (struct estimate){.seconds = fmin(seconds, estimator->timeout),
                              .measured = !isinf(others)};
 }
@@ -147,13 +147,13 @@ enum status estimate_make(const struct manifest *manifest, const struct plan *pl
         if (items[i] == RESUME_NONE)
             continue;
         done[items[i]] = true;
-        if (estimate_tells(row->status, row->attempts) && row->wall_time > 0)
-            estimator_learn(estimator, &plan->items[items[i]], row->wall_time);
+        if (estimate_is_usable(row->status, row->attempts) && row->wall_time > 0)
+            estimator_add(estimator, &plan->items[items[i]], row->wall_time);
     }
     for (size_t i = 0; made && i < plan->count; ++i) {
         if (done[i])
             continue;
-        struct estimate estimate = estimator_of(estimator, &plan->items[i]);
+        struct estimate estimate = estimator_estimate(estimator, &plan->items[i]);
         ++total->left;
         total->judged += estimate.measured;
         *(estimate.measured ? &total->seconds : &total->at_most) += estimate.seconds;

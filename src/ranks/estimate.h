@@ -32,12 +32,12 @@ struct estimator *estimator_create(const struct measure_settings *measure, doubl
 void estimator_destroy(struct estimator *estimator); /* takes NULL */
 
 /* This configuration took so long, s. */
-void estimator_learn(struct estimator *estimator, const struct plan_item *item, double seconds);
+void estimator_add(struct estimator *estimator, const struct plan_item *item, double seconds);
 /* Whether the time of such a record tells how long others like it take: it was measured, at the
  * first attempt. */
-bool estimate_tells(int64_t status, int64_t attempts);
+bool estimate_is_usable(int64_t status, int64_t attempts);
 
-struct estimate estimator_of(const struct estimator *estimator, const struct plan_item *item);
+struct estimate estimator_estimate(const struct estimator *estimator, const struct plan_item *item);
 
 /* s of one iteration on an imagined device of 10 TFLOP/s and 1 TB/s, which only orders
  * configurations. NaN where the cost is not modelled, 0 where a configuration cannot exist. */

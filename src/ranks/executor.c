@@ -9,10 +9,10 @@
 #include "ranks/signals.h"
 
 /* Workers that may fail to open the device one after the other before it counts as lost. */
-static const int tries_most = 3;
+static const int open_tries_max = 3;
 /* No worker is started for that later than so many open_timeouts after the first one, and each gets
  * one open_timeout for each of its two requests. */
-static const double tries_span = 1.5, requests_of_try = 2;
+static const double open_span = 1.5, open_requests = 2;
 /* s, less than rank 0 waits for a rank's last word: what the driver may take for it. */
 static const double health_timeout = 4;
 static const char unexpected_reply[] = "the worker's answer is about something else";
@@ -40,14 +40,14 @@ struct executor {
     const struct device_kind *kind;
     struct device device;
     char opened[sizeof((struct device *)0)->uuid]; /* its UUID, as the worker says it */
-    char choice[1200];
-    char lost[1024];    /* why there is no device any more; "": there is one */
-    bool loss_untold;   /* to rank 0 */
-    bool reopening;     /* a new worker has been asked for the device, and has not answered */
-    int tries;          /* workers in a row that could not open it */
-    double tries_start; /* s, CLOCK_MONOTONIC: the first of them */
-    bool worker_lost;   /* over the last request of executor_ask: it gave no answer */
-    bool worker_hung;   /* that is, it took too long */
+    char reason[1200];
+    char lost[1024];   /* why there is no device any more; "": there is one */
+    bool loss_pending; /* to rank 0 */
+    bool reopening;    /* a new worker has been asked for the device, and has not answered */
+    int open_tries;    /* workers in a row that could not open it */
+    double open_start; /* s, CLOCK_MONOTONIC: the first of them */
+    bool worker_lost;  /* over the last request of executor_call: it gave no answer */
+    bool worker_hung;  /* that is, it took too long */
     /* what it measures */
     struct request request;         /* of STAGE_MEASURING */
     int attempts;                   /* of it, so far */
@@ -78,19 +78,19 @@ void executor_destroy(struct executor *executor)
 }
 
 /* s, that opening a device of one kind may take. */
-static double opening_of_kind(const struct executor_settings *settings)
+static double open_timeout_of_kind(const struct executor_settings *settings)
 {
-    return (tries_span + requests_of_try) * settings->open_timeout;
+    return (open_span + open_requests) * settings->open_timeout;
 }
 
 double executor_opening(const struct executor_settings *settings)
 {
-    return DEVICE_KINDS * opening_of_kind(settings);
+    return DEVICE_KINDS * open_timeout_of_kind(settings);
 }
 
 double executor_longest(const struct executor_settings *settings)
 {
-    return (settings->retries + 1) * (settings->timeout + opening_of_kind(settings));
+    return (settings->retries + 1) * (settings->timeout + open_timeout_of_kind(settings));
 }
 
 const struct device *executor_device(const struct executor *executor)
@@ -103,9 +103,9 @@ const struct device_kind *executor_kind(const struct executor *executor)
     return executor->kind;
 }
 
-const char *executor_choice(const struct executor *executor)
+const char *executor_reason(const struct executor *executor)
 {
-    return executor->choice;
+    return executor->reason;
 }
 
 const char *executor_lost(const struct executor *executor)
@@ -191,9 +191,9 @@ static void wait_for(const struct worker_process *worker)
 
 /* A worker that answers something else is out of step: its next line may be the answer to this
  * request. So it is ended, and *worker is NULL. */
-static enum status ask(struct executor *executor, struct worker_process **worker,
-                       const struct request *request, enum reply_kind kind, double timeout,
-                       struct reply *reply, struct error *error)
+static enum status call(struct executor *executor, struct worker_process **worker,
+                        const struct request *request, enum reply_kind kind, double timeout,
+                        struct reply *reply, struct error *error)
 {
     char *line = NULL;
     enum worker_event event;
@@ -220,43 +220,43 @@ static enum status ask(struct executor *executor, struct worker_process **worker
     return status;
 }
 
-enum status executor_ask(struct executor *executor, const struct request *request,
-                         enum reply_kind kind, double timeout, struct reply *reply,
-                         struct error *error)
+enum status executor_call(struct executor *executor, const struct request *request,
+                          enum reply_kind kind, double timeout, struct reply *reply,
+                          struct error *error)
 {
     if (!executor->worker)
         return error_set(error, STATUS_DEVICE, "there is no worker");
-    return ask(executor, &executor->worker, request, kind, timeout, reply, error);
+    return call(executor, &executor->worker, request, kind, timeout, reply, error);
 }
 
-enum status executor_ask_apart(struct executor *executor, struct worker_process **apart,
-                               const struct request *request, enum reply_kind kind, double timeout,
-                               struct reply *reply, struct error *error)
+enum status executor_call_separate(struct executor *executor, struct worker_process **separate,
+                                   const struct request *request, enum reply_kind kind,
+                                   double timeout, struct reply *reply, struct error *error)
 {
-    if (!*apart)
-        TRY(start_worker(executor, NULL, apart, error));
-    return ask(executor, apart, request, kind, timeout, reply, error);
+    if (!*separate)
+        TRY(start_worker(executor, NULL, separate, error));
+    return call(executor, separate, request, kind, timeout, reply, error);
 }
 
 /* ---- opening ---- */
 
-struct seen executor_look(struct executor *executor)
+struct visible executor_visible(struct executor *executor)
 {
     const struct executor_settings *settings = &executor->settings;
     const struct request request = request_default(REQUEST_DEVICES);
     struct reply reply;
     struct error unused;
     reply_init(&reply);
-    for (int i = 0; i < DEVICE_KINDS && reply.seen.count == 0; ++i) {
+    for (int i = 0; i < DEVICE_KINDS && reply.visible.count == 0; ++i) {
         const struct device_kind *kind = executor->kind = &device_kinds[i];
         if (!kind->numbered || (settings->device && settings->device != kind) ||
             start_worker(executor, NULL, &executor->worker, &unused))
             continue;
-        if (executor_ask(executor, &request, REPLY_DEVICES, settings->open_timeout, &reply,
-                         &unused))
+        if (executor_call(executor, &request, REPLY_DEVICES, settings->open_timeout, &reply,
+                          &unused))
             stop_worker(executor);
     }
-    return reply.seen;
+    return reply.visible;
 }
 
 void executor_bind(struct executor *executor, const struct binding *binding)
@@ -300,7 +300,7 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
     enum status status =
         executor->worker ? STATUS_OK : start_worker(executor, NULL, &executor->worker, error);
     if (status == STATUS_OK)
-        status = executor_ask(executor, &request, REPLY_DEVICES, timeout, &reply, error);
+        status = executor_call(executor, &request, REPLY_DEVICES, timeout, &reply, error);
     *answered |= status == STATUS_OK;
     if (status == STATUS_OK && kind->numbered)
         status = choose_index(executor, reply.count, &request.index, error);
@@ -308,7 +308,7 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
     request.op = REQUEST_DESCRIBE;
     request.measure.counters = executor->settings.counters;
     if (status == STATUS_OK)
-        status = executor_ask(executor, &request, REPLY_DEVICE, timeout, &reply, error);
+        status = executor_call(executor, &request, REPLY_DEVICE, timeout, &reply, error);
     if (status == STATUS_OK && strcmp(reply.device.kind, kind->name) != 0)
         status = error_set(error, STATUS_DEVICE, "%s describes a device of kind '%s'", kind->worker,
                            reply.device.kind);
@@ -320,7 +320,7 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
             executor->device.cores_shared = executor->settings.binding.shared;
         else
             executor->device.cores_far = executor->settings.binding.far;
-        if (!executor->watcher && device_tells_health(&executor->device) &&
+        if (!executor->watcher && device_has_health(&executor->device) &&
             start_worker(executor, reply.device.pci_id, &executor->watcher, error))
             log_print(executor->log, LOG_WARNING, "no health at the end: %s", error->text);
     } else {
@@ -330,17 +330,18 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
     return status;
 }
 
-static void begin_tries(struct executor *executor)
+static void reset_retries(struct executor *executor)
 {
-    executor->tries = 0;
-    executor->tries_start = clock_monotonic();
+    executor->open_tries = 0;
+    executor->open_start = clock_monotonic();
 }
 
 /* Counts a worker that could not open the device. False: it was the last one. */
-static bool may_try_again(struct executor *executor)
+static bool may_retry(struct executor *executor)
 {
-    double span = tries_span * executor->settings.open_timeout;
-    return ++executor->tries < tries_most && clock_monotonic() - executor->tries_start < span;
+    double span = open_span * executor->settings.open_timeout;
+    return ++executor->open_tries < open_tries_max &&
+           clock_monotonic() - executor->open_start < span;
 }
 
 /* What is known of a device that never opened. */
@@ -353,26 +354,26 @@ static void set_lost_device(struct executor *executor, const char *why)
     snprintf(device->kind, sizeof device->kind, "%s", executor->kind->name);
     if (gethostname(device->hostname, sizeof device->hostname - 1) != 0)
         device->hostname[0] = '\0';
-    snprintf(executor->choice, sizeof executor->choice, "%s", executor->kind->name);
+    snprintf(executor->reason, sizeof executor->reason, "%s", executor->kind->name);
     snprintf(executor->lost, sizeof executor->lost, "%.1000s", why);
 }
 
 enum status executor_open(struct executor *executor, struct error *error)
 {
     const struct device_kind *chosen = executor->settings.device;
-    char reasons[sizeof executor->choice] = "";
+    char reasons[sizeof executor->reason] = "";
     for (int i = 0; i < DEVICE_KINDS; ++i) {
         const struct device_kind *kind = &device_kinds[i];
         enum status status;
         bool answered = false;
         if (chosen && chosen != kind)
             continue;
-        begin_tries(executor);
+        reset_retries(executor);
         do
             status = try_kind(executor, kind, &answered, error);
-        while (status == STATUS_DEVICE && executor->worker_lost && may_try_again(executor));
+        while (status == STATUS_DEVICE && executor->worker_lost && may_retry(executor));
         if (status == STATUS_OK) {
-            snprintf(executor->choice, sizeof executor->choice, "%s%.1180s", kind->name, reasons);
+            snprintf(executor->reason, sizeof executor->reason, "%s%.1180s", kind->name, reasons);
             return STATUS_OK;
         }
         /* A worker that ends before it has counted its devices may be for the user to mend. */
@@ -403,7 +404,7 @@ enum status executor_open(struct executor *executor, struct error *error)
 static void lose_device(struct executor *executor, const char *why)
 {
     executor->reopening = false;
-    executor->loss_untold = true;
+    executor->loss_pending = true;
     snprintf(executor->lost, sizeof executor->lost, "%.1000s", why);
 }
 
@@ -431,7 +432,7 @@ static void reopen_failed(struct executor *executor, const char *why)
     error_set(&error, STATUS_DEVICE, "%s", why);
     do {
         stop_worker(executor);
-        if (!may_try_again(executor)) {
+        if (!may_retry(executor)) {
             lose_device(executor, error.text);
             return;
         }
@@ -443,7 +444,7 @@ static void reopen_failed(struct executor *executor, const char *why)
 static void replace_worker(struct executor *executor)
 {
     struct error error;
-    begin_tries(executor);
+    reset_retries(executor);
     executor->reopening = true;
     if (begin_reopening(executor, &error))
         reopen_failed(executor, error.text);
@@ -486,9 +487,9 @@ enum status executor_reopen(struct executor *executor, struct error *error)
         wait_for(executor->worker);
         step_reopening(executor);
     }
-    if (!executor->loss_untold)
+    if (!executor->loss_pending)
         return STATUS_OK;
-    executor->loss_untold = false;
+    executor->loss_pending = false;
     return error_set(error, STATUS_DEVICE, "%s", executor->lost);
 }
 
@@ -513,7 +514,7 @@ static void send_json(struct executor *executor, enum message_kind kind, json_t 
 }
 
 /* What was timed and not counted is lost with its worker. */
-static void give_back(struct executor *executor)
+static void return_waiting(struct executor *executor)
 {
     for (size_t i = 0; i < executor->waiting_count; ++i)
         send_message(executor, MESSAGE_RETURNED, executor->waiting[i]);
@@ -531,7 +532,7 @@ static void report_loss(struct executor *executor, const char *why)
     else
         snprintf(name, sizeof name, "%s", executor->kind->noun);
     snprintf(text, sizeof text, "%s on %s: %.1000s", name, device->hostname, why);
-    give_back(executor);
+    return_waiting(executor);
     executor->stage = STAGE_LOST;
     send_message(executor, MESSAGE_DEVICE_LOST, text);
 }
@@ -559,7 +560,7 @@ void executor_start(struct executor *executor)
 }
 
 /* Sends rank 0 a record as it was printed. */
-static void deliver(struct executor *executor, const char *record, int attempts)
+static void send_record(struct executor *executor, const char *record, int attempts)
 {
     char *text = NULL;
     if (record && asprintf(&text, "%d %s", attempts, record) < 0)
@@ -568,7 +569,7 @@ static void deliver(struct executor *executor, const char *record, int attempts)
     free(text);
 }
 
-static void deliver_failure(struct executor *executor, const char *why)
+static void send_failure(struct executor *executor, const char *why)
 {
     struct record record;
     record_init(&record);
@@ -578,7 +579,7 @@ static void deliver_failure(struct executor *executor, const char *why)
     snprintf(record.error, sizeof record.error, "%s", why);
     executor->stage = STAGE_IDLE;
     char *text = record_print(&record);
-    deliver(executor, text, executor->attempts);
+    send_record(executor, text, executor->attempts);
     free(text);
     record_clear(&record);
 }
@@ -586,7 +587,7 @@ static void deliver_failure(struct executor *executor, const char *why)
 /* ---- rows ---- */
 
 /* Sends what is to be measured, through a new worker if the last one is gone. */
-static void attempt(struct executor *executor)
+static void start_attempt(struct executor *executor)
 {
     if (executor->worker)
         send_request(executor->worker, &executor->request,
@@ -595,23 +596,23 @@ static void attempt(struct executor *executor)
         replace_worker(executor);
 }
 
-/* The next attempt is by itself: then what is lost with it is it alone. */
+/* The next start_attempt is by itself: then what is lost with it is it alone. */
 static void attempt_failed(struct executor *executor, const char *why)
 {
     char text[WORKLOAD_TEXT];
     stop_worker(executor);
-    give_back(executor);
+    return_waiting(executor);
     config_format(&executor->request.config, text);
     log_print(executor->log, LOG_WARNING, "%s: %s (attempt %d of %d)", text, why,
               executor->attempts, executor->settings.retries + 1);
     if (executor->attempts > executor->settings.retries) {
-        deliver_failure(executor, why);
+        send_failure(executor, why);
         return;
     }
     ++executor->attempts;
     executor->request.count_later = false;
     algorithm_init(&executor->request.algorithm); /* it may be what the worker was lost over */
-    attempt(executor);
+    start_attempt(executor);
 }
 
 static bool is_requested(const struct executor *executor, const char *configuration)
@@ -622,7 +623,7 @@ static bool is_requested(const struct executor *executor, const char *configurat
 }
 
 /* It is timed, and waits. */
-static void take_timed(struct executor *executor, const char *configuration)
+static void handle_timed(struct executor *executor, const char *configuration)
 {
     char(*grown)[WORKLOAD_TEXT] =
         realloc(executor->waiting, (executor->waiting_count + 1) * sizeof *grown);
@@ -636,7 +637,7 @@ static void take_timed(struct executor *executor, const char *configuration)
     send_message(executor, MESSAGE_TIMED, configuration);
 }
 
-static void take_measured(struct executor *executor, const char *line)
+static void handle_measured(struct executor *executor, const char *line)
 {
     struct reply reply;
     struct error error;
@@ -646,14 +647,14 @@ static void take_measured(struct executor *executor, const char *line)
         attempt_failed(executor, error.text);
     } else if (reply.kind == REPLY_RECORD && is_requested(executor, reply.record.configuration)) {
         executor->stage = STAGE_IDLE;
-        deliver(executor, reply.record_text, executor->attempts);
+        send_record(executor, reply.record_text, executor->attempts);
     } else if (reply.kind == REPLY_TIMED && executor->request.count_later &&
                is_requested(executor, reply.configuration)) {
-        take_timed(executor, reply.configuration);
+        handle_timed(executor, reply.configuration);
     } else if (reply.kind == REPLY_ERROR && reply.status == STATUS_INTERRUPTED) {
         report_signal(executor, reply.error.text);
     } else if (reply.kind == REPLY_ERROR && reply.status != STATUS_DEVICE) {
-        deliver_failure(executor, reply.error.text);
+        send_failure(executor, reply.error.text);
     } else {
         attempt_failed(executor, reply.kind == REPLY_ERROR ? reply.error.text : unexpected_reply);
     }
@@ -664,7 +665,7 @@ static void take_measured(struct executor *executor, const char *line)
 
 /* Asks for the record of the row that has waited longest; the first time the worker counts them
  * all. */
-static void ask_count(struct executor *executor, size_t rows)
+static void request_count(struct executor *executor, size_t rows)
 {
     const struct request request = request_default(REQUEST_COUNT);
     executor->stage = STAGE_COUNTING;
@@ -678,10 +679,10 @@ static void count_failed(struct executor *executor, const char *why)
               executor->waiting_count, executor->waiting[0], why);
     stop_worker(executor);
     executor->stage = STAGE_IDLE;
-    give_back(executor);
+    return_waiting(executor);
 }
 
-static void take_counted(struct executor *executor, const char *line)
+static void handle_counted(struct executor *executor, const char *line)
 {
     struct reply reply;
     struct error error;
@@ -693,11 +694,11 @@ static void take_counted(struct executor *executor, const char *line)
     if (status) {
         count_failed(executor, error.text);
     } else {
-        deliver(executor, reply.record_text, 1);
+        send_record(executor, reply.record_text, 1);
         memmove(executor->waiting, executor->waiting + 1,
                 --executor->waiting_count * sizeof *executor->waiting);
         if (executor->waiting_count > 0)
-            ask_count(executor, 1);
+            request_count(executor, 1);
         else
             executor->stage = STAGE_IDLE;
     }
@@ -707,7 +708,7 @@ static void take_counted(struct executor *executor, const char *line)
 /* ---- the end ---- */
 
 /* The watcher's answer; NULL: there is none. */
-static void finish(struct executor *executor, const char *line)
+static void send_finished(struct executor *executor, const char *line)
 {
     const struct request describe = describe_again(executor);
     struct device *device = &executor->device;
@@ -732,10 +733,10 @@ static void begin_end(struct executor *executor)
 {
     const struct request describe = describe_again(executor);
     if (!executor->watcher) {
-        finish(executor, NULL);
+        send_finished(executor, NULL);
         return;
     }
-    executor->reopening = executor->loss_untold = false;
+    executor->reopening = executor->loss_pending = false;
     executor->stage = STAGE_ENDING;
     send_request(executor->watcher, &describe, health_timeout);
 }
@@ -743,27 +744,27 @@ static void begin_end(struct executor *executor)
 /* ---- what happens ---- */
 
 /* Whose line comes next. NULL: there is none. */
-static struct worker_process *speaker(const struct executor *executor)
+static struct worker_process *active_process(const struct executor *executor)
 {
     return executor->stage == STAGE_ENDING ? executor->watcher : executor->worker;
 }
 
 /* The worker's line; NULL: it is lost, and why. */
-static void take_event(struct executor *executor, const char *line, const char *why)
+static void handle_event(struct executor *executor, const char *line, const char *why)
 {
     if (executor->stage == STAGE_MEASURING && line) {
-        take_measured(executor, line);
+        handle_measured(executor, line);
     } else if (executor->stage == STAGE_MEASURING) {
         attempt_failed(executor, why);
     } else if (executor->stage == STAGE_COUNTING && line) {
-        take_counted(executor, line);
+        handle_counted(executor, line);
     } else if (executor->stage == STAGE_COUNTING) {
         count_failed(executor, why);
     } else if (executor->stage == STAGE_ENDING) {
-        finish(executor, line);
+        send_finished(executor, line);
     } else { /* nobody asked: the next work starts a new worker */
         stop_worker(executor);
-        give_back(executor);
+        return_waiting(executor);
     }
 }
 
@@ -773,20 +774,20 @@ void executor_step(struct executor *executor)
         return;
     if (executor->reopening) {
         step_reopening(executor);
-        if (!executor->reopening && !executor->loss_untold)
-            attempt(executor);
-    } else if (speaker(executor) && !executor->loss_untold) {
+        if (!executor->reopening && !executor->loss_pending)
+            start_attempt(executor);
+    } else if (active_process(executor) && !executor->loss_pending) {
         struct error why;
         char *line = NULL;
-        enum worker_event event = worker_process_step(speaker(executor), &line, &why);
+        enum worker_event event = worker_process_step(active_process(executor), &line, &why);
         if (event == WORKER_SIGNALLED && executor_works(executor))
             report_signal(executor, why.text);
         else if (event != WORKER_QUIET)
-            take_event(executor, event == WORKER_LINE ? line : NULL, why.text);
+            handle_event(executor, event == WORKER_LINE ? line : NULL, why.text);
         free(line);
     }
-    if (executor->loss_untold) {
-        executor->loss_untold = false;
+    if (executor->loss_pending) {
+        executor->loss_pending = false;
         report_loss(executor, executor->lost);
     }
 }
@@ -801,7 +802,7 @@ bool executor_works(const struct executor *executor)
     return executor->stage == STAGE_MEASURING || executor->stage == STAGE_COUNTING;
 }
 
-static void take_work(struct executor *executor, const char *text)
+static void handle_work(struct executor *executor, const char *text)
 {
     struct error error;
     if (request_decode(text, &executor->request, &error)) {
@@ -811,7 +812,7 @@ static void take_work(struct executor *executor, const char *text)
     }
     executor->stage = STAGE_MEASURING;
     executor->attempts = 1;
-    attempt(executor);
+    start_attempt(executor);
 }
 
 void executor_handle(struct executor *executor, const struct message *message)
@@ -819,16 +820,16 @@ void executor_handle(struct executor *executor, const struct message *message)
     if (message->kind == MESSAGE_STOP) {
         begin_end(executor);
     } else if (message->kind == MESSAGE_MEASURE) {
-        take_work(executor, message->text);
+        handle_work(executor, message->text);
     } else if (executor->stage == STAGE_IDLE &&
                executor->waiting_count > 0) { /* else given back by now */
-        ask_count(executor, executor->waiting_count);
+        request_count(executor, executor->waiting_count);
     }
 }
 
 void executor_poll(const struct executor *executor, struct pollfd descriptors[2], nfds_t *count)
 {
-    *count = speaker(executor) ? 2 : 0;
-    if (speaker(executor))
-        worker_process_poll(speaker(executor), descriptors);
+    *count = active_process(executor) ? 2 : 0;
+    if (active_process(executor))
+        worker_process_poll(active_process(executor), descriptors);
 }

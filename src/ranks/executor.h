@@ -1,6 +1,6 @@
 /* A rank's half of a sweep: one device, one worker process, one configuration at a time.
  *
- * Life cycle: executor_create, executor_open, executor_ask as often as one likes (both wait),
+ * Life cycle: executor_create, executor_open, executor_call as often as one likes (both wait),
  * executor_start, then executor_poll / executor_handle / executor_step in the rank's loop until
  * executor_stopped. A worker that crashes, hangs or loses its device is replaced and the
  * configuration tried again, as often as `retries` says; after that its record is a failed one. If
@@ -59,7 +59,7 @@ double executor_longest(const struct executor_settings *settings);
 
 /* The devices that this rank sees, of which it is to have one; none where a worker does not tell.
  */
-struct seen executor_look(struct executor *executor);
+struct visible executor_visible(struct executor *executor);
 /* From now on; before executor_open. Until then the binding of the settings holds. */
 void executor_bind(struct executor *executor, const struct binding *binding);
 
@@ -72,14 +72,14 @@ enum status executor_open(struct executor *executor, struct error *error);
 /* One reply, of this kind and to this request, within `timeout` seconds; a worker that says
  * anything else but an error is ended. STATUS_DEVICE and STATUS_INTERRUPTED: the worker
  * is gone, and executor_reopen must come before the next request. */
-enum status executor_ask(struct executor *executor, const struct request *request,
-                         enum reply_kind kind, double timeout, struct reply *reply,
-                         struct error *error);
-/* The same to a worker of its own, which has opened nothing. The caller keeps *apart, NULL at
+enum status executor_call(struct executor *executor, const struct request *request,
+                          enum reply_kind kind, double timeout, struct reply *reply,
+                          struct error *error);
+/* The same to a worker of its own, which has opened nothing. The caller keeps *separate, NULL at
  * first, for the next request, and destroys it. */
-enum status executor_ask_apart(struct executor *executor, struct worker_process **apart,
-                               const struct request *request, enum reply_kind kind, double timeout,
-                               struct reply *reply, struct error *error);
+enum status executor_call_separate(struct executor *executor, struct worker_process **separate,
+                                   const struct request *request, enum reply_kind kind,
+                                   double timeout, struct reply *reply, struct error *error);
 /* A new worker with the same device. STATUS_DEVICE: the device is lost; executor_start reports
  * it. */
 enum status executor_reopen(struct executor *executor, struct error *error);
@@ -87,7 +87,7 @@ enum status executor_reopen(struct executor *executor, struct error *error);
 /* What was opened; its kind; and why it is this one, for people. */
 const struct device *executor_device(const struct executor *executor);
 const struct device_kind *executor_kind(const struct executor *executor);
-const char *executor_choice(const struct executor *executor);
+const char *executor_reason(const struct executor *executor);
 
 /* Why the device is lost for good; NULL: it is not. */
 const char *executor_lost(const struct executor *executor);

@@ -13,23 +13,23 @@
 
 #include "base/clock.h"
 
-bool liveness_wait(MPI_Request *requests, int count, const struct patience *patience)
+bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *limit)
 {
     const long longest = 500000; /* ns */
-    struct timespec nap = {.tv_nsec = 100000};
-    struct countdown time = countdown_start(patience->seconds > 0 ? patience->seconds : INFINITY);
+    struct timespec pause = {.tv_nsec = 100000};
+    struct countdown time = countdown_start(limit->seconds > 0 ? limit->seconds : INFINITY);
     bool signalled = false;
     int done = 0;
     for (MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE); !done;
          MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE)) {
-        if (!signalled && patience->signal && *patience->signal && patience->after_signal > 0) {
+        if (!signalled && limit->signal && *limit->signal && limit->after_signal > 0) {
             signalled = true;
-            time.left = fmin(time.left, patience->after_signal);
+            time.left = fmin(time.left, limit->after_signal);
         }
         if (countdown_over(&time))
             return false;
-        nanosleep(&nap, NULL);
-        nap.tv_nsec = nap.tv_nsec < longest / 2 ? 2 * nap.tv_nsec : longest;
+        nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec < longest / 2 ? 2 * pause.tv_nsec : longest;
     }
     return true;
 }
@@ -38,8 +38,8 @@ bool liveness_wait(MPI_Request *requests, int count, const struct patience *pati
 
 enum { HOST = 128, TAG_HERE = 0, TAG_GO = 1 };
 
-static const double answer_patience = 10;           /* s, of ranks that were here a moment ago */
-static const double later_share = 1.25, later = 10; /* of all but rank 0, s: it speaks first */
+static const double answer_timeout = 10;             /* s, of ranks that were here a moment ago */
+static const double later_factor = 1.25, later = 10; /* of all but rank 0, s: it speaks first */
 
 /* On rank 0 there is one host and one request for each rank, elsewhere those of rank 0 alone. */
 struct liveness {
@@ -87,7 +87,7 @@ static int other(const struct liveness *liveness, int i)
 }
 
 /* So few bytes are on their way at once: this does not wait for the receiver. */
-static void tell_others(const struct liveness *liveness, int tag)
+static void send_others(const struct liveness *liveness, int tag)
 {
     for (int i = 0; i < liveness->others; ++i)
         MPI_Send(liveness->own, HOST, MPI_CHAR, other(liveness, i), tag, liveness->comm);
@@ -109,40 +109,40 @@ static void name_absent(struct liveness *liveness, char absent[LIVENESS_TEXT])
 }
 
 /* Every rank tells rank 0 that it is here, and rank 0 tells all to go on. */
-static bool meet(struct liveness *liveness, const struct patience *patience,
-                 char absent[LIVENESS_TEXT])
+static bool barrier_round(struct liveness *liveness, const struct wait_limit *limit,
+                          char absent[LIVENESS_TEXT])
 {
     if (liveness->rank != 0)
-        tell_others(liveness, TAG_HERE);
+        send_others(liveness, TAG_HERE);
     for (int i = 0; i < liveness->others; ++i)
         MPI_Irecv(liveness->hosts[i], HOST, MPI_CHAR, other(liveness, i),
                   liveness->rank == 0 ? TAG_HERE : TAG_GO, liveness->comm, &liveness->requests[i]);
-    if (!liveness_wait(liveness->requests, liveness->others, patience)) {
+    if (!liveness_wait(liveness->requests, liveness->others, limit)) {
         name_absent(liveness, absent);
         return false;
     }
     if (liveness->rank == 0)
-        tell_others(liveness, TAG_GO);
+        send_others(liveness, TAG_GO);
     return true;
 }
 
 static double longer(double seconds)
 {
-    return seconds > 0 ? later_share * seconds + later : 0;
+    return seconds > 0 ? later_factor * seconds + later : 0;
 }
 
 /* Some ranks may have waited for long after the first round, and stopped meanwhile. So all are
  * asked once more. */
-bool liveness_meet(struct liveness *liveness, const struct patience *patience,
-                   char absent[LIVENESS_TEXT])
+bool liveness_barrier(struct liveness *liveness, const struct wait_limit *limit,
+                      char absent[LIVENESS_TEXT])
 {
-    struct patience first = *patience, second = {.seconds = answer_patience};
+    struct wait_limit first = *limit, second = {.seconds = answer_timeout};
     if (liveness->rank != 0) {
         first.seconds = longer(first.seconds);
         first.after_signal = longer(first.after_signal);
         second.seconds = longer(second.seconds);
     }
-    return meet(liveness, &first, absent) && meet(liveness, &second, absent);
+    return barrier_round(liveness, &first, absent) && barrier_round(liveness, &second, absent);
 }
 
 const char *liveness_host_of_rank_0(const struct liveness *liveness)
@@ -156,7 +156,7 @@ const char *liveness_host_of_rank_0(const struct liveness *liveness)
 enum { ABORT_SECONDS = 5 };
 
 /* s. A rank of this host that is stopped for so long is not waited for any longer. */
-static const double stopped_patience = 60, stopped_look = 10;
+static const double stopped_timeout = 60, stopped_interval = 10;
 
 struct guard {
     struct guard_settings settings;
@@ -217,15 +217,15 @@ static void *watch(void *context)
     struct guard *guard = context;
     struct guard_settings *settings = &guard->settings;
     struct countdown time = countdown_start(settings->seconds);
-    struct countdown look = countdown_start(stopped_patience);
+    struct countdown scan = countdown_start(stopped_timeout);
     struct pollfd ended = {.fd = guard->ended, .events = POLLIN};
     char stopped[64] = "";
     pthread_t aborting;
     while (!*stopped && !countdown_over(&time)) {
         if (poll(&ended, 1, 100) > 0)
             return NULL;
-        if (countdown_over(&look) && !find_stopped(stopped))
-            look = countdown_start(stopped_look);
+        if (countdown_over(&scan) && !find_stopped(stopped))
+            scan = countdown_start(stopped_interval);
     }
     if (!*stopped)
         find_stopped(stopped);
@@ -249,9 +249,9 @@ struct guard *guard_begin(const struct guard_settings *settings)
     /* The signals that end a sweep must interrupt the thread that waits, not this one. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool begun = guard->ended >= 0 && pthread_create(&guard->thread, NULL, watch, guard) == 0;
+    bool started = guard->ended >= 0 && pthread_create(&guard->thread, NULL, watch, guard) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!begun) {
+    if (!started) {
         if (guard->ended >= 0)
             close(guard->ended);
         free(guard);

@@ -11,14 +11,14 @@
 #include "base/log.h"
 
 /* How long to wait for other ranks. */
-struct patience {
+struct wait_limit {
     double seconds;      /* 0: for ever */
     double after_signal; /* s, from the moment that *signal is seen set; 0: the same as without */
     const volatile sig_atomic_t *signal; /* may be NULL */
 };
 
 /* Waits, asleep, until these calls of MPI are complete. False: they are not, after that time. */
-bool liveness_wait(MPI_Request *requests, int count, const struct patience *patience);
+bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *limit);
 
 /* ---- all ranks are here ---- */
 
@@ -33,8 +33,8 @@ void liveness_destroy(struct liveness *liveness);
  * people: "rank 3 on node7, rank 5 on node8". Rank 0 knows that. The others wait for rank 0 a
  * quarter and 10 s longer, and then name that one. */
 enum { LIVENESS_TEXT = 800 };
-bool liveness_meet(struct liveness *liveness, const struct patience *patience,
-                   char absent[LIVENESS_TEXT]);
+bool liveness_barrier(struct liveness *liveness, const struct wait_limit *limit,
+                      char absent[LIVENESS_TEXT]);
 
 /* On all ranks but rank 0: where that is, once it was met. */
 const char *liveness_host_of_rank_0(const struct liveness *liveness);

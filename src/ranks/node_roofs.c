@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "ranks/progress.h"
 
-static const int call_patience = 60;   /* s, of calls for ranks that were here a moment ago */
+static const int call_timeout = 60;    /* s, of calls for ranks that were here a moment ago */
 static const double tune_timeouts = 3; /* tuning tries many settings of all roofs */
-enum { LOSSES_MOST = 3 };              /* so many lost workers, and a device gets no more roofs */
+enum { LOSSES_MAX = 3 };               /* so many lost workers, and a device gets no more roofs */
 
 /* A rank among the ranks of its node. It is on the heap: to a collective call that is abandoned MPI
  * writes when the last rank comes after all. */
@@ -32,7 +32,7 @@ struct node {
     /* How many devices of the node have a roof, for each kind of device: only devices of one
      * kind do the same. What a GPU and a CPU call "dram read" are two things. */
     int owners[DEVICE_KINDS][ROOF_KINDS];
-    double bursts[DEVICE_KINDS][ROOF_KINDS], sums[DEVICE_KINDS][ROOF_KINDS];
+    double bursts[DEVICE_KINDS][ROOF_KINDS], burst_sums[DEVICE_KINDS][ROOF_KINDS];
     /* Of compute: also measured once the clock has settled. */
     bool sustains[DEVICE_KINDS][ROOF_KINDS];
     bool kept_busy; /* the worker goes on with its last roof until it is asked for something */
@@ -41,14 +41,14 @@ struct node {
     struct progress *progress; /* of rank 0 of the job; else NULL */
     size_t left;               /* roofs that the node still has to measure */
     double part_began;         /* s, of clock_monotonic */
-    size_t turns;              /* roofs that this device measures alone, in its turn */
+    size_t alone_roofs;        /* roofs that this device measures alone, in its turn */
 };
 
 /* Until a call of all ranks is through. False: somebody does not come, and the call is
  * abandoned. */
 static bool node_await(struct node *node, MPI_Request request)
 {
-    if (liveness_wait(&request, 1, &node->settings->patience))
+    if (liveness_wait(&request, 1, &node->settings->wait_limit))
         return true;
     log_print(node->log, LOG_WARNING,
               "%s: a rank of this node does not come to the next roof; it is waited for no longer",
@@ -62,7 +62,7 @@ static double node_wait(struct node *node, double moment)
 {
     MPI_Request request;
     node->own.moment = moment;
-    node->own.interrupted = *node->settings->patience.signal != 0;
+    node->own.interrupted = *node->settings->wait_limit.signal != 0;
     MPI_Iallreduce(&node->own, &node->all, 2, MPI_DOUBLE, MPI_MAX, node->comm, &request);
     if (!node_await(node, request))
         return moment;
@@ -82,8 +82,8 @@ static enum status tune(struct node *node)
     request.peaks = node->settings->request;
     request.prove = node->settings->prove;
     reply_init(&reply);
-    enum status status = executor_ask(node->executor, &request, REPLY_ROOFS,
-                                      tune_timeouts * node->settings->timeout, &reply, &error);
+    enum status status = executor_call(node->executor, &request, REPLY_ROOFS,
+                                       tune_timeouts * node->settings->timeout, &reply, &error);
     if (status == STATUS_OK)
         memcpy(node->tuned, reply.found, sizeof node->tuned);
     else
@@ -97,11 +97,11 @@ static enum status tune(struct node *node)
 static bool replace_worker(struct node *node)
 {
     struct error error;
-    return executor_reopen(node->executor, &error) == STATUS_OK && ++node->losses < LOSSES_MOST;
+    return executor_reopen(node->executor, &error) == STATUS_OK && ++node->losses < LOSSES_MAX;
 }
 
 /* A lost worker takes what was tuned with it: a new one tunes anew. */
-static void tune_until_done(struct node *node)
+static void tune_with_retries(struct node *node)
 {
     while (tune(node) == STATUS_DEVICE)
         if (!replace_worker(node))
@@ -111,23 +111,23 @@ static void tune_until_done(struct node *node)
 /* ---- measuring ---- */
 
 /* Whether devices of a kind do it together, whichever this one is: all ranks say the same. */
-static bool is_shared(const struct node *node, int device_kind, int kind)
+static bool is_together(const struct node *node, int device_kind, int kind)
 {
     return node->owners[device_kind][kind] > 1 && node->settings->request.condition[ROOF_TOGETHER];
 }
 
 static bool wants_together(const struct node *node, int kind)
 {
-    return is_shared(node, node->device_kind, kind);
+    return is_together(node, node->device_kind, kind);
 }
 
 /* False: it has no answer, and *error says why. A worker that is lost over it is replaced, and the
  * new one tuned. The roof is not tried again. */
-static bool ask(struct node *node, const struct request *request, struct reply *reply,
-                struct error *error)
+static bool call_roof(struct node *node, const struct request *request, struct reply *reply,
+                      struct error *error)
 {
     enum status status =
-        executor_ask(node->executor, request, REPLY_ROOF, node->settings->timeout, reply, error);
+        executor_call(node->executor, request, REPLY_ROOF, node->settings->timeout, reply, error);
     if (status == STATUS_DEVICE) {
         log_print(node->log, LOG_WARNING, "%s on %s: roof %s, %s: %s", node->device.uuid,
                   node->device.hostname, roof_kinds[request->kind].name,
@@ -135,7 +135,7 @@ static bool ask(struct node *node, const struct request *request, struct reply *
         node->found[request->kind] = false;
         memset(node->tuned, 0, sizeof node->tuned);
         if (replace_worker(node))
-            tune_until_done(node);
+            tune_with_retries(node);
     }
     return status == STATUS_OK;
 }
@@ -161,7 +161,7 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
     reply_init(&reply);
     if (node->tuned[kind]) {
         node->kept_busy = request.keep_busy;
-        answered = ask(node, &request, &reply, &error);
+        answered = call_roof(node, &request, &reply, &error);
     }
     if (answered && only_sustained) {
         device_sustain_roof(&node->device, &reply.roof);
@@ -174,29 +174,29 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
 }
 
 /* Ends what the worker does for roofs. Its answer says nothing new. */
-static void end_at_worker(struct node *node, enum request_op op, enum reply_kind kind,
-                          const char *failed)
+static void call_and_log(struct node *node, enum request_op op, enum reply_kind kind,
+                         const char *failed)
 {
     struct request request = request_default(op);
     struct reply reply;
     struct error error;
     node->kept_busy = false;
     reply_init(&reply);
-    if (executor_ask(node->executor, &request, kind, node->settings->timeout, &reply, &error))
+    if (executor_call(node->executor, &request, kind, node->settings->timeout, &reply, &error))
         log_print(node->log, LOG_DEBUG, "%s: %s", failed, error.text);
     reply_clear(&reply);
 }
 
 /* Until all ranks have their samples, the worker has gone on with the last roof. Any request ends
  * that. */
-static void rest(struct node *node)
+static void stop_busy_work(struct node *node)
 {
     if (node->kept_busy)
-        end_at_worker(node, REQUEST_DEVICES, REPLY_DEVICES, "the last roof went on");
+        call_and_log(node, REQUEST_DEVICES, REPLY_DEVICES, "the last roof went on");
 }
 
 /* Where so many roofs are done, on this device or, meanwhile, on another. */
-static void advance(struct node *node, size_t roofs)
+static void report_done(struct node *node, size_t roofs)
 {
     node->left -= roofs < node->left ? roofs : node->left;
     if (node->progress && !node->leaving)
@@ -209,8 +209,8 @@ static bool wants_alone(const struct node *node, int kind)
            node->owners[node->device_kind][kind] == 1;
 }
 
-/* Where a clock is low for a while after a load of the tensor units, the devices take turns at each
- * of those roofs: one rests while the others measure. */
+/* Where a clock is low for a while after a load of the tensor units, the devices take alone_roofs
+ * at each of those roofs: one rests while the others measure. */
 static bool takes_rounds(int device_kind, int kind)
 {
     return device_kinds[device_kind].clock_settles && roof_kinds[kind].measure == ROOF_COMPUTE &&
@@ -219,7 +219,7 @@ static bool takes_rounds(int device_kind, int kind)
 
 /* Launches and memory do not wait for power; what the multiprocessors compute lowers their clock
  * for a while after it. So it comes last. */
-static int in_order(int place)
+static int nth_roof(int place)
 {
     static const enum roof_measure order[] = {ROOF_BANDWIDTH, ROOF_TIME, ROOF_COMPUTE};
     for (size_t i = 0; i < sizeof order / sizeof *order; ++i)
@@ -231,13 +231,14 @@ static int in_order(int place)
 
 /* s from the agreement to the common start. The slowest worker must be ready by then. Workers load
  * their devices at once, so that each clock has as long to settle, and of a bandwidth for as long
- * as the power sensor needs. Devices that are to rest are loaded right before the start. */
-static double lead_of(int device_kind, int kind)
+ * as the power sensor needs. Devices that are to stop_busy_work are loaded right before the start.
+ */
+static double lead_time(int device_kind, int kind)
 {
-    const double ready = 0.04, sensor = 0.065, rest = 0.07;
+    const double ready = 0.04, sensor = 0.065, stop_busy_work = 0.07;
     if (!device_kinds[device_kind].clock_settles)
         return 0.1; /* its ranks share the cores that they wake up on */
-    return takes_rounds(device_kind, kind)              ? rest
+    return takes_rounds(device_kind, kind)              ? stop_busy_work
            : roof_kinds[kind].measure == ROOF_BANDWIDTH ? sensor
                                                         : ready;
 }
@@ -254,17 +255,17 @@ static size_t count_alone(const struct node *node, bool in_rounds)
 
 /* On a node with one device bandwidths get time before they begin: there it costs little, and the
  * power sensor, which is slow, can follow. */
-static void measure_by_itself(struct node *node, int kind)
+static void measure_alone(struct node *node, int kind)
 {
     const bool senses =
         device_kinds[node->device_kind].clock_settles && roof_kinds[kind].measure == ROOF_BANDWIDTH;
     double start = 0; /* at once */
-    if (!node->found[kind] || !wants_alone(node, kind) || *node->settings->patience.signal)
+    if (!node->found[kind] || !wants_alone(node, kind) || *node->settings->wait_limit.signal)
         return;
     if (senses && node->count == 1)
-        start = clock_epoch() + lead_of(node->device_kind, kind);
+        start = clock_epoch() + lead_time(node->device_kind, kind);
     measure(node, kind, ROOF_ALONE, start, false);
-    advance(node, 1);
+    report_done(node, 1);
 }
 
 /* One device after the other, each all that takes no rounds. */
@@ -272,17 +273,17 @@ static void measure_in_turns(struct node *node)
 {
     for (int turn = 0; turn < node->count && !node->leaving; ++turn) {
         for (int place = 0; place < ROOF_KINDS && turn == node->rank; ++place)
-            if (!takes_rounds(node->device_kind, in_order(place)))
-                measure_by_itself(node, in_order(place));
+            if (!takes_rounds(node->device_kind, nth_roof(place)))
+                measure_alone(node, nth_roof(place));
         node_wait(node, 0);
         if (turn != node->rank)
-            advance(node, node->turns);
+            report_done(node, node->alone_roofs);
     }
 }
 
 /* Whether any device of the node has this roof and measures it in rounds: all ranks say the
  * same. */
-static bool has_rounds(const struct node *node, int kind)
+static bool any_in_rounds(const struct node *node, int kind)
 {
     for (int device = 0; device < DEVICE_KINDS; ++device)
         if (takes_rounds(device, kind) && node->owners[device][kind] > 0 &&
@@ -294,11 +295,12 @@ static bool has_rounds(const struct node *node, int kind)
 static void measure_in_rounds(struct node *node)
 {
     for (int kind = 0; kind < ROOF_KINDS && !node->leaving; ++kind)
-        for (int turn = 0; turn < node->count && !node->leaving && has_rounds(node, kind); ++turn) {
+        for (int turn = 0; turn < node->count && !node->leaving && any_in_rounds(node, kind);
+             ++turn) {
             if (turn == node->rank && takes_rounds(node->device_kind, kind))
-                measure_by_itself(node, kind);
+                measure_alone(node, kind);
             else
-                advance(node, 1);
+                report_done(node, 1);
             node_wait(node, 0);
         }
 }
@@ -307,19 +309,19 @@ static void measure_in_rounds(struct node *node)
 static void measure_together(struct node *node, int device_kind)
 {
     for (int place = 0; place < ROOF_KINDS && !node->leaving; ++place) {
-        const int kind = in_order(place);
-        if (!is_shared(node, device_kind, kind))
+        const int kind = nth_roof(place);
+        if (!is_together(node, device_kind, kind))
             continue;
-        double start = node_wait(node, clock_epoch() + lead_of(device_kind, kind));
+        double start = node_wait(node, clock_epoch() + lead_time(device_kind, kind));
         if (node->device_kind == device_kind && node->found[kind] && !node->leaving)
             measure(node, kind, ROOF_TOGETHER, start, false);
         else
-            rest(node);
-        advance(node, 1);
+            stop_busy_work(node);
+        report_done(node, 1);
     }
     if (!node->leaving)
         node_wait(node, 0);
-    rest(node);
+    stop_busy_work(node);
 }
 
 /* ---- what is sustained ---- */
@@ -352,19 +354,19 @@ static bool is_fastest(const double rates[ROOF_KINDS], int kind)
 
 /* What a device sustains is that of its fastest ways: until the clock has settled takes far longer
  * than a burst. */
-static void choose_sustained(struct node *node)
+static void select_sustained(struct node *node)
 {
     MPI_Request request;
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         node->bursts[node->device_kind][kind] = burst_of(node, kind);
-    MPI_Iallreduce(node->bursts, node->sums, DEVICE_KINDS * ROOF_KINDS, MPI_DOUBLE, MPI_SUM,
+    MPI_Iallreduce(node->bursts, node->burst_sums, DEVICE_KINDS * ROOF_KINDS, MPI_DOUBLE, MPI_SUM,
                    node->comm, &request);
     if (!node_await(node, request))
         return;
     for (int device = 0; device < DEVICE_KINDS; ++device)
         for (int kind = 0; kind < ROOF_KINDS; ++kind)
             node->sustains[device][kind] =
-                device_kinds[device].clock_settles && is_fastest(node->sums[device], kind);
+                device_kinds[device].clock_settles && is_fastest(node->burst_sums[device], kind);
 }
 
 /* Whether any device of the node sustains something together, or alone: all ranks say the same. */
@@ -372,7 +374,7 @@ static bool any_sustained(const struct node *node, bool together)
 {
     for (int device = 0; device < DEVICE_KINDS; ++device)
         for (int kind = 0; kind < ROOF_KINDS; ++kind)
-            if (node->sustains[device][kind] && is_shared(node, device, kind) == together)
+            if (node->sustains[device][kind] && is_together(node, device, kind) == together)
                 return true;
     return false;
 }
@@ -385,7 +387,7 @@ static void sustain(struct node *node, enum roof_condition condition)
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         if (node->found[kind] && node->tuned[kind] && node->sustains[node->device_kind][kind] &&
             wants_together(node, kind) == together && !node->leaving &&
-            !*node->settings->patience.signal)
+            !*node->settings->wait_limit.signal)
             measure(node, kind, condition, 0, true);
 }
 
@@ -398,7 +400,7 @@ static void sustain_together(struct node *node, int device_kind)
         sustain(node, ROOF_TOGETHER);
     if (!node->leaving)
         node_wait(node, 0);
-    rest(node);
+    stop_busy_work(node);
 }
 
 /* ---- links ---- */
@@ -414,10 +416,10 @@ static void log_part(struct node *node, const char *part)
 }
 
 /* By the node's first rank. A process of its own sees all devices, the ranks' may see one each. */
-static void ask_links(struct node *node, const struct device *devices)
+static void call_links(struct node *node, const struct device *devices)
 {
     struct request request = request_default(REQUEST_LINKS);
-    struct worker_process *apart = NULL;
+    struct worker_process *separate = NULL;
     enum status status = STATUS_OK;
     size_t used = 0;
     for (int i = 0; devices && i < node->count && used < sizeof request.devices; ++i)
@@ -429,8 +431,8 @@ static void ask_links(struct node *node, const struct device *devices)
         struct error error;
         request.link = (enum link_operation)i;
         reply_init(&reply);
-        status = executor_ask_apart(node->executor, &apart, &request, REPLY_DEVICE,
-                                    tune_timeouts * node->settings->timeout, &reply, &error);
+        status = executor_call_separate(node->executor, &separate, &request, REPLY_DEVICE,
+                                        tune_timeouts * node->settings->timeout, &reply, &error);
         if (status)
             log_print(node->log, LOG_WARNING, "%s: no links, %s: %s", node->device.hostname,
                       link_operation_name[i], error.text);
@@ -438,7 +440,7 @@ static void ask_links(struct node *node, const struct device *devices)
             device_add_link(&node->device, &reply.device.links[j]);
         reply_clear(&reply);
     }
-    worker_process_destroy(apart);
+    worker_process_destroy(separate);
 }
 
 static void measure_links(struct node *node, const struct guard_settings *bound)
@@ -452,7 +454,7 @@ static void measure_links(struct node *node, const struct guard_settings *bound)
     guard_end(guard);
     log_print(node->log, LOG_INFO, "measuring the links of this node");
     if (node->rank == 0)
-        ask_links(node, devices);
+        call_links(node, devices);
     free(devices);
     node_wait(node, 0);
     log_part(node, "links");
@@ -488,7 +490,7 @@ static void node_find(struct node *node, const struct guard_settings *bound)
 {
     int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};
     if (!node->settings->skip)
-        tune_until_done(node);
+        tune_with_retries(node);
     memcpy(node->found, node->tuned, sizeof node->found);
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         found[node->device_kind][kind] = node->found[kind];
@@ -503,11 +505,11 @@ static void node_find(struct node *node, const struct guard_settings *bound)
 
 static void node_measure(struct node *node)
 {
-    node->turns = count_alone(node, false);
-    node->left = (node->turns + count_alone(node, true)) * (size_t)node->count;
+    node->alone_roofs = count_alone(node, false);
+    node->left = (node->alone_roofs + count_alone(node, true)) * (size_t)node->count;
     for (int device = 0; device < DEVICE_KINDS; ++device)
         for (int kind = 0; kind < ROOF_KINDS; ++kind)
-            node->left += is_shared(node, device, kind);
+            node->left += is_together(node, device, kind);
     if (node->log->rank == 0 && node->left > 0)
         node->progress = progress_create(node->log, "roofs: ", 0, node->left);
     measure_in_turns(node);
@@ -517,7 +519,7 @@ static void node_measure(struct node *node)
         measure_together(node, kind);
     log_part(node, "all together");
     if (!node->leaving)
-        choose_sustained(node);
+        select_sustained(node);
     for (int turn = 0; turn < node->count && any_sustained(node, false) && !node->leaving; ++turn) {
         if (turn == node->rank)
             sustain(node, ROOF_ALONE);
@@ -532,7 +534,7 @@ static void node_measure(struct node *node)
 void node_roofs_measure(MPI_Comm comm, struct executor *executor,
                         const struct node_roofs_settings *settings, const struct log *log)
 {
-    const struct guard_settings bound = {comm, log, call_patience, 1, "finding the node's ranks"};
+    const struct guard_settings bound = {comm, log, call_timeout, 1, "finding the node's ranks"};
     const bool *wanted = settings->request.condition;
     struct node *node = node_create(comm, executor, settings, log, &bound);
     const bool several = node->count > 1;
@@ -547,7 +549,7 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
     if (!settings->skip) {
         /* Roofs hold memory. Those between two GPUs also hold a context on the other one, which
          * would count there as another program's. */
-        end_at_worker(node, REQUEST_RELEASE, REPLY_ROOFS, "roofs not released");
+        call_and_log(node, REQUEST_RELEASE, REPLY_ROOFS, "roofs not released");
         device_order_roofs(&node->device);
     }
     if (settings->request.links && !node->leaving)

@@ -27,7 +27,7 @@ struct node_roofs_settings {
     double timeout; /* s, one roof; tuning may take three times as long */
     /* With the other ranks of the node; it has an end and a signal. Then this rank leaves with what
      * it has. */
-    struct patience patience;
+    struct wait_limit wait_limit;
 };
 
 /* Collective over comm, blocking, without burning the cores that are being measured. Sets the

@@ -5,12 +5,12 @@
 #include <stddef.h>
 #include <sys/time.h>
 
-volatile sig_atomic_t signals_seen;
+volatile sig_atomic_t signals_caught;
 
 static void note(int number)
 {
-    if (number != SIGALRM || !signals_seen) /* somebody's wish is not overwritten by the clock */
-        signals_seen = number;
+    if (number != SIGALRM || !signals_caught) /* somebody's wish is not overwritten by the clock */
+        signals_caught = number;
 }
 
 static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM};
@@ -22,7 +22,7 @@ static bool ends(int number)
     return number != SIGHUP || sigaction(SIGHUP, NULL, &now) != 0 || now.sa_handler != SIG_IGN;
 }
 
-void signals_of_end(sigset_t *set)
+void signals_ending(sigset_t *set)
 {
     sigemptyset(set);
     for (size_t i = 0; numbers[i] != SIGALRM; ++i)

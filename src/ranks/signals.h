@@ -5,7 +5,7 @@
 #include <signal.h>
 
 /* All but SIGALRM, which is sent to one process alone. */
-void signals_of_end(sigset_t *set);
+void signals_ending(sigset_t *set);
 
 /* From now on they are noted. A second signal of the same kind ends the process at once. */
 void signals_catch(void);
@@ -18,4 +18,4 @@ const char *signals_text(int number);
 
 /* The number of the last one; 0: none. What a handler can reach, so there is one for the process;
  * the caller may set it back to 0. */
-extern volatile sig_atomic_t signals_seen;
+extern volatile sig_atomic_t signals_caught;

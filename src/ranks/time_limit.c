@@ -77,7 +77,7 @@ void left_over_add(struct left_over *left_over, struct estimate estimate)
     }
 }
 
-bool left_over_is_hopeless(const struct left_over *left_over)
+bool left_over_is_permanent(const struct left_over *left_over)
 {
     return left_over->never > 0 && left_over->late == 0;
 }

@@ -51,7 +51,7 @@ struct left_over {
 void left_over_add(struct left_over *left_over, struct estimate estimate);
 
 /* Another run with the same limit would leave the same. */
-bool left_over_is_hopeless(const struct left_over *left_over);
+bool left_over_is_permanent(const struct left_over *left_over);
 
 /* One line for people. `total`: configurations of the sweep. */
 enum { LEFT_OVER_TEXT = 576 };

@@ -103,54 +103,54 @@ bool transport_receive(struct transport *transport, struct message *message)
 
 /* ---- how often ---- */
 
-static const double least = 50e-6;     /* s */
-static const double most_of_it = 0.75; /* of what is usual, before the first look */
-static const double part_of_it = 0.125;
-static const double weight_of_less = 0.5,
-                    weight_of_more = 0.25; /* of the last answer in what is usual */
+static const double poll_min = 50e-6;        /* s */
+static const double first_poll_share = 0.75; /* of what is typical, before the first look */
+static const double later_poll_share = 0.125;
+static const double weight_of_shorter = 0.5,
+                    weight_of_longer = 0.25; /* of the last answer in what is typical */
 /* s: who waited for longer waited for others, not for an answer. */
-static const double usual_most = 50e-3;
+static const double typical_max = 50e-3;
 /* An answer that is there at the first look may have come long before. It is taken for this part of
- * what is usual. */
-static const double part_at_first_look = 0.4;
+ * what is typical. */
+static const double share_at_first_poll = 0.4;
 
 struct poll_interval poll_interval_start(void)
 {
-    return (struct poll_interval){.asked = NAN};
+    return (struct poll_interval){.waiting_since = NAN};
 }
 
-static void learn_answer(struct poll_interval *interval, double seconds)
+static void add_answer(struct poll_interval *interval, double seconds)
 {
-    if (seconds > usual_most)
+    if (seconds > typical_max)
         return;
-    bool at_once = interval->usual > 0 && interval->looks == 0;
-    double answer = fmax(at_once ? part_at_first_look * interval->usual : seconds, least);
-    double weight = answer < interval->usual ? weight_of_less : weight_of_more;
-    interval->usual =
-        interval->usual > 0 ? (1 - weight) * interval->usual + weight * answer : answer;
+    bool at_once = interval->typical > 0 && interval->polls == 0;
+    double answer = fmax(at_once ? share_at_first_poll * interval->typical : seconds, poll_min);
+    double weight = answer < interval->typical ? weight_of_shorter : weight_of_longer;
+    interval->typical =
+        interval->typical > 0 ? (1 - weight) * interval->typical + weight * answer : answer;
 }
 
-/* An answer that takes far longer than usual is looked for less and less often. */
-static double until_answer(const struct poll_interval *interval, double now, double longest)
+/* An answer that takes far longer than typical is looked for less and less often. */
+static double until_next_poll(const struct poll_interval *interval, double now, double longest)
 {
-    double waited = now - interval->asked, first = most_of_it * interval->usual;
-    double part = part_of_it * interval->usual;
-    double later = fmin(part_of_it * fmax(waited, interval->usual), fmax(longest, part));
-    return fmax(waited < first ? first - waited : later, least);
+    double waited = now - interval->waiting_since, first = first_poll_share * interval->typical;
+    double part = later_poll_share * interval->typical;
+    double later = fmin(later_poll_share * fmax(waited, interval->typical), fmax(longest, part));
+    return fmax(waited < first ? first - waited : later, poll_min);
 }
 
 void poll_interval_update(struct poll_interval *interval, double now, bool moved, bool due,
                           double longest)
 {
-    if (!due && !isnan(interval->asked))
-        learn_answer(interval, now - interval->asked);
-    interval->looks = due && !isnan(interval->asked) ? interval->looks + 1 : 0;
+    if (!due && !isnan(interval->waiting_since))
+        add_answer(interval, now - interval->waiting_since);
+    interval->polls = due && !isnan(interval->waiting_since) ? interval->polls + 1 : 0;
     if (!due)
-        interval->asked = NAN;
-    else if (isnan(interval->asked))
-        interval->asked = now;
-    if (due && interval->usual > 0)
-        interval->seconds = until_answer(interval, now, longest);
+        interval->waiting_since = NAN;
+    else if (isnan(interval->waiting_since))
+        interval->waiting_since = now;
+    if (due && interval->typical > 0)
+        interval->seconds = until_next_poll(interval, now, longest);
     else
-        interval->seconds = moved ? 0 : fmin(fmax(2 * interval->seconds, least), longest);
+        interval->seconds = moved ? 0 : fmin(fmax(2 * interval->seconds, poll_min), longest);
 }

@@ -23,18 +23,18 @@ struct sender transport_sender(struct transport *transport);
 /* True if there was a message. */
 bool transport_receive(struct transport *transport, struct message *message);
 
-/* How long a rank sleeps before it looks for messages again. MPI has no descriptor to wait for, so
+/* How long a rank sleeps before it polls for messages again. MPI has no descriptor to wait for, so
  * they are looked for again and again: soon after something has moved, then less and less often.
  * Each look takes the processor from somebody where ranks share cores.
  *
- * Whoever waits for an answer first sleeps for most of what answers took so far, and then looks at
- * short intervals: so it neither looks often nor misses the answer for long. Pure but for its own
+ * Whoever waits for an answer first sleeps for most of what answers took so far, and then polls at
+ * short intervals: so it neither polls often nor misses the answer for long. Pure but for its own
  * memory. */
 struct poll_interval {
-    double seconds; /* of the next sleep */
-    double asked;   /* s, on the clock of poll_interval_update; NaN: no answer is due */
-    double usual;   /* s, that an answer takes; 0: none has come yet */
-    int looks;      /* in vain, since it was asked */
+    double seconds;       /* of the next sleep */
+    double waiting_since; /* s, on the clock of poll_interval_update; NaN: no answer is due */
+    double typical;       /* s, that an answer takes; 0: none has come yet */
+    int polls;            /* in vain, since it was waiting_since */
 };
 
 struct poll_interval poll_interval_start(void); /* the next look comes at once */

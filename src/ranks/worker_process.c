@@ -21,7 +21,7 @@
 enum { LINE_BYTES_MAX = 16 << 20 };
 
 /* s. A process dies of SIGKILL at once, unless it hangs in a driver: that one is left. */
-static const double end_patience = 1, kill_patience = 5;
+static const double end_timeout = 1, kill_timeout = 5;
 
 struct worker_process {
     pid_t pid;
@@ -56,7 +56,7 @@ static int spawn(const char *path, const char *watched, const cpu_set_t *cpus, i
     posix_spawn_file_actions_adddup2(&actions, requests, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, requests, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-    signals_of_end(&ignored);
+    signals_ending(&ignored);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigmask(&attributes, &ignored);
     posix_spawnattr_setpgroup(&attributes, 0);
@@ -131,7 +131,7 @@ static int kill_group(struct worker_process *process)
     if (process->pid == 0)
         return status;
     kill(-process->pid, SIGKILL);
-    if (wait_for_end(process, kill_patience))
+    if (wait_for_end(process, kill_timeout))
         waitpid(process->pid, &status, 0);
     process->pid = 0;
     return status;
@@ -212,10 +212,10 @@ static enum worker_event explain_end(struct worker_process *process, struct erro
 {
     char reason[128];
     sigset_t of_end;
-    bool ended = wait_for_end(process, end_patience);
+    bool ended = wait_for_end(process, end_timeout);
     read_errors(process);
     int status = kill_group(process), code = ended && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-    signals_of_end(&of_end);
+    signals_ending(&of_end);
     if (!ended)
         strcpy(reason, "worker closed its standard output without ending");
     else if (WIFSIGNALED(status))

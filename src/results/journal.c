@@ -50,7 +50,7 @@ static bool line_begins(const char *text, size_t length)
     return memcmp(text, FRAME_START, length < CHECKSUM_AT ? length : CHECKSUM_AT) == 0;
 }
 
-bool journal_line_holds(const char *line, size_t length)
+static bool line_is_valid(const char *line, size_t length)
 {
     if (length <= CHECKED_AT || line[length - 1] != '}' ||
         memcmp(line, FRAME_START, CHECKSUM_AT) != 0 ||
@@ -86,7 +86,7 @@ static enum status system_error(struct error *error, const char *path, const cha
 }
 
 /* s. The processes of a job that was killed may hold its journal for a moment longer. */
-static const double holder_patience = 10;
+static const double lock_timeout = 10;
 
 static bool lock_within(int fd, double seconds)
 {
@@ -101,7 +101,7 @@ static bool lock_within(int fd, double seconds)
 
 static enum status file_lock(int fd, const char *path, enum journal_mode mode, struct error *error)
 {
-    if (lock_within(fd, mode == JOURNAL_RESUME || mode == JOURNAL_ADOPT ? holder_patience : 0))
+    if (lock_within(fd, mode == JOURNAL_RESUME || mode == JOURNAL_ADOPT ? lock_timeout : 0))
         return STATUS_OK;
     if (errno == EWOULDBLOCK)
         return error_set(error, STATUS_USAGE,
@@ -137,12 +137,12 @@ static enum status find_end(int fd, const char *path, off_t *end, struct error *
 }
 
 /* After what the file holds. */
-static bool goes_on(enum journal_mode mode)
+static bool is_resumed(enum journal_mode mode)
 {
     return mode != JOURNAL_CREATE && mode != JOURNAL_REPLACE;
 }
 
-static enum status begin(const char *path, enum journal_mode mode, int *fd, struct error *error)
+static enum status open_file(const char *path, enum journal_mode mode, int *fd, struct error *error)
 {
     int flags = O_RDWR | O_APPEND | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
     char target[LINK_TARGET];
@@ -165,7 +165,7 @@ static enum status begin(const char *path, enum journal_mode mode, int *fd, stru
                          "%s: another job has begun it at the same time; wait for its end, or "
                          "choose another output",
                          path);
-    if (errno == ENOENT && goes_on(mode))
+    if (errno == ENOENT && is_resumed(mode))
         return error_set(error, STATUS_USAGE,
                          "%s does not exist: there is nothing to resume; run without --resume",
                          path);
@@ -173,7 +173,7 @@ static enum status begin(const char *path, enum journal_mode mode, int *fd, stru
 }
 
 /* A file in TMPDIR or /tmp, which nobody else sees, or in memory; it is gone when it is closed. */
-static int nameless_open(void)
+static int anonymous_file(void)
 {
     const char *folder = getenv("TMPDIR");
     int fd = open(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -181,7 +181,7 @@ static int nameless_open(void)
 }
 
 /* Without it the journal goes on. */
-static void copy_check(struct journal *journal, bool good)
+static void keep_copy(struct journal *journal, bool good)
 {
     if (good || journal->copy < 0)
         return;
@@ -198,18 +198,18 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
     snprintf(opened->path, sizeof opened->path, "%s", path);
     opened->fd = opened->copy = -1;
     opened->shared = mode == JOURNAL_SHARE;
-    enum status status = begin(path, mode, &opened->fd, error);
+    enum status status = open_file(path, mode, &opened->fd, error);
     if (status == STATUS_OK)
         status = file_lock(opened->fd, path, mode, error);
     opened->torn = true;
-    if (status == STATUS_OK && goes_on(mode))
+    if (status == STATUS_OK && is_resumed(mode))
         status = find_end(opened->fd, path, &opened->end, error);
     if (status == STATUS_OK && mode == JOURNAL_CREATE)
         status = folder_sync(path, error);
     opened->synced = opened->end;
     if (status == STATUS_OK && !opened->shared && opened->end < COPY_BYTES) {
-        opened->copy = nameless_open();
-        copy_check(opened, file_copy(opened->fd, opened->copy, opened->end));
+        opened->copy = anonymous_file();
+        keep_copy(opened, file_copy(opened->fd, opened->copy, opened->end));
     }
     if (status == STATUS_OK)
         *journal = opened;
@@ -224,17 +224,17 @@ void journal_close(struct journal *journal)
         return;
     if (journal->fd >= 0)
         close(journal->fd);
-    copy_check(journal, false);
+    keep_copy(journal, false);
     free(journal);
 }
 
-/* A part of a line must not stay: the next one would be appended to it, and lost with it. */
-static void cut_off(struct journal *journal, off_t end)
+/* A part of a line must not check_path: the next one would be appended to it, and lost with it. */
+static void truncate_to(struct journal *journal, off_t end)
 {
     journal->end = end;
     journal->torn = ftruncate(journal->fd, end) != 0;
-    copy_check(journal, journal->copy < 0 || (ftruncate(journal->copy, end) == 0 &&
-                                              lseek(journal->copy, end, SEEK_SET) == end));
+    keep_copy(journal, journal->copy < 0 || (ftruncate(journal->copy, end) == 0 &&
+                                             lseek(journal->copy, end, SEEK_SET) == end));
 }
 
 /* Its content, which others have taken the name of or changed, goes on in a new file. `whole`: the
@@ -272,7 +272,7 @@ static enum status move(struct journal *journal, bool whole, const char *what, s
 }
 
 /* STATUS_SYSTEM: others have changed the file or taken its name away, and it cannot be moved. */
-static enum status stay(struct journal *journal, struct error *error)
+static enum status check_path(struct journal *journal, struct error *error)
 {
     struct stat own, named;
     if (journal->shared)
@@ -288,9 +288,9 @@ static enum status stay(struct journal *journal, struct error *error)
                : move(journal, whole, "was replaced", error);
 }
 
-enum status journal_settle(struct journal *journal, struct error *error)
+enum status journal_check_path(struct journal *journal, struct error *error)
 {
-    TRY(stay(journal, error));
+    TRY(check_path(journal, error));
     if (!*journal->moved.text)
         return STATUS_OK;
     *error = journal->moved;
@@ -328,7 +328,7 @@ enum status journal_append_text(struct journal *journal, const char *kind, const
     char *line = line_format(kind, entry, journal->end == 0, &length);
     if (!line)
         return error_set(error, STATUS_SYSTEM, "%s: no memory for a line", journal->path);
-    enum status status = stay(journal, error);
+    enum status status = check_path(journal, error);
     if (status) {
         free(line);
         return status;
@@ -336,15 +336,15 @@ enum status journal_append_text(struct journal *journal, const char *kind, const
     bool written = (!journal->torn || ftruncate(journal->fd, journal->end) == 0) &&
                    file_write(journal->fd, line, length);
     status = written ? STATUS_OK : write_error(journal, error);
-    copy_check(journal,
-               journal->copy < 0 || (journal->end < COPY_BYTES &&
-                                     (!written || file_write(journal->copy, line, length))));
+    keep_copy(journal,
+              journal->copy < 0 || (journal->end < COPY_BYTES &&
+                                    (!written || file_write(journal->copy, line, length))));
     free(line);
     if (written) {
         journal->end += (off_t)length;
         journal->torn = false;
     } else {
-        cut_off(journal, journal->end);
+        truncate_to(journal, journal->end);
     }
     return status;
 }
@@ -355,7 +355,7 @@ enum status journal_sync(struct journal *journal, struct error *error)
         return STATUS_OK;
     if (fdatasync(journal->fd) != 0) {
         write_error(journal, error);
-        cut_off(journal, journal->synced);
+        truncate_to(journal, journal->synced);
         return STATUS_SYSTEM;
     }
     journal->synced = journal->end;
@@ -370,124 +370,124 @@ bool journal_recognised(const char *path)
 /* ---- read ---- */
 
 /* A file while it is read. */
-struct reading {
+struct reader {
     struct results *results;
     struct journal_damage damage;
-    struct error first; /* why the first damaged line is one, or why the file is useless */
+    struct error first; /* why the first damaged line is one, or why the file is unusable */
     size_t good;        /* lines */
     off_t start;        /* byte, of the line */
     size_t line;        /* its number, from 1 */
     struct place entry; /* its entry */
     bool begins_as_journal;
-    bool useless;         /* a newer version wrote it, or a line does not end */
+    bool unusable;        /* a newer version wrote it, or a line does not end */
     struct record record; /* of the last line with one */
 };
 
-static enum status add_session(struct reading *reading, struct json_text entry, struct error *error)
+static enum status add_session(struct reader *reader, struct json_text entry, struct error *error)
 {
-    return results_add_session(reading->results, entry, error);
+    return results_add_session(reader->results, entry, error);
 }
 
-static enum status add_device(struct reading *reading, struct json_text entry, struct error *error)
+static enum status add_device(struct reader *reader, struct json_text entry, struct error *error)
 {
     struct device device;
     TRY(device_decode(entry, &device, error));
     TRY(device_check(&device, error));
-    return device.key[0] ? results_add_device(reading->results, &device, error)
+    return device.key[0] ? results_add_device(reader->results, &device, error)
                          : error_set(error, STATUS_SYSTEM, "a device without 'key'");
 }
 
-static enum status add_record(struct reading *reading, struct json_text entry, struct error *error)
+static enum status add_record(struct reader *reader, struct json_text entry, struct error *error)
 {
-    TRY(record_decode(entry, &reading->record, error));
-    TRY(record_check(&reading->record, error));
-    return results_add_record(reading->results, &reading->record, reading->entry, error);
+    TRY(record_decode(entry, &reader->record, error));
+    TRY(record_check(&reader->record, error));
+    return results_add_record(reader->results, &reader->record, reader->entry, error);
 }
 
 struct entry_kind {
     const char *name;
-    enum status (*add)(struct reading *reading, struct json_text entry, struct error *error);
+    enum status (*add)(struct reader *reader, struct json_text entry, struct error *error);
 };
 static const struct entry_kind entry_kinds[] = {
     {"session", add_session}, {"device", add_device}, {"record", add_record}, {0}};
 
-static enum status entry_add(struct reading *reading, struct json_text line, struct error *error)
+static enum status entry_add(struct reader *reader, struct json_text line, struct error *error)
 {
-    struct json_reader reader = json_reader_object(line);
+    struct json_reader members = json_reader_object(line);
     struct json_text name, value, entry = {0}, kind_name = {0};
     const struct entry_kind *kind = entry_kinds;
     double format = 1;
-    while (json_reader_next(&reader, &name, &value))
+    while (json_reader_next(&members, &name, &value))
         if (json_text_is(name, "kind"))
             kind_name = value;
         else if (json_text_is(name, "format"))
             json_text_number(value, &format);
         else if (json_text_is(name, "entry"))
             entry = value;
-    if (reader.broken)
+    if (members.broken)
         return error_set(error, STATUS_SYSTEM, "not a JSON object");
     while (kind->name && !json_text_is(kind_name, kind->name))
         ++kind;
-    reading->useless = !kind->name || format > JOURNAL_FORMAT;
-    if (reading->useless)
+    reader->unusable = !kind->name || format > JOURNAL_FORMAT;
+    if (reader->unusable)
         return error_set(error, STATUS_SYSTEM,
                          "%s; a newer version of roofsweep wrote it: use that version",
                          kind->name ? "a journal of a later format" : "an entry of unknown kind");
     if (!entry.at)
         return error_set(error, STATUS_SYSTEM, "not a JSON object");
-    reading->entry =
-        (struct place){reading->start + (entry.at - line.at), entry.length, reading->line};
-    return kind->add(reading, entry, error);
+    reader->entry =
+        (struct place){reader->start + (entry.at - line.at), entry.length, reader->line};
+    return kind->add(reader, entry, error);
 }
 
-static enum status line_add(struct reading *reading, const char *line, size_t length,
+static enum status line_add(struct reader *reader, const char *line, size_t length,
                             struct error *error)
 {
-    if (!journal_line_holds(line, length))
+    if (!line_is_valid(line, length))
         return error_set(error, STATUS_SYSTEM, "%s",
                          line_begins(line, length) ? "the checksum of this line is wrong"
                                                    : "this is no line of a roofsweep journal");
-    return entry_add(reading, (struct json_text){line, length}, error);
+    return entry_add(reader, (struct json_text){line, length}, error);
 }
 
-static void line_take(struct reading *reading, const char *line, size_t length)
+static void line_take(struct reader *reader, const char *line, size_t length)
 {
-    struct journal_damage *damage = &reading->damage;
+    struct journal_damage *damage = &reader->damage;
     struct error error;
-    ++reading->line;
+    ++reader->line;
     if (length > JOURNAL_LINE_BYTES) {
-        reading->useless = true;
-        error_set(&reading->first, STATUS_SYSTEM,
+        reader->unusable = true;
+        error_set(&reader->first, STATUS_SYSTEM,
                   "a line of more than %d bytes, which no journal of roofsweep has; delete the "
                   "line, and --resume measures again what is then missing",
                   JOURNAL_LINE_BYTES);
         return;
     }
     damage->torn = line[length - 1] != '\n';
-    if (reading->line == 1)
-        reading->begins_as_journal = line_begins(line, damage->torn ? length : length - 1);
+    if (reader->line == 1)
+        reader->begins_as_journal = line_begins(line, damage->torn ? length : length - 1);
     if (damage->torn)
         return;
-    if (line_add(reading, line, length - 1, &error) == STATUS_OK) {
-        ++reading->good;
+    if (line_add(reader, line, length - 1, &error) == STATUS_OK) {
+        ++reader->good;
         return;
     }
-    if (reading->useless || damage->count == 0)
-        reading->first = error;
-    if (reading->useless)
+    if (reader->unusable || damage->count == 0)
+        reader->first = error;
+    if (reader->unusable)
         return;
     if (damage->count < sizeof damage->first / sizeof *damage->first)
-        damage->first[damage->count] = reading->line;
+        damage->first[damage->count] = reader->line;
     ++damage->count;
 }
 
-static enum status verdict(const struct reading *reading, const char *path, struct error *error)
+static enum status check_file(const struct reader *reader, const char *path, struct error *error)
 {
-    if (reading->useless) {
-        *error = reading->first;
-        return error_prefix(error, STATUS_SYSTEM, "%s:%zu", path, reading->line);
+    if (reader->unusable) {
+        *error = reader->first;
+        return error_prefix(error, STATUS_SYSTEM, "%s:%zu", path, reader->line);
     }
-    if (reading->good == 0 && reading->line > 0 && !reading->begins_as_journal)
+    if (reader->good == 0 && reader->line > 0 && !reader->begins_as_journal)
         return error_set(error, STATUS_SYSTEM,
                          "%s:1: no line of a roofsweep journal, nor is any other of this file; "
                          "name the file OUTPUT.journal that a sweep wrote",
@@ -495,46 +495,46 @@ static enum status verdict(const struct reading *reading, const char *path, stru
     return STATUS_OK;
 }
 
-static enum status lines_read(struct reading *reading, FILE *stream, const char *path,
+static enum status lines_read(struct reader *reader, FILE *stream, const char *path,
                               struct error *error)
 {
     char *line = NULL;
     size_t size = 0;
     ssize_t length;
-    while (!reading->useless &&
+    while (!reader->unusable &&
            (length = line_read(stream, JOURNAL_LINE_BYTES, &line, &size)) > 0) {
-        line_take(reading, line, (size_t)length);
-        reading->start += length;
+        line_take(reader, line, (size_t)length);
+        reader->start += length;
     }
     free(line);
-    if (!reading->useless && !feof(stream))
+    if (!reader->unusable && !feof(stream))
         return system_error(error, path, "read");
-    results_settle(reading->results);
-    return verdict(reading, path, error);
+    results_finish(reader->results);
+    return check_file(reader, path, error);
 }
 
-static enum status file_read(const char *path, struct reading *reading, struct error *error)
+static enum status file_read(const char *path, struct reader *reader, struct error *error)
 {
     FILE *stream;
     TRY(file_open(path, &stream, error));
     int fd = fcntl(fileno(stream), F_DUPFD_CLOEXEC, 0);
     enum status status = STATUS_OK;
-    reading->results = results_create();
-    record_init(&reading->record);
+    reader->results = results_create();
+    record_init(&reader->record);
     if (fd < 0)
         status = system_error(error, path, "open");
-    else if (!reading->results)
+    else if (!reader->results)
         status = error_set(error, STATUS_SYSTEM, "%s: no memory", path);
     else
-        status = results_attach(reading->results, path, fd, error);
+        status = results_attach(reader->results, path, fd, error);
     if (status == STATUS_OK)
-        status = lines_read(reading, stream, path, error);
-    else if (fd >= 0 && !reading->results)
+        status = lines_read(reader, stream, path, error);
+    else if (fd >= 0 && !reader->results)
         close(fd);
     fclose(stream);
-    record_clear(&reading->record);
+    record_clear(&reader->record);
     if (status)
-        results_destroy(reading->results);
+        results_destroy(reader->results);
     return status;
 }
 
@@ -553,34 +553,34 @@ void journal_damage_format(const struct journal_damage *damage, char text[JOURNA
 enum status journal_salvage(const char *path, struct results **results,
                             struct journal_damage *damage, struct error *error)
 {
-    struct reading reading = {0};
-    TRY(file_read(path, &reading, error));
-    *results = reading.results;
-    *damage = reading.damage;
+    struct reader reader = {0};
+    TRY(file_read(path, &reader, error));
+    *results = reader.results;
+    *damage = reader.damage;
     return STATUS_OK;
 }
 
 enum status journal_read(const char *path, struct results **results, bool *torn,
                          struct error *error)
 {
-    struct reading reading = {0};
+    struct reader reader = {0};
     char lines[JOURNAL_DAMAGE_TEXT];
-    TRY(file_read(path, &reading, error));
-    if (reading.damage.count == 0) {
-        *results = reading.results;
-        *torn = reading.damage.torn;
+    TRY(file_read(path, &reader, error));
+    if (reader.damage.count == 0) {
+        *results = reader.results;
+        *torn = reader.damage.torn;
         return STATUS_OK;
     }
-    results_destroy(reading.results);
-    journal_damage_format(&reading.damage, lines);
+    results_destroy(reader.results);
+    journal_damage_format(&reader.damage, lines);
     return error_set(
         error, STATUS_SYSTEM,
         "%s:%zu: %s (damaged: %s); delete what is damaged, and --resume measures again "
         "what is then missing; --gather with --skip-damaged keeps the rest",
-        path, reading.damage.first[0], reading.first.text, lines);
+        path, reader.damage.first[0], reader.first.text, lines);
 }
 
-void journal_tell_left_out(const char *path, bool torn, const struct results *results,
+void journal_warn_left_out(const char *path, bool torn, const struct results *results,
                            const struct log *log)
 {
     if (torn)

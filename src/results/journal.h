@@ -46,12 +46,9 @@ enum status journal_sync(struct journal *journal, struct error *error);
  * Where it was cut, overwritten, replaced or removed meanwhile, what it held goes on under another
  * name (spare_name). STATUS_SYSTEM, from then on: it did, and *error says where; or it could not.
  */
-enum status journal_settle(struct journal *journal, struct error *error);
+enum status journal_check_path(struct journal *journal, struct error *error);
 const char *journal_path(const struct journal *journal); /* its name now, as long as it is open */
 void journal_close(struct journal *journal);             /* takes NULL */
-
-/* Of a line without its newline: it is whole, and its checksum right. */
-bool journal_line_holds(const char *line, size_t length);
 
 /* A record, and a session with its manifest, is shorter: a file with a longer line is no
  * journal. */
@@ -82,5 +79,5 @@ enum status journal_read(const char *path, struct results **results, bool *torn,
                          struct error *error);
 
 /* Warns of a torn last line, and of records that were left out with their device. */
-void journal_tell_left_out(const char *path, bool torn, const struct results *results,
+void journal_warn_left_out(const char *path, bool torn, const struct results *results,
                            const struct log *log);

@@ -163,10 +163,10 @@ static enum status read_earlier(const struct outputs *outputs, const char *setti
     struct results *earlier;
     bool torn;
     enum status status = journal_read(journal_path(journal), &earlier, &torn, error);
-    if (status && journal_settle(journal, &(struct error){""})) /* others took it away meanwhile */
+    if (status && journal_check_path(journal, &(struct error){""})) /* others took it away meanwhile */
         status = journal_read(journal_path(journal), &earlier, &torn, error);
     TRY(status);
-    journal_tell_left_out(outputs->journal, torn, earlier, log);
+    journal_warn_left_out(outputs->journal, torn, earlier, log);
     status = check_settings(outputs, earlier, settings, error);
     if (status)
         results_destroy(earlier);

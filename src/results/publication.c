@@ -128,7 +128,7 @@ enum status publication_make(const struct publication *publication, const struct
     TRY(netcdf_name(publication, netcdf, error));
     TRY(publication->skip_damaged ? journal_salvage(journal, &results, &damage, error)
                                   : journal_read(journal, &results, &damage.torn, error));
-    journal_tell_left_out(journal, damage.torn, results, log);
+    journal_warn_left_out(journal, damage.torn, results, log);
     enum status status = publish(results, publication, netcdf, log, summary, error);
     results_destroy(results);
     if ((status && status != STATUS_FAILED) || damage.count == 0)

@@ -248,7 +248,7 @@ static void clocks_set(struct results *results)
 }
 
 /* Rows that failed because no rank had a device have no key, and stay. */
-void results_settle(struct results *results)
+void results_finish(struct results *results)
 {
     struct indexed_results *owner = (struct indexed_results *)results;
     size_t kept = 0;

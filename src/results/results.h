@@ -62,7 +62,7 @@ struct results {
     size_t device_count;
     struct row *rows; /* one per configuration (and device, with distribute = replicate) */
     size_t row_count;
-    size_t without_device;                             /* rows that results_settle left out */
+    size_t without_device;                             /* rows that results_finish left out */
     char missing_key[sizeof((struct device *)0)->key]; /* device of one of these */
 };
 
@@ -79,7 +79,7 @@ enum status results_add_record(struct results *results, const struct record *rec
 
 /* Call after the last record. Leaves out rows whose device no line describes: without identity and
  * roofs, a resumed sweep measures them again. Sets sm_clock_free of the devices. */
-void results_settle(struct results *results);
+void results_finish(struct results *results);
 
 /* Sets the journal that results_fetch reads, and its name for errors. Takes over the descriptor. */
 enum status results_attach(struct results *results, const char *journal, int fd,

@@ -301,7 +301,7 @@ static void lengths_set(struct writer *w)
     for (size_t i = 0; i < w->results->device_count; ++i) {
         w->roofs += (size_t)w->results->devices[i].roof_count;
         w->set.lengths[DIM_LINK] += (size_t)w->results->devices[i].link_count;
-        if (device_tells_health(&w->results->devices[i]))
+        if (device_has_health(&w->results->devices[i]))
             w->set.lengths[DIM_HEALTH] = HEALTH_COUNT;
     }
     /* A dimension of length 0 would be an unlimited one. */

@@ -201,17 +201,17 @@ static enum status answer_measure(struct worker *worker, const struct request *r
 }
 
 /* Returns no device if an address is unknown, or if two devices are slices of one. */
-static struct seen devices_visible(const struct device_ops *ops, int count)
+static struct visible devices_visible(const struct device_ops *ops, int count)
 {
-    struct seen seen = {0};
-    for (int i = 0; ops->address && i < count && i < SEEN_MAX; ++i) {
+    struct visible visible = {0};
+    for (int i = 0; ops->address && i < count && i < VISIBLE_MAX; ++i) {
         int address = ops->address(i);
         for (int j = 0; j < i; ++j)
-            if (seen.address[j] == address)
-                return (struct seen){0};
-        seen.address[seen.count++] = address;
+            if (visible.address[j] == address)
+                return (struct visible){0};
+        visible.address[visible.count++] = address;
     }
-    return count <= SEEN_MAX && seen.address[0] != 0 ? seen : (struct seen){0};
+    return count <= VISIBLE_MAX && visible.address[0] != 0 ? visible : (struct visible){0};
 }
 
 static enum status answer(struct worker *worker, const char *line, struct reply *reply,
@@ -229,7 +229,7 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
         reply->kind = REPLY_DEVICES;
         status = worker->ops->count(&count, error);
         reply->count = count;
-        reply->seen = devices_visible(worker->ops, count);
+        reply->visible = devices_visible(worker->ops, count);
         return status;
     case REQUEST_TUNE:
         TRY(worker_open(worker, 0, error));

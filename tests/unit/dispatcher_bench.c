@@ -158,7 +158,7 @@ void arrive_with_others(struct bench *bench, int from, enum message_kind kind, c
 void arrive(struct bench *bench, int from, enum message_kind kind, const char *text)
 {
     arrive_with_others(bench, from, kind, text);
-    dispatcher_settle(bench->dispatcher);
+    dispatcher_commit(bench->dispatcher);
     bench_carry_out(bench);
 }
 

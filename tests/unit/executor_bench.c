@@ -25,7 +25,7 @@ static const char words[] =
     "hang() { exec sleep 1000; }\n"
     "n=$(($(cat starts 2>/dev/null || echo 0) + 1)); echo $n >starts\n"
     "while read -r line; do case $line in\n"
-    "*'\"op\":\"devices\"'*) echo '{\"reply\":\"devices\",\"count\":2,\"seen\":"
+    "*'\"op\":\"devices\"'*) echo '{\"reply\":\"devices\",\"count\":2,\"addresses\":"
     "[6656,6912]}' ;;\n"
     "*'\"op\":\"describe\"'*) %s ;;\n"
     "*'\"op\":\"measure\"'*) %s ;;\n"

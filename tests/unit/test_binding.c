@@ -58,7 +58,7 @@ enum { RANKS = 8 };
 static void each_rank_takes_a_device(void **state)
 {
     static const struct {
-        const char *way, *seen[RANKS], *taken;
+        const char *way, *visible[RANKS], *taken;
         int devices;
     } rows[] = {
         {"all visible to all", {"abcd", "abcd", "abcd", "abcd"}, "abcd", 4},
@@ -77,15 +77,15 @@ static void each_rank_takes_a_device(void **state)
         {"CUDA_VISIBLE_DEVICES=1,9,0: the wrong one hides the last", {"b", "b"}, "bb", 1},
     };
     for (size_t row = 0; row < sizeof rows / sizeof *rows; ++row) {
-        struct seen seen[RANKS] = {{0}};
+        struct visible visible[RANKS] = {{0}};
         const int ranks = (int)strlen(rows[row].taken);
         for (int i = 0; i < ranks; ++i)
-            for (const char *at = rows[row].seen[i]; *at; ++at)
-                seen[i].address[seen[i].count++] = (unsigned char)*at;
+            for (const char *at = rows[row].visible[i]; *at; ++at)
+                visible[i].address[visible[i].count++] = (unsigned char)*at;
         for (int i = 0; i < ranks; ++i) {
-            struct binding binding = binding_choose(seen, ranks, i);
-            bool none = binding.device == seen[i].count;
-            int taken = none ? '-' : seen[i].address[binding.device];
+            struct binding binding = binding_choose(visible, ranks, i);
+            bool none = binding.device == visible[i].count;
+            int taken = none ? '-' : visible[i].address[binding.device];
             if (taken != rows[row].taken[i] || binding.devices != rows[row].devices)
                 fail_msg("%s: rank %d of %d GPUs takes %c", rows[row].way, i, binding.devices,
                          taken);
@@ -96,9 +96,9 @@ static void each_rank_takes_a_device(void **state)
 /* CUDA_VISIBLE_DEVICES is empty or all wrong, or the worker is of another kind. */
 static void unknown_devices_go_by_number(void **state)
 {
-    const struct seen seen[3] = {{0}};
-    assert_int_equal(binding_choose(seen, 3, 2).device, 2);
-    assert_int_equal(binding_choose(seen, 3, 2).devices, 0);
+    const struct visible visible[3] = {{0}};
+    assert_int_equal(binding_choose(visible, 3, 2).device, 2);
+    assert_int_equal(binding_choose(visible, 3, 2).devices, 0);
 }
 
 static cpu_set_t cpus_of(const char *list)

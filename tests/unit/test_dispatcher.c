@@ -385,7 +385,7 @@ static void play_sweep(struct scene *scene, const char *verb, const char *text)
     if (strcmp(verb, "devices") == 0)
         all_devices_arrive(bench);
     else if (strcmp(verb, "settle") == 0)
-        dispatcher_settle(bench->dispatcher);
+        dispatcher_commit(bench->dispatcher);
     else if (strcmp(verb, "signal") == 0)
         dispatcher_interrupt(bench->dispatcher);
     else if (strcmp(verb, "again") == 0)

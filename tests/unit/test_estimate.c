@@ -63,9 +63,9 @@ static void its_like_tell_how_long_a_configuration_takes(void **state)
         struct plan_item item = item_of(rows[i].workload, rows[i].flops, rows[i].bytes);
         for (int j = 0; j < MOST && rows[i].measured[j].seconds > 0; ++j) {
             struct plan_item measured = item_of("conv2d", rows[i].measured[j].flops, 0);
-            estimator_learn(estimator, &measured, rows[i].measured[j].seconds);
+            estimator_add(estimator, &measured, rows[i].measured[j].seconds);
         }
-        struct estimate estimate = estimator_of(estimator, &item);
+        struct estimate estimate = estimator_estimate(estimator, &item);
         assert_near(estimate.seconds, rows[i].seconds);
         assert_int_equal(estimate.measured, rows[i].by_others);
         estimator_destroy(estimator);

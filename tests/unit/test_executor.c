@@ -80,7 +80,7 @@ static void auto_falls_to_the_next_kind_and_says_why(void **state)
     assert_ptr_equal(executor_kind(bench.executor), LAST_KIND);
     snprintf(expected, sizeof expected, "%s, because no %s can be used: cannot start %s/%s",
              LAST_KIND->name, FIRST_KIND->noun, bench.folder, FIRST_KIND->worker);
-    assert_int_equal(strncmp(executor_choice(bench.executor), expected, strlen(expected)), 0);
+    assert_int_equal(strncmp(executor_reason(bench.executor), expected, strlen(expected)), 0);
     bench_end(&bench);
 }
 
@@ -109,9 +109,9 @@ static void a_rank_looks_before_it_opens(void **state)
         struct error error;
         struct binding binding = {.local_count = 1, .device = 1};
         bench_create(&bench, &(struct bench_settings){.kind = FIRST_KIND});
-        struct seen seen = executor_look(bench.executor);
-        assert_int_equal(seen.count, 2);
-        assert_int_equal(seen.address[1], 6912);
+        struct visible visible = executor_visible(bench.executor);
+        assert_int_equal(visible.count, 2);
+        assert_int_equal(visible.address[1], 6912);
         if (!fewer)
             sched_getaffinity(0, sizeof binding.cpus, &binding.cpus);
         executor_bind(bench.executor, &binding);

@@ -120,7 +120,7 @@ static void test_free_clock(void **state)
         record.sm_clock_counted = 2.05e9;
         assert_ok(results_add_record(results, &record, (struct place){0}, &error), &error);
     }
-    results_settle(results);
+    results_finish(results);
     assert_true(results->devices[0].sm_clock_free == 1.98e9);
     assert_true(results->devices[1].sm_clock_free == 1.965e9);
     assert_true(isnan(results->devices[2].sm_clock_free));

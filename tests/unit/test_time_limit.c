@@ -73,14 +73,14 @@ static void what_is_left_is_said(void **state)
     left_over_add(&left_over, (struct estimate){12, true});
     left_over_add(&left_over, (struct estimate){9, true});
     left_over_add(&left_over, (struct estimate){120, false}); /* nobody knows that yet */
-    assert_false(left_over_is_hopeless(&left_over));
+    assert_false(left_over_is_permanent(&left_over));
     left_over_format(&left_over, &limit, 8, text);
     assert_string_equal(text,
                         "3 of 8 configurations are left for lack of time (--time-limit 60 s): "
                         "7.50 s remain for rows, and the shortest of them may take 9.00 s; go on "
                         "with --resume");
     left_over_add(&left_over, (struct estimate){100, true});
-    assert_false(left_over_is_hopeless(&left_over));
+    assert_false(left_over_is_permanent(&left_over));
     left_over_format(&left_over, &limit, 8, text);
     assert_non_null(strstr(text, "4 of 8 configurations"));
     assert_non_null(strstr(text,
@@ -89,7 +89,7 @@ static void what_is_left_is_said(void **state)
 
     left_over = (struct left_over){.left = -1, .rows_time = 40};
     left_over_add(&left_over, (struct estimate){100, true});
-    assert_true(left_over_is_hopeless(&left_over));
+    assert_true(left_over_is_permanent(&left_over));
     left_over_format(&left_over, &limit, 8, text);
     assert_null(strstr(text, "--resume"));
 
@@ -98,7 +98,7 @@ static void what_is_left_is_said(void **state)
     left_over_format(&left_over, &limit, 0, text);
     assert_non_null(strstr(text, "before all roofs were measured"));
     left_over_add(&left_over, (struct estimate){100, true});
-    assert_false(left_over_is_hopeless(&left_over));
+    assert_false(left_over_is_permanent(&left_over));
     left_over_format(&left_over, &limit, 8, text);
     assert_non_null(strstr(text, "it has come"));
 }
