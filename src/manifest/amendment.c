@@ -9,22 +9,22 @@
 #include "manifest/ini_lines.h"
 #include "manifest/settings.h"
 
-/* One --set, taken apart. */
+/* The parts of one --set. */
 struct setting {
     char section[INI_NAME_BYTES + 1], key[INI_NAME_BYTES + 1];
     const char *value;
-    bool used; /* some section has it now */
+    bool used; /* written into a section */
 };
 
 /* The amended text while it is written. */
 struct writer {
     const struct amendment *amendment;
     struct setting settings[AMENDMENTS_MAX];
-    bool kept[AMENDMENTS_MAX]; /* by --only: there is such a section */
+    bool kept[AMENDMENTS_MAX]; /* by --only: a section has the label */
     FILE *stream;
-    const char *next; /* line of the manifest's text that is not written yet */
-    int number;       /* of it, from 1 */
-    /* the section that it is in */
+    const char *next; /* the first line of the manifest's text that is not written */
+    int number;       /* of that line, from 1 */
+    /* the section of that line */
     char name[INI_NAME_BYTES + 1], label[INI_NAME_BYTES + 1];
     bool left_out;
 };
@@ -45,7 +45,7 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
                          text);
     if (strchr(text, '\n'))
         return error_set(error, STATUS_USAGE, "--set '%.60s' is not in one line", text);
-    /* A label may have dots, a key has none: the last one counts. */
+    /* A label may have dots, a key has none: the last dot divides. */
     size_t begin = 0;
     for (size_t i = dot; i < length; ++i)
         begin = text[i] == '.' ? i + 1 : begin;
@@ -56,7 +56,7 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
     return STATUS_OK;
 }
 
-/* Whether the writer's section is meant by the setting. */
+/* Whether the setting goes to the writer's section. */
 static bool is_meant(const struct setting *setting, const struct writer *writer)
 {
     if (*setting->section)
@@ -87,7 +87,7 @@ static bool is_replaced(const struct writer *writer, const char *key)
     return false;
 }
 
-/* The lines before number `end`. One of the greatest length would be too long as a comment. */
+/* Writes the lines before number `end`. A comment of the greatest length loses its last byte. */
 static void write_lines(struct writer *writer, int end, bool comment)
 {
     for (; writer->number < end && *writer->next; ++writer->number) {
@@ -128,7 +128,7 @@ static enum status line_take(void *user, const struct ini_line *line, struct err
     return STATUS_OK;
 }
 
-/* A setting of [sweep], [measure] or [peaks], which is not there yet. */
+/* Adds sections [sweep], [measure] and [peaks] for settings that no section has taken. */
 static void write_missing_groups(struct writer *writer)
 {
     for (size_t i = 0; i < writer->amendment->set_count; ++i) {
@@ -143,8 +143,7 @@ static void write_missing_groups(struct writer *writer)
     }
 }
 
-/* Labels of the manifest; `groups`: and the names of [sweep], [measure] and [peaks]. "": no
- * memory. */
+/* Hints at labels, with `groups` also at sweep, measure and peaks. "" without memory. */
 static void hint_labels(const struct manifest *manifest, bool groups, const char *text,
                         char hint[WORDS_HINT])
 {
@@ -162,7 +161,7 @@ static void hint_labels(const struct manifest *manifest, bool groups, const char
     free(labels);
 }
 
-/* The key that a key of no section here may be a typo of: NULL: none is near. */
+/* The known key that `key` may be a typo of; NULL: none. */
 static const char *nearest_key(const struct manifest *manifest, const char *key)
 {
     const char *keys[SETTINGS_MAX + 1] = {NULL}, *groups[SETTINGS_MAX], *near;
@@ -210,8 +209,9 @@ static enum status check_used(const struct writer *writer, const struct manifest
     return STATUS_OK;
 }
 
-enum status amendment_apply(const struct amendment *amendment, const struct manifest *manifest,
-                            char **amended, struct error *error)
+static enum status amendment_apply(const struct amendment *amendment,
+                                   const struct manifest *manifest, char **amended,
+                                   struct error *error)
 {
     struct writer writer = {.amendment = amendment, .next = manifest->text, .number = 1};
     char *text = NULL;

@@ -41,7 +41,7 @@ struct range {
     char operation; /* '*' or '+' */
 };
 
-/* Takes `item` apart. */
+/* Cuts `item` into its parts. */
 static enum status range_parse(const struct parameter *parameter, char *item, struct range *range,
                                struct error *error)
 {
@@ -78,7 +78,7 @@ static uint64_t range_count(const struct range *range)
     if (range->operation == '+')
         return (uint64_t)(range->last - range->first) / (uint64_t)range->step + 1;
     if (range->first == 0)
-        return AXIS_VALUES_MAX + 1; /* no factor leads away from 0 */
+        return AXIS_VALUES_MAX + 1; /* endless: 0 times a factor is 0 */
     for (int64_t i = range->first; i <= range->last / range->step; i *= range->step)
         ++count;
     return count;
@@ -87,7 +87,7 @@ static uint64_t range_count(const struct range *range)
 static enum status range_append(const struct range *range, struct axis *axis, struct error *error)
 {
     bool geometric = range->operation == '*';
-    /* The last value from which a step stays within the range, and within int64_t. */
+    /* The last value that a step may start from: the next one is in the range, and in int64_t. */
     int64_t stop = geometric ? range->last / range->step : range->last - range->step;
     int64_t i = range->first;
     enum status status = value_append(axis, (struct value){.first = i}, error);

@@ -8,13 +8,14 @@ enum {
     MANIFEST_VALUES_MAX = 200000 /* of all lists, ranges and excludes of a manifest */
 };
 
-/* Takes `count` values from *room, which is how many more a manifest may have. STATUS_USAGE: it has
- * not so many. */
+/* Takes `count` values from *room, the number of values that the manifest may still have.
+ * STATUS_USAGE: too few are left. */
 enum status room_take(size_t count, size_t *room, struct error *error);
 
-/* Values in the order of the text: words and numbers, for integers the inclusive ranges "a:b:*f"
- * and "a:b:+s", which are counted before they are expanded, and free texts, in double quotes if
- * they have commas or blanks at their ends. Sets *axis, but for its line, on success only. */
+/* Parses values in the order of the text: words, numbers and free texts, which need double quotes
+ * if they have commas or outer blanks. Integers also have the inclusive ranges "a:b:*f" and
+ * "a:b:+s", which are counted before they are expanded. Sets *axis, without its line, on success
+ * only. */
 enum status axis_parse(const struct parameter *parameter, const char *text, size_t *room,
                        struct axis *axis, struct error *error);
 /* STATUS_USAGE if a value comes twice. */

@@ -30,7 +30,7 @@ static int name_find(const struct workload *workload, const char *name, struct e
     return parameter;
 }
 
-/* -1 if the text in front of the value is none of them. */
+/* -1: no comparison. */
 static int comparison_find(const char *text, size_t length)
 {
     for (int i = COMPARE_EQ; i <= COMPARE_GE; ++i)
@@ -39,7 +39,7 @@ static int comparison_find(const char *text, size_t length)
     return -1;
 }
 
-/* Only numbers, and extents with two equal sides, have an order. */
+/* Numbers and square extents have an order. */
 static bool value_ordered(const struct parameter *parameter, struct value value)
 {
     return parameter->kind == PARAMETER_EXTENT
@@ -164,7 +164,7 @@ static bool order_holds(enum comparison comparison, int64_t a, int64_t b)
     }
 }
 
-/* Only a free text is copied: each term is asked for each configuration of the plan. */
+/* Copies only free texts, because the plan evaluates each term for each configuration. */
 static bool term_equal(const struct term *term, const struct config *config)
 {
     size_t parameter = (size_t)term->parameter;

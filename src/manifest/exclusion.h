@@ -1,4 +1,4 @@
-/* Rules for configurations to leave out, as in "filters>=512 & batch>=64, pass=forward"; struct
+/* Rules that leave configurations out, as in "filters>=512 & batch>=64, pass=forward"; struct
  * exclusion is in manifest.h. */
 #pragma once
 
@@ -6,13 +6,13 @@
 
 #include "manifest/manifest.h"
 
-/* Rules are separated by commas; a rule is terms joined by &, all of which must hold. Words, free
+/* Parses rules, separated by commas. A rule is terms joined by &, which must all hold. Words, free
  * texts and the padding's keywords have only = and !=. Each term takes one value from *room, see
  * axis.h. Sets the outputs, owned by the caller, on success only. */
 enum status exclusions_parse(const struct workload *workload, const char *text, size_t *room,
                              struct exclusion **exclusions, size_t *count, struct error *error);
 void exclusions_destroy(struct exclusion *exclusions, size_t count);
 
-/* An order comparison holds for an extent if it holds for rows and columns both, and never for a
- * padding keyword. */
+/* Whether all terms hold. An order comparison holds for an extent if it holds for rows and columns,
+ * and never for a padding keyword. */
 bool exclusion_holds(const struct exclusion *exclusion, const struct config *config);

@@ -8,12 +8,12 @@
 
 static const char blanks[] = " \t";
 
-/* Where the reading of a text stands. */
+/* A text while it is read. */
 struct lines {
-    const char *next, *end;           /* what is still unread */
+    const char *next, *end;           /* the unread rest */
     int number;                       /* of the line being read, from 1 */
-    char line[INI_LINE_BYTES + 1];    /* it, without comment and trailing blanks */
-    char section[INI_NAME_BYTES + 1]; /* the line's; "" before the first */
+    char line[INI_LINE_BYTES + 1];    /* without comment and trailing blanks */
+    char section[INI_NAME_BYTES + 1]; /* of the line; "" before the first section */
 };
 
 static enum status bytes_check(const char *text, size_t length, struct error *error)
@@ -73,14 +73,13 @@ static enum status key_check(const char *line, struct error *error)
     return STATUS_OK;
 }
 
-/* Whether a line can be cut here: after a blank or a comma, and so not within a word or an
- * item. */
+/* Whether a line can be cut here, after a blank or a comma. */
 static bool cut_is_possible(const char *line, size_t place)
 {
     return strchr(" \t,", line[place - 1]) && !strchr(" \t;#", line[place]);
 }
 
-/* Refuses a word that is longer than any that a manifest means. */
+/* Refuses a word that is longer than any in a manifest. */
 static enum status words_check(const char *line, struct error *error)
 {
     size_t begin = 0, length = strlen(line);
@@ -109,7 +108,7 @@ static enum status line_check(const char *line, struct error *error)
     return status ? status : words_check(line, error);
 }
 
-/* Reads the next line; there is one. */
+/* Reads the next line, which must exist. */
 static enum status line_read(struct lines *lines, struct error *error)
 {
     const char *start = lines->next;
@@ -157,7 +156,7 @@ static enum status line_visit(struct lines *lines, ini_visit visit, void *user, 
     else
         line = line_split(lines);
     status = visit(user, &line, error);
-    /* Of all that an error quotes, only a value can have it. */
+    /* Errors quote values; only a value can contain '#'. */
     if (status == STATUS_USAGE && line.key && strstr(line.value, " #") && strchr(error->text, '#'))
         error_append(error, status, "; a comment after a value begins with a blank and ';'");
     return status;

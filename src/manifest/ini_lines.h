@@ -1,6 +1,6 @@
 /* An INI text, line by line: `[section]`, `key = value`, comments after `;` or in lines that begin
- * with `#`. What other readers of INI files take in silence is refused here: continuation lines,
- * `key: value`, text after a section, control characters, long lines. */
+ * with `#`. Continuation lines, `key: value`, text after a section, control characters and long
+ * lines are errors. */
 #pragma once
 
 #include <stddef.h>
@@ -22,14 +22,14 @@ typedef enum status (*ini_visit)(void *user, const struct ini_line *line, struct
 enum status ini_lines_visit(const char *path, const char *text, size_t length, ini_visit visit,
                             void *user, struct error *error);
 
-/* Takes "NAME LABEL" apart. *label is "" if there is none. */
+/* Splits "NAME LABEL"; `label` is "" without a label. */
 void ini_section_split(const char *text, char name[INI_NAME_BYTES + 1],
                        char label[INI_NAME_BYTES + 1]);
 
-/* Sets *noted, which is 0, to the line's number; STATUS_USAGE if it is not 0: a repeated key or
- * section. */
+/* Sets *noted to the line's number. STATUS_USAGE: *noted is not 0, as the key or section is
+ * repeated. */
 enum status ini_line_first(const struct ini_line *line, int *noted, struct error *error);
-/* STATUS_USAGE: the line's key is none of `keys`; `home` is the section that it belongs in, or
+/* Returns STATUS_USAGE: the line's key is not in `keys`. `home`: the section of such a key, or
  * NULL. */
 enum status ini_line_unknown(const struct ini_line *line, const char *const *keys, const char *home,
                              struct error *error);

@@ -35,10 +35,10 @@ const struct section_kind *section_kind_of(const struct workload *workload)
 struct reader {
     struct manifest *manifest;
     struct settings settings;
-    int group;                  /* index of the current section of settings; -1: of a workload */
-    size_t room;                /* values that it may still have */
-    void *labels;               /* those of its sections, as tsearch has them */
-    int group_line[GROUPS_MAX]; /* where each section of settings begins; 0: not there */
+    int group;                  /* index of the current section of settings; -1: a workload */
+    size_t room;                /* number of values that may still come */
+    void *labels;               /* tree of labels, see tsearch */
+    int group_line[GROUPS_MAX]; /* first line of each section of settings; 0: not there */
 };
 
 static int label_compare(const void *a, const void *b)
@@ -46,7 +46,7 @@ static int label_compare(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* Labels lie in their sections. */
+/* A function of tdestroy; labels lie in their sections. */
 static void label_keep(void *label)
 {
     (void)label;
@@ -136,7 +136,7 @@ static enum status line_take(void *user, const struct ini_line *line, struct err
                          : section_take(section, line, &reader->room, error);
 }
 
-/* No title, and "a/conv2d.ini" is written to "conv2d.nc". */
+/* The default title is "", the default output of "a/conv2d.ini" is "conv2d.nc". */
 static enum status text_defaults(struct manifest *manifest, struct error *error)
 {
     if (!manifest->sweep.title)
@@ -240,8 +240,7 @@ static enum status stream_read(FILE *stream, char **text, size_t *length, struct
     return status;
 }
 
-/* A manifest whose programs run in the folder of `path`. Standard input lies in the working
- * folder. */
+/* Parses a manifest and sets its folder, that of `path`. */
 static enum status parse_at(const char *path, const char *name, const char *text, size_t length,
                             struct manifest **manifest, struct error *error)
 {
@@ -277,7 +276,7 @@ enum status manifest_read(const char *path, struct manifest **manifest, struct e
     return status;
 }
 
-/* Its braces are doubled: there is no axis. */
+/* Doubles braces, since the section has no axes. */
 static char *program_text(const char *command)
 {
     char *text = NULL;

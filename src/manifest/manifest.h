@@ -1,8 +1,8 @@
-/* The manifest: what to run, how to run and measure it, as written in sweep.ini.
+/* The manifest, sweep.ini: what to run, and how to run and measure it.
  *
  * Life cycle: manifest_read (a file) or manifest_parse (a text), read the const fields,
- * manifest_destroy. Every error in it is STATUS_USAGE and says "FILE:LINE: what was found; what is
- * allowed"; STATUS_SYSTEM is want of memory. */
+ * manifest_destroy. Errors in a manifest are STATUS_USAGE and say "FILE:LINE: what was found; what
+ * is allowed"; STATUS_SYSTEM: no memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,13 +18,13 @@ enum vary { VARY_PRODUCT, VARY_ZIP, VARY_ONE_AT_A_TIME };
 
 struct sweep_settings {
     char *title;    /* "" if not given */
-    char *output;   /* relative to the working folder; if not given, the manifest's name with .nc */
+    char *output;   /* relative to the working folder; by default the manifest's name with .nc */
     int device;     /* see device_kind_chosen */
     bool replicate; /* distribute = replicate */
     bool overwrite;
     double timeout;              /* s, one configuration */
     int retries;                 /* further attempts after a worker was lost */
-    int64_t max_failures;        /* the sweep ends when so many rows have failed; -1: never */
+    int64_t max_failures;        /* failed rows that end the sweep; -1: none do */
     uint64_t max_configurations; /* a larger plan is refused */
     uint64_t seed;               /* of the inputs */
     char *algorithms;            /* NULL, "run", "search", or a path: see sweep_algorithms_file */
@@ -33,8 +33,8 @@ struct sweep_settings {
 /* One parameter's list of values. */
 struct axis {
     struct value *values;
-    size_t count; /* 0 where the section does not name the parameter */
-    int line;     /* INT_MAX: it comes from [measure], and so after all lines of the section */
+    size_t count; /* 0: the section does not name the parameter */
+    int line;     /* INT_MAX: from [measure], after all lines of the section */
 };
 
 enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
@@ -43,7 +43,7 @@ struct term {
     enum comparison comparison;
     struct value value;
 };
-/* All terms hold: excluded. */
+/* A rule: excludes a configuration if all terms hold. */
 struct exclusion {
     struct term *terms;
     size_t count;
@@ -56,7 +56,7 @@ struct section {
     char *label;
     enum vary vary;
     struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
-    struct exclusion *exclusions;              /* any of them holds: excluded */
+    struct exclusion *exclusions;              /* a configuration is excluded if any holds */
     size_t exclusion_count;
     int line, vary_line, exclude_line; /* 0: not in the section */
 };
@@ -68,28 +68,28 @@ bool sweep_searches_anew(const struct sweep_settings *sweep);
 
 struct manifest {
     char *path;   /* as given, for messages */
-    char *text;   /* the whole file; goes into journal and NetCDF */
-    char *folder; /* where it lies, absolute: programs run there; NULL of a text that was parsed */
+    char *text;   /* the whole file, for journal and NetCDF */
+    char *folder; /* of the file, absolute; programs run there. NULL: from manifest_parse */
     struct sweep_settings sweep;
     struct measure_settings measure;
     struct roof_request peaks;
-    char *reuse; /* result file whose roofs are taken instead of measured; NULL: measured */
-    int reuse_line, algorithms_line; /* where the two files are named */
+    char *reuse;                     /* result file to take roofs from; NULL: roofs are measured */
+    int reuse_line, algorithms_line; /* lines that name the two files */
     struct section *sections;
     size_t section_count; /* 0: a manifest of [peaks] alone measures the roofs */
 };
 
-/* Sets *manifest, owned by the caller, on success only. `path` "-" reads
- * standard input, which goes by the name "stdin". */
+/* Sets *manifest, owned by the caller, on success only. `path` "-" is standard input, named
+ * "stdin". */
 enum status manifest_read(const char *path, struct manifest **manifest, struct error *error);
 enum status manifest_parse(const char *path, const char *text, size_t length,
                            struct manifest **manifest, struct error *error);
-/* The manifest of one program, all of which counts, in the working folder: what --program asks for.
- * Its path is "program". */
+/* Makes the manifest of --program: one command with region = all, in the working folder. Its path
+ * is "program". */
 enum status manifest_of_program(const char *command, struct manifest **manifest,
                                 struct error *error);
 void manifest_destroy(struct manifest *manifest); /* takes NULL */
 
-/* How measurements were made, as one canonical line ("warmup=5 iterations=20 ... seed=1"). Records
- * with different lines must not be mixed in one file. */
+/* Writes the settings of measurements as one canonical line ("warmup=5 iterations=20 ... seed=1").
+ * A file must not mix records with different lines. */
 void manifest_settings_text(const struct manifest *manifest, char text[256]);

@@ -11,21 +11,22 @@
 #include "base/units.h"
 #include "base/text.h"
 
-/* A section's axes as places of an odometer: place 0 turns slowest. The shape comes first, in the
- * order of the manifest's lines, then the series: the points of one shape stay together. */
+/* A section's axes as places of an odometer; place 0 turns slowest. First come the axes of the
+ * shape, in the order of the manifest's lines, then the series, so that points of one shape stay
+ * together. */
 struct places {
     const struct section *section;
-    size_t shape, count;                    /* places of the shape; of all */
-    int parameter[WORKLOAD_PARAMETERS_MAX]; /* of each place */
-    size_t at[WORKLOAD_PARAMETERS_MAX];     /* index of each place's current value */
-    struct config defaults;
+    size_t shape, count;                    /* number of places: shape, all */
+    int parameter[WORKLOAD_PARAMETERS_MAX]; /* by place */
+    size_t at[WORKLOAD_PARAMETERS_MAX];     /* by place: index of the current value */
+    struct config config;                   /* defaults */
 };
 
 /* A plan under construction. */
 struct builder {
     struct plan plan;
-    void *hashes;                /* of its items, as tsearch has them */
-    const struct section **last; /* by item: the section that asked for it last */
+    void *hashes;                /* tree of items, see tsearch */
+    const struct section **last; /* by item: the last section that has it */
 };
 
 static bool place_before(const struct section *section, int a, int b)
@@ -38,7 +39,7 @@ static bool place_before(const struct section *section, int a, int b)
 
 static struct places places_make(const struct section *section)
 {
-    struct places places = {.section = section, .defaults = config_default(section->workload)};
+    struct places places = {.section = section, .config = config_default(section->workload)};
     for (int i = 0; i < (int)section->workload->count; ++i) {
         if (section->axes[i].count == 0)
             continue;
@@ -66,7 +67,7 @@ static bool product_next(struct places *places, size_t first, size_t end)
     return false;
 }
 
-/* Moves all places that have more than one value by one, together. */
+/* Moves all places with more than one value, together, by one. */
 static bool zip_next(struct places *places)
 {
     bool more = false;
@@ -79,8 +80,7 @@ static bool zip_next(struct places *places)
     return more;
 }
 
-/* Only one place at a time is away from its first value, the default. The first place goes through
- * its values, then the next place does. */
+/* One place after the other goes through its values, while the others have their first one. */
 static bool one_at_a_time_next(struct places *places)
 {
     size_t place = 0;
@@ -107,14 +107,14 @@ static bool shape_next(struct places *places)
     }
 }
 
-/* The product, or UINT64_MAX if it is larger than that. */
+/* The product; at most UINT64_MAX. */
 static uint64_t product(uint64_t a, uint64_t b)
 {
     uint64_t result;
     return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
 }
 
-/* How many configurations the section has, before any is excluded. */
+/* Number of the section's configurations, the excluded ones too. */
 static uint64_t section_count(const struct section *section)
 {
     struct places places = places_make(section);
@@ -161,17 +161,6 @@ static enum status manifest_count(const struct manifest *manifest, uint64_t *cou
     return STATUS_OK;
 }
 
-static struct config config_at(const struct places *places)
-{
-    struct config config = places->defaults;
-    for (size_t place = 0; place < places->count; ++place) {
-        int parameter = places->parameter[place];
-        config_set(&config, (size_t)parameter,
-                   &places->section->axes[parameter].values[places->at[place]]);
-    }
-    return config;
-}
-
 static bool config_excluded(const struct config *config, const struct section *section)
 {
     for (size_t i = 0; i < section->exclusion_count; ++i)
@@ -186,20 +175,10 @@ static int item_compare(const void *a, const void *b)
     return strcmp(x->hash, y->hash);
 }
 
-/* Items lie in their plan. */
+/* A function of tdestroy; items lie in their plan. */
 static void item_keep(void *item)
 {
     (void)item;
-}
-
-static enum status label_append(struct plan_item *item, const char *label, struct error *error)
-{
-    char *joined;
-    if (asprintf(&joined, "%s %s", item->label, label) < 0)
-        return error_set(error, STATUS_SYSTEM, "out of memory");
-    free(item->label);
-    item->label = joined;
-    return STATUS_OK;
 }
 
 static enum status config_add(struct builder *builder, const struct section *section,
@@ -211,19 +190,25 @@ static enum status config_add(struct builder *builder, const struct section *sec
     *item = (struct plan_item){.config = *config};
     config_hash(config, item->hash);
     struct plan_item *const *found = tsearch(item, &builder->hashes, item_compare);
-    if (found && *found != item) {
-        size_t i = (size_t)(*found - plan->items);
-        bool again = builder->last[i] == section;
+    struct plan_item *kept = found ? *found : item;
+    const struct section **last = &builder->last[kept - plan->items];
+    char *label = NULL;
+    if (kept != item) {
         plan->merged += 1;
-        builder->last[i] = section;
-        return again ? STATUS_OK : label_append(*found, section->label, error);
+        if (*last == section)
+            return STATUS_OK;
     }
-    item->label = found ? strdup(section->label) : NULL;
-    if (!item->label)
+    if (!found || asprintf(&label, "%s%s%s", kept != item ? kept->label : "",
+                           kept != item ? " " : "", section->label) < 0)
         return error_set(error, STATUS_SYSTEM, "out of memory");
-    if (config_check(config, &unused) == STATUS_OK)
-        item->cost = config_cost(config);
-    builder->last[plan->count++] = section;
+    free(kept->label);
+    kept->label = label;
+    *last = section;
+    if (kept == item) {
+        plan->count += 1;
+        if (config_check(config, &unused) == STATUS_OK)
+            item->cost = config_cost(config);
+    }
     return STATUS_OK;
 }
 
@@ -232,7 +217,12 @@ static enum status section_add(struct builder *builder, const struct manifest *m
 {
     struct places places = places_make(section);
     do {
-        struct config point = config_at(&places), config = point;
+        struct config point = places.config, config;
+        for (size_t i = 0; i < places.count; ++i) {
+            size_t parameter = (size_t)places.parameter[i];
+            config_set(&point, parameter, &section->axes[parameter].values[places.at[i]]);
+        }
+        config = point;
         if (config_excluded(&point, section)) {
             builder->plan.excluded += 1;
             continue;
@@ -244,17 +234,6 @@ static enum status section_add(struct builder *builder, const struct manifest *m
     return STATUS_OK;
 }
 
-static enum status builder_make(uint64_t count, struct builder *builder, struct error *error)
-{
-    const size_t room = count > 0 ? count : 1;
-    builder->plan.items = calloc(room, sizeof *builder->plan.items);
-    builder->last = calloc(room, sizeof *builder->last);
-    return builder->plan.items && builder->last
-               ? STATUS_OK
-               : error_set(error, STATUS_SYSTEM, "no memory for %llu configurations",
-                           (unsigned long long)count);
-}
-
 static void plan_clear(struct plan *plan)
 {
     for (size_t i = 0; i < plan->count; ++i)
@@ -263,14 +242,20 @@ static void plan_clear(struct plan *plan)
 }
 
 static enum status builder_fill(struct builder *builder, const struct manifest *manifest,
-                                struct error *error)
+                                uint64_t count, struct error *error)
 {
+    const size_t room = count > 0 ? count : 1;
     const struct section *first = manifest->sections;
+    builder->plan.items = calloc(room, sizeof *builder->plan.items);
+    builder->last = calloc(room, sizeof *builder->last);
+    if (!builder->plan.items || !builder->last)
+        return error_set(error, STATUS_SYSTEM, "no memory for %llu configurations",
+                         (unsigned long long)count);
     for (size_t i = 0; i < manifest->section_count; ++i)
         TRY(section_add(builder, manifest, &manifest->sections[i], error));
     if (builder->plan.count > 0 || builder->plan.excluded == 0)
         return STATUS_OK;
-    /* Nothing is left of any section, so each has an exclude; the first one is named. */
+    /* All sections are empty, so that each has an exclude; the error names the first. */
     return error_set(error, STATUS_USAGE,
                      "%s:%d: exclude leaves out every configuration of [%s %s]%s, %zu in all",
                      manifest->path, first->exclude_line, first->workload->name, first->label,
@@ -284,10 +269,8 @@ enum status plan_create(const struct manifest *manifest, struct plan **plan, str
     uint64_t count = 0;
     TRY(manifest_count(manifest, &count, error));
     struct plan *created = malloc(sizeof *created);
-    enum status status = created ? builder_make(count, &builder, error)
+    enum status status = created ? builder_fill(&builder, manifest, count, error)
                                  : error_set(error, STATUS_SYSTEM, "out of memory");
-    if (status == STATUS_OK)
-        status = builder_fill(&builder, manifest, error);
     tdestroy(builder.hashes, item_keep);
     free(builder.last);
     if (status) {
@@ -308,18 +291,31 @@ void plan_destroy(struct plan *plan)
     free(plan);
 }
 
-/* The names of the final table, one for each item. */
+/* Names of items in the final table. */
 struct names {
-    struct naming *naming; /* NULL: no memory, so the labels stand in */
-    int width;             /* of the longest, but NAME_WIDTH_MAX at most */
+    struct naming *naming; /* NULL: no memory, so that labels stand for names */
+    int width;             /* of the longest name, at most NAME_WIDTH_MAX */
 };
 enum { NAME_WIDTH_MAX = 100 };
 
-static void name_format(const struct names *names, const struct plan_item *item,
-                        char name[WORKLOAD_TEXT])
+/* Texts of an item, for people and programs. */
+struct item_text {
+    char configuration[WORKLOAD_TEXT], name[WORKLOAD_TEXT];
+    bool exists;
+    struct error reason; /* why the configuration cannot exist */
+    struct cost cost;    /* NaN unless it exists */
+};
+
+static struct item_text item_format(const struct plan_item *item, struct naming *naming)
 {
-    if (!names->naming || !naming_format(names->naming, item->label, &item->config, name))
-        snprintf(name, WORKLOAD_TEXT, "%s", item->label);
+    struct item_text text = {.cost = item->cost};
+    text.exists = config_check(&item->config, &text.reason) == STATUS_OK;
+    if (!text.exists)
+        text.cost = (struct cost){NAN, NAN, NAN};
+    config_format(&item->config, text.configuration);
+    if (!naming || !naming_format(naming, item->label, &item->config, text.name))
+        snprintf(text.name, sizeof text.name, "%s", item->label);
+    return text;
 }
 
 static struct names names_of(const struct plan *plan)
@@ -332,9 +328,7 @@ static struct names names_of(const struct plan *plan)
         names.naming = NULL;
     }
     for (size_t i = 0; i < plan->count; ++i) {
-        char name[WORKLOAD_TEXT];
-        name_format(&names, &plan->items[i], name);
-        int width = (int)strlen(name);
+        int width = (int)strlen(item_format(&plan->items[i], names.naming).name);
         names.width = width > names.width ? width : names.width;
     }
     names.width = names.width < NAME_WIDTH_MAX ? names.width : NAME_WIDTH_MAX;
@@ -344,22 +338,18 @@ static struct names names_of(const struct plan *plan)
 /* False if the item cannot exist. */
 static bool item_print(const struct plan_item *item, const struct names *names, FILE *stream)
 {
-    char text[WORKLOAD_TEXT], name[WORKLOAD_TEXT];
+    const struct item_text text = item_format(item, names->naming);
     char flops[UNITS_TEXT], bytes[UNITS_TEXT], memory[UNITS_TEXT];
-    struct error reason;
-    bool exists = config_check(&item->config, &reason) == STATUS_OK;
-    units_format(exists ? item->cost.flops : NAN, "FLOP", flops);
-    units_format(exists ? item->cost.bytes : NAN, "B", bytes);
-    units_format(exists ? item->cost.memory : NAN, "B", memory);
-    config_format(&item->config, text);
-    name_format(names, item, name);
+    units_format(text.cost.flops, "FLOP", flops);
+    units_format(text.cost.bytes, "B", bytes);
+    units_format(text.cost.memory, "B", memory);
     utf8_print(stream, "%.12s  %11s  %9s  %9s  %-*s  %s", item->hash, flops, bytes, memory,
-               names->width, name, text);
-    if (exists)
+               names->width, text.name, text.configuration);
+    if (text.exists)
         fputc('\n', stream);
     else
-        utf8_print(stream, "  (skipped: %s)\n", reason.text);
-    return exists;
+        utf8_print(stream, "  (skipped: %s)\n", text.reason.text);
+    return text.exists;
 }
 
 void plan_print(const struct plan *plan, FILE *stream)
@@ -397,18 +387,14 @@ json_t *plan_encode(const struct plan *plan)
     json_t *items = json_array();
     for (size_t i = 0; i < plan->count; ++i) {
         const struct plan_item *item = &plan->items[i];
-        char text[WORKLOAD_TEXT], name[WORKLOAD_TEXT];
-        struct error reason;
-        bool exists = config_check(&item->config, &reason) == STATUS_OK;
-        config_format(&item->config, text);
-        name_format(&names, item, name);
-        json_array_append_new(
-            items, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s?}", "config_hash", item->hash,
-                             "configuration", text, "label", item->label, "name", name, "flops",
-                             number_encode(exists ? item->cost.flops : NAN), "bytes",
-                             number_encode(exists ? item->cost.bytes : NAN), "memory",
-                             number_encode(exists ? item->cost.memory : NAN), "skipped",
-                             exists ? NULL : reason.text));
+        const struct item_text text = item_format(item, names.naming);
+        json_array_append_new(items, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s?}",
+                                               "config_hash", item->hash, "configuration",
+                                               text.configuration, "label", item->label, "name",
+                                               text.name, "flops", number_encode(text.cost.flops),
+                                               "bytes", number_encode(text.cost.bytes), "memory",
+                                               number_encode(text.cost.memory), "skipped",
+                                               text.exists ? NULL : text.reason.text));
     }
     naming_destroy(names.naming);
     return json_pack("{s:o, s:I, s:I}", "configurations", items, "excluded",

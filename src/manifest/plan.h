@@ -14,27 +14,26 @@
 struct plan_item {
     struct config config;
     char hash[CONFIG_HASH_TEXT];
-    char *label; /* of all sections that ask for it, separated by a space; owned by the plan */
-    struct cost
-        cost; /* 0 where the configuration cannot exist, NaN where the workload has no model */
+    char *label;      /* owned; labels of all sections that have it, separated by a space */
+    struct cost cost; /* 0: the configuration cannot exist; NaN: the workload has no model */
 };
 
 struct plan {
     struct plan_item *items;
     size_t count;
-    size_t merged;   /* repetitions of an item that is already there */
-    size_t excluded; /* by `exclude` */
+    size_t merged;   /* configurations that repeat an item */
+    size_t excluded; /* configurations left out by `exclude` */
 };
 
-/* STATUS_USAGE if there are more than manifest->sweep.max_configurations (found by counting, before
- * anything is expanded) or none at all. */
+/* STATUS_USAGE: more configurations than manifest->sweep.max_configurations, which are counted
+ * before they are expanded, or none. */
 enum status plan_create(const struct manifest *manifest, struct plan **plan, struct error *error);
 void plan_destroy(struct plan *plan); /* takes NULL */
 
-/* The text of --dry-run: a line for each item with hash, modelled FLOPs, bytes and memory, its name
- * in the final table (naming.h), and the reason where it cannot exist; then the counts. A cost that
- * is not modelled is "-". */
+/* Prints the text of --dry-run: a line for each item with hash, modelled FLOPs, bytes and memory,
+ * name in the final table (naming.h), and the reason if it cannot exist; then the counts. "-": a
+ * cost without a model. */
 void plan_print(const struct plan *plan, FILE *stream);
-/* The same for programs: SI units, all digits of a hash, null for what is not modelled. NULL
+/* Encodes the plan as JSON: SI units, all digits of a hash, null for costs without a model. NULL
  * without memory. */
 json_t *plan_encode(const struct plan *plan);

@@ -47,8 +47,7 @@ enum status section_take(struct section *section, const struct ini_line *line, s
     return error_prefix(error, status, "%s", keys[key]);
 }
 
-/* How many values an axis of the shape has. 0 for a series, and where the section does not name the
- * parameter. */
+/* Number of values of an axis of the shape. 0: a series, or not in the section. */
 static size_t shape_count(const struct section *section, size_t parameter)
 {
     return section->workload->parameters[parameter].series ? 0 : section->axes[parameter].count;
@@ -74,7 +73,7 @@ static enum status zip_check(const struct section *section, const char *path, st
     return STATUS_OK;
 }
 
-/* In a zip one parameter may have a value twice, because another parameter differs beside it. */
+/* In a zip a value may come twice, because another axis differs. */
 static enum status distinct_check(const struct section *section, const char *path,
                                   struct error *error)
 {

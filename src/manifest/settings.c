@@ -7,11 +7,11 @@
 #include "model/device_kind.h"
 
 const char *const settings_groups[] = {"sweep", "measure", "peaks", NULL};
-enum { SWEEP, MEASURE, PEAKS }; /* indices into it */
+enum { SWEEP, MEASURE, PEAKS }; /* indices into settings_groups */
 
 static const char *const distribute_words[] = {"split", "replicate", NULL};
 static const char *const cache_words[] = {"hot", "cold", "both", NULL};
-static const char *const cache_axes[] = {"hot", "cold", "hot, cold"}; /* what each stands for */
+static const char *const cache_axes[] = {"hot", "cold", "hot, cold"}; /* by word */
 
 struct setting {
     int group;
@@ -19,12 +19,12 @@ struct setting {
     enum { TEXT, WORD, DEVICE, INTEGER, LIMIT, FLAG, DURATION, FRACTION, SET } kind;
     size_t offset, size; /* of the target in struct settings */
     int64_t minimum, maximum;
-    const char *const *words; /* the first one */
-    size_t stride;   /* bytes from one to the next, `maximum` of them: of a SET, a flag each */
-    const char *all; /* stands alone and means all words of a SET */
+    const char *const *words; /* of a WORD or SET; the first one */
+    size_t stride;   /* byte, between words of a SET, which has `maximum` words and flags */
+    const char *all; /* the word for all words of a SET */
 };
 
-/* Settings are of type bool, int, an enum, int64_t or uint64_t. */
+/* Targets are bool, int, an enum, int64_t or uint64_t. */
 static void integer_store(const struct setting *setting, int64_t value, void *target)
 {
     bool flag = value != 0;
@@ -190,7 +190,7 @@ enum status settings_take(struct settings *settings, int group, const struct ini
     return ini_line_unknown(line, keys, settings_group_of(line->key), error);
 }
 
-/* Of a key of two groups, the first one's. */
+/* Finds the first of a key that two groups have. */
 static int setting_find(const char *key)
 {
     for (int i = 0; i < SETTINGS; ++i)

@@ -1,5 +1,5 @@
-/* The sections [sweep], [measure] and [peaks]: one const table of keys, defaults, and what excludes
- * what. */
+/* The sections [sweep], [measure] and [peaks]: one const table of keys, their defaults, and rules
+ * for keys that exclude each other. */
 #pragma once
 
 #include "manifest/ini_lines.h"
@@ -12,23 +12,24 @@ struct settings {
     struct roof_request peaks;
     char *reuse;             /* NULL: roofs are measured */
     int cache;               /* see settings_cache */
-    int lines[SETTINGS_MAX]; /* where each key stands, 0: nowhere */
+    int lines[SETTINGS_MAX]; /* line of each key; 0: not in the manifest */
 };
 
 extern const char *const settings_groups[]; /* "sweep", "measure", "peaks", NULL */
 
-/* Everything at its default; title, output and reuse NULL, and the caller's to free. */
+/* All defaults. title, output and reuse are NULL; the caller frees them. */
 struct settings settings_default(void);
-/* The axis "cache" of sections that do not name one, as a section would write it. */
+/* The text of an axis "cache", for sections without one. */
 const char *settings_cache(const struct settings *settings);
 /* Sets one key; `group` is an index into settings_groups. */
 enum status settings_take(struct settings *settings, int group, const struct ini_line *line,
                           struct error *error);
-/* Name of the first group that a key is of; NULL: of none. */
+/* Name of the first group with the key; NULL: none. */
 const char *settings_group_of(const char *key);
 /* All keys, with the names of their groups. */
 void settings_keys(const char *keys[SETTINGS_MAX], const char *groups[SETTINGS_MAX]);
-/* Line of a key, 0 if the manifest does not have it. */
+/* Line of a key; 0 if it is not in the manifest. */
 int settings_line(const struct settings *settings, const char *key);
-/* After the last line: what goes together. "PATH:LINE: " is in front of the error. */
+/* After the last line: refuses keys that exclude each other. "PATH:LINE: " is in front of the
+ * error. */
 enum status settings_finish(struct settings *settings, const char *path, struct error *error);

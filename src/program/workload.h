@@ -1,48 +1,50 @@
-/* Any program as a workload: a command, its environment and the values that led to it. */
+/* Commands as a workload: a command, its environment, and the values of the axes behind them. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "model/workload.h"
 
-/* Its parameters are what a section [program] becomes for one point of its axes:
- *   axes          the point, "batch=16 mode=eager", sorted by name
- *   command       the words that run, the axes replaced
- *   environment   "NAME=value" is set, a bare NAME is inherited as well
- *   iterations    of what one region of the program holds
- *   model_bytes, model_flops   of one iteration, as numbers; "": by modelled_as
- *   modelled_as   the workload whose model it has, of the axes that have the names of its
- *   parameters
- *   precision     whose peak it is set against; mixed: by what was counted
- *   region        what counts: a word of program_regions, or "nvtx NAME"
- *   replay        what is repeated for the passes of the counters: a word of program_replays
- *   ungraphed     how the command becomes one whose kernels no CUDA graph launches: "INDEX:WORD" is
- *   a word
- *                 of it, from 0, "NAME=VALUE" a variable; "": nobody says
+/* A section [program] sets these parameters for each point of its axes:
+ *
+ *   axes          the point as words NAME=VALUE, "batch=16 mode=eager", sorted by name
+ *   command       words to run, with the values of axes
+ *   environment   "NAME=VALUE" is set, a bare NAME is inherited
+ *   iterations    in one region of the program
+ *   model_bytes, model_flops   of one iteration, as numbers; "": those of modelled_as
+ *   modelled_as   workload whose model holds; axes with names of its parameters set them
+ *   precision     its peak is the roof; mixed: the counts decide
+ *   region        a word of program_regions, or "nvtx NAME"
+ *   replay        a word of program_replays
+ *   ungraphed     differences of the same command without CUDA graphs: "INDEX:WORD" replaces a
+ *                 word, from 0, "NAME=VALUE" a variable; "": unknown
+ *
  * axes, command, environment and ungraphed are words as command_line_split takes them. */
 extern const struct workload program_workload;
 
+/* Largest lengths, in bytes. */
 enum {
-    PROGRAM_COMMAND = 767, /* bytes at most, as of the others */
+    PROGRAM_COMMAND = 767,
     PROGRAM_ENVIRONMENT = 511,
     PROGRAM_AXES = 511,
-    PROGRAM_NUMBER = 31, /* of model_bytes, model_flops, modelled_as */
+    PROGRAM_NUMBER = 31, /* model_bytes, model_flops, modelled_as */
     PROGRAM_REGION = 63,
     PROGRAM_UNGRAPHED = 79
 };
 
-/* A variable of the environment: the words NAME=VALUE of the axes that the program asks for. One
- * that has it measures several rows in one process. */
+/* The variable of a shared process: axes of the row, as words NAME=VALUE, which the program asks
+ * for. A configuration with this variable shares its process with other rows. */
 #define PROGRAM_POINT "ROOFSWEEP_POINT"
 
-/* What is between cuProfilerStart and cuProfilerStop; the whole program. */
-extern const char *const program_regions[]; /* "profiler", "all", NULL */
+/* "profiler": from cuProfilerStart to cuProfilerStop; "all": the whole program. NULL-terminated. */
+extern const char *const program_regions[];
 #define PROGRAM_NVTX "nvtx "
 
-/* The program's regions and runs; each kernel, by the profiler, in one run. */
-extern const char *const program_replays[]; /* "runs", "kernel", NULL */
+/* Repeated for the passes of the counters: "runs" and regions of the program, or each "kernel", by
+ * the profiler, in one run. NULL-terminated. */
+extern const char *const program_replays[];
 
-/* The configuration of `model` that has the program's axes for parameters. STATUS_USAGE: one has a
- * value that the parameter has not. */
+/* Makes the configuration of `model` with the program's axes as parameters. STATUS_USAGE: the
+ * parameter does not have the axis' value. */
 enum status program_model_config(const struct config *program, const struct workload *model,
                                  struct config *config, struct error *error);

@@ -1,30 +1,31 @@
-/* Manifests: what they say, and what is refused. */
+/* Manifests and plans: the contents of each, and the errors. */
 #include "unit.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model/device_kind.h"
-#include "manifest/manifest.h"
+#include "manifest/amendment.h"
 #include "manifest/plan.h"
+#include "model/device_kind.h"
 #include "model/workloads/conv2d.h"
 #ifdef ROOFSWEEP_PROGRAMS
 #include "program/section/template.h"
 #endif
-#include "manifest/amendment.h"
 
 #define VALID   TEST_DATA_DIR "/manifests/valid/"
 #define INVALID TEST_DATA_DIR "/manifests/invalid/"
+#define PLANS   TEST_DATA_DIR "/plans/"
+#define SWEEPS  TEST_DATA_DIR "/../../sweeps/"
 
-enum { FILE_BYTES = 1 << 16 };
+enum { FILE_BYTES = 1 << 18 };
 static char *file_read(const char *path, size_t *length)
 {
     FILE *file = fopen(path, "rb");
@@ -46,7 +47,7 @@ static int is_manifest(const struct dirent *entry)
     return dot && strcmp(dot, ".ini") == 0;
 }
 
-/* Calls `check` with each manifest of the folder, by name; returns how many there are. */
+/* Calls `check` with each manifest of the folder, by name; returns their number. */
 static int for_each(const char *folder, void (*check)(const char *name))
 {
     struct dirent **entries;
@@ -69,34 +70,76 @@ static struct manifest *parse(const char *text)
     return manifest;
 }
 
-static struct manifest *read_valid(const char *name)
+static struct manifest *read_valid(const char *path)
 {
-    char path[PATH_MAX];
     struct manifest *manifest = NULL;
     struct error error;
-    snprintf(path, sizeof path, VALID "%s", name);
     if (manifest_read(path, &manifest, &error))
         fail_msg("%s", error.text);
     return manifest;
 }
 
+/* Takes over the manifest. */
+static struct plan *plan_of(struct manifest *manifest)
+{
+    struct plan *plan = NULL;
+    struct error error;
+    if (plan_create(manifest, &plan, &error))
+        fail_msg("%s", error.text);
+    manifest_destroy(manifest);
+    return plan;
+}
+
+/* ---- golden plans ---- */
+
+/* Golden files hold the text of --dry-run; a changed hash is a changed identity. */
+static void compare_plan(const char *manifest, const char *golden)
+{
+    char *found = NULL;
+    size_t size = 0;
+    struct plan *plan = plan_of(read_valid(manifest));
+    FILE *stream = open_memstream(&found, &size);
+    plan_print(plan, stream);
+    fclose(stream);
+    char *expected = file_read(golden, &size);
+    for (const char *a = expected, *b = found; *a || *b;) {
+        size_t length = strcspn(a, "\n");
+        if (strncmp(a, b, length + 1) != 0)
+            fail_msg("%s\n  expected: %.*s\n  found:    %.*s", golden, (int)length, a,
+                     (int)strcspn(b, "\n"), b);
+        a += length + (a[length] == '\n');
+        b += length + (b[length] == '\n');
+    }
+    free(expected);
+    free(found);
+    plan_destroy(plan);
+}
+
 static void check_valid(const char *name)
 {
-    struct manifest *manifest = read_valid(name);
+    char path[PATH_MAX], golden[PATH_MAX];
     size_t length;
-    char *text = file_read(manifest->path, &length);
+    snprintf(path, sizeof path, VALID "%s", name);
+    snprintf(golden, sizeof golden, PLANS "%.*s.txt", (int)(strlen(name) - 4), name);
+    struct manifest *manifest = read_valid(path);
+    char *text = file_read(path, &length);
     assert_string_equal(manifest->text, text);
     assert_true(manifest->section_count > 0 || strcmp(name, "roofs_only.ini") == 0);
     free(text);
     manifest_destroy(manifest);
+    compare_plan(path, golden);
 }
 
-static void test_valid(void **state)
+static void plans_are_golden(void **state)
 {
     assert_true(for_each(VALID, check_valid) >= 18);
+    compare_plan(SWEEPS "paper.ini", PLANS "paper.txt");
+    compare_plan(SWEEPS "loops.ini", PLANS "loops.txt");
 }
 
-/* What a user would see: the error of reading, or else of planning. */
+/* ---- errors ---- */
+
+/* The first error of reading and planning. */
 static enum status refuse(const char *name, const char *text, size_t length, struct error *error)
 {
     struct manifest *manifest = NULL;
@@ -153,12 +196,12 @@ static void check_invalid(const char *name)
     free(text);
 }
 
-static void test_invalid(void **state)
+static void errors_are_golden(void **state)
 {
     assert_true(for_each(INVALID, check_invalid) >= 40);
 }
 
-/* However a manifest is cut off, it is read or refused. */
+/* Reads each valid manifest cut off after each byte. */
 static void check_cut(const char *name)
 {
     char path[PATH_MAX];
@@ -176,94 +219,64 @@ static void check_cut(const char *name)
     free(text);
 }
 
-static void test_cut(void **state)
+static void cut_manifests_are_read_or_refused(void **state)
 {
     assert_true(for_each(VALID, check_cut) > 0);
 }
 
-static void test_defaults(void **state)
+/* ---- settings ---- */
+
+/* Writes all settings but those of manifest_settings_text. */
+static void assert_settings(const char *name, const char *sweep, const char *measure)
 {
-    struct manifest *manifest = read_valid("minimal.ini");
-    assert_string_equal(manifest->sweep.title, "");
-    assert_string_equal(manifest->sweep.output, "minimal.nc");
-    assert_int_equal(manifest->sweep.device, DEVICE_AUTO);
-    assert_false(manifest->sweep.replicate);
-    assert_false(manifest->sweep.overwrite);
-    assert_true(manifest->sweep.timeout == 120);
-    assert_int_equal(manifest->sweep.retries, 1);
-    assert_true(manifest->sweep.max_failures == -1);
-    assert_true(manifest->sweep.max_configurations == 100000);
-    assert_true(manifest->sweep.seed == 1);
-    assert_int_equal(manifest->measure.warmup, 5);
-    assert_int_equal(manifest->measure.iterations, 20);
-    assert_true(manifest->measure.stop == 0);
-    assert_int_equal(manifest->measure.counters, COUNTERS_AUTO);
-    assert_false(manifest->measure.kernels);
-    assert_true(manifest->measure.verify);
-    assert_true(manifest->peaks.launch && manifest->peaks.transfer);
-    assert_true(manifest->peaks.condition[ROOF_ALONE] && manifest->peaks.condition[ROOF_TOGETHER]);
-    assert_null(manifest->reuse);
+    char path[PATH_MAX], text[1024], *at = text, *end = text + sizeof text;
+    snprintf(path, sizeof path, VALID "%s", name);
+    struct manifest *m = read_valid(path);
+    at += snprintf(
+        at, end - at,
+        "'%s' '%s' %s replicate=%d overwrite=%d %g s retries=%d failures=%lld most=%llu "
+        "launch=%d transfer=%d energy=%d alone=%d together=%d reuse='%s'",
+        m->sweep.title, m->sweep.output,
+        m->sweep.device == DEVICE_AUTO ? "auto" : device_kind_chosen(m->sweep.device)->name,
+        m->sweep.replicate, m->sweep.overwrite, m->sweep.timeout, m->sweep.retries,
+        (long long)m->sweep.max_failures, (unsigned long long)m->sweep.max_configurations,
+        m->peaks.launch, m->peaks.transfer, m->peaks.energy, m->peaks.condition[ROOF_ALONE],
+        m->peaks.condition[ROOF_TOGETHER], m->reuse ? m->reuse : "");
     for (int i = 0; i < LEVEL_COUNT; ++i)
-        assert_true(manifest->peaks.memory[i]);
+        if (m->peaks.memory[i])
+            at += snprintf(at, end - at, " %s", memory_level_name[i]);
     for (int i = 0; i < PRECISION_COUNT; ++i)
-        assert_true(manifest->peaks.compute[i]);
+        if (m->peaks.compute[i])
+            at += snprintf(at, end - at, " %s", precision_info[i].name);
+    assert_string_equal(text, sweep);
+    manifest_settings_text(m, text);
+    assert_string_equal(text, measure);
+    manifest_destroy(m);
+}
+
+static void settings_are_read(void **state)
+{
+    assert_settings("minimal.ini",
+                    "'' 'minimal.nc' auto replicate=0 overwrite=0 120 s retries=1 failures=-1 "
+                    "most=100000 launch=1 transfer=1 energy=0 alone=1 together=1 reuse='' dram l3 "
+                    "l2 l1 fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8",
+                    "warmup=5 iterations=20 counters=auto kernels=no verify=yes seed=1");
+    assert_settings(
+        "settings.ini",
+        "'ResNet-50; conv2d = \"batch\" # 1' 'out/put.nc' cpu replicate=1 overwrite=1 90 "
+        "s retries=3 failures=7 most=2 launch=0 transfer=0 energy=1 alone=0 together=1 "
+        "reuse='roofs; of May.nc' dram l2 fp64 fp16",
+        "warmup=2 iterations=9 repeat=5 counters=require kernels=yes verify=no "
+        "energy=yes seed=42");
+    assert_settings("adaptive.ini",
+                    "'' 'adaptive.nc' auto replicate=0 overwrite=0 120 s retries=1 failures=-1 "
+                    "most=100000 launch=1 transfer=1 energy=0 alone=1 together=1 reuse='' dram l3 "
+                    "l2 l1 fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8",
+                    "warmup=5 stop=0.005 min_time=0.02 max_time=15 counters=auto kernels=no "
+                    "verify=yes seed=1");
+    struct manifest *manifest = parse("[conv2d]\n");
     assert_string_equal(manifest->sections[0].label, "conv2d");
     assert_int_equal(manifest->sections[0].vary, VARY_PRODUCT);
-    char text[256];
-    manifest_settings_text(manifest, text);
-    assert_string_equal(text, "warmup=5 iterations=20 counters=auto kernels=no verify=yes seed=1");
-    manifest_destroy(manifest);
-}
-
-static void test_settings(void **state)
-{
-    struct manifest *manifest = read_valid("settings.ini");
-    assert_string_equal(manifest->sweep.title, "ResNet-50; conv2d = \"batch\" # 1");
-    assert_string_equal(manifest->sweep.output, "out/put.nc");
-    assert_string_equal(device_kind_chosen(manifest->sweep.device)->name, "cpu");
-    assert_true(manifest->sweep.replicate);
-    assert_true(manifest->sweep.overwrite);
-    assert_true(manifest->sweep.timeout == 90);
-    assert_int_equal(manifest->sweep.retries, 3);
-    assert_true(manifest->sweep.max_failures == 7);
-    assert_true(manifest->sweep.max_configurations == 2);
-    assert_true(manifest->sweep.seed == 42);
-    assert_int_equal(manifest->measure.warmup, 2);
-    assert_int_equal(manifest->measure.iterations, 9);
-    assert_int_equal(manifest->measure.counters, COUNTERS_REQUIRE);
-    assert_true(manifest->measure.kernels);
-    assert_false(manifest->measure.verify);
-    assert_true(manifest->measure.energy);
-    assert_false(manifest->peaks.launch);
-    assert_false(manifest->peaks.transfer);
-    assert_true(manifest->peaks.energy);
-    assert_false(manifest->peaks.condition[ROOF_ALONE]);
-    assert_true(manifest->peaks.condition[ROOF_TOGETHER]);
-    assert_string_equal(manifest->reuse, "roofs; of May.nc");
-    for (int i = 0; i < LEVEL_COUNT; ++i)
-        assert_int_equal(manifest->peaks.memory[i], i == LEVEL_L2 || i == LEVEL_DRAM);
-    for (int i = 0; i < PRECISION_COUNT; ++i)
-        assert_int_equal(manifest->peaks.compute[i], i == PRECISION_FP16 || i == PRECISION_FP64);
-    char text[256];
-    manifest_settings_text(manifest, text);
-    assert_string_equal(text,
-                        "warmup=2 iterations=9 repeat=5 counters=require kernels=yes verify=no "
-                        "energy=yes seed=42");
-    manifest_destroy(manifest);
-}
-
-static void test_adaptive(void **state)
-{
-    struct manifest *manifest = read_valid("adaptive.ini");
-    assert_int_equal(manifest->measure.iterations, 0);
-    assert_true(fabs(manifest->measure.stop - 0.005) < 1e-12);
-    assert_true(fabs(manifest->measure.min_time - 0.02) < 1e-12);
-    assert_true(manifest->measure.max_time == 15);
-    assert_true(manifest->sweep.max_failures == -1);
-    char text[256];
-    manifest_settings_text(manifest, text);
-    assert_string_equal(text, "warmup=5 stop=0.005 min_time=0.02 max_time=15 counters=auto "
-                              "kernels=no verify=yes seed=1");
     manifest_destroy(manifest);
 }
 
@@ -282,8 +295,8 @@ static void assert_axis(const struct axis *axis, const int64_t *values, size_t c
         assert_true(axis->values[i].first == values[i]);
 }
 
-/* What the golden plans of unit/plan do not show. */
-static void test_axes(void **state)
+/* Values that golden plans do not show. */
+static void axes_are_read(void **state)
 {
     struct manifest *manifest =
         parse("[conv2d a]\nkernel = 3, 5x7\npadding = same, 0, valid\npass = backward-data\n"
@@ -307,9 +320,9 @@ static void test_axes(void **state)
     manifest_destroy(manifest);
 }
 
-static void test_long_lines(void **state)
+static void long_lines_are_whole(void **state)
 {
-    struct manifest *manifest = read_valid("long_line.ini");
+    struct manifest *manifest = read_valid(VALID "long_line.ini");
     char title[1024] = "";
     for (int i = 0; i < 60; ++i)
         sprintf(title + strlen(title), "%sword%d", i ? " " : "", i);
@@ -331,7 +344,7 @@ static void test_long_lines(void **state)
     }
 }
 
-static void test_output_name(void **state)
+static void outputs_have_default_names(void **state)
 {
     static const char *const rows[][2] = {
         {"sweep.ini", "sweep.nc"}, {"/a/b.c/sweep.ini", "sweep.nc"},
@@ -348,13 +361,7 @@ static void test_output_name(void **state)
     }
 }
 
-static void test_destroy_null(void **state)
-{
-    manifest_destroy(NULL);
-    plan_destroy(NULL);
-}
-
-/* ---- where they are read from, and how large they may be ---- */
+/* ---- files, and limits ---- */
 
 /* A file of `length` bytes of one kind, removed by the caller. */
 static void file_fill(char path[], char byte, size_t length)
@@ -380,7 +387,7 @@ static void assert_unreadable(const char *path, const char *reason)
     assert_null(manifest);
 }
 
-static void test_files(void **state)
+static void unreadable_files_are_refused(void **state)
 {
     assert_unreadable(TEST_DATA_DIR "/missing.ini", "No such file or directory");
     assert_unreadable(TEST_DATA_DIR, "Is a directory");
@@ -398,8 +405,8 @@ static void test_files(void **state)
     unlink(file);
 }
 
-/* Labels are compared with one another, so that there must be an end to them. */
-static void test_many_sections(void **state)
+/* Labels are compared with one another, which takes time. */
+static void sections_have_a_limit(void **state)
 {
     enum { MOST = 10000 };
     char *text;
@@ -423,8 +430,8 @@ static void test_many_sections(void **state)
     free(text);
 }
 
-/* Ranges are counted before they are expanded: a small text must not take a large machine. */
-static void test_many_values(void **state)
+/* Ranges are counted before they are expanded, so that a small text cannot fill the memory. */
+static void values_have_a_limit(void **state)
 {
     static const char says[] = ": batch: more than 200000 values in all lists, ranges and excludes "
                                "together; make several manifests of this one";
@@ -463,8 +470,8 @@ static void test_many_values(void **state)
     free(text);
 }
 
-/* Neither ends, and a fifo has no size. */
-static void test_files_without_end(void **state)
+/* /dev/zero and a fifo have no size. */
+static void files_without_end_are_refused(void **state)
 {
     char folder[] = "/tmp/roofsweep-manifest-XXXXXX", path[64];
     assert_unreadable("/dev/zero", "larger than 16777216 bytes: no manifest; name the file that "
@@ -488,7 +495,7 @@ static void test_files_without_end(void **state)
     rmdir(folder);
 }
 
-static void test_standard_input(void **state)
+static void standard_input_is_read(void **state)
 {
     struct manifest *manifest = NULL;
     struct error error;
@@ -584,16 +591,13 @@ static void assert_amended(const struct amendment *amendment, const char *expect
 {
     struct manifest *manifest = parse(manifest_text);
     struct error error;
-    char *text;
-    if (amendment_apply(amendment, manifest, &text, &error))
+    if (amendment_read(amendment, &manifest, &error))
         fail_msg("%s", error.text);
-    assert_string_equal(text, expected);
-    manifest_destroy(parse(text));
-    free(text);
+    assert_string_equal(manifest->text, expected);
     manifest_destroy(manifest);
 }
 
-static void a_parameter_goes_to_all_that_have_it(void **state)
+static void a_key_goes_to_all_sections_that_have_it(void **state)
 {
     struct amendment amendment = {.sets = {"batch=1,2", "features=8"}, .set_count = 2};
     assert_amended(&amendment,
@@ -603,7 +607,7 @@ static void a_parameter_goes_to_all_that_have_it(void **state)
                    "[lstm]\nbatch = 1,2\nfeatures = 8\n#batch = 1\n");
 }
 
-static void a_section_can_be_named(void **state)
+static void a_label_selects_one_section(void **state)
 {
     struct amendment amendment = {.sets = {"b.c.batch=7", "sweep.title=x = y"}, .set_count = 2};
     assert_amended(&amendment, "; a comment\n[sweep]\ntitle = x = y\n#title = two\n"
@@ -611,7 +615,7 @@ static void a_section_can_be_named(void **state)
                                "[ conv2d  b.c ]\nbatch = 7\nfilters = 8\n[lstm]\nbatch = 1\n");
 }
 
-static void settings_get_their_section(void **state)
+static void settings_get_a_section(void **state)
 {
     struct amendment amendment = {.sets = {"iterations=7", "measure.warmup=0", "timeout=9 s"},
                                   .set_count = 3,
@@ -623,7 +627,7 @@ static void settings_get_their_section(void **state)
                                "[measure]\niterations = 7\nwarmup = 0\n");
 }
 
-static void what_means_nothing_is_refused(void **state)
+static void wrong_amendments_are_refused(void **state)
 {
     static const struct {
         struct amendment amendment;
@@ -654,7 +658,7 @@ static void what_means_nothing_is_refused(void **state)
     }
 }
 
-static void the_amended_one_is_what_runs(void **state)
+static void amended_manifests_are_planned(void **state)
 {
     struct manifest *manifest = parse(manifest_text);
     struct amendment amendment = {
@@ -669,35 +673,153 @@ static void the_amended_one_is_what_runs(void **state)
     manifest_destroy(manifest);
 }
 
+/* ---- plans ---- */
+
+/* The committed sweeps: numbers of configurations, which can all exist and have a cost. */
+static void sweeps_have_their_points(void **state)
+{
+    static const struct {
+        const char *path;
+        size_t count, merged, excluded;
+    } rows[] = {
+        {SWEEPS "conv2d_batch.ini", 3 * 3 * 2, 0, 0},
+        {SWEEPS "conv2d_filters.ini", 4 * 3 * 2, 0, 0},
+        {SWEEPS "conv2d_kernel.ini", 4 * 3 * 2, 0, 0},
+        {SWEEPS "conv2d_stride.ini", 3 * 3 * 2, 0, 0},
+        {SWEEPS "lstm_batch.ini", 4 * 2 * 2, 0, 0},
+        {SWEEPS "lstm_sequence.ini", 4 * 2 * 2, 0, 0},
+        {SWEEPS "lstm_features.ini", 4 * 2 * 2, 0, 0},
+        {SWEEPS "lstm_hidden.ini", 4 * 2 * 2, 0, 0},
+        {SWEEPS "paper.ini", 4 * (84 - 18) + 2 * (64 - 12 + 5), 4 * 18 + 2 * 12, 0},
+#ifdef ROOFSWEEP_PROGRAMS
+        {SWEEPS "paper_frameworks.ini", 5 * 11 * 4 + 3 * 13 * 4 + 13 * 2, 0, 13 * 2},
+#endif
+        {SWEEPS "algorithms.ini", 2 * 7 * (3 + 2), 2 * 7, 0},
+        {SWEEPS "loops.ini", 2 * 2 + 2 + 2 + 1, 0, 0},
+        {SWEEPS "guide.ini", 5 + 12 + 5, 2, 0},
+        {SWEEPS "handwritten.ini", 6 + 12 + 9 + 8 + 2 + 6 + 4 + 8 + 4 + 1, 0, 0},
+        {SWEEPS "recurrent.ini", 32 + 2 + 2 + 6, 0, 0},
+        {SWEEPS "training.ini", 2 * (1 + 1 + 1 + 2 + 4 * 2 + 4 * 4 - 2), 2 * 2, 0},
+        {SWEEPS "precisions.ini", 4 + 1 + 2 + 4 + 4, 0, 0},
+        {SWEEPS "quickstart.ini", 3 * 3 + 4 * 2 - 1, 0, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct plan *plan = plan_of(read_valid(rows[i].path));
+        struct error error;
+        if (plan->count != rows[i].count || plan->merged != rows[i].merged ||
+            plan->excluded != rows[i].excluded)
+            fail_msg("%s: %zu configurations, %zu merged, %zu excluded", rows[i].path, plan->count,
+                     plan->merged, plan->excluded);
+        for (size_t j = 0; j < plan->count; ++j) {
+            assert_int_equal(config_check(&plan->items[j].config, &error), STATUS_OK);
+            assert_true(plan->items[j].cost.flops > 0 && plan->items[j].cost.bytes > 0);
+        }
+        plan_destroy(plan);
+    }
+}
+
+static void rules_exclude(void **state)
+{
+    static const struct {
+        const char *rule;
+        size_t left; /* of batch 1, 2, 4 x kernel 1, 3, 3x5, 5 x padding same, 0, 1 x two passes =
+                        72 */
+    } rows[] = {
+        {"batch = 1", 48},
+        {"batch == 1", 48},
+        {"batch != 1", 24},
+        {"batch < 2", 48},
+        {"batch <= 2", 24},
+        {"batch > 2", 48},
+        {"batch >= 2", 24},
+        {"batch=1&batch=2", 72},
+        {"batch=1,batch=2", 24},
+        {"kernel = 3", 54},
+        {"kernel = 3x5", 54},
+        {"kernel != 3x5", 18},
+        {"kernel >= 3", 18},
+        {"kernel > 3", 54},
+        {"kernel < 5", 36},
+        {"kernel <= 5x5", 0},
+        {"padding = same", 48},
+        {"padding != same", 24},
+        {"padding >= 0", 24},
+        {"padding < 1", 48},
+        {"pass = forward", 36},
+        {"pass != forward & batch > 1 & kernel = 1 & padding = 1, batch = 1 & padding = 0", 62},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "[conv2d]\nbatch = 1, 2, 4\nkernel = 1, 3, 3x5, 5\npadding = same, 0, 1\n"
+                 "pass = forward, backward-data\nexclude = %s\n",
+                 rows[i].rule);
+        struct manifest *manifest = parse(text);
+        struct plan *plan = NULL;
+        struct error error;
+        enum status status = plan_create(manifest, &plan, &error);
+        assert_int_equal(status, rows[i].left ? STATUS_OK : STATUS_USAGE);
+        if (plan && (plan->count != rows[i].left || plan->count + plan->excluded != 72))
+            fail_msg("'%s' leaves %zu", rows[i].rule, plan->count);
+        plan_destroy(plan);
+        manifest_destroy(manifest);
+    }
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* 100,000 configurations, the default limit; the second section repeats the first. */
+static void large_plans_merge_repetitions(void **state)
+{
+    struct plan *plan = plan_of(parse("[lstm a]\nbatch = 1:250:+1\nhidden = 1:200:+1\n"
+                                      "[lstm b]\nhidden = 1:200:+1\nbatch = 1:250:+1\n"));
+    assert_int_equal(plan->count, 50000);
+    assert_int_equal(plan->merged, 50000);
+    const char **hashes = calloc(plan->count, sizeof *hashes);
+    assert_non_null(hashes);
+    for (size_t i = 0; i < plan->count; ++i) {
+        assert_string_equal(plan->items[i].label, "a b");
+        hashes[i] = plan->items[i].hash;
+    }
+    qsort(hashes, plan->count, sizeof *hashes, compare_texts);
+    for (size_t i = 1; i < plan->count; ++i)
+        assert_true(strcmp(hashes[i - 1], hashes[i]) < 0);
+    free(hashes);
+    plan_destroy(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_valid),
-        cmocka_unit_test(test_invalid),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_adaptive),
-        cmocka_unit_test(test_axes),
-        cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_output_name),
-        cmocka_unit_test(test_destroy_null),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_many_sections),
-        cmocka_unit_test(test_many_values),
-        cmocka_unit_test(test_files_without_end),
-        cmocka_unit_test(test_standard_input),
+        cmocka_unit_test(plans_are_golden),
+        cmocka_unit_test(errors_are_golden),
+        cmocka_unit_test(cut_manifests_are_read_or_refused),
+        cmocka_unit_test(settings_are_read),
+        cmocka_unit_test(axes_are_read),
+        cmocka_unit_test(long_lines_are_whole),
+        cmocka_unit_test(outputs_have_default_names),
+        cmocka_unit_test(unreadable_files_are_refused),
+        cmocka_unit_test(sections_have_a_limit),
+        cmocka_unit_test(values_have_a_limit),
+        cmocka_unit_test(files_without_end_are_refused),
+        cmocka_unit_test(standard_input_is_read),
 #ifdef ROOFSWEEP_PROGRAMS
         cmocka_unit_test(formulas_have_values),
         cmocka_unit_test(deep_parentheses_are_refused),
 #else
         cmocka_unit_test(programs_name_the_option),
 #endif
-        cmocka_unit_test(a_parameter_goes_to_all_that_have_it),
-        cmocka_unit_test(a_section_can_be_named),
-        cmocka_unit_test(settings_get_their_section),
-        cmocka_unit_test(what_means_nothing_is_refused),
-        cmocka_unit_test(the_amended_one_is_what_runs),
+        cmocka_unit_test(a_key_goes_to_all_sections_that_have_it),
+        cmocka_unit_test(a_label_selects_one_section),
+        cmocka_unit_test(settings_get_a_section),
+        cmocka_unit_test(wrong_amendments_are_refused),
+        cmocka_unit_test(amended_manifests_are_planned),
+        cmocka_unit_test(sweeps_have_their_points),
+        cmocka_unit_test(rules_exclude),
+        cmocka_unit_test(large_plans_merge_repetitions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,22 @@
-/* libroofsweep-inject.so: CUDA loads it into a program (CUDA_INJECTION64_PATH) and calls
- * InitializeInjection. NVTX does the same (NVTX_INJECTION64_PATH) with InitializeInjectionNvtx2. It
- * times, traces or counts the program's region, and leaves lines for the worker in a file of this
- * process, see program/run/injected.h. What it is to do stands in the environment:
+/* libroofsweep-inject.so: times, traces or counts the region of a program from within.
  *
- *   ROOFSWEEP_INJECT    time, trace, count, or profile: traces the first region and counts in those
- * that follow; without it the library does nothing ROOFSWEEP_REGION    profiler, all, or nvtx NAME
- *   ROOFSWEEP_REPORT    folder of what is handed back, see program/run/handback.h
- *   ROOFSWEEP_POINT     is there if the program may go on with another point: roofsweep_point
+ * CUDA loads it into the program (CUDA_INJECTION64_PATH) and calls InitializeInjection. NVTX does
+ * likewise (NVTX_INJECTION64_PATH) with InitializeInjectionNvtx2. Variables of the environment say
+ * what to do; findings go as lines to a file of this process (program/run/injected.h). A refusal or
+ * a failure is a line too: the program itself never fails. Calls of the program are watched by
+ * CUPTI callbacks, all under one lock. These are the variables; without ROOFSWEEP_INJECT
+ * the library does nothing:
+ *
+ *   ROOFSWEEP_INJECT    time, trace, count, or profile: trace the first region, count later ones
+ *   ROOFSWEEP_REGION    profiler, all, or nvtx NAME
+ *   ROOFSWEEP_REPORT    folder for the file of findings
+ *   ROOFSWEEP_POINT     set if the program may go on with another point: roofsweep_point
  *   ROOFSWEEP_IMAGE     count, profile: file of the counter data, which goes from run to run
- *   ROOFSWEEP_TENSORS   count, profile: the set of tensor quantities, see model/quantity.h
- *   ROOFSWEEP_REGIONS   count, profile: that the program opens
- *   ROOFSWEEP_RANGES    count, profile: region; launches: each kernel by itself, where the regions
- * do; replay: the same, repeated by CUPTI ROOFSWEEP_LAUNCHES  count: of a region, as traced
+ *   ROOFSWEEP_TENSORS   count, profile: set of tensor quantities, see model/quantity.h
+ *   ROOFSWEEP_REGIONS   count, profile: number of regions that the program opens
+ *   ROOFSWEEP_RANGES    count, profile: region, launches (each kernel by itself, where the regions
+ *                       suffice), or replay (each kernel, repeated by CUPTI)
+ *   ROOFSWEEP_LAUNCHES  count: number of launches in a region, as traced
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -30,13 +35,13 @@
 #include "worker/cuda/profiling/tracer.h"
 
 enum {
-    LAUNCHES_MOST = 4000, /* that are counted one by one: each takes room and time */
-    ROOM_LEAST = 64
+    LAUNCHES_MOST = 4000, /* counted one by one at most: each launch takes memory and time */
+    ROOM_LEAST = 64       /* spare ranges, for launches outside the region */
 };
 enum stage { STAGE_BEFORE, STAGE_OPEN, STAGE_AFTER };
 enum task_kind { TASK_TIME, TASK_TRACE, TASK_COUNT, TASK_PROFILE };
 enum task_region { TASK_PROFILER, TASK_ALL, TASK_NVTX };
-/* Kinds of tasks as sets. */
+/* Sets of task kinds. */
 enum {
     TIMES = 1 << TASK_TIME,
     TRACES = 1 << TASK_TRACE | 1 << TASK_PROFILE,
@@ -46,41 +51,55 @@ enum {
 struct task {
     enum task_kind kind;
     enum task_region region;
-    char range[64]; /* TASK_NVTX: its name */
+    char range[64]; /* name of the NVTX range, of TASK_NVTX */
     char folder[4096], image[4096];
     unsigned tensors;
     enum counters_by ranges;
-    size_t regions, launches;
+    size_t regions, launches; /* as ROOFSWEEP_REGIONS, ROOFSWEEP_LAUNCHES */
 };
 
-/* A process that was injected into has one injection; CUDA calls it without an argument. */
+/* State of the process, since CUDA passes no argument. */
 static struct injection {
     pthread_mutex_t lock;
-    pid_t owner; /* a fork is another process, which is none of ours */
+    pid_t owner; /* the process with the task; 0: none; a fork has another id and is ignored */
     struct task task;
-    FILE *notes;                 /* NULL: it cannot be made */
+    FILE *notes;                 /* findings; NULL: the file cannot be made */
     struct tracer *tracer;       /* NULL: no memory */
-    CUptiResult watching;        /* what CUPTI says of it */
+    CUptiResult watching;        /* CUPTI's answer to the subscription */
     struct counters *counters;   /* CUPTI may use them until counting_stop */
-    bool counting;               /* they have been started, and it is not over */
-    struct counters_order order; /* of the counters, */
-    CUcontext context;           /* which are those of its GPU */
-    bool tried;                  /* counting */
-    bool counted;                /* a region, or a part of one, since counting started */
-    bool unloaded;               /* code that may have been counted; that has been reported */
+    bool counting;               /* counters are started, and passes are left */
+    struct counters_order order; /* of the counters */
+    CUcontext context;           /* its GPU is counted */
+    bool tried;                  /* a start of the counters was tried */
+    bool counted;                /* a region, or a part of one, was counted */
+    bool unloaded;               /* code that may have been counted was unloaded, and reported */
     enum stage stage;
-    size_t regions;    /* that have been opened */
-    double began;      /* s, CLOCK_MONOTONIC */
-    uint64_t sequence; /* hash of the region's launches, in their order */
-    size_t launches;
-    uint64_t first_sequence; /* of the first region */
-    size_t first_launches;
-    size_t graphs; /* of the launches */
-    size_t begun;  /* launches since the pass started */
+    size_t regions;                    /* opened so far */
+    double began;                      /* s, CLOCK_MONOTONIC, of the open region */
+    uint64_t sequence, first_sequence; /* hash of launches, in order: this, first region */
+    size_t launches, first_launches;   /* number of launches: this, first region */
+    size_t graphs;                     /* launches of graphs in all regions */
+    size_t begun;                      /* launches since the pass started */
 } injection = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Calls of ours within a callback are none of the program's. */
+/* The thread is in a callback: calls of this library are not the program's. */
 static _Thread_local bool inside;
+
+/* Takes the lock for a call of the program. False: the call does not count. */
+static bool enter(void)
+{
+    if (inside || injection.owner != getpid())
+        return false;
+    inside = true;
+    pthread_mutex_lock(&injection.lock);
+    return true;
+}
+
+static void leave(void)
+{
+    pthread_mutex_unlock(&injection.lock);
+    inside = false;
+}
 
 /* ---- the task ---- */
 
@@ -90,7 +109,7 @@ static const char *variable(const char *name)
     return value ? value : "";
 }
 
-/* Its index; -1: it is none of them. */
+/* Index of the word; -1: unknown. */
 static int word_find(const char *const *words, const char *word)
 {
     for (int i = 0; words[i]; ++i)
@@ -99,7 +118,7 @@ static int word_find(const char *const *words, const char *word)
     return -1;
 }
 
-/* False: there is none. */
+/* False: the environment has no task. */
 static bool task_read(struct task *task)
 {
     static const char *const kinds[] = {"time", "trace", "count", "profile", NULL};
@@ -131,7 +150,7 @@ static bool task_is(unsigned kinds)
 
 /* ---- lines for the worker ---- */
 
-/* One line, without its newline. */
+/* Writes one line; `format` has no newline. */
 __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 {
     va_list arguments;
@@ -143,7 +162,7 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
     fputc('\n', injection.notes);
 }
 
-/* All lines are on file, whatever becomes of the process. */
+/* Puts all lines on file before the process may die. */
 static void notes_flush(void)
 {
     if (injection.notes)
@@ -157,27 +176,28 @@ static void refused(const struct outcome *outcome)
     note("refused %lld %s", (long long)outcome->code, outcome->reason);
 }
 
-/* What a launch of a graph is as a range is not known: such regions are counted as a whole. */
+/* Regions with launches of graphs are counted as a whole: CUPTI does not say which range a graph
+ * is. */
 static struct counters_order counting_order(void)
 {
     const struct task *task = &injection.task;
     struct counters_order order = {.tensors = task->tensors, .image = task->image};
     size_t launches = task->kind == TASK_PROFILE ? injection.first_launches : task->launches;
-    /* A program that launches more is distinguished from one that does not. */
+    /* Room for more launches than were traced, so that a program that launches more is noticed. */
     size_t each = launches + launches / 8;
     if (task->ranges == COUNTERS_BY_LAUNCH && task->kind == TASK_PROFILE && injection.graphs == 0 &&
         launches <= LAUNCHES_MOST)
         order.by = COUNTERS_BY_LAUNCH;
     if (task->ranges == COUNTERS_BY_REPLAY)
         order.by = COUNTERS_BY_REPLAY;
-    /* Each pass needs a region, and one before it in which what the start of the pass left in L2 is
-     * gone. */
+    /* Each pass needs two regions: the start of a pass fills L2, which the first region replaces.
+     */
     order.passes = (task->regions - 1) / 2;
     order.room = (order.by == COUNTERS_BY_LAUNCH ? 2 : 1) * each + ROOM_LEAST;
     return order;
 }
 
-/* Where the process measures several points, another one may count between them. */
+/* Ends the counters of a process with several points, so that other processes can count. */
 static void counting_stop(void)
 {
     injection.counting = false;
@@ -206,7 +226,7 @@ static void counting_try(void)
         refused(&refusal);
 }
 
-/* The context that is counted is that of the first allocation, or of the first region. */
+/* The counted context is that of the first allocation (count), or of the first region (profile). */
 static bool context_is_counted(struct outcome *refusal)
 {
     CUcontext context = NULL;
@@ -218,7 +238,7 @@ static bool context_is_counted(struct outcome *refusal)
     return counted;
 }
 
-/* From where it fails on, nothing is counted in this process. */
+/* After a failure this process counts nothing more. */
 static void counting_begin(void)
 {
     struct outcome refusal;
@@ -240,7 +260,7 @@ static bool by_launch(void)
     return injection.order.by != COUNTERS_BY_RANGE;
 }
 
-/* Lines of the whole; and, where each launch was counted, of each. */
+/* Writes the sum of all values; by launch also each value. */
 static void values_note(double (*values)[QUANTITY_COUNT], size_t count)
 {
     for (int quantity = 0; quantity < QUANTITY_ACTIVITY; ++quantity) {
@@ -253,7 +273,7 @@ static void values_note(double (*values)[QUANTITY_COUNT], size_t count)
     }
 }
 
-static bool counting_tell(struct outcome *refusal)
+static bool counts_note(struct outcome *refusal)
 {
     size_t count = by_launch() ? injection.launches : 1;
     double(*values)[QUANTITY_COUNT] = calloc(count + 1, sizeof *values);
@@ -270,7 +290,7 @@ static bool counting_tell(struct outcome *refusal)
     return read;
 }
 
-/* Another pass in a later region, or in the next run of the program: then this run's are over. */
+/* Starts another pass, or leaves it to the next run of the program: then *over. */
 static bool counting_go_on(bool *over, struct outcome *refusal)
 {
     injection.begun = 0;
@@ -303,7 +323,7 @@ static void counting_end(void)
         return;
     bool well = counters_region_close(injection.counters, &last, &refusal) &&
                 region_is_the_first(&refusal) &&
-                (last ? counting_tell(&refusal) : counting_go_on(&over, &refusal));
+                (last ? counts_note(&refusal) : counting_go_on(&over, &refusal));
     if (!well)
         refused(&refusal);
     if (!well || over)
@@ -312,8 +332,7 @@ static void counting_end(void)
 
 /* ---- the region ---- */
 
-/* What becomes of a region: the first is traced, or counted; every second one after it is counted.
- */
+/* The first region is traced or counted. After it every second region is counted. */
 static bool is_traced(void)
 {
     return injection.regions == 1 && injection.tracer && task_is(TRACES);
@@ -375,7 +394,7 @@ static void region_close(void)
     injection.stage = timed || several ? STAGE_BEFORE : STAGE_AFTER;
     if (is_traced())
         trace_close();
-    if (!timed && injection.regions == 1) { /* all are to launch what the first one does */
+    if (!timed && injection.regions == 1) { /* all regions shall launch the same */
         injection.first_sequence = injection.sequence;
         injection.first_launches = injection.launches;
         note("launched %016" PRIx64 " %zu", injection.sequence, injection.launches);
@@ -389,29 +408,26 @@ static void region_close(void)
     notes_flush();
 }
 
-/* The program opens its region, or closes it. What does not fit is passed over. */
+/* The program opens or closes its region. Calls in the wrong order are ignored. */
 static void region(bool opens)
 {
-    if (inside || injection.owner != getpid())
+    if (!enter())
         return;
-    inside = true;
-    pthread_mutex_lock(&injection.lock);
     if (opens && injection.stage == STAGE_BEFORE)
         region_open();
     else if (!opens && injection.stage == STAGE_OPEN)
         region_close();
-    pthread_mutex_unlock(&injection.lock);
-    inside = false;
+    leave();
 }
 
-/* Of a program that ends by exit or by the end of main. */
+/* Closes the region of a whole program, which ends by exit or by the end of main. */
 static void at_exit(void)
 {
     if (injection.task.region == TASK_ALL)
         region(false);
 }
 
-/* ---- what the program calls ---- */
+/* ---- calls of the program ---- */
 
 static void launched(const CUpti_CallbackData *data)
 {
@@ -431,30 +447,26 @@ static void launched(const CUpti_CallbackData *data)
     pthread_mutex_unlock(&injection.lock);
 }
 
-/* CUPTI knows kernels whose vector FLOPs it has counted by their addresses: those of what is loaded
- * to the same address next would be wrong; see profiling/counters.c. */
+/* CUPTI knows kernels whose vector FLOPs it has counted by their addresses: code that is loaded to
+ * the same address later would be counted wrongly; see worker/cuda/profiling/counters.c. */
 static void module_unloaded(void)
 {
-    if (inside || injection.owner != getpid())
+    if (!enter())
         return;
-    pthread_mutex_lock(&injection.lock);
     if (injection.counting && !injection.unloaded && (injection.counted || by_launch())) {
         injection.unloaded = true;
         note("unloaded");
-        notes_flush(); /* before the process may die of it */
+        notes_flush();
     }
-    pthread_mutex_unlock(&injection.lock);
+    leave();
 }
 
 static void allocated(const CUpti_CallbackData *data)
 {
-    if (data->callbackSite != CUPTI_API_EXIT || inside || injection.owner != getpid())
+    if (data->callbackSite != CUPTI_API_EXIT || !enter())
         return;
-    inside = true;
-    pthread_mutex_lock(&injection.lock);
     counting_try();
-    pthread_mutex_unlock(&injection.lock);
-    inside = false;
+    leave();
 }
 
 static void profiler_started(const CUpti_CallbackData *data)
@@ -469,30 +481,39 @@ static void profiler_stopped(const CUpti_CallbackData *data)
         region(false);
 }
 
-/* For which tasks a call is watched; some only for one kind of region. */
-#define ALL_REGIONS (1u << TASK_PROFILER | 1u << TASK_ALL | 1u << TASK_NVTX)
-#define CBID(name)  CUPTI_DRIVER_TRACE_CBID_##name
+/* Calls that are watched: for which tasks, and in which kinds of region. */
+#define ALL_REGIONS  (1u << TASK_PROFILER | 1u << TASK_ALL | 1u << TASK_NVTX)
+#define CALL(name)   CUPTI_DRIVER_TRACE_CBID_##name
+#define REGION(name) CALL(name), TIMES | TRACES | COUNTS, 1u << TASK_PROFILER
+#define ALLOCATE(name)                                                                             \
+    {                                                                                              \
+        CALL(name), 1u << TASK_COUNT, ALL_REGIONS, allocated                                       \
+    }
+#define LAUNCH(name)                                                                               \
+    {                                                                                              \
+        CALL(name), TRACES | COUNTS, ALL_REGIONS, launched                                         \
+    }
 static const struct watched {
     CUpti_CallbackId id;
     unsigned tasks, regions;
     void (*call)(const CUpti_CallbackData *data);
 } calls[] = {
-    {CBID(cuProfilerStart), TIMES | TRACES | COUNTS, 1u << TASK_PROFILER, profiler_started},
-    {CBID(cuProfilerStop), TIMES | TRACES | COUNTS, 1u << TASK_PROFILER, profiler_stopped},
-    {CBID(cuMemAlloc_v2), 1u << TASK_COUNT, ALL_REGIONS, allocated},
-    {CBID(cuMemAllocPitch_v2), 1u << TASK_COUNT, ALL_REGIONS, allocated},
-    {CBID(cuMemAllocManaged), 1u << TASK_COUNT, ALL_REGIONS, allocated},
-    {CBID(cuMemAllocAsync), 1u << TASK_COUNT, ALL_REGIONS, allocated},
-    {CBID(cuMemAllocFromPoolAsync), 1u << TASK_COUNT, ALL_REGIONS, allocated},
-    {CBID(cuMemCreate), 1u << TASK_COUNT, ALL_REGIONS, allocated},
-    {CBID(cuLaunchKernel), TRACES | COUNTS, ALL_REGIONS, launched},
-    {CBID(cuLaunchKernel_ptsz), TRACES | COUNTS, ALL_REGIONS, launched},
-    {CBID(cuLaunchKernelEx), TRACES | COUNTS, ALL_REGIONS, launched},
-    {CBID(cuLaunchKernelEx_ptsz), TRACES | COUNTS, ALL_REGIONS, launched},
-    {CBID(cuLaunchCooperativeKernel), TRACES | COUNTS, ALL_REGIONS, launched},
-    {CBID(cuLaunchCooperativeKernel_ptsz), TRACES | COUNTS, ALL_REGIONS, launched},
-    {CBID(cuGraphLaunch), TRACES | COUNTS, ALL_REGIONS, launched},
-    {CBID(cuGraphLaunch_ptsz), TRACES | COUNTS, ALL_REGIONS, launched},
+    {REGION(cuProfilerStart), profiler_started},
+    {REGION(cuProfilerStop), profiler_stopped},
+    ALLOCATE(cuMemAlloc_v2),
+    ALLOCATE(cuMemAllocPitch_v2),
+    ALLOCATE(cuMemAllocManaged),
+    ALLOCATE(cuMemAllocAsync),
+    ALLOCATE(cuMemAllocFromPoolAsync),
+    ALLOCATE(cuMemCreate),
+    LAUNCH(cuLaunchKernel),
+    LAUNCH(cuLaunchKernel_ptsz),
+    LAUNCH(cuLaunchKernelEx),
+    LAUNCH(cuLaunchKernelEx_ptsz),
+    LAUNCH(cuLaunchCooperativeKernel),
+    LAUNCH(cuLaunchCooperativeKernel_ptsz),
+    LAUNCH(cuGraphLaunch),
+    LAUNCH(cuGraphLaunch_ptsz),
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
@@ -520,7 +541,7 @@ static CUptiResult watch(void)
     return code == CUPTI_SUCCESS && task_is(TRACES) ? tracer_watch() : code;
 }
 
-/* A file for each process and point. */
+/* Opens the file of this process and point. */
 static void notes_open(void)
 {
     char path[sizeof injection.task.folder + 64];
@@ -530,7 +551,7 @@ static void notes_open(void)
         note("untraced no memory");
 }
 
-static void watching_tell(void)
+static void watching_note(void)
 {
     const char *name = "unknown";
     if (injection.watching == CUPTI_SUCCESS)
@@ -540,15 +561,12 @@ static void watching_tell(void)
     notes_flush();
 }
 
-/* The program goes on with another point, whose variables it has set: its first region comes
- * next. */
+/* The program calls this before another point, after it has set the point's variables. */
 __attribute__((visibility("default"))) void roofsweep_point(void);
 void roofsweep_point(void)
 {
-    if (injection.owner != getpid())
+    if (!enter())
         return;
-    inside = true;
-    pthread_mutex_lock(&injection.lock);
     counting_stop();
     if (injection.notes)
         fclose(injection.notes);
@@ -559,12 +577,11 @@ void roofsweep_point(void)
     injection.regions = injection.graphs = 0;
     if (injection.watching == CUPTI_SUCCESS && task_is(TRACES))
         injection.watching = tracer_watch();
-    watching_tell();
-    pthread_mutex_unlock(&injection.lock);
-    inside = false;
+    watching_note();
+    leave();
 }
 
-/* Once for each process, whoever comes first: CUDA, or NVTX. False: this process has no task. */
+/* Begins once in each process, for CUDA or NVTX. False: this process has no task. */
 static bool begin(void)
 {
     static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
@@ -579,20 +596,20 @@ static bool begin(void)
     return injection.owner == getpid();
 }
 
-/* CUDA ignores what it returns. */
+/* CUDA ignores the result. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
 int InitializeInjection(void)
 {
     if (!begin() || (task_is(TIMES) && injection.task.region == TASK_NVTX)) /* without CUPTI */
         return 1;
     injection.watching = watch();
-    watching_tell();
+    watching_note();
     return 1;
 }
 
 /* ---- ranges of NVTX, without CUPTI ---- */
 
-/* Ranges nest in each thread; the region is the outermost of its name. */
+/* Ranges nest in each thread; the region is the outermost range of its name. */
 static _Thread_local int depth, region_depth;
 
 static int NVTX_API push(const char *name)

@@ -1,5 +1,5 @@
-/* What a program reports by itself: lines in files of a folder that the environment names. Each
- * process writes a file of any name. sweeps/programs/roofsweep_region.py writes them.
+/* The report of a program: lines in files of a folder that the environment names. Each process
+ * writes a file of any name, as sweeps/programs/roofsweep_region.py does.
  *
  *   region SECONDS            time of one region, by the program's clock
  *   verify ERROR TOLERANCE    relative error of its result, and the largest right one */

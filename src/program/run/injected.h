@@ -1,4 +1,4 @@
-/* What the injected library reports of a run: files *.injected in the run's folder, one for each
+/* The injected library's report of a run: files *.injected in the run's folder, one for each
  * process of the program that used the device. Their lines:
  *
  *   opened                     the region began

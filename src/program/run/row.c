@@ -532,8 +532,8 @@ static enum status record_counts(const struct program *program, size_t regions, 
     return STATUS_OK;
 }
 
-/* Traces and counts a program that opened `regions` regions when it was timed. What fails is
- * missing, and the record has the reason. Fails only with STATUS_DEVICE. */
+/* Traces and counts a program that opened `regions` regions when it was timed. Values of
+ * a failed run are missing, and the record has the reason. Fails only with STATUS_DEVICE. */
 static enum status record_profile(struct program *program, size_t regions, struct record *record,
                                   struct error *error)
 {

@@ -26,7 +26,7 @@ struct line {
     int number;
 };
 
-/* What a section keeps. */
+/* The lines of a section, and its axes. */
 struct lines {
     struct line *list; /* owned; in the order of the file */
     size_t count;
