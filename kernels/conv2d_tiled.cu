@@ -41,27 +41,18 @@ struct patched {
     int pixels, depth, filter_tiles; /* of y; of a patch; of a group */
 };
 
-/* In the order of the members. */
+/* clang-format off */
 static patched patched_of(const struct conv2d *s, int tile_filters)
 {
     const int channels = (int)(s->channels / s->groups), filters = (int)(s->filters / s->groups);
-    return {(int)s->height,
-            (int)s->width,
-            channels,
-            filters,
-            (int)s->channels,
-            (int)s->filters,
-            (int)s->kernel_width,
-            (int)s->stride,
-            (int)s->pad_height,
-            (int)s->pad_width,
-            (int)s->dilation,
-            (int)s->out_height,
-            (int)s->out_width,
+    return {(int)s->height, (int)s->width, channels, filters, (int)s->channels, (int)s->filters,
+            (int)s->kernel_width, (int)s->stride, (int)s->pad_height, (int)s->pad_width,
+            (int)s->dilation, (int)s->out_height, (int)s->out_width,
             (int)(s->batch * s->out_height * s->out_width),
             (int)(s->kernel_height * s->kernel_width) * channels,
             (filters + tile_filters - 1) / tile_filters};
 }
+/* clang-format on */
 
 /* A block's tile of y: the first pixel, the group, the first filter in the group. */
 struct tile_place {

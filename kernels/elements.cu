@@ -4,8 +4,6 @@
 
 #include <cuda_fp8.h>
 
-/* ---- fill ---- */
-
 template <typename T> __device__ inline T rounded(double value)
 {
     return (T)value;
@@ -40,8 +38,6 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, str
         return launch(int8_t());
     return by_precision(precision, launch);
 }
-
-/* ---- gather ---- */
 
 template <typename T>
 __global__ void gather_elements(const T *data, const int64_t *offsets, int64_t count,
