@@ -9,10 +9,10 @@
 #include "worker/cuda/workloads/product.h"
 
 struct attention_work {
-    struct graph_work graph; /* cudnn only, but for its tensors */
+    struct graph_work graph; /* all but its tensors: cudnn only */
     struct attention shape;
-    float scale, hidden; /* passed by value when the graph runs */
-    /* plain: scores = q k^T, their softmax in place, o = scores v */
+    float scale, hidden; /* the graph reads both when it runs */
+    /* plain: scores = q k^T, and o = softmax(scores) v */
     struct product first, second;
 };
 
@@ -49,15 +49,15 @@ static struct tensor_sizes attention_describe(const struct config *config, struc
  * The operations of its documentation's "Fused Flash Attention fprop", which an engine runs as one
  * kernel: product, scale, mask, softmax, product. */
 
-/* The graph's tensors, with their unique ids: first those of its memory. */
+/* Unique ids of the graph's tensors; tensors with memory come first. */
 enum {
     ATTENTION_Q = 1,
     ATTENTION_K,
     ATTENTION_V,
     ATTENTION_O,
-    ATTENTION_SCALE,  /* float, passed by value: the host's memory */
-    ATTENTION_HIDDEN, /* likewise: the score of a key that is not seen; only with a causal mask */
-    SCORES,           /* from here on within the kernel only */
+    ATTENTION_SCALE,  /* float in host memory */
+    ATTENTION_HIDDEN, /* float in host memory: the score of a masked key; only with a causal mask */
+    SCORES,           /* this and all later tensors are values within the kernel */
     SCALED,
     ROW,
     COLUMN,
@@ -73,7 +73,7 @@ enum {
     TENSORS
 };
 
-/* One attention as it is described. */
+/* A graph under construction. */
 struct description {
     struct cudnn_graph *graph;
     const struct attention *shape;
@@ -85,7 +85,7 @@ static struct cudnn_extents lines(const struct attention *s, int64_t count, int6
     return cudnn_extents_nchw(s->batch, s->heads, count, width);
 }
 
-/* k enters its product transposed. */
+/* The extents of k, which enters its product transposed. */
 static struct cudnn_extents keys_across(const struct attention *s)
 {
     struct cudnn_extents keys = lines(s, s->keys, s->head_size);
@@ -304,7 +304,7 @@ TENSOR_WORK_PREPARE(attention_cudnn_prepare, cudnn)
 
 /* ---- three steps ---- */
 
-/* For the library, column by column: scores^T = k q^T, and o^T = v^T scores^T. */
+/* cuBLASLt reads matrices by columns: scores^T = k q^T, and o^T = v^T scores^T. */
 static enum status products_open(struct gpu *gpu, struct attention_work *a, struct error *error)
 {
     const struct attention *s = &a->shape;

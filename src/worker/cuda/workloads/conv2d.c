@@ -36,15 +36,15 @@ static const struct format {
 enum { CALL = -1 };
 struct candidate {
     const char *name; /* "implicit-precomp-gemm", "engine-38 k2=5" */
-    int plan;         /* of the graph; CALL: the call of the number below */
-    int number;       /* cuDNN's, in this pass */
+    int plan;         /* of the graph; CALL: a call */
+    int number;       /* cuDNN's number of a call in this pass */
     cudnnMathType_t math;
     bool tensor;      /* runs on tensor units */
     size_t workspace; /* byte; of a plan once it is bound */
 };
 
 struct conv2d_work {
-    struct tensor_work tensors; /* part of a step: without arrays, which are the step's */
+    struct tensor_work tensors; /* without arrays in a part of a step, which has them */
     struct conv2d shape;
     const struct format *format;
     cudnnDataType_t compute;
@@ -52,19 +52,19 @@ struct conv2d_work {
     struct conv2d_memory memory;
     void *workspace; /* owned */
     size_t workspace_bytes;
-    /* For calls; NULL if none takes this precision. */
+    /* For calls; NULL: no call takes this precision. */
     cudnnTensorDescriptor_t x, y;
     cudnnFilterDescriptor_t w;
     cudnnConvolutionDescriptor_t convolution;
-    struct cudnn_graph *graph;       /* NULL: not wanted, or cuDNN has no plan */
+    struct cudnn_graph *graph;       /* NULL: not searched, or cuDNN has no plan */
     struct candidate *candidates;    /* owned */
     int candidate_count, call_count; /* calls come first */
-    cudnnStatus_t refusal;           /* of the last call that cuDNN does not take */
+    cudnnStatus_t refusal;           /* of the last refused call */
     const struct candidate *bound;
-    struct cudnn_binding plan;    /* of the graph, if `bound` is one of its plans */
-    char key[CONFIG_HASH_TEXT];   /* of the graph: its hash, with a hot cache */
+    struct cudnn_binding plan;    /* the bound plan of the graph; empty if a call is bound */
+    char key[CONFIG_HASH_TEXT];   /* the graph's key: hash of the configuration with a hot cache */
     char refused[SEARCH_REFUSED]; /* algorithm_id of wrong results, separated by spaces */
-    bool recalled; /* the candidates are those of an earlier algorithm's kind alone */
+    bool recalled;                /* candidates are only of the kind of an earlier algorithm */
 };
 
 /* ---- the three passes by calls ---- */
@@ -108,7 +108,7 @@ static const char *algorithm_name(enum conv2d_pass pass, int number)
     return "unknown";
 }
 
-/* NONE if the pass has no such algorithm. */
+/* Returns NONE if the pass has no such algorithm. */
 static int algorithm_number(enum conv2d_pass pass, const char *name)
 {
     for (int i = 0; i < ALGORITHMS; ++i)
@@ -117,7 +117,7 @@ static int algorithm_number(enum conv2d_pass pass, const char *name)
     return NONE;
 }
 
-/* One of cuDNN's answers, in the same form for all passes. */
+/* cuDNN's answer on a call, in one form for all passes. */
 struct answer {
     int number;
     cudnnStatus_t status;
@@ -125,9 +125,9 @@ struct answer {
     cudnnMathType_t math;
 };
 
-/* The functions PASS_run and PASS_ask of the pass that computes `result` from `a` and `b`. cuDNN
- * has three of each, which differ in the order of the tensors and in the type of the algorithm's
- * number. Without a workspace cuDNN answers what it expects, without running anything. */
+/* Defines PASS_run and PASS_ask of the pass that computes `result` from `a` and `b`. cuDNN's
+ * functions for the three passes differ in the order of the tensors and in the type of the
+ * algorithm's number. With a workspace cuDNN runs each algorithm; without one it estimates. */
 #define PASS_BY_CALLS(pass, Pass, Bwd, a, b, result)                                               \
     static cudnnStatus_t pass##_run(const struct conv2d_work *c, cudnnHandle_t cudnn)              \
     {                                                                                              \
@@ -157,7 +157,7 @@ PASS_BY_CALLS(forward, Forward, Fwd, x, w, y)
 PASS_BY_CALLS(backward_data, BackwardData, BwdData, w, y, x)
 PASS_BY_CALLS(backward_filter, BackwardFilter, BwdFilter, x, y, w)
 
-/* What differs between the passes: by calls, and as an operation of a graph. */
+/* Differences between the passes, for calls and for operations of a graph. */
 static const struct {
     const char *name;
     enum tensor result;
@@ -234,7 +234,7 @@ static struct cudnn_graph_tensor graph_tensor(const struct conv2d *s, enum tenso
     };
 }
 
-/* The graph's one operation, with its three tensors. */
+/* Adds the convolution and its three tensors to the graph. */
 static enum status operation_describe(const struct conv2d_work *c, struct error *error)
 {
     const struct conv2d *s = &c->shape;
@@ -289,9 +289,9 @@ static enum status candidate_add(struct conv2d_work *c, struct candidate candida
     return STATUS_OK;
 }
 
-/* All calls that compute in no other precision, the likely fastest first; `name`: those of one
- * algorithm alone, or NULL. cuDNN runs each once where a name is given, since only that tells in
- * which math it runs. There may be none: then c->refusal is cuDNN's reason, or success. */
+/* Adds the calls that compute in the precision, the likely fastest first. `name` selects one
+ * algorithm; NULL: all. With a name cuDNN runs each call once, because only a run reveals its math.
+ * If there is none, c->refusal is cuDNN's reason, or success. */
 static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char *name,
                               size_t bytes, struct error *error)
 {
@@ -333,7 +333,8 @@ static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char
     return status;
 }
 
-/* `only`: the plan of that name; NULL: all, which the last rows of this shape may have found. */
+/* Adds the plan of the name `only`; NULL: all plans, from the graph of recent rows of this shape if
+ * there is one. */
 static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, const char *only,
                               size_t bytes, struct error *error)
 {
@@ -356,7 +357,7 @@ static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, const char
     return STATUS_OK;
 }
 
-/* The workspace only grows, because candidates are bound in turn. */
+/* Binds a candidate. The workspace only grows, because the search binds candidates in turn. */
 static enum status candidate_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
@@ -401,7 +402,8 @@ static double *candidate_hot_time(const struct work *work, int candidate)
 
 /* ---- the algorithm ---- */
 
-/* It has room for algorithms that need much, but no more than a framework would give. */
+/* Returns the largest workspace: enough for demanding algorithms, and no more than a framework
+ * allows. */
 static enum status workspace_limit(const struct arena *arena, size_t *bytes, struct error *error)
 {
     const size_t limit = (size_t)4 << 30;
@@ -411,8 +413,8 @@ static enum status workspace_limit(const struct arena *arena, size_t *bytes, str
     return STATUS_OK;
 }
 
-/* Calls come first, so that what has a name is known by it. Plans are in the order of cuDNN's own
- * heuristic. */
+/* Adds calls first: kernels that both offer are then known by the algorithm's name. Plans come in
+ * the order of cuDNN's own heuristic. */
 static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struct error *error)
 {
     const char *algorithm = c->shape.algorithm;
@@ -529,7 +531,7 @@ static enum status conv2d_iterate(struct gpu *gpu, struct work *work, struct err
     return cudnn_check(code, "the convolution", error);
 }
 
-/* The whole search again, without these kernels under any name. */
+/* Searches again without these kernels under any name. */
 static enum status conv2d_reject(struct gpu *gpu, struct work *work, struct record *record,
                                  struct error *error)
 {

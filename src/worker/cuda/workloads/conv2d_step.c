@@ -1,6 +1,6 @@
-/* conv2d by cuDNN and by kernels of our own. A pass of one convolution without bias and activation
- * is conv2d.c's. In all other passes (struct conv2d_parts) each convolution of cuDNN has its own
- * algorithm, and kernels of our own do bias, activation, their gradients and the update. */
+/* conv2d passes of several parts (struct conv2d_parts), by cuDNN and by hand-written kernels. Each
+ * convolution of cuDNN has its own algorithm. Hand-written kernels do bias, activation, their
+ * gradients and the update. conv2d.c has the passes of one convolution by cuDNN. */
 #include "worker/cuda/workloads/conv2d.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct step_work {
     struct conv2d shape;
     struct conv2d_parts parts;
     bool fused; /* the forward kernel adds the bias and applies the activation */
-    /* cuDNN's convolutions in these tensors, owned. NULL: the pass has none, or they are ours. */
+    /* cuDNN's convolutions on these tensors; owned. NULL: not in this pass, or hand-written. */
     struct work *convolutions[CONV2D_BACKWARD_FILTER + 1];
 };
 
@@ -22,7 +22,7 @@ static bool has_layer(const struct conv2d *s)
     return s->bias || s->activation != ACTIVATION_NONE;
 }
 
-/* dz, which is dy without an activation. */
+/* Returns dz; without an activation dz is dy. */
 static void *gradient(const struct step_work *step)
 {
     const struct tensor_work *t = &step->tensors;
@@ -106,14 +106,14 @@ static enum status step_iterate(struct gpu *gpu, struct work *work, struct error
     return step->parts.update ? update(gpu, step, error) : STATUS_OK;
 }
 
-/* The y that the activation's gradient needs, where it is no part of the pass. */
+/* Computes the y that the activation's gradient needs, if the pass itself does not. */
 static enum status output_make(struct gpu *gpu, const struct step_work *step, struct error *error)
 {
     bool needed = conv2d_needs_y(&step->shape) && !step->parts.forward;
     return needed ? forward(gpu, step, error) : STATUS_OK;
 }
 
-/* All bits set is a NaN in every format. */
+/* Sets results to NaN (all bits set, in every format) and computes y before the iteration. */
 static enum status step_run(struct gpu *gpu, struct work *work, int64_t samples,
                             struct error *error)
 {
@@ -145,14 +145,13 @@ static struct tensor_sizes step_describe(const struct config *config, struct wor
     return conv2d_sizes(&step->shape);
 }
 
-/* Results are NaN before each run; then comes the y that an activation's gradient needs. */
 static enum status step_open(struct gpu *gpu, struct step_work *step, struct error *error)
 {
     step->tensors.ops.run = step_run;
     return output_make(gpu, step, error);
 }
 
-/* The same configuration, but of one convolution alone. */
+/* Returns the configuration of one convolution of the pass. */
 static struct config convolution_config(const struct config *config, enum conv2d_pass pass)
 {
     static const char *const names[] = {"pass", "bias", "activation", "fusion"};
@@ -167,7 +166,7 @@ static struct config convolution_config(const struct config *config, enum conv2d
     return one;
 }
 
-/* Of the convolutions together. */
+/* Adds a convolution's algorithm to the record of the whole pass. */
 static void record_join(const struct record *one, struct record *all)
 {
     size_t used = strlen(all->algorithm);
@@ -177,23 +176,9 @@ static void record_join(const struct record *one, struct record *all)
         memcpy(all->math, one->math, sizeof all->math);
         all->unit = one->unit;
     }
-    /* Each convolution begins with the parts of those before it. */
+    /* `one` started as a copy of `all`, so its parts include the earlier convolutions'. */
     memcpy(all->wall_time_part, one->wall_time_part, sizeof all->wall_time_part);
     all->workspace = (used ? all->workspace : 0.0) + one->workspace;
-}
-
-static enum status convolution_prepare(struct gpu *gpu, struct step_work *step,
-                                       const struct config *config, enum conv2d_pass pass,
-                                       struct record *record, struct error *error)
-{
-    const struct conv2d_arrays arrays = arrays_of(step, pass);
-    const struct conv2d_memory memory = {arrays.x, arrays.w, arrays.y};
-    struct config one = convolution_config(config, pass);
-    struct record found = *record;
-    found.offer = NULL; /* that is of the whole step */
-    TRY(conv2d_part_prepare(gpu, &one, &memory, &step->convolutions[pass], &found, error));
-    record_join(&found, record);
-    return STATUS_OK;
 }
 
 static bool has_convolution(const struct conv2d *s, int pass)
@@ -225,9 +210,18 @@ static enum status library_open(struct gpu *gpu, const struct config *config, st
 {
     struct step_work *step = (struct step_work *)work;
     record->algorithm[0] = '\0';
-    for (int pass = 0; pass <= CONV2D_BACKWARD_FILTER; ++pass)
-        if (has_convolution(&step->shape, pass))
-            TRY(convolution_prepare(gpu, step, config, (enum conv2d_pass)pass, record, error));
+    for (int i = 0; i <= CONV2D_BACKWARD_FILTER; ++i) {
+        const enum conv2d_pass pass = (enum conv2d_pass)i;
+        const struct conv2d_arrays arrays = arrays_of(step, pass);
+        const struct conv2d_memory memory = {arrays.x, arrays.w, arrays.y};
+        const struct config one = convolution_config(config, pass);
+        struct record found = *record;
+        found.offer = NULL; /* an offer is for a single convolution */
+        if (!has_convolution(&step->shape, i))
+            continue;
+        TRY(conv2d_part_prepare(gpu, &one, &memory, &step->convolutions[pass], &found, error));
+        record_join(&found, record);
+    }
     return step_open(gpu, step, error);
 }
 

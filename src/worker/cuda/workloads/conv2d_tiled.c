@@ -67,7 +67,7 @@ static enum status tiled_check(const struct gpu *gpu, const struct config *confi
     return capability_check(gpu, 80, "implementation tiled", error);
 }
 
-/* Bias and activation are the convolution's own kernel's, or have one after it. */
+/* The convolution's kernel does bias and activation, or a second kernel does. */
 static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct tiled_work *t = (const struct tiled_work *)work;

@@ -6,7 +6,7 @@
 struct elementwise_work {
     struct tensor_work tensors;
     struct elementwise shape;
-    /* cudnn only; NULL where the operation has none */
+    /* cudnn only; NULL: not used by the operation */
     cudnnTensorDescriptor_t descriptor; /* of all tensors */
     cudnnActivationDescriptor_t activation;
     cudnnOpTensorDescriptor_t sum;
@@ -80,7 +80,7 @@ static enum status cudnn_open(struct gpu *gpu, const struct config *config, stru
     return STATUS_OK;
 }
 
-/* A factor is a copy with alpha; the call named after scaling overwrites its input. */
+/* Scaling is a copy with alpha, because cudnnScaleTensor overwrites its input. */
 static enum status cudnn_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     static const float factor = ELEMENTWISE_FACTOR;

@@ -13,7 +13,7 @@ enum status graph_work_create(const struct gpu *gpu, struct graph_work *work, st
 void graph_work_bind(struct graph_work *work, int64_t uid, const void *memory)
 {
     work->uids[work->count] = uid;
-    work->memory[work->count++] = (void *)memory; /* of its inputs the graph only reads */
+    work->memory[work->count++] = (void *)memory; /* the graph writes results only */
 }
 
 static enum status plan_bind(struct gpu *gpu, struct work *work, int candidate, struct error *error)

@@ -1,7 +1,6 @@
-/* Work that is one operation graph of cuDNN, of whose plans the fastest runs. The structs of such
- * workloads begin with struct graph_work.
- *
- * create; describe the graph, and bind its tensors; choose. */
+/* Work that is one operation graph of cuDNN, with the fastest plan. The structs of such workloads
+ * begin with struct graph_work. Order of calls: create; describe the graph and bind its tensors;
+ * choose. */
 #pragma once
 
 #include "worker/cuda/workloads/cudnn_graph.h"
@@ -19,9 +18,10 @@ struct graph_work {
 };
 
 enum status graph_work_create(const struct gpu *gpu, struct graph_work *work, struct error *error);
-/* A tensor that the graph has by this id: device memory, or if it is passed by value the host's. */
+/* Binds the graph's tensor `uid`: device memory, or host memory for a tensor by value. */
 void graph_work_bind(struct graph_work *work, int64_t uid, const void *memory);
-/* STATUS_UNSUPPORTED with a reason if no engine takes the graph. */
+/* Finds the plans and binds the fastest. STATUS_UNSUPPORTED with a reason: no engine takes the
+ * graph. */
 enum status graph_work_choose(struct gpu *gpu, struct graph_work *work, struct record *record,
                               struct error *error);
 

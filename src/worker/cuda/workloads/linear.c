@@ -4,13 +4,13 @@
 #include "worker/cuda/workloads/product.h"
 
 struct linear_work {
-    struct product_work work; /* its product: cublaslt only */
+    struct product_work work; /* work.product: cublaslt only */
     struct linear shape;
-    bool separate; /* what stands beside the product has a kernel of its own */
+    bool separate; /* bias and activation, or the bias gradient, have their own kernel */
 };
 
-/* Which tensor is which in the product of a pass: for the library, column by column, result = a b;
- * for the plain kernel, row by row, result = b a. */
+/* Tensors of the product of a pass: result = a b by columns for the library, result = b a by rows
+ * for the plain kernel. */
 static const struct pass {
     enum tensor a, b, result;
 } passes[] = {
@@ -19,7 +19,7 @@ static const struct pass {
     [LINEAR_BACKWARD_WEIGHTS] = {TENSOR_INPUT, TENSOR_OUTPUT, TENSOR_WEIGHT},
 };
 
-/* The gradient of a bias is a result of the pass backward-weights. */
+/* backward-weights also writes the gradient of the bias. */
 static struct tensor_sizes linear_describe(const struct config *config, struct work *work)
 {
     const struct linear s = linear_from(config);
@@ -36,7 +36,7 @@ static struct tensor_sizes linear_describe(const struct config *config, struct w
     return sizes;
 }
 
-/* The bias that is added, or its gradient. */
+/* Returns the bias, or its gradient. */
 static void *linear_bias(const struct linear_work *l)
 {
     const struct tensor_work *t = &l->work.tensors;
@@ -123,12 +123,12 @@ static cublasLtEpilogue_t epilogue_of(const struct linear *s)
         [LINEAR_RELU] = {CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS},
         [LINEAR_GELU] = {CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS},
     };
-    /* Of the columns of dW as the library sees it: of the outputs. */
+    /* Sums the library's columns of dW, one for each output. */
     return s->pass == LINEAR_FORWARD ? forward[s->activation][s->bias] : CUBLASLT_EPILOGUE_BGRADB;
 }
 
-/* What is row by row here is transposed for the library: y^T = W x^T, dx^T = W^T dy^T, dW^T = x^T
- * dy. */
+/* The library reads matrices by columns, so all are transposed: y^T = W x^T, dx^T = W^T dy^T, dW^T
+ * = x^T dy. */
 static struct product_form linear_form(const struct linear_work *l)
 {
     const struct linear *s = &l->shape;
@@ -158,43 +158,33 @@ static struct product_form linear_form(const struct linear_work *l)
     return form;
 }
 
-static enum status product_describe_as(struct gpu *gpu, struct linear_work *l, bool separate,
-                                       struct error *error)
-{
-    l->separate = separate;
-    const struct product_form form = linear_form(l);
-    return product_open(gpu, &form, &l->work.product, error);
-}
-
-static enum status fused_describe(struct gpu *gpu, struct linear_work *l, struct error *error)
+static enum status layer_open(struct gpu *gpu, struct linear_work *l, bool separate,
+                              struct error *error)
 {
     const struct linear *s = &l->shape;
-    if (s->activation == LINEAR_GELU && s->precision == PRECISION_FP64)
+    l->separate = separate;
+    if (linear_has_epilogue(s) && !separate && s->activation == LINEAR_GELU &&
+        s->precision == PRECISION_FP64)
         return error_set(error, STATUS_UNSUPPORTED,
                          "cuBLASLt's gelu is not as exact as fp64; use fusion=separate");
-    return product_describe_as(gpu, l, false, error);
-}
-
-/* fusion=auto: where the library has no such epilogue, the product and then a kernel. */
-static enum status layer_describe(struct gpu *gpu, struct linear_work *l, struct error *error)
-{
-    const struct linear *s = &l->shape;
-    bool epilogue = linear_has_epilogue(s);
-    if (!epilogue || s->fusion == LINEAR_SEPARATE)
-        return product_describe_as(gpu, l, epilogue, error);
-    enum status status = fused_describe(gpu, l, error);
-    if (status != STATUS_UNSUPPORTED || s->fusion == LINEAR_FUSED)
-        return status;
-    product_close(&l->work.product);
-    return product_describe_as(gpu, l, true, error);
+    const struct product_form form = linear_form(l);
+    return product_open(gpu, &form, &l->work.product, error);
 }
 
 static enum status cublaslt_open(struct gpu *gpu, const struct config *config, struct work *work,
                                  struct record *record, struct error *error)
 {
     struct linear_work *l = (struct linear_work *)work;
+    const bool epilogue = linear_has_epilogue(&l->shape);
+    const enum linear_fusion fusion = l->shape.fusion;
     (void)config;
-    TRY(layer_describe(gpu, l, error));
+    enum status status = layer_open(gpu, l, epilogue && fusion == LINEAR_SEPARATE, error);
+    /* fusion=auto: a kernel follows the product if the library lacks the epilogue. */
+    if (status == STATUS_UNSUPPORTED && epilogue && fusion == LINEAR_AUTO) {
+        product_close(&l->work.product);
+        status = layer_open(gpu, l, true, error);
+    }
+    TRY(status);
     return product_choose(gpu, &l->work, record, error);
 }
 

@@ -7,7 +7,7 @@ struct loop_work {
     struct loop shape;
 };
 
-/* An even number of elements: fp16 and bf16 come in pairs. */
+/* The number of elements is even, because fp16 and bf16 come in pairs. */
 static struct tensor_sizes loop_describe(const struct config *config, struct work *work)
 {
     const struct loop s = loop_from(config);

@@ -4,7 +4,7 @@
 #include "worker/cuda/workloads/product.h"
 
 struct matmul_work {
-    struct product_work work; /* its product: cublaslt only */
+    struct product_work work; /* work.product: cublaslt only */
     struct matmul shape;
 };
 
@@ -90,8 +90,7 @@ TENSOR_WORK_PREPARE(matmul_tiled_prepare, tiled)
 
 /* ---- cuBLASLt ---- */
 
-/* The library's matrices are column by column: for it, these are the transposed ones, and y
- * transposed is w transposed times x transposed. */
+/* The library reads matrices by columns, so all are transposed: y^T = w^T x^T. */
 static struct product_form matmul_form(const struct matmul *s)
 {
     const struct product_matrix by_rows = {.rows = s->n, .columns = s->k, .leading = s->n};

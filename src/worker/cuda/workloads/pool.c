@@ -10,12 +10,12 @@ struct pool_work {
     /* cudnn only */
     cudnnTensorDescriptor_t x_descriptor, y_descriptor;
     cudnnPoolingDescriptor_t pooling;
-    void *y; /* owned: what the forward pass makes, which the backward pass is given */
+    void *y; /* output of the forward pass, for the backward pass; owned */
 };
 
 static const struct tensor_routine cudnn;
 
-/* A library's backward pass takes x also where it does not need it. */
+/* cuDNN's backward pass takes x even if it does not need x. */
 static struct tensor_sizes pool_describe(const struct config *config, struct work *work)
 {
     struct pool_work *p = (struct pool_work *)work;
@@ -58,7 +58,7 @@ static enum status cudnn_forward(struct gpu *gpu, const struct pool_work *p, voi
                                      cudnn_zero(p->shape.precision), p->y_descriptor, y));
 }
 
-/* A NaN is not wanted as the largest value, as in the plain kernel. */
+/* NaNs do not propagate, as in the plain kernel. */
 static enum status descriptors_create(struct pool_work *p, struct error *error)
 {
     static const cudnnPoolingMode_t modes[POOL_OPERATIONS] = {

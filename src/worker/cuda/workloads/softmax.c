@@ -6,7 +6,7 @@
 struct softmax_work {
     struct tensor_work tensors;
     struct softmax shape;
-    cudnnTensorDescriptor_t descriptor; /* cudnn only, of all tensors */
+    cudnnTensorDescriptor_t descriptor; /* of all tensors; cudnn only */
 };
 
 static struct tensor_sizes softmax_describe(const struct config *config, struct work *work)
@@ -44,7 +44,7 @@ TENSOR_WORK_PREPARE(softmax_plain_prepare, plain)
 
 /* ---- cuDNN ---- */
 
-/* A row is an instance: all values of one of the batch. */
+/* A row is an "instance" of cuDNN, all values of one batch element. */
 static enum status cudnn_open(struct gpu *gpu, const struct config *config, struct work *work,
                               struct record *record, struct error *error)
 {

@@ -1,14 +1,13 @@
-/* The workloads that run on CUDA devices, how each implementation is prepared, and what all are
- * written with. */
+/* The implementations of workloads on CUDA devices, and the headers that all of them need. */
 #pragma once
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/tensor_work.h"
 
-/* ROW(workload, implementation, work_preparation, takes). "auto" is the first of a workload's rows
- * that takes the configuration, NULL: it takes all. That is the library, which comes first.
- * Attention in fp32 and fp64 is the one exception: no library has it fused, so it is three steps,
+/* ROW(workload, implementation, work_preparation, takes). "auto" is the first row of the workload
+ * that takes the configuration; takes NULL: all. So "auto" is the library, which comes first. The
+ * only exception is attention in fp32 and fp64: no library fuses it, so it has three steps,
  * products of cuBLASLt and a plain softmax, as in frameworks. */
 #define CUDA_WORKLOADS(ROW)                                                                        \
     ROW("attention", "cudnn", attention_cudnn_prepare, attention_cudnn_takes)                      \
@@ -38,5 +37,5 @@
 CUDA_WORKLOADS(DECLARE)
 #undef DECLARE
 
-/* Whether its fused kernels are of this precision: fp16 and bf16. */
+/* Returns whether cuDNN's fused attention has the precision: fp16 or bf16. */
 bool attention_cudnn_takes(const struct config *config);
