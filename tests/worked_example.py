@@ -63,7 +63,7 @@ def row_measure(folder):
     if listings_write(copy) < 5:
         raise ValueError(f"{PAGE}: listings are missing")
     off = [f"-DROOFSWEEP_{what}=OFF" for what in ("CUDA", "TESTS")]
-    run(cmake, "-S", copy, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DROOFSWEEP_WERROR=ON", *off)
+    run(cmake, "-S", copy, "-B", build, "-DCMAKE_BUILD_TYPE=Debug", "-DROOFSWEEP_WERROR=ON", *off)
     run(cmake, "--build", build, "--target", "roofsweep-worker-cpu", "--parallel", "2")
     reply = json.loads(run(build / "bin/roofsweep-worker-cpu", text=REQUEST))
     return reply["record"]

@@ -3,7 +3,7 @@
 # all processes of a job get the signal, programs before ranks, a program that the signal ends has no row.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini "retries = 0"
-sed -i 's/^iterations = .*/iterations = 20000/' sweep.ini
+sed -i 's/^iterations = .*/iterations = 6000/' sweep.ini
 "$ROOFSWEEP_BIN/roofsweep" sweep.ini >log 2>&1 & # alone, without a launcher
 job=$!
 wait_until "$job" log records 10

@@ -4,7 +4,7 @@
 # 600 s. Time in which a whole job is suspended does not count. libstop_in.so lets clocks run faster than usual.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini
-sed -i 's/^iterations = .*/iterations = 2000/' sweep.ini
+sed -i 's/^iterations = .*/iterations = 1000/' sweep.ini
 export OMP_WAIT_POLICY=passive # more ranks than cores
 
 job=
