@@ -253,15 +253,9 @@ static void globals_write(struct dataset *set, const struct results *results)
 
 /* ---- the rows ---- */
 
-/* Most rows and kernels in memory at a time. A chunk has BATCH_ROWS rows, so that chunks are
- * written whole. */
-enum { BATCH_ROWS = 1024, BATCH_KERNELS = 16384 };
-
-/* The input of a file. */
-struct content {
-    const struct results *results;
-    json_t *found; /* names of variables that have a value, see struct dataset */
-};
+/* Most rows and kernels in memory at a time: at least one row's kernels. A chunk has BATCH_ROWS
+ * rows, so that chunks are written whole. */
+enum { BATCH_ROWS = 1024, BATCH_KERNELS = 4 * RECORD_KERNELS_MAX };
 
 /* A file while it is written. */
 struct writer {
@@ -284,7 +278,6 @@ struct writer {
     int64_t *kernel_rows; /* index of the kernel's row in the file */
     struct derived_kernel *shapes;
     const void **rows; /* argument of dataset_put: structs of rows or kernels */
-    size_t room;       /* elements of kernel_rows, shapes and rows */
     bool unreadable;
     struct error error; /* if unreadable: why a record cannot be read */
 };
@@ -411,6 +404,9 @@ static void rows_allocate(struct writer *w)
     w->devices = dataset_allocate(set, BATCH_ROWS, sizeof *w->devices);
     w->samples = dataset_allocate(set, BATCH_ROWS * set->lengths[DIM_SAMPLE], sizeof *w->samples);
     w->parameter_rows = dataset_allocate(set, BATCH_ROWS, parameters_row_size(w->parameters));
+    w->rows = dataset_allocate(set, BATCH_KERNELS, sizeof *w->rows);
+    w->shapes = dataset_allocate(set, BATCH_KERNELS, sizeof *w->shapes);
+    w->kernel_rows = dataset_allocate(set, BATCH_KERNELS, sizeof *w->kernel_rows);
     for (size_t i = 0; w->records && i < BATCH_ROWS; ++i)
         record_init(&w->records[i]);
 }
@@ -427,21 +423,6 @@ static void rows_free(struct writer *w)
     free(w->kernel_rows);
     free(w->shapes);
     free(w->rows);
-}
-
-/* Makes room for `count` rows or kernels. False: no memory. */
-static bool rows_grow(struct writer *w, size_t count)
-{
-    if (count <= w->room)
-        return true;
-    free(w->rows);
-    free(w->kernel_rows);
-    free(w->shapes);
-    w->rows = dataset_allocate(&w->set, count, sizeof *w->rows);
-    w->shapes = dataset_allocate(&w->set, count, sizeof *w->shapes);
-    w->kernel_rows = dataset_allocate(&w->set, count, sizeof *w->kernel_rows);
-    w->room = count;
-    return !dataset_failed(&w->set);
 }
 
 static const struct device *device_of(const struct writer *w, size_t i)
@@ -484,7 +465,7 @@ static bool row_load(struct writer *w, size_t i)
     return true;
 }
 
-/* Loads the batch from row `first` on. False: a record cannot be read, or no memory. */
+/* Loads the batch from row `first` on. False: a record cannot be read. */
 static bool rows_load(struct writer *w, size_t first)
 {
     size_t kernels = 0;
@@ -497,7 +478,7 @@ static bool rows_load(struct writer *w, size_t first)
         if (!row_load(w, w->count))
             return false;
     }
-    return rows_grow(w, w->count);
+    return true;
 }
 
 /* Writes an array of structs of `size` bytes. */
@@ -511,17 +492,13 @@ static void structs_put(struct writer *w, enum group group, size_t first, size_t
 
 static void kernels_put(struct writer *w)
 {
-    size_t count = 0, at = 0;
+    size_t count = 0;
     for (size_t i = 0; i < w->count; ++i)
-        count += w->records[i].kernel_count;
-    if (!rows_grow(w, count))
-        return;
-    for (size_t i = 0; i < w->count; ++i)
-        for (size_t j = 0; j < w->records[i].kernel_count; ++j, ++at) {
+        for (size_t j = 0; j < w->records[i].kernel_count; ++j, ++count) {
             const struct kernel *kernel = &w->records[i].kernels[j];
-            w->rows[at] = kernel;
-            w->kernel_rows[at] = (int64_t)(w->first + i);
-            w->shapes[at] = derive_kernel(kernel);
+            w->rows[count] = kernel;
+            w->kernel_rows[count] = (int64_t)(w->first + i);
+            w->shapes[count] = derive_kernel(kernel);
         }
     dataset_put(&w->set, KERNELS, w->kernel, count, w->rows);
     structs_put(w, KERNEL_CONFIG, w->kernel, count, w->kernel_rows, sizeof *w->kernel_rows);
@@ -574,9 +551,9 @@ static void content_write(struct writer *w)
 
 /* ---- the file ---- */
 
-static void writer_init(struct writer *w, const struct content *content)
+static void writer_init(struct writer *w, const struct results *results, json_t *found)
 {
-    *w = (struct writer){.results = content->results, .set.found = content->found};
+    *w = (struct writer){.results = results, .set.found = found};
     device_init(&w->blank_device);
     lengths_set(w);
 }
@@ -593,10 +570,10 @@ static enum status writer_end(struct writer *w, struct error *error)
 }
 
 /* Notes which variables have a value in the devices and in the first batch of rows. */
-static enum status look(const struct content *content, struct error *error)
+static enum status look(const struct results *results, json_t *found, struct error *error)
 {
     struct writer w;
-    writer_init(&w, content);
+    writer_init(&w, results, found);
     define_all(&w);
     rows_allocate(&w);
     if (!dataset_failed(&w.set))
@@ -607,13 +584,13 @@ static enum status look(const struct content *content, struct error *error)
 }
 
 /* The draft has a name only while netCDF opens it. */
-static enum status fill(struct staged_file *draft, const struct content *content,
+static enum status fill(struct staged_file *draft, const struct results *results, json_t *found,
                         struct error *error)
 {
     struct writer w;
     dataset_prepare();
     TRY(staged_file_show(draft, error));
-    writer_init(&w, content);
+    writer_init(&w, results, found);
     dataset_create(&w.set, draft->path);
     staged_file_hide(draft);
     content_write(&w);
@@ -622,14 +599,14 @@ static enum status fill(struct staged_file *draft, const struct content *content
 
 /* Builds again if a row had a value without a variable. HDF5 reports a full disk as "HDF error":
  * the draft knows the real reason. */
-static enum status build(struct staged_file *draft, const struct content *content,
+static enum status build(struct staged_file *draft, const struct results *results, json_t *found,
                          const char *output, struct error *error)
 {
     for (;;) {
-        size_t found = json_object_size(content->found);
+        size_t before = json_object_size(found);
         TRY(staged_file_open(draft, output, error));
-        enum status status = fill(draft, content, error);
-        if (status == STATUS_OK && json_object_size(content->found) == found)
+        enum status status = fill(draft, results, found, error);
+        if (status == STATUS_OK && json_object_size(found) == before)
             return STATUS_OK;
         int obstacle = status ? staged_file_obstacle(draft) : 0;
         staged_file_close(draft); /* a draft can get its name only once */
@@ -660,15 +637,15 @@ enum status results_nc_write(const struct results *results, const char *path,
                              char published[LINK_TARGET], struct error *error)
 {
     struct staged_file draft;
-    struct content content = {.results = results, .found = json_object()};
+    json_t *found = json_object(); /* names of variables with a value, see struct dataset */
     enum status status = STATUS_OK;
     keep_buffers();
     staged_file_sweep(path);
-    if (!content.found)
+    if (!found)
         status = error_set(error, STATUS_SYSTEM, "no memory for the netCDF file");
-    else if ((status = look(&content, error)) == STATUS_OK)
-        status = build(&draft, &content, path, error);
-    json_decref(content.found);
+    else if ((status = look(results, found, error)) == STATUS_OK)
+        status = build(&draft, results, found, path, error);
+    json_decref(found);
     TRY(error_prefix(error, status, "%s", path));
     status = staged_file_publish(&draft, path, published, error);
     staged_file_close(&draft);

@@ -1,5 +1,5 @@
-/* A small sweep with fixed numbers, two devices, and a row of each outcome: what the golden files
- * show. It goes through a journal, as every sweep does. For tests only. */
+/* A small sweep for tests, which the golden files show: fixed numbers, two devices, a row of each
+ * outcome. It goes through a journal, as every sweep does. */
 #pragma once
 
 #include "unit.h"
@@ -39,7 +39,7 @@ static struct session sample_session(void)
     return session;
 }
 
-/* A roof of three samples, the best of which gives this value. */
+/* Adds a roof of three samples whose best sample gives `value`. */
 static void add_roof(struct device *device, enum roof_id id, enum roof_condition condition,
                      double value)
 {
@@ -104,7 +104,7 @@ static struct device gpu_device(void)
         roof->constant_power = 150;
         roof->rest_power = 128.125;
     }
-    d.roofs[6].nominal_fraction = 9.0; /* faster than the hardware: not to be used */
+    d.roofs[6].nominal_fraction = 9.0; /* above theory, so not used */
     for (int64_t i = 0; i < d.roof_count; ++i)
         roof_judge(&d.roofs[i]);
     device_set_peaks(&d);
@@ -139,7 +139,7 @@ static struct device cpu_device(void)
     return d;
 }
 
-/* Identity and modelled cost; the text may leave parameters at their defaults. */
+/* Makes a record with identity and modelled cost. `text` can leave parameters at their defaults. */
 static struct record sample_record(const char *text, const char *label, const char *device_key,
                                    double start)
 {
@@ -340,7 +340,7 @@ static void sample_journal(const char *path)
     session_clear(&session);
 }
 
-/* Adds records to the journal, which is created if need be, and clears them. */
+/* Appends records to a journal, creating it if missing, and clears the records. */
 static inline void sample_add(const char *path, struct record *records, size_t count)
 {
     struct journal *journal;
@@ -366,7 +366,7 @@ static inline struct results *sample_read(const char *path)
     return results;
 }
 
-/* A line for the device of each. */
+/* Appends the device of each record to a journal. */
 static inline void sample_describe(const char *path, const struct record *records, size_t count)
 {
     struct journal *journal;
@@ -382,7 +382,7 @@ static inline void sample_describe(const char *path, const struct record *record
     journal_close(journal);
 }
 
-/* Results of these records, through a journal that is gone by then. */
+/* Returns the results of records, whose journal is removed already. */
 static inline struct results *results_of(struct record *records, size_t count)
 {
     char path[] = "/tmp/roofsweep-sample-XXXXXX";

@@ -1,5 +1,4 @@
-/* The table of architectures, against the check values of the design and the products' quoted
- * peaks. */
+/* The table of architectures, against peaks that vendors quote for products. */
 #include "unit.h"
 
 #include <math.h>
@@ -50,7 +49,7 @@ static void assert_near(double value, double expected, double tolerance)
 
 enum side { VECTOR, TENSOR };
 
-/* Tolerance: half of the last digit that is quoted. */
+/* The tolerance is half of the quoted last digit. */
 static const struct {
     const char *product;
     enum side side;
@@ -126,7 +125,7 @@ static void peaks_are_the_quoted_ones(void **state)
 
 static const struct {
     const char *product;
-    double dram, l1, l2; /* byte s-1; NAN: not stated */
+    double dram, l1, l2; /* byte s-1; NAN: not quoted */
 } bandwidths[] = {
     {V100, 898e9, 80 * 128 * 1.53e9, 2048 * 1.53e9},
     {A100, 1555e9, 108 * 128 * 1.41e9, 5120 * 1.41e9},
@@ -150,7 +149,7 @@ static void bandwidths_are_the_quoted_ones(void **state)
     }
 }
 
-/* The paper's V100, at the clock that it assumes, with the bandwidth that it measured. */
+/* The paper's V100, at the paper's clock, with the paper's measured bandwidth. */
 static void machine_balance_is_the_papers(void **state)
 {
     const double measured = 828.8e9;
@@ -174,7 +173,7 @@ static void what_a_chip_has_not_is_missing(void **state)
                     theory_of(H100).tensor[i] > theory_of(H100).vector[i]);
 }
 
-/* The vendor gives some products half the rate of others with the same chip. */
+/* Products with one chip can differ in rates by a factor of 2. */
 static void products_are_told_apart(void **state)
 {
     static const struct {
@@ -213,7 +212,7 @@ static void an_unknown_chip_is_all_unknown(void **state)
     assert_near(theory.bandwidth[LEVEL_DRAM], 256e9, 1.0);
 }
 
-/* ---- as they are listed ---- */
+/* ---- --list chips ---- */
 
 static char *printed(bool json)
 {

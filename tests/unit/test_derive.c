@@ -1,5 +1,5 @@
-/* What is derived from a record and its device, where something is missing or lies on an edge. That
- * the formulas hold is proven by tests/postproc/recompute.py over files of real devices. */
+/* Derived values where an input is missing or lies on an edge. tests/postproc/recompute.py proves
+ * the formulas over files of real devices. */
 #include "unit.h"
 
 #include <math.h>
@@ -16,20 +16,22 @@ static void assert_says(struct derived derived, const char *text)
         fail_msg("'%s' does not say '%s'", derived.limiter_evidence, text);
 }
 
-/* Modelled bytes: with a hot cache the last-level cache, if it holds all. */
+/* Modelled bytes come from the last-level cache if the cache is hot and holds the footprint. */
 static void test_level(void **state)
 {
     static const struct {
         const char *text;
         double l3, l3_bandwidth, l2, l2_bandwidth;
-        int level;          /* -1: who knows where it lies */
+        int level;          /* -1: unknown */
         double working_set; /* of l2; 0: not measured */
     } cases[] = {
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2, 61696},
-        {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_DRAM, 61695}, /* less than the cache has */
-        {"lstm cache=hot", 61696, 1e11, 1e6, 1e12, LEVEL_L3, 0},    /* exactly the footprint */
+        {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_DRAM,
+         61695}, /* less than the cache's capacity */
+        {"lstm cache=hot", 61696, 1e11, 1e6, 1e12, LEVEL_L3, 0}, /* exactly the footprint */
         {"lstm cache=hot", 61695, 1e11, 1e6, 1e12, LEVEL_DRAM, 0},
-        {"lstm cache=hot", 1e6, NAN, 1e6, 1e12, LEVEL_L3, 0}, /* l2 is private beside an l3 */
+        {"lstm cache=hot", 1e6, NAN, 1e6, 1e12, LEVEL_L3,
+         0}, /* next to an l3, l2 is private to a core */
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2, 0},
         {"lstm cache=hot", NAN, NAN, 1e4, 1e12, LEVEL_DRAM, 0},
         {"lstm cache=hot", NAN, NAN, NAN, NAN, -1, 0},
@@ -52,7 +54,7 @@ static void test_level(void **state)
     }
 }
 
-/* A program that states its bytes says nothing of its tensors. */
+/* A program can state its bytes, but not its footprint. */
 static void stated_bytes_are_of_device_memory(void **state)
 {
     struct device device = gpu_device();
@@ -63,8 +65,8 @@ static void stated_bytes_are_of_device_memory(void **state)
     assert_string_equal(derive(&record, &device).roof_memory_level, "");
 }
 
-/* As with "memory = dram": the footprint lies in a cache whose roof was not measured. Set against
- * device memory it showed more than 100 %. */
+/* The footprint lies in a cache without a measured roof, as with "memory = dram". The roof of
+ * device memory would show more than 100 %. */
 static void no_level_stands_in_for_another(void **state)
 {
     struct device device = gpu_device();
@@ -78,27 +80,27 @@ static void no_level_stands_in_for_another(void **state)
     record_clear(&record);
 }
 
-/* 25 us, of which kernels run 22 and 2 are the timer's. */
+/* In 25 us kernels run for 22, and the timer takes 2. */
 static void shares_of_the_time(void **state)
 {
     struct device device = gpu_device();
     struct record record = counted_record();
     struct derived derived = derive(&record, &device);
     assert_near(derived.gap_time, 1e-6);
-    /* a fifth is written: between loads alone and a triad */
+    /* a fifth of the bytes is written: a mix between read and triad */
     assert_near(derived.level_time[LEVEL_DRAM], 32.5e6 * (0.4 / 3.5e12 + 0.6 / 4e12));
     assert_says(derived, "bytes at the roof of dram 37.3 %, idle between kernels 4.3 %;");
     assert_int_equal(derived.limiter, LIMITER_LATENCY); /* 128 blocks for 100 multiprocessors */
-    record.busy_time = 26e-6;                           /* a trace is a run of its own */
+    record.busy_time = 26e-6;                           /* the traced run can take longer */
     derived = derive(&record, &device);
     assert_true(derived.gap_time == 0);
     assert_says(derived, "idle between kernels 0.0 %");
     record.busy_time = NAN;
     assert_true(isnan(derive(&record, &device).gap_time));
-    record.timer_overhead = record.trace_time = NAN; /* as of a program */
+    record.timer_overhead = record.trace_time = NAN; /* a program has neither */
     record.busy_time = 21e-6;
     assert_near(derive(&record, &device).gap_time, 4e-6);
-    /* On a busy CPU the traced iteration took 40 us: busy and gap are parts of that. */
+    /* On a busy CPU the traced iteration took 40 us, which busy and gap time add up to. */
     device = cpu_device();
     record.trace_time = 40e-6;
     record.busy_time = 30e-6;
@@ -108,33 +110,33 @@ static void shares_of_the_time(void **state)
     record_clear(&record);
 }
 
-/* Of counted bytes, the level that needs longest. */
+/* Counted bytes: the level that needs longest is the roof. */
 static void test_counted(void **state)
 {
     struct device device = gpu_device();
     struct record record = conv2d_record();
     record.flops_counted = 4e9;
-    record.bytes_counted[LEVEL_DRAM] = 1e6; /* the l2 kept most of it */
+    record.bytes_counted[LEVEL_DRAM] = 1e6; /* l2 kept most of the data */
     record.bytes_counted[LEVEL_L1] = 8e7;
     struct derived derived = derive(&record, &device);
     assert_near(derived.performance, 4e9 / 25e-6);
     assert_string_equal(derived.roof_memory_level, "dram");
     assert_near(derived.arithmetic_intensity[LEVEL_L1], 50);
     assert_true(isnan(derived.arithmetic_intensity[LEVEL_L2]));
-    /* 1e6 at 4e12 take 0.25 us, 4e7 at 8e12 take 5 us: the l2 is what bounds it */
+    /* 1e6 bytes at 4e12 take 0.25 us, 4e7 at 8e12 take 5 us: l2 bounds */
     record.bytes_counted[LEVEL_L2] = 4e7;
     derived = derive(&record, &device);
     assert_string_equal(derived.roof_memory_level, "l2");
     assert_near(derived.arithmetic_intensity[LEVEL_L1], 50);
-    record.bytes_counted[LEVEL_L1] = 3.7e7; /* copies passed it by */
+    record.bytes_counted[LEVEL_L1] = 3.7e7; /* copies bypassed l1 */
     derived = derive(&record, &device);
     assert_true(isnan(derived.arithmetic_intensity[LEVEL_L1]) &&
                 isnan(derived.level_time[LEVEL_L1]));
     record_clear(&record);
 }
 
-/* Rates as of an L2: loads 6, stores 3, copies 5, a triad's mix 8 TB/s. Half of a copy's bytes are
- * written, a third of a triad's. */
+/* An L2 reads at 6, writes at 3, copies at 5 and does a triad at 8 TB/s. A copy writes half of its
+ * bytes, a triad a third. */
 static void a_row_has_the_roof_of_its_mix(void **state)
 {
     static const struct {
@@ -142,7 +144,7 @@ static void a_row_has_the_roof_of_its_mix(void **state)
         double all,
             read_alone; /* byte s-1, with all roofs, whose times of a byte add up; with one */
     } cases[] = {
-        {NAN, 8e12, 6e12}, /* directions are not known: the best one */
+        {NAN, 8e12, 6e12}, /* unknown directions: the best roof */
         {0, 6e12, 6e12},   {1.0 / 6, 1 / (0.5 / 6e12 + 0.5 / 8e12), 6e12}, {1.0 / 3, 8e12, 6e12},
         {0.5, 5e12, 6e12}, {0.75, 1 / (0.5 / 5e12 + 0.5 / 3e12), 6e12},    {1, 3e12, 6e12},
     };
@@ -168,8 +170,8 @@ static void a_row_has_the_roof_of_its_mix(void **state)
     record_clear(&record);
 }
 
-/* The compute roof is of the record's own unit and precision, and of nothing else; at the row's own
- * clock, as a short row runs at another one than the roof did. */
+/* The compute roof is the roof of the record's unit and precision, at the row's clock. Without a
+ * clock it stays at the clock of its measurement. */
 static void test_compute_roof(void **state)
 {
     static const struct {
@@ -217,24 +219,24 @@ static void times_of_the_units_add_up(void **state)
     record_clear(&record);
 }
 
-/* A byte counts at the farthest level that it is of. What no roof has the energy of is not known,
- * but for what is negligible. */
+/* A byte counts at the farthest level that it reaches. Without an energy roof the sum is unknown,
+ * unless the part is negligible. */
 static void energies_add_up(void **state)
 {
     struct device device = gpu_device();
     struct record record = counted_record();
-    const double dram = 32.5e6, more = 26e6; /* at l2 and at l1 each so many more bytes */
+    const double dram = 32.5e6, more = 26e6;                      /* added at l2, and again at l1 */
     assert_true(isnan(derive(&record, &device).energy_at_roofs)); /* l1 has no roof */
     add_roof(&device, ROOF_L1_READ, ROOF_ALONE, 3e13);
     device.roofs[device.roof_count - 1].energy = 3e-12;
     const double constant = 150 * record.energy_time;
     const double flops = record.flops_model * 0.625e-12 + 3211264 * 8e-12;
-    /* a fifth is written: between loads alone and a triad */
+    /* a fifth of the bytes is written: a mix between read and triad */
     const double bytes = dram * (0.4 * 60e-12 + 0.6 * 66e-12) + more * (20e-12 + 3e-12);
     struct derived derived = derive(&record, &device);
     assert_near(derived.energy_at_roofs, constant + flops + bytes);
     assert_near(derived.energy_constant_share, constant / (constant + flops + bytes));
-    record.bytes_counted[LEVEL_L1] = 0.5 * dram; /* copies pass it by */
+    record.bytes_counted[LEVEL_L1] = 0.5 * dram; /* copies bypass l1 */
     record.energy_time = NAN;
     record.flops_vector[PRECISION_FP64] = 1; /* negligible */
     assert_near(derive(&record, &device).energy_at_roofs,
@@ -242,15 +244,15 @@ static void energies_add_up(void **state)
     device.roofs[0].energy = device.roofs[1].energy = NAN;
     assert_true(isnan(derive(&record, &device).energy_at_roofs));
     record_clear(&record);
-    record = conv2d_record(); /* as modelled: what stays in l2 */
+    record = conv2d_record(); /* modelled bytes stay in l2 */
     assert_near(derive(&record, &device).energy_at_roofs, 150 * record.energy_time +
                                                               record.flops_model * 0.625e-12 +
                                                               record.bytes_model * 20e-12);
     record_clear(&record);
 }
 
-/* A full wave is enough, be it of one large block on each multiprocessor. Of 22 us one kernel takes
- * 18. */
+/* A full wave is enough parallelism, even one large block per multiprocessor. The kernel takes 18
+ * of 22 us. */
 static void blocks_fill_the_device_or_not(void **state)
 {
     static const struct {
@@ -290,12 +292,12 @@ static void the_largest_part_limits(void **state)
         {0.10, 0.05, 0.35, 0.9, false, LIMITER_LATENCY},  /* the rest is 0.55 */
         {0.20, 0.05, 0.42, 0.9, false, LIMITER_OVERHEAD}, /* the rest is 0.38 */
         {0.20, 0.05, 0.42, 0.1, false, LIMITER_OVERHEAD},
-        {0.05, 0.10, 0.20, 0.4, false, LIMITER_KERNEL}, /* they had enough to do */
+        {0.05, 0.10, 0.20, 0.4, false, LIMITER_KERNEL}, /* most kernels have enough blocks */
         {0.49, 0.10, 0.10, 0.4, false, LIMITER_COMPUTE},
         {0, 0.9, 0.05, 0, false, LIMITER_BANDWIDTH},
-        {0.6, 0.2, 0.1, NAN, false, LIMITER_COMPUTE}, /* as on a CPU */
+        {0.6, 0.2, 0.1, NAN, false, LIMITER_COMPUTE}, /* CPUs have no blocks */
         {0.3, 0.2, 0.1, NAN, false, LIMITER_UNKNOWN},
-        {NAN, 0.6, 0.1, 0, false, LIMITER_UNKNOWN}, /* FLOPs may take longer still */
+        {NAN, 0.6, 0.1, 0, false, LIMITER_UNKNOWN}, /* FLOPs can take longer */
         {NAN, 0.4, 0.1, 0, false, LIMITER_UNKNOWN},
         {0.6, NAN, NAN, NAN, false, LIMITER_UNKNOWN},
         {0.6, 0.3, NAN, NAN, false, LIMITER_COMPUTE},
@@ -318,7 +320,8 @@ static void the_largest_part_limits(void **state)
         record.bytes_counted[LEVEL_DRAM] = rows[i].bandwidth;
         record.busy_time = 1 - rows[i].gap;
         record.host_paced = rows[i].host_paced;
-        for (int j = 0; j < 2; ++j) { /* one block where two fit, and two */
+        for (int j = 0; j < 2;
+             ++j) { /* the device holds two blocks; kernel 0 has one, kernel 1 has two */
             fields_clear(kernel_fields, &kernels[j]);
             kernels[j].grid_x = j + 1;
             kernels[j].grid_y = kernels[j].grid_z = 1;
@@ -333,8 +336,8 @@ static void the_largest_part_limits(void **state)
     }
 }
 
-/* Of 22 us the kernel takes 18. 100 multiprocessors hold 2048 threads each, and 300 of its blocks
- * of 256 threads at a time. */
+/* The kernel takes 18 of 22 us. The device's 100 multiprocessors hold 2048 threads each, or 300 of
+ * the kernel's blocks of 256 threads. */
 static void a_kernel_has_a_cause(void **state)
 {
     static const struct {
@@ -371,7 +374,7 @@ static void a_kernel_has_a_cause(void **state)
         activity[ACTIVITY_MULTIPROCESSORS] = rows[i].active;
         activity[ACTIVITY_STALL_LONG_SCOREBOARD] = rows[i].memory;
         activity[ACTIVITY_STALL_BARRIER] = rows[i].barrier;
-        activity[ACTIVITY_STALL_SELECTED] = 0.5; /* no reason to wait */
+        activity[ACTIVITY_STALL_SELECTED] = 0.5; /* no reason of a wait */
         struct derived derived = derive(&record, &device);
         if (strncmp(derived.cause, rows[i].cause, strlen(rows[i].cause)) != 0 ||
             !*rows[i].cause != !*derived.cause)
@@ -413,7 +416,7 @@ static void each_mark_of_a_time_has_a_meaning(void **state)
     assert_string_equal(marks, "t");
     record.host_paced = record.bimodal = 1;
     record.caller_time = 33e-6;
-    record.caller_uncertainty = 0.05; /* 31.35 us may be within 5 % */
+    record.caller_uncertainty = 0.05; /* down to 31.35 us, which is within 5 % */
     strcpy(record.accuracy, "inaccurate: ...");
     record.time_median_high = 1.2 * record.time_median;
     time_marks(&record, marks);

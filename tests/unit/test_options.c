@@ -123,7 +123,7 @@ static void rows_are_complete_and_unique(void **state)
         assert_true(kind->name && *kind->name && kind->noun && *kind->noun);
         assert_true(strlen(kind->name) < sizeof((struct device *)0)->kind);
         assert_int_equal(strncmp(kind->worker, "roofsweep-worker-", 17), 0);
-        assert_ptr_equal(device_kind_find(kind->name), kind); /* the first of that name */
+        assert_ptr_equal(device_kind_find(kind->name), kind); /* no other kind has the name */
         for (int j = 0; j < i; ++j)
             assert_string_not_equal(device_kinds[j].worker, kind->worker);
     }
@@ -131,15 +131,14 @@ static void rows_are_complete_and_unique(void **state)
     assert_null(device_kind_find(""));
 }
 
-/* A kind that is not numbered is the cores of a rank, which binding.h shares out or says that they
- * are shared: two ranks may have them. */
+/* Devices without a number are the cores of ranks, which two ranks can share (binding.h). */
 static void an_exclusive_kind_is_numbered(void **state)
 {
     for (int i = 0; i < DEVICE_KINDS; ++i)
         assert_true(device_kinds[i].numbered || !device_kinds[i].exclusive);
 }
 
-static void a_choice_is_the_index_of_its_word(void **state)
+static void an_option_of_a_device_is_the_index_of_its_word(void **state)
 {
     const char *words[DEVICE_KINDS + 2];
     device_kind_words(words);
@@ -158,7 +157,7 @@ int main(void)
         cmocka_unit_test(wrong_lines_are_explained),
         cmocka_unit_test(rows_are_complete_and_unique),
         cmocka_unit_test(an_exclusive_kind_is_numbered),
-        cmocka_unit_test(a_choice_is_the_index_of_its_word),
+        cmocka_unit_test(an_option_of_a_device_is_the_index_of_its_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The table of the sample sweep must be tests/data/golden_report.txt to the byte. */
+/* The report of the sample sweep equals tests/data/golden_report.txt to the byte. */
 #include "unit.h"
 
 #include <jansson.h>
@@ -51,7 +51,7 @@ static void test_golden(void **state)
     results_destroy(results);
 }
 
-/* A single row says where its time went: its longest kernel first. */
+/* The report of a single row shows where its time went, the longest kernel first. */
 static void test_parts(void **state)
 {
     struct error error;
@@ -74,13 +74,13 @@ static void test_parts(void **state)
     results_destroy(results);
 }
 
-/* A sweep of many rows ends in a table that says what it leaves out; one without rows is no error.
+/* A long table ends with the number of rows that it leaves out. A sweep without rows is no error.
  */
 static void test_sizes(void **state)
 {
     struct results *results = results_create();
     char *text = report_text(results);
-    assert_null(strstr(text, "configurations")); /* roofs alone */
+    assert_null(strstr(text, "configurations")); /* a sweep of roofs */
     free(text);
     results_destroy(results);
     struct record *records = calloc(1000, sizeof *records);
@@ -103,7 +103,7 @@ static void test_sizes(void **state)
     results_destroy(results);
 }
 
-/* Names as long as those of a zipped conv2d still leave the columns in line. */
+/* Columns stay aligned beside names as long as those of a zipped conv2d. */
 static void test_long_names(void **state)
 {
     struct record records[2];
@@ -124,7 +124,7 @@ static void test_long_names(void **state)
     results_destroy(results);
 }
 
-/* Texts of workers and journals reach the table without what a terminal would obey. */
+/* Control sequences of a terminal in texts of workers and journals do not reach the table. */
 static void test_hostile_texts(void **state)
 {
     static const char hostile[] = "\x1b[2J\xe2\x80\xae\x9b\nfailed: nothing\xe2\x82";

@@ -19,7 +19,7 @@ static void test_order(void **state)
     static const size_t added[] = {4, 2, 0, 3, 1};
     struct record records[5];
     for (size_t i = 0; i < 5; ++i) {
-        char device[8]; /* each on a device of its own: a text may occur twice */
+        char device[8]; /* one device per row, as two rows have the same text */
         snprintf(device, sizeof device, "s1-%zu", i);
         records[i] = sample_record(sorted[added[i]].text, sorted[added[i]].label, device, 0);
         records[i].status = RECORD_SKIPPED;
@@ -35,7 +35,7 @@ static void test_order(void **state)
     results_destroy(results);
 }
 
-/* Row for rank, whoever opened its device first; a later session follows. */
+/* Devices are in the order of ranks, not of arrival; a later session follows. */
 static void test_order_of_devices(void **state)
 {
     static const char *const arrived[] = {"2026.1Z-7/10", "2026.1Z-7/2", "2026.2Z-7/0",
@@ -96,7 +96,8 @@ static void test_row_of_a_record(void **state)
     }
 }
 
-/* The free clock is the highest one of the session, of a roof or of a row that came last. */
+/* The free clock is the session's highest clock, of a roof or of a row, even if the row comes last.
+ */
 static void test_free_clock(void **state)
 {
     static const char *const kinds[] = {"cuda", "cuda", "cpu"};
@@ -127,7 +128,7 @@ static void test_free_clock(void **state)
     results_destroy(results);
 }
 
-/* Of the entries of a device those without rows go, but for one. */
+/* Entries of a device without rows are left out; if no entry has rows, one stays. */
 static void test_device_is_one_entry(void **state)
 {
     static const struct {

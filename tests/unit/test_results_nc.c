@@ -1,6 +1,5 @@
-/* The file format is a contract: a small sweep goes through the journal into a netCDF file, whose
- * CDL must be tests/data/golden.cdl to the byte. To change the format, read the difference, then
- * copy the new CDL. A file has no more variables than its rows and devices can have. */
+/* The file format is a contract: the CDL of a small sweep's file equals tests/data/golden.cdl to
+ * the byte. To change the format, read the printed difference, then apply it. */
 #include "unit.h"
 
 #include <errno.h>
@@ -19,7 +18,7 @@
 
 #define GOLDEN TEST_DATA_DIR "/golden.cdl"
 
-/* A folder for each test, with room for the paths in it. */
+/* A folder for each test, and paths in the folder. */
 struct folder {
     char path[64], journal[96], file[96], cdl[96];
 };
@@ -43,7 +42,7 @@ static int folder_remove(void **state)
     remove(folder->journal);
     remove(folder->file);
     remove(folder->cdl);
-    int failed = rmdir(folder->path); /* nothing else may be left, such as a temporary file */
+    int failed = rmdir(folder->path); /* fails if a test leaves another file, such as a draft */
     free(folder);
     return failed;
 }
@@ -76,7 +75,7 @@ static void test_golden(void **state)
     int file, count, sums;
     assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
     assert_int_equal(nc_inq_nvars(file, &count), NC_NOERR);
-    for (int variable = 0; variable < count; ++variable) { /* a flipped bit is noticed */
+    for (int variable = 0; variable < count; ++variable) { /* checksums find flipped bits */
         nc_type type;
         assert_int_equal(nc_inq_vartype(file, variable, &type), NC_NOERR);
         assert_int_equal(nc_inq_var_fletcher32(file, variable, &sums), NC_NOERR);
@@ -85,8 +84,8 @@ static void test_golden(void **state)
     nc_close(file);
 }
 
-/* What a worker, a library or a user can make of a row, none of which may keep the file from being
- * written: more kernels than one would think, a date that is none, a manifest of a megabyte. */
+/* Rows that a worker, a library or a user can cause do not stop the file: the most kernels, an
+ * invalid date, invalid UTF-8, a manifest of a megabyte. */
 static void test_odd_rows(void **state)
 {
     enum { KERNELS = RECORD_KERNELS_MAX, MANIFEST = 1 << 20 };
@@ -102,7 +101,7 @@ static void test_odd_rows(void **state)
     free(kernels);
     strcpy(record.algorithm, "\x1b[31m\n\"caf\xe9");
     sample_journal(folder->journal);
-    sample_add(folder->journal, &record, 1); /* in place of the other */
+    sample_add(folder->journal, &record, 1); /* replaces the sample's row */
     struct results *results = sample_read(folder->journal);
     struct session *session = &results->sessions[results->session_count - 1];
     session->start_time = 1e300;
@@ -128,7 +127,7 @@ static void test_odd_rows(void **state)
     assert_int_equal(nc_close(file), NC_NOERR);
 }
 
-/* The golden text is a complete description: ncgen makes a file of it that gives the same text. */
+/* The golden text is complete: ncgen makes a file from it whose CDL is the same text. */
 static void test_golden_regenerates(void **state)
 {
     const struct folder *folder = *state;
@@ -149,7 +148,7 @@ static double get_double(int file, const char *name, size_t row, size_t column)
 
 #define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
 
-/* Nothing was measured: every dimension is there, and only config has length 0. */
+/* Without rows all dimensions exist, and only config has length 0. */
 static void test_empty(void **state)
 {
     const struct folder *folder = *state;
@@ -167,7 +166,7 @@ static void test_empty(void **state)
     assert_int_equal(nc_inq_dimlen(file, dimension, &length), NC_NOERR);
     assert_int_equal(length, 0);
     nc_close(file);
-    /* Roofs alone: they end the time that the file covers. */
+    /* The latest roof ends the time coverage of a file of roofs. */
     struct device device = gpu_device();
     device.roofs[1].start_time = SAMPLE_START + 60;
     assert_ok(results_add_device(results, &device, &error), &error);
@@ -189,15 +188,15 @@ static void test_unwritable(void **state)
                      STATUS_SYSTEM);
     assert_non_null(strstr(error.text, "/tmp/no/such/folder/x.nc"));
     assert_non_null(strstr(error.text, "No such file or directory"));
-    /* The file cannot take the place of a folder; the temporary file goes (see folder_remove). */
+    /* A folder has the file's name: the draft is removed (see folder_remove). */
     assert_int_equal(mkdir(folder->file, 0700), 0);
     assert_int_equal(results_nc_write(results, folder->file, NULL, &error), STATUS_SYSTEM);
     assert_int_equal(rmdir(folder->file), 0);
     results_destroy(results);
 }
 
-/* A full disk, played by a limit to a file's size: an error, no crash of HDF5, and an older file
- * stays as it is. */
+/* A limit on file sizes acts as a full disk: an error, no crash of HDF5, and the existing file
+ * stays whole. */
 static void test_full_disk(void **state)
 {
     const struct folder *folder = *state;
@@ -224,7 +223,7 @@ static void test_full_disk(void **state)
     results_destroy(results);
 }
 
-/* One row of a CPU, whose session asked for nothing. */
+/* One row of a CPU, in a session with defaults. */
 static struct results *cpu_results(const char *path, struct record *record)
 {
     struct journal *journal;
@@ -252,7 +251,7 @@ static bool has_variable(const char *path, const char *name)
     return found;
 }
 
-/* What no row has is no variable, but for what every reader needs. */
+/* A value that no row has is no variable, unless every reader needs it. */
 static void test_absent_variables(void **state)
 {
     static const char *const present[] = {"time_median",  "time_sample", "error",       "hidden",
@@ -300,7 +299,7 @@ static void test_absent_variables(void **state)
             fail_msg("a file of a CPU has %s", absent[i]);
 }
 
-/* One value in one row is enough, also of a row that is not among the first. */
+/* One value in one row makes a variable, even after the first batch of rows. */
 static void test_rare_values(void **state)
 {
     enum { ROWS = 1100 };
@@ -330,7 +329,7 @@ static void test_rare_values(void **state)
     assert_false(has_variable(folder->file, "energy_time"));
 }
 
-/* A parameter of one name is one variable, so it must be of one kind in all workloads. */
+/* A parameter is one variable for all workloads, so it has one kind. */
 static void test_parameters_agree(void **state)
 {
     for (size_t i = 0; workloads[i] != NULL; ++i)
@@ -359,7 +358,7 @@ int main(void)
         TEST(test_full_disk),
         cmocka_unit_test(test_parameters_agree),
     };
-    /* Without HDF5's handler, see results_nc.h. */
+    /* HDF5's exit handler crashes, see results_nc.h. */
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     fflush(NULL);
     _exit(failed);
