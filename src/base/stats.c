@@ -5,7 +5,10 @@
 #include <string.h>
 
 /* Terms come from their logarithms: 2^-count is no double for many values. */
-size_t stats_median_rank(size_t count)
+/* The rank of the interval's lower end among `count` sorted values, and of its upper end counted
+ * from the top: the largest with P(X < rank) <= 0.025, X binomial of `count` and 1/2. 0: there is
+ * no interval. */
+static size_t median_rank(size_t count)
 {
     const double most = 0.025; /* on either side */
     double n = (double)count, sum = 0.0;
@@ -48,7 +51,7 @@ enum status stats_compute(const double *values, size_t count, struct stats *stat
     double *sorted = sorted_copy(values, count, error);
     if (!sorted)
         return STATUS_SYSTEM;
-    size_t rank = stats_median_rank(count);
+    size_t rank = median_rank(count);
     stats->median = median_of(sorted, count);
     stats->median_low = rank ? sorted[rank - 1] : NAN;
     stats->median_high = rank ? sorted[count - rank] : NAN;

@@ -20,11 +20,6 @@ struct stats {
 enum status stats_compute(const double *values, size_t count, struct stats *stats,
                           struct error *error);
 
-/* The rank of the interval's lower end among `count` sorted values, and of its upper end counted
- * from the top: the largest with P(X < rank) <= 0.025, X binomial of `count` and 1/2. 0: there is
- * no interval. */
-size_t stats_median_rank(size_t count);
-
 /* What the adaptive rule stops on: half the width of the interval, over the median. NaN without an
  * interval, so that `<= stop` is false. */
 double stats_uncertainty(const struct stats *stats);

@@ -90,7 +90,8 @@ void device_init(struct device *device)
     fields_clear(device_fields, device);
 }
 
-const struct roof *device_same_roof(const struct device *device, const struct roof *roof)
+/* NULL: the device has no roof of this kind and condition. */
+static const struct roof *same_roof(const struct device *device, const struct roof *roof)
 {
     for (int64_t i = 0; i < device->roof_count; ++i)
         if (device->roofs[i].condition == roof->condition &&
@@ -101,7 +102,7 @@ const struct roof *device_same_roof(const struct device *device, const struct ro
 
 void device_add_roof(struct device *device, const struct roof *roof)
 {
-    const struct roof *same = device_same_roof(device, roof);
+    const struct roof *same = same_roof(device, roof);
     if (same)
         device->roofs[same - device->roofs] = *roof;
     else if (device->roof_count < ROOFS_MAX)
@@ -129,7 +130,7 @@ void device_order_roofs(struct device *device)
 
 void device_sustain_roof(struct device *device, const struct roof *roof)
 {
-    const struct roof *same = device_same_roof(device, roof);
+    const struct roof *same = same_roof(device, roof);
     if (same)
         roof_sustain(&device->roofs[same - device->roofs], roof);
 }

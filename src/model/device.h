@@ -72,8 +72,6 @@ bool device_is_open(const struct device *device);
 bool device_has_health(const struct device *device);
 /* One device, perhaps as two jobs saw it: by kind, host and UUID. False of those without one. */
 bool device_same(const struct device *a, const struct device *b);
-/* The device's roof of the same kind and condition as this one; NULL if there is none. */
-const struct roof *device_same_roof(const struct device *device, const struct roof *roof);
 /* Replaces that roof, if there is one. */
 void device_add_roof(struct device *device, const struct roof *roof);
 /* Those alone first, each condition in the order of roof_kinds. */

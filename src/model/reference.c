@@ -13,12 +13,6 @@ const char *const tensor_name[TENSOR_COUNT] = {
     [TENSOR_VALUE] = "values",
 };
 
-void reference_in_turn(int64_t count, reference_task *task, void *context)
-{
-    for (int64_t i = 0; i < count; ++i)
-        task(context, i);
-}
-
 void expectation_clear(struct expectation *expectation)
 {
     for (size_t i = 0; i < expectation->count; ++i) {

@@ -14,7 +14,6 @@
 /* Runs task(context, i) once for each i of [0, count), in any order. */
 typedef void reference_task(void *context, int64_t i);
 typedef void reference_loop(int64_t count, reference_task *task, void *context);
-void reference_in_turn(int64_t count, reference_task *task, void *context); /* one thread */
 
 /* What is asked for. Nothing is owned. */
 struct reference_request {

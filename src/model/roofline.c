@@ -6,16 +6,6 @@
 
 const char *const roofline_bound_name[] = {"compute", "bandwidth", "overhead", "unknown", NULL};
 
-double roofline_balance(double peak, double bandwidth)
-{
-    return peak / bandwidth;
-}
-
-double roofline_peak(double multiprocessors, double fma_per_clock, double clock)
-{
-    return multiprocessors * fma_per_clock * clock * 2;
-}
-
 /* min(P, AI * W, F / (n * L)). What does not exist is no ceiling: bandwidth where no byte moves,
  * and overhead where it was not measured (fmin passes over a NaN). */
 static double roof_of(const struct roofline_work *work, const struct roofline_roofs *roofs,
@@ -56,7 +46,7 @@ struct roofline roofline_evaluate(const struct roofline_work *work,
     struct roofline r = {
         .intensity = work->flops / work->bytes,
         .performance = work->flops / work->time,
-        .balance = roofline_balance(roofs->peak, roofs->bandwidth),
+        .balance = roofs->peak / roofs->bandwidth,
         .overhead_time = work->launches * roofs->launch_overhead,
     };
     r.roof = roof_of(work, roofs, r.intensity, r.overhead_time);

@@ -45,10 +45,3 @@ extern const char
 
 struct roofline roofline_evaluate(const struct roofline_work *work,
                                   const struct roofline_roofs *roofs);
-
-/* M of a device: 107479 / 828.8 = 129.68 for the paper's V100. */
-double roofline_balance(double peak, double bandwidth);
-
-/* Peak of one precision: multiprocessors * fused multiply-adds per clock and multiprocessor * clock
- * * 2. */
-double roofline_peak(double multiprocessors, double fma_per_clock, double clock);

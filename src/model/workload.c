@@ -66,30 +66,22 @@ const struct workload *workload_find(const char *name)
     return NULL;
 }
 
-const char **workload_names(const char *const *others,
-                            bool (*filter)(const struct workload *workload))
-{
-    size_t count = 0;
-    for (size_t i = 0; others && others[i]; ++i)
-        ++count;
-    const char **names = calloc(count + sizeof workloads / sizeof *workloads, sizeof *names);
-    if (!names)
-        return NULL;
-    for (size_t i = 0; i < count; ++i)
-        names[i] = others[i];
-    for (size_t i = 0; workloads[i]; ++i)
-        if (!filter || filter(workloads[i]))
-            names[count++] = workloads[i]->name;
-    return names;
-}
-
 void workload_hint(const char *const *others, bool (*filter)(const struct workload *workload),
                    const char *text, char hint[WORDS_HINT])
 {
-    const char **names = workload_names(others, filter);
+    size_t count = 0;
+    while (others && others[count])
+        ++count;
+    const char **names = calloc(count + sizeof workloads / sizeof *workloads, sizeof *names);
     hint[0] = '\0';
-    if (names)
-        words_hint(names, text, hint);
+    if (!names)
+        return;
+    if (count)
+        memcpy(names, others, count * sizeof *names);
+    for (size_t i = 0; workloads[i]; ++i)
+        if (!filter || filter(workloads[i]))
+            names[count++] = workloads[i]->name;
+    words_hint(names, text, hint);
     free(names);
 }
 

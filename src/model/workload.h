@@ -108,12 +108,8 @@ void config_set(struct config *config, size_t parameter, const struct value *val
 
 extern const struct workload *const workloads[];        /* NULL-terminated */
 const struct workload *workload_find(const char *name); /* NULL if there is none */
-/* The NULL-terminated `others` (NULL: none), then the names of all workloads that `filter` takes
- * (NULL: of all). NULL-terminated; the caller frees the list, not the names. NULL without
- * memory. */
-const char **workload_names(const char *const *others,
-                            bool (*filter)(const struct workload *workload));
-/* words_hint of these names, for a `text` that is none of them; "" without memory. */
+/* words_hint of a `text` that is none of `others` (NULL-terminated; NULL: none) and of the workloads
+ * that `filter` takes (NULL: all). "" without memory. */
 void workload_hint(const char *const *others, bool (*filter)(const struct workload *workload),
                    const char *text, char hint[WORDS_HINT]);
 

@@ -52,7 +52,8 @@ struct time_limit time_limit_create(double seconds, const char *job_end,
     return limit;
 }
 
-double time_limit_reserve(const struct time_limit *limit, size_t rows)
+/* s: 10 % of the limit, at least 1 s and at most 30 s, and 2 ms for each row. */
+static double reserve_for_file(const struct time_limit *limit, size_t rows)
 {
     return fmin(fmax(reserve_share * limit->whole, reserve_least), reserve_most) +
            reserve_row * (double)rows;
@@ -60,7 +61,7 @@ double time_limit_reserve(const struct time_limit *limit, size_t rows)
 
 double time_limit_left(const struct time_limit *limit, double now, size_t rows)
 {
-    return isinf(limit->end) ? INFINITY : limit->end - time_limit_reserve(limit, rows) - now;
+    return isinf(limit->end) ? INFINITY : limit->end - reserve_for_file(limit, rows) - now;
 }
 
 /* ---- what is left ---- */

@@ -31,11 +31,8 @@ struct time_limit time_limit_create(double seconds, const char *job_end,
 /* Whether this is a number that SLURM_JOB_END_TIME can have. */
 bool time_limit_job_end(const char *text, double *epoch);
 
-/* s that writing a file of so many rows, and the end of the ranks, may take: 10 % of the limit, at
- * least 1 s and at most 30 s, and 2 ms for each row. */
-double time_limit_reserve(const struct time_limit *limit, size_t rows);
-
-/* s that are left to measure in; INFINITY without a limit. */
+/* s that are left for measuring: until the end, without the time to write a file of `rows` rows and
+ * to end the ranks. INFINITY without a limit. */
 double time_limit_left(const struct time_limit *limit, double now, size_t rows);
 
 /* What is left for lack of time. left_over_add counts the configurations. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "in_turn.h"
 #include "expected.h"
 
 double *filled(const struct config *config, enum tensor tensor, int64_t count)
@@ -17,8 +18,8 @@ double *filled(const struct config *config, enum tensor tensor, int64_t count)
 
 struct expectation expect(const struct config *config, double products)
 {
-    const struct reference_request request = {
-        config, SEED, products, 1, INT64_MAX, reference_in_turn, NULL, NULL};
+    const struct reference_request request = {config,    SEED,         products, 1,
+                                              INT64_MAX, loop_in_turn, NULL,     NULL};
     struct expectation expectation = {.count = 0};
     struct error error;
     if (config->workload->reference(&request, &expectation, &error))

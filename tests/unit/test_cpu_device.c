@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "in_turn.h"
 #include "opened.h"
 #include "parsed.h"
 #include "worker/device_ops.h"
@@ -76,8 +77,8 @@ static bool check_all(struct device_state *state, const char *text)
 {
     struct config config = parse(text);
     struct prepared from = {state, run_work(state, text, &config)};
-    const struct reference_request request = {
-        &config, seed, INFINITY, 1, INT64_MAX, reference_in_turn, result_read, &from};
+    const struct reference_request request = {&config,   seed,         INFINITY,    1,
+                                              INT64_MAX, loop_in_turn, result_read, &from};
     struct expectation expectation = {.count = 0};
     struct error error;
     if (!from.work)

@@ -167,13 +167,14 @@ static void names_put(char *line, size_t size, const char *mark,
     char *at = strstr(line, mark), rest[256];
     if (!at)
         return;
-    const char **names = workload_names(NULL, filter);
-    assert_non_null(names);
+    const char *separator = "";
     snprintf(rest, sizeof rest, "%s", at + strlen(mark));
-    for (size_t i = 0; names[i]; ++i)
-        at += snprintf(at, size - (size_t)(at - line), "%s%s", i ? ", " : "", names[i]);
+    for (size_t i = 0; workloads[i]; ++i)
+        if (!filter || filter(workloads[i])) {
+            at += snprintf(at, size - (size_t)(at - line), "%s%s", separator, workloads[i]->name);
+            separator = ", ";
+        }
     snprintf(at, size - (size_t)(at - line), "%s", rest);
-    free(names);
 }
 
 static void check_invalid(const char *name)

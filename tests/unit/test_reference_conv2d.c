@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "in_turn.h"
 #include "expected.h"
 #include "model/workloads/conv2d.h"
 #include "parsed.h"
@@ -160,8 +161,8 @@ static void check_layer(const char *text, size_t slices)
         .y = zeros(conv2d_y_size(&s)),
     };
     layer_loss(&l);
-    const struct reference_request request = {&config,           SEED,       INFINITY, 1, INT64_MAX,
-                                              reference_in_turn, layer_read, &l};
+    const struct reference_request request = {&config,   SEED,         INFINITY,   1,
+                                              INT64_MAX, loop_in_turn, layer_read, &l};
     struct expectation expectation = {.count = 0};
     struct error error;
     if (config.workload->reference(&request, &expectation, &error))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "in_turn.h"
 #include "expected.h"
 #include "model/workloads/lstm.h"
 #include "parsed.h"
@@ -90,7 +91,7 @@ static void check_lstm(const char *text, int64_t samples)
     double *w = filled(&config, TENSOR_WEIGHT, lstm_w_size(&s));
     double *dy = filled(&config, TENSOR_OUTPUT, lstm_y_size(&s));
     const struct reference_request request = {
-        .config = &config, .seed = SEED, .loop = reference_in_turn};
+        .config = &config, .seed = SEED, .loop = loop_in_turn};
     double *plain = zeros(lstm_y_size(&s)), *y = zeros(s.sequence * samples * row);
     double *dx = zeros(s.sequence * samples * s.features), *dw = zeros(lstm_w_size(&s));
     assert_int_equal(lstm_network_compute(&request, samples, NULL, y, dx, dw, &error), STATUS_OK);
@@ -162,7 +163,7 @@ static void lstm_switched_by_the_device(void **state)
         parse("lstm cell=relu batch=2 sequence=3 features=2 hidden=3 pass=backward precision=fp64");
     struct error error;
     const struct reference_request request = {
-        .config = &config, .seed = SEED, .loop = reference_in_turn};
+        .config = &config, .seed = SEED, .loop = loop_in_turn};
     double *off = zeros(2 * 3 * 3), *dx = filled(&config, TENSOR_INPUT, 2 * 3 * 2);
     assert_int_equal(lstm_network_compute(&request, 2, off, NULL, dx, NULL, &error), STATUS_OK);
     for (int i = 0; i < 2 * 3 * 2; ++i)

@@ -66,11 +66,18 @@ static void test_interval_ranks(void **state)
 {
     static const struct {
         size_t count, rank;
-    } known[] = {{5, 0},   {6, 1},   {8, 1},    {9, 2},      {20, 6},
+    } known[] = {{1, 0},   {5, 0},   {6, 1},    {8, 1},      {9, 2},           {20, 6},
                  {30, 10}, {70, 27}, {100, 40}, {1000, 469}, {1000000, 499020}};
-    assert_int_equal(stats_median_rank(1), 0);
-    for (size_t i = 0; i < COUNT(known); ++i)
-        assert_int_equal(stats_median_rank(known[i].count), known[i].rank);
+    for (size_t i = 0; i < COUNT(known); ++i) {
+        double *values = malloc(known[i].count * sizeof *values);
+        assert_non_null(values);
+        for (size_t j = 0; j < known[i].count; ++j)
+            values[j] = (double)(j + 1);
+        const struct stats stats = compute(values, known[i].count);
+        assert_true(known[i].rank ? stats.median_low == (double)known[i].rank
+                                  : isnan(stats.median_low));
+        free(values);
+    }
 }
 
 static void test_interval(void **state)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "in_turn.h"
 #include "parsed.h"
 #include "model/reference.h"
 #include "model/workloads/conv2d.h"
@@ -356,7 +357,7 @@ static enum status gradient_read(struct device_state *state, struct work *work, 
     double *dx = test_calloc((size_t)lstm_x_size(&s), sizeof *dx), squares = 0.0;
     double *dw = test_calloc((size_t)lstm_w_size(&s), sizeof *dw);
     const struct reference_request request = {
-        .config = &g->config, .seed = seed, .loop = reference_in_turn};
+        .config = &g->config, .seed = seed, .loop = loop_in_turn};
     assert_int_equal(lstm_network_compute(&request, s.batch, NULL, NULL, dx, dw, error), STATUS_OK);
     for (int64_t i = begin; i < begin + size; ++i)
         squares += dw[i] * dw[i];

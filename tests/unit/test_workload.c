@@ -27,19 +27,17 @@ static bool has_no_reference(const struct workload *workload)
     return !workload->reference;
 }
 
-/* However many workloads there are, the list has room for all of them. */
-static void names_are_all_listed(void **state)
+static void a_hint_lists_all_names(void **state)
 {
     static const char *const others[] = {"sweep", "measure", NULL};
-    const char **all = workload_names(others, NULL);
-    const char **some = workload_names(NULL, has_no_reference);
-    assert_string_equal(all[0], "sweep");
-    for (size_t i = 0; i == 0 || workloads[i - 1]; ++i)
-        assert_true(workloads[i] ? strcmp(all[2 + i], workloads[i]->name) == 0 : !all[2 + i]);
-    assert_string_equal(some[0], "program");
-    assert_null(some[1]);
-    free(all);
-    free(some);
+    char hint[WORDS_HINT], expected[WORDS_HINT] = "; allowed: sweep, measure";
+    for (size_t i = 0; workloads[i]; ++i)
+        snprintf(expected + strlen(expected), sizeof expected - strlen(expected), ", %s",
+                 workloads[i]->name);
+    workload_hint(others, NULL, "xyzzy", hint);
+    assert_string_equal(hint, expected);
+    workload_hint(NULL, has_no_reference, "xyzzy", hint);
+    assert_string_equal(hint, "; allowed: program");
 }
 
 /* The identity of every configuration ever measured hangs on its text. The hashes are those of rows
@@ -519,7 +517,7 @@ static void the_unknown_has_no_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_all_listed),
+        cmocka_unit_test(a_hint_lists_all_names),
         cmocka_unit_test(texts_and_hashes_stay),
         cmocka_unit_test(wrong_text_is_refused),
         cmocka_unit_test(shapes),
