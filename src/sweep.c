@@ -484,33 +484,18 @@ static void create_dispatcher(struct sweep *sweep)
 /* ---- actions of the dispatcher ---- */
 
 /* Writes found algorithms to the cache file. If another run writes to the file at the moment, the
- * next rows try again. A failure does not end the sweep. */
-static enum status save_algorithms(struct sweep *sweep, struct error *error)
+ * next rows try again, or this call, if it is the last. A failure does not end the sweep. */
+static void save_algorithms(struct sweep *sweep, bool last)
 {
-    enum status status =
-        sweep->algorithms ? algorithm_cache_save(sweep->algorithms, error) : STATUS_OK;
-    if (status && !sweep->algorithms_late)
-        log_print(sweep->log, status == STATUS_USAGE ? LOG_INFO : LOG_WARNING,
-                  "the algorithm cache is not written yet, the next rows try again: %s",
-                  error->text);
-    sweep->algorithms_late |= status != STATUS_OK;
-    return status;
-}
-
-/* Waits for another run's write, which takes a moment only. */
-static void save_last_algorithms(struct sweep *sweep)
-{
-    const double patience = 1; /* s */
-    double start = clock_monotonic();
+    const double patience = last ? 1 : 0; /* s; another run's write takes a moment only */
     struct error error;
-    while (save_algorithms(sweep, &error)) {
-        if (clock_monotonic() - start > patience) {
-            log_print(sweep->log, LOG_WARNING, "the algorithm cache lacks the last algorithms: %s",
-                      error.text);
-            return;
-        }
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    }
+    enum status status =
+        sweep->algorithms ? algorithm_cache_save(sweep->algorithms, patience, &error) : STATUS_OK;
+    if (status && (last || !sweep->algorithms_late))
+        log_print(sweep->log, status == STATUS_USAGE && !last ? LOG_INFO : LOG_WARNING,
+                  "the algorithm cache is not written%s: %s",
+                  last ? "" : " yet, the next rows try again", error.text);
+    sweep->algorithms_late |= status != STATUS_OK;
 }
 
 static enum status carry_out(struct sweep *sweep, const struct dispatcher_action *action,
@@ -530,7 +515,7 @@ static enum status carry_out(struct sweep *sweep, const struct dispatcher_action
         return journal_append_text(journal, "record", action->text, error);
     case ACTION_SYNC:
         status = journal_sync(journal, error);
-        save_algorithms(sweep, &(struct error){""});
+        save_algorithms(sweep, false);
         return status;
     case ACTION_SEND:
         if (transport_send(sweep->transport, action->rank, action->message, action->text, error))
@@ -668,7 +653,8 @@ static void run_loop(struct sweep *sweep)
 /* False: a rank is silent. Other ranks wait longer, as rank 0 may be writing the file. */
 static bool wait_for_ranks(struct sweep *sweep)
 {
-    const struct wait_limit patience = {.seconds = sweep->rank == 0 ? stop_patience : long_patience};
+    const struct wait_limit patience = {.seconds =
+                                            sweep->rank == 0 ? stop_patience : long_patience};
     char absent[LIVENESS_TEXT];
     if (sweep->abandoned)
         return false;
@@ -686,7 +672,7 @@ static enum status end_loop(struct sweep *sweep, struct error *error)
     char absent[800];
     if (!sweep->dispatcher)
         return STATUS_OK;
-    save_last_algorithms(sweep);
+    save_algorithms(sweep, true);
     progress_destroy(sweep->progress);
     sweep->abandoned = dispatcher_missing(sweep->dispatcher, absent, sizeof absent);
     if (sweep->abandoned)

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "results/journal.h"
 #include "results/outputs.h"
 
@@ -201,7 +202,22 @@ enum status algorithm_cache_learn(struct algorithm_cache *cache, const struct re
     return entry_put(cache, config_hash, device, &algorithm, error);
 }
 
-enum status algorithm_cache_save(struct algorithm_cache *cache, struct error *error)
+static enum status cache_file_open(const char *path, double patience, struct journal **journal,
+                                   struct error *error)
+{
+    const double start = clock_monotonic();
+    for (;;) {
+        enum status status = journal_open(path, JOURNAL_SHARE, journal, error);
+        if (status == STATUS_USAGE && access(path, F_OK) != 0)
+            status = journal_open(path, JOURNAL_CREATE, journal, error);
+        if (status != STATUS_USAGE || clock_monotonic() - start >= patience)
+            return status;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+}
+
+enum status algorithm_cache_save(struct algorithm_cache *cache, double patience,
+                                 struct error *error)
 {
     struct journal *journal = NULL;
     json_t *lines, *entry;
@@ -209,11 +225,8 @@ enum status algorithm_cache_save(struct algorithm_cache *cache, struct error *er
     size_t index;
     if (json_array_size(cache->pending) == 0)
         return STATUS_OK;
-    enum status status = journal_open(cache->path, JOURNAL_SHARE, &journal, error);
-    if (status == STATUS_USAGE && access(cache->path, F_OK) != 0 &&
-        journal_open(cache->path, JOURNAL_CREATE, &journal, error) == STATUS_OK)
-        status = STATUS_OK;
-    TRY(status);
+    enum status status = STATUS_OK;
+    TRY(cache_file_open(cache->path, patience, &journal, error));
     json_array_foreach(cache->pending, index, lines)
         json_object_foreach(lines, kind, entry) if (status == STATUS_OK) status =
             journal_append(journal, kind, json_incref(entry), error);

@@ -34,6 +34,7 @@ enum status algorithm_cache_learn(struct algorithm_cache *cache, const struct re
                                   const char *config_hash, const struct device *device,
                                   struct error *error);
 
-/* Appends new entries to the file, without waiting: STATUS_USAGE while another run writes to the
- * file. After a failure the next call tries again. */
-enum status algorithm_cache_save(struct algorithm_cache *cache, struct error *error);
+/* Appends new entries to the file. STATUS_USAGE: another run writes to the file for longer than
+ * `patience`, s. After a failure the next call tries again. */
+enum status algorithm_cache_save(struct algorithm_cache *cache, double patience,
+                                 struct error *error);

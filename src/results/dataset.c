@@ -159,42 +159,28 @@ static void define_attributes(struct dataset *set, int variable, const struct fi
         dataset_attribute(set, variable, "source", "derived from what was measured");
 }
 
-/* Flags have no fill value, because xarray converts integers with one to floats. A missing flag is
- * one more value, "unknown". */
-static void define_flags(struct dataset *set, const char *name, int variable,
-                         const struct field *field)
+/* Writes the words of a flag, or of a mask's bits. Flags have no fill value, because xarray
+ * converts integers with one to floats: a missing flag is one more value, "unknown". */
+static void define_meanings(struct dataset *set, const char *name, int variable,
+                            const struct field *field)
 {
+    const bool bits = field->type == FIELD_INTEGER;
     char meanings[256] = "";
-    signed char values[32];
+    long long values[64];
     size_t count = 0, used = 0;
-    for (; field->flags[count]; ++count)
+    for (; field->flags[count]; ++count) {
         used += (size_t)snprintf(meanings + used, sizeof meanings - used, "%s%s", count ? " " : "",
                                  field->flags[count]);
-    if (!field->flags_known) {
+        values[count] = bits ? 1LL << count : (long long)count;
+    }
+    if (!bits && !field->flags_known) {
         snprintf(meanings + used, sizeof meanings - used, " unknown");
+        values[count] = (long long)count;
         ++count;
     }
-    for (size_t i = 0; i < count; ++i)
-        values[i] = (signed char)i;
     dataset_check(set, name,
-                  nc_put_att_schar(set->id, variable, "flag_values", NC_BYTE, count, values));
-    dataset_attribute(set, variable, "flag_meanings", meanings);
-}
-
-/* flag_masks must have the variable's type. */
-static void define_bits(struct dataset *set, const char *name, int variable,
-                        const char *const *bits)
-{
-    char meanings[256] = "";
-    long long masks[63];
-    size_t count = 0, used = 0;
-    for (; bits[count]; ++count) {
-        used += (size_t)snprintf(meanings + used, sizeof meanings - used, "%s%s", count ? " " : "",
-                                 bits[count]);
-        masks[count] = 1LL << count;
-    }
-    dataset_check(set, name,
-                  nc_put_att_longlong(set->id, variable, "flag_masks", NC_INT64, count, masks));
+                  nc_put_att_longlong(set->id, variable, bits ? "flag_masks" : "flag_values",
+                                      bits ? NC_INT64 : NC_BYTE, count, values));
     dataset_attribute(set, variable, "flag_meanings", meanings);
 }
 
@@ -253,10 +239,8 @@ static int variable_define(struct dataset *set, const char *name, const struct f
     define_attributes(set, variable, field);
     if (type == NC_DOUBLE || type == NC_STRING || (type == NC_INT64 && field->units))
         define_fill(set, name, variable, type);
-    if (field->type == FIELD_FLAG)
-        define_flags(set, name, variable, field);
-    if (field->type == FIELD_INTEGER && field->flags)
-        define_bits(set, name, variable, field->flags);
+    if (field->flags && (field->type == FIELD_FLAG || field->type == FIELD_INTEGER))
+        define_meanings(set, name, variable, field);
     return variable;
 }
 

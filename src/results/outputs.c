@@ -163,7 +163,8 @@ static enum status read_earlier(const struct outputs *outputs, const char *setti
     struct results *earlier;
     bool torn;
     enum status status = journal_read(journal_path(journal), &earlier, &torn, error);
-    if (status && journal_check_path(journal, &(struct error){""})) /* others took it away meanwhile */
+    if (status &&
+        journal_check_path(journal, &(struct error){""})) /* others took it away meanwhile */
         status = journal_read(journal_path(journal), &earlier, &torn, error);
     TRY(status);
     journal_warn_left_out(outputs->journal, torn, earlier, log);

@@ -70,7 +70,7 @@ static void learn(struct algorithm_cache *cache, int batch, const char *algorith
     const struct record record = searched(batch, algorithm);
     struct error error;
     if (algorithm_cache_learn(cache, &record, record.config_hash, device, &error) ||
-        algorithm_cache_save(cache, &error))
+        algorithm_cache_save(cache, 0, &error))
         fail_msg("%s", error.text);
 }
 
@@ -304,9 +304,9 @@ static void a_file_in_use_delays_nobody(void **state)
     assert_int_equal(algorithm_cache_learn(cache, &record, record.config_hash, &device, &error),
                      STATUS_OK);
     assert_int_equal(journal_open(path, JOURNAL_RESUME, &other, &error), STATUS_OK);
-    assert_int_equal(algorithm_cache_save(cache, &error), STATUS_USAGE);
+    assert_int_equal(algorithm_cache_save(cache, 0, &error), STATUS_USAGE);
     journal_close(other);
-    assert_int_equal(algorithm_cache_save(cache, &error), STATUS_OK);
+    assert_int_equal(algorithm_cache_save(cache, 0, &error), STATUS_OK);
     algorithm_cache_close(cache);
     cache = open_at(path, true, 0);
     assert_found(cache, 1, &device, "engine-1", "file of 2025-11-18");
