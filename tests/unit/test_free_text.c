@@ -1,6 +1,4 @@
-/* A workload that is in no table: free texts, no model, no reference. And what every row of the
- * table promises. */
-
+/* A workload outside the table: free texts, no model, no reference. And rules for all workloads. */
 #include "unit.h"
 
 #include <math.h>
@@ -43,7 +41,7 @@ static struct config made_up_config(const char *command, const char *mode, int64
     return config;
 }
 
-/* The same workload when it has been given a number and a word that older rows do not have. */
+/* The workload with two later parameters, which older rows do not have. */
 static const char *const later_words[] = {"as-before", "otherwise", NULL};
 static const struct parameter grown_parameters[] = {
     WORKLOAD_FREE_TEXT("command", 255, "true", "a text"),
@@ -61,26 +59,24 @@ static const struct workload grown = {
 static void later_parameters_leave_old_texts(void **state)
 {
     static const struct {
-        const char *given, *canonical;
+        const char *given, *canonical; /* after "made-up command=a" */
         int64_t depth, manner;
     } rows[] = {
-        {"made-up command=a mode=b size=3", "made-up command=a mode=b size=3", 0, 0},
-        {"made-up command=a depth=0 manner=as-before mode=b size=3",
-         "made-up command=a mode=b size=3", 0, 0},
-        {"made-up command=a depth=2 mode=b size=3", "made-up command=a depth=2 mode=b size=3", 2,
-         0},
-        {"made-up command=a manner=otherwise mode=b size=3",
-         "made-up command=a manner=otherwise mode=b size=3", 0, 1},
+        {" mode=b size=3", " mode=b size=3", 0, 0},
+        {" depth=0 manner=as-before mode=b size=3", " mode=b size=3", 0, 0},
+        {" depth=2 mode=b size=3", " depth=2 mode=b size=3", 2, 0},
+        {" manner=otherwise mode=b size=3", " manner=otherwise mode=b size=3", 0, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        char text[WORKLOAD_TEXT], before[WORKLOAD_TEXT];
+        char given[WORKLOAD_TEXT], text[WORKLOAD_TEXT], before[WORKLOAD_TEXT];
         struct config config, old;
         struct error error;
-        assert_int_equal(config_parse_as(&grown, rows[i].given, &config, &error), STATUS_OK);
+        snprintf(given, sizeof given, "made-up command=a%s", rows[i].given);
+        assert_int_equal(config_parse_as(&grown, given, &config, &error), STATUS_OK);
         assert_int_equal(config.values[1].first, rows[i].depth);
         assert_int_equal(config.values[2].first, rows[i].manner);
         config_format(&config, text);
-        assert_string_equal(text, rows[i].canonical);
+        assert_string_equal(text + strlen("made-up command=a"), rows[i].canonical);
         if (i > 0)
             continue;
         assert_int_equal(config_parse_as(&made_up, text, &old, &error), STATUS_OK);
@@ -91,32 +87,15 @@ static void later_parameters_leave_old_texts(void **state)
 
 static void hostile_texts_round_trip(void **state)
 {
+    /* clang-format off */
     static const char *const texts[] = {
-        "",
-        " ",
-        "  two  blanks  ",
-        "a=b",
-        "=",
-        "size=2",
-        " size=2 ",
-        "\"",
-        "\\",
-        "\\\"",
-        "\"\"",
-        "\" size=3",
-        "\\\\",
-        "ends in \\",
-        "'single' \"double\"",
-        "a, b; c # d & e",
-        "[section]",
-        "{batch}",
-        "$(rm)",
-        "%s%n",
-        "made-up command=x",
-        ("gr\xc3\xbc\xc3\x9f"
-         "e \xe2\x82\xac \xf0\x9f\x98\x80"),
+        "", " ", "  two  blanks  ", "a=b", "=", "size=2", " size=2 ", "\"", "\\", "\\\"", "\"\"",
+        "\" size=3", "\\\\", "ends in \\", "'single' \"double\"", "a, b; c # d & e", "[section]",
+        "{batch}", "$(rm)", "%s%n", "made-up command=x",
+        ("gr\xc3\xbc\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x98\x80"),
         "python3 sweeps/programs/conv2d.py --batch 16 --name \"a b\"",
     };
+    /* clang-format on */
     enum { COUNT = sizeof texts / sizeof *texts };
     char seen[COUNT][CONFIG_HASH_TEXT];
     for (size_t i = 0; i < COUNT; ++i) {
@@ -138,7 +117,7 @@ static void hostile_texts_round_trip(void **state)
     }
 }
 
-/* Quotes only where they are needed. */
+/* Quotes stand only where they are needed. */
 static void texts_are_formatted(void **state)
 {
     static const char *const rows[][2] = {
@@ -155,7 +134,7 @@ static void texts_are_formatted(void **state)
     }
 }
 
-/* The longest texts, each byte of which needs an escape, and one byte more. */
+/* The longest texts, of bytes that need an escape; and one byte more. */
 static void texts_have_bounds(void **state)
 {
     char longest[256], mode[21], text[WORKLOAD_TEXT], value[WORKLOAD_VALUE_TEXT];
@@ -265,7 +244,7 @@ static void texts_are_excluded(void **state)
     assert_non_null(strstr(error.text, "use = or !="));
 }
 
-/* What is promised of every row; the made-up one too. */
+/* Rules for every workload. */
 static void check_row(const struct workload *workload)
 {
     struct config config = config_default(workload);
@@ -286,19 +265,18 @@ static void check_row(const struct workload *workload)
             assert_true(p->role != workload->parameters[j].role);
     }
     assert_true(strings <= WORKLOAD_STRINGS);
-    /* Inputs of the reference are of one precision. */
+    /* A reference needs inputs of one precision. */
     assert_true(!workload->reference || config_precision(&config) < PRECISION_COUNT);
 }
 
-static void rows_keep_their_promises(void **state)
+static void workloads_keep_the_rules(void **state)
 {
     for (size_t i = 0; workloads[i]; ++i)
         check_row(workloads[i]);
     check_row(&made_up);
 }
 
-/* A row of it says that nothing is modelled, by missing values; nothing is taken for 0. */
-static void no_model_is_said(void **state)
+static void rows_without_a_model_have_missing_values(void **state)
 {
     struct config config = made_up_config("run", "", 1);
     struct error error;
@@ -322,9 +300,9 @@ static void no_model_is_said(void **state)
     record_clear(&record);
 }
 
-/* A plan of two made-up sizes and a matmul: the dry run shows "-", and the two are handed out
- * first, in the manifest's order. */
-static void no_model_is_first(void **state)
+/* A plan of a matmul and two made-up sizes: the dry run shows "-", and the sizes come first, in the
+ * manifest's order. */
+static void rows_without_a_model_come_first(void **state)
 {
     struct value sizes[] = {{.first = 9}, {.first = 3}};
     struct section sections[] = {
@@ -369,9 +347,9 @@ int main(void)
         cmocka_unit_test(wrong_texts_are_refused),
         cmocka_unit_test(texts_are_axes),
         cmocka_unit_test(texts_are_excluded),
-        cmocka_unit_test(rows_keep_their_promises),
-        cmocka_unit_test(no_model_is_said),
-        cmocka_unit_test(no_model_is_first),
+        cmocka_unit_test(workloads_keep_the_rules),
+        cmocka_unit_test(rows_without_a_model_have_missing_values),
+        cmocka_unit_test(rows_without_a_model_come_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The injection library in a program, over a scripted CUPTI (scripted_cupti.h). Each program is a
- * process of its own, as the library begins once in each. What it does are the calls that CUPTI
+/* The injected library in a program, over a scripted CUPTI (scripted_cupti.h). Each program is a
+ * process of its own, because the library begins once in a process. It makes the calls that CUPTI
  * would report. */
 #include "unit.h"
 
@@ -18,7 +18,7 @@ void roofsweep_point(void);
 
 /* ---- CUDA ---- */
 
-static CUcontext context; /* the current one */
+static CUcontext context; /* the current context */
 
 CUresult cuCtxSynchronize(void)
 {
@@ -37,7 +37,7 @@ CUresult cuCtxGetDevice(CUdevice *device)
     return CUDA_SUCCESS;
 }
 
-/* ---- what programs do ---- */
+/* ---- programs ---- */
 
 #define CALL(name) call(CUPTI_DRIVER_TRACE_CBID_##name, NULL)
 static void call(CUpti_CallbackId id, const char *symbol)
@@ -48,11 +48,6 @@ static void call(CUpti_CallbackId id, const char *symbol)
     cupti.called(NULL, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
     data.callbackSite = CUPTI_API_EXIT;
     cupti.called(NULL, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
-}
-
-static void launch(const char *kernel)
-{
-    call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, kernel);
 }
 
 /* A record of the trace, of 100 ns; node: of a graph, 0: none. */
@@ -75,149 +70,71 @@ static void kernel_ran(uint64_t start, uint64_t node)
     };
 }
 
-/* Allocates, warms up, and has so many regions of two launches; in the last one, perhaps one more.
- */
-static void regions(int count, bool one_more)
+/* Makes the calls of a text: ( and ) open and close a region, ! allocates, U unloads a module, C
+ * changes the context, X exits at once, and a small letter launches the kernel of this name. */
+static void calls(const char *text)
 {
-    CALL(cuMemAlloc_v2);
-    launch("warm");
-    for (int i = 0; i < count; ++i) {
-        CALL(cuProfilerStart);
-        launch("a");
-        launch("b");
-        if (one_more && i + 1 == count)
-            launch("c");
-        CALL(cuProfilerStop);
+    for (; *text; ++text) {
+        const char kernel[2] = {*text, '\0'};
+        switch (*text) {
+        case '(':
+            CALL(cuProfilerStart);
+            break;
+        case ')':
+            CALL(cuProfilerStop);
+            break;
+        case '!':
+            CALL(cuMemAlloc_v2);
+            break;
+        case 'U':
+            cupti_unload();
+            break;
+        case 'C':
+            context = (CUcontext)&cupti;
+            break;
+        case 'X':
+            _exit(0);
+        default:
+            call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, kernel);
+        }
     }
 }
 
-static void usual(void)
-{
-    regions(2, false);
-}
+#define AB    "(ab)"
+#define USUAL "!w" AB AB
+#define FIVE  "!w" AB AB AB AB AB
+#define SEVEN FIVE AB AB
 
-static void watched_by_two_calls(void)
+enum { UNCHECKED, NONE = -1 };
+struct program {
+    const char *calls;
+    int kernels;         /* in the trace of a run that traces and counts; 0: another run */
+    int ranges;          /* reported by CUPTI, one for each launch since the pass began; 0: none */
+    int pushed;          /* passes in this run: number, NONE or UNCHECKED */
+    int runs;            /* passes of earlier runs */
+    CUptiResult refusal; /* of the counters */
+    void (*before)(void);
+    bool (*after)(void);
+};
+
+static bool two_calls_are_watched(void)
 {
     int enabled = 0;
     for (size_t i = 0; i < sizeof cupti.calls; ++i)
         enabled += cupti.calls[i];
-    usual();
-    if (enabled != 2 || cupti.attached || cupti.activity_enabled)
-        _exit(1);
-}
-
-static void never_opens(void)
-{
-    CALL(cuMemAlloc_v2);
-    launch("a");
-}
-
-static void never_closes(void)
-{
-    CALL(cuProfilerStart);
-    launch("a");
-}
-
-static void leaves_at_once(void)
-{
-    launch("a");
-    _exit(0);
+    return enabled == 2 && !cupti.attached && !cupti.activity_enabled;
 }
 
 static void opens_in_its_children_too(void)
 {
-    CALL(cuProfilerStart);
+    calls("(");
     if (fork() == 0) { /* CUDA cannot be used there */
-        CALL(cuProfilerStop);
+        calls(")");
         exit(0);
     }
     wait(NULL);
-    launch("a");
-    CALL(cuProfilerStop);
+    calls("a)");
 }
-
-/* ---- what programs do that are counted in the run that traces ---- */
-
-static void traced_regions(int count, bool one_more, int pushed)
-{
-    cupti.in_process = true;
-    kernel_ran(1500, 0);
-    regions(count, one_more);
-    if (cupti.pushed != pushed)
-        _exit(1);
-}
-
-static void seven_regions(void)
-{
-    traced_regions(7, false, CUPTI_PASSES);
-    if (cupti.enabled != 1)
-        _exit(1);
-}
-
-static void five_regions(void)
-{
-    traced_regions(5, false, 2);
-}
-
-static void a_region_that_differs(void)
-{
-    traced_regions(3, true, 1);
-}
-
-/* Four launches since the pass began, of which the last two are the region's. */
-static void launch_by_launch(void)
-{
-    cupti.trouble.ranges = 4;
-    kernel_ran(1700, 0);
-    traced_regions(7, false, 0);
-    if (cupti.range != CUPTI_AutoRange)
-        _exit(1);
-}
-
-static void a_range_too_many(void)
-{
-    cupti.trouble.ranges = 5;
-    traced_regions(7, false, 0);
-}
-
-static void replayed_by_kernel(void)
-{
-    cupti.replayed = true;
-    cupti.trouble.ranges = 2;
-    regions(1, false);
-}
-
-static void refused(void)
-{
-    cupti.trouble.start = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-    usual();
-}
-
-static void in_another_context(void)
-{
-    CALL(cuMemAlloc_v2);
-    context = (CUcontext)&cupti;
-    usual();
-}
-
-static void unloads_before(void)
-{
-    CALL(cuMemAlloc_v2);
-    cupti_unload(); /* what was never counted */
-    usual();
-}
-
-static void unloads_within(void)
-{
-    CALL(cuMemAlloc_v2);
-    CALL(cuProfilerStart);
-    launch("a");
-    cupti_unload();
-    launch("b");
-    CALL(cuProfilerStop);
-}
-
-/* ---- a program ---- */
 
 static char image[64], next_image[80]; /* files of counter data */
 
@@ -232,9 +149,9 @@ static int set_up(void **state)
     return 0;
 }
 
-/* It must end well. What the library found is the caller's to clear. */
-static struct injected run(void (*behaviour)(void), const char *task, const char *region,
-                           const char *regions_told, const char *ranges)
+/* Runs a program, which must end well. The caller clears the result. */
+static struct injected run(const struct program *program, const char *task, const char *region,
+                           const char *region_count, const char *ranges)
 {
     struct scratch folder;
     struct injected found;
@@ -249,12 +166,28 @@ static struct injected run(void (*behaviour)(void), const char *task, const char
         setenv("ROOFSWEEP_REPORT", folder.path, 1);
         setenv("ROOFSWEEP_IMAGE", image, 1);
         setenv("ROOFSWEEP_TENSORS", "4", 1);
-        setenv("ROOFSWEEP_REGIONS", regions_told, 1);
+        setenv("ROOFSWEEP_REGIONS", region_count, 1);
         setenv("ROOFSWEEP_RANGES", ranges, 1);
         setenv("ROOFSWEEP_LAUNCHES", "2", 1);
+        cupti.replayed = strcmp(ranges, "replay") == 0;
+        cupti.in_process = program->kernels > 0;
+        cupti.runs = program->runs;
+        cupti.trouble.ranges = program->ranges;
+        cupti.trouble.start = program->refusal;
+        for (int i = 0; i < program->kernels; ++i)
+            kernel_ran(1500 + 200 * (uint64_t)i, 0);
         InitializeInjection();
-        behaviour();
-        exit(0);
+        if (program->before)
+            program->before();
+        calls(program->calls);
+        bool good = !program->after || program->after();
+        if (program->pushed != UNCHECKED)
+            good &= cupti.pushed == (program->pushed == NONE ? 0 : program->pushed);
+        if (program->pushed == CUPTI_PASSES)
+            good &= cupti.enabled == 1;
+        if (program->pushed == NONE)
+            good &= cupti.range == CUPTI_AutoRange;
+        exit(!good);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -268,40 +201,40 @@ static struct injected run(void (*behaviour)(void), const char *task, const char
 static void regions_are_those_of_the_program(void **state)
 {
     static const struct {
-        void (*behaviour)(void);
+        struct program program;
         const char *task, *region;
         size_t processes, regions;
     } rows[] = {
-        {usual, "nothing", "profiler", 0, 0}, /* there is no such task */
-        {watched_by_two_calls, "time", "profiler", 1, 2},
-        {usual, "trace", "profiler", 1, 1}, /* the first */
-        {never_opens, "trace", "profiler", 0, 0},
-        {never_closes, "trace", "profiler", 1, 0},
-        {never_opens, "trace", "all", 1, 1},
-        {leaves_at_once, "trace", "all", 1, 0},
-        {opens_in_its_children_too, "trace", "profiler", 1, 1},
+        {{.calls = USUAL}, "nothing", "profiler", 0, 0}, /* an unknown task */
+        {{USUAL, .after = two_calls_are_watched}, "time", "profiler", 1, 2},
+        {{.calls = USUAL}, "trace", "profiler", 1, 1}, /* the first region */
+        {{.calls = "!a"}, "trace", "profiler", 0, 0},  /* never opens */
+        {{.calls = "(a"}, "trace", "profiler", 1, 0},  /* never closes */
+        {{.calls = "!a"}, "trace", "all", 1, 1},
+        {{.calls = "aX"}, "trace", "all", 1, 0},
+        {{"", .before = opens_in_its_children_too}, "trace", "profiler", 1, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        struct injected found = run(rows[i].behaviour, rows[i].task, rows[i].region, "1", "region");
+        struct injected found = run(&rows[i].program, rows[i].task, rows[i].region, "1", "region");
         assert_int_equal(found.processes, rows[i].processes);
         assert_int_equal(found.region_count, rows[i].regions);
         injected_clear(&found);
     }
 }
 
-static void traced(void)
+static void runs_kernels(void)
 {
     kernel_ran(500, 0); /* before the region */
     kernel_ran(1500, 0);
     kernel_ran(1550, 7);
-    usual();
 }
 
-static void a_traced_program_tells_the_kernels_of_its_first_region(void **state)
+static void kernels_of_the_first_region_are_traced(void **state)
 {
     struct record record;
     struct error error;
-    struct injected found = run(traced, "trace", "profiler", "1", "region");
+    struct injected found =
+        run(&(struct program){USUAL, .before = runs_kernels}, "trace", "profiler", "1", "region");
     assert_int_equal(found.launch_count, 2);
     assert_int_equal(found.in_graphs, 1);
     assert_int_equal(found.kernel_count, 1);
@@ -317,36 +250,70 @@ static void a_traced_program_tells_the_kernels_of_its_first_region(void **state)
     injected_clear(&found);
 }
 
-/* A pass is left for the next run where it is not the last. */
+/* A pass that is not the last is left for the next run. */
 static void passes_are_counted_or_left_or_refused(void **state)
 {
     enum { LAST = 1, LEFT = 2, UNLOADED = 4 };
     static const struct {
-        void (*behaviour)(void);
+        struct program program;
         const char *task, *regions, *ranges;
         unsigned found;
         size_t each;         /* launches that have their own values */
         double dram_read;    /* of the last pass */
         const char *refused; /* NULL: it is not */
     } rows[] = {
-        {seven_regions, "profile", "7", "region", LAST, 0, CUPTI_EACH, NULL},
-        {five_regions, "profile", "5", "region", LEFT, 0, 0, NULL},
-        {a_region_that_differs, "profile", "3", "region", 0, 0, 0,
+        {{SEVEN, 1, .pushed = CUPTI_PASSES}, "profile", "7", "region", LAST, 0, CUPTI_EACH, NULL},
+        {{FIVE, 1, .pushed = 2}, "profile", "5", "region", LEFT, 0, 0, NULL},
+        {{"!w" AB AB "(abc)", 1, .pushed = 1},
+         "profile",
+         "3",
+         "region",
+         0,
+         0,
+         0,
          "a region launches something else than the first one"},
-        {launch_by_launch, "profile", "7", "launches", LAST, 2, 7 * CUPTI_EACH, NULL},
-        {a_range_too_many, "profile", "7", "launches", 0, 0, 0, "5 ranges of 4 launches"},
-        /* too few for all passes: the region is the range */
-        {five_regions, "profile", "5", "launches", LEFT, 0, 0, NULL},
-        {replayed_by_kernel, "count", "1", "replay", LAST, 2, 3 * CUPTI_EACH, NULL},
-        {refused, "count", "1", "region", 0, 0, 0, "this user may not read hardware counters"},
-        {in_another_context, "count", "1", "region", 0, 0, 0, "the region is in another context"},
-        {unloads_before, "count", "1", "region", LEFT, 0, 0, NULL},
-        {unloads_within, "count", "1", "region", LEFT | UNLOADED, 0, 0, NULL},
+        {{SEVEN, 2, .ranges = 4, .pushed = NONE},
+         "profile",
+         "7",
+         "launches",
+         LAST,
+         2,
+         7 * CUPTI_EACH,
+         NULL},
+        {{SEVEN, 1, .ranges = 5, .pushed = NONE},
+         "profile",
+         "7",
+         "launches",
+         0,
+         0,
+         0,
+         "5 ranges of 4 launches"},
+        /* too few regions for all passes: the region is the range */
+        {{FIVE, 1, .pushed = 2}, "profile", "5", "launches", LEFT, 0, 0, NULL},
+        {{"!w" AB, .ranges = 2}, "count", "1", "replay", LAST, 2, 3 * CUPTI_EACH, NULL},
+        {{USUAL, .refusal = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES},
+         "count",
+         "1",
+         "region",
+         0,
+         0,
+         0,
+         "this user may not read hardware counters"},
+        {{.calls = "!C" USUAL},
+         "count",
+         "1",
+         "region",
+         0,
+         0,
+         0,
+         "the region is in another context"},
+        {{.calls = "!U" USUAL}, "count", "1", "region", LEFT, 0, 0, NULL}, /* of uncounted code */
+        {{.calls = "!(aUb)"}, "count", "1", "region", LEFT | UNLOADED, 0, 0, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         const char *reason = rows[i].refused;
         struct injected found =
-            run(rows[i].behaviour, rows[i].task, "profiler", rows[i].regions, rows[i].ranges);
+            run(&rows[i].program, rows[i].task, "profiler", rows[i].regions, rows[i].ranges);
         assert_int_equal(found.region_count, 1);
         assert_int_equal(found.last, (rows[i].found & LAST) != 0);
         assert_int_equal(found.unloaded, (rows[i].found & UNLOADED) != 0);
@@ -367,7 +334,8 @@ static void each_launch_is_its_kernels(void **state)
 {
     struct record record;
     struct error error;
-    struct injected found = run(launch_by_launch, "profile", "profiler", "7", "launches");
+    struct injected found =
+        run(&(struct program){SEVEN, 2, .ranges = 4}, "profile", "profiler", "7", "launches");
     assert_true(found.each[0][QUANTITY_DRAM_READ] == 3 * CUPTI_EACH);
     assert_true(found.each[1][QUANTITY_DRAM_READ] == 4 * CUPTI_EACH);
     record_init(&record);
@@ -380,20 +348,15 @@ static void each_launch_is_its_kernels(void **state)
     injected_clear(&found);
 }
 
-static void counted_last(void)
-{
-    cupti.runs = CUPTI_PASSES;
-    usual();
-}
-
 static void counts_go_from_run_to_run(void **state)
 {
-    struct injected found = run(usual, "count", "profiler", "1", "region");
+    struct injected found =
+        run(&(struct program){.calls = USUAL}, "count", "profiler", "1", "region");
     assert_false(found.last);
     assert_int_not_equal(access(image, R_OK), 0);
     assert_int_equal(rename(next_image, image), 0);
     injected_clear(&found);
-    found = run(counted_last, "count", "profiler", "1", "region");
+    found = run(&(struct program){USUAL, .runs = CUPTI_PASSES}, "count", "profiler", "1", "region");
     unlink(image);
     assert_true(found.last);
     assert_true(found.values[QUANTITY_DRAM_READ] > 0);
@@ -406,19 +369,16 @@ static struct scratch second;
 static void two_points(void)
 {
     setenv("ROOFSWEEP_POINT", "batch=1", 1);
-    traced_regions(7, false, CUPTI_PASSES);
-    if (cupti.enabled != 1 || cupti.disabled != 1 || cupti.finalized != 0)
+    calls(SEVEN);
+    if (cupti.pushed != CUPTI_PASSES || cupti.enabled != 1 || cupti.disabled != 1 ||
+        cupti.finalized != 0)
         _exit(1);
     setenv("ROOFSWEEP_REPORT", second.path, 1);
     setenv("ROOFSWEEP_REGIONS", "9", 1);
     setenv("ROOFSWEEP_POINT", "batch=2", 1);
     cupti.runs = 0;
     roofsweep_point();
-    for (int i = 0; i < 9; ++i) {
-        CALL(cuProfilerStart);
-        launch("c");
-        CALL(cuProfilerStop);
-    }
+    calls("(c)(c)(c)(c)(c)(c)(c)(c)(c)");
     if (cupti.enabled != 2 || cupti.disabled != 2 || cupti.pushed != 2 * CUPTI_PASSES)
         _exit(1);
 }
@@ -428,7 +388,8 @@ static void points_of_one_process_are_apart(void **state)
     struct error error;
     struct injected first, other;
     assert_int_equal(scratch_create(&second, &error), STATUS_OK);
-    first = run(two_points, "profile", "profiler", "7", "region");
+    first =
+        run(&(struct program){"", 1, .before = two_points}, "profile", "profiler", "7", "region");
     assert_int_equal(injected_read(&second, &other, &error), STATUS_OK);
     assert_true(first.last && other.last);
     assert_non_null(strstr(first.sequence, " 2"));
@@ -446,7 +407,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(regions_are_those_of_the_program),
-        TEST(a_traced_program_tells_the_kernels_of_its_first_region),
+        TEST(kernels_of_the_first_region_are_traced),
         TEST(passes_are_counted_or_left_or_refused),
         TEST(each_launch_is_its_kernels),
         TEST(counts_go_from_run_to_run),
