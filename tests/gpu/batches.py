@@ -1,10 +1,10 @@
-"""Counters of several rows read together: they are those of rows that are counted one by one, whatever the order.
+"""Rows that are counted together have the counts of rows that are counted one by one, in any order.
 
-The same kernels, counted one by one three times, do not move the same bytes each time: what a cache holds depends on
-where tensors lie and on which block comes first. Of a row whose caches are hot, DRAM sees what they could not hold: a
-small share of its footprint. So bytes are compared as shares of the footprint where they are fewer. A batch's may lie
-as far from those of single rows as these from each other, and MOVED more, at L2 or COALESCED more; its median row is
-within MEDIAN. FLOPs are equal.
+Kernels that are counted one by one three times do not move equal bytes each time: the contents of a cache depend on
+the addresses of tensors and on the order of blocks. With hot caches a row moves few bytes from DRAM, a small share of
+its footprint. So differences of bytes are relative to the footprint, if it is larger. A batch may differ from single
+rows by the differences among single rows, plus MOVED, or at L2 COALESCED. The median row is within MEDIAN. FLOPs are
+equal.
 Usage: batches.py WORKER, by batches.sh.
 """
 
@@ -14,30 +14,17 @@ import statistics
 import subprocess
 import sys
 
-FLOOR = 524288  # byte: of so few nobody knows whose they are
+FLOOR = 524288  # byte; fewer bytes may be the device's own
 TOLERANCE = 0.005
-MEDIAN = 0.01  # of 18 rows, each of which moves a little; of the paper's 118 rows it is within 0.005
-MOVED = 0.15  # of the footprint: what another place of the tensors moves between cache and memory
-COALESCED = 0.1  # of the bytes at L2, which answers two multiprocessors that ask for a line at the same time once
+MEDIAN = 0.01  # the median of 18 rows; of the paper's 118 rows it is within 0.005
+MOVED = 0.15  # of the footprint: moved between cache and memory because of other addresses of the tensors
+COALESCED = 0.1  # of the bytes at L2, because L2 answers simultaneous requests of two multiprocessors for a line once
 LEVELS = ("dram", "l2")
-CHOICE = [
-    "algorithm",
-    "algorithm_id",
-    "algorithm_launches",
-    "layout_chosen",
-    "layout_other_time",
-    "refused_algorithms",
-    "search_candidates",
-    "search_time",
-    "search_noise",
-    "heuristic_algorithm",
-    "heuristic_id",
-    "heuristic_time",
-    "runner_up_algorithm",
-    "runner_up_id",
-    "runner_up_time",
-    "algorithm_origin",
-]
+ALGORITHM = (
+    "algorithm algorithm_id algorithm_launches layout_chosen layout_other_time refused_algorithms "
+    "search_candidates search_time search_noise heuristic_algorithm heuristic_id heuristic_time "
+    "runner_up_algorithm runner_up_id runner_up_time algorithm_origin"
+).split()
 
 
 def configurations():
@@ -52,20 +39,20 @@ def configurations():
 
 
 def request(row, **members):
-    """The row again, with the algorithm that it found."""
+    """Returns a request to measure the row again, with the algorithm that it found."""
     return {
         "op": "measure",
         "configuration": row["configuration"],
         "warmup": 2,
         "iterations": 10,
         "verify": False,
-        "choice": {name: row[name] for name in CHOICE if name in row},
+        "algorithm": {name: row[name] for name in ALGORITHM if name in row},
         **members,
     }
 
 
 def ask(worker, requests):
-    """The records, by configuration."""
+    """Returns the records by configuration."""
     lines = "".join(json.dumps(request) + "\n" for request in requests)
     replies = subprocess.run([worker], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
     found = [reply["record"] for reply in map(json.loads, replies) if reply["reply"] == "record"]
@@ -93,7 +80,7 @@ def kernels_sum(row):
 
 
 def compare(name, batch, singles):
-    """Prints what differs, and how far the batch is from the single rows. Returns the faults."""
+    """Prints the differences between the batch and the single rows. Returns the faults."""
     faults, off, sums, times = [], {level: [] for level in LEVELS}, {level: [0.0, 0.0] for level in LEVELS}, []
     for text, row in batch.items():
         ones = [single[text] for single in singles]
@@ -114,12 +101,12 @@ def compare(name, batch, singles):
             if not min(values) - room <= value <= max(values) + room:
                 faults.append((name, text, level, sorted(values), value))
     medians = {level: statistics.median(off[level]) for level in LEVELS}
-    told = "; ".join(
+    summary = "; ".join(
         f"{level}: median row {100 * medians[level]:.3f} % off, all together "
         f"{100 * (sums[level][1] / sums[level][0] - 1):+.3f} %"
         for level in LEVELS
     )
-    print(f"{name}: {len(times)} of {len(batch)} rows with the same launches; {told}; times {min(times):.3f} to "
+    print(f"{name}: {len(times)} of {len(batch)} rows with the same launches; {summary}; times {min(times):.3f} to "
           f"{max(times):.3f} of those of single rows, median {statistics.median(times):.4f}", flush=True)  # fmt: skip
     faults += [(name, "the median row", level, medians[level]) for level in LEVELS if medians[level] > MEDIAN]
     for fault in faults:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Counters of several rows read together, on a GPU: they are those of rows that are counted one by one, whatever
-# the order, and what waits disturbs no time.
+# Rows that are counted together have the counts of rows that are counted one by one, in any order, and rows that wait
+# for their counters do not change times.
 . "$(dirname "$0")/lib.sh"
 echo '{"op":"describe","counters":"auto"}' | "$worker" | grep -q '"counters":"counted"' ||
     { echo "the counters cannot be read"; exit 77; }

@@ -1,10 +1,9 @@
-"""Checks the machine code of the roofs' kernels against a table: that they do what they are taken
-for, whatever the compiler has become.
+"""Checks the machine code of kernels against a table, so that a new compiler does not change their work.
 
 usage: disassembly.py TABLE PROGRAM (needs cuobjdump, nvdisasm and c++filt)
 
-The hot loop of a kernel is, of all stretches from a backward branch's target to that branch, the
-one with most of the table's instructions; of several, the shortest.
+A loop is the code from the target of a backward branch to that branch. A kernel's hot loop is the loop with most of the
+table's instructions, and the shortest of equal loops.
 """
 
 import collections
@@ -41,7 +40,7 @@ def table_read(path):
 
 
 def short_name(demangled):
-    """Without the type of what it returns, and without parameters."""
+    """Returns the name without return type and parameters."""
     depth = 0
     for i, letter in enumerate(demangled):
         depth += (letter == "<") - (letter == ">")
@@ -52,7 +51,7 @@ def short_name(demangled):
 
 
 def code_read(program):
-    """(architecture, short name) -> Code, of all kernels of the program."""
+    """Returns {(architecture, short name): Code} of all kernels of the program."""
     resources, instructions = {}, collections.defaultdict(list)
     architecture = function = None
     for line in output("cuobjdump", "-res-usage", program).splitlines():
@@ -82,7 +81,7 @@ def count(name, opcodes):
 
 
 def hot_loop(listing, names):
-    """The opcodes of it."""
+    """Returns the opcodes of the hot loop."""
     loops = []
     for address, opcode, operands in listing:
         target = re.search(r"0x[0-9a-f]+", operands) if opcode.startswith("BRA") else None

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The machine code of the roofs' kernels; needs no GPU, but the CUDA Toolkit's disassemblers: on the
-# PATH, in $CUDA_TOOLS, or where jobscripts/install-dependencies.sh puts them.
+# Checks the machine code of kernels. Needs no GPU, but the CUDA Toolkit's disassemblers: on the PATH, in $CUDA_TOOLS,
+# or in the folder of jobscripts/install-dependencies.sh.
 set -eu
 here=$(dirname "$0")
 PATH=$PATH:${CUDA_TOOLS:-}

@@ -1,19 +1,19 @@
-/* Stands before each of the CUDA worker's sources that test_faults.c is built of: a call that goes
- * through the macros can fail without being made. */
+/* Included before each source of the CUDA worker in test_faults: calls in the macros CUDA, CUDNN
+ * and CUBLAS can fail without being made. */
 #pragma once
 
 #include "worker/cuda/gpu/gpu.h"
 
 extern struct fault {
-    long at, calls; /* the call that fails, from 1, 0: none; calls so far */
-    /* As what it fails. A lost device fails all calls after it, too. */
+    long at, calls; /* number of the failing call, from 1 (0: none); calls so far */
+    /* Codes of the failure. A lost device also fails all later calls. */
     cudaError_t cuda;
     cudnnStatus_t cudnn;
     cublasStatus_t cublas;
     bool lost;
 } fault;
 
-/* Counts a call; whether it is to fail. */
+/* Counts a call, and returns whether it fails. */
 bool fault_is_due(void);
 
 #define FAULT(check, code, call)                                                                   \

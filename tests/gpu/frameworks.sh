@@ -1,7 +1,7 @@
 #!/bin/sh
-# PyTorch's convolution: the FLOPs of a kernel that a row of cuDNN has as well are the same to the last digit, and within
-# CUDA graphs both take the same time. PyTorch's own timing of algorithms takes one of several grids of a kernel by
-# chance. Where grids differ, FLOPs must differ by whole tiles of the result.
+# PyTorch's convolution beside cuDNN's: a kernel that both run has equal FLOPs to the last digit, and equal times
+# within CUDA graphs. PyTorch's own search takes one of several grids of a kernel by chance. If grids differ, FLOPs
+# differ by whole tiles of the result.
 . "$(dirname "$0")/../mpi/lib.sh"
 [ -x "$ROOFSWEEP_BIN/roofsweep-worker-cuda" ] || exit 77
 nvidia-smi -L 2>/dev/null | grep -q GPU || exit 77

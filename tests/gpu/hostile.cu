@@ -1,6 +1,5 @@
-/* Programs that do what a profiler does not expect: hostile MODE. Each launches LAUNCHES kernels of
- * FLOPS floating-point operations in its region, unless its mode says otherwise;
- * tests/gpu/programs.sh says what comes out. */
+/* Programs that are unusual for a profiler: hostile MODE. A mode launches LAUNCHES kernels in its
+ * region, unless its comment says otherwise. tests/gpu/programs.sh has the expected results. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,7 +18,7 @@ enum {
     LAUNCHES = 8
 }; /* 2 * 64 * 128 * 1000 FLOPs a kernel */
 
-__global__ void work(float *x, float a)
+__device__ static void compute(float *x, float a)
 {
     float v = x[blockIdx.x * blockDim.x + threadIdx.x];
 #pragma unroll 10
@@ -28,14 +27,15 @@ __global__ void work(float *x, float a)
     x[blockIdx.x * blockDim.x + threadIdx.x] = v;
 }
 
+__global__ void work(float *x, float a)
+{
+    compute(x, a);
+}
+
 __global__ void together(float *x, float a)
 {
     cooperative_groups::this_grid().sync();
-    float v = x[blockIdx.x * blockDim.x + threadIdx.x];
-#pragma unroll 10
-    for (int i = 0; i < STEPS; ++i)
-        v = __fmaf_rn(v, a, a);
-    x[blockIdx.x * blockDim.x + threadIdx.x] = v;
+    compute(x, a);
 }
 
 static float *memory()
@@ -64,16 +64,11 @@ static void usual(float *x)
 static void threads(float *)
 {
     cudaProfilerStart();
-    std::thread first([] {
-        launches(memory(), LAUNCHES / 2, nullptr);
-        cudaDeviceSynchronize();
-    });
-    first.join();
-    std::thread second([] {
-        launches(memory(), LAUNCHES / 2, nullptr);
-        cudaDeviceSynchronize();
-    });
-    second.join();
+    for (int i = 0; i < 2; ++i)
+        std::thread([] {
+            launches(memory(), LAUNCHES / 2, nullptr);
+            cudaDeviceSynchronize();
+        }).join();
     cudaProfilerStop();
 }
 
@@ -108,19 +103,9 @@ static void graph_regions(float *x, int regions)
     }
 }
 
-static void graph(float *x)
-{
-    graph_regions(x, 1);
-}
+enum { REGIONS = 12 }; /* enough for the trace and all passes in one run */
 
-enum { REGIONS = 12 }; /* that one run can trace and count */
-
-static void graphs(float *x)
-{
-    graph_regions(x, REGIONS);
-}
-
-/* With a copy and a fill in each. */
+/* Each region has a copy and a fill. */
 static void regions(float *x)
 {
     static float host[BLOCKS * THREADS];
@@ -133,7 +118,7 @@ static void regions(float *x)
     }
 }
 
-/* No two regions do the same. */
+/* All regions differ. */
 static void uneven(float *x)
 {
     for (int i = 0; i < REGIONS; ++i) {
@@ -153,7 +138,7 @@ static void cooperative(float *x)
     cudaProfilerStop();
 }
 
-/* A second context, which is not that of the first allocation. */
+/* Works in a second context; the first allocation made another one. */
 static void context(float *)
 {
     CUcontext other;
@@ -203,17 +188,11 @@ static void exits(float *x)
     _exit(0);
 }
 
-static void exits_after(float *x)
-{
-    usual(x);
-    _exit(0);
-}
-
 static void CUPTIAPI nothing(void *, CUpti_CallbackDomain, CUpti_CallbackId, const void *)
 {
 }
 
-/* A profiler of its own. */
+/* Subscribes to CUPTI itself. */
 static void profiles(float *x)
 {
     CUpti_SubscriberHandle subscriber;
@@ -222,12 +201,7 @@ static void profiles(float *x)
     usual(x);
 }
 
-static void never(float *x)
-{
-    launches(x, LAUNCHES, nullptr);
-    cudaDeviceSynchronize();
-}
-
+/* Launches another number of kernels in each process. */
 static void unsteady(float *x)
 {
     cudaProfilerStart();
@@ -235,20 +209,29 @@ static void unsteady(float *x)
     cudaProfilerStop();
 }
 
-static void illegal(float *x)
-{
-    usual(x + (1LL << 40));
-}
-
 static const struct {
     const char *name;
     void (*run)(float *x);
-} modes[] = {{"usual", usual},   {"threads", threads},         {"streams", streams},
-             {"graph", graph},   {"graphs", graphs},           {"regions", regions},
-             {"uneven", uneven}, {"cooperative", cooperative}, {"context", context},
-             {"child", child},   {"children", children},       {"fork", forked},
-             {"exit", exits},    {"exit-after", exits_after},  {"profiler", profiles},
-             {"never", never},   {"unsteady", unsteady},       {"illegal", illegal}};
+} modes[] = {
+    {"usual", usual},
+    {"threads", threads},
+    {"streams", streams},
+    {"graph", [](float *x) { graph_regions(x, 1); }},
+    {"graphs", [](float *x) { graph_regions(x, REGIONS); }},
+    {"regions", regions},
+    {"uneven", uneven},
+    {"cooperative", cooperative},
+    {"context", context},
+    {"child", child},
+    {"children", children},
+    {"fork", forked},
+    {"exit", exits},
+    {"exit-after", [](float *x) { usual(x), _exit(0); }},
+    {"profiler", profiles},
+    {"never", [](float *x) { launches(x, LAUNCHES, nullptr), cudaDeviceSynchronize(); }},
+    {"unsteady", unsteady},
+    {"illegal", [](float *x) { usual(x + (1LL << 40)); }},
+};
 
 int main(int count, char **words)
 {

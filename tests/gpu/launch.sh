@@ -1,6 +1,6 @@
 #!/bin/sh
-# Rows that are replayed from a CUDA graph: right results, the same kernels as in the stream, their
-# counts, never 0, and no more time.
+# Rows that are replayed from a CUDA graph have right results, and the kernels and counts of rows in the stream. They
+# take no more time.
 . "$(dirname "$0")/lib.sh"
 
 cat >launch.ini <<INI
@@ -45,7 +45,7 @@ for i in numpy.flatnonzero(graph & (status == 0)):
     same = all(data[name][i] == data[name][j] for name in ("algorithm", "algorithm_id"))  # of a step: no id
     if data.counters[i] == "counted" and same:
         assert data.launches[i] == data.launches[j], text[i]
-        # The maximum of relu is no FLOP to counters.
+        # Counters do not count the maximum of relu.
         assert data.flops_counted[i] > 0 or data.workload[i] == "elementwise", text[i]
         assert numpy.isclose(data.flops_counted[i], data.flops_counted[j], rtol=1e-3), text[i]
     captured += 1

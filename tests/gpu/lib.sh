@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Common to the tests that need a GPU; sourced. They are skipped where there is none.
+# Sourced by tests that need a GPU; skips them without one.
 . "$(dirname "$0")/../mpi/lib.sh"
 worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
 [ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }

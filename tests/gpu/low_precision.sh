@@ -1,6 +1,6 @@
 #!/bin/sh
-# fp8, and products by tiles, on a GPU: results are right, counts are the model's, and rows of a precision that the chip
-# lacks are skipped with the reason.
+# fp8, and products by tiles, on a GPU: results are right, and counts are the model's. Rows of a precision that the
+# chip lacks are skipped with the reason.
 . "$(dirname "$0")/lib.sh"
 
 cat >low.ini <<INI
@@ -70,7 +70,7 @@ elif chip < (8, 9):
 good = data.isel(config=status == 0)
 assert (good.verify_error >= 0).all()
 assert all(one.get("verify_element_error", 0) <= one.get("verify_element_tolerance", 0) for one in records)
-# Tiles that fit: of fp8 the library adds partial sums on vector units, one addition for 128 products.
+# Products of whole tiles. For fp8 the library adds partial sums on vector units, one addition for 128 products.
 fits = numpy.isin(good.label.values, ["tiles", "tiles-of-bf16", "tiles-in-a-graph", "eight", "fast"])
 for name in "m", "n", "k":
     fits &= good[name].values % 256 == 0

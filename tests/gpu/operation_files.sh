@@ -1,9 +1,10 @@
 #!/bin/sh
-# The committed files of sweeps/guide.ini, training.ini and handwritten.ini, of one H100: everything measured, verified
-# and counted; FLOPs are the model's where the algorithm is the definition.
+# The committed files of sweeps/guide.ini, training.ini and handwritten.ini on an H100: all rows are measured, verified
+# and counted. FLOPs are the model's if the algorithm is the definition.
 . "$(dirname "$0")/../mpi/lib.sh"
 
-# file NAME ROWS CODE: CODE sees `data`, and of each row `label`, `implementation` and `ratio`, counted over modelled.
+# file NAME ROWS CODE: CODE sees `data`, and arrays over the rows: `label`, `implementation`, and `ratio`, counted over
+# modelled FLOPs.
 file() {
     path=$root/tests/data/$1_h100.nc
     "$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$path" >/dev/null || fail "xarray: $1"
@@ -18,16 +19,16 @@ ratio = (data.flops_counted / data.flops_model).values
 '"$3" "$path" "$2" || fail "$1"
 }
 
-# A layer of 4096 x 1024 counts what is modelled, a kernel for one sample fills tiles of eight, and a thread computes
-# eight values. Of the library's other
-# kernels a ReLU scales each element and adds, a pool adds once for nine pixels, a layer norm by Welford takes twice.
+# A layer of 4096 x 1024 counts the modelled FLOPs. A kernel for one sample fills tiles of eight, and a thread computes
+# eight values. The library's ReLU scales each element and adds, its pool adds once for nine pixels, its layer norm (by
+# Welford) does twice the modelled FLOPs.
 file guide 22 '
 by_label = {word: own for text, own in zip(label, ratio) for word in text.split()}
 assert abs(by_label["linear-512"] - 1) < 1e-3 and by_label["linear-1"] == by_label["thread"] == 8, by_label
 assert abs(by_label["pooling"] - 1 / 9) < 1e-3 and by_label["relu"] == 2 and 1.5 < by_label["norm"] < 2.5, by_label
 '
 
-# A product and the loops are what they say, to the last operation; a step by hand leaves out what is padding.
+# A product and the loops do exactly the modelled operations. A hand-written step leaves out padding.
 file training 54 '
 known = numpy.isin(label, ["product", "registers", "shared"])
 assert known.sum() == 6 and numpy.allclose(ratio[known], 1, rtol=1e-3), ratio[known]
@@ -35,8 +36,8 @@ plain = (implementation == "plain") & ~known
 assert plain.sum() == 24 and ((0.9 < ratio[plain]) & (ratio[plain] <= 1.001)).all(), ratio[plain]
 '
 
-# Kernels written by hand beside the library: tiles of a convolution have at least 60 % of its speed; an LSTM in one
-# launch is the faster one but where its input is wide. Both count what is modelled.
+# Hand-written kernels beside the library: tiles of a convolution have at least 60 % of its speed. An LSTM in one
+# launch is faster unless its input is wide. Both count the modelled FLOPs.
 file handwritten 60 '
 by_hand = numpy.isin(implementation, ["tiled", "persistent"])
 assert by_hand.sum() == 26 and (abs(ratio[by_hand] - 1) < 0.025).all(), ratio[by_hand]
@@ -54,8 +55,8 @@ assert len(slower) == 2 and "features=128 hidden=256" in slower[0] and "features
 assert all(value > 1.4 for key, value in speed.items() if "lstm" in key and "features=32 hidden=16 " in key), speed
 '
 
-# Energy of rows beside that at the energy roofs: none is off by a half, the middle row by less than a quarter
-# (docs/measurements.md). In a run of 0.7 s the power was up to 11 % beyond the cap.
+# The energy of rows beside the energy at the roofs: no row differs by a half, the median by less than a quarter
+# (docs/measurements.md). In a run of 0.7 s the power was up to 11 % above the cap.
 energy=$root/tests/data/energy_h100.nc
 "$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$energy" >/dev/null || fail "xarray: energy"
 PYTHONPATH=$root/postproc python '
@@ -68,7 +69,7 @@ assert ((0 < share) & (share < 1)).all(), share.describe()
 assert (rows.energy / rows.energy_time < 1.15 * float(data.device_power_limit[0])).all()
 ' "$energy" || fail "energy"
 
-# Known work and the training step on a core of a CPU, whose counters nobody reads.
+# Known work and the training step on a core of a CPU, which is not counted.
 "$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$root/tests/data/training_cpu.nc" >/dev/null || fail "xarray: CPU"
 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" "$root/tests/data/training_cpu.nc" || fail "derived values: CPU"
 python '

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Programs that a profiler does not expect, each as a row: what comes out is what docs/programs.md says.
+# Programs that are unusual for a profiler, each as a row, have the results that docs/programs.md states.
 . "$(dirname "$0")/../mpi/lib.sh"
 [ -x "$ROOFSWEEP_BIN/roofsweep-worker-cuda" ] && [ -n "${ROOFSWEEP_HOSTILE:-}" ] || exit 77
 nvidia-smi -L 2>/dev/null | grep -q GPU || exit 77
-# What rows share. A row that hangs ends at 0.9 of its timeout.
+# settings LINE: settings of all rows, with LINE in [peaks]. A row that hangs ends at 0.9 of its timeout.
 settings() {
     cat <<END
 [sweep]
@@ -19,8 +19,8 @@ transfer = no
 $1
 END
 }
-# sweep NAME: NAME.ini into NAME.nc; its exit status is in $status. ROOFSWEEP_TIME_LIMIT bounds it: rows that cannot end
-# within it are left out.
+# sweep NAME: measures NAME.ini into NAME.nc; sets $status. Leaves out rows that cannot end within
+# ROOFSWEEP_TIME_LIMIT.
 sweep() {
     status=0
     "$ROOFSWEEP_BIN/roofsweep" -q -d cuda --time-limit "${ROOFSWEEP_TIME_LIMIT:-none}" -o "$1.nc" "$1.ini" >"$1.log" 2>&1 ||
@@ -103,7 +103,7 @@ if "uneven" in hostile.config:  # regions that differ are counted in runs of the
     expect("uneven", row.counters.item() == "counted" and row.flops_counted == flops, row.counters.item())
 '"$end" several.nc || wrong="$wrong several regions;"
 
-# What comes back without counts first: that is soon done.
+# Modes without counts come first, because they end soon.
 {
     settings "reuse = several.nc"
     cat <<END

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Recurrent layers of every cell on a GPU: right results by each algorithm that takes them, in the stream and
-# from a graph, counts, and names that say what ran.
+# Recurrent layers of every cell on a GPU, in the stream and from a graph: each algorithm has right results and counts,
+# and its name lists its kernels.
 . "$(dirname "$0")/lib.sh"
 
 cat >recurrent.ini <<INI

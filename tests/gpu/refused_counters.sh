@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every cause for which counters are refused, forced: `auto` goes on with labelled rows and one message,
-# `require` ends before anything is measured.
+# Each cause of refused counters, forced: with `auto` rows have the cause and one message appears; with `require` the
+# sweep ends before it measures.
 . "$(dirname "$0")/lib.sh"
 
 write() { # write FILE COUNTERS
@@ -46,7 +46,7 @@ assert "flops_counted" not in data and (data.flops_model > 0).all()
     says "$2"
     [ ! -e require.nc.journal ] || fail "a refused sweep leaves a journal"
 }
-# CUptiResult
+# the arguments are values of CUptiResult
 refused 35 "this user may not read hardware counters"
 refused 26 "another process holds this GPU's counters"
 refused 39 "another profiler is attached to this process"
@@ -56,7 +56,7 @@ refused 33 "the GPU is virtual"
 refused 40 "the hypervisor forbids profiling"
 refused 14 "the driver is too old"
 
-# A second process on the GPU, for real.
+# a real second process on the GPU
 unset ROOFSWEEP_SHIM_CODE
 mkfifo requests
 "$worker" <requests >other &
@@ -71,8 +71,8 @@ says "another process computes on this GPU"
 exec 3>&-
 wait "$other"
 
-# Lost in mid-sweep, from its last collection on: rows say so, and the sweep goes on. Of rows that are counted one by one
-# it is the last row; rows of a batch that is lost are counted one by one, and each is refused.
+# Counters are lost during the last collection: rows have the cause, and the sweep goes on. If rows are counted one by
+# one, only the last row is refused. If a batch is lost, its rows are counted one by one, and each is refused.
 lost() { # lost TOGETHER OUTCOMES
     unset ROOFSWEEP_SHIM_CODE ROOFSWEEP_SHIM_AFTER
     export ROOFSWEEP_SHIM_CALLS="$PWD/calls.$1"

@@ -1,9 +1,12 @@
 #!/bin/sh
-# Result files from real GPUs, as committed: they must stay readable, and what they say must agree with itself.
+# The committed result files of GPUs stay readable, and their contents agree with each other.
 . "$(dirname "$0")/../mpi/lib.sh"
+readable() {
+    "$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$1" || fail "xarray: $1"
+    "$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" "$1" || fail "derived values: $1"
+}
 file=$root/tests/data/paper_h100.nc
-"$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$file" || fail "xarray"
-"$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" "$file" || fail "derived values"
+readable "$file"
 python '
 import sys, numpy
 sys.path.insert(0, sys.argv[2])
@@ -16,23 +19,22 @@ assert {"conv2d", "lstm"} == set(data.workload.values)
 labels = set(" ".join(data.label.values).split())
 assert {"conv2d-batch", "conv2d-stride", "lstm-batch", "lstm-hidden"} <= labels, labels
 assert (data.verify_error >= 0).all()
-# All of it was counted, with causes, and no row exceeds its roof.
+# All rows were counted, with causes, and no row exceeds its roof.
 assert data.flops_counted.notnull().all() and (data.cause.values[data.limiter.values == "kernel"] != "").all()
-# An implicit GEMM in fp32 does the multiply-adds of the definition, and hardly any other.
+# An implicit GEMM in fp32 does hardly more than the multiply-adds of the definition.
 gemm = (data.algorithm.values == "implicit-precomp-gemm") & (data.precision.values == "fp32")
 ratio = (data.flops_counted / data.flops_model).values[gemm]
 assert gemm.sum() >= 10 and (abs(ratio - 1) < 0.02).all(), ratio
 assert (data.roof_fraction < 1).all(), float(data.roof_fraction.max())
-# The paper: LSTM at its default size is bound by overhead, convolutions are not.
+# The paper: an LSTM of the default size is bound by overhead.
 lstm = data.isel(config=data.workload.values == "lstm")
 default = (lstm.batch == 16) & (lstm.sequence == 16) & (lstm.features == 32) & (lstm.hidden == 16)
 assert (lstm.paper_bound.values[default.values] == "overhead").all(), lstm.paper_bound.values[default.values]
 ' "$file" "$root/postproc" || fail "$file"
 
-# The same work kernel by kernel, and every roof that counters can see is proven.
+# A second file of the batch sweep, with kernels.
 file=$root/tests/data/conv2d_batch_h100.nc
-"$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$file" || fail "xarray"
-"$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" "$file" || fail "derived values"
+readable "$file"
 python '
 import sys, numpy
 sys.path.insert(0, sys.argv[3])
@@ -40,7 +42,7 @@ import roofsweep_post as post
 one, paper = (post.load(path) for path in sys.argv[1:3])
 assert one.sizes["config"] == 18 and (one.status == "measured").all() and one.flops_counted.notnull().all()
 assert (one.verify_error >= 0).all() and (one.roof_fraction < 1).all()
-# Where two sweeps run the same kernels with as many blocks, they count the same FLOPs.
+# Two sweeps that run the same kernels with equal numbers of blocks count equal FLOPs.
 def counted(data):
     blocks = [tuple(data.kernel_blocks.values[data.kernel_config.values == i]) for i in range(data.sizes["config"])]
     keys = zip(data.configuration.values, data.algorithm_id.values, blocks)
@@ -51,8 +53,8 @@ assert len(both) >= 10, len(both)
 assert all(ours[key] == theirs[key] for key in both), [(key, ours[key], theirs[key]) for key in both]
 ' "$file" "$root/tests/data/paper_h100.nc" "$root/postproc" || fail "$file"
 
-# roofs FILE CODE: of an H100's roofs. Counters saw each kernel do its work where it should, and nothing is beyond
-# theory. CODE sees `data`, and of each roof `name`, `device`, `start`.
+# roofs FILE CODE: roofs of H100s are proven by counters, and none is above theory. CODE sees `data`, and arrays over
+# the roofs: `name`, `device`, `start`.
 roofs() {
     "$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$1" || fail "xarray"
     "$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" roofs "$1" --targets "$root/tests/bench/roofs_targets.ini" >output || true
@@ -68,17 +70,17 @@ assert not (data.device_roof_clock_fraction > 1.01).any()
 '"$2" "$1" || fail "$1"
 }
 
-# Two of them on one node: roofs and the same 40 rows on each.
+# Two H100s of a node: roofs, and the same 40 rows on each.
 file=$root/tests/data/node_2xh100.nc
 roofs "$file" '
 assert data.sizes["device"] == 2 and len(set(name)) == 40 and data.sizes["device_roof"] == 2 * 2 * 40
 alone, together = data.device_roof_condition.values == 0, data.device_roof_condition.values == 1
-# Together is together, within half a millisecond, and after the others.
+# Roofs together start within half a millisecond, after all roofs alone.
 for kind in set(name):
     starts = start[together & (name == kind)]
     assert numpy.ptp(starts) < 0.5e-3, (kind, numpy.ptp(starts))
 assert start[alone].max() < start[together].min()
-# What lies on the chip and is not held down by power does not feel its neighbour.
+# A neighbour does not change on-chip roofs, unless the power limit does.
 value = data.device_roof_bandwidth.fillna(data.device_roof_performance).values
 for kind in ["dram read", "dram copy", "l2 read", "l1 read", "fp64 vector", "fp32 vector", "fp64 tensor mma"]:
     ratio = numpy.median(value[together & (name == kind)]) / numpy.median(value[alone & (name == kind)])
@@ -95,12 +97,12 @@ rows = collections.defaultdict(list)
 for row, configuration in enumerate(data.configuration.values):
     rows[configuration].append(row)
 assert len(rows) == 40 and all(sorted(data.config_device.values[found]) == [0, 1] for found in rows.values())
-# The same algorithm counts the same FLOPs on both GPUs, to the last digit.
+# One algorithm counts equal FLOPs on both GPUs, to the last digit,
 flops, algorithm = data.flops_counted.values, data.algorithm_id.values
 alike = [found for found in rows.values() if len(set(algorithm[found])) == 1]
 assert len(alike) >= 34, len(alike)
 assert all(len(set(flops[found])) == 1 for found in alike)
-# And takes about the same time: of all 80, few are further from their median.
+# and takes about the same time: few of the 80 rows are further from their median.
 times = data.time_median.values
 far = [row for found in alike for row in found if abs(times[row] / numpy.median(times[found]) - 1) > 0.04]
 assert len(far) <= 2, data.configuration.values[far]

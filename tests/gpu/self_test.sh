@@ -1,5 +1,5 @@
 #!/bin/sh
-# The counters against known work.
+# The counters of a GPU count known work exactly.
 . "$(dirname "$0")/../mpi/lib.sh"
 worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
 [ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Two ranks that would share one GPU, and more ranks than GPUs, are refused before anything is measured.
+# Two ranks on one GPU, and more ranks than GPUs, are refused before anything is measured.
 . "$(dirname "$0")/lib.sh"
 write_sweep sweep.ini
 sed -i 's/^device = .*/device = auto/' sweep.ini

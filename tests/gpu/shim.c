@@ -1,7 +1,7 @@
-/* Preloaded before CUPTI: makes it refuse. ROOFSWEEP_SHIM_CODE is the CUptiResult of
- * cuptiProfilerDeviceSupported; or, if ROOFSWEEP_SHIM_AFTER=N is set as well, of the N+1st and all
- * later calls of cuptiRangeProfilerSetConfig, one a collection, while the device counts as
- * supported. ROOFSWEEP_SHIM_CALLS names a file that gets a byte for each of these calls. */
+/* Preloaded before CUPTI, makes CUPTI refuse. ROOFSWEEP_SHIM_CODE is the CUptiResult of
+ * cuptiProfilerDeviceSupported. With ROOFSWEEP_SHIM_AFTER=N it is instead the result of
+ * cuptiRangeProfilerSetConfig, which each collection calls once, after the first N calls.
+ * ROOFSWEEP_SHIM_CALLS names a file that gets a byte for each call of the latter. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,24 +26,18 @@ CUptiResult cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported_Params *
     return next(parameters);
 }
 
-static void note_call(void)
-{
-    const char *path = getenv("ROOFSWEEP_SHIM_CALLS");
-    FILE *calls = path ? fopen(path, "a") : NULL;
-    if (calls) {
-        fputc('.', calls);
-        fclose(calls);
-    }
-}
-
 CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *parameters)
 {
     static int calls;
     CUptiResult (*next)(CUpti_RangeProfiler_SetConfig_Params *);
     void *symbol = dlsym(RTLD_NEXT, "cuptiRangeProfilerSetConfig");
-    const char *after = getenv("ROOFSWEEP_SHIM_AFTER");
+    const char *after = getenv("ROOFSWEEP_SHIM_AFTER"), *path = getenv("ROOFSWEEP_SHIM_CALLS");
+    FILE *file = path ? fopen(path, "a") : NULL;
     memcpy(&next, &symbol, sizeof next);
-    note_call();
+    if (file) {
+        fputc('.', file);
+        fclose(file);
+    }
     if (after && calls++ >= atoi(after))
         return code();
     return next(parameters);

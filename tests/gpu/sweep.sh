@@ -1,6 +1,6 @@
 #!/bin/sh
-# conv2d and LSTM through cuDNN on every GPU of this machine: verified rows, kernels, roofs, and two more
-# attempts at trouble: a worker killed in mid-run, two ranks that would share one GPU.
+# conv2d and LSTM through cuDNN on every GPU of this machine: rows are verified, and their kernels, bytes, times and
+# roofs agree with each other. A killed worker costs no row.
 . "$(dirname "$0")/lib.sh"
 
 cat >sweep.ini <<INI
@@ -49,12 +49,13 @@ assert (good.launches > 0).all() and (good.busy_time > 0).all()
 assert (good.verify_error >= 0).all()
 assert (good.paper_bound < 3).all(), good.configuration.values[good.paper_bound.values == 3]
 assert (good.roof_fraction < 1.1).all(), good.roof_fraction.values.max()
-# What the kernels did one by one is what they did together.
+# FLOPs of the kernels add up to the FLOPs of the row.
 by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_flops_counted.values, data.sizes["config"])
 counted = data.counters.values == "counted"
 assert not any("not by kernel" in text for text in data.counters.values), set(data.counters.values)
 assert numpy.allclose(by_kernel[counted], data.flops_counted.values[counted], rtol=1e-3)
-# The bytes are of the work alone: small hot work needs no device memory, cold work only reads it, a lone kernel is the whole.
+# Bytes are only of the work: small hot work needs no device memory, cold work only reads it, and a single kernel has
+# all bytes of its row.
 dram, l2 = (data.memory_level.values.tolist().index(name) for name in ("dram", "l2"))
 mine = counted & (data.workload.values == "conv2d") & (data.footprint.values < data.device_cache.values[:, l2].min() / 4)
 hot, cold = mine & (data.cache.values == "hot"), mine & (data.cache.values == "cold")
@@ -69,30 +70,30 @@ lone = numpy.bincount(data.kernel_config.values, minlength=data.sizes["config"])
 by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_bytes_counted.values[:, dram], data.sizes["config"])
 apart = numpy.abs(by_kernel / data.footprint.values - part)
 assert (apart < 0.05 + nobody)[mine & lone].all(), apart[mine & lone]
-# Time is split into kernels and gaps; what the host needs is known of every row, and of every kernel how it fills the GPU.
+# Time is split into kernels and gaps. Each row has a host time, each kernel an occupancy.
 busy_share = good.busy_time / good.time_median
 assert (busy_share > 0.2).all() and (busy_share < 1.2).all(), busy_share.values
 assert (good.gap_time >= 0).all()
 records = [line["entry"] for line in map(json.loads, open(JOURNAL)) if line["kind"] == "record"]
 records = [record for record in records if record["status"] == "measured"]
 assert all(record["host_time"] > 0 for record in records)
-# A caller in a loop is no faster than the slower one of host and device, but where launches of an LSTM take longer if they
-# are enqueued ahead (docs/measurements.md, "Queued launches after a backward pass").
+# A caller in a loop is not faster than the slower of host and device. LSTMs are an exception: their launches can take
+# longer if they are enqueued ahead (docs/measurements.md, "Queued launches after a backward pass").
 for record in records:
     least = 0.8 if record["configuration"].startswith("lstm") else 0.9
     slower = max(record["host_time"], record["time_median"] - record["timer_overhead"] / record["sample_iterations"])
     assert "caller_time" not in record or record["caller_time"] > least * slower, record
 assert all(record["trace_time"] >= 0.999 * record["busy_time"] for record in records if "trace_time" in record)
-# No work makes the clock higher than it is with next to nothing to do; the roofs before the sweep had lowered it.
+# No clock under load exceeds the free clock; the roofs before the sweep had lowered it.
 assert all(record["sm_clock_counted"] <= 1.015 * record["sm_clock_free"] for record in records)
 assert (data.kernel_resident > 0).all() and (data.kernel_threads > 0).all()
 limiters = numpy.array(good.limiter.attrs["flag_meanings"].split())[good.limiter.values]
 assert (limiters != "unknown").all(), good.limiter_evidence.values[limiters == "unknown"]
 lstm = (good.workload.values == "lstm") & (good.launches.values > 30)
 assert numpy.isin(limiters[lstm], ("latency", "overhead")).all(), good.limiter_evidence.values[lstm]
-# No kernel gap can make the time much shorter than what the kernels take by themselves; several streams can.
+# Only several streams make the time shorter than the sum of the kernels.
 assert (good.time_median > 0.3 * good.busy_time).all()
-# Roofs stay below what the hardware can do, and are not far from it.
+# Roofs are below theory, and not far below.
 devices = [line["entry"] for line in map(json.loads, open(JOURNAL)) if line["kind"] == "device"]
 for name in ("dram", "fp64", "fp32"):
     of = "bandwidth" if name == "dram" else "vector"
@@ -100,7 +101,7 @@ for name in ("dram", "fp64", "fp32"):
     assert all(0.8 < part < (1.0 if name == "dram" else 1.01) for part in parts), (name, parts)
 ' "$gpus" || fail "a figure is missing or wrong"
 
-# A worker that is killed costs a retry, not a row.
+# A killed worker costs a retry, not a row.
 run 1 --output killed.nc sweep.ini >output 2>&1 &
 job=$!
 for _ in 1 2 3; do

@@ -1,7 +1,7 @@
-/* Calls of CUDA, cuDNN and cuBLASLt that fail, in a small row of each workload and in the search of
- * roofs: each of the first calls, and later ones at growing distances. The status is what the
- * failure is, the next row runs, and no device memory and no descriptor of cuDNN's graphs is left.
- * Skipped (77) without a GPU. */
+/* Lets calls of CUDA, cuDNN and cuBLASLt fail, in a small row of each workload and in the tuning of
+ * roofs: each of the first calls, and later calls at growing distances. The status must fit the
+ * failure, the next row must run, and no device memory and no descriptor of cuDNN's graphs may be
+ * left. Skipped (77) without a GPU. */
 #include <stdio.h>
 #include <string.h>
 
@@ -56,8 +56,8 @@ static const struct fault kinds[] = {
 
 struct fault fault;
 static struct gpu gpu;
-static long held; /* blocks of device memory, and descriptors */
-static long made; /* descriptors */
+static long held; /* blocks of device memory and descriptors in use */
+static long made; /* descriptors created so far */
 static int wrong;
 
 bool fault_is_due(void)
@@ -66,7 +66,7 @@ bool fault_is_due(void)
     return fault.at && (fault.lost ? fault.calls >= fault.at : fault.calls == fault.at);
 }
 
-/* The linker puts these before the libraries' own. */
+/* The linker calls these instead of the libraries' functions. */
 cudaError_t __real_cudaMalloc(void **memory, size_t bytes);
 cudaError_t __wrap_cudaMalloc(void **memory, size_t bytes)
 {
@@ -100,28 +100,28 @@ cudnnStatus_t __wrap_cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t desc
     return __real_cudnnBackendDestroyDescriptor(descriptor);
 }
 
-/* Prepares the row, runs it once and releases it. *reached: whether a fault came before it was
- * done. */
+static enum status row_start(const struct row *row, struct record *record, struct work **work,
+                             struct error *error)
+{
+    struct config config;
+    TRY(config_parse(row->text, &config, error));
+    TRY(config_check(&config, error));
+    record_set_config(record, &config);
+    TRY(row->prepare(&gpu, &config, 1, work, record, error));
+    TRY((*work)->ops->run(&gpu, *work, 1, error));
+    return vendor.synchronize(&gpu, error);
+}
+
+/* Prepares the row, runs it once and releases it. *reached: the fault has happened. */
 static enum status row_run(const struct row *row, const struct algorithm *offer,
                            struct record *record, bool *reached, struct error *error)
 {
-    struct config config;
     struct work *work = NULL;
     record_init(record);
     record->offer = offer;
     fault.calls = 0;
     *error = (struct error){""};
-    enum status status = config_parse(row->text, &config, error);
-    if (status == STATUS_OK)
-        status = config_check(&config, error);
-    if (status == STATUS_OK)
-        record_set_config(record, &config);
-    if (status == STATUS_OK)
-        status = row->prepare(&gpu, &config, 1, &work, record, error);
-    if (status == STATUS_OK)
-        status = work->ops->run(&gpu, work, 1, error);
-    if (status == STATUS_OK)
-        status = vendor.synchronize(&gpu, error);
+    const enum status status = row_start(row, record, &work, error);
     *reached = fault.at && fault.calls >= fault.at;
     if (work)
         work->ops->release(work);
@@ -139,7 +139,7 @@ static void expect(bool good, const struct row *row, const char *what, const str
     ++wrong;
 }
 
-/* The row by itself, as often as it takes to fail each call in each way. */
+/* Runs the row once for each kind of fault and each chosen call. */
 static void row_fails(const struct row *row)
 {
     static const struct row next = {"softmax rows=1 columns=8", softmax_plain_prepare};
@@ -172,8 +172,8 @@ static void row_fails(const struct row *row)
     fflush(stdout);
 }
 
-/* Roofs whose families hold more than arrays are searched in the same way. A call that fails costs
- * a method, which is no failure; what is lost in the capture of a graph, the next call tells. */
+/* Tunes roofs whose families own more than arrays, once for each fault. A failed call costs a
+ * variant, which is no failure. A loss during the capture of a graph shows in the next call. */
 static void roofs_fail(const struct roof_request *request)
 {
     static const struct row all = {"roofs", NULL};
@@ -200,35 +200,34 @@ static void roofs_fail(const struct roof_request *request)
     fault = (struct fault){0};
 }
 
-/* A plan is made from its name, without a search. */
+static const struct row hot = {"conv2d batch=1 height=8 width=8 algorithm=graph",
+                               conv2d_cudnn_prepare};
+
+/* An offered plan is made from its name, without a search. */
 static void plan_is_recalled(void)
 {
-    static const struct row row = {"conv2d batch=1 height=8 width=8 algorithm=graph",
-                                   conv2d_cudnn_prepare};
     struct record record;
     struct error error;
     struct algorithm algorithm;
     bool unused;
     fault = (struct fault){0};
-    expect(row_run(&row, NULL, &record, &unused, &error) == STATUS_OK, &row, "a search", &error);
+    expect(row_run(&hot, NULL, &record, &unused, &error) == STATUS_OK, &hot, "a search", &error);
     record.status = RECORD_MEASURED;
     if (!algorithm_of_record(&record, &algorithm)) {
         puts("kernels are not known here: no plan is recalled");
         return;
     }
     snprintf(algorithm.algorithm_origin, sizeof algorithm.algorithm_origin, "earlier");
-    expect(row_run(&row, &algorithm, &record, &unused, &error) == STATUS_OK, &row, "recall",
+    expect(row_run(&hot, &algorithm, &record, &unused, &error) == STATUS_OK, &hot, "recall",
            &error);
     expect(strcmp(record.algorithm_origin, "earlier") == 0 &&
                strcmp(record.algorithm, algorithm.algorithm) == 0,
-           &row, record.algorithm, &error);
+           &hot, record.algorithm, &error);
 }
 
-/* Rows of one shape have the same plans, which nobody finds and builds twice. */
+/* Rows of one shape share plans: the second row finds and builds none. */
 static void plans_are_shared(void)
 {
-    static const struct row hot = {"conv2d batch=1 height=8 width=8 algorithm=graph",
-                                   conv2d_cudnn_prepare};
     static const struct row cold = {"conv2d batch=1 height=8 width=8 algorithm=graph cache=cold",
                                     conv2d_cudnn_prepare};
     struct record record;
@@ -269,7 +268,7 @@ int main(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
         row_fails(&rows[i]);
     const struct roof_request requests[] = {{.transfer = true}, {.launch = true}};
-    /* Memory of a second GPU goes with its context, uncounted. */
+    /* Memory of a second GPU disappears with its context, uncounted. */
     for (size_t i = count > 1; i < sizeof requests / sizeof *requests; ++i)
         roofs_fail(&requests[i]);
     gpu_close(&gpu);

@@ -1,6 +1,6 @@
-/* The roofs' kernels do what they are timed for: copies and triads are right to the last byte and
- * write no further, sums of matrix products stay near where they began however long they run. What
- * holds the device does so until it is released, or until its limit. */
+/* Kernels of roofs and timing. Copies and triads are right to the last byte and write no further.
+ * Sums of matrix products stay near their start, however long the kernel runs. The blocking kernel
+ * ends when it is released, or at its limit. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@ static void fail(const char *name, const char *what, const char *problem)
     ++failures;
 }
 
-/* False, with a message, if it cannot have run to its end. */
+/* Waits for the kernel. Returns false, with a message, after a failure. */
 static bool ran(const char *name, const char *what, cudaError_t code)
 {
     if (code == cudaSuccess)
@@ -41,7 +41,7 @@ static float c_at(size_t i)
     return 0.25f - (float)(i % 4099) / 8192.0f;
 }
 
-/* What a must hold at i after so many passes. */
+/* Returns a[i] after `repeat` passes. */
 static float expected(enum memory_pattern pattern, size_t i, int repeat)
 {
     const float s = 0.40625f;
@@ -102,8 +102,8 @@ static void check_memories(void)
     free(host);
 }
 
-/* That signs alternate keeps a total within hundreds; without, the longest run makes it 1e5 and
- * more, though finite. Integers wrap around. */
+/* Alternating signs keep a total within hundreds. Without them the longest run has totals of 1e5
+ * and more. Integers wrap around. */
 static void check_sums(const char *name, const char *what, const float *device, size_t count)
 {
     const float most = strncmp(name, "int8", 4) == 0 ? INFINITY : 1e4f;
@@ -158,10 +158,10 @@ static void check_onchip(int multiprocessors)
     cudaFree(data);
 }
 
-/* An event after it is pending as long as it holds. It must be released while it holds, or never:
- * s, from its launch to its end. */
+/* Blocks the stream and returns the time from launch to end, s. An event after the kernel must be
+ * pending until the release, or until the limit. */
 static double block_time(const char *what, volatile uint64_t *word, uint64_t ticket, double limit,
-                        bool release)
+                         bool release)
 {
     const double later = 5e-3; /* s */
     cudaEvent_t after;
@@ -172,7 +172,7 @@ static double block_time(const char *what, volatile uint64_t *word, uint64_t tic
     clock_sleep(later);
     if (*word < ticket && cudaEventQuery(after) != cudaErrorNotReady)
         fail("block", what, "it does not block");
-    (void)cudaGetLastError(); /* "not ready" is an answer */
+    (void)cudaGetLastError(); /* clears "not ready" */
     if (release)
         *word = ticket;
     ran("block", what, code);
@@ -181,7 +181,7 @@ static double block_time(const char *what, volatile uint64_t *word, uint64_t tic
     return time;
 }
 
-/* One word for all: it only grows. */
+/* All launches share one word, which only grows. */
 static void check_block(void)
 {
     const double limit = 0.2, patience = 10.0; /* s */

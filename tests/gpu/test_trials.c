@@ -142,6 +142,17 @@ static void results_check(const char *text, const struct config *config, struct 
     expectation_clear(&expectation);
 }
 
+static enum status work_start(const char *text, work_preparation *prepare, struct config *config,
+                              struct record *record, struct work **work, struct error *error)
+{
+    TRY(config_parse(text, config, error));
+    TRY(config_check(config, error));
+    record_set_config(record, config);
+    TRY(prepare(&gpu, config, SEED, work, record, error));
+    TRY((*work)->ops->run(&gpu, *work, INT64_MAX, error));
+    return vendor.synchronize(&gpu, error);
+}
+
 static void trial(const char *text, work_preparation *prepare)
 {
     struct config config;
@@ -150,18 +161,7 @@ static void trial(const char *text, work_preparation *prepare)
     struct work *work = NULL;
     ++checked;
     record_init(&record);
-    enum status status = config_parse(text, &config, &error);
-    if (status == STATUS_OK)
-        status = config_check(&config, &error);
-    if (status == STATUS_OK) {
-        record_set_config(&record, &config);
-        status = prepare(&gpu, &config, SEED, &work, &record, &error);
-    }
-    if (status == STATUS_OK)
-        status = work->ops->run(&gpu, work, INT64_MAX, &error);
-    if (status == STATUS_OK)
-        status = vendor.synchronize(&gpu, &error);
-    if (status)
+    if (work_start(text, prepare, &config, &record, &work, &error))
         fail(text, error.text);
     else {
         guards_check(text);

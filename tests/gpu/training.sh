@@ -1,6 +1,6 @@
 #!/bin/sh
-# Training steps on a GPU, by cuDNN's convolutions and by kernels of our own: right results in every
-# precision, the parts of a step in the kernel table, and FLOPs of our own kernels that are the model's.
+# Training steps on a GPU, by cuDNN's convolutions and by hand-written kernels: results are right in every precision,
+# each part of a step is a kernel, and FLOPs of hand-written kernels are the model's.
 . "$(dirname "$0")/lib.sh"
 
 cat >training.ini <<INI
@@ -66,12 +66,12 @@ assert (status[offered] == 0).all(), data.error.values[status == 2]
 assert (status[~offered] == 1).all()
 good = data.isel(config=status == 0)
 assert (good.verify_error >= 0).all()
-# A step with everything: forward, slope, bias gradient, two gradients, two updates.
+# A whole step has seven kernels: forward, slope, bias gradient, two gradients, two updates.
 whole = ((good["pass"] == "training") & (good.bias == "yes") & (good.activation == "relu")).values
 plain = (good.implementation == "plain").values
 assert (good.launches.values[whole & plain] == 7).all()
 assert (good.launches.values[whole & ~plain] >= 8).all()
-# No product with padding zeros is left out, and a multiply-add is one instruction.
+# Hand-written kernels do the modelled FLOPs: a multiply-add is one instruction.
 alone = (good.label == "alone").values & (good.counters == "counted").values
 assert numpy.allclose(good.flops_counted.values[alone], good.flops_model.values[alone], rtol=0.02)
 ' || fail "a figure is missing or wrong"
