@@ -131,6 +131,9 @@ static void auto_takes_it_where_it_can(void **state)
          "plain"},
         {"matmul m=64 n=64 k=64", "onednn", "cblas"},
         {"matmul m=64 n=64 k=64 precision=fp64", "cblas", "cblas"},
+        {"lstm pass=backward", "onednn", "plain"},
+        {"lstm cell=gru pass=backward", "onednn", "plain"},
+        {"lstm projection=4 pass=backward", "plain", "plain"},
         {"lstm precision=fp64", "plain", "plain"},
     };
     struct error error;

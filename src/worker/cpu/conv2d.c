@@ -24,8 +24,8 @@ static void NAME(activate)(enum activation activation, REAL *z, int64_t count)
 
 /* ---- one convolution, by plain loops ----
  * All loops are of nhwc: other tensors are transposed into scratch memory, and results back. Then
- * every pass adds multiples of rows whose elements follow each other: of filters on the way
- * forward, else of channels. */
+ * every pass adds multiples of rows whose elements follow each other: of channels for the gradient
+ * of the input, else of filters. */
 
 /* Of each of `count` matrices one after the other: to[column][row] = from[row][column]. */
 static void NAME(transpose)(int64_t count, int64_t rows, int64_t columns, const REAL *from,
@@ -38,31 +38,38 @@ static void NAME(transpose)(int64_t count, int64_t rows, int64_t columns, const 
                 to[(i * columns + column) * rows + row] = from[(i * rows + row) * columns + column];
 }
 
-/* sum[l] += factors[0] rows[0][l] + ... for all l below `length`; factors and rows lie so many
- * elements apart. Sums of one call are rounded by themselves, which keeps long sums accurate. */
-static void NAME(accumulate)(int64_t length, REAL *restrict sum, int64_t count,
-                             const REAL *restrict factors, int64_t factor_step,
-                             const REAL *restrict rows, int64_t row_step)
+/* sum[l] += factors[0] rows[0][l] + ... for the `size` values from l on. Inlined, so that `size` is
+ * a constant and the parts stay in registers. */
+static inline __attribute__((always_inline)) void
+NAME(accumulate_block)(int size, REAL *restrict sum, int64_t count, const REAL *restrict factors,
+                       int64_t factor_step, const REAL *restrict rows, int64_t row_step)
 {
-    enum { BLOCK = 128 / sizeof(REAL) };
-    int64_t l = 0;
-    for (; l + BLOCK <= length; l += BLOCK) {
-        REAL part[BLOCK] = {0};
-        for (int64_t j = 0; j < count; ++j) {
-            const REAL factor = factors[j * factor_step], *row = rows + j * row_step + l;
+    REAL part[128 / sizeof(REAL)] = {0};
+    for (int64_t j = 0; j < count; ++j) {
+        const REAL factor = factors[j * factor_step], *row = rows + j * row_step;
 #pragma omp simd
-            for (int i = 0; i < BLOCK; ++i)
-                part[i] += factor * row[i];
-        }
-        for (int i = 0; i < BLOCK; ++i)
-            sum[l + i] += part[i];
+        for (int i = 0; i < size; ++i)
+            part[i] += factor * row[i];
     }
-    for (; l < length; ++l) {
-        REAL part = 0;
-        for (int64_t j = 0; j < count; ++j)
-            part += factors[j * factor_step] * rows[j * row_step + l];
-        sum[l] += part;
-    }
+    for (int i = 0; i < size; ++i)
+        sum[i] += part[i];
+}
+
+/* For all l below `length`. Factors and rows lie so many elements apart. The sum of one call is
+ * rounded by itself, which keeps long sums accurate. */
+static void NAME(accumulate)(int64_t length, REAL *sum, int64_t count, const REAL *factors,
+                             int64_t factor_step, const REAL *rows, int64_t row_step)
+{
+    enum { LARGE = 128 / sizeof(REAL), MIDDLE = 64 / sizeof(REAL), SMALL = 16 / sizeof(REAL) };
+    int64_t l = 0;
+#define BLOCKS(size)                                                                               \
+    for (; l + (size) <= length; l += (size))                                                      \
+    NAME(accumulate_block)(size, sum + l, count, factors, factor_step, rows + l, row_step)
+    BLOCKS(LARGE);
+    BLOCKS(MIDDLE);
+    BLOCKS(SMALL);
+    BLOCKS(1);
+#undef BLOCKS
 }
 
 /* y from x, and from w as [group][tap][channel][filter]. */
@@ -115,33 +122,33 @@ static void NAME(convolve_data)(const struct conv2d *s, REAL *x, const REAL *w, 
     }
 }
 
-/* A task is a tap of some filters of a group. */
+/* w as [group][tap][channel][filter]. A task is a tap of some channels of a group. */
 static void NAME(convolve_filter)(const struct conv2d *s, const REAL *x, REAL *w, const REAL *y)
 {
-    enum { FILTERS = 8 };
+    enum { CHANNELS = 8 };
     const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
     const int64_t taps = s->kernel_height * s->kernel_width;
-    const int64_t blocks = (filters + FILTERS - 1) / FILTERS;
+    const int64_t blocks = (channels + CHANNELS - 1) / CHANNELS;
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < s->groups * blocks * taps; ++i) {
-        const int64_t tap = i % taps, block = i / taps % blocks, group = i / taps / blocks;
-        const int64_t first = group * filters + block * FILTERS;
-        const int64_t last = block + 1 < blocks ? first + FILTERS : (group + 1) * filters;
+    for (int64_t i = 0; i < s->groups * taps * blocks; ++i) {
+        const int64_t first = i % blocks * CHANNELS, at = i / blocks;
+        const int64_t last = first + CHANNELS < channels ? first + CHANNELS : channels;
+        const int64_t group = at / taps, tap = at % taps;
         const int64_t left = tap % s->kernel_width * s->dilation - s->pad_width;
         int64_t begin, end;
         conv2d_outputs(s->stride, left, 0, s->width, s->out_width, &begin, &end);
-        for (int64_t k = first; k < last; ++k)
-            memset(w + (k * taps + tap) * channels, 0, (size_t)channels * sizeof *w);
+        memset(w + (at * channels + first) * filters, 0,
+               (size_t)((last - first) * filters) * sizeof *w);
         for (int64_t line = 0; line < s->batch * s->out_height; ++line) {
             const int64_t n = line / s->out_height;
             const int64_t h = line % s->out_height * s->stride - s->pad_height +
                               tap / s->kernel_width * s->dilation;
-            for (int64_t k = first; h >= 0 && h < s->height && k < last; ++k)
+            for (int64_t c = first; h >= 0 && h < s->height && c < last; ++c)
                 NAME(accumulate)
-            (channels, w + (k * taps + tap) * channels, end - begin,
-             y + (line * s->out_width + begin) * s->filters + k, s->filters,
-             x + conv2d_x_at(s, n, h, begin * s->stride + left, group * channels),
-             s->stride * s->channels);
+            (filters, w + (at * channels + c) * filters, end - begin,
+             x + conv2d_x_at(s, n, h, begin * s->stride + left, group * channels + c),
+             s->stride * s->channels,
+             y + (line * s->out_width + begin) * s->filters + group * filters, s->filters);
         }
     }
 }
@@ -186,8 +193,8 @@ static void NAME(convolve)(const struct work *work, const struct conv2d *s, bool
         NAME(transpose)(s->filters, channels, taps, w, own_w);
     if (moved && !forward)
         NAME(transpose)(s->batch, s->filters, out_pixels, y, own_y);
+    REAL *packed = (REAL *)(scratch + plan->packed);
     if (forward) {
-        REAL *packed = (REAL *)(scratch + plan->packed);
         NAME(transpose)(s->groups, s->filters / s->groups, taps * channels, own_w, packed);
         NAME(convolve_forward)(&nhwc, own_x, packed, own_y);
         if (fused)
@@ -195,7 +202,8 @@ static void NAME(convolve)(const struct work *work, const struct conv2d *s, bool
     } else if (data) {
         NAME(convolve_data)(&nhwc, own_x, own_w, own_y);
     } else {
-        NAME(convolve_filter)(&nhwc, own_x, own_w, own_y);
+        NAME(convolve_filter)(&nhwc, own_x, packed, own_y);
+        NAME(transpose)(s->groups, taps * channels, s->filters / s->groups, packed, own_w);
     }
     if (moved && forward)
         NAME(transpose)(s->batch, out_pixels, s->filters, own_y, y);
@@ -335,8 +343,8 @@ enum { CONVOLUTIONS = CONV2D_BACKWARD_FILTER + 1 };
 struct plan {
     bool fused; /* the forward convolution adds the bias and applies the activation */
     /* Where arrays begin in the scratch memory, in bytes: the gradient before the activation,
-     * where conv2d_needs_y; for plain loops the weights of the forward pass as they read them, and
-     * the tensors in nhwc. */
+     * where conv2d_needs_y; for plain loops the weights as
+     * [group][tap][channel][filter], and the tensors in nhwc. */
     size_t dz, packed, x, w, y;
     /* By oneDNN, one for each convolution of the pass; owned. NULL: there is none, or it is plain.
      */

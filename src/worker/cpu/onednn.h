@@ -146,8 +146,9 @@ void onednn_move(struct onednn *made, enum onednn_argument argument, void *data)
 void onednn_run(const struct onednn *made, struct trace *trace);
 
 /* For the plan of a work: creates an operation and takes its memory from the scratch memory, from
- * *memory on, in bytes. STATUS_UNSUPPORTED also where the library has only a definition of it, not
- * made for speed, and the work's implementation is `auto`. */
+ * *memory on, in bytes. STATUS_UNSUPPORTED also if the work's implementation is `auto` and the
+ * library has only a definition of the operation ("ref"), which is slow. Recurrent layers are
+ * exempt: their "ref" makes the products by fast code. */
 enum status onednn_create_for(struct work *work, const struct onednn_operation *operation,
                               const struct onednn *forward, struct onednn **made, size_t *memory,
                               struct error *error);
