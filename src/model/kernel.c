@@ -6,7 +6,7 @@
 /* In the order of the enum. */
 /* clang-format off */
 const char *const activity_name[ACTIVITY_COUNT + 1] = {
-    "dram", "l2", "data_pipe", "issue", "fma", "tensor", "threads", "multiprocessors",
+    "dram", "l2", "data_pipe", "issue", "fma", "fp64", "tensor", "threads", "multiprocessors",
     "stall_barrier", "stall_branch_resolving", "stall_dispatch_stall", "stall_drain", "stall_gmma",
     "stall_imc_miss", "stall_lg_throttle", "stall_long_scoreboard", "stall_math_pipe_throttle",
     "stall_membar", "stall_mio_throttle", "stall_misc", "stall_no_instruction",

@@ -13,13 +13,14 @@ enum { KERNEL_NAME_MAX = 1024 };
 /* What a kernel keeps busy, and what its threads wait for. Stalls have the names that the vendor
  * gives them. */
 enum activity {
-    /* Of the peak: device memory and L2 while the kernel runs, units of a multiprocessor while that
-     * is active. */
+    /* Of the peak: device memory and L2 in the kernel's traced time, units of a multiprocessor
+     * while that is active. */
     ACTIVITY_DRAM,
     ACTIVITY_L2,
     ACTIVITY_DATA_PIPE, /* of L1 and shared memory */
     ACTIVITY_ISSUE,     /* slots to issue instructions */
     ACTIVITY_FMA,
+    ACTIVITY_FP64,
     ACTIVITY_TENSOR,
     ACTIVITY_UNITS,                    /* so many can be what limits a kernel */
     ACTIVITY_THREADS = ACTIVITY_UNITS, /* places for threads */

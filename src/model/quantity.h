@@ -33,9 +33,14 @@ enum quantity {
     QUANTITY_L2_WRITE, /* stores, reductions and atomics */
     QUANTITY_L1_READ,  /* all but global stores */
     QUANTITY_L1_WRITE, /* global stores */
-    /* By enum activity; a stall in cycles of threads. */
+    /* By enum activity. Amounts: stalls in cycles of threads, dram in bytes, l2 in sectors,
+     * multiprocessors in cycles. */
     QUANTITY_ACTIVITY,
-    QUANTITY_COUNT = QUANTITY_ACTIVITY + ACTIVITY_COUNT
+    /* Peaks of these amounts per second, at the clocks of the count. */
+    QUANTITY_PEAK_DRAM = QUANTITY_ACTIVITY + ACTIVITY_COUNT,
+    QUANTITY_PEAK_L2,
+    QUANTITY_PEAK_MULTIPROCESSORS,
+    QUANTITY_COUNT
 };
 extern const char *const quantity_name[QUANTITY_ACTIVITY];
 

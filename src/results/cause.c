@@ -11,6 +11,7 @@ static const char *const unit_text[ACTIVITY_UNITS] = {
     [ACTIVITY_DATA_PIPE] = "data pipe of l1 and shared memory",
     [ACTIVITY_ISSUE] = "issue slots",
     [ACTIVITY_FMA] = "FMA pipe",
+    [ACTIVITY_FP64] = "FP64 pipe",
     [ACTIVITY_TENSOR] = "tensor pipe",
 };
 

@@ -33,8 +33,9 @@ static const struct {
 
 static const char *name_of(int quantity)
 {
-    return quantity < QUANTITY_ACTIVITY ? quantity_name[quantity]
-                                        : activity_name[quantity - QUANTITY_ACTIVITY];
+    return quantity < QUANTITY_ACTIVITY    ? quantity_name[quantity]
+           : quantity < QUANTITY_PEAK_DRAM ? activity_name[quantity - QUANTITY_ACTIVITY]
+                                           : "a peak per second";
 }
 
 static bool is_refused(const char *chip)

@@ -159,8 +159,10 @@ static int tear_down(void **state)
 
 /* ---- rows ---- */
 
-#define FLOPS  1e6 /* of a work with times = 1 */
-#define ACTIVE 0.5 /* each activity of a work with times = 1 */
+#define FLOPS  1e6  /* of a work with times = 1 */
+#define ACTIVE 0.5  /* each activity of a work with times = 1 */
+#define TIME   4.0  /* s, of each kernel */
+#define PEAK   0.25 /* of the amounts, per second */
 
 struct counted_work {
     struct work base;
@@ -177,6 +179,8 @@ static enum status counted_iterate(struct gpu *unused, struct work *work, struct
     script.done[counted->quantity] += FLOPS * counted->times;
     for (int i = 0; i < ACTIVITY_COUNT; ++i)
         script.done[QUANTITY_ACTIVITY + i] += ACTIVE * counted->times;
+    for (int i = QUANTITY_PEAK_DRAM; i <= QUANTITY_PEAK_MULTIPROCESSORS; ++i)
+        script.done[i] += PEAK * counted->times;
     script.cache = SCRIPT_WARM;
     return script_enqueue(1e-6, error);
 }
@@ -335,6 +339,7 @@ static void rows_trace(struct rows *rows, const int order[ROWS])
         fields_clear(kernel_fields, &kernel);
         strcpy(kernel.name, "fma");
         kernel.count = order[i];
+        kernel.time = TIME * order[i];
         assert_int_equal(record_set_kernels(&rows->records[i], &kernel, 1, &error), STATUS_OK);
         rows->works[i].base.launches = calloc((size_t)order[i], sizeof(size_t));
         rows->works[i].base.launch_count = (size_t)order[i];
@@ -389,7 +394,11 @@ static void kernels_of_a_batch_have_their_counts(void **state)
         else
             assert_true(rows.records[i].kernels[0].flops_counted == order[i] * FLOPS);
         const double *activity = rows.records[i].kernels[0].activity;
-        assert_int_equal(activity[ACTIVITY_DRAM] == ACTIVE, i != 2);
+        assert_int_equal(activity[ACTIVITY_ISSUE] == ACTIVE, i != 2);
+        for (int j = 0; j < 3; ++j) { /* amounts, of their peak in the kernel's traced time */
+            static const int amounts[] = {ACTIVITY_DRAM, ACTIVITY_L2, ACTIVITY_MULTIPROCESSORS};
+            assert_int_equal(activity[amounts[j]] == ACTIVE / (PEAK * TIME), i != 2);
+        }
         assert_int_equal(fabs(activity[ACTIVITY_STALL_WAIT] * STALLS - 1) < 1e-9, i != 2);
     }
     script.activities = "refused: taken by another; wait for it";

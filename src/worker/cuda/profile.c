@@ -373,24 +373,40 @@ static bool kernels_sum(double (*values)[QUANTITY_COUNT], const struct countable
            fabs(sum - record->flops_counted) <= tolerance * record->flops_counted;
 }
 
+/* Mean of a quantity over the launches of a kernel. */
+static double kernel_mean(double (*values)[QUANTITY_COUNT], const struct countable *row,
+                          size_t kernel, int quantity)
+{
+    double sum = 0;
+    for (size_t i = 0; i < row->work->launch_count; ++i)
+        sum += row->work->launches[i] == kernel ? values[i][quantity] : 0;
+    return sum / (double)row->record->kernels[kernel].count;
+}
+
 /* Averages activities over the launches of each kernel. Stalls become shares of the sum of all
- * stalls, which is the time of all warps. */
+ * stalls, which is the time of all warps. Amounts become shares of their peak in the time that the
+ * trace measured, because the profiler's range is longer than the kernel. */
 static void activities_mean(double (*values)[QUANTITY_COUNT], const struct countable *row)
 {
-    struct record *record = row->record;
-    for (size_t i = 0; i < record->kernel_count; ++i) {
-        struct kernel *kernel = &record->kernels[i];
-        double stalls = 0;
+    static const struct {
+        enum activity amount;
+        enum quantity peak;
+    } amounts[] = {{ACTIVITY_DRAM, QUANTITY_PEAK_DRAM},
+                   {ACTIVITY_L2, QUANTITY_PEAK_L2},
+                   {ACTIVITY_MULTIPROCESSORS, QUANTITY_PEAK_MULTIPROCESSORS}};
+    for (size_t i = 0; i < row->record->kernel_count; ++i) {
+        struct kernel *kernel = &row->record->kernels[i];
+        double stalls = 0, time = kernel->time / (double)kernel->count;
         for (int j = 0; j < ACTIVITY_COUNT; ++j) {
-            double sum = 0;
-            for (size_t k = 0; k < row->work->launch_count; ++k)
-                sum += row->work->launches[k] == i ? values[k][QUANTITY_ACTIVITY + j] : 0;
-            kernel->activity[j] = sum / (double)kernel->count;
-            if (j >= ACTIVITY_STALL_BARRIER && !isnan(sum)) /* NaN: the chip has no counter */
+            kernel->activity[j] = kernel_mean(values, row, i, QUANTITY_ACTIVITY + j);
+            if (j >= ACTIVITY_STALL_BARRIER && !isnan(kernel->activity[j])) /* NaN: no counter */
                 stalls += kernel->activity[j];
         }
         for (int j = ACTIVITY_STALL_BARRIER; j < ACTIVITY_COUNT; ++j)
             kernel->activity[j] = stalls > 0 ? kernel->activity[j] / stalls : NAN;
+        for (size_t j = 0; j < sizeof amounts / sizeof *amounts; ++j)
+            kernel->activity[amounts[j].amount] /=
+                time * kernel_mean(values, row, i, amounts[j].peak);
     }
 }
 

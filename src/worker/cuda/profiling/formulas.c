@@ -64,24 +64,34 @@ static const struct formula_term l2_write[] = {
 static const struct formula_term l1_read[] = {TERM("l1tex__t_bytes", 1), TERM(L1_STORES, -1), END};
 static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
 
-/* Fraction of the peak: of the whole device while the kernel runs (elapsed), or of a multiprocessor
- * while it has a warp (active). */
-#define BUSY(metric, while_)                                                                       \
-    (const struct formula_term[]){{metric ".avg.pct_of_peak_sustained_" while_, 0.01, 0.01}, END}
+/* Fraction of the peak of a multiprocessor while it has a warp. */
+#define BUSY(metric)                                                                               \
+    (const struct formula_term[]){{metric ".avg.pct_of_peak_sustained_active", 0.01, 0.01}, END}
+/* Amount, and its peak per second. Percentages of the elapsed time would be of the profiler's
+ * range, which is 8 to 22 us longer than a kernel. */
+#define AMOUNT(metric) (const struct formula_term[]){TERM(metric, 1), END}
+#define PEAK(metric)                                                                               \
+    (const struct formula_term[]){{metric ".sum.peak_sustained_elapsed.per_second", 1, 1}, END}
 #define STALL(of, reason)                                                                          \
     [QUANTITY_ACTIVITY + ACTIVITY_STALL_##of] =                                                    \
         (const struct formula_term[]){TERM("smsp__warps_issue_stalled_" reason, 1), END}
 #define NO_STALL(of) [QUANTITY_ACTIVITY + ACTIVITY_STALL_##of] = absent
-#define BUSY_DRAM    BUSY("dram__bytes", "elapsed")
+#define DEVICE_MEMORY                                                                              \
+    [QUANTITY_ACTIVITY + ACTIVITY_DRAM] = AMOUNT("dram__bytes"),                                   \
+    [QUANTITY_PEAK_DRAM] = PEAK("dram__bytes")
+#define HOST_MEMORY [QUANTITY_ACTIVITY + ACTIVITY_DRAM] = absent, [QUANTITY_PEAK_DRAM] = absent
 #define ACTIVITIES(dram, imc_miss, gmma)                                                           \
-    [QUANTITY_ACTIVITY + ACTIVITY_DRAM] = dram,                                                    \
-    [QUANTITY_ACTIVITY + ACTIVITY_L2] = BUSY("lts__t_sectors", "elapsed"),                         \
-    [QUANTITY_ACTIVITY + ACTIVITY_DATA_PIPE] = BUSY("l1tex__data_pipe_lsu_wavefronts", "active"),  \
-    [QUANTITY_ACTIVITY + ACTIVITY_ISSUE] = BUSY("smsp__issue_active", "active"),                   \
-    [QUANTITY_ACTIVITY + ACTIVITY_FMA] = BUSY("sm__pipe_fma_cycles_active", "active"),             \
-    [QUANTITY_ACTIVITY + ACTIVITY_TENSOR] = BUSY("sm__pipe_tensor_cycles_active", "active"),       \
-    [QUANTITY_ACTIVITY + ACTIVITY_THREADS] = BUSY("sm__warps_active", "active"),                   \
-    [QUANTITY_ACTIVITY + ACTIVITY_MULTIPROCESSORS] = BUSY("sm__cycles_active", "elapsed"),         \
+    dram,                                                                                          \
+    [QUANTITY_ACTIVITY + ACTIVITY_L2] = AMOUNT("lts__t_sectors"),                                  \
+    [QUANTITY_PEAK_L2] = PEAK("lts__t_sectors"),                                                   \
+    [QUANTITY_ACTIVITY + ACTIVITY_DATA_PIPE] = BUSY("l1tex__data_pipe_lsu_wavefronts"),            \
+    [QUANTITY_ACTIVITY + ACTIVITY_ISSUE] = BUSY("smsp__issue_active"),                             \
+    [QUANTITY_ACTIVITY + ACTIVITY_FMA] = BUSY("sm__pipe_fma_cycles_active"),                       \
+    [QUANTITY_ACTIVITY + ACTIVITY_FP64] = BUSY("sm__pipe_fp64_cycles_active"),                     \
+    [QUANTITY_ACTIVITY + ACTIVITY_TENSOR] = BUSY("sm__pipe_tensor_cycles_active"),                 \
+    [QUANTITY_ACTIVITY + ACTIVITY_THREADS] = BUSY("sm__warps_active"),                             \
+    [QUANTITY_ACTIVITY + ACTIVITY_MULTIPROCESSORS] = AMOUNT("sm__cycles_active"),                  \
+    [QUANTITY_PEAK_MULTIPROCESSORS] = PEAK("sm__cycles_active"),                                   \
     imc_miss, gmma, STALL(BARRIER, "barrier"), STALL(BRANCH_RESOLVING, "branch_resolving"),        \
     STALL(DISPATCH_STALL, "dispatch_stall"), STALL(DRAIN, "drain"),                                \
     STALL(LG_THROTTLE, "lg_throttle"), STALL(LONG_SCOREBOARD, "long_scoreboard"),                  \
@@ -91,9 +101,9 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
     STALL(SLEEPING, "sleeping"), STALL(TEX_THROTTLE, "tex_throttle"), STALL(WAIT, "wait"),         \
     STALL(NOT_SELECTED, "not_selected"), STALL(SELECTED, "selected")
 #define IMC_MISS  STALL(IMC_MISS, "imc_miss")
-#define OLD       ACTIVITIES(BUSY_DRAM, IMC_MISS, NO_STALL(GMMA)) /* before Blackwell */
-#define HOPPER    ACTIVITIES(BUSY_DRAM, IMC_MISS, STALL(GMMA, "gmma"))
-#define BLACKWELL ACTIVITIES(BUSY_DRAM, NO_STALL(IMC_MISS), NO_STALL(GMMA))
+#define OLD       ACTIVITIES(DEVICE_MEMORY, IMC_MISS, NO_STALL(GMMA)) /* before Blackwell */
+#define HOPPER    ACTIVITIES(DEVICE_MEMORY, IMC_MISS, STALL(GMMA, "gmma"))
+#define BLACKWELL ACTIVITIES(DEVICE_MEMORY, NO_STALL(IMC_MISS), NO_STALL(GMMA))
 
 #define VECTOR(fp64, fp32, fp16)                                                                   \
     [QUANTITY_VECTOR_FP64] = fp64, [QUANTITY_VECTOR_FP32] = fp32, [QUANTITY_VECTOR_FP16] = fp16
@@ -133,7 +143,7 @@ const struct chip_family chip_families[] = {
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, absent, tensor_int8),
         DRAM(absent, absent), CACHES,
-        ACTIVITIES(absent, IMC_MISS, NO_STALL(GMMA))}},
+        ACTIVITIES(HOST_MEMORY, IMC_MISS, NO_STALL(GMMA))}},
     {"AD10x", {"AD102", "AD103", "AD104", "AD106", "AD107"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
@@ -159,7 +169,7 @@ const struct chip_family chip_families[] = {
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8_and_below, tensor_fp4, tensor_int8),
         DRAM(absent, absent), CACHES,
-        ACTIVITIES(absent, NO_STALL(IMC_MISS), NO_STALL(GMMA))}},
+        ACTIVITIES(HOST_MEMORY, NO_STALL(IMC_MISS), NO_STALL(GMMA))}},
     {"GB20x", {"GB202", "GB203", "GB205", "GB206", "GB207"}, {
         VECTOR(vector_fp64, vector_fp32, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
@@ -170,7 +180,7 @@ const struct chip_family chip_families[] = {
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
                 tensor_fp8, tensor_fp4, tensor_int8),
         DRAM(absent, absent), CACHES,
-        ACTIVITIES(absent, NO_STALL(IMC_MISS), NO_STALL(GMMA))}},
+        ACTIVITIES(HOST_MEMORY, NO_STALL(IMC_MISS), NO_STALL(GMMA))}},
     {"GR100", {"GR100"}, { /* the counter of fp4 is unknown */
         VECTOR(vector_fp64, vector_fp32_packed, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
