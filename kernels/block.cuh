@@ -5,7 +5,7 @@
 
 static const int row_threads = 256;
 
-/* A grid has at most INT32_MAX blocks; then a block takes several rows. */
+/* Returns the number of blocks. Beyond the largest grid a block takes several rows. */
 static inline unsigned row_blocks(int64_t rows)
 {
     return (unsigned)(rows < INT32_MAX ? rows : INT32_MAX);

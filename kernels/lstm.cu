@@ -223,7 +223,7 @@ template <typename T, bool clustered> struct team {
             to[(2 * at.column + 1) * pitch + at.row] = h.at[1];
         }
     }
-    /* All threads of all blocks see after `wait` the stores before `arrive`. */
+    /* Stores before `arrive` are visible to all threads of all blocks after `wait`. */
     __device__ static void arrive()
     {
         if (clustered)

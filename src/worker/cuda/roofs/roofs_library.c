@@ -43,7 +43,7 @@ static const struct library_format {
 /* The second size gives every multiprocessor the same number of tiles, also of tiles with 192
  * columns: half a tile too many would be counted as 3 % more FLOPs than there are. */
 static const struct size {
-    int per_multiprocessor, rows; /* m: the first times the multiprocessors, or the second */
+    int per_multiprocessor, rows; /* m = multiprocessors x the first + the second */
     int columns;                  /* n */
 } sizes[] = {{0, 8192, 8192}, {128, 0, 3072}};
 
@@ -202,7 +202,7 @@ static enum status library_prepare(struct roofs *roofs, int kind, const void *ro
     const struct product *product = &roofs->library->products[format - formats][size];
     if (algorithm >= product->count ||
         product->candidates[algorithm].state != CUBLAS_STATUS_SUCCESS)
-        return error_set(error, STATUS_UNSUPPORTED, "cuBLASLt has no more than %d ways",
+        return error_set(error, STATUS_UNSUPPORTED, "cuBLASLt has no more than %d algorithms",
                          product->count);
     *variant = (struct variant){.row = format, .code = choice, .iterations = 1};
     variant->work = 2.0 * (double)m * (double)n * (double)k;

@@ -243,7 +243,7 @@ enum status conv2d_cudnn_prepare(struct gpu *gpu, const struct config *config, u
                                error);
 }
 
-/* ---- any pass by kernels of our own ---- */
+/* ---- any pass by hand-written kernels ---- */
 
 static enum status plain_check(const struct gpu *gpu, const struct config *config,
                                struct error *error)

@@ -1,7 +1,7 @@
 /* Operation graphs of cuDNN: descriptors, heuristics, plans and their names, and the shelf.
  *
  * A graph keeps all its descriptors on a stack until it is destroyed. A failed attempt to add a
- * plan takes its own descriptors off again. A heuristic that does not know the graph, and an engine
+ * plan removes its own descriptors. A heuristic that does not know the graph, and an engine
  * that does not take it, are no failures: the last refusal becomes the error if no plan is left.
  * Finding plans costs milliseconds, building one costs microseconds to seconds. */
 #include "worker/cuda/workloads/cudnn_graph.h"

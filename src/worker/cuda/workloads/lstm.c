@@ -74,7 +74,8 @@ struct lstm_work {
 /* ---- where cuDNN keeps the weights ---- */
 
 /* cuDNN's numbers of a cell's matrices, and of the biases that belong to them. cuDNN has two biases
- * for each sum. One of them stays zero; the last sum of a GRU has the recurrent bias only. */
+ * for each sum. Here only one of the two is set; for the last sum of a GRU it is the recurrent
+ * bias. */
 static const struct numbers {
     int input[LSTM_SUMS], recurrent[LSTM_SUMS]; /* by gate */
     int bias[LSTM_SUMS];                        /* by sum */
