@@ -1,8 +1,8 @@
 # Sets up roofsweep::cblas: single-precision and double-precision GEMM behind CBLAS, with 32-bit integers.
 #
-# OpenBLAS if pkg-config knows it. Another is chosen with -DBLA_VENDOR=NAME, as FindBLAS names them (FlexiBLAS,
-# Intel10_64lp_seq, NVPL, AOCL, Generic, ...), and where there is no OpenBLAS the first that FindBLAS meets is taken.
-# CBLAS_INCLUDE_DIR and CBLAS_LIBRARY say where header and library are, if they are found elsewhere or not at all.
+# Uses OpenBLAS if pkg-config knows it, else the first BLAS that FindBLAS finds. -DBLA_VENDOR=NAME selects another, by
+# its name in FindBLAS (FlexiBLAS, Intel10_64lp_seq, NVPL, AOCL, Generic, ...). CBLAS_INCLUDE_DIR and CBLAS_LIBRARY name
+# header and library if they are not found.
 include(CheckSymbolExists)
 
 if(NOT BLA_VENDOR AND NOT CBLAS_LIBRARY AND PkgConfig_FOUND)
@@ -20,7 +20,7 @@ else()
   endif()
 endif()
 
-# The header: each vendor has its own name for it, or its own folder.
+# Vendors have different names or folders for the header.
 if(BLA_VENDOR)
   string(TOLOWER "${BLA_VENDOR}" vendor)
 endif()
@@ -37,7 +37,7 @@ if(cblas_link AND CBLAS_HEADER)
   set(CMAKE_REQUIRED_INCLUDES ${CBLAS_INCLUDE_DIR})
   set(CMAKE_REQUIRED_LIBRARIES ${cblas_link} m)
   check_symbol_exists(cblas_dgemm ${CBLAS_HEADER} CBLAS_IN_BLAS)
-  if(NOT CBLAS_IN_BLAS) # netlib's and ATLAS's are a library of their own
+  if(NOT CBLAS_IN_BLAS) # netlib and ATLAS have CBLAS in a separate library
     find_library(CBLAS_LIBRARY cblas)
     if(CBLAS_LIBRARY)
       list(PREPEND cblas_link ${CBLAS_LIBRARY})

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes man pages and completion of shells, from what the programs print of themselves.
+"""Writes man pages and shell completion from the --help and --list of the programs.
 
 Usage: manual.py ROOFSWEEP ROOFSWEEP-POST MANIFEST.md FOLDER
 
-FOLDER becomes what belongs in share/: man/, bash-completion/, zsh/, fish/. Where roofsweep-post lacks its packages, its
-page and its completion are left out, which is said."""
+FOLDER gets the contents of share/: man/, bash-completion/, zsh/, fish/. If roofsweep-post lacks its packages, its page
+and completion are left out with a message."""
 
 import json
 import pathlib
@@ -16,7 +16,7 @@ OPTION = re.compile(
     r"^ +(?:(-\w)(?: .*?)?, +)?(--[\w-]+)"
     r"(?:[ =](\[?[A-Z{][^ ]*(?: \[[A-Z]+ \.\.\.\])?|chips|variables))?(?: +(.*))?$"
 )
-# Where sections begin, in all three shells: the label, or the workload where there is none.
+# Command of all three shells that prints the label of each section, or the workload of a section without a label.
 LABELS = r"sed -nE '/^\[(sweep|measure|peaks)\]/d; s/^\[[^] ]+ +([^]]+)\].*/\1/p; s/^\[([^] ]+)\].*/\1/p'"
 
 
@@ -25,7 +25,7 @@ def printed(*command):
 
 
 def roff(text):
-    """A line of text; what roff would take for a command is none."""
+    """Escapes a line of text, so that roff finds no command in it."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\\&" + text if text[:1] in (".", "'") else text
 
@@ -35,7 +35,7 @@ def verbatim(text):
 
 
 def marked(text):
-    """A line of Markdown: code and what is bold are bold, of a link its text is left."""
+    """Converts a line of Markdown: code and bold text become bold, a link becomes its text."""
     text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).replace("\\|", "|")
     parts = re.split(r"`([^`]*)`|\*\*(.+?)\*\*", text)
     found = ""
@@ -52,7 +52,7 @@ def page(name, section, what, version, lines):
 
 
 def options_of(text):
-    """[(letter, name, value, help)] of a --help."""
+    """Parses a --help into [(letter, name, value, help)]."""
     found = []
     for line in text.split("\n"):
         if parsed := OPTION.match(line):
@@ -63,7 +63,7 @@ def options_of(text):
 
 
 def program_page(text):
-    """The page of `roofsweep --help`: usage, what it does, options, and what follows them."""
+    """Returns the page of `roofsweep --help`: usage, description, options, and the text that follows."""
     usage, does, _, *rest = text.strip("\n").split("\n\n")
     lines = [".SH SYNOPSIS", *verbatim(re.sub(r"^Usage: | {7,}(?=\w)", "", usage, flags=re.M))]
     lines += [".SH DESCRIPTION", roff(does.replace("\n", " "))]
@@ -79,7 +79,7 @@ def program_page(text):
 
 
 def table_page(lines):
-    """A table: a row's first cell, and below it the others."""
+    """Converts a table: the first cell of each row, and the other cells below it."""
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     head, _, *rows = cells
     found = []
@@ -90,7 +90,7 @@ def table_page(lines):
 
 
 def markdown_page(text):
-    """The page of a Markdown file: headings, lists, tables, code and paragraphs."""
+    """Returns the page of a Markdown file: headings, lists, tables, code and paragraphs."""
     lines, found = text.split("\n"), [".SH DESCRIPTION"]
     while lines:
         line = lines.pop(0)
@@ -110,14 +110,14 @@ def markdown_page(text):
             found += [".IP \\(bu 2", marked(line[2:])]
         else:
             found.append(marked(line.strip()) if line.strip() else ".PP")
-    # A paragraph does not begin before a heading, nor twice.
+    # Drops paragraph marks before headings, and repeated ones.
     pairs = zip(found, [*found[1:], ".PP"])
     ends = (".PP", ".SH", ".SS", ".TP", ".IP")
     return [line for line, after in pairs if not (line == ".PP" and after.startswith(ends))]
 
 
 def words_of(listing, options):
-    """{option: what may follow it}, as words."""
+    """Returns {option: possible values}, as words."""
     workloads = listing["workloads"]
     keys = [key for group in listing["settings"].values() for key in group]
     keys += [parameter["name"] for workload in workloads for parameter in workload["parameters"]]

@@ -1,6 +1,6 @@
 # Sets up roofsweep::onednn where oneDNN is found, 2.6 or newer. Without it the CPU worker has loops and CBLAS
-# alone. CMAKE_PREFIX_PATH, or ONEDNN_INCLUDE_DIR and ONEDNN_LIBRARY, say where one is that is not the system's.
-# The package's own CMake files are not asked: they want the OpenCL of a part that is not used here.
+# alone. CMAKE_PREFIX_PATH, or ONEDNN_INCLUDE_DIR and ONEDNN_LIBRARY, name a oneDNN outside the system's folders.
+# The package's own CMake files are not used, because they need OpenCL for parts that are not used here.
 if(ROOFSWEEP_ONEDNN)
   find_path(ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl.h)
   find_library(ONEDNN_LIBRARY dnnl)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Flux: flux batch jobscripts/flux.sh sweep.ini [roofsweep options]
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
-# Tried: its commands, with a stand-in for flux. Not tried: Flux itself.
+# Tested: its commands, with a stand-in for flux. Not tested: Flux itself.
 
 # EDIT 1: the machine and the time. gpus is the number of GPUs of a node; `limit` (minutes) ends before -t.
 #flux: --nodes=2
@@ -9,22 +9,22 @@
 #flux: --time-limit=60m
 gpus=4
 limit=58
-# Where your centre asks for them, as lines like those above: --bank=PROJECT, --queue=NAME.
+# If your centre requires them, add lines with --bank=PROJECT, --queue=NAME.
 # CPU nodes: flux run with --tasks-per-node=1, no --gpus-per-node, and `--device cpu` after the manifest.
 
 #flux: --job-name=roofsweep
 
-# EDIT 2: modules, and where roofsweep is.
+# EDIT 2: modules and the path of roofsweep.
 # module load cuda openmpi netcdf
 roofsweep=${ROOFSWEEP:-roofsweep}
 
-# Each task sees all GPUs of its node and takes the one of its rank on that node; with
-# -o gpu-affinity=per-task each sees one, as its device 0. Both are right.
-# Nothing is begun that cannot end two minutes before the limit. Should it come all the same, the tasks
-# then get USR1: roofsweep writes its file and ends with 5. Flux requeues on no exit status: submit the
-# same line again; --resume goes on where there is a journal.
-# After 137 and 139 (processes were killed or crashed) it goes on at once, three times at most, while five
-# minutes are left.
+# Each task sees all GPUs of its node and takes the one of its local rank. With -o gpu-affinity=per-task each
+# task sees one GPU, as device 0. Both work.
+# roofsweep starts no configuration that cannot end two minutes before the limit. If one still runs then,
+# the tasks get USR1: roofsweep writes its file and ends with 5. Flux does not requeue by exit status: submit
+# the same line again; --resume continues from the journal.
+# After 137 and 139 (processes were killed or crashed) roofsweep continues at once, at most three times, while
+# five minutes are left.
 for attempt in 1 2 3 4; do
     left=$((limit * 60 - SECONDS))
     flux run --nodes="$(flux getattr size)" --tasks-per-node="$gpus" --gpus-per-node="$gpus" \

@@ -1,15 +1,15 @@
 #!/bin/bash
 # Slurm: a verdict on each node of a partition: bash jobscripts/gate.sh PARTITION FOLDER [manifest, roofsweep options]
-# One job a node, which writes FOLDER/NODE.nc: an array cannot name the node of a task. The last job joins the files.
-# Then FOLDER/verdicts has a line for each device, FOLDER/drain the commands that drain nodes with one that fails.
-# `bash jobscripts/gate.sh verdict FOLDER` does that again.
-# Tried on Slurm 22.05 with two virtual nodes, without GPUs.
+# Each node has its own job, which writes FOLDER/NODE.nc; the tasks of an array cannot name their nodes. The last job
+# joins the files. It writes FOLDER/verdicts with a line for each device, and FOLDER/drain with commands that drain the
+# nodes of failing devices. `bash jobscripts/gate.sh verdict FOLDER` repeats the last job.
+# Tested on Slurm 22.05 with two virtual nodes, without GPUs.
 set -eu
 
 # EDIT 1: the GPUs of a node. CPU nodes: --ntasks=1 alone.
 resources=(--ntasks=8 --gpus-per-node=8 --exclusive --time=00:10:00)
 # export SBATCH_ACCOUNT=PROJECT
-# EDIT 2: modules, and where roofsweep and its post-processor are.
+# EDIT 2: modules and the paths of roofsweep and its post-processor.
 # module load cuda openmpi netcdf
 roofsweep=${ROOFSWEEP:-roofsweep} post=${ROOFSWEEP_POST:-roofsweep-post}
 export SLURM_MPI_TYPE=${SLURM_MPI_TYPE:-pmix} # for Open MPI; `srun --mpi=list` shows what there is

@@ -1,21 +1,21 @@
 #!/bin/sh
-# Installs what roofsweep is built with on Debian and Ubuntu, and with the argument `tests` what it is tested with as
-# well. Without root it names what is missing and stops. Does nothing where all is there. CUDA, cuDNN and CUPTI come
-# from NVIDIA's repository or a module; without them the CPU parts are built.
+# Installs the packages that the build needs on Debian and Ubuntu, with the argument `tests` also those of the tests.
+# Without root it names missing packages and stops. CUDA, cuDNN and CUPTI come from NVIDIA's repository or a module;
+# without them only the CPU parts are built.
 set -eu
 
 packages="gcc make cmake git pkg-config
 libopenmpi-dev openmpi-bin libnetcdf-dev netcdf-bin libjansson-dev libxxhash-dev
 libopenblas-dev libdnnl-dev libhwloc-dev python3 python3-xarray python3-netcdf4 python3-matplotlib procps"
-# Two Slurm nodes, the linters, a compiler with a fuzzer, and programs that others read our files with.
+# Slurm for two virtual nodes, linters, a compiler with a fuzzer, and other programs that read result files.
 tests="g++ dpkg-dev file libcmocka-dev slurm-wlm munge faketime util-linux strace nco udunits-bin ninja-build
 clang libclang-rt-dev clang-format clang-tidy libomp-dev shellcheck python3-venv"
 
-# Where they are packages, the report (Plotly) and its test in a browser: 135 MB to download, 490 MB on disk. Ubuntu has
-# no package of Chromium; that test is skipped there. poppler-utils: the fonts of figures.
+# Optional packages: Plotly for the report, a browser for its test (135 MB to download, 490 MB on disk), poppler-utils to
+# check the fonts of figures. Ubuntu has no package of Chromium, so the test in a browser is skipped there.
 optional="python3-plotly python3-h5netcdf python3-selenium chromium chromium-driver poppler-utils"
 
-# The host's compiler of CUDA.
+# Host compiler for nvcc.
 PATH=$PATH:/usr/local/cuda/bin
 if command -v nvcc >/dev/null; then packages="$packages g++"; fi
 
@@ -64,14 +64,14 @@ elif [ -n "$missing$wanted" ] && [ "$(id -u)" -eq 0 ]; then
     apt-get install -y -q --no-install-recommends $missing
 fi
 
-# ruff is a package of neither distribution; tests/lint.sh finds it here. Without a network it is done without.
+# Neither distribution has a package of ruff; tests/lint.sh finds it here. Without a network ruff is left out.
 tools=$(dirname "$0")/../build/tools
 if [ -n "$tested" ] && [ ! -x "$tools/bin/ruff" ]; then
     { python3 -m venv "$tools" && "$tools/bin/pip" install --quiet ruff==0.17.6; } ||
         echo "ruff could not be installed into build/tools/ from PyPI" >&2
 fi
 
-# The test of the roofs' machine code needs disassemblers where there is nvcc. tests/gpu/disassembly.sh finds them here.
+# With nvcc, the test of the roofs' machine code needs disassemblers; tests/gpu/disassembly.sh finds them here.
 if [ -n "$tested" ] && command -v nvcc >/dev/null && ! command -v cuobjdump >/dev/null && [ -x "$tools/bin/pip" ]; then
     "$tools/bin/pip" install --quiet nvidia-cuda-cuobjdump==13.5.37 nvidia-cuda-nvdisasm==13.5.37 ||
         echo "the disassemblers of CUDA could not be installed into build/tools/ from PyPI" >&2

@@ -1,16 +1,16 @@
 #!/bin/bash
 # LSF: manifest=sweep.ini bsub < jobscripts/lsf.sh      (read from standard input: no arguments)
 # One rank per GPU on all hosts. Edit the two places marked EDIT.
-# Tried: its commands, on one host, with the variables of LSF set by hand. Not tried: LSF itself, jsrun.
+# Tested: its commands, on one host, with LSF's variables set by hand. Not tested: LSF itself, jsrun.
 
-# EDIT 1: the machine and the time. ptile is the number of GPUs of a host, -n that times the hosts;
-# `limit` is -W (minutes) less three, and must stay below it.
+# EDIT 1: the machine and the time. ptile is the number of GPUs of a host, -n is ptile times the hosts;
+# `limit` is -W (minutes) less three, and must stay below -W.
 #BSUB -n 8
 #BSUB -R "span[ptile=4]"
 #BSUB -gpu "num=4:j_exclusive=yes"
 #BSUB -W 60
 limit=57
-# Where your centre asks for them (one # less):
+# If your centre requires them (one # less):
 ##BSUB -P PROJECT
 ##BSUB -q QUEUE
 ##BSUB -N
@@ -18,22 +18,22 @@ limit=57
 
 #BSUB -J roofsweep
 #BSUB -oo roofsweep.%J.log
-# Status 5 is an interrupted sweep, which --resume goes on with: LSF requeues it. -r: so it does when a
-# host fails.
+# Status 5 is an interrupted sweep: LSF requeues the job, and --resume continues. -r: LSF also requeues it
+# when a host fails.
 #BSUB -Q "5"
 #BSUB -r
 
-# EDIT 2: modules, and where roofsweep is.
+# EDIT 2: modules and the path of roofsweep.
 # module load cuda openmpi netcdf
 roofsweep=${ROOFSWEEP:-roofsweep}
 
-# Nothing is begun that cannot end before the limit. Should it come all the same, `timeout` sends USR1 to
-# Open MPI's mpirun, which hands it on to the ranks: roofsweep writes its file and ends with 5. It is not
-# LSF's own warning signal (-wa, -wt), because that may reach a rank twice, from LSF and from mpirun, and
-# a second signal ends a rank at once.
-# With jsrun: jsrun -n ALL_GPUS -a 1 -g 1 -c CORES in mpirun's place.
-# After 137 and 139 (processes were killed or crashed) it goes on at once, three times at most, while five
-# minutes are left.
+# roofsweep starts no configuration that cannot end before the limit. If one still runs then, `timeout` sends
+# USR1 to Open MPI's mpirun, which forwards it to the ranks: roofsweep writes its file and ends with 5. LSF's
+# own warning signal (-wa, -wt) may reach a rank twice, from LSF and from mpirun, and a second signal ends a
+# rank at once.
+# With jsrun: jsrun -n ALL_GPUS -a 1 -g 1 -c CORES instead of mpirun.
+# After 137 and 139 (processes were killed or crashed) roofsweep continues at once, at most three times, while
+# five minutes are left.
 for attempt in 1 2 3 4; do
     left=$((limit * 60 - SECONDS))
     # shellcheck disable=SC2086 # options are words

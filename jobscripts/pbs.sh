@@ -1,15 +1,15 @@
 #!/bin/bash
-# PBS Pro, OpenPBS: qsub -v manifest=sweep.ini jobscripts/pbs.sh      (qsub hands on no arguments)
+# PBS Pro, OpenPBS: qsub -v manifest=sweep.ini jobscripts/pbs.sh      (qsub passes no arguments)
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
-# Tried: its commands, on one node, with the variables of PBS set by hand. Not tried: PBS itself.
+# Tested: its commands, on one node, with PBS' variables set by hand. Not tested: PBS itself.
 
 # EDIT 1: the machine and the time. mpiprocs is the number of GPUs of a node; `limit` is walltime
-# (minutes) less three, and must stay below it.
+# (minutes) less three, and must stay below walltime.
 #PBS -l select=2:ncpus=32:mpiprocs=4:ngpus=4
 #PBS -l place=scatter:excl
 #PBS -l walltime=01:00:00
 limit=57
-# Where your centre asks for them (one # less):
+# If your centre requires them (one # less):
 ##PBS -A PROJECT
 ##PBS -q QUEUE
 ##PBS -m ae
@@ -19,18 +19,18 @@ limit=57
 #PBS -j oe
 #PBS -r y
 
-# EDIT 2: modules, and where roofsweep is.
+# EDIT 2: modules and the path of roofsweep.
 # module load cuda openmpi netcdf
 roofsweep=${ROOFSWEEP:-roofsweep}
 
 cd "$PBS_O_WORKDIR" || exit
-# Nothing is begun that cannot end before the limit. PBS sends no signal before it, so `timeout` does:
-# Open MPI's mpirun hands USR1 on to the ranks, roofsweep writes its file and ends with 5. --foreground:
-# the signal goes to mpirun alone, once; a second one would end a rank at once. --resume begins where there is no journal yet, and goes on where there is
-# one: when a node fails PBS reruns the job by itself (-r y). PBS requeues on no exit status: after 5 submit
-# the same line again, or a chain of jobs ahead: qsub -W depend=afternotok:JOB -v manifest=...
-# After 137 and 139 (processes were killed or crashed) it goes on at once, three times at most, while five
-# minutes are left.
+# roofsweep starts no configuration that cannot end before the limit. PBS sends no signal before the limit, so
+# `timeout` does: Open MPI's mpirun forwards USR1 to the ranks, roofsweep writes its file and ends with 5.
+# --foreground: only mpirun gets the signal, once; a second signal would end a rank at once. --resume starts a
+# sweep, or continues from its journal. PBS reruns the job when a node fails (-r y). It does not requeue by exit
+# status: after 5 submit the same line again, or submit a chain of jobs: qsub -W depend=afternotok:JOB -v manifest=...
+# After 137 and 139 (processes were killed or crashed) roofsweep continues at once, at most three times, while
+# five minutes are left.
 for attempt in 1 2 3 4; do
     left=$((limit * 60 - SECONDS))
     # shellcheck disable=SC2086 # options are words

@@ -1,12 +1,12 @@
 #!/bin/sh
-# From a fresh clone to a first result: installs what is missing (or names it, without root), builds
-# into build/, and runs sweeps/quickstart.ini on two ranks into quickstart.nc and a table.
+# From a fresh clone to a first result: installs missing packages (without root: names them), builds into
+# build/, and runs sweeps/quickstart.ini on two ranks, which writes quickstart.nc and prints a table.
 set -eu
 cd "$(dirname "$0")/.."
 
 jobscripts/install-dependencies.sh
-# Without tests, which take longer to build, and for the GPUs of this machine alone, if nvcc knows all of them. A build
-# folder keeps what it was told.
+# Builds no tests, and only for the GPUs of this machine if nvcc knows all of them. An existing build folder keeps its
+# settings.
 if [ ! -f build/CMakeCache.txt ]; then
     known=$(PATH=$PATH:/usr/local/cuda/bin nvcc --list-gpu-arch 2>/dev/null || true)
     architectures=""
@@ -20,9 +20,9 @@ fi
 cmake --preset release "$@"
 cmake --build build --parallel "$(nproc)" --target programs
 
-# Two ranks also where there is one core, and in containers that run as root.
+# These settings allow root in containers; --oversubscribe allows two ranks on one core.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# One GPU is for one rank: two are only started where there are none, or at least two.
+# Each rank needs its own GPU: a machine with exactly one GPU runs one rank.
 ranks=2
 gpus=$( (nvidia-smi -L 2>/dev/null || true) | grep -c '^GPU' || true)
 [ "$gpus" = 1 ] && ranks=1

@@ -2,7 +2,7 @@
 # Slurm: sbatch jobscripts/slurm.sh sweep.ini [roofsweep options]
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
 # Several manifests: sbatch --array=1-9 jobscripts/slurm.sh sweep%a.ini      (%a: the number of the task)
-# Tried on Slurm 22.05 with two virtual nodes, without GPUs.
+# Tested on Slurm 22.05 with two virtual nodes, without GPUs.
 
 # EDIT 1: the machine and the time. --ntasks-per-node is the number of GPUs of a node.
 #SBATCH --nodes=2
@@ -10,47 +10,46 @@
 #SBATCH --ntasks-per-node=4
 #SBATCH --exclusive
 #SBATCH --time=01:00:00
-# Where your centre asks for them (one # less):
+# If your centre requires them (one # less):
 ##SBATCH --account=PROJECT
 ##SBATCH --partition=NAME
 ##SBATCH --mail-type=END,FAIL
 #
-# Each task sees all GPUs of its node, and takes the one of its rank on that node. With
-# --gpus-per-task=1 in place of --gpus-per-node each task sees one GPU, as its device 0: roofsweep takes
-# that. Both are right; two ranks that come to the same GPU are refused.
+# Each task sees all GPUs of its node and takes the one of its local rank. With --gpus-per-task=1 instead of
+# --gpus-per-node each task sees one GPU, as device 0. Both work; two ranks on one GPU are refused.
 #
 # CPU nodes: no --gpus line; --ntasks-per-node=1 (or the number of sockets) and --cpus-per-task with
 # the cores of a rank, and `--device cpu` after the manifest.
 
-# Two minutes before the time limit, or up to one minute earlier, the tasks get USR1 (not this script: no
-# B:). roofsweep then writes its file and ends with 5; what was being measured is measured again later.
+# Two to three minutes before the time limit the tasks get USR1; without B: this script does not. roofsweep
+# then writes its file and ends with 5; the interrupted rows are measured again later.
 #SBATCH --signal=USR1@120
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --job-name=roofsweep
 
-# EDIT 2: modules, and where roofsweep is.
+# EDIT 2: modules and the path of roofsweep.
 # module load cuda openmpi netcdf
 roofsweep=${ROOFSWEEP:-roofsweep}
 export SLURM_MPI_TYPE=${SLURM_MPI_TYPE:-pmix} # for Open MPI; `srun --mpi=list` shows what there is
 
 [ $# -gt 0 ] || { echo "usage: sbatch slurm.sh sweep.ini [roofsweep options]" >&2; exit 2; }
 set -- "${@//%a/${SLURM_ARRAY_TASK_ID:-%a}}"
-# srun does not take sbatch's --cpus-per-task over by itself.
+# srun does not inherit sbatch's --cpus-per-task.
 [ -z "$SLURM_CPUS_PER_TASK" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
 
-# Nothing is begun that cannot end before that signal comes, up to three minutes before the end. Old versions
-# of Slurm do not tell the end.
+# roofsweep starts no configuration that cannot end before the signal, up to three minutes before the limit.
+# Old versions of Slurm do not set SLURM_JOB_END_TIME.
 limit=()
 left=$((${SLURM_JOB_END_TIME:-0} - $(date +%s) - 180))
 [ "$left" -le 0 ] || limit=(--time-limit "${left}s")
 
-# --resume begins where there is no journal yet, and goes on where there is one.
+# --resume starts a sweep, or continues from its journal.
 srun "$roofsweep" "${limit[@]}" --resume "$@"
 status=$?
-# 5: interrupted, ahead of the time limit. 137, 139: processes were killed
-# (memory, a node that failed) or crashed. Both go on, but not for ever: a time limit that is too short for
-# one configuration would never get further, and a crash that comes back is for somebody to look at.
+# 5: interrupted before the time limit. 137, 139: processes were killed (memory, a failed node) or crashed.
+# Requeues are limited: a time limit too short for one configuration never gets further, and a repeated
+# crash needs a person.
 case $status in
 5) restarts=20 ;;
 137 | 139) restarts=3 ;;
@@ -58,7 +57,7 @@ case $status in
 esac
 if [ "${SLURM_RESTART_COUNT:-0}" -lt "$restarts" ]; then
     echo "slurm.sh: roofsweep ended with status $status; the job is requeued and goes on" >&2
-    # Of an array this task alone: one of its tasks has the number of the whole array.
+    # Requeues only this task of an array: SLURM_JOB_ID of one task is the number of the whole array.
     scontrol requeue "${SLURM_ARRAY_TASK_ID:+${SLURM_ARRAY_JOB_ID}_}${SLURM_ARRAY_TASK_ID:-$SLURM_JOB_ID}"
 elif [ "$status" -ne 0 ]; then
     echo "slurm.sh: roofsweep ended with status $status after ${SLURM_RESTART_COUNT:-0} restarts of at" \

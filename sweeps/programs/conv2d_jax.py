@@ -27,7 +27,7 @@ def options():
 
 
 def convolution(args, precision):
-    """A function of x, w and dy."""
+    """Returns the pass as a function of x, w and dy."""
     padding = [(args.kernel // 2, args.kernel // 2)] * 2
 
     def forward(x, w):

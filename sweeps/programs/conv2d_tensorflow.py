@@ -1,4 +1,4 @@
-"""conv2d in TensorFlow 2, forward or backward (both gradients). Run by us on CPUs, not on a GPU.
+"""conv2d in TensorFlow 2, forward or backward (both gradients). Tested on CPUs, not on a GPU.
 
 python3 conv2d_tensorflow.py --precision fp32 --pass backward"""
 
@@ -33,7 +33,7 @@ def options():
 
 
 def convolution(args):
-    """A function of x, w and dy, compiled."""
+    """Returns the pass as a compiled function of x, w and dy."""
     edge = [args.kernel // 2] * 2
 
     def forward(x, w):

@@ -1,4 +1,4 @@
-"""What the JAX programs share: options, precisions, regions."""
+"""Options, precisions and regions of the JAX programs."""
 
 import jax
 import jax.numpy as jnp
@@ -25,9 +25,8 @@ def tensors(args, shapes):
 
 
 def measure(args, make, inputs, rounded=1):
-    """`make` is given XLA's precision and makes a function that returns a list of results.
-
-    Results may be `rounded` times as inaccurate as those that are rounded once."""
+    """Measures the function that make(XLA's precision) returns; the function returns a list of results. rounded: factor
+    on the tolerance of results that are rounded once."""
     exact = jax.lax.Precision.HIGHEST
     step = jax.jit(make(jax.lax.Precision.DEFAULT if args.precision == "tf32" else exact))
     iterations = 1 if args.cache == "cold" else args.iterations

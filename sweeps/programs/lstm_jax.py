@@ -20,7 +20,7 @@ def options():
 
 
 def layer(args, precision):
-    """All outputs, or the gradients of the input and of the weights."""
+    """Returns all outputs, or the gradients of the input and of the weights."""
 
     def forward(x, w, r, b):
         def step(state, gates):

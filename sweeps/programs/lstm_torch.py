@@ -26,7 +26,7 @@ def make(args, dtype):
 
 
 def step_of(args, layer, x):
-    """One iteration: all outputs, or the gradient of the input with those of the weights."""
+    """Runs one iteration. Returns all outputs, or the gradients of the input and of the weights."""
     if args.direction == "forward":
 
         def forward():

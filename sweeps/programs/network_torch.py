@@ -9,7 +9,7 @@ import torch_modes
 
 
 class Block(torch.nn.Module):
-    """Two convolutions with batch normalisation, and the way around them."""
+    """Two convolutions with batch normalisation, and a shortcut around them."""
 
     def __init__(self, channels):
         super().__init__()
@@ -23,7 +23,7 @@ class Block(torch.nn.Module):
 
 
 def make(args):
-    """The network and its input."""
+    """Returns the network and its input."""
     if args.network == "resnet":
         x = torch.rand(args.batch, 64, 56, 56, device=torch_modes.DEVICE).to(memory_format=torch.channels_last)
         return Block(64).to(torch_modes.DEVICE).to(memory_format=torch.channels_last), x

@@ -1,12 +1,12 @@
-"""What counts of a program, for roofsweep: copy this file beside yours.
+"""Marks the part of a program that roofsweep measures. Copy this file beside your program:
 
     for args in roofsweep_region.points(parser):    # once, or, with process = shared, for row after row
         ...                                         # warm-up
         with roofsweep_region.region(torch.cuda.synchronize):
             ...                                     # the iterations
-        roofsweep_region.verified(error, tolerance) # optional: a relative error, and the largest that is right
+        roofsweep_region.verified(error, tolerance) # optional: relative error and its limit
 
-`synchronize` waits for the device; without one the work is over when its call returns."""
+`synchronize` waits for the device. The default waits for nothing, for work that is done when its call returns."""
 
 import contextlib
 import ctypes
@@ -18,10 +18,9 @@ import time
 
 
 def points(parser):
-    """The program's arguments; then, where roofsweep asks for further points of the section's axes, those with these.
-
-    An axis NAME stands for the option --NAME."""
-    shared = "ROOFSWEEP_POINT" in os.environ and stat.S_ISSOCK(os.fstat(0).st_mode)  # set by roofsweep alone
+    """Yields the program's parsed arguments. With process = shared, yields them again for each further row, with the
+    values of the section's axes: axis NAME becomes option --NAME."""
+    shared = "ROOFSWEEP_POINT" in os.environ and stat.S_ISSOCK(os.fstat(0).st_mode)  # only roofsweep sets both
     while True:
         axes = shlex.split(os.environ.get("ROOFSWEEP_POINT", ""))
         yield parser.parse_args(sys.argv[1:] + ["--" + axis for axis in axes])
@@ -29,20 +28,20 @@ def points(parser):
             return
         os.write(0, b"done\n")
         line = sys.stdin.readline()
-        if not line:  # no further point
+        if not line:  # no further row
             return
         os.environ.update(word.split("=", 1) for word in shlex.split(line))
         if counted():
             ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).roofsweep_point()
 
 
-def _profiler(call):  # seen by roofsweep's library in the runs for kernels and counts, which load it
+def _profiler(call):  # roofsweep's library intercepts the call in runs for kernels and counts
     if counted():
         getattr(ctypes.CDLL("libcuda.so.1"), call)()
 
 
-def _hand_back(line):
-    folder = os.environ.get("ROOFSWEEP_REPORT")  # set by roofsweep alone
+def _report(line):
+    folder = os.environ.get("ROOFSWEEP_REPORT")  # only roofsweep sets it
     if folder:
         with open(os.path.join(folder, str(os.getpid())), "a", encoding="ascii") as file:
             file.write(line + "\n")
@@ -57,16 +56,15 @@ def region(synchronize=lambda: None):
     synchronize()
     seconds = time.perf_counter() - begin
     _profiler("cuProfilerStop")
-    _hand_back(f"region {seconds!r}")
+    _report(f"region {seconds!r}")
 
 
 class Cold:
-    """Regions of one iteration each, before which the caches are flushed.
+    """Measures regions of one iteration, each after a flush of the caches.
 
-    `flush` ends with reading: what it wrote last would be written back during the region, and be counted there. On a
-    GPU the flush stands before the iteration in the queue, so that what the host takes to enqueue it is hidden. Time is
-    that of ten flushes and iterations less that of ten flushes, over ten: so the host's wait for the device counts
-    little."""
+    `flush` must end with reading: lines that it wrote last would be written back, and counted, during the region. On a
+    GPU (`queued`) the flush is queued before the iteration, which hides the host's part. The time is then
+    (10 x (flush + iteration) - 10 x flush) / 10, so that the host's wait for the device matters little."""
 
     def __init__(self, flush, synchronize, queued):
         self.flush, self.synchronize, self.queued = flush, synchronize, queued
@@ -84,21 +82,21 @@ class Cold:
         return time.perf_counter() - begin
 
     def region(self, step):
-        if counted():  # nobody asks for the time, and the flush is not to be counted
+        if counted():  # this run needs no time, and must not count the flush
             self.flush()
             with region(self.synchronize):
                 step()
         elif self.queued:
             seconds = 0.0
-            while seconds <= 0.0:  # the host was held up while it flushed alone
+            while seconds <= 0.0:  # a delay of the host during the flushes makes the difference negative
                 seconds = (self._seconds([step] * 10) - self._seconds([lambda: None] * 10)) / 10
-            _hand_back(f"region {seconds!r}")
+            _report(f"region {seconds!r}")
         else:
-            _hand_back(f"region {self._seconds([step])!r}")
+            _report(f"region {self._seconds([step])!r}")
 
 
 def regions(count, run, synchronize, cold=None):
-    """So many regions of `run`; with a Cold each after a flush."""
+    """Measures `count` regions of `run`, with `cold` each after a flush."""
     for _ in range(count):
         if cold:
             cold.region(run)
@@ -108,9 +106,9 @@ def regions(count, run, synchronize, cold=None):
 
 
 def counted():
-    """This run is for kernels and counts: what follows the regions can be left out, as nobody reads it."""
+    """Returns whether this run is for kernels and counts. The program may then skip everything after its regions."""
     return "CUDA_INJECTION64_PATH" in os.environ
 
 
 def verified(error, tolerance):
-    _hand_back(f"verify {float(error)!r} {tolerance!r}")
+    _report(f"verify {float(error)!r} {tolerance!r}")

@@ -1,4 +1,4 @@
-"""What the PyTorch programs share: precisions, modes (eager, compile, graph), regions."""
+"""Options, precisions, modes (eager, compile, graph) and regions of the PyTorch programs."""
 
 import roofsweep_region
 import torch
@@ -18,7 +18,7 @@ def add_arguments(parser):
         "--benchmark",
         choices=["off", "on"],
         default="off",
-        help="cuDNN's algorithms by timing: may differ from run to run",
+        help="cuDNN times its algorithms; the choice may differ between runs",
     )
 
 
@@ -27,8 +27,8 @@ def dtype(precision):
 
 
 def prepare(args):
-    """Before anything else: a graph takes in only what runs on a stream other than the default one, gradients too."""
-    torch.compiler.reset()  # of an earlier point, whose shapes would make this one's kernels general
+    """Must run first: a graph captures only work, gradients included, of a stream other than the default one."""
+    torch.compiler.reset()  # shapes of an earlier row would make the kernels of this row general
     if args.mode == "graph" and DEVICE == "cuda":
         torch.cuda.set_stream(torch.cuda.Stream())
     torch.backends.cudnn.benchmark = args.benchmark == "on"
@@ -41,7 +41,7 @@ def synchronize():
 
 
 def captured(step, iterations):
-    """All iterations as one CUDA graph, and where its result lies."""
+    """Returns all iterations as one CUDA graph, and the tensor of its result."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
         for _ in range(iterations):
@@ -50,7 +50,7 @@ def captured(step, iterations):
 
 
 def measure(args, step):
-    """Runs the regions; the result of the last iteration."""
+    """Runs the regions. Returns the result of the last iteration."""
     if args.mode == "compile":
         step = torch.compile(step, dynamic=False)
     for _ in range(args.warmup):
@@ -78,6 +78,6 @@ def measure(args, step):
 
 
 def distance(results, rights):
-    """The largest of ||result - right|| / ||right||"""
+    """Returns the largest ||result - right|| / ||right||."""
     norm = torch.linalg.vector_norm
     return max((norm(a.double() - b) / norm(b)).item() for a, b in zip(results, rights))
