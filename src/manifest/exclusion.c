@@ -30,15 +30,6 @@ static int name_find(const struct workload *workload, const char *name, struct e
     return parameter;
 }
 
-/* -1: no comparison. */
-static int comparison_find(const char *text, size_t length)
-{
-    for (int i = COMPARE_EQ; i <= COMPARE_GE; ++i)
-        if (strlen(comparison_text[i]) == length && memcmp(comparison_text[i], text, length) == 0)
-            return i;
-    return -1;
-}
-
 /* Numbers and square extents have an order. */
 static bool value_ordered(const struct parameter *parameter, struct value value)
 {
@@ -54,11 +45,14 @@ static enum status term_parse(const struct workload *workload, const char *text,
     size_t name_length = strcspn(text, "=!<>");
     const char *sign = text + name_length;
     size_t sign_length = strspn(sign, "=!<>");
-    bool doubled =
-        sign_length == 2 && sign[1] == '=' && sign[0] == '='; /* as programmers write it */
-    int comparison = comparison_find(sign, sign_length - doubled);
+    bool doubled = sign_length == 2 && sign[1] == '=' && sign[0] == '='; /* "==", as in C */
+    int comparison = COMPARE_EQ;
     char name[WORDS_ITEM];
-    if (comparison < 0)
+    sign_length -= doubled;
+    while (comparison <= COMPARE_GE && (strlen(comparison_text[comparison]) != sign_length ||
+                                        memcmp(comparison_text[comparison], sign, sign_length)))
+        ++comparison;
+    if (comparison > COMPARE_GE)
         return error_set(
             error, STATUS_USAGE,
             "'%s' is no comparison; write PARAMETER, one of = != < <= > >=, and a value", text);
@@ -67,7 +61,7 @@ static enum status term_parse(const struct workload *workload, const char *text,
     int parameter = name_find(workload, name, error);
     if (parameter < 0)
         return STATUS_USAGE;
-    const char *value_text = sign + sign_length;
+    const char *value_text = sign + sign_length + doubled;
     struct value value;
     enum status status = parameter_parse(&workload->parameters[parameter],
                                          value_text + strspn(value_text, " \t"), &value, error);
@@ -77,16 +71,6 @@ static enum status term_parse(const struct workload *workload, const char *text,
     if (comparison >= COMPARE_LT && !value_ordered(&workload->parameters[parameter], value))
         return error_set(error, STATUS_USAGE, "'%s': this value has no order; use = or !=", text);
     *term = (struct term){parameter, (enum comparison)comparison, value};
-    return STATUS_OK;
-}
-
-static enum status term_append(struct exclusion *exclusion, struct term term, struct error *error)
-{
-    void *terms = array_grow(exclusion->terms, exclusion->count, sizeof *exclusion->terms);
-    if (!terms)
-        return error_set(error, STATUS_SYSTEM, "out of memory");
-    exclusion->terms = terms;
-    exclusion->terms[exclusion->count++] = term;
     return STATUS_OK;
 }
 
@@ -104,8 +88,12 @@ static enum status rule_parse(const struct workload *workload, const char **text
             status = term_parse(workload, item, &term, error);
         if (status == STATUS_OK)
             status = room_take(1, room, error);
+        void *terms = array_grow(parsed.terms, parsed.count, sizeof term);
+        parsed.terms = terms ? terms : parsed.terms;
+        if (status == STATUS_OK && !terms)
+            status = error_set(error, STATUS_SYSTEM, "out of memory");
         if (status == STATUS_OK)
-            status = term_append(&parsed, term, error);
+            parsed.terms[parsed.count++] = term;
         if (status || **text != '&')
             break;
     }
@@ -152,36 +140,24 @@ void exclusions_destroy(struct exclusion *exclusions, size_t count)
 
 static bool order_holds(enum comparison comparison, int64_t a, int64_t b)
 {
-    switch (comparison) {
-    case COMPARE_LT:
-        return a < b;
-    case COMPARE_LE:
-        return a <= b;
-    case COMPARE_GT:
-        return a > b;
-    default:
-        return a >= b;
-    }
-}
-
-/* Copies only free texts, because the plan evaluates each term for each configuration. */
-static bool term_equal(const struct term *term, const struct config *config)
-{
-    size_t parameter = (size_t)term->parameter;
-    if (config->workload->parameters[parameter].kind != PARAMETER_TEXT)
-        return config->values[parameter].first == term->value.first &&
-               config->values[parameter].second == term->value.second;
-    struct value value = config_get(config, parameter);
-    return value_equal(&value, &term->value);
+    return comparison == COMPARE_LT   ? a < b
+           : comparison == COMPARE_LE ? a <= b
+           : comparison == COMPARE_GT ? a > b
+                                      : a >= b;
 }
 
 static bool term_holds(const struct term *term, const struct config *config)
 {
-    enum parameter_kind kind = config->workload->parameters[term->parameter].kind;
-    int64_t first = config->values[term->parameter].first;
-    int64_t second = config->values[term->parameter].second;
-    if (term->comparison == COMPARE_EQ || term->comparison == COMPARE_NE)
-        return term_equal(term, config) == (term->comparison == COMPARE_EQ);
+    size_t parameter = (size_t)term->parameter;
+    enum parameter_kind kind = config->workload->parameters[parameter].kind;
+    int64_t first = config->values[parameter].first, second = config->values[parameter].second;
+    if (term->comparison == COMPARE_EQ || term->comparison == COMPARE_NE) {
+        /* Only free texts are copied: the plan evaluates each term for each configuration. */
+        bool equal = kind == PARAMETER_TEXT
+                         ? strcmp(config_get(config, parameter).text, term->value.text) == 0
+                         : first == term->value.first && second == term->value.second;
+        return equal == (term->comparison == COMPARE_EQ);
+    }
     if (kind == PARAMETER_PADDING && first < 0)
         return false;
     return order_holds(term->comparison, first, term->value.first) &&

@@ -46,45 +46,39 @@ static void line_trim(char *line)
     line[length] = '\0';
 }
 
-static enum status section_check(const char *line, struct error *error)
+/* Checks "[NAME]" and "KEY = VALUE". */
+static enum status names_check(const char *line, struct error *error)
 {
-    size_t length = strcspn(line + 1, "]");
-    const char *close = line + 1 + length;
-    if (*close != ']')
+    const bool section = line[0] == '[';
+    size_t length = section ? strcspn(line + 1, "]") : strcspn(line, "=:");
+    const char *end = line + section + length;
+    if (section && *end != ']')
         return error_set(error, STATUS_USAGE, "'%.60s' has no closing bracket", line);
-    if (length > INI_NAME_BYTES)
-        return error_set(error, STATUS_USAGE, "a section name of %zu bytes; at most %d are allowed",
-                         length, INI_NAME_BYTES);
-    if (close[1] != '\0')
-        return error_set(error, STATUS_USAGE, "'%.60s' after a section; begin a new line",
-                         close + 1 + strspn(close + 1, blanks));
-    return STATUS_OK;
-}
-
-static enum status key_check(const char *line, struct error *error)
-{
-    size_t length = strcspn(line, "=:");
-    if (line[length] != '=' || length == 0)
+    if (!section && (*end != '=' || length == 0))
         return error_set(error, STATUS_USAGE,
                          "'%.60s' is neither '[section]', 'key = value' nor '; comment'", line);
     if (length > INI_NAME_BYTES)
-        return error_set(error, STATUS_USAGE, "a key of %zu bytes; at most %d are allowed", length,
-                         INI_NAME_BYTES);
+        return error_set(error, STATUS_USAGE, "a %s of %zu bytes; at most %d are allowed",
+                         section ? "section name" : "key", length, INI_NAME_BYTES);
+    if (section && end[1] != '\0')
+        return error_set(error, STATUS_USAGE, "'%.60s' after a section; begin a new line",
+                         end + 1 + strspn(end + 1, blanks));
     return STATUS_OK;
 }
 
-/* Whether a line can be cut here, after a blank or a comma. */
-static bool cut_is_possible(const char *line, size_t place)
+static enum status line_check(const char *line, struct error *error)
 {
-    return strchr(" \t,", line[place - 1]) && !strchr(" \t;#", line[place]);
-}
-
-/* Refuses a word that is longer than any in a manifest. */
-static enum status words_check(const char *line, struct error *error)
-{
-    size_t begin = 0, length = strlen(line);
+    size_t indent = strspn(line, blanks), begin = 0, length = strlen(line);
+    if (indent)
+        return error_set(error, STATUS_USAGE,
+                         "'%.60s' is indented; sections and keys begin in the first column",
+                         line + indent);
+    if (line[0] == '\0')
+        return STATUS_OK;
+    TRY(names_check(line, error));
     for (size_t i = 1; i <= length; ++i) {
-        if (i < length && !cut_is_possible(line, i))
+        /* Words end after a blank or a comma. */
+        if (i < length && !(strchr(" \t,", line[i - 1]) && !strchr(" \t;#", line[i])))
             continue;
         if (i - begin > INI_WORD_BYTES)
             return error_set(error, STATUS_USAGE,
@@ -93,19 +87,6 @@ static enum status words_check(const char *line, struct error *error)
         begin = i;
     }
     return STATUS_OK;
-}
-
-static enum status line_check(const char *line, struct error *error)
-{
-    size_t indent = strspn(line, blanks);
-    if (indent)
-        return error_set(error, STATUS_USAGE,
-                         "'%.60s' is indented; sections and keys begin in the first column",
-                         line + indent);
-    if (line[0] == '\0')
-        return STATUS_OK;
-    enum status status = line[0] == '[' ? section_check(line, error) : key_check(line, error);
-    return status ? status : words_check(line, error);
 }
 
 /* Reads the next line, which must exist. */
@@ -125,37 +106,24 @@ static enum status line_read(struct lines *lines, struct error *error)
     return line_check(lines->line, error);
 }
 
-/* Begins the section of the line "[NAME]". */
-static void section_begin(struct lines *lines)
-{
-    size_t length = strlen(lines->line) - strlen("[]");
-    memcpy(lines->section, lines->line + 1, length);
-    lines->section[length] = '\0';
-}
-
-/* Cuts the line "KEY = VALUE" in two. */
-static struct ini_line line_split(struct lines *lines)
-{
-    char *equals = strchr(lines->line, '=');
-    char *end = equals;
-    while (end > lines->line && strchr(blanks, end[-1]))
-        --end;
-    *end = '\0';
-    return (struct ini_line){lines->section, lines->line, equals + 1 + strspn(equals + 1, blanks),
-                             lines->number};
-}
-
 static enum status line_visit(struct lines *lines, ini_visit visit, void *user, struct error *error)
 {
-    enum status status = line_read(lines, error);
-    if (status || lines->line[0] == '\0')
-        return status;
+    TRY(line_read(lines, error));
+    if (lines->line[0] == '\0')
+        return STATUS_OK;
     struct ini_line line = {lines->section, NULL, "", lines->number};
-    if (lines->line[0] == '[')
-        section_begin(lines);
-    else
-        line = line_split(lines);
-    status = visit(user, &line, error);
+    if (lines->line[0] == '[') {
+        snprintf(lines->section, sizeof lines->section, "%.*s",
+                 (int)(strlen(lines->line) - strlen("[]")), lines->line + 1);
+    } else {
+        char *end = strchr(lines->line, '=');
+        line.value = end + 1 + strspn(end + 1, blanks);
+        while (end > lines->line && strchr(blanks, end[-1]))
+            --end;
+        *end = '\0';
+        line.key = lines->line;
+    }
+    enum status status = visit(user, &line, error);
     /* Errors quote values; only a value can contain '#'. */
     if (status == STATUS_USAGE && line.key && strstr(line.value, " #") && strchr(error->text, '#'))
         error_append(error, status, "; a comment after a value begins with a blank and ';'");

@@ -67,44 +67,31 @@ static bool product_next(struct places *places, size_t first, size_t end)
     return false;
 }
 
-/* Moves all places with more than one value, together, by one. */
-static bool zip_next(struct places *places)
+/* Moves to the next point of the shape. False: it was the last. */
+static bool shape_next(struct places *places)
 {
     bool more = false;
-    for (size_t place = 0; place < places->shape; ++place) {
-        if (place_size(places, place) == 1)
-            continue;
-        places->at[place] = (places->at[place] + 1) % place_size(places, place);
-        more = places->at[place] != 0;
-    }
-    return more;
-}
-
-/* One place after the other goes through its values, while the others have their first one. */
-static bool one_at_a_time_next(struct places *places)
-{
     size_t place = 0;
+    if (places->section->vary == VARY_PRODUCT)
+        return product_next(places, 0, places->shape);
+    if (places->section->vary == VARY_ZIP) { /* places with several values move together */
+        for (; place < places->shape; ++place) {
+            if (place_size(places, place) == 1)
+                continue;
+            places->at[place] = (places->at[place] + 1) % place_size(places, place);
+            more = places->at[place] != 0;
+        }
+        return more;
+    }
+    /* One place after the other goes through its values, while the others have their first one. */
     while (place < places->shape && places->at[place] == 0)
         ++place;
-    place = place == places->shape ? 0 : place;
-    for (; place < places->shape; ++place) {
+    for (place = place == places->shape ? 0 : place; place < places->shape; ++place) {
         if (++places->at[place] < place_size(places, place))
             return true;
         places->at[place] = 0;
     }
     return false;
-}
-
-static bool shape_next(struct places *places)
-{
-    switch (places->section->vary) {
-    case VARY_ZIP:
-        return zip_next(places);
-    case VARY_ONE_AT_A_TIME:
-        return one_at_a_time_next(places);
-    default:
-        return product_next(places, 0, places->shape);
-    }
 }
 
 /* The product; at most UINT64_MAX. */
@@ -161,14 +148,6 @@ static enum status manifest_count(const struct manifest *manifest, uint64_t *cou
     return STATUS_OK;
 }
 
-static bool config_excluded(const struct config *config, const struct section *section)
-{
-    for (size_t i = 0; i < section->exclusion_count; ++i)
-        if (exclusion_holds(&section->exclusions[i], config))
-            return true;
-    return false;
-}
-
 static int item_compare(const void *a, const void *b)
 {
     const struct plan_item *x = a, *y = b;
@@ -223,7 +202,10 @@ static enum status section_add(struct builder *builder, const struct manifest *m
             config_set(&point, parameter, &section->axes[parameter].values[places.at[i]]);
         }
         config = point;
-        if (config_excluded(&point, section)) {
+        bool excluded = false;
+        for (size_t i = 0; i < section->exclusion_count && !excluded; ++i)
+            excluded = exclusion_holds(&section->exclusions[i], &point);
+        if (excluded) {
             builder->plan.excluded += 1;
             continue;
         }

@@ -8,26 +8,11 @@
 #include "manifest/exclusion.h"
 #include "manifest/settings.h"
 
-static enum status section_vary(struct section *section, const char *text, struct error *error)
-{
-    static const char *const words[] = {"product", "zip", "one-at-a-time", NULL};
-    int index;
-    TRY(words_parse(words, text, &index, error));
-    section->vary = (enum vary)index;
-    return STATUS_OK;
-}
-
-static enum status section_exclude(struct section *section, const char *text, size_t *room,
-                                   struct error *error)
-{
-    return exclusions_parse(section->workload, text, room, &section->exclusions,
-                            &section->exclusion_count, error);
-}
-
 enum status section_take(struct section *section, const struct ini_line *line, size_t *room,
                          struct error *error)
 {
     enum { VARY, EXCLUDE, PARAMETERS };
+    static const char *const vary_words[] = {"product", "zip", "one-at-a-time", NULL};
     const struct workload *workload = section->workload;
     const char *keys[PARAMETERS + WORKLOAD_PARAMETERS_MAX + 1] = {"vary", "exclude"};
     for (size_t i = 0; i < workload->count; ++i)
@@ -42,8 +27,13 @@ enum status section_take(struct section *section, const struct ini_line *line, s
     if (key >= PARAMETERS)
         return axis_parse(&workload->parameters[parameter], line->value, room,
                           &section->axes[parameter], error);
-    enum status status = key == VARY ? section_vary(section, line->value, error)
-                                     : section_exclude(section, line->value, room, error);
+    int index = 0;
+    enum status status = key == VARY
+                             ? words_parse(vary_words, line->value, &index, error)
+                             : exclusions_parse(workload, line->value, room, &section->exclusions,
+                                                &section->exclusion_count, error);
+    if (key == VARY && status == STATUS_OK)
+        section->vary = (enum vary)index;
     return error_prefix(error, status, "%s", keys[key]);
 }
 

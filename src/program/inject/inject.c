@@ -260,19 +260,7 @@ static bool by_launch(void)
     return injection.order.by != COUNTERS_BY_RANGE;
 }
 
-/* Writes the sum of all values; by launch also each value. */
-static void values_note(double (*values)[QUANTITY_COUNT], size_t count)
-{
-    for (int quantity = 0; quantity < QUANTITY_ACTIVITY; ++quantity) {
-        double sum = 0.0;
-        for (size_t i = 0; i < count; ++i)
-            sum += values[i][quantity];
-        note("value %d %.17g", quantity, sum);
-        for (size_t i = 0; i < count && by_launch(); ++i)
-            note("each %zu %d %.17g", i, quantity, values[i][quantity]);
-    }
-}
-
+/* Writes the values after the last pass: the sum, and by launch also each value. */
 static bool counts_note(struct outcome *refusal)
 {
     size_t count = by_launch() ? injection.launches : 1;
@@ -282,9 +270,15 @@ static bool counts_note(struct outcome *refusal)
         return false;
     }
     bool read = counters_read(injection.counters, count, injection.begun, values, refusal);
-    if (read) {
+    if (read)
         note("passes %zu 1", counters_passes(injection.counters));
-        values_note(values, count);
+    for (int quantity = 0; read && quantity < QUANTITY_ACTIVITY; ++quantity) {
+        double sum = 0.0;
+        for (size_t i = 0; i < count; ++i)
+            sum += values[i][quantity];
+        note("value %d %.17g", quantity, sum);
+        for (size_t i = 0; i < count && by_launch(); ++i)
+            note("each %zu %d %.17g", i, quantity, values[i][quantity]);
     }
     free(values);
     return read;
@@ -305,25 +299,20 @@ static bool counting_go_on(bool *over, struct outcome *refusal)
     return counters_leave(injection.counters, injection.task.image, refusal);
 }
 
-static bool region_is_the_first(struct outcome *refusal)
-{
-    bool same = injection.sequence == injection.first_sequence &&
-                injection.launches == injection.first_launches;
-    if (!same)
-        outcome_set(refusal, COUNTED_INCOMPLETE,
-                    "a region launches something else than the first one");
-    return same;
-}
-
 static void counting_end(void)
 {
     struct outcome refusal;
     bool last = false, over = true;
     if (!injection.counting)
         return;
-    bool well = counters_region_close(injection.counters, &last, &refusal) &&
-                region_is_the_first(&refusal) &&
-                (last ? counts_note(&refusal) : counting_go_on(&over, &refusal));
+    bool well = counters_region_close(injection.counters, &last, &refusal);
+    if (well && (injection.sequence != injection.first_sequence ||
+                 injection.launches != injection.first_launches)) {
+        well = false;
+        outcome_set(&refusal, COUNTED_INCOMPLETE,
+                    "a region launches something else than the first one");
+    }
+    well = well && (last ? counts_note(&refusal) : counting_go_on(&over, &refusal));
     if (!well)
         refused(&refusal);
     if (!well || over)

@@ -48,10 +48,9 @@ static enum status line_take(char *line, struct handback *handback, struct error
                          "'%.60s' is none of: region SECONDS, verify ERROR TOLERANCE", line);
     }
     TRY(number_read(&text, &first, error));
-    if (verify)
-        TRY(number_read(&text, &second, error));
     if (region)
         return region_take(first, handback, error);
+    TRY(number_read(&text, &second, error));
     /* The worst of several results is kept. */
     if (isnan(handback->verify_error) ||
         first - second > handback->verify_error - handback->verify_tolerance) {
