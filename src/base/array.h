@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Makes room for one item after the `count` that are there. Returns the array, which may have
- * moved. NULL without memory: `items` is then as it was. */
+/* Makes room for item number `count`. Returns the array, which may have moved; NULL without memory:
+ * `items` is then unchanged. */
 static inline void *array_grow(void *items, size_t count, size_t size)
 {
     if (count & (count - 1))

@@ -1,19 +1,19 @@
-/* Now, in seconds, and later. */
+/* Clocks, in seconds, and waits. */
 #pragma once
 
 #include <stdbool.h>
 
 double clock_monotonic(void); /* for differences */
 double clock_epoch(void);     /* since 1970-01-01T00:00:00Z */
-/* The same for what is kept: NaN of a clock that was never set and stands before 1970. */
+/* As clock_epoch, for records: NaN if the clock was never set and stands before 1970. */
 double clock_date(void);
 
-/* A bound on a wait that is looked at at least once a second. Time in which this process did not
- * run, as its job was suspended (SIGSTOP, SIGCONT), does not count. */
+/* A timeout. The caller calls countdown_over at least once a second, so a longer gap means that the
+ * process was stopped, for example with its job (SIGSTOP, SIGCONT). These gaps do not count. */
 struct countdown {
-    double left;   /* s; INFINITY: no bound */
+    double left;   /* s until the timeout; INFINITY: none */
     double missed; /* s that did not count */
-    double last;   /* s, of clock_monotonic: the last look */
+    double last;   /* s, clock_monotonic of the last call */
 };
 
 struct countdown countdown_start(double seconds);

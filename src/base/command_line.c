@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-/* One word being read. `out` has room for all of the text. */
+/* The position while a word is read. `out` has room for the whole text. */
 struct reading {
     const char *next;
     char *out;
@@ -16,7 +16,7 @@ static void take(struct reading *r)
     *r->out++ = *r->next++;
 }
 
-/* After an opening quote, up to and with the closing one. */
+/* Begins after an opening quote; ends after the closing one. */
 static enum status take_quoted(struct reading *r, char quote, struct error *error)
 {
     for (; *r->next && *r->next != quote; take(r))
@@ -98,7 +98,7 @@ void command_line_clear(struct command_line *line)
     *line = (struct command_line){NULL, 0};
 }
 
-/* The end of what is written so far; NULL once there was no room. */
+/* Appends at `at`. Returns the new end; NULL without room, and if `at` is NULL. */
 static char *put(char *at, const char *end, const char *text)
 {
     size_t length = strlen(text);
@@ -118,7 +118,7 @@ static char *put_quoted(char *at, const char *end, const char *text)
     return put(at, end, "'");
 }
 
-/* Of NAME=VALUE it is the value alone that is quoted: that reads best. */
+/* Quotes only the value of NAME=VALUE, which reads best. */
 static char *put_word(char *at, const char *end, const char *word)
 {
     static const char plain[] =

@@ -1,6 +1,6 @@
-/* The words of a command as one writes it: blanks separate them, '...' and "..." keep them
- * together, a backslash takes the meaning of the character after it (within "..." of \" and \\
- * alone). No shell is there: $, *, > and | are characters like others. */
+/* Splits a command into words as a shell does: blanks separate words, '...' and "..." keep blanks,
+ * and a backslash quotes the next character (within "..." it quotes " and \ alone). There is no
+ * shell: $, *, > and | have no meaning. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,11 +13,10 @@ struct command_line {
     size_t count;
 };
 
-/* STATUS_USAGE: a quote is not closed, or nothing is after the last backslash. Sets *line, owned
- * by the caller, on success only. */
+/* STATUS_USAGE: a quote is not closed, or the text ends with a backslash. The caller owns *line. */
 enum status command_line_split(const char *text, struct command_line *line, struct error *error);
 void command_line_clear(struct command_line *line);
 
-/* Appends the word to the text, with a blank before it unless it is the first, in quotes where it
- * needs them: splitting gives it back. False, and the text as it was, if it has no room. */
+/* Appends a word to `text`, after a blank and in quotes where these are needed, so that splitting
+ * the text returns the word. False: `size` bytes are too few, and the text is unchanged. */
 bool command_line_append(char *text, size_t size, const char *word);

@@ -17,7 +17,7 @@ enum status folder_sync(const char *path, struct error *error)
     int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(copy);
     enum status status = STATUS_OK;
-    /* EINVAL: this filesystem has no such thing for folders. */
+    /* EINVAL: this file system cannot sync folders. */
     if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
         status = error_set(error, STATUS_SYSTEM, "%s: cannot make its folder durable: %s", path,
                            strerror(errno));
@@ -129,7 +129,7 @@ void spare_name(const char *path, const char *suffix, int index, char name[LINK_
              index % SPARE_NUMBERS + 1, file + length - tail);
 }
 
-/* As the kernel does it with fs.protected_symlinks, and in every folder. */
+/* The rule of fs.protected_symlinks, for every folder. */
 static enum status link_check(const char *link, const char *text, struct error *error)
 {
     char folder[LINK_TARGET], owner[OWNER_TEXT];
@@ -160,7 +160,7 @@ enum status link_follow(const char *path, char target[LINK_TARGET], struct error
         }
         text[length] = '\0';
         TRY(link_check(at, text, error));
-        /* A link's text is meant from the folder of the link. */
+        /* A relative target starts at the folder of the link. */
         const char *slash = *text == '/' ? NULL : strrchr(at, '/');
         int folder = slash ? (int)(slash - at) + 1 : 0;
         if (snprintf(next, sizeof next, "%.*s%s", folder, at, text) >= LINK_TARGET)

@@ -1,5 +1,4 @@
-/* Files and folders: what survives a crash, what a path names in the end, and lines that need not
- * end. */
+/* Files, folders, links and lines. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,48 +8,49 @@
 
 #include "base/status.h"
 
-/* Brings the folder of `path` to disk, after `path` was created or renamed: before that, a new
- * file's name does not survive a crash. */
+/* Syncs the folder of `path`, after `path` was created or renamed. Only then does the name survive
+ * a crash. */
 enum status folder_sync(const char *path, struct error *error);
 
-/* Where the running program lies, and its workers with it. */
+/* The folder of the running program; its workers are in the same one. */
 enum status folder_of_program(char *folder, size_t size, struct error *error);
 
-/* A regular file to read; the caller closes it. STATUS_USAGE: it is something else, such as a pipe,
- * which nobody waits for; STATUS_SYSTEM: it cannot be opened. Both name the path. */
+/* Opens a regular file for reading, without waiting for a pipe; the caller closes it. STATUS_USAGE:
+ * not a regular file; STATUS_SYSTEM: cannot be opened. Both name the path. */
 enum status file_open(const char *path, FILE **stream, struct error *error);
 
-/* A regular file begins with these bytes, as far as it goes; false of an empty one, and of what
- * cannot be read. */
+/* Whether a regular file begins with these bytes. A shorter file is compared as far as it goes. An
+ * empty or unreadable file does not. */
 bool file_begins(const char *path, const char *bytes, size_t length);
 
-/* Writes all of it; false as of write. */
+/* Writes all bytes. False: errno of write says why. */
 bool file_write(int fd, const char *data, size_t length);
-/* Appends the first `length` bytes of a file to another one; false as of write. */
+/* Appends the first `length` bytes of one file to another. False as for file_write. */
 bool file_copy(int from, int to, off_t length);
 
-/* Both paths name the same file, by links or not; false also where one of them is not there. */
+/* Whether both paths lead to the same file. False if one of them does not exist. */
 bool file_same(const char *a, const char *b);
 
 enum { LINK_TARGET = 4096 }; /* bytes of a path */
 
-/* `path`, or if that is a link the file that it names, through links to links; the file need not
- * exist. STATUS_SYSTEM: the links lead in a circle, a name is too long, or another user could have
- * made a link: it belongs neither to this user nor to root, and others may write to its folder. */
+/* Resolves symbolic links: sets `target` to `path` itself or to the file at the end of the links,
+ * which need not exist. STATUS_SYSTEM: the links form a circle, a name is too long, or a link is
+ * not trusted: its owner is neither this user nor root, and others may write to its folder. */
 enum status link_follow(const char *path, char target[LINK_TARGET], struct error *error);
 
-/* The user or root, whom nothing is kept from. */
+/* Whether the owner is the effective user or root. */
 bool owner_is_trusted(uid_t owner);
-/* For people. */
+/* The user's name, or the number if it has none. */
 enum { OWNER_TEXT = 64 };
 void owner_format(uid_t owner, char text[OWNER_TEXT]);
 
-/* Other names for `path`, for what must not replace what has that name now: a number from 1 on is
- * put before the suffix, in its folder, then in the working folder, then in TMPDIR or /tmp. */
+/* Alternative names for a file that must not replace the existing `path`: ".spare-1" to ".spare-9"
+ * before the suffix, in the folder of `path`, then in the working folder, then in TMPDIR or /tmp.
+ * `index` is below SPARE_NAMES. */
 enum { SPARE_NUMBERS = 9, SPARE_NAMES = 3 * SPARE_NUMBERS };
 void spare_name(const char *path, const char *suffix, int index, char name[LINK_TARGET]);
 
-/* As getline: the next line with its newline into *line, which has *size bytes and is the caller's
- * to free. Returns its bytes; 0 at the end of the file, -1 where reading fails or memory is
- * wanting. A line of more than `most` bytes is read no further than its byte `most` + 1. */
+/* As getline: reads the next line with its newline into *line, which has *size bytes and which the
+ * caller frees. Returns the bytes read; 0 at the end of the file; -1 if reading or memory fails.
+ * Stops after `most` + 1 bytes of a line. */
 ssize_t line_read(FILE *stream, size_t most, char **line, size_t *size);

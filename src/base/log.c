@@ -10,12 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
 
-/* A pipe or a terminal whose reader may never come. */
+/* A pipe or a terminal that perhaps nobody reads. */
 struct outlet {
     int descriptor;
-    size_t lost; /* messages, since the last one that was taken */
+    size_t lost; /* messages dropped since the last one that was written */
 };
 
 static bool outlet_takes(const struct outlet *outlet, int milliseconds)
@@ -27,7 +28,8 @@ static bool outlet_takes(const struct outlet *outlet, int milliseconds)
     return found > 0;
 }
 
-/* A slow reader gets a second. After that nothing waits, until it reads again. */
+/* Waits a second for a slow reader. After a dropped message it does not wait until the reader reads
+ * again. */
 static ssize_t outlet_write(void *cookie, const char *text, size_t length)
 {
     const int patience = 1000; /* ms */
@@ -40,10 +42,11 @@ static ssize_t outlet_write(void *cookie, const char *text, size_t length)
         takes = outlet_takes(outlet, 0);
     }
     for (size_t at = 0; at < length && takes;) {
-        size_t part = length - at < PIPE_BUF ? length - at : PIPE_BUF; /* does not wait */
+        /* poll promises room for PIPE_BUF bytes */
+        size_t part = length - at < PIPE_BUF ? length - at : PIPE_BUF;
         ssize_t written = write(outlet->descriptor, text + at, part);
         if (written < 0)
-            return (ssize_t)length; /* nobody will ever read */
+            return (ssize_t)length; /* the reader has gone */
         at += (size_t)written;
         takes = at == length || outlet_takes(outlet, patience);
     }
@@ -57,7 +60,7 @@ static int outlet_close(void *cookie)
     return 0;
 }
 
-/* A stream that never waits for a reader; the same where it is a file, which needs none. */
+/* A stream over `stream` that never waits for a reader. Regular files are returned as they are. */
 static FILE *never_waiting(FILE *stream)
 {
     struct stat about;
@@ -101,7 +104,7 @@ void log_print(const struct log *log, enum log_level level, const char *format, 
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &utc);
     if (log->rank > 0)
         snprintf(rank, sizeof rank, " rank %d", log->rank);
-    /* One call, so that lines of several ranks do not run into each other. */
+    /* One call, so that lines of several ranks do not mix. */
     fprintf(log->stream, "%sroofsweep: %s %s%s: %s%s\n", log->terminal ? "\r\033[K" : "", stamp,
             log->hostname, rank, level == LOG_WARNING ? "warning: " : "", text);
     fflush(log->stream);
@@ -120,32 +123,19 @@ enum status printout_open(struct printout *printout, struct error *error)
     return printout->stream ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory to print");
 }
 
-static enum status print(const char *text, size_t length, bool *unread, struct error *error)
-{
-    while (length > 0) {
-        ssize_t written = write(STDOUT_FILENO, text, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0) {
-            *unread = errno == EPIPE;
-            return error_set(error, STATUS_SYSTEM, "cannot write to standard output: %s",
-                             strerror(errno));
-        }
-        text += written;
-        length -= (size_t)written;
-    }
-    return STATUS_OK;
-}
-
 enum status printout_close(struct printout *printout, bool *unread, struct error *error)
 {
-    bool pipe_is_unread = false;
+    enum status status = STATUS_OK;
     bool whole = fflush(printout->stream) == 0 && !ferror(printout->stream);
     fclose(printout->stream);
-    enum status status = whole ? print(printout->text, printout->length, &pipe_is_unread, error)
-                               : error_set(error, STATUS_SYSTEM, "no memory to print");
+    bool printed = whole && file_write(STDOUT_FILENO, printout->text, printout->length);
+    if (unread && !printed)
+        *unread = whole && errno == EPIPE;
+    if (!whole)
+        status = error_set(error, STATUS_SYSTEM, "no memory to print");
+    else if (!printed)
+        status =
+            error_set(error, STATUS_SYSTEM, "cannot write to standard output: %s", strerror(errno));
     free(printout->text);
-    if (unread && status)
-        *unread = pipe_is_unread;
     return status;
 }

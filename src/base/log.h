@@ -1,5 +1,5 @@
-/* Lines for people, on standard error, and what is printed on standard output. One struct log per
- * process, made in main and passed on. */
+/* Log lines on standard error, and output on standard output. main makes the one struct log of a
+ * process. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,25 +12,25 @@ enum log_level { LOG_WARNING, LOG_INFO, LOG_DEBUG };
 struct log {
     FILE *stream;
     enum log_level level; /* --quiet: LOG_WARNING, default LOG_INFO, --verbose: LOG_DEBUG */
-    bool terminal;        /* a progress bar may stand on the last line */
-    int rank;             /* all but warnings are rank 0's, unless --verbose */
+    bool terminal;        /* `stream` is a terminal, whose last line may hold a progress bar */
+    int rank;             /* only rank 0 prints LOG_INFO; all ranks print warnings */
     char hostname[64];
 };
 
-/* Where nobody reads a pipe or terminal, messages are left out, counted, and the process goes on.
- * log.stream may be closed, and then `stream`. */
+/* Never blocks the process: if nobody reads the pipe or terminal, messages are dropped and counted.
+ * The caller may close log.stream, and after that `stream`. */
 struct log log_create(FILE *stream, enum log_level level, int rank);
 
-/* One line "roofsweep: 2026-11-22T01:50:03Z node7 rank 3: TEXT"; rank 0 is not named; the newline
- * is added. What a terminal must not see is not in it, see text.h. */
+/* Prints "roofsweep: 2026-11-22T01:50:03Z node7 rank 3: TEXT" and a newline, without "rank 0".
+ * utf8_clean makes the text safe for a terminal. */
 void log_print(const struct log *log, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What ended the program; not subject to --quiet. */
+/* Prints the error that ends the program, also with --quiet. */
 void log_error(const struct log *log, const struct error *error);
 
-/* What the program prints on standard output: collected, then printed whole, or it is an error.
- * Order of calls: printout_open, writes to `stream`, printout_close. */
+/* Collects standard output and prints it at once, so that incomplete output is an error. Order of
+ * calls: printout_open, writes to `stream`, printout_close. */
 struct printout {
     FILE *stream;
     char *text;
@@ -40,6 +40,6 @@ struct printout {
 /* STATUS_SYSTEM without memory. */
 enum status printout_open(struct printout *printout, struct error *error);
 
-/* Prints and frees it. STATUS_SYSTEM if standard output does not take all of it; *unread is then
- * set if it is a pipe whose reader has gone. `unread` may be NULL. */
+/* Prints and frees the text. STATUS_SYSTEM if it cannot be written; *unread then says whether the
+ * reader of a pipe has gone. `unread` may be NULL. */
 enum status printout_close(struct printout *printout, bool *unread, struct error *error);

@@ -32,8 +32,8 @@ static unsigned name_hash(const char *target)
 #define NAME_PREFIX ".roofsweep-"
 enum { NAME_LENGTH = sizeof NAME_PREFIX - 1 + 16, HASH_LENGTH = 8 };
 
-/* The first half says whose it is. Nobody can guess the second, and so nobody can be there
- * first. */
+/* The first half of the digits identifies the output. The second half is random, so that nobody can
+ * create the file first. */
 static bool name_make(const char *folder, const char *target, char name[STAGED_PATH])
 {
     unsigned number;
@@ -43,10 +43,10 @@ static bool name_make(const char *folder, const char *target, char name[STAGED_P
     return true;
 }
 
-/* A file in the folder, with a name or without, and locked: as long as its process lives, nobody
- * else can lock it. Where there are no locks, it is not swept. `name` is the one that it has, or
- * may get. A sweep of another process can take a named one away before it is locked; nobody has
- * needed it by then. */
+/* Opens a new file in the folder and locks it, so that a sweep sees that its process lives. On file
+ * systems without locks nothing is swept. Sets `name` to its name, or to the name that a nameless
+ * file may get. The sweep of another process can remove the file before it is locked: then the next
+ * try makes another. */
 static int open_aside(const char *folder, const char *target, mode_t mode, bool nameless,
                       char name[STAGED_PATH])
 {
@@ -84,8 +84,7 @@ static bool is_name(const char *name, const char *start)
            strspn(name + strlen(NAME_PREFIX), "0123456789abcdef") == 16;
 }
 
-/* Its owner is dead if it can be locked. Whoever replaces a file by it has taken its name away by
- * then. */
+/* Removes the file if it can be locked: then its process has ended. */
 static void sweep_file(int folder, const char *name)
 {
     struct stat info;
@@ -117,7 +116,7 @@ void staged_file_sweep(const char *output)
 enum status staged_file_open(struct staged_file *file, const char *output, struct error *error)
 {
     char target[LINK_TARGET], folder[LINK_TARGET];
-    if (link_follow(output, target, error)) /* reported when it is published, if that follows it */
+    if (link_follow(output, target, error)) /* staged_file_publish reports it */
         snprintf(target, sizeof target, "%s", output);
     folder_of(target, folder);
     block_signals(&file->signals);
@@ -156,7 +155,7 @@ void staged_file_hide(struct staged_file *file)
 
 int staged_file_obstacle(const struct staged_file *file)
 {
-    enum { BLOCKS = 64 }; /* more than what a failed write may have left free */
+    enum { BLOCKS = 64 }; /* more than a failed write may have left free */
     static const char block[1 << 16];
     struct stat info;
     if (fstat(file->fd, &info) != 0)
@@ -170,16 +169,17 @@ int staged_file_obstacle(const struct staged_file *file)
     return 0;
 }
 
-/* Its temporary name becomes the target, where there is nothing. */
+/* Renames the file unless the target exists. */
 static bool rename_new(const char *name, const char *target)
 {
     if (renameat2(AT_FDCWD, name, AT_FDCWD, target, RENAME_NOREPLACE) == 0)
         return true;
-    /* EINVAL: this file system has no such renames, though perhaps links. */
+    /* EINVAL: this file system lacks RENAME_NOREPLACE, but perhaps has links. */
     return errno == EINVAL && link(name, target) == 0 && unlink(name) == 0;
 }
 
-/* A nameless copy gets the target's name at once where nothing is replaced. */
+/* Gives the file its final name. A nameless file gets it by a link, unless it replaces another
+ * file. */
 static bool place(int fd, const char *name, bool *named, const char *target, bool replace)
 {
     if (!*named && name_link(fd, target))
@@ -192,7 +192,7 @@ static bool place(int fd, const char *name, bool *named, const char *target, boo
     return true;
 }
 
-/* `published`, where it is not NULL, becomes the target, or another name if that is there. */
+/* As staged_file_publish, without the sync of the folder. False: errno says why. */
 static bool copy_to(int from, const char *folder, const char *target, char *published,
                     bool nameless)
 {
@@ -220,7 +220,7 @@ static bool copy_to(int from, const char *folder, const char *target, char *publ
     return done;
 }
 
-/* Signals that end the process wait until the temporary name is gone again. */
+/* Signals are blocked as long as the temporary name exists. */
 enum status staged_file_publish(const struct staged_file *file, const char *path,
                                 char published[LINK_TARGET], struct error *error)
 {
@@ -245,6 +245,6 @@ void staged_file_close(struct staged_file *file)
 {
     staged_file_hide(file);
     bool cut = ftruncate(file->fd, 0) == 0;
-    (void)cut; /* else its room is back at the end of the process */
+    (void)cut; /* otherwise the blocks are freed when the process ends */
     close(file->fd);
 }

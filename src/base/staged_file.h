@@ -1,10 +1,10 @@
-/* A file that is made aside and published whole: under its final name it is complete and durable,
- * or absent. It is made in the folder where it shall be.
+/* A file that is written without its final name and published at once: under its final name it is
+ * complete and durable, or absent. It is in the folder of its output.
  *
- * Until then it has a name only as long as a library needs one to open it, and from a link to a
- * rename where a file is replaced. Nobody can guess the name, and nobody else's file of that name
- * is opened. Meanwhile signals that end the process wait: only SIGKILL can leave it there, and
- * staged_file_sweep then takes it away. */
+ * The file has a temporary name only while a library opens it by name, and during the rename that
+ * replaces another file. The name is random, and never opens another user's file. Signals are
+ * blocked as long as it has the name. So only SIGKILL leaves a file behind, which
+ * staged_file_sweep removes. */
 #pragma once
 
 #include <signal.h>
@@ -17,33 +17,34 @@ enum { STAGED_PATH = LINK_TARGET + 32 };
 
 struct staged_file {
     int fd;
-    char path[STAGED_PATH]; /* from staged_file_show to staged_file_hide */
-    bool named;             /* it has this name now */
-    sigset_t signals;       /* blocked before */
+    char path[STAGED_PATH]; /* the temporary name */
+    bool named;             /* the file has the temporary name now */
+    sigset_t signals;       /* the mask to restore when the name is gone */
 };
 
-/* Removes what a killed process has left of files for `output`: those with its names, of this user,
- * that no process has locked. */
+/* Removes files that killed processes have left for `output`: files with its temporary names that
+ * belong to this user and that no process has locked. */
 void staged_file_sweep(const char *output);
 
-/* A new, empty file for `output`, without a name where the file system has such files. It is locked
- * (flock) as long as it is open. */
+/* Makes an empty file for `output`, without a name if the file system can (O_TMPFILE). The file is
+ * locked (flock) while it is open. */
 enum status staged_file_open(struct staged_file *file, const char *output, struct error *error);
 
-/* Once: it has a name, which a library can open. Signals wait until staged_file_hide. */
+/* Gives the file its temporary name, once. Blocks signals until staged_file_hide. */
 enum status staged_file_show(struct staged_file *file, struct error *error);
 
-/* Its name is gone and its content stays. */
+/* Removes the temporary name. The content stays. */
 void staged_file_hide(struct staged_file *file);
 
-/* Why no more can be written to it, as an errno; 0 if more can. Changes its content. */
+/* Tries to append to the file. Returns the errno that prevents it; 0 if there is room. Changes the
+ * content. */
 int staged_file_obstacle(const struct staged_file *file);
 
-/* Copies it, synced, and renames that to `path`. `published` NULL: a file that is there is
- * replaced, and of a link the file that it names. Otherwise a file that is there stays: this one
- * gets another name (spare_name), and *published is the name that it has. */
+/* Copies the file, syncs the copy and renames it to `path`. With `published` NULL it replaces an
+ * existing file, behind links too. Otherwise an existing file stays: the copy gets `path` or the
+ * next free spare_name, and *published is set to that name. */
 enum status staged_file_publish(const struct staged_file *file, const char *path,
                                 char published[LINK_TARGET], struct error *error);
 
-/* Gives its room back, even where a library still holds it open. */
+/* Truncates the file, which frees its blocks even while a library holds it open, and closes it. */
 void staged_file_close(struct staged_file *file);

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Terms come from their logarithms: 2^-count is no double for many values. */
-/* The rank of the interval's lower end among `count` sorted values, and of its upper end counted
- * from the top: the largest with P(X < rank) <= 0.025, X binomial of `count` and 1/2. 0: there is
- * no interval. */
+/* Returns the rank of the interval's lower end among `count` sorted values, which is also the rank
+ * of its upper end from the top: the largest with P(X < rank) <= 0.025, X binomial of `count` and
+ * 1/2. 0: there is no interval. Sums exponentials of logarithms, because 2^-count underflows. */
 static size_t median_rank(size_t count)
 {
     const double most = 0.025; /* on either side */
@@ -58,8 +57,8 @@ enum status stats_compute(const double *values, size_t count, struct stats *stat
     stats->min = sorted[0];
     stats->max = sorted[count - 1];
     free(sorted);
-    /* In two passes. The sum of squares less the square of the sum, in one pass, would lose all
-     * digits where the deviation is small. */
+    /* Two passes: the one-pass formula (sum of squares less square of the sum) loses all digits if
+     * the deviation is small. */
     double sum = 0, squares = 0;
     for (size_t i = 0; i < count; ++i)
         sum += values[i];
@@ -75,11 +74,11 @@ double stats_uncertainty(const struct stats *stats)
     return (stats->median_high - stats->median_low) / 2 / stats->median;
 }
 
-/* Whether the best cut in two explains most of what the values differ by. A uniform distribution
- * cut in half keeps a quarter of its variance, a normal one 36 %. Neither part has less than a
- * tenth of the values. The outermost twentieth on either side counts as the next value: a
- * straggler's square would outweigh all else. */
-static bool falls_in_two(const double *sorted, size_t count)
+/* Finds the cut that leaves the least variance within its two sides. For comparison: a uniform
+ * distribution keeps a quarter of its variance, a normal one 36 %. The outermost twentieth on
+ * either side is clipped to its neighbour, because the square of one straggler would outweigh all
+ * else. */
+static bool has_two_modes(const double *sorted, size_t count)
 {
     const double matters = 0.02, rest_most = 0.1;
     const double bottom = sorted[count / 20], top = sorted[count - 1 - count / 20];
@@ -109,7 +108,7 @@ enum status stats_two_modes(const double *values, size_t count, bool *two, struc
     double *sorted = sorted_copy(values, count, error);
     if (!sorted)
         return STATUS_SYSTEM;
-    *two = count >= STATS_MODES_LEAST && falls_in_two(sorted, count);
+    *two = count >= STATS_MODES_LEAST && has_two_modes(sorted, count);
     free(sorted);
     return STATUS_OK;
 }

@@ -2,9 +2,9 @@
  *
  * A function that can fail returns enum status. On anything but STATUS_OK it has written one line
  * of text, without a newline, into the caller's struct error, and has changed none of its outputs.
- * Whoever first knows that it is an error words it, once, with the place and the way out; a caller
- * may only put its own place in front (error_prefix), or a way out after (error_append). struct
- * error is plain storage: nothing to free. */
+ * The function that detects the error words it, once, with the place and the way out. Callers only
+ * put their own place in front (error_prefix) or a way out behind (error_append). struct error owns
+ * nothing. */
 #pragma once
 
 enum status {
@@ -25,18 +25,15 @@ struct error {
 enum status error_set(struct error *error, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Unless `status` is STATUS_OK, puts "PREFIX: " in front of the text that is there. Returns
- * `status`. */
+/* Puts "PREFIX: " in front of the text, unless `status` is STATUS_OK. Returns `status`. */
 enum status error_prefix(struct error *error, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts more after the text that is there, and returns `status`: what a caller knows of the way
- * out. */
+/* Appends to the text, for example a way out that only the caller knows. Returns `status`. */
 enum status error_append(struct error *error, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* For functions that return enum status: returns what the expression gives, unless it is
- * STATUS_OK. */
+/* Returns the value of the expression from the calling function, unless it is STATUS_OK. */
 #define TRY(expression)                                                                            \
     do {                                                                                           \
         enum status try_status = (expression);                                                     \
@@ -44,7 +41,7 @@ enum status error_append(struct error *error, enum status status, const char *fo
             return try_status;                                                                     \
     } while (0)
 
-#ifdef __clang_analyzer__ /* sees one file at a time: not that error_set returns its argument */
+#ifdef __clang_analyzer__ /* does not see that these functions return their argument */
 #define error_set(error, status, ...)    (error_set(error, status, __VA_ARGS__), (status))
 #define error_prefix(error, status, ...) (error_prefix(error, status, __VA_ARGS__), (status))
 #define error_append(error, status, ...) (error_append(error, status, __VA_ARGS__), (status))

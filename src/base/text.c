@@ -23,8 +23,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Levenshtein's distance, row by row; two neighbours in the wrong order are one typo (optimal
- * string alignment). A word too long for the row counts as far from everything. */
+/* Optimal string alignment: Levenshtein's distance in which two swapped neighbours are one typo. A
+ * word that is too long for the rows is far from everything. */
 static size_t distance(const char *a, const char *b)
 {
     size_t width = strlen(b), rows[3][COMPARED_MAX + 1];
@@ -48,7 +48,7 @@ static size_t distance(const char *a, const char *b)
 const char *words_nearest(const char *const *words, const char *text)
 {
     const char *nearest = NULL;
-    /* More than half of the letters must be right: 'cpu' is no typo of 'gpu'. */
+    /* More than half of the letters must agree: 'cpu' is no typo of 'gpu'. */
     size_t length = strlen(text), bound = least(NEAR + 1, length / 2);
     for (size_t i = 0; words[i]; ++i)
         if (distance(text, words[i]) < bound) {
@@ -98,7 +98,7 @@ const char *words_quote_end(const char *text)
     return NULL;
 }
 
-/* The item from `start` to `end`, without the blanks after it. */
+/* Copies the item from `start` to `end`, without trailing blanks. */
 static enum status item_copy(const char *start, const char *end, char *item, size_t size,
                              struct error *error)
 {
@@ -173,12 +173,13 @@ void utf8_copy(char *copy, size_t size, const char *text, size_t length)
     copy[length] = '\0';
 }
 
-/* Characters of several bytes that a terminal or a figure must not see: first and last of a row. */
+/* Ranges, by first and last, of characters of several bytes that terminals and figures must not
+ * get. */
 static const struct {
     const char *first, *last;
 } unseen[] = {
-    {"\xc2\x80", "\xc2\x9f"},         /* C1: a terminal takes some for the begin of a command */
-    {"\xd8\x9c", "\xd8\x9c"},         /* U+061C, turns the direction, as do the next ones */
+    {"\xc2\x80", "\xc2\x9f"},         /* C1: some begin a command of a terminal */
+    {"\xd8\x9c", "\xd8\x9c"},         /* U+061C changes the direction, as do those below */
     {"\xe2\x80\x8e", "\xe2\x80\x8f"}, /* U+200E, U+200F */
     {"\xe2\x80\xa8", "\xe2\x80\xae"}, /* U+2028, U+2029: ends of lines; U+202A to U+202E */
     {"\xe2\x81\xa6", "\xe2\x81\xa9"}, /* U+2066 to U+2069 */
@@ -229,7 +230,7 @@ void utf8_print(FILE *stream, const char *format, ...)
         fputs("(no memory for this line)\n", stream);
         return;
     }
-    /* Newlines of the format alone stay, at its beginning and at its end. */
+    /* Only newlines of the format stay, at its beginning and at its end. */
     size_t whole = strlen(format), front = strspn(format, "\n"), after = 0;
     while (after < whole && format[whole - 1 - after] == '\n')
         ++after;

@@ -1,5 +1,4 @@
-/* Texts: words and lists of words, what of any bytes a terminal may see, and the end of what a
- * process prints. */
+/* Lists of words, UTF-8 that is safe on a terminal, and the last output of a process. */
 #pragma once
 
 #include <stddef.h>
@@ -10,16 +9,15 @@
 /* Index of `text` in the NULL-terminated `words`, or -1. */
 int words_find(const char *const *words, const char *text);
 
-/* The word that `text` is a typo or the first letters of; NULL: none is near. */
+/* The word that `text` resembles: a typo of it, or its first letters. NULL: none. */
 const char *words_nearest(const char *const *words, const char *text);
 
-/* "; did you mean 'filters'? allowed: batch, filters", or without the question if no word is near.
- */
+/* "; did you mean 'filters'? allowed: batch, filters"; without the question if no word is near. */
 enum { WORDS_HINT = 512 };
 void words_hint(const char *const *words, const char *text, char hint[WORDS_HINT]);
 
-/* Sets *index to that of `text`, in small letters or capitals; STATUS_USAGE with the hint if it is
- * none of them. */
+/* Sets *index to the word that equals `text`, ignoring case. STATUS_USAGE, with the hint, if there
+ * is none. */
 enum status words_parse(const char *const *words, const char *text, int *index,
                         struct error *error);
 
@@ -28,38 +26,36 @@ enum status words_parse(const char *const *words, const char *text, int *index,
 enum { WORDS_ITEM = 80 };
 enum status words_next(const char **text, const char *separators, char item[WORDS_ITEM],
                        struct error *error);
-/* The same, but a part of the item in double quotes is kept as it is, with its quotes: it may hold
- * separators, blanks, \" and \\. `size` bytes at `item`. STATUS_USAGE also if a quote is not
- * closed. */
+/* As words_next, but parts of the item in double quotes may hold separators, blanks, \" and \\; the
+ * quotes stay. `item` has `size` bytes. STATUS_USAGE also if a quote is not closed. */
 enum status words_next_quoted(const char **text, const char *separators, char *item, size_t size,
                               struct error *error);
 
-/* The place after the quoted text which begins at `text` with a double quote; NULL: no end. */
+/* Returns the place after the closing quote of the text that begins with a double quote at `text`;
+ * NULL without one. */
 const char *words_quote_end(const char *text);
 
-/* Text is UTF-8 without control characters. Files keep it as it is. What is written for people goes
- * through utf8_clean: log_print, log_error and utf8_print do that, so that those who call them need
- * not think of it. */
+/* Text is UTF-8 without control characters. Files store text unchanged. log_print, log_error and
+ * utf8_print pass it through utf8_clean, so their callers need not. */
 
-/* Bytes of the UTF-8 character at `text`, of which `left` bytes are there; 0 if it is none, or a
- * control character other than a tab. */
+/* Bytes of the UTF-8 character at the beginning of `text`, which has `left` bytes; 0 for invalid
+ * bytes and for control characters except the tab. */
 size_t utf8_character(const char *text, size_t left);
 
-/* Copies `length` bytes, and a NUL, into `size` bytes; a longer text is cut between characters. */
+/* Copies `length` bytes and a NUL into `size` bytes; cuts a longer text between characters. */
 void utf8_copy(char *copy, size_t size, const char *text, size_t length);
 
-/* '?' for each control character (of C0, without the tab, and C1), each one that turns the
- * direction of writing or ends a line, and each byte that is no UTF-8. In place: `length` bytes
- * become the returned number of bytes, which is no larger. */
+/* Replaces by '?', in place, each control character (C0 without the tab, and C1), each character
+ * that changes the direction of writing or ends a line, and each byte that is not UTF-8. Returns
+ * the new length, at most `length`. */
 size_t utf8_clean(char *text, size_t length);
-/* The same, but newlines stay. */
+/* As utf8_clean, but keeps newlines. */
 size_t utf8_clean_lines(char *text, size_t length);
 
-/* fprintf for people: all but the newlines at both ends of `format` is cleaned. */
+/* fprintf through utf8_clean. Newlines at both ends of `format` stay. */
 void utf8_print(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The end of what a process prints: its last lines, kept as they come. All zero: nothing was
- * printed. */
+/* The last output of a process. All zero: none so far. */
 enum { TAIL_MAX = 600 };
 
 struct tail {
@@ -67,8 +63,8 @@ struct tail {
     size_t length;
 };
 
-/* Keeps the last TAIL_MAX bytes of what is there and of what comes. */
+/* Appends the text and keeps the last TAIL_MAX bytes. */
 void tail_append(struct tail *tail, const char *text, size_t length);
 
-/* Puts its lines on one: '|' between them, a blank for any other control character. */
+/* Joins the lines to one: '|' for a newline, a blank for any other control character. */
 void tail_join(struct tail *tail);

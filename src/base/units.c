@@ -15,8 +15,8 @@ static const char *blanks_skip(const char *text)
     return text + strspn(text, " \t");
 }
 
-/* Reads a plain decimal number; NULL if there is none. strtod alone would also take "inf", "nan"
- * and hexadecimal. *rest is after the number and the blanks that follow it. */
+/* Reads a decimal number; strtod alone would also take "inf", "nan" and hexadecimal. Returns the
+ * place after the number and its blanks; NULL if there is no number. */
 static const char *number_scan(const char *text, double *number)
 {
     char *rest;
@@ -121,7 +121,7 @@ void units_format(double value, const char *unit, char text[UNITS_TEXT])
         snprintf(text, UNITS_TEXT, "-");
         return;
     }
-    /* From 999.95 on, four digits would print 1000: that belongs to the next prefix. */
+    /* Four digits would print 999.95 as 1000, which belongs to the next prefix. */
     for (; value != 0 && fabs(value) < 0.99995 && prefix > 0; --prefix)
         value *= 1000;
     for (; isfinite(value) && fabs(value) >= 999.95 && prefix < LAST; ++prefix)

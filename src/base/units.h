@@ -1,21 +1,20 @@
-/* Text to quantity, and quantity to text that people read. SI inside, scaled only here. */
+/* Quantities with units, from and to text. Values are SI; only these functions scale them. */
 #pragma once
 
 #include <stdint.h>
 
 #include "base/status.h"
 
-/* A whole decimal number within [minimum, maximum]; nothing before or after it but blanks. */
+/* A whole decimal number within [minimum, maximum], with blanks around it or none. */
 enum status units_integer(const char *text, int64_t minimum, int64_t maximum, int64_t *value,
                           struct error *error);
-/* "120 s", "500 ms", "20 us", "2 min", "1.5 h", "01:30:00" to seconds, positive, at most 1e9. A
- * bare number is an error that names the units. */
+/* "120 s", "500 ms", "20 us", "2 min", "1.5 h" or "01:30:00" to seconds, positive, at most 1e9. The
+ * error for a number without a unit names the units. */
 enum status units_duration(const char *text, double *seconds, struct error *error);
-/* "0.5 %" to a fraction in (0, 1). A bare 0.5 could be meant as either, and is refused. */
+/* "0.5 %" to a fraction in (0, 1). Refuses 0.5, which could mean 50 % or 0.5 %. */
 enum status units_fraction(const char *text, double *fraction, struct error *error);
 enum status units_flag(const char *text, int *value, struct error *error); /* yes, no */
 
 enum { UNITS_TEXT = 24 };
-/* "4.680 TB/s", "1.230 ms": four significant digits, so that the numbers of a column have one form,
- * and an SI prefix in front of `unit`; "-" for NaN. */
+/* "4.680 TB/s", "1.230 ms": four significant digits and an SI prefix before `unit`; "-" for NaN. */
 void units_format(double value, const char *unit, char text[UNITS_TEXT]);

@@ -12,55 +12,6 @@
 #include "model/workloads/conv2d.h"
 #include "parsed.h"
 
-#define ELEMENT              array_element
-#define REAL                 double
-#define SOURCE               const double *
-#define LOAD(source, offset) (source)[offset]
-#include "model/workloads/conv2d_element.h"
-
-/* x = 1 2 3 / 4 5 6 / 7 8 9, w = 1 2 / 3 4 (no flip): y = 1*1 + 2*2 + 4*3 + 5*4 = 37, ... */
-static void conv2d_forward_by_hand(void **state)
-{
-    struct config config = parse(
-        "conv2d batch=1 height=3 width=3 channels=1 filters=1 kernel=2 stride=1 padding=valid");
-    struct conv2d s = conv2d_from(&config);
-    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, 4};
-    const double y[] = {37, 47, 67, 77};
-    assert_int_equal(conv2d_y_size(&s), 4);
-    for (int i = 0; i < 4; ++i)
-        assert_true(array_element(&s, x, w, i) == y[i]);
-}
-
-/* Padding 1, stride 2 of the same: the kernel sees 1 | 2 3 / 4 | 5 6, 7 | 8 9 and zeros around. */
-static void conv2d_padding_by_hand(void **state)
-{
-    struct config config =
-        parse("conv2d batch=1 height=3 width=3 channels=1 filters=1 kernel=2 stride=2 padding=1");
-    struct conv2d s = conv2d_from(&config);
-    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, 4};
-    const double y[] = {4 * 1, 3 * 2 + 4 * 3, 2 * 4 + 4 * 7, 1 * 5 + 2 * 6 + 3 * 8 + 4 * 9};
-    assert_int_equal(conv2d_y_size(&s), 4);
-    for (int i = 0; i < 4; ++i)
-        assert_true(array_element(&s, x, w, i) == y[i]);
-}
-
-/* dy = 1 10 / 100 1000 on the first example: each dx sums up what its outputs took from it. */
-static void conv2d_backward_by_hand(void **state)
-{
-    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, 4}, dy[] = {1, 10, 100, 1000};
-    const double dx[] = {1, 12, 20, 103, 1234, 2040, 300, 3400, 4000};
-    const double dw[] = {1 * 1 + 2 * 10 + 4 * 100 + 5 * 1000, 2 * 1 + 3 * 10 + 5 * 100 + 6 * 1000,
-                         4 * 1 + 5 * 10 + 7 * 100 + 8 * 1000, 5 * 1 + 6 * 10 + 8 * 100 + 9 * 1000};
-    struct config config = parse("conv2d batch=1 height=3 width=3 channels=1 filters=1 kernel=2 "
-                                 "stride=1 padding=valid pass=backward-data");
-    struct conv2d s = conv2d_from(&config);
-    for (int i = 0; i < 9; ++i)
-        assert_true(array_element(&s, w, dy, i) == dx[i]);
-    s.pass = CONV2D_BACKWARD_FILTER;
-    for (int i = 0; i < 4; ++i)
-        assert_true(array_element(&s, x, dy, i) == dw[i]);
-}
-
 /* The whole forward pass, as a scatter over every product that there is. */
 static double conv2d_loss(const struct conv2d *s, const double *x, const double *w,
                           const double *dy, double *y)
@@ -86,6 +37,30 @@ static double conv2d_loss(const struct conv2d *s, const double *x, const double 
     for (int64_t i = 0; i < conv2d_y_size(s); ++i)
         loss += dy[i] * y[i];
     return loss;
+}
+
+/* x = 1 2 3 / 4 5 6 / 7 8 9, w = 1 2 / 3 4 (no flip): y = 1*1 + 2*2 + 4*3 + 5*4 = 37, ... With
+ * padding 1 and stride 2 the kernel sees 1 | 2 3 / 4 | 5 6, 7 | 8 9 and zeros around. */
+static void conv2d_by_hand(void **state)
+{
+    static const struct {
+        const char *text;
+        double y[4];
+    } cases[] = {{"stride=1 padding=valid", {37, 47, 67, 77}},
+                 {"stride=2 padding=1",
+                  {4 * 1, 3 * 2 + 4 * 3, 2 * 4 + 4 * 7, 1 * 5 + 2 * 6 + 3 * 8 + 4 * 9}}};
+    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, 4}, dy[4] = {0};
+    for (int i = 0; i < 2; ++i) {
+        char text[WORKLOAD_TEXT];
+        double y[4];
+        snprintf(text, sizeof text,
+                 "conv2d batch=1 height=3 width=3 channels=1 filters=1 kernel=2 %s", cases[i].text);
+        struct config config = parse(text);
+        struct conv2d s = conv2d_from(&config);
+        assert_int_equal(conv2d_y_size(&s), 4);
+        conv2d_loss(&s, x, w, dy, y);
+        assert_memory_equal(y, cases[i].y, sizeof y);
+    }
 }
 
 /* A layer's tensors. z is what conv2d_loss leaves in y, y the whole layer's output. */
@@ -213,9 +188,7 @@ static void conv2d_layers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv2d_forward_by_hand),
-        cmocka_unit_test(conv2d_padding_by_hand),
-        cmocka_unit_test(conv2d_backward_by_hand),
+        cmocka_unit_test(conv2d_by_hand),
         cmocka_unit_test(conv2d_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

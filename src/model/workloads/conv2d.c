@@ -304,30 +304,116 @@ static struct cost conv2d_cost(const struct config *config)
 
 /* ---- the reference ---- */
 
-#define ELEMENT              element_of
-#define REAL                 double
-#define SOURCE               struct fill
-#define LOAD(source, offset) fill_value(source, (uint64_t)(offset))
-#include "model/workloads/conv2d_element.h"
-
-/* A tensor times the activation's slope: dz. `slopes` is NULL for tensors that are taken as they
- * are. */
+/* An input. `slopes`: of all its elements, the activation's slope that each is multiplied by, which
+ * makes dz of dy; NULL: none. */
 struct source {
     struct fill fill;
     const double *slopes;
 };
 
-static inline double source_value(struct source source, int64_t offset)
+static double source_value(struct source source, int64_t offset)
 {
     double value = fill_value(source.fill, (uint64_t)offset);
     return source.slopes ? value * source.slopes[offset] : value;
 }
 
-#define ELEMENT              element_through
-#define REAL                 double
-#define SOURCE               struct source
-#define LOAD(source, offset) source_value(source, offset)
-#include "model/workloads/conv2d_element.h"
+/* The loop without slopes and with steps of 1 becomes vector code. */
+static double dot(struct source a, int64_t a_first, int64_t a_step, struct source b,
+                  int64_t b_first, int64_t b_step, int64_t count)
+{
+    double sum = 0;
+    if (a_step == 1 && b_step == 1 && !b.slopes) {
+#pragma omp simd reduction(+ : sum)
+        for (int64_t i = 0; i < count; ++i)
+            sum += fill_value(a.fill, (uint64_t)(a_first + i)) *
+                   fill_value(b.fill, (uint64_t)(b_first + i));
+    } else {
+        for (int64_t i = 0; i < count; ++i)
+            sum += source_value(a, a_first + i * a_step) * source_value(b, b_first + i * b_step);
+    }
+    return sum;
+}
+
+static double element_forward(const struct conv2d *s, struct source x, struct source w, int64_t n,
+                              int64_t out_h, int64_t out_w, int64_t k)
+{
+    int64_t group_channels = s->channels / s->groups;
+    int64_t channel = k / (s->filters / s->groups) * group_channels;
+    int64_t x_step = conv2d_x_at(s, 0, 0, 0, 1), w_step = conv2d_w_at(s, 0, 0, 0, 1);
+    double sum = 0;
+    for (int64_t r = 0; r < s->kernel_height; ++r) {
+        int64_t h = out_h * s->stride - s->pad_height + r * s->dilation;
+        if (h < 0 || h >= s->height)
+            continue;
+        for (int64_t q = 0; q < s->kernel_width; ++q) {
+            int64_t v = out_w * s->stride - s->pad_width + q * s->dilation;
+            if (v >= 0 && v < s->width)
+                sum += dot(x, conv2d_x_at(s, n, h, v, channel), x_step, w,
+                           conv2d_w_at(s, k, r, q, 0), w_step, group_channels);
+        }
+    }
+    return sum;
+}
+
+static double element_backward_data(const struct conv2d *s, struct source w, struct source y,
+                                    int64_t n, int64_t h, int64_t v, int64_t c)
+{
+    int64_t group_channels = s->channels / s->groups, group_filters = s->filters / s->groups;
+    int64_t filter = c / group_channels * group_filters;
+    int64_t w_step = conv2d_w_at(s, 1, 0, 0, 0), y_step = conv2d_y_at(s, 0, 0, 0, 1);
+    double sum = 0;
+    for (int64_t r = 0; r < s->kernel_height; ++r) {
+        int64_t out_h = conv2d_output(s->stride, r * s->dilation - s->pad_height, h, s->out_height);
+        for (int64_t q = 0; out_h >= 0 && q < s->kernel_width; ++q) {
+            int64_t out_w =
+                conv2d_output(s->stride, q * s->dilation - s->pad_width, v, s->out_width);
+            if (out_w >= 0)
+                sum += dot(w, conv2d_w_at(s, filter, r, q, c % group_channels), w_step, y,
+                           conv2d_y_at(s, n, out_h, out_w, filter), y_step, group_filters);
+        }
+    }
+    return sum;
+}
+
+static double element_backward_filter(const struct conv2d *s, struct source x, struct source y,
+                                      int64_t k, int64_t r, int64_t q, int64_t c)
+{
+    int64_t channel = k / (s->filters / s->groups) * (s->channels / s->groups) + c;
+    int64_t x_step = s->stride * conv2d_x_at(s, 0, 0, 1, 0), y_step = conv2d_y_at(s, 0, 0, 1, 0);
+    int64_t begin, end, offset = q * s->dilation - s->pad_width;
+    conv2d_outputs(s->stride, offset, 0, s->width, s->out_width, &begin, &end);
+    int64_t v = begin * s->stride + offset;
+    double sum = 0;
+    for (int64_t n = 0; begin < end && n < s->batch; ++n) {
+        double image = 0;
+        for (int64_t out_h = 0; out_h < s->out_height; ++out_h) {
+            int64_t h = out_h * s->stride - s->pad_height + r * s->dilation;
+            if (h >= 0 && h < s->height)
+                image += dot(x, conv2d_x_at(s, n, h, v, channel), x_step, y,
+                             conv2d_y_at(s, n, out_h, begin, k), y_step, end - begin);
+        }
+        sum += image;
+    }
+    return sum;
+}
+
+static double element_of(const struct conv2d *s, struct source first, struct source second,
+                         int64_t offset)
+{
+    bool filter = s->pass == CONV2D_BACKWARD_FILTER, data = s->pass == CONV2D_BACKWARD_DATA;
+    int64_t height = filter ? s->kernel_height : data ? s->height : s->out_height;
+    int64_t width = filter ? s->kernel_width : data ? s->width : s->out_width;
+    int64_t channels = filter ? s->channels / s->groups : data ? s->channels : s->filters;
+    int64_t outer = offset / (height * width * channels),
+            rest = offset % (height * width * channels);
+    bool nhwc = s->layout == LAYOUT_NHWC;
+    int64_t c = nhwc ? rest % channels : rest / (height * width);
+    int64_t pixel = nhwc ? rest / channels : rest % (height * width);
+    int64_t h = pixel / width, v = pixel % width;
+    return filter ? element_backward_filter(s, first, second, outer, h, v, c)
+           : data ? element_backward_data(s, first, second, outer, h, v, c)
+                  : element_forward(s, first, second, outer, h, v, c);
+}
 
 /* A conv2d whose elements are compared. */
 struct compared {
@@ -339,7 +425,8 @@ struct compared {
 static double y_element(const struct reference_inputs *in, int64_t offset)
 {
     const struct compared *s = in->shape;
-    double z = element_of(&s->forward, in->fill[TENSOR_INPUT], in->fill[TENSOR_WEIGHT], offset);
+    double z = element_of(&s->forward, (struct source){in->fill[TENSOR_INPUT], NULL},
+                          (struct source){in->fill[TENSOR_WEIGHT], NULL}, offset);
     if (s->shape.bias)
         z += input_value(in, TENSOR_BIAS, conv2d_filter_of(&s->shape, offset));
     return activation_value(s->shape.activation, z);
@@ -349,11 +436,9 @@ static double y_element(const struct reference_inputs *in, int64_t offset)
 static double gradient_element(const struct reference_inputs *in, const struct conv2d *convolution,
                                enum tensor other, int64_t offset)
 {
-    const struct fill factor = in->fill[other], dy = in->fill[TENSOR_OUTPUT];
     const double *slopes = ((const struct compared *)in->shape)->slopes;
-    return slopes ? element_through(convolution, (struct source){factor, NULL},
-                                    (struct source){dy, slopes}, offset)
-                  : element_of(convolution, factor, dy, offset);
+    return element_of(convolution, (struct source){in->fill[other], NULL},
+                      (struct source){in->fill[TENSOR_OUTPUT], slopes}, offset);
 }
 
 static double dx_element(const struct reference_inputs *in, int64_t offset)
