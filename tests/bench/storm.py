@@ -45,7 +45,7 @@ PROGRAM_VICTIMS = ("worker", "reaper", "program")
 REQUEST_TIMEOUT = 20  # s, `timeout` of the manifest
 OPEN_TIMEOUT = 30  # s, the least time for opening a device
 LOCK_WAIT = 10  # s, for a holder of the journal on this host
-END_BOUND = 10  # s, until the last process of a job is gone
+END_BOUND = 10  # s, until the last process of a job is gone, on an idle machine
 CONFIGURATIONS = {"split": 36, "replicate": 20}
 PAUSE = {"cpu": 0.25, "cuda": 0.8}  # s, mean between two kills of a sweep of programs
 
@@ -307,8 +307,9 @@ class Storm:
         self.runs, self.hits, self.log, self.ends, self.finished = 0, [], [], [], set()
         count = CONFIGURATIONS[distribute] // tool.worker["part"]
         self.expected_rows = count * (1 if self.split else tool.options.ranks)
-        self.limit = REQUEST_TIMEOUT + 2 * OPEN_TIMEOUT + LOCK_WAIT + END_BOUND
-        self.limit += 4 * undisturbed.length if undisturbed else 60
+        length = undisturbed.length if undisturbed else 30  # s; a busy machine takes longer for everything
+        self.end_bound = END_BOUND + length
+        self.limit = REQUEST_TIMEOUT + 2 * OPEN_TIMEOUT + LOCK_WAIT + END_BOUND + 4 * length
         text = LAYERS.format(distribute=distribute, timeout=REQUEST_TIMEOUT, last=16 * count // 2, **tool.worker)
         (self.folder / "sweep.ini").write_text(text)
 
@@ -371,11 +372,11 @@ class Storm:
         spare.unlink(missing_ok=True)
 
     def check_ends(self, marks=True):
-        """No process of a run may be left for longer than END_BOUND after its end."""
+        """No process of a run may be left for longer than `end_bound` after its end."""
         for mark, end in self.ends:
             while left := processes(self.folder, mark if marks else None):
-                if time.monotonic() > end + END_BOUND:
-                    raise Fault(f"processes are left {END_BOUND} s after the end of {mark}\n{describe(left)}")
+                if time.monotonic() > end + self.end_bound:
+                    raise Fault(f"processes are left {self.end_bound:.0f} s after {mark}\n{describe(left)}")
                 time.sleep(0.02)
         self.ends = []
 

@@ -59,7 +59,7 @@ def opened(chrome, folder, data):
 
 
 def wait(chrome, script):
-    WebDriverWait(chrome, 120).until(lambda found: found.execute_script(script))
+    WebDriverWait(chrome, 900).until(lambda found: found.execute_script(script))
 
 
 def quiet(chrome):
