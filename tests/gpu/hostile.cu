@@ -209,29 +209,21 @@ static void unsteady(float *x)
     cudaProfilerStop();
 }
 
+/* clang-format off */
 static const struct {
     const char *name;
     void (*run)(float *x);
 } modes[] = {
-    {"usual", usual},
-    {"threads", threads},
-    {"streams", streams},
-    {"graph", [](float *x) { graph_regions(x, 1); }},
+    {"usual", usual}, {"threads", threads}, {"streams", streams}, {"regions", regions},
+    {"uneven", uneven}, {"cooperative", cooperative}, {"context", context}, {"child", child},
+    {"children", children}, {"fork", forked}, {"exit", exits}, {"profiler", profiles},
+    {"unsteady", unsteady}, {"graph", [](float *x) { graph_regions(x, 1); }},
     {"graphs", [](float *x) { graph_regions(x, REGIONS); }},
-    {"regions", regions},
-    {"uneven", uneven},
-    {"cooperative", cooperative},
-    {"context", context},
-    {"child", child},
-    {"children", children},
-    {"fork", forked},
-    {"exit", exits},
     {"exit-after", [](float *x) { usual(x), _exit(0); }},
-    {"profiler", profiles},
     {"never", [](float *x) { launches(x, LAUNCHES, nullptr), cudaDeviceSynchronize(); }},
-    {"unsteady", unsteady},
     {"illegal", [](float *x) { usual(x + (1LL << 40)); }},
 };
+/* clang-format on */
 
 int main(int count, char **words)
 {

@@ -58,6 +58,4 @@ roof = good.isel(config=(good.label == "roof").values)
 least = numpy.where(numpy.isin(roof.precision.values, ("fp64", "fp32")), 0.93, 0.7)
 assert (roof.roof_fraction.values > least).all() and (roof.roof_fraction < 1.02).all(), roof.roof_fraction.values
 assert (roof.paper_bound == 0).all()
-shared = good.isel(config=((good.label == "shared") & (good.steps == 4096) & (good.tile == 1024)).values)
-print("shared loop, of the roof:", shared.roof_fraction.values)
 ' || fail "a figure is missing or wrong"

@@ -77,6 +77,4 @@ for name in "m", "n", "k":
 counted = fits & (good.counters == "counted").values
 assert not chip >= (9, 0) or counted.sum() > 8 or (good.counters != "counted").all()
 assert numpy.allclose(good.flops_counted.values[counted], good.flops_model.values[counted], rtol=5e-3)
-for row in numpy.flatnonzero(counted):
-    print(good.configuration.values[row], good.time_median.values[row], good.roof_fraction.values[row])
 ' || fail "a figure is missing or wrong"

@@ -45,12 +45,9 @@ static const struct row {
 };
 
 static const struct fault kinds[] = {
-    {.cuda = cudaErrorMemoryAllocation,
-     .cudnn = CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED,
-     .cublas = CUBLAS_STATUS_ALLOC_FAILED},
-    {.cuda = cudaErrorNotSupported,
-     .cudnn = CUDNN_STATUS_NOT_SUPPORTED,
-     .cublas = CUBLAS_STATUS_NOT_SUPPORTED},
+    {0, 0, cudaErrorMemoryAllocation, CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED,
+     CUBLAS_STATUS_ALLOC_FAILED, false},
+    {0, 0, cudaErrorNotSupported, CUDNN_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_NOT_SUPPORTED, false},
     {.lost = true},
 };
 

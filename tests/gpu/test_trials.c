@@ -182,13 +182,8 @@ static void trial(const char *text, work_preparation *prepare)
 #define PRECISIONS LIST("precision=fp64", "precision=fp32", "precision=fp16", "precision=bf16")
 #define LOW        LIST("precision=fp16", "precision=bf16")
 
-#define FAMILY(name, workload, prepare, least, ...)                                                \
-    {                                                                                              \
-        name, workload, prepare, least,                                                            \
-        {                                                                                          \
-            __VA_ARGS__                                                                            \
-        }                                                                                          \
-    }
+#define FAMILY(name, workload, prepare, least, ...) /* clang-format off */ \
+    {name, workload, prepare, least, {__VA_ARGS__}} /* clang-format on */
 static const struct family {
     const char *name, *workload;
     work_preparation *prepare;
@@ -302,12 +297,8 @@ static void cross(const char *text, const char *const *const *lists, work_prepar
 /* An image of more pixels than an int counts: all are 0 but the last one, in both layouts. */
 static void large_image_check(void)
 {
-    struct conv2d s = {.batch = 1,
-                       .out_height = 46341,
-                       .out_width = 46342,
-                       .filters = 1,
-                       .groups = 1,
-                       .precision = PRECISION_FP16};
+    struct conv2d s = {.batch = 1, .filters = 1, .groups = 1, .precision = PRECISION_FP16};
+    s.out_height = 46341, s.out_width = 46342;
     const size_t bytes = 2 * (size_t)conv2d_y_size(&s);
     const uint16_t one = 0x3c00;
     char *dz = NULL;
