@@ -128,7 +128,7 @@ bool field_is_missing(const struct field *field, const void *structure)
     return missing;
 }
 
-/* NULL if the value is missing. */
+/* NULL: missing. */
 static json_t *encode_value(const struct field *field, const void *at)
 {
     char text[OUTCOME_TEXT];
@@ -148,7 +148,7 @@ static json_t *encode_value(const struct field *field, const void *at)
     case FIELD_OUTCOME:
         outcome_format(at, field->flags, text);
         return text_encode(text);
-    default: /* several numbers */
+    default: /* arrays */
         return encode_elements(field, at);
     }
 }
@@ -213,7 +213,7 @@ static bool decode_value(const struct field *field, struct json_text value, void
         return json_text_number(value, at);
     case FIELD_OUTCOME:
         return json_text_string(value, text, sizeof text) && outcome_parse(text, field->flags, at);
-    default: /* several numbers */
+    default: /* arrays */
         return decode_elements(field, value, at);
     }
 }

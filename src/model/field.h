@@ -1,10 +1,8 @@
-/* A struct described by a const table, once: the table writes it as JSON (protocol, journal), reads
- * it back, and lays it out as NetCDF variables, with all that a file and docs/file-format.md say of
- * them. Adding a quantity is adding a member and a row.
+/* Field tables. A const table describes a struct once: its JSON (protocol, journal), its NetCDF
+ * variables and their descriptions (docs/file-format.md). A new quantity is a member and a row.
  *
- * A value that was not measured is missing: NaN for doubles, FIELD_MISSING for integers, "" for
- * text. Missing values are left out of the JSON and become the fill value in NetCDF; they are never
- * 0. */
+ * A missing value is NaN, FIELD_MISSING for integers, "" for text. JSON omits missing values;
+ * NetCDF has the fill value. Missing is never 0. */
 #pragma once
 
 #include <math.h>
@@ -24,20 +22,20 @@
 enum field_type {
     FIELD_TEXT,    /* char[size], NUL-terminated */
     FIELD_INTEGER, /* int64_t */
-    /* From here to FIELD_ACTIVITIES quantities, which fields_check checks. */
+    /* Quantities from here to FIELD_ACTIVITIES: fields_check checks them. */
     FIELD_DOUBLE,     /* double */
-    FIELD_LEVELS,     /* double[LEVEL_COUNT], in JSON an object by memory level name */
-    FIELD_PRECISIONS, /* double[PRECISION_COUNT], in JSON an object by precision name */
-    FIELD_HEALTH,     /* double[HEALTH_COUNT], in JSON an object by health name */
-    FIELD_PARTS,      /* double[PART_COUNT], in JSON an object by the part's name */
-    FIELD_ACTIVITIES, /* double[ACTIVITY_COUNT], in JSON an object by activity name */
+    FIELD_LEVELS,     /* double[LEVEL_COUNT]; in JSON an object by level */
+    FIELD_PRECISIONS, /* double[PRECISION_COUNT]; in JSON an object by precision */
+    FIELD_HEALTH,     /* double[HEALTH_COUNT]; in JSON an object by name */
+    FIELD_PARTS,      /* double[PART_COUNT]; in JSON an object by part */
+    FIELD_ACTIVITIES, /* double[ACTIVITY_COUNT]; in JSON an object by activity */
     FIELD_FLAG,       /* int64_t, index into flags */
-    FIELD_OUTCOME,    /* struct outcome, whose words are the flags; in JSON and NetCDF its text */
+    FIELD_OUTCOME,    /* struct outcome with the words `flags`; in JSON and NetCDF a text */
     FIELD_WORD,       /* struct word, in JSON and NetCDF a text */
-    FIELD_SAMPLES     /* double[], of the file alone: as many as its longest row has */
+    FIELD_SAMPLES     /* double[] of the longest row's length; NetCDF alone */
 };
 
-/* What a driver tells of the health of a device, by the names of the file. */
+/* Health of a device as its driver reports it, with the names in the file. */
 #define HEALTH_LIST(ROW)                                                                           \
     ROW(ECC_CORRECTED, "ecc_corrected")                                                            \
     ROW(ECC_UNCORRECTED, "ecc_uncorrected")                                                        \
@@ -78,13 +76,13 @@ enum health {
 #undef ROW
 };
 extern const char *const health_name[HEALTH_COUNT];
-/* What the wall time of a row is spent on, in this order. */
+/* Parts of a row's wall time, in the order of the file. */
 enum wall_part {
-    PART_PREPARE,       /* memory, inputs, and what is bound without a search */
-    PART_SEARCH_BUILD,  /* candidates of a search are made and identified */
-    PART_SEARCH_RUN,    /* they run */
-    PART_SEARCH_VERIFY, /* another algorithm is taken because a result was wrong or inaccurate */
-    PART_VERIFY,        /* reference, run, comparison */
+    PART_PREPARE,       /* memory, inputs, algorithms without a search */
+    PART_SEARCH_BUILD,  /* make and identify the candidates of a search */
+    PART_SEARCH_RUN,    /* time the candidates */
+    PART_SEARCH_VERIFY, /* replace a wrong or inaccurate algorithm */
+    PART_VERIFY,        /* reference, run and comparison */
     PART_TIMING,        /* all placements */
     PART_ENERGY,
     PART_TRACE,
@@ -93,56 +91,55 @@ enum wall_part {
 };
 extern const char *const wall_part_name[PART_COUNT];
 
-/* A word out of a table, by its index. One that the table lacks, because another version of the
- * program wrote it, is kept as text. */
+/* A word of a table, by its index. A word that only another version knows is kept as text. */
 struct word {
-    int64_t index; /* WORD_OTHER, or FIELD_MISSING */
+    int64_t index; /* WORD_OTHER or FIELD_MISSING */
     char other[32];
 };
 #define WORD_OTHER (-1)
-typedef const char *word_of(int64_t index); /* NULL: the table has no such index */
+typedef const char *word_of(int64_t index); /* NULL beyond the table */
 
-const char *word_text(const struct word *word, word_of *words); /* "" if it is missing */
+const char *word_text(const struct word *word, word_of *words); /* "": missing */
 void word_set(struct word *word, word_of *words, const char *text);
 bool word_equal(const struct word *a, const struct word *b);
 
 enum field_origin {
     FIELD_MEASURED,
-    FIELD_DERIVED, /* follows from others of the file: a reader can make it anew */
-    FIELD_MODELLED /* what a model, a specification or a setting says */
+    FIELD_DERIVED, /* computed from other variables of the file */
+    FIELD_MODELLED /* from a model, a specification or a setting */
 };
 
-/* Whether a result file has the variable. */
+/* Condition for the variable to be in a result file. */
 enum field_presence {
-    PRESENT_IF_KNOWN, /* a row has a value */
-    PRESENT_ALWAYS,   /* every reader needs it */
-    PRESENT_NEVER     /* JSON alone has it */
+    PRESENT_IF_KNOWN, /* some row has a value */
+    PRESENT_ALWAYS,   /* in every file */
+    PRESENT_NEVER     /* JSON only */
 };
 #define ALWAYS    .presence = PRESENT_ALWAYS
 #define JSON_ONLY .presence = PRESENT_NEVER
 
 struct field {
-    const char *name; /* in JSON; in the file with the prefix of its table */
+    const char *name; /* in JSON; NetCDF adds the table's prefix */
     enum field_type type;
     size_t offset, size;
-    double maximum;        /* of a quantity, see fields_check */
+    double maximum;        /* largest possible value of a quantity, see fields_check */
     const char *units;     /* udunits; "1" for counts, flags and text */
-    const char *long_name; /* read alone: no "its" or "then" */
-    const char *comment;   /* what the long name leaves open; NULL: nothing */
+    const char *long_name; /* understood without the name, so without "its" and "then" */
+    const char *comment;   /* additional explanation; NULL: none */
     enum field_origin origin;
     enum field_presence presence;
-    /* NULL-terminated, without spaces; FIELD_FLAG: meanings. FIELD_INTEGER: names of its bits from
-     * the lowest on; NULL: it is no bit mask */
+    /* NULL-terminated, without spaces. FIELD_FLAG: meanings. FIELD_INTEGER: names of the bits from
+     * the lowest on; NULL: no bit mask. */
     const char *const *flags;
-    bool flags_known; /* FIELD_FLAG: never missing, or with a word for that */
+    bool flags_known; /* FIELD_FLAG: never missing, or with a word for missing */
     word_of *words;   /* FIELD_WORD */
 };
 
-/* Thirty years: nobody has waited for it. And the year 10000, in seconds since 1970. */
+/* Limits of plausible values: thirty years, and the year 10000 in seconds since 1970. */
 #define FIELD_SECONDS_MAX 1e9
 #define FIELD_DATE_MAX    253402300800.0
 
-/* Rows of a table. After the long name .comment, .origin and .presence may follow. */
+/* Rows of a table. Designators such as .comment, .origin and .presence may follow the long name. */
 #define FIELD_ROW(structure, member, of_name, of_type, of_units, of_maximum, ...)                  \
     {                                                                                              \
         .name = of_name, .type = of_type, .offset = offsetof(structure, member),                   \
@@ -166,35 +163,35 @@ struct field {
     FIELD_ROW(structure, member, shown_as, FIELD_WORD, "1", HUGE_VAL, __VA_ARGS__,                 \
               .words = of_words)
 
-/* Of a field of several numbers: their names, and how many there are. */
+/* Number and names of the elements of a field of several numbers. */
 size_t field_elements(const struct field *field);
 const char *field_element_name(const struct field *field, size_t i);
 
-/* Sets every field of the struct to missing. A table ends with a row whose name is NULL. */
+/* Sets every field to missing. A row whose name is NULL ends the table. */
 void fields_clear(const struct field *table, void *structure);
 
-/* The member has no value; of an array, no element has. */
+/* True for an array if all elements are missing. */
 bool field_is_missing(const struct field *field, const void *structure);
 
-/* What a library or a user wrote may be no valid UTF-8, which JSON cannot hold: '?' for such bytes.
- * NULL for an empty text. New reference; the caller owns it. */
+/* Replaces bytes that are no valid UTF-8 by '?', because libraries and users write anything and
+ * JSON allows UTF-8 only. NULL for "". The caller owns the reference. */
 json_t *text_encode(const char *text);
 
-/* New reference; the caller owns it. */
+/* The caller owns the reference. */
 json_t *fields_encode(const struct field *table, const void *structure);
 
-/* Ignores unknown members, which a newer program may have written; of a repeated member the last
- * counts. STATUS_SYSTEM: no object, or a value of the wrong type. */
+/* Ignores unknown members, which a newer program may have written; the last of repeated members
+ * counts. STATUS_SYSTEM: no object, or a value of a wrong type. */
 enum status fields_decode(const struct field *table, struct json_text object, void *structure,
                           struct error *error);
-/* Decodes one member for callers that read others of the same object. `*next` is the table at
- * first: members mostly come in the table's order, so the search goes on where it ended. */
+/* Decodes one member, for callers that also read other members of the object. `*next` starts as
+ * `table`. Members mostly come in the table's order, so the search continues at `*next`. */
 enum status field_decode(const struct field *table, const struct field **next,
                          struct json_text name, struct json_text value, void *structure,
                          struct error *error);
 
-/* STATUS_SYSTEM, with the field's name: a number is below 0 or above its maximum, and so was not
- * measured. */
+/* STATUS_SYSTEM, with the field's name: nobody can have measured a quantity that is below 0 or
+ * above its maximum. */
 enum status fields_check(const struct field *table, const void *structure, struct error *error);
-/* The same of one number that is in no table. */
+/* Checks a number outside of tables. */
 enum status field_check_number(const char *name, double value, double maximum, struct error *error);

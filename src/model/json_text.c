@@ -18,7 +18,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The next character that is no blank; NUL at the end of the text. */
+/* Returns the next character after blanks; NUL at the end. */
 static char peek(struct json_reader *reader)
 {
     while (reader->at < reader->end && is_blank(*reader->at))
@@ -134,13 +134,14 @@ struct json_text json_member(struct json_text object, const char *name)
 
 bool json_text_is(struct json_text value, const char *string)
 {
-    return value.length > 2 && *value.at == '"' && value.at[1] == *string && /* most differ here */
+    return value.length > 2 && *value.at == '"' &&
+           value.at[1] == *string && /* most names differ here */
            strlen(string) == value.length - 2 &&
            memcmp(value.at + 1, string, value.length - 2) == 0;
 }
 
-/* A bracket, a comma or a blank ends each number within a text, so strtod stops there. It knows
- * more numbers than JSON has: "nan", "0x1". */
+/* strtod also accepts "nan" and "0x1". It stops after a number, because a bracket, comma or blank
+ * follows. */
 static bool begins_number(struct json_text value)
 {
     const char *digit = value.at + (value.length > 1 && *value.at == '-');

@@ -42,13 +42,13 @@ struct request request_default(enum request_op op)
     return request;
 }
 
-/* One key of a request: which requests have it, and where its value is in struct request. */
+/* A key of requests: the requests that have it, and the place of its value in struct request. */
 struct key {
     const char *name;
     unsigned ops; /* a bit for each enum request_op */
     enum {
-        INTEGER, /* from 0 to `maximum`; of type int, int64_t or uint64_t, as WORD and an enum */
-        SEED,    /* all 64 bits are allowed; JSON has them as a signed number */
+        INTEGER, /* from 0 to `maximum`; int, int64_t or uint64_t. WORD: an enum */
+        SEED,    /* all 64 bits; JSON has a signed number */
         NUMBER,
         FLAG,
         WORD,
@@ -58,12 +58,12 @@ struct key {
         ALGORITHM
     } type;
     size_t offset, size;
-    int64_t maximum; /* of an integer; how many words there are */
-    /* Of words: the first one, and bytes from one to the next. */
+    int64_t maximum; /* largest integer; number of words */
+    /* First word, and bytes from one word to the next. */
     const char *const *words;
     size_t stride;
-    bool brief;                /* left out where it says nothing: 0, false */
-    const char *required_text; /* what it must be, should it be missing; NULL: it has a default */
+    bool brief;                /* omitted if 0 or false */
+    const char *required_text; /* value that a missing key must have; NULL: the key has a default */
 };
 
 static const char *word_at(const struct key *key, int64_t i)
@@ -94,7 +94,7 @@ static json_t *words_encode(const struct key *key, const bool *wanted)
     return array;
 }
 
-/* NULL: it is left out. */
+/* NULL: the key is omitted. */
 static json_t *value_encode(const struct key *key, const void *value)
 {
     char text[WORKLOAD_TEXT];
@@ -289,8 +289,8 @@ static char *line_dump(json_t *object)
     return line;
 }
 
-/* '?' for each byte that is not printable: an error that quotes a line may hold anything, and
- * ends on a terminal. */
+/* Replaces each byte that is not printable by '?': the error quotes a line, which may hold
+ * anything, and ends on a terminal. */
 static void error_clean(struct error *error)
 {
     for (char *c = error->text; *c; ++c)
@@ -437,7 +437,7 @@ char *reply_encode(const struct reply *reply)
     return line_dump(object);
 }
 
-/* Roofs that another version has and this one lacks are passed over. */
+/* Ignores roofs that only another version has. */
 static enum status decode_found(const json_t *object, struct reply *reply, struct error *error)
 {
     const json_t *roofs = json_object_get(object, "roofs");

@@ -275,7 +275,7 @@ void record_end_part(struct record *record, enum wall_part part, double seconds)
 {
     for (int i = 0; i < PART_COUNT; ++i)
         seconds -= isnan(record->wall_time_part[i]) ? 0 : record->wall_time_part[i];
-    record_add_part(record, part, fmax(seconds, 0)); /* sums are rounded */
+    record_add_part(record, part, fmax(seconds, 0)); /* rounded sums may exceed it */
 }
 
 void record_format_parts(const struct record *record, char *text, size_t size)
@@ -369,7 +369,6 @@ char *record_complete(const char *text, const struct record *record)
     return complete;
 }
 
-/* Elements of an array; each takes a byte and a comma at least. */
 static size_t count_elements(struct json_text array)
 {
     struct json_reader reader = json_reader_array(array);
@@ -455,7 +454,7 @@ enum status record_decode(struct json_text object, struct record *record, struct
     return STATUS_OK;
 }
 
-/* A figure and what it must not exceed. */
+/* STATUS_SYSTEM if `value` exceeds `most`, the value of `limit`. */
 static enum status check_limit(const char *name, double value, const char *limit, double most,
                                struct error *error)
 {
@@ -474,8 +473,9 @@ static enum status check_measured(const struct record *record, struct error *err
                  {"time_median", record->time_median},
                  {"time_median_high", record->time_median_high},
                  {"time_max", record->time_max}},
-      *below = NULL;                                 /* times[i] in the order of their values */
-    const double rounding = 1e-9, resolution = 1e-3; /* of a clock, in short iterations */
+      *below = NULL; /* last time that is known, in increasing order */
+    const double rounding = 1e-9,
+                 resolution = 1e-3; /* relative: of sums, of clocks in short iterations */
     if (isnan(record->time_median))
         return error_set(error, STATUS_SYSTEM, "a measured record without 'time_median'");
     for (size_t i = 0; i < sizeof times / sizeof *times; ++i) {
@@ -500,7 +500,7 @@ static enum status check_measured(const struct record *record, struct error *err
                        "verify_element_tolerance", record->verify_element_tolerance, error);
 }
 
-/* A configuration that this version does not know is no error, as a newer one may know it. */
+/* Compares texts, so that configurations of a newer version pass. */
 static enum status check_identity(const struct record *record, struct error *error)
 {
     char hash[CONFIG_HASH_TEXT];
