@@ -26,7 +26,7 @@ const struct field algorithm_fields[] = {
     {0},
 };
 
-/* The record's member of the same name. */
+/* Offset of the record's member with this name. */
 static size_t record_offset(const struct field *member)
 {
     const struct field *field = record_fields;

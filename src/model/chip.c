@@ -6,20 +6,23 @@
 #include <string.h>
 
 /* Sources.
+ *
  * Vector units: CUDA C++ Programming Guide, "Arithmetic Instructions".
- * Tensor units, dense, with sums of 32 bits: the architecture whitepapers, checked against the
- * products' quoted peaks (tests/unit/test_chip.c). Chips of one capability differ where the vendor
- * halves the rate of some products. So those that it states have rows of their own, of the others
- * nothing is known:
+ *
+ * Tensor units, dense, with sums of 32 bits: architecture whitepapers, checked against the quoted
+ * peaks of products (tests/unit/test_chip.c). Chips of one capability differ where the vendor
+ * halves the rate of some products. Products with a stated rate have rows of their own; the rates
+ * of other products are unknown:
  *   7.5   Turing whitepaper, tables of RTX 2080 Ti and Quadro RTX 6000; T4 datasheet
  *   8.6   GA102 whitepaper, tables of RTX 3090 and RTX A6000; A40 and A10 datasheets
  *   8.9   Ada whitepaper, table of RTX 4090; datasheets of L4, L40, L40S; RTX 6000 Ada datasheet
  *   12.0  RTX Blackwell whitepaper, table of RTX 5090; RTX PRO 6000 Blackwell datasheet
- * None of these has been run on: the figures are the vendor's alone. Nor has a chip with fp4, of
- * which the rate is that of block-scaled products: HGX B200 datasheet, dense; those of 12.0 as
- * above. Shared memory: 32 banks of 4 bytes a clock (Programming Guide); L1 the same. Turing has
- * half of both (GA102 whitepaper, where the doubling is announced). L2 reads: A100 whitepaper, 2048
- * bytes per clock for V100 and 5120 for A100; not stated since. */
+ * Nobody has run roofsweep on these chips, nor on chips with fp4: the figures are the vendor's
+ * alone. The rate of fp4 is that of block-scaled products: HGX B200 datasheet, dense; 12.0 as above.
+ *
+ * Shared memory: 32 banks of 4 bytes per clock (Programming Guide); L1 has the same rate. Turing
+ * has half of both (GA102 whitepaper, which announces the doubling). L2 reads: A100 whitepaper,
+ * 2048 bytes per clock for V100 and 5120 for A100; not stated since. */
 #define VECTOR(fp64, fp32, fp16, bf16)                                                             \
     {                                                                                              \
         [PRECISION_FP64] = fp64, [PRECISION_FP32] = fp32, [PRECISION_FP16] = fp16,                 \
@@ -34,8 +37,8 @@
 #define K 1024.0
 
 /* clang-format off */
-/* What is alike in all chips of a capability:
- *                                   L1 size, reads, L2,  fp64 fp32 fp16 bf16 */
+/* Figures that all chips of a capability share:
+ *                                     L1 size, reads, L2,  fp64 fp32 fp16 bf16 */
 #define VOLTA     "Volta",         70,  128*K, 128, 2048, VECTOR(32,  64, 128,   0)
 #define TURING    "Turing",        75,   96*K,  64,  NAN, VECTOR( 2,  64, 128,   0)
 #define AMPERE    "Ampere",        80,  192*K, 128, 5120, VECTOR(32,  64, 256, 128)
@@ -45,7 +48,7 @@
 #define BLACKWELL "Blackwell",    100, 256*K, 128,  NAN, VECTOR(64, 128, 256, 256)
 #define RTX_120   "Blackwell",    120, 128*K, 128,  NAN, VECTOR( 2, 128, 128, 128)
 
-/* Of a capability, rows with a model come before the one without. */
+/* Within a capability, rows with a model precede the row without one. */
 static const struct chip chips[] = {
     /*                   fp64  tf32  fp16  bf16   fp8    fp4  int8 */
     {VOLTA,     TENSOR(  0,    0,  512,    0,    0,     0,    0), NULL},
@@ -96,7 +99,8 @@ static const struct chip unknown = {
     NULL,
 };
 
-/* The words of the pattern stand in the name, as whole words; with a "*" the last may go on. */
+/* True if the name contains the pattern's words as whole words; after a "*" the last word may
+ * continue. */
 static bool name_has(const char *name, const char *pattern)
 {
     size_t length = strcspn(pattern, "*");
@@ -134,7 +138,7 @@ struct theory chip_theory(const struct chip *chip, int multiprocessors, double c
 {
     /* FLOPs of a multiply-add; transfers per clock of double data rate memory */
     const double flops = 2.0, transfers = 2.0, byte_bits = 8.0;
-    double cycles = clock * multiprocessors; /* of all SMs, in a second */
+    double cycles = clock * multiprocessors; /* SM cycles per second, all SMs together */
     struct theory theory = {
         .clock = clock,
         .memory_clock = memory_clock,

@@ -1,6 +1,5 @@
-/* What is known of the chips of one vendor by compute capability, and what follows from it: the
- * theoretical roofs. One table, which `roofsweep --list chips` prints and workers ask. Const data
- * and pure functions. */
+/* Chips of one vendor by compute capability, and their theoretical roofs. One table for `roofsweep
+ * --list chips` and for workers. Const data and pure functions. */
 #pragma once
 
 #include "model/workload.h"
@@ -9,19 +8,18 @@ struct chip {
     const char *architecture; /* "Hopper" */
     int capability;           /* 10 major + minor */
     double l1_bytes;          /* per SM, shared memory included */
-    double onchip_read;       /* byte per clock and SM, of L1 and of shared memory alike */
-    double l2_read;           /* byte per clock, the whole chip; NaN: not known */
-    /* Fused multiply-adds per clock and SM; 0: there are no such units, NaN: not known here. */
+    double onchip_read;       /* byte per clock and SM, of L1 and of shared memory */
+    double l2_read;           /* byte per clock, the whole chip; NaN: unknown */
+    /* Fused multiply-adds per clock and SM; 0: no such units, NaN: unknown. */
     double vector[PRECISION_COUNT], tensor[PRECISION_COUNT];
-    const char
-        *model; /* words of the product's name that it holds for; NULL: all of the capability */
+    const char *model; /* words in the product's name; NULL: all products of the capability */
 };
-/* All rows in turn: NULL gives the first one, the last one gives NULL. */
+/* Iterates over the rows: NULL gives the first row, the last row gives NULL. */
 const struct chip *chip_next(const struct chip *chip);
-/* name: of the product, as CUDA tells it, "NVIDIA L40S". A chip of unknowns if there is no row. */
+/* `name` is the product's name in CUDA, "NVIDIA L40S". Without a row all figures are unknown. */
 const struct chip *chip_find(int capability, const char *name);
 
-/* Whole chips by the name that CUDA tells, at their boost clocks. */
+/* Products by their CUDA names, whole chips at boost clocks. */
 struct chip_product {
     const char *name;
     int capability, multiprocessors;
@@ -29,10 +27,10 @@ struct chip_product {
 };
 const struct chip_product *chip_product_next(const struct chip_product *product); /* as chip_next */
 
-/* At the nominal clocks; NaN where not known or where there are no such units. */
+/* Theoretical roofs at nominal clocks; NaN: unknown, or no such units. */
 struct theory {
     double clock, memory_clock;                              /* s-1 */
-    double bandwidth[LEVEL_COUNT];                           /* byte s-1; caches: of reads */
+    double bandwidth[LEVEL_COUNT];                           /* byte s-1; caches: reads */
     double shared_read;                                      /* byte s-1 */
     double vector[PRECISION_COUNT], tensor[PRECISION_COUNT]; /* s-1 */
 };

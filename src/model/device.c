@@ -135,13 +135,14 @@ void device_sustain_roof(struct device *device, const struct roof *roof)
         roof_sustain(&device->roofs[same - device->roofs], roof);
 }
 
-/* NaN is less than anything. */
+/* Ignores NaN. */
 static void lift(double *peak, double value)
 {
     *peak = fmax(*peak, value);
 }
 
-/* Bandwidths that the rows, measured while the others work, could never reach do not count. */
+/* True if only bandwidths measured together count: devices that share memory never reach the others
+ * during rows. */
 static bool only_together(const struct device *device)
 {
     const struct device_kind *kind = device_kind_find(device->kind);
@@ -151,7 +152,7 @@ static bool only_together(const struct device *device)
     return together && kind && kind->shares_memory;
 }
 
-/* Alone, else together. */
+/* Roof alone, else together. */
 static double time_of(const struct device *device, enum roof_id id)
 {
     double times[] = {[ROOF_ALONE] = NAN, [ROOF_TOGETHER] = NAN};
@@ -233,7 +234,7 @@ static double byte_energy(const struct roof *roof)
     return roof->energy;
 }
 
-/* What a byte of a level costs, of which this part is written. NaN where that is not known. */
+/* Cost of a byte at a level of which the fraction `written` is written. NaN: unknown. */
 static double mix_cost(const struct device *device, int level, double written,
                        double (*cost)(const struct roof *roof))
 {
@@ -243,7 +244,7 @@ static double mix_cost(const struct device *device, int level, double written,
     } mixes[] = {
         {PATTERN_READ, 0}, {PATTERN_TRIAD, 1.0 / 3}, {PATTERN_COPY, 0.5}, {PATTERN_WRITE, 1}};
     const bool shared = only_together(device);
-    double best[PATTERN_COUNT], at = NAN, before = NAN; /* of the mix before */
+    double best[PATTERN_COUNT], at = NAN, before = NAN; /* mix before */
     for (int i = 0; i < PATTERN_COUNT; ++i)
         best[i] = NAN;
     for (int64_t i = 0; i < device->roof_count; ++i) {

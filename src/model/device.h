@@ -1,5 +1,5 @@
-/* One device as one job saw it: what it is, what it reached (its roofs), what it should reach.
- * Plain data in SI units, described by a field table (field.h). */
+/* A device as one job saw it: description, roofs and theory. Plain data in SI units with a field
+ * table (field.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -12,99 +12,94 @@
 
 enum { ROOFS_MAX = 2 * ROOF_KINDS, LINKS_MAX = 192 };
 
-/* One device as one job saw it. Plain data. */
 struct device {
     char key[128]; /* unique in a file: session and rank */
-    char kind[16]; /* a name of device_kind.h */
+    char kind[16]; /* name in device_kind.h */
     char hostname[128];
-    char uuid[96];   /* CPU: the host and the cores, "cpu-HOST-0-7" */
-    char pci_id[32]; /* 00000000:3B:00.0; CPU: empty */
-    int64_t index;   /* as the job's processes see it */
+    char uuid[96];   /* CPU: host and cores, "cpu-HOST-0-7" */
+    char pci_id[32]; /* 00000000:3B:00.0; CPU: "" */
+    int64_t index;   /* number in the job's processes */
     char model[96];
     char compute_capability[16];        /* "9.0" */
     int64_t multiprocessors;            /* SMs, or cores */
-    int64_t multiprocessor_threads;     /* that one SM holds at a time; CPU: missing */
+    int64_t multiprocessor_threads;     /* most resident threads of an SM; CPU: missing */
     double memory;                      /* byte */
-    double cache[LEVEL_COUNT];          /* byte, capacity on the whole device; dram missing */
+    double cache[LEVEL_COUNT];          /* byte, capacity on the whole device; dram: missing */
     double clock_max, memory_clock_max; /* s-1 */
     double power_limit;                 /* W */
     int64_t mig;                        /* 1 on, 0 off */
     int64_t cores_shared;               /* 1: another rank ran on the same cores */
-    int64_t cores_far;                  /* 1: the launcher left the rank no core near it */
-    struct outcome counters; /* enum counted, and "WHY; WHAT TO DO"; missing if nobody asked */
-    int64_t count_together; /* rows whose counters its worker reads together, at most; missing: 1 */
+    int64_t cores_far;                  /* 1: the launcher left the rank no core near the device */
+    struct outcome counters; /* enum counted with "WHY; WHAT TO DO"; missing: not tried */
+    int64_t count_together;  /* most rows whose counters are read together; missing: 1 */
     char driver_version[32], runtime_version[32], library_version[64];
     char system[256]; /* "VBIOS 96.00.74.00.1A, InfoROM G520.0200.00.05, Linux 6.1.0-30-amd64" */
-    /* By enum health. At the end: missing unless the job asked once more. */
+    /* By enum health. health_end is missing unless the job described the device again. */
     double health_start[HEALTH_COUNT], health_end[HEALTH_COUNT];
-    /* The roofs that the model uses, set by device_set_peaks; missing where none was measured. */
+    /* Peaks for the model, set by device_set_peaks; missing without a measured roof. */
     double peak_bandwidth[LEVEL_COUNT];                                /* byte s-1 */
     double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* s-1 */
-    /* FLOPs in each cycle of the multiprocessors' clock, on the whole device; and in a second once
-     * the clock has settled under the load. */
+    /* FLOPs per cycle of the multiprocessors' clock, on the whole device; and per second once the
+     * clock has settled under load. */
     double cycle_vector[PRECISION_COUNT], cycle_tensor[PRECISION_COUNT];
     double sustained_vector[PRECISION_COUNT], sustained_tensor[PRECISION_COUNT]; /* s-1 */
-    /* byte: the largest set that a shared cache serves at nearly its read roof; less than its
-     * capacity */
+    /* byte, largest set that a shared cache serves at nearly its read roof; less than its capacity
+     */
     double working_set[LEVEL_COUNT];
-    /* s-1, of an accelerator: the highest clock that a roof or a row held; set by
-     * results_finish, which knows all rows */
+    /* s-1, accelerators: highest clock during a roof or a row; set by results_finish */
     double sm_clock_free;
-    double launch_overhead;  /* s, from one empty kernel (or OpenMP region) to the next */
-    double launch_dependent; /* s, from one small kernel to the next that needs its result */
-    char roofs_reused[1024]; /* file that the roofs were taken from; "": measured by this job */
-    /* theory, from attributes and clocks; missing where not known */
+    double launch_overhead;  /* s, between the starts of empty kernels (or OpenMP regions) */
+    double launch_dependent; /* s, between the starts of small kernels that depend on one another */
+    char roofs_reused[1024]; /* file with the reused roofs; "": measured by this job */
+    /* theory from attributes and clocks; missing: unknown */
     double theory_bandwidth[LEVEL_COUNT];
     double theory_vector[PRECISION_COUNT], theory_tensor[PRECISION_COUNT];
 
     struct roof roofs[ROOFS_MAX]; /* the first roof_count */
     int64_t roof_count;
-    struct link links[LINKS_MAX]; /* of its node, if it is the first there; likewise */
+    struct link links[LINKS_MAX]; /* the first link_count; links of the node, on its first device */
     int64_t link_count;
 };
 
 extern const struct field device_fields[];
 
 void device_init(struct device *device);
-/* False of a device that its rank could not open: it has no UUID. */
+/* False if the rank could not open the device: there is no UUID. */
 bool device_is_open(const struct device *device);
-/* Some of its health is known. */
+/* True if some health is known. */
 bool device_has_health(const struct device *device);
-/* One device, perhaps as two jobs saw it: by kind, host and UUID. False of those without one. */
+/* Compares kind, host and UUID, also between jobs. False without a UUID. */
 bool device_same(const struct device *a, const struct device *b);
-/* Replaces that roof, if there is one. */
+/* Replaces the roof of the same kind and condition. */
 void device_add_roof(struct device *device, const struct roof *roof);
-/* Those alone first, each condition in the order of roof_kinds. */
+/* Orders roofs by condition, alone first, then as in roof_kinds. */
 void device_order_roofs(struct device *device);
-/* The first LINKS_MAX. */
+/* Ignores links beyond LINKS_MAX. */
 void device_add_link(struct device *device, const struct link *link);
-/* What was sustained, to that roof, if there is one. */
+/* Adds the sustained rate to the roof of the same kind and condition, if there is one. */
 void device_sustain_roof(struct device *device, const struct roof *roof);
-/* Of the usable roofs the highest at each memory level and for each precision and unit, whatever
- * their condition: a ceiling is what nothing exceeds. But the ranks of a CPU share its memory while
- * they work: of its bandwidths those measured together count, if there are any. Launch overhead:
- * the gap, alone if there is such a roof. */
+/* Sets each peak to the highest usable roof of its level, or precision and unit, under any
+ * condition: nothing exceeds a ceiling. CPU ranks share memory during rows, so bandwidths measured
+ * together take precedence. Launch overhead: the gap, preferably alone. */
 void device_set_peaks(struct device *device);
 
-/* byte s-1: the roof of a level for bytes of which this part is written. Between two measured mixes
- * (read, triad, copy, write) the time for a byte is interpolated: as if some bytes were moved in
- * the one mix, and the rest after that in the other. Beyond them, that of the nearest. The best
- * roof of the level where the part is not known, or no mix was measured; NaN without any. */
+/* byte s-1: roof of a level for traffic of which the fraction `written` is written. Interpolates
+ * the time per byte between measured mixes (read, triad, copy, write), as if each mix moved a part
+ * of the bytes; beyond them takes the nearest mix. If the fraction is unknown or no mix was
+ * measured: the level's best roof. NaN without any. */
 double device_mix_bandwidth(const struct device *device, int level, double written);
-/* J, beyond the constant power: of a byte in the same way, where the part is not known as read; of
- * a FLOP, the least of the roofs. NaN without such roofs. */
+/* J above the constant power. A byte: interpolated like the bandwidth, as read if the fraction is
+ * unknown. A FLOP: the least of the roofs. NaN without roofs. */
 double device_byte_energy(const struct device *device, int level, double written);
 double device_flop_energy(const struct device *device, int64_t unit, enum precision precision);
-/* W; NaN: not measured. The least, should several workers have measured it. */
+/* W, the least of several measurements; NaN: not measured. */
 double device_constant_power(const struct device *device);
 
-/* s, NaN if there is no such roof: from one empty kernel to the next, in a graph or in the
- * stream. */
+/* s between the starts of empty kernels, in a graph or in a stream; NaN without the roof. */
 double device_launch_gap(const struct device *device, bool graph);
 
-/* JSON: the fields, "roofs": [{...}, ...] and "links". The caller owns the result. */
+/* JSON: the fields, "roofs": [{...}, ...] and "links". The caller owns the object. */
 json_t *device_encode(const struct device *device);
 enum status device_decode(struct json_text object, struct device *device, struct error *error);
-/* STATUS_SYSTEM, with the field's name: it has no UUID, or holds what nobody measured. As
- * record_check. */
+/* STATUS_SYSTEM, with the field's name: no UUID, or numbers that nobody can have measured. */
 enum status device_check(const struct device *device, struct error *error);

@@ -1,46 +1,44 @@
-/* The kinds of devices, one const table: what is measured, by which program, and what ranks must
- * know about it. `struct device.kind` is a name of this table; every decision asks the row,
- * never the name.
+/* Kinds of devices, one const table: worker program, and properties for the ranks. `struct
+ * device.kind` is a name in this table. Decisions depend on the row, never on the name.
  *
- * A new kind is a row here (and DEVICE_KINDS), its name in the long name of device_kind
- * (device.c), a folder src/worker/NAME/ that defines a struct device_ops, and its program in
- * CMakeLists.txt. The words of `device =` and of --device, the order in which `auto` tries, the
- * check for two ranks on one device and the roofs of a node follow from the row. Workloads list
- * the kind's implementations in their own files. */
+ * A new kind is a row here (and DEVICE_KINDS), its name in the long name of device_kind (device.c),
+ * a folder src/worker/NAME/ that defines a struct device_ops, and its program in CMakeLists.txt.
+ * The row determines the words of `device =` and --device, the order of `auto`, the check for two
+ * ranks on one device and the roofs of a node. Workloads list their implementations for the kind in
+ * their own files. */
 #pragma once
 
 #include <stdbool.h>
 
 struct device_kind {
     const char *name;   /* in manifest, options and struct device.kind */
-    const char *worker; /* its program, which lies beside roofsweep */
-    const char *noun;   /* one such device, in messages */
-    /* Two ranks must not have the same one: their times would disturb one another. */
+    const char *worker; /* program in roofsweep's folder */
+    const char *noun;   /* a device in messages */
+    /* Two ranks must not share a device: they would disturb each other's times. */
     bool exclusive;
-    /* Of several on a node, a rank takes the one of its number among the node's ranks. Otherwise
-     * the device is the cores that the rank runs on. */
+    /* A rank with several devices takes the one with its own number among the node's ranks.
+     * Otherwise the device is the rank's cores. */
     bool numbered;
-    /* Its ranks share the memory while they work: of its bandwidth roofs those measured together
-     * count. */
+    /* Devices of a node share memory during rows: bandwidth roofs measured together take
+     * precedence. */
     bool shares_memory;
-    /* Its hardware counters can be read, so that a refusal is worth a warning. */
+    /* Hardware counters exist, so a refusal deserves a warning. */
     bool has_counters;
-    /* The host enqueues grids of blocks for it; what becomes of them, its driver and its profiler
-     * tell. */
+    /* The host enqueues grids of blocks; driver and profiler report them. */
     bool accelerator;
-    /* Its clock falls for a while under heavy load: such a roof gets time to settle. */
+    /* The clock falls for a while under heavy load: compute roofs get time to settle. */
     bool clock_settles;
 };
 
-/* In the order in which `auto` tries them. */
+/* Number of kinds. `auto` tries them in the table's order. */
 enum { DEVICE_KINDS = 2 };
 extern const struct device_kind device_kinds[DEVICE_KINDS];
 
-/* NULL if there is none: a newer program wrote it. */
+/* NULL: a name of a newer version. */
 const struct device_kind *device_kind_find(const char *name);
 
-/* What a user asks for: DEVICE_AUTO, or 1 + the index of a kind, which is also the index of its
- * word. NULL: any kind. */
+/* `choice` is DEVICE_AUTO, or 1 + the index of a kind: the index in device_kind_words. NULL: any
+ * kind. */
 enum { DEVICE_AUTO = 0 };
 const struct device_kind *device_kind_chosen(int choice);
 /* "auto" and the names, NULL-terminated. */

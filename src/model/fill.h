@@ -1,8 +1,8 @@
-/* Inputs that both sides can compute: element `index` of a tensor is a pure function of the seed,
- * so the reference needs no copy of what lies on the device. Values are k * 2^(exponent -
- * significand + 1) with a uniform integer k of `significand` bits and sign: exact in the precision
- * under test, with full mantissas, because zeros and round numbers draw less power and so run
- * faster than real data. */
+/* Inputs that device and reference compute alike: element `index` of a tensor is a pure function of
+ * the seed, so the reference needs no copy from the device. Values are k * 2^(exponent -
+ * significand + 1) with a uniform integer k of `significand` bits and sign. They are exact in the
+ * tested precision and have full mantissas, because zeros and round numbers draw less power and so
+ * run faster than real data. */
 #pragma once
 
 #include <stdint.h>
@@ -13,9 +13,9 @@
 #define FILL_FUNCTION static inline
 #endif
 
-/* The roles of a workload's tensors. In backward passes the input in the role TENSOR_OUTPUT is its
- * gradient, and results in the other roles are theirs. Updated ones are results of a training step.
- * A new role comes last: the values of an input follow from its number. */
+/* Roles of a workload's tensors. In backward passes the input TENSOR_OUTPUT is the gradient of the
+ * output, and results are gradients of their roles. UPDATED tensors are results of a training step.
+ * Append new roles: input values depend on the role's number. */
 enum tensor {
     TENSOR_INPUT,
     TENSOR_WEIGHT,
@@ -25,7 +25,7 @@ enum tensor {
     TENSOR_BIAS_UPDATED,
     TENSOR_VALUE,
     TENSOR_COUNT,
-    TENSOR_BASIC_COUNT = TENSOR_BIAS /* input, weight, output: all that many workloads have */
+    TENSOR_BASIC_COUNT = TENSOR_BIAS /* input, weight, output: the tensors of most workloads */
 };
 
 struct fill {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of the enum. */
+/* By enum activity. */
 /* clang-format off */
 const char *const activity_name[ACTIVITY_COUNT + 1] = {
     "dram", "l2", "data_pipe", "issue", "fma", "fp64", "tensor", "threads", "multiprocessors",

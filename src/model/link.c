@@ -29,8 +29,7 @@ enum status link_set_samples(struct link *link, const double *seconds, size_t sa
 {
     struct stats stats;
     TRY(stats_compute(seconds, samples, &stats, error));
-    /* What the busiest link carries, over bytes: doc/PERFORMANCE.md of nccl-tests, "Bus
-     * bandwidth". */
+    /* Traffic of the busiest link over bytes: doc/PERFORMANCE.md of nccl-tests, "Bus bandwidth". */
     const double others = ((double)link->devices - 1) / (double)link->devices;
     const double carried[LINK_OPERATIONS] = {1, 2 * others, others, 1};
     link->time = stats.median;

@@ -6,12 +6,11 @@
 
 #include "base/array.h"
 
-/* Configurations of one label and workload. */
+/* Configurations that share label and workload. */
 struct group {
     char *label;         /* owned */
-    struct config first; /* the one that was added first */
-    /* By parameter, or of a program by its axes as the first one has them: do they tell the
-     * configurations apart? */
+    struct config first; /* first configuration that was added */
+    /* By parameter (of a program: by axis of `first`): true if its values differ. */
     bool varies[WORKLOAD_PARAMETERS_MAX];
 };
 
@@ -35,7 +34,7 @@ void naming_destroy(struct naming *naming)
     free(naming);
 }
 
-/* NULL: there is none. The newest first: configurations of one group mostly come together. */
+/* NULL: no group. Searches from the newest, because members of a group mostly come together. */
 static struct group *group_find(const struct naming *naming, const char *label,
                                 const struct config *config)
 {
@@ -61,8 +60,8 @@ static struct group *group_add(struct naming *naming, const char *label,
     return &naming->groups[naming->count++];
 }
 
-/* Axis `i` of the first configuration: a parameter, of a program an axis, because all else of it
- * follows from those. Its name, and its text in `config`. False: there is no such axis. */
+/* Sets the name of axis `i` of the first configuration and its text in `config`. The axes of a
+ * program determine all its parameters. False beyond the last axis. */
 static bool axis_text(const struct config *first, size_t i, const struct config *config,
                       char name[WORKLOAD_STRING], char text[WORKLOAD_VALUE_TEXT])
 {

@@ -42,7 +42,7 @@ void outcome_format(const struct outcome *outcome, const char *const *words,
                  outcome->reason[0] ? separator : "", outcome->reason);
 }
 
-/* No character is cut in two. */
+/* Cuts between characters. */
 static void reason_copy(const char *reason, struct outcome *outcome)
 {
     size_t length = strlen(reason);

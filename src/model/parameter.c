@@ -52,7 +52,7 @@ static enum status parse_word(const struct parameter *parameter, const char *tex
     return STATUS_OK;
 }
 
-/* Takes quotes and escapes away. `plain` has room for all of `text`. */
+/* Removes quotes and escapes. `plain` has room for all of `text`. */
 static enum status text_unquote(const char *text, char *plain, struct error *error)
 {
     const char *end = words_quote_end(text);

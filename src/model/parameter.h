@@ -1,5 +1,5 @@
-/* A parameter of a workload: its kind, range and words, and one value of it as text and back. Const
- * data and pure functions. */
+/* Parameters of workloads: kind, range and words; values as text and back. Const data and pure
+ * functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,57 +17,56 @@ enum parameter_kind {
 };
 enum { PADDING_SAME = -1, PADDING_VALID = -2 };
 
-/* Parameters that several workloads have, and that others ask for. */
+/* Parameters that several workloads share and other rooms need. */
 enum parameter_role {
     ROLE_NONE,
     ROLE_CACHE,          /* words: workload_caches */
     ROLE_PRECISION,      /* words: workload_precisions, or _low */
-    ROLE_PASS,           /* what is computed, forward or backward */
+    ROLE_PASS,           /* computation, forward or backward */
     ROLE_IMPLEMENTATION, /* the first word is "auto": the device's best library */
     ROLE_LAUNCH,         /* words: workload_launches */
-    ROLE_ALGORITHM       /* the first word is "auto": the library's choice */
+    ROLE_ALGORITHM       /* the first word is "auto": the library decides */
 };
 
 struct parameter {
     const char *name;
     enum parameter_kind kind;
-    bool series;              /* always crossed with the shape, whatever `vary` says */
-    int64_t minimum, maximum; /* inclusive; of numbers, and of the bytes of a text */
+    bool series;              /* always crossed with the shape, also with `vary` */
+    int64_t minimum, maximum; /* inclusive: of a number, or of the bytes of a text */
     const char *const *words; /* NULL-terminated; of PARAMETER_WORD */
-    const char *initial;      /* default, as one would write it */
-    const char *help;         /* one line for --list, unit included */
+    const char *initial;      /* default, as in a manifest */
+    const char *help;         /* one line for --list, with the unit */
     enum parameter_role role;
-    /* It came when results existed already. At its default it is left out of the canonical text, so
-     * that a configuration measured before has the text and the hash that it had. The default says
-     * what was done before there was the parameter, and never changes. */
+    /* Added after results existed. The canonical text omits the default, so older configurations
+     * keep their text and hash. The default is the behaviour before the parameter existed and never
+     * changes. */
     bool later;
 };
 
 enum {
     WORKLOAD_PARAMETERS_MAX = 24,
-    WORKLOAD_STRING = 768,                         /* of a free text, its NUL included */
-    WORKLOAD_VALUE_TEXT = 2 * WORKLOAD_STRING + 1, /* of any value, quoted where it needs it */
-    WORKLOAD_STRINGS = 2048,                       /* of all free texts of a configuration */
-    WORKLOAD_TEXT = 512 + 2 * WORKLOAD_STRINGS     /* of a canonical text */
+    WORKLOAD_STRING = 768,                         /* a free text with its NUL */
+    WORKLOAD_VALUE_TEXT = 2 * WORKLOAD_STRING + 1, /* any value, quoted if necessary */
+    WORKLOAD_STRINGS = 2048,                       /* all free texts of a configuration */
+    WORKLOAD_TEXT = 512 + 2 * WORKLOAD_STRINGS     /* a canonical text */
 };
 
-/* One value by itself. Plain data; copy it freely: a text lies within it. */
+/* A value with its text. Plain data. */
 struct value {
     int64_t first, second; /* second is 0 unless the kind is PARAMETER_EXTENT */
     char text[WORKLOAD_STRING];
 };
 bool value_equal(const struct value *a, const struct value *b);
 
-/* Text to value and back, by kind, range and words. STATUS_USAGE names what is allowed. A free text
- * is read as it stands, or in double quotes, in which \" is a quote and \\ a backslash. It is
- * written in quotes if it is empty or has anything but letters, digits and -_./:+@% in it. */
+/* Converts text to value and back by kind, range and words. STATUS_USAGE names the allowed values.
+ * Free text may be bare or in double quotes with the escapes \" and \\. Formatting quotes a text
+ * that is empty or has characters other than letters, digits and -_./:+@%. */
 enum status parameter_parse(const struct parameter *parameter, const char *text,
                             struct value *value, struct error *error);
 void parameter_format(const struct parameter *parameter, struct value value,
                       char text[WORKLOAD_VALUE_TEXT]);
 
-/* Rows of a table of parameters, those that workloads share among them, and the table's place in
- * struct workload. */
+/* Rows of parameter tables, rows that workloads share, and the table in struct workload. */
 #define WORKLOAD_ROW(...)                                                                          \
     {                                                                                              \
         __VA_ARGS__                                                                                \
@@ -80,7 +79,7 @@ void parameter_format(const struct parameter *parameter, struct value value,
     WORKLOAD_ROW(name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, help, ROLE_NONE, false)
 #define WORKLOAD_SERIES(name, words, initial, help)                                                \
     WORKLOAD_WORDS(name, words, initial, help, ROLE_NONE)
-/* Later ones, see struct parameter. */
+/* Rows with `later`. */
 #define WORKLOAD_LATER_INTEGER(name, minimum, maximum, initial, help)                              \
     WORKLOAD_ROW(name, PARAMETER_INTEGER, false, minimum, maximum, NULL, initial, help, ROLE_NONE, \
                  true)
@@ -99,7 +98,7 @@ void parameter_format(const struct parameter *parameter, struct value value,
                    ROLE_CACHE)
 #define WORKLOAD_PRECISION(help)                                                                   \
     WORKLOAD_WORDS("precision", workload_precisions, "fp32", help, ROLE_PRECISION)
-/* Of workloads whose products libraries have in 8 bits as well. */
+/* For workloads with 8-bit products in libraries. */
 #define WORKLOAD_PRECISION_LOW(help)                                                               \
     WORKLOAD_WORDS("precision", workload_precisions_low, "fp32", help, ROLE_PRECISION)
 #define WORKLOAD_PASS(words, help) WORKLOAD_WORDS("pass", words, "forward", help, ROLE_PASS)

@@ -1,16 +1,16 @@
-/* One piece of work to trace or to count. Whoever owns it repeats it as often as it is asked to, so
- * that a profiler saves and restores no memory. Plain data. */
+/* Work to trace or count. Its owner repeats it on request, so a profiler never saves and restores
+ * memory. Plain data. */
 #pragma once
 
 #include "base/status.h"
 
-/* `prepare` and `run` leave the device idle. What lies in the caches when `run` begins is what
- * `prepare` leaves there. */
+/* Both functions leave the device idle. `prepare` determines the contents of the caches before
+ * `run`. */
 struct profiled_work {
-    enum status (*prepare)(void *argument, struct error *error); /* not counted, not traced */
+    enum status (*prepare)(void *argument, struct error *error); /* neither counted nor traced */
     enum status (*run)(void *argument, struct error *error);
     void *argument;
-    /* Right before a run that is traced: launches one kernel, which is no part of the trace and
-     * keeps the device waiting while `run` enqueues. NULL: the device does not wait. */
+    /* Called right before a traced run: launches one kernel outside the trace that blocks the
+     * device while `run` enqueues. NULL: no blocking kernel. */
     enum status (*block)(void *argument, struct error *error);
 };

@@ -1,5 +1,5 @@
-/* What hardware counters can tell of a piece of work: FLOPs by unit and precision, bytes by level
- * of memory, what a kernel keeps busy. Pure functions; knows nothing of a device. */
+/* Quantities from hardware counters: FLOPs by unit and precision, bytes by memory level, activities
+ * of kernels. Pure functions, independent of devices. */
 #pragma once
 
 #include "model/kernel.h"
@@ -10,23 +10,21 @@ extern "C" {
 #endif
 
 enum quantity {
-    /* FLOPs of the vector units. One 16-bit instruction works on two lanes, used or not, and counts
-     * both; fp16 and bf16 count together, because no chip tells them apart. */
+    /* FLOPs of the vector units. A 16-bit instruction has two lanes and counts both, used or not.
+     * fp16 and bf16 count together, because no chip separates them. */
     QUANTITY_VECTOR_FP64,
     QUANTITY_VECTOR_FP32,
     QUANTITY_VECTOR_FP16,
-    /* FLOPs of the tensor units, by the type of what is multiplied; int8: operations, never FLOPs.
-     */
+    /* FLOPs of the tensor units, by the type of the factors; int8: operations, never FLOPs. */
     QUANTITY_TENSOR_FP64,
     QUANTITY_TENSOR_TF32,
     QUANTITY_TENSOR_FP16,
     QUANTITY_TENSOR_BF16,
     QUANTITY_TENSOR_FP8,
-    QUANTITY_TENSOR_FP4, /* by instructions for it alone; where others take it, too, it is fp8's */
+    QUANTITY_TENSOR_FP4, /* by instructions that only fp4 uses; shared instructions count as fp8 */
     QUANTITY_TENSOR_INT8,
-    /* Bytes. L2: between the SMs and L2, without what the two halves of an L2 tell each other. L1:
-     * global, local, texture and surface accesses; neither shared memory nor bulk copies into it.
-     */
+    /* Bytes. L2: between SMs and L2, without traffic between the halves of L2. L1: global, local,
+     * texture and surface accesses, without shared memory and bulk copies into it. */
     QUANTITY_DRAM_READ,
     QUANTITY_DRAM_WRITE,
     QUANTITY_L2_READ,
@@ -44,20 +42,20 @@ enum quantity {
 };
 extern const char *const quantity_name[QUANTITY_ACTIVITY];
 
-/* What counts the FLOPs (int8: operations) of the tensor or of the vector units in this precision.
- * QUANTITY_COUNT: nothing. */
+/* The quantity that counts FLOPs (int8: operations) of a unit in this precision; QUANTITY_COUNT:
+ * none. */
 enum quantity quantity_of(enum precision precision, bool tensor);
 
-/* What is read from a level of memory, and what is written to it. false: nothing counts that. */
+/* The quantities of reads and writes at a memory level. False: not counted. */
 bool quantity_of_level(enum memory_level level, enum quantity *read, enum quantity *write);
 
-/* Bytes read and written together, by level. NaN where nothing counts them. */
+/* Sums of reads and writes by level; NaN: not counted. */
 void quantity_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUNT]);
-/* FLOPs of all units and precisions, without int8 operations. NaN if none of them was counted. */
+/* FLOPs of all units and precisions, without int8 operations; NaN if nothing was counted. */
 double quantity_flops(const double values[QUANTITY_COUNT]);
 
-/* Quantities of the tensor units as a set: each costs a pass or so, of which a work needs one. */
-static inline unsigned quantity_tensor(enum quantity quantity) /* none for any other */
+/* Sets of tensor quantities, as bits: each quantity costs about a pass, and a kernel needs one. */
+static inline unsigned quantity_tensor(enum quantity quantity) /* 0 for other quantities */
 {
     return quantity >= QUANTITY_TENSOR_FP64 && quantity <= QUANTITY_TENSOR_INT8
                ? 1u << (quantity - QUANTITY_TENSOR_FP64)
@@ -65,7 +63,7 @@ static inline unsigned quantity_tensor(enum quantity quantity) /* none for any o
 }
 enum { QUANTITY_TENSOR_SETS = 1 << (QUANTITY_TENSOR_INT8 - QUANTITY_TENSOR_FP64 + 1) };
 #define QUANTITY_ALL_TENSORS ((unsigned)QUANTITY_TENSOR_SETS - 1)
-/* In place of such a set: activities, and nothing else. They take passes of their own. */
+/* In place of a set: activities alone, in passes of their own. */
 #define QUANTITY_ACTIVITIES ((unsigned)QUANTITY_TENSOR_SETS)
 
 #ifdef __cplusplus

@@ -41,19 +41,19 @@ enum status expectation_add(struct expectation *expectation, enum tensor tensor,
     return STATUS_OK;
 }
 
-/* A NaN is the worst: it never passes. */
+/* NaN is the worst error and never passes. */
 static bool is_worse(double error, double than)
 {
     return isnan(error) || error > than;
 }
 
-/* What an error of this element is relative to. */
+/* Denominator of the element's error. */
 static double element_size(const struct slice *slice, int64_t i)
 {
     return fmax(fabs(slice->expected[i]), slice->terms ? fabs(slice->terms[i]) : 0.0);
 }
 
-/* Of the elements [begin, end), whose root mean square counts as `least` at least. */
+/* Errors of the elements [begin, end); their root mean square counts as at least `least`. */
 static struct slice_errors part_errors(const struct slice *slice, const double *values,
                                        int64_t begin, int64_t end, double least)
 {
@@ -81,7 +81,7 @@ static struct slice_errors part_errors(const struct slice *slice, const double *
     return errors;
 }
 
-/* The larger norm, and the worse element. */
+/* Keeps the larger norm and the worse element. */
 static void errors_join(struct slice_errors *errors, const struct slice_errors *found)
 {
     struct slice_errors joined = is_worse(found->element, errors->element) ? *found : *errors;
@@ -92,8 +92,8 @@ static void errors_join(struct slice_errors *errors, const struct slice_errors *
     *errors = joined;
 }
 
-/* fp16 has fewer digits below 6e-5, where the gradients of a deep network's first layers soon are.
- * There a part counts as at least so large, of its tensor's root mean square. */
+/* fp16 has fewer digits below 6e-5, where the gradients of the first layers of a deep network lie.
+ * Lower limit for the root mean square of a part, over that of its tensor. */
 static const double least_of_fp16 = 0.01;
 
 void slice_compare(const struct slice *slice, const double *values, enum precision precision,

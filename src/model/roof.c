@@ -102,7 +102,7 @@ const char *roof_name(const struct roof *roof)
     return word_text(&roof->kind, roof_kind_name);
 }
 
-/* Where the value of this measure lies. */
+/* The member that holds the value. */
 static double *value_of(struct roof *roof, enum roof_measure measure)
 {
     double *const values[] = {
@@ -123,7 +123,7 @@ double roof_value(const struct roof *roof)
 double roof_per_cycle(const struct roof *roof)
 {
     double burst = roof->performance * roof->mean / roof->sm_clock;
-    return fmax(burst, roof->sustained / roof->sustained_clock); /* fmax passes over a NaN */
+    return fmax(burst, roof->sustained / roof->sustained_clock); /* fmax ignores NaN */
 }
 
 static int compare(const void *a, const void *b)
@@ -170,7 +170,7 @@ void roof_set_theory(struct roof *roof, double theory, double nominal_clock, dou
     roof->clock_fraction = roof->mean * roof->nominal_fraction * nominal_clock / clock;
 }
 
-/* -1: contradicted, 0: the counters say nothing, 1: as it should be. */
+/* -1: contradicted, 0: unknown, 1: confirmed. */
 static int evidence_of_bytes(const struct roof *roof, enum memory_level own)
 {
     const double wrong = 0.03, astray = 0.05;
@@ -187,8 +187,8 @@ static int evidence_of_bytes(const struct roof *roof, enum memory_level own)
     return seen > 0;
 }
 
-/* A library's tiles may stand out over the matrix: then more is done than asked for, and the value
- * is less than what the unit did. */
+/* The tiles of a library may exceed the matrix: the unit then does more FLOPs than the value
+ * counts. */
 static int evidence_of_flops(const struct roof *roof)
 {
     const double fewer = 0.01, more = 0.05;

@@ -1,7 +1,7 @@
-/* The kinds of roofs: one const table, which ranks and workers share.
+/* Kinds of roofs: one const table for ranks and workers.
  *
- * To add a kind: its row in ROOF_LIST, and a way to do it in the roofs.c of each device folder that
- * has it. Nothing else knows the kinds one by one. Plain C and C++, for kernels/. */
+ * A new kind is a row in ROOF_LIST and a way to measure it in the roofs.c of each device folder. No
+ * other code depends on individual kinds. Plain C and C++, for kernels/. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include "model/workload.h"
 
 /* clang-format off */
-/* Rows that differ in one word. MEMORY and the other third arguments stand in roof_kind.c. */
+/* Rows that differ in one word. roof_kind.c defines MEMORY and the other third arguments. */
 #define ROOFS_OF_LEVEL(X, LEVEL, text) \
     X(LEVEL##_READ, text " read", MEMORY(LEVEL, READ), "loads") \
     X(LEVEL##_WRITE, text " write", MEMORY(LEVEL, WRITE), "stores") \
@@ -33,7 +33,7 @@
     X(PRECISION##_TENSOR_LIBRARY, text " tensor library", COMPUTE(PRECISION, TENSOR), \
       "the library's best large matrix product")
 
-/* X(ID, name, what it measures, help), in the order in which they are measured and shown. */
+/* X(ID, name, measure, help), in the order of measurement and display. */
 #define ROOF_LIST(X) \
     ROOFS_OF_LEVEL(X, DRAM, "dram") \
     ROOFS_OF_LEVEL(X, L3, "l3") \
@@ -91,11 +91,10 @@
 #define ROOF_ID(ID, name, row, help) ROOF_##ID,
 enum roof_id { ROOF_LIST(ROOF_ID) ROOF_KINDS };
 
-/* What kind of figure it is: bytes read plus written per second, FLOPs per second (int8:
- * operations), or the seconds of one thing. */
+/* Bytes read plus written per second, FLOPs per second (int8: operations), or seconds. */
 enum roof_measure { ROOF_BANDWIDTH, ROOF_COMPUTE, ROOF_TIME };
 
-/* How memory is used: loads; stores; a = b; a = b + s c; additions that the cache does. */
+/* Memory accesses: loads; stores; a = b; a = b + s c; atomic additions in the cache. */
 enum memory_pattern {
     PATTERN_READ,
     PATTERN_WRITE,
@@ -105,30 +104,29 @@ enum memory_pattern {
     PATTERN_COUNT
 };
 
-/* Which unit of the device computes. */
 enum unit { UNIT_VECTOR, UNIT_TENSOR };
 
-/* Which roofs to measure, and under which conditions; a device measures those of them that it has.
- * One without neighbours is measured alone, whichever condition is wanted. */
+/* Roofs and conditions to measure; a device measures those that it has. A device without neighbours
+ * is measured alone under any condition. */
 struct roof_request {
-    bool memory[LEVEL_COUNT]; /* with l1, shared memory too */
+    bool memory[LEVEL_COUNT]; /* l1 includes shared memory */
     bool compute[PRECISION_COUNT];
     bool launch;
-    bool transfer;     /* between host and device, and from device to device */
-    bool links;        /* between the devices of a node, link.h */
+    bool transfer;     /* host to device, device to host, device to device */
+    bool links;        /* between devices of the node, link.h */
     bool condition[2]; /* by enum roof_condition */
-    bool energy;       /* J for each byte and FLOP of the memory and compute roofs */
+    bool energy;       /* J per byte and FLOP of memory and compute roofs */
 };
 
 struct roof_kind {
     const char *name; /* unique, at most 31 bytes, e.g. "dram triad" */
     enum roof_measure measure;
-    enum memory_level level;     /* of ROOF_BANDWIDTH; LEVEL_COUNT: none of the model's levels */
-    enum memory_pattern pattern; /* of those with a level */
-    enum precision precision;    /* of ROOF_COMPUTE, as `unit` */
+    enum memory_level level;     /* ROOF_BANDWIDTH; LEVEL_COUNT: outside the model's levels */
+    enum memory_pattern pattern; /* with a level */
+    enum precision precision;    /* ROOF_COMPUTE, with `unit` */
     enum unit unit;
-    size_t requested_by; /* offset in struct roof_request of the flag that asks for it */
-    const char *help;    /* one line: what is measured */
+    size_t requested_by; /* offset in struct roof_request of the flag for this roof */
+    const char *help;    /* one line */
 };
 
 #ifdef __cplusplus
@@ -140,7 +138,7 @@ extern const char *const unit_name[];           /* "vector", "tensor", NULL */
 
 extern const struct roof_kind roof_kinds[ROOF_KINDS]; /* by enum roof_id */
 
-const char *roof_kind_name(int64_t id); /* NULL: there is no such id */
+const char *roof_kind_name(int64_t id); /* NULL: no such id */
 int roof_kind_find(const char *name);   /* enum roof_id, or -1 */
 
 struct roof_request roof_request_all(void); /* everything: the default */

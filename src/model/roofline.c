@@ -6,8 +6,8 @@
 
 const char *const roofline_bound_name[] = {"compute", "bandwidth", "overhead", "unknown", NULL};
 
-/* min(P, AI * W, F / (n * L)). What does not exist is no ceiling: bandwidth where no byte moves,
- * and overhead where it was not measured (fmin passes over a NaN). */
+/* min(P, AI * W, F / (n * L)). Without bytes there is no bandwidth ceiling; without a measured
+ * overhead no overhead ceiling (fmin ignores NaN). */
 static double roof_of(const struct roofline_work *work, const struct roofline_roofs *roofs,
                       double intensity, double overhead)
 {
@@ -17,8 +17,8 @@ static double roof_of(const struct roofline_work *work, const struct roofline_ro
     return fmin(fmin(roofs->peak, bandwidth_roof), work->flops / overhead);
 }
 
-/* The longer of the two is the run time, the shorter is scaled down by AI : M. Without FLOPs or
- * without bytes one of them is nothing, whatever the balance. */
+/* The longer time is the run time; the shorter is scaled by AI : M. Without FLOPs or without bytes
+ * one time is 0, whatever the balance. */
 static void split_time(double time, struct roofline *r)
 {
     bool one_sided = r->intensity == 0 || isinf(r->intensity);
@@ -27,7 +27,7 @@ static void split_time(double time, struct roofline *r)
     r->bandwidth_time = isnan(share) ? NAN : time / fmax(1, share);
 }
 
-/* With a roof missing, what is known decides: T is never shorter than what it could be. */
+/* With a roof missing, T < n * L still shows overhead: T is never shorter than F / P and B / W. */
 static enum roofline_bound bound_of(const struct roofline_work *work,
                                     const struct roofline_roofs *roofs, const struct roofline *r)
 {

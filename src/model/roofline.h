@@ -1,5 +1,5 @@
 /* The time-based Roofline (Wang et al., "Time-Based Roofline for Deep Learning Performance
- * Analysis", 2020): pure functions, no state.
+ * Analysis", 2020): pure functions.
  *
  * For F FLOPs, B bytes at one memory level, run time T and n kernel launches, on a device of peak
  * performance P (same precision and unit), bandwidth W of that level and launch overhead L:
@@ -7,12 +7,11 @@
  *   AI >= M: compute time = T,          bandwidth time = T * M / AI
  *   AI <  M: compute time = T * AI / M, bandwidth time = T
  *   overhead time = n * L
- * Bound is the paper's box: overhead if the work could be done in less than n * L by either roof, F
- * / P and B / W both below it, which is where the overhead roof is the lowest of the three; else
- * bandwidth or compute, whichever time is longer. The paper takes for T the sum of the kernels' own
- * times, which may fall below n * L; T here is elapsed time, gaps between kernels included, which
- * cannot, so that comparing T itself with n * L would call nothing overhead-bound. A quantity that
- * is missing (NaN) makes missing only what depends on it. */
+ * The bound is the paper's box: overhead if F / P and B / W are both below n * L, where the
+ * overhead roof is the lowest of the three; else the longer of compute and bandwidth time. The
+ * paper's T is the sum of kernel times and may fall below n * L. T here is elapsed time with gaps,
+ * which cannot, so comparing T with n * L would never find overhead. A missing quantity (NaN) makes
+ * only its dependents missing. */
 #pragma once
 
 struct roofline_work {
@@ -35,7 +34,7 @@ struct roofline {
     double performance; /* F / T, s-1 */
     double balance;     /* M, FLOP per byte */
     double roof;        /* roof(AI), s-1 */
-    double fraction;    /* performance / roof; of pure data movement (F = 0), B / T / W */
+    double fraction;    /* performance / roof; without FLOPs, B / T / W */
     double compute_time, bandwidth_time, overhead_time; /* s */
     enum roofline_bound bound;
 };

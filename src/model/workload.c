@@ -9,14 +9,14 @@
 #include "base/command_line.h"
 
 /* clang-format off */
-/* Significand: the leading bit counts. Tolerances: inputs are exact and products are accumulated
- * in fp32 or wider, so a right result is off by the rounding of what is stored, by the summation
- * order, and by what Winograd, FFT and recurrent algorithms lose; a wrong element is off by far
- * more. The second limit is below what the next narrower format makes: sums of fp16 in fp16
- * 1.5e-3, factors of fp32 in tf32 2.5e-4 (tests/unit/test_verify.c). Products of fp8 inputs are
- * whole multiples of 2^-6 of the largest one: sums of 14 bits, as tensor units of compute
- * capability 9.0 keep them, are exact below 256 times that, and libraries add them up in fp32
- * before. What is left is the rounding of a result to fp16. */
+/* Significands include the leading bit. Tolerances: inputs are exact and products are summed in
+ * fp32 or wider. A right result differs by the rounding of stored values, by the order of sums, and
+ * by losses of Winograd, FFT and recurrent algorithms; a wrong element differs by far more. The
+ * second limit is below the errors of the next narrower format: sums of fp16 in fp16 1.5e-3,
+ * factors of fp32 in tf32 2.5e-4 (tests/unit/test_verify.c). Products of fp8 inputs are multiples
+ * of 2^-6 of the largest product. The 14-bit sums of tensor units of compute capability 9.0 are
+ * exact below 256 times that, and libraries add them in fp32 before. The remaining error is the
+ * rounding of the result to fp16. */
 const struct precision_info precision_info[PRECISION_COUNT] = {
     [PRECISION_FP64] = {"fp64", PRECISION_FP64, 8, 53, {1e-12, 1e-10}},
     [PRECISION_FP32] = {"fp32", PRECISION_FP32, 4, 24, {1e-4, 2e-4}},
@@ -35,8 +35,7 @@ const struct precision_info *precision_result(enum precision precision)
 
 const char *const memory_level_name[LEVEL_COUNT] = {"dram", "l3", "l2", "l1"};
 
-/* Each has a file in workloads/, which defines NAME_workload. In the order in which they are
- * listed. */
+/* Each workload has a file in workloads/ that defines NAME_workload. This is the order of lists. */
 #define WORKLOADS(X) \
     X(conv2d) \
     X(lstm) \
@@ -93,7 +92,7 @@ int workload_parameter(const struct workload *workload, const char *name)
     return -1;
 }
 
-/* Where a free text lies in `strings`: after those of the parameters before it. */
+/* Offset of a free text in `strings`. */
 static size_t string_at(const struct workload *workload, size_t parameter)
 {
     size_t at = 0;
@@ -117,7 +116,7 @@ void config_set(struct config *config, size_t parameter, const struct value *val
     config->values[parameter].first = value->first;
     config->values[parameter].second = value->second;
     if (described->kind == PARAMETER_TEXT)
-        /* Zeros after it, so that equal configurations are equal bytes. */
+        /* strncpy pads with zeros: equal configurations are equal bytes */
         strncpy(config->strings + string_at(config->workload, parameter), value->text,
                 (size_t)described->maximum + 1);
 }
@@ -213,7 +212,7 @@ void config_format(const struct config *config, char text[WORKLOAD_TEXT])
     }
 }
 
-/* Cuts the next "NAME=VALUE" off; spaces within quotes belong to the value. */
+/* Cuts off the next "NAME=VALUE". Values in quotes may contain spaces. */
 static char *item_next(char **rest)
 {
     char *item = *rest, *end = item + strcspn(item, " =");
@@ -301,7 +300,7 @@ enum status config_check(const struct config *config, struct error *error)
                          "tf32 is a precision of tensor units, which %s has no use for",
                          workload->without_tensors);
     TRY(workload->check ? workload->check(config, error) : STATUS_OK);
-    /* Beyond this, sizes in elements could leave the range of int64_t. */
+    /* Larger sizes in elements could exceed int64_t. */
     const double largest = 1e17;
     double memory = config_cost(config).memory;
     if (memory > largest)
@@ -338,7 +337,7 @@ bool config_is_shared(const struct config *config)
     return config_is_program(config) && config->workload->shared(config);
 }
 
-/* The words NAME=VALUE of its axes; none without axes. */
+/* Words NAME=VALUE of a program's axes; none without axes. */
 static struct command_line axes_split(const struct config *config)
 {
     struct command_line line = {0};
