@@ -11,47 +11,6 @@ struct tiled_work {
     const struct conv2d_tile *tile; /* the tile that is bound */
 };
 
-/* ---- shapes ---- */
-
-static enum status sizes_check(const struct conv2d *s, struct error *error)
-{
-    static const char counter[] = "implementation tiled counts",
-                      instead[] = "implementation = plain has no such bound";
-    const double most = (1 << 30) - 1;
-    double taps = (double)s->kernel_height * (double)s->kernel_width;
-    double x = (double)s->batch * (double)s->height * (double)s->width;
-    double y = (double)s->batch * (double)s->out_height * (double)s->out_width;
-    double depth = taps * ((double)s->channels / (double)s->groups);
-    /* The smallest tile has 64 x 64. */
-    double tiles = (y / 64.0 + 1.0) * ((double)s->filters / 64.0 + (double)s->groups);
-    TRY(count_check(counter, "pixels", x > y ? x : y, most, instead, error));
-    TRY(count_check(counter, "weights of a filter", depth, most, instead, error));
-    return count_check(counter, "tiles, blocks of one launch", tiles, INT32_MAX, instead, error);
-}
-
-static enum status shape_check(const struct conv2d *s, struct error *error)
-{
-    if (s->pass != CONV2D_FORWARD)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation tiled is a forward pass; backward passes are the "
-                         "library's, or plain");
-    if (s->precision != PRECISION_FP16 && s->precision != PRECISION_BF16)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation tiled multiplies in fp16 and bf16");
-    if (s->layout != LAYOUT_NHWC)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation tiled needs layout nhwc, where the channels of a pixel "
-                         "are one piece of memory");
-    if (s->channels / s->groups % 8 != 0)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation tiled copies 8 channels at a time, and %lld in a group "
-                         "are no multiple of that",
-                         (long long)(s->channels / s->groups));
-    if (strcmp(s->algorithm, "auto") != 0)
-        return error_set(error, STATUS_UNSUPPORTED, "algorithm %s is cuDNN's", s->algorithm);
-    return sizes_check(s, error);
-}
-
 static struct tensor_sizes tiled_describe(const struct config *config, struct work *work)
 {
     struct tiled_work *t = (struct tiled_work *)work;
@@ -63,7 +22,36 @@ static enum status tiled_check(const struct gpu *gpu, const struct config *confi
                                struct error *error)
 {
     const struct conv2d s = conv2d_from(config);
-    TRY(shape_check(&s, error));
+    static const char counter[] = "implementation tiled counts",
+                      instead[] = "implementation = plain has no such bound";
+    const double most = (1 << 30) - 1;
+    double taps = (double)s.kernel_height * (double)s.kernel_width;
+    double x = (double)s.batch * (double)s.height * (double)s.width;
+    double y = (double)s.batch * (double)s.out_height * (double)s.out_width;
+    double depth = taps * ((double)s.channels / (double)s.groups);
+    /* The smallest tile has 64 x 64. */
+    double tiles = (y / 64.0 + 1.0) * ((double)s.filters / 64.0 + (double)s.groups);
+    if (s.pass != CONV2D_FORWARD)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "implementation tiled is a forward pass; backward passes are the "
+                         "library's, or plain");
+    if (s.precision != PRECISION_FP16 && s.precision != PRECISION_BF16)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "implementation tiled multiplies in fp16 and bf16");
+    if (s.layout != LAYOUT_NHWC)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "implementation tiled needs layout nhwc, where the channels of a pixel "
+                         "are one piece of memory");
+    if (s.channels / s.groups % 8 != 0)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "implementation tiled copies 8 channels at a time, and %lld in a group "
+                         "are no multiple of that",
+                         (long long)(s.channels / s.groups));
+    if (strcmp(s.algorithm, "auto") != 0)
+        return error_set(error, STATUS_UNSUPPORTED, "algorithm %s is cuDNN's", s.algorithm);
+    TRY(count_check(counter, "pixels", x > y ? x : y, most, instead, error));
+    TRY(count_check(counter, "weights of a filter", depth, most, instead, error));
+    TRY(count_check(counter, "tiles, blocks of one launch", tiles, INT32_MAX, instead, error));
     return capability_check(gpu, 80, "implementation tiled", error);
 }
 

@@ -42,40 +42,34 @@ TENSOR_WORK_PREPARE(elementwise_plain_prepare, plain)
 
 /* ---- cuDNN ---- */
 
-static enum status call_create(struct elementwise_work *e, struct error *error)
+static enum status cudnn_open(struct gpu *gpu, const struct config *config, struct work *work,
+                              struct record *record, struct error *error)
 {
     static const cudnnActivationMode_t modes[] = {
         [ELEMENTWISE_RELU] = CUDNN_ACTIVATION_RELU,
         [ELEMENTWISE_SIGMOID] = CUDNN_ACTIVATION_SIGMOID,
         [ELEMENTWISE_TANH] = CUDNN_ACTIVATION_TANH,
     };
-    if (e->shape.operation == ELEMENTWISE_SCALE)
-        return STATUS_OK;
-    if (e->shape.operation == ELEMENTWISE_ADD) {
-        const bool wide = e->shape.precision == PRECISION_FP64;
-        TRY(CUDNN(cudnnCreateOpTensorDescriptor(&e->sum)));
-        return CUDNN(cudnnSetOpTensorDescriptor(e->sum, CUDNN_OP_TENSOR_ADD,
-                                                wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,
-                                                CUDNN_PROPAGATE_NAN));
-    }
-    TRY(CUDNN(cudnnCreateActivationDescriptor(&e->activation)));
-    return CUDNN(cudnnSetActivationDescriptor(e->activation, modes[e->shape.operation],
-                                              CUDNN_PROPAGATE_NAN, 0.0));
-}
-
-static enum status cudnn_open(struct gpu *gpu, const struct config *config, struct work *work,
-                              struct record *record, struct error *error)
-{
     struct elementwise_work *e = (struct elementwise_work *)work;
     const struct elementwise s = e->shape;
+    const bool add = s.operation == ELEMENTWISE_ADD, scale = s.operation == ELEMENTWISE_SCALE;
+    const cudnnDataType_t sums =
+        s.precision == PRECISION_FP64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     const struct cudnn_extents extents = cudnn_extents_nchw(1, 1, 1, s.elements);
-    (void)gpu;
-    (void)config;
+    (void)gpu, (void)config;
     TRY(cudnn_tensor_create(s.precision, &extents, &e->descriptor, error));
-    TRY(call_create(e, error));
-    tensor_work_describe(s.operation == ELEMENTWISE_ADD     ? "op-tensor"
-                         : s.operation == ELEMENTWISE_SCALE ? "transform-tensor"
-                                                            : "activation",
+    if (add) {
+        TRY(CUDNN(cudnnCreateOpTensorDescriptor(&e->sum)));
+        TRY(CUDNN(
+            cudnnSetOpTensorDescriptor(e->sum, CUDNN_OP_TENSOR_ADD, sums, CUDNN_PROPAGATE_NAN)));
+    } else if (!scale) {
+        TRY(CUDNN(cudnnCreateActivationDescriptor(&e->activation)));
+        TRY(CUDNN(cudnnSetActivationDescriptor(e->activation, modes[s.operation],
+                                               CUDNN_PROPAGATE_NAN, 0.0)));
+    }
+    tensor_work_describe(add     ? "op-tensor"
+                         : scale ? "transform-tensor"
+                                 : "activation",
                          UNIT_VECTOR, 0.0, record);
     return STATUS_OK;
 }

@@ -32,28 +32,12 @@ static enum status persistent_iterate(struct gpu *gpu, struct work *work, struct
     return STATUS_OK;
 }
 
-/* From compute capability 9.0 on, a cluster of blocks can share the units. */
-static enum status hidden_check(const struct gpu *gpu, const struct lstm *s, struct error *error)
-{
-    const int clusters = 90;
-    int64_t most = gpu->capability < clusters ? KERNEL_LSTM_BLOCK : KERNEL_LSTM_CLUSTER;
-    if (s->hidden > most)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "persistent keeps the weights of at most %lld hidden units in registers "
-                         "on this device",
-                         (long long)most);
-    if (s->hidden % KERNEL_LSTM_MULTIPLE != 0 || s->features % KERNEL_LSTM_MULTIPLE != 0)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "persistent loads %d values at a time: features and hidden must be "
-                         "multiples of that",
-                         KERNEL_LSTM_MULTIPLE);
-    return STATUS_OK;
-}
-
 static enum status persistent_check(const struct gpu *gpu, const struct config *config,
                                     struct error *error)
 {
     const struct lstm s = lstm_from(config);
+    /* From compute capability 9.0 on, a cluster of blocks can share the units. */
+    int64_t most = gpu->capability < 90 ? KERNEL_LSTM_BLOCK : KERNEL_LSTM_CLUSTER;
     if (s.pass != LSTM_FORWARD)
         return error_set(error, STATUS_UNSUPPORTED,
                          "persistent has the forward pass only; implementation cudnn has the "
@@ -68,7 +52,17 @@ static enum status persistent_check(const struct gpu *gpu, const struct config *
                          "cudnn has the others");
     if (strcmp(s.algorithm, "auto") != 0)
         return error_set(error, STATUS_UNSUPPORTED, "algorithm %s is cuDNN's", s.algorithm);
-    return hidden_check(gpu, &s, error);
+    if (s.hidden > most)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "persistent keeps the weights of at most %lld hidden units in registers "
+                         "on this device",
+                         (long long)most);
+    if (s.hidden % KERNEL_LSTM_MULTIPLE != 0 || s.features % KERNEL_LSTM_MULTIPLE != 0)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "persistent loads %d values at a time: features and hidden must be "
+                         "multiples of that",
+                         KERNEL_LSTM_MULTIPLE);
+    return STATUS_OK;
 }
 
 /* The outputs of two layers below the last one are kept in turn. */

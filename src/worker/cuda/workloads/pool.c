@@ -59,37 +59,31 @@ static enum status cudnn_forward(struct gpu *gpu, const struct pool_work *p, voi
 }
 
 /* NaNs do not propagate, as in the plain kernel. */
-static enum status descriptors_create(struct pool_work *p, struct error *error)
+static enum status cudnn_open(struct gpu *gpu, const struct config *config, struct work *work,
+                              struct record *record, struct error *error)
 {
     static const cudnnPoolingMode_t modes[POOL_OPERATIONS] = {
         [POOL_MAX] = CUDNN_POOLING_MAX,
         [POOL_AVERAGE] = CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
     };
+    struct pool_work *p = (struct pool_work *)work;
     const struct pool *s = &p->shape;
     struct cudnn_extents (*extents)(int64_t n, int64_t c, int64_t h, int64_t w) =
         s->layout == LAYOUT_NHWC ? cudnn_extents_nhwc : cudnn_extents_nchw;
     const struct cudnn_extents x = extents(s->batch, s->channels, s->height, s->width);
     const struct cudnn_extents y = extents(s->batch, s->channels, s->out_height, s->out_width);
+    const double y_bytes = (double)precision_info[s->precision].bytes * (double)pool_y_size(s);
+    (void)config, (void)record;
     TRY(cudnn_tensor_create(s->precision, &x, &p->x_descriptor, error));
     TRY(cudnn_tensor_create(s->precision, &y, &p->y_descriptor, error));
     TRY(CUDNN(cudnnCreatePoolingDescriptor(&p->pooling)));
-    return CUDNN(cudnnSetPooling2dDescriptor(p->pooling, modes[s->operation],
-                                             CUDNN_NOT_PROPAGATE_NAN, (int)s->window_height,
-                                             (int)s->window_width, (int)s->pad_height,
-                                             (int)s->pad_width, (int)s->stride, (int)s->stride));
-}
-
-static enum status cudnn_open(struct gpu *gpu, const struct config *config, struct work *work,
-                              struct record *record, struct error *error)
-{
-    struct pool_work *p = (struct pool_work *)work;
-    (void)config, (void)record;
-    TRY(descriptors_create(p, error));
-    if (p->shape.pass == POOL_FORWARD)
+    TRY(CUDNN(cudnnSetPooling2dDescriptor(p->pooling, modes[s->operation], CUDNN_NOT_PROPAGATE_NAN,
+                                          (int)s->window_height, (int)s->window_width,
+                                          (int)s->pad_height, (int)s->pad_width, (int)s->stride,
+                                          (int)s->stride)));
+    if (s->pass == POOL_FORWARD)
         return STATUS_OK;
-    const double element = (double)precision_info[p->shape.precision].bytes;
-    TRY(arena_allocate(p->tensors.arena, element * (double)pool_y_size(&p->shape),
-                       "the forward pass's output", &p->y, error));
+    TRY(arena_allocate(p->tensors.arena, y_bytes, "the forward pass's output", &p->y, error));
     return cudnn_forward(gpu, p, p->y, error);
 }
 
