@@ -67,18 +67,6 @@ static bool is_meant(const struct setting *setting, const struct writer *writer)
                     : group && strcmp(group, writer->name) == 0;
 }
 
-static bool is_left_out(struct writer *writer)
-{
-    const struct amendment *amendment = writer->amendment;
-    bool left_out = amendment->only_count > 0 && workload_find(writer->name);
-    for (size_t i = 0; i < amendment->only_count; ++i)
-        if (strcmp(amendment->onlys[i], writer->label) == 0) {
-            writer->kept[i] = true;
-            left_out = false;
-        }
-    return left_out;
-}
-
 static bool is_replaced(const struct writer *writer, const char *key)
 {
     for (size_t i = 0; i < writer->amendment->set_count; ++i)
@@ -113,13 +101,19 @@ static void write_settings(struct writer *writer)
 static enum status line_take(void *user, const struct ini_line *line, struct error *error)
 {
     struct writer *writer = user;
+    const struct amendment *amendment = writer->amendment;
     (void)error;
     write_lines(writer, line->number, writer->left_out);
     if (!line->key) {
         ini_section_split(line->section, writer->name, writer->label);
         if (!*writer->label)
             strcpy(writer->label, writer->name);
-        writer->left_out = is_left_out(writer);
+        writer->left_out = amendment->only_count > 0 && workload_find(writer->name);
+        for (size_t i = 0; i < amendment->only_count; ++i)
+            if (strcmp(amendment->onlys[i], writer->label) == 0) {
+                writer->kept[i] = true;
+                writer->left_out = false;
+            }
     }
     write_lines(writer, line->number + 1,
                 writer->left_out || (line->key && is_replaced(writer, line->key)));
@@ -147,16 +141,14 @@ static void write_missing_groups(struct writer *writer)
 static void hint_labels(const struct manifest *manifest, bool groups, const char *text,
                         char hint[WORDS_HINT])
 {
-    size_t count = 0, room = manifest->section_count + 1;
-    for (size_t i = 0; settings_groups[i]; ++i)
-        ++room;
-    const char **labels = calloc(room, sizeof *labels);
+    size_t count = manifest->section_count;
+    const char **labels = calloc(count + SETTINGS_MAX, sizeof *labels);
     *hint = '\0';
-    for (; labels && count < manifest->section_count; ++count)
-        labels[count] = manifest->sections[count].label;
+    for (size_t i = 0; labels && i < count; ++i)
+        labels[i] = manifest->sections[i].label;
     for (size_t i = 0; labels && groups && settings_groups[i]; ++i)
         labels[count++] = settings_groups[i];
-    if (count > 0)
+    if (labels && count > 0)
         words_hint(labels, text, hint);
     free(labels);
 }

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "scripted_cupti.h"
-#include "program/run/handback.h"
-#include "program/run/injected.h"
+#include "program/run/report.h"
 
 int InitializeInjection(void);
 void roofsweep_point(void);

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "program/run/environment.h"
-#include "program/run/handback.h"
-#include "program/run/injected.h"
+#include "program/run/report.h"
 #include "program/run/process.h"
 #include "worker/row_kind.h"
 
@@ -146,13 +145,13 @@ static void file_write(const struct scratch *in, const char *name, const char *t
 
 static void assert_regions(const struct scratch *in, size_t regions, double error_of_result)
 {
-    struct handback handback;
-    assert_int_equal(handback_read(in, &handback, &error), STATUS_OK);
-    assert_int_equal(handback.region_count, regions);
-    assert_true(isnan(error_of_result) ? isnan(handback.verify_error)
-                                       : handback.verify_error == error_of_result &&
-                                             handback.verify_tolerance == 1e-6);
-    handback_clear(&handback);
+    struct report report;
+    assert_int_equal(report_read(in, &report, &error), STATUS_OK);
+    assert_int_equal(report.region_count, regions);
+    assert_true(isnan(error_of_result)
+                    ? isnan(report.verify_error)
+                    : report.verify_error == error_of_result && report.verify_tolerance == 1e-6);
+    report_clear(&report);
 }
 
 static void all_processes_report(void **state)
@@ -168,10 +167,10 @@ static void unknown_lines_are_refused(void **state)
     static const char *const texts[] = {
         "region\n",   "region x\n", "region -1\n", "region nan\n", "region inf\n", "region 1e30\n",
         "verify 1\n", "hello\n",    "\n",          "region 1x\n",  "region 0\n"};
-    struct handback handback;
+    struct report report;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         file_write(&folder, "1", texts[i]);
-        if (handback_read(&folder, &handback, &error) != STATUS_FAILED)
+        if (report_read(&folder, &report, &error) != STATUS_FAILED)
             fail_msg("accepted: %s", texts[i]);
     }
 }
@@ -191,12 +190,12 @@ static void only_regular_files_are_read(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         char command[4300];
         struct scratch other;
-        struct handback handback;
+        struct report report;
         enum status status = rows[i].refused ? STATUS_FAILED : STATUS_OK;
         assert_int_equal(scratch_create(&other, &error), STATUS_OK);
         snprintf(command, sizeof command, "cd %s; %s", other.path, rows[i].command);
         assert_int_equal(system(command), 0);
-        assert_int_equal(handback_read(&other, &handback, &error), status);
+        assert_int_equal(report_read(&other, &report, &error), status);
         assert_int_equal(injected_read(&other, &injected, &error), status);
         assert_true(!rows[i].refused || strstr(error.text, "one must be a regular file"));
         scratch_remove(&other);

@@ -2,7 +2,7 @@
  *
  * CUDA loads it into the program (CUDA_INJECTION64_PATH) and calls InitializeInjection. NVTX does
  * likewise (NVTX_INJECTION64_PATH) with InitializeInjectionNvtx2. Variables of the environment say
- * what to do; findings go as lines to a file of this process (program/run/injected.h). A refusal or
+ * what to do; findings go as lines to a file of this process (program/run/report.h). A refusal or
  * a failure is a line too: the program itself never fails. Calls of the program are watched by
  * CUPTI callbacks, all under one lock. These are the variables; without ROOFSWEEP_INJECT
  * the library does nothing:

@@ -180,11 +180,10 @@ static void report_read(struct running *running)
 /* Only "done" is an answer. */
 static void channel_read(struct running *running)
 {
-    static const char done[] = "done\n";
-    char answer[64];
-    ssize_t got = read(running->channel, answer, sizeof answer);
+    char answer[64] = "";
+    ssize_t got = read(running->channel, answer, sizeof answer - 1);
     if (got > 0)
-        running->answered = got == (ssize_t)strlen(done) && memcmp(answer, done, strlen(done)) == 0;
+        running->answered = strcmp(answer, "done\n") == 0;
     else if (got == 0 || errno != EAGAIN)
         close_once(&running->channel);
 }

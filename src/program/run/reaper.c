@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "program/run/descendants.h"
-#include "program/run/handback.h"
+#include "program/run/report.h"
 #include "program/run/scratch.h"
 
 static const double patience = 5; /* s, for a process that hangs in a driver to end */
@@ -137,12 +137,12 @@ int main(int argc, char **argv)
     struct pollfd life = {.fd = REAPER_LIFE, .events = POLLIN};
     if (poll(&life, 1, 0) == 0) /* without exit handlers: a sanitizer would print into the output */
         _exit(write(REAPER_REPORT, &report, sizeof report) == sizeof report ? 0 : 1);
-    if (getenv(HANDBACK_VARIABLE)) {
+    if (getenv(REPORT_VARIABLE)) {
         /* The worker's locks may outlast its pipe by seconds, while a driver cleans up. If the
          * worker was dead from the start, getppid stays the same. */
         for (int i = 0; getppid() == worker && i < 1000; ++i)
             clock_sleep(0.01);
-        scratch_sweep(getenv(HANDBACK_VARIABLE));
+        scratch_sweep(getenv(REPORT_VARIABLE));
     }
     return 1;
 }

@@ -21,8 +21,7 @@
 #include "base/command_line.h"
 #include "base/file.h"
 #include "program/run/environment.h"
-#include "program/run/handback.h"
-#include "program/run/injected.h"
+#include "program/run/report.h"
 #include "program/run/process.h"
 #include "program/run/scratch.h"
 #include "program/workload.h"
@@ -171,16 +170,16 @@ static bool job_ends(double seconds)
     return true;
 }
 
-/* Runs the command, and reads what it reports. `handback` and `injected` may be NULL. */
+/* Runs the command, and reads what it reports. `report` and `injected` may be NULL. */
 static enum status program_run(struct program *program, struct process_end *end,
-                               struct handback *handback, struct injected *injected,
+                               struct report *report, struct injected *injected,
                                struct error *error)
 {
     const double missed = program->time->missed;
-    struct scratch report;
-    TRY(scratch_create(&report, error));
+    struct scratch folder;
+    TRY(scratch_create(&folder, error));
     enum status status = STATUS_OK;
-    environment_put(&program->environment, HANDBACK_VARIABLE, report.path);
+    environment_put(&program->environment, REPORT_VARIABLE, folder.path);
     const struct process process = {
         .words = program->command.words,
         .environment = program->environment.variables,
@@ -197,14 +196,14 @@ static enum status program_run(struct program *program, struct process_end *end,
     if (status)
         job_ends(fmin(signal_patience, program->time->left));
     if (program->time->missed > missed && status != STATUS_DEVICE) {
-        scratch_remove(&report); /* the job was suspended meanwhile: the times have no meaning */
-        return program_run(program, end, handback, injected, error);
+        scratch_remove(&folder); /* the job was suspended meanwhile: the times have no meaning */
+        return program_run(program, end, report, injected, error);
     }
-    if (status == STATUS_OK && handback)
-        status = handback_read(&report, handback, error);
+    if (status == STATUS_OK && report)
+        status = report_read(&folder, report, error);
     if (status == STATUS_OK && injected)
-        status = injected_read(&report, injected, error);
-    scratch_remove(&report);
+        status = injected_read(&folder, injected, error);
+    scratch_remove(&folder);
     return status;
 }
 
@@ -258,15 +257,15 @@ static enum status no_region(const struct program *program, struct error *error)
 
 /* Records the time of the whole run (region = all), of the regions that the program reported, or of
  * the regions that the library sees in a run of its own. */
-static enum status record_times(struct program *program, struct handback *handback,
+static enum status record_times(struct program *program, struct report *report,
                                 struct process_end *end, struct record *record, struct error *error)
 {
     struct injected injected;
     if (region_is(program, "all"))
         return record_samples(&end->seconds, 1, program->iterations, record, error);
-    if (region_is(program, "profiler") && handback->region_count > 0)
-        return record_samples(handback->regions, handback->region_count, program->iterations,
-                              record, error);
+    if (region_is(program, "profiler") && report->region_count > 0)
+        return record_samples(report->regions, report->region_count, program->iterations, record,
+                              error);
     if (!program->device.library[0])
         return no_region(program, error);
     TRY(program_run_injected(program, "time", &injected, error));
@@ -278,24 +277,24 @@ static enum status record_times(struct program *program, struct handback *handba
     return status;
 }
 
-static enum status record_verified(const struct program *program, const struct handback *handback,
+static enum status record_verified(const struct program *program, const struct report *report,
                                    struct record *record, struct error *error)
 {
     if (!program->request->measure.verify)
         return STATUS_OK;
-    if (isnan(handback->verify_error)) {
+    if (isnan(report->verify_error)) {
         snprintf(record->error, sizeof record->error,
                  "not verified: the program hands nothing back to compare");
         return STATUS_OK;
     }
-    record->verify_error = handback->verify_error;
-    record->verify_tolerance = handback->verify_tolerance;
-    if (handback->verify_error <= handback->verify_tolerance)
+    record->verify_error = report->verify_error;
+    record->verify_tolerance = report->verify_tolerance;
+    if (report->verify_error <= report->verify_tolerance)
         return STATUS_OK;
     return error_set(
         error, STATUS_FAILED,
         "wrong result: the program says that its relative error is %.3g; allowed: %.3g",
-        handback->verify_error, handback->verify_tolerance);
+        report->verify_error, report->verify_tolerance);
 }
 
 /* ---- kernels and counts ---- */
@@ -568,7 +567,7 @@ static enum status runs_measure(struct program *program, double start, struct re
                                 struct error *error)
 {
     struct process_end end = {.seconds = NAN};
-    struct handback handback;
+    struct report report;
     enum precision precision = config_precision(&program->request->config);
     bool half =
         precision == PRECISION_TF32 || precision == PRECISION_FP16 || precision == PRECISION_BF16;
@@ -578,11 +577,11 @@ static enum status runs_measure(struct program *program, double start, struct re
     record->workspace = NAN;
     program_hash(program->command.words, program->folder, record->program_hash);
     record_end_part(record, PART_PREPARE, clock_monotonic() - start);
-    TRY(program_run(program, &end, &handback, NULL, error));
-    enum status status = record_times(program, &handback, &end, record, error);
+    TRY(program_run(program, &end, &report, NULL, error));
+    enum status status = record_times(program, &report, &end, record, error);
     if (status == STATUS_OK)
-        status = record_verified(program, &handback, record, error);
-    handback_clear(&handback);
+        status = record_verified(program, &report, record, error);
+    report_clear(&report);
     TRY(status);
     /* The whole program is one region, whatever the program reports. */
     bool several = record->samples > 0 && !region_is(program, "all");

@@ -246,45 +246,35 @@ static enum status ungraphed_check(struct point *p, const struct line *line, str
 }
 
 /* A key with a dot is the beginning of keys. */
+/* clang-format off */
 static const struct setting {
-    struct section_key key; /* without help: a key of every section */
-    bool named;             /* errors begin with the key */
     enum status (*put)(struct point *p, const struct line *line, struct error *error);
+    bool named;             /* errors begin with the key */
+    struct section_key key; /* without help: a key of every section */
 } settings[] = {
-    {{"command", "-", "words", "what runs; {axis} is the axis' value"}, false, command_put},
-    {{VARIABLE "NAME", "-", "text",
-      "a variable of the program's environment; {axis} as in command"},
-     false,
-     variable_check},
-    {{"inherit", "-", "names", "further variables that the program inherits"}, true, inherit_check},
-    {{"iterations", "1", "1 to 1000000000", "iterations that one region holds"},
-     true,
-     iterations_put},
-    {{"region", "profiler", "profiler, all or nvtx NAME", "what of the program counts"},
-     true,
-     region_put},
-    {{"replay", "runs", "runs or kernel",
-      "what is repeated to count: regions and runs, or each kernel"},
-     true,
-     replay_put},
-    {{"process", "own", "own or shared",
-      "shared: one process measures row after row; it gets what its command lacks"},
-     true,
-     process_put},
-    {{"model", "-", "workload",
-      "workload whose model holds, of the axes with its parameters' names"},
-     true,
-     model_put},
-    {{"flops", "-", "formula", "of one iteration, where nothing is counted"}, false, formula_put},
-    {{"bytes", "-", "formula", "byte, of one iteration, where nothing is counted"},
-     false,
-     formula_put},
-    {{UNGRAPHED "AXIS", "-", "value", "of the axis where no CUDA graph launches the same kernels"},
-     true,
-     ungraphed_check},
-    {{.name = "vary"}, false, NULL},
-    {{.name = "exclude"}, false, NULL},
+    {command_put, false, {"command", "-", "words", "what runs; {axis} is the axis' value"}},
+    {variable_check, false, {VARIABLE "NAME", "-", "text",
+     "a variable of the program's environment; {axis} as in command"}},
+    {inherit_check, true, {"inherit", "-", "names", "further variables that the program inherits"}},
+    {iterations_put, true, {"iterations", "1", "1 to 1000000000",
+     "iterations that one region holds"}},
+    {region_put, true, {"region", "profiler", "profiler, all or nvtx NAME",
+     "what of the program counts"}},
+    {replay_put, true, {"replay", "runs", "runs or kernel",
+     "what is repeated to count: regions and runs, or each kernel"}},
+    {process_put, true, {"process", "own", "own or shared",
+     "shared: one process measures row after row; it gets what its command lacks"}},
+    {model_put, true, {"model", "-", "workload",
+     "workload whose model holds, of the axes with its parameters' names"}},
+    {formula_put, false, {"flops", "-", "formula", "of one iteration, where nothing is counted"}},
+    {formula_put, false, {"bytes", "-", "formula",
+     "byte, of one iteration, where nothing is counted"}},
+    {ungraphed_check, true, {UNGRAPHED "AXIS", "-", "value",
+     "of the axis where no CUDA graph launches the same kernels"}},
+    {NULL, false, {.name = "vary"}},
+    {NULL, false, {.name = "exclude"}},
 };
+/* clang-format on */
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
 /* NULL: the key is an axis. */
@@ -398,6 +388,7 @@ static enum status axes_check(const struct section *section, const struct point 
     return STATUS_OK;
 }
 
+/* *at: the line that an error is about. */
 static enum status settings_try(struct section *section, size_t *room, int *at, struct error *error)
 {
     const struct lines *lines = section->own;

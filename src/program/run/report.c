@@ -1,4 +1,4 @@
-#include "program/run/injected.h"
+#include "program/run/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "model/field.h"
 
 enum { LINE_BYTES = 4096 };
 
@@ -13,6 +14,90 @@ static enum status no_memory(struct error *error)
 {
     return error_set(error, STATUS_FAILED, "out of memory");
 }
+
+static bool is_injected(const char *name)
+{
+    static const char suffix[] = ".injected";
+    size_t length = strlen(name);
+    return length >= sizeof suffix && strcmp(name + length - strlen(suffix), suffix) == 0;
+}
+
+/* ---- the program's report ---- */
+
+static enum status number_read(char **text, double *value, struct error *error)
+{
+    char *end;
+    double read = strtod(*text, &end);
+    if (end == *text || !strchr(" \n", *end) || !isfinite(read) || read < 0)
+        return error_set(error, STATUS_FAILED, "'%.60s' is no number from 0", *text);
+    *text = end;
+    *value = read;
+    return STATUS_OK;
+}
+
+static enum status region_take(double seconds, struct report *report, struct error *error)
+{
+    if (seconds == 0)
+        return error_set(error, STATUS_FAILED, "a region of 0 s: nothing is done in no time");
+    if (seconds > FIELD_SECONDS_MAX || report->region_count == REPORT_REGIONS_MAX)
+        return error_set(error, STATUS_FAILED, "more regions, or longer ones, than there can be");
+    void *regions = array_grow(report->regions, report->region_count, sizeof seconds);
+    if (!regions)
+        return no_memory(error);
+    report->regions = regions;
+    report->regions[report->region_count++] = seconds;
+    return STATUS_OK;
+}
+
+static enum status report_line(char *line, struct report *report, struct error *error)
+{
+    const bool region = strncmp(line, "region ", 7) == 0, verify = strncmp(line, "verify ", 7) == 0;
+    char *text = line + 7;
+    double first = 0, second = 0;
+    if (!region && !verify) {
+        line[strcspn(line, "\n")] = '\0';
+        return error_set(error, STATUS_FAILED,
+                         "'%.60s' is none of: region SECONDS, verify ERROR TOLERANCE", line);
+    }
+    TRY(number_read(&text, &first, error));
+    if (region)
+        return region_take(first, report, error);
+    TRY(number_read(&text, &second, error));
+    /* The worst of several results is kept. */
+    if (isnan(report->verify_error) ||
+        first - second > report->verify_error - report->verify_tolerance) {
+        report->verify_error = first;
+        report->verify_tolerance = second;
+    }
+    return STATUS_OK;
+}
+
+static enum status report_file(const char *name, FILE *file, void *argument, struct error *error)
+{
+    char line[LINE_BYTES];
+    while (!is_injected(name) && fgets(line, sizeof line, file))
+        TRY(report_line(line, argument, error));
+    return STATUS_OK;
+}
+
+enum status report_read(const struct scratch *folder, struct report *report, struct error *error)
+{
+    struct report read = {.verify_error = NAN, .verify_tolerance = NAN};
+    enum status status = scratch_each(folder, report_file, &read, error);
+    if (status)
+        report_clear(&read);
+    else
+        *report = read;
+    return error_prefix(error, status, "the program handed back");
+}
+
+void report_clear(struct report *report)
+{
+    free(report->regions);
+    *report = (struct report){.verify_error = NAN, .verify_tolerance = NAN};
+}
+
+/* ---- the library's report ---- */
 
 static enum status no_meaning(const char *what, const char *text, struct error *error)
 {
@@ -159,19 +244,13 @@ void injected_init(struct injected *in)
         in->values[i] = NAN;
 }
 
-bool injected_is(const char *name)
-{
-    size_t length = strlen(name), suffix = strlen(INJECTED_SUFFIX);
-    return length > suffix && strcmp(name + length - suffix, INJECTED_SUFFIX) == 0;
-}
-
 /* A process without a region reports why. The process with a region wins. */
 static enum status process_take(const char *name, FILE *file, void *argument, struct error *error)
 {
     struct injected one, *all = argument;
     char line[LINE_BYTES];
     enum status status = STATUS_OK;
-    if (!injected_is(name))
+    if (!is_injected(name))
         return STATUS_OK;
     injected_init(&one);
     while (status == STATUS_OK && fgets(line, sizeof line, file))

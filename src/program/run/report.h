@@ -1,5 +1,11 @@
-/* The injected library's report of a run: files *.injected in the run's folder, one for each
- * process of the program that used the device. Their lines:
+/* Reports of a run, as lines in files of its folder.
+ *
+ * The program writes files of any name, as sweeps/programs/roofsweep_region.py does:
+ *
+ *   region SECONDS             time of one region, by the program's clock
+ *   verify ERROR TOLERANCE     relative error of its result, and the largest right one
+ *
+ * The injected library writes a file *.injected in each process that uses the device:
  *
  *   opened                     the region began
  *   closed SECONDS             the region ended; a timed program may have several
@@ -24,7 +30,19 @@
 #include "model/record.h"
 #include "program/run/scratch.h"
 
-#define INJECTED_SUFFIX ".injected"
+#define REPORT_VARIABLE "ROOFSWEEP_REPORT" /* of the environment: the folder */
+enum { REPORT_REGIONS_MAX = 100000 };
+
+/* The program's own report. */
+struct report {
+    double *regions; /* owned; s, in the order of each file */
+    size_t region_count;
+    double verify_error, verify_tolerance; /* of the worst result; NaN: none was reported */
+};
+
+/* STATUS_FAILED: an unknown line, or a file that is not a regular one. */
+enum status report_read(const struct scratch *folder, struct report *report, struct error *error);
+void report_clear(struct report *report);
 
 /* Copies of memory, or fills. */
 struct injected_moves {
@@ -32,6 +50,7 @@ struct injected_moves {
     double bytes, time; /* sums; s */
 };
 
+/* The library's report. */
 struct injected {
     size_t processes; /* that opened a region; the members below are of one of them */
     double *regions;  /* owned; s */
@@ -53,9 +72,7 @@ struct injected {
     struct outcome refusal; /* OUTCOME_MISSING: counting was not refused */
 };
 
-/* Whether a file is the library's, by its name. */
-bool injected_is(const char *name);
-/* Reads the report of one run; the process with a region wins over processes without one.
+/* Reads the library's report; the process with a region wins over processes without one.
  * STATUS_FAILED: an unknown line, or several processes with a region. */
 enum status injected_read(const struct scratch *folder, struct injected *injected,
                           struct error *error);
