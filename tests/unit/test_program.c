@@ -336,8 +336,8 @@ static void graphs_take_flops_of_the_run_without(void **state)
     injected.values[QUANTITY_TENSOR_FP16] = 100;
     one_by_one.values[QUANTITY_VECTOR_FP32] = 30;
     one_by_one.each = malloc(2 * sizeof *one_by_one.each);
-    for (int i = 0; i < 2 * QUANTITY_COUNT; ++i)
-        one_by_one.each[0][i] = i % QUANTITY_COUNT == QUANTITY_VECTOR_FP32 ? 15 : NAN;
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        one_by_one.each[0][i] = one_by_one.each[1][i] = i == QUANTITY_VECTOR_FP32 ? 15 : NAN;
     one_by_one.each_count = 2;
     assert_int_equal(injected_record_trace(&graph, 2, &record, &error), STATUS_OK);
     injected_ungraph(&graph, &injected, &plain, &one_by_one);
