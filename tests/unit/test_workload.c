@@ -184,7 +184,7 @@ static void what_cannot_be_is_refused(void **state)
         {"lstm cell=gru projection=8", "has no projection"},
         {"lstm projection=16", "less than hidden"},
         {"lstm projection=17", "less than hidden"},
-        {"lstm cell=relu layers=2 pass=backward", "cannot be seen"},
+        {"lstm cell=relu layers=2 pass=backward", "cannot be verified"},
         {"linear activation=relu pass=backward-data", "activation=none"},
         {"linear bias=no fusion=fused", "nothing is fused"},
         {"linear fusion=separate pass=backward-data", "nothing is fused"},

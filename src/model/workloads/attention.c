@@ -12,9 +12,9 @@ static const char *const causal_words[] = {"no", "yes", NULL};
 static const struct parameter attention_parameters[] = {
     WORKLOAD_INTEGER("batch", 65536, "8", "sets of sequences"),
     WORKLOAD_CACHE,
-    WORKLOAD_SERIES("causal", causal_words, "no", "yes: a query sees no key after its own place"),
-    WORKLOAD_INTEGER("head_size", 65536, "64", "numbers of a query, a key and a value"),
-    WORKLOAD_INTEGER("heads", 65536, "16", "attentions side by side"),
+    WORKLOAD_SERIES("causal", causal_words, "no", "yes: a query sees no later key"),
+    WORKLOAD_INTEGER("head_size", 65536, "64", "values of each query, key and value vector"),
+    WORKLOAD_INTEGER("heads", 65536, "16", "attention heads"),
     WORKLOAD_IMPLEMENTATION(attention_implementation_words, "auto: the device's best library"),
     WORKLOAD_INTEGER("keys", 16777216, "1024", "keys and values of a head"),
     WORKLOAD_LAUNCH,
@@ -65,11 +65,12 @@ double attention_scale(const struct attention *s)
     return 1.0 / sqrt((double)s->head_size);
 }
 
-/* Pairs of a query and a key that it sees, of one head. */
+/* Pairs of a query and a key that it sees, in one head. */
 static double pairs(const struct attention *s)
 {
     double queries = (double)s->sequence, keys = (double)s->keys;
-    double growing = fmin(queries, keys); /* queries that see one key more than the one before */
+    double growing =
+        fmin(queries, keys); /* queries that see one key more than the previous query */
     if (!s->causal)
         return queries * keys;
     return growing * (growing + 1.0) / 2.0 + (queries - growing) * keys;
@@ -88,7 +89,7 @@ static struct cost attention_cost(const struct config *config)
     };
 }
 
-/* Queries are wide enough that the softmax is far from a mean of all values. */
+/* Large queries, so that the softmax is far from the mean of all values. */
 static int attention_exponent(const struct config *config, enum tensor tensor)
 {
     (void)config;
@@ -105,7 +106,7 @@ static double score(const struct reference_inputs *in, int64_t query, int64_t ke
     return sum * attention_scale(s);
 }
 
-/* In one pass: when a larger score comes, what was summed so far is scaled down. */
+/* One pass over the keys: a new largest score scales down the sums so far. */
 static double element(const struct reference_inputs *in, int64_t offset)
 {
     const struct attention *s = in->shape;
@@ -136,7 +137,7 @@ static enum status attention_reference(const struct reference_request *request,
     return reference_elements(request, &s, &o, expectation, error);
 }
 
-/* The weights of the values are rounded as well, and where there are three steps, the scores. */
+/* The softmax weights are rounded as well, and in three steps also the scores. */
 static struct tolerance attention_tolerance(const struct config *config)
 {
     const enum precision precision = config_precision(config);

@@ -23,13 +23,13 @@ static const struct parameter conv2d_parameters[] = {
     WORKLOAD_ALGORITHM(conv2d_algorithm_words),
     WORKLOAD_INTEGER("batch", 1048576, "16", "images"),
     WORKLOAD_LATER_SERIES("bias", bias_words, "no",
-                          "a number for each filter, added to the output"),
+                          "yes: adds a value for each filter"),
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("channels", 1048576, "64", "input channels"),
     WORKLOAD_INTEGER("dilation", 1024, "1", "pixels from one kernel element to the next"),
     WORKLOAD_INTEGER("filters", 1048576, "64", "output channels"),
     WORKLOAD_LATER_SERIES("fusion", fusion_words, "auto",
-                          "bias and activation in the convolution's kernel, or after it"),
+                          "bias and activation in the kernel of the convolution, or after it"),
     WORKLOAD_INTEGER("groups", 1048576, "1", "channel groups; must divide channels and filters"),
     WORKLOAD_INTEGER("height", 65536, "112", "input pixels"),
     WORKLOAD_IMPLEMENTATION(conv2d_implementation_words, "auto: the device's best library"),
@@ -189,16 +189,16 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return b == 0 ? a : common_divisor(b, a % b);
 }
 
-/* How many of `size` pixels in a line are read for `out` pixels of the output. A tap meets one
- * pixel in every `stride`. The tap `period` before it meets the same ones, `shift` outputs later:
- * so only its last `shift` are new. */
+/* Counts the pixels of a line of `size` that `out` outputs read. A tap reads every `stride`-th
+ * pixel. The tap `period` before it reads the same pixels `shift` outputs later, so only the last
+ * `shift` pixels of a tap are new. */
 static int64_t touched(const struct conv2d *s, int64_t size, int64_t out, int64_t kernel,
                        int64_t pad)
 {
     int64_t period = s->stride / common_divisor(s->stride, s->dilation), count = 0;
     int64_t shift = period * s->dilation / s->stride;
     for (int64_t tap = 0; tap < kernel; ++tap) {
-        int64_t begin = tap * s->dilation - pad; /* the pixel of output 0; may lie in the padding */
+        int64_t begin = tap * s->dilation - pad; /* the pixel of output 0, or padding */
         int64_t first = tap < period ? 0 : larger(0, out - shift), last = out - 1;
         if (begin < 0)
             first = larger(first, (-begin + s->stride - 1) / s->stride);
@@ -234,7 +234,7 @@ static enum status layer_check(const struct conv2d *s, struct error *error)
     return STATUS_OK;
 }
 
-/* The convolutions of 8 bits that libraries have. */
+/* Libraries have these 8-bit convolutions. */
 static enum status low_check(const struct conv2d *s, struct error *error)
 {
     const int64_t multiple = 16;
@@ -265,7 +265,7 @@ static enum status conv2d_check(const struct config *config, struct error *error
     return status ? status : layer_check(&s, error);
 }
 
-/* FLOPs beside the products. */
+/* FLOPs of bias, activation and update. */
 static double layer_flops(const struct conv2d *s, double w, double y)
 {
     struct conv2d_parts parts = conv2d_parts[s->pass];
@@ -275,7 +275,7 @@ static double layer_flops(const struct conv2d *s, double w, double y)
            (parts.update ? 2.0 * (w + bias * (double)s->filters) : 0.0);
 }
 
-/* Multiplications with padding zeros count, as is usual: a library may or may not skip them. */
+/* Multiplications with padding count, as is usual; a library may skip them. */
 static struct cost conv2d_cost(const struct config *config)
 {
     struct conv2d s = conv2d_from(config);
@@ -286,12 +286,12 @@ static struct cost conv2d_cost(const struct config *config)
                ((double)s.channels / (double)s.groups);
     double y = (double)s.batch * (double)s.out_height * (double)s.out_width * (double)s.filters;
     double products = parts.forward + parts.data + parts.filter;
-    /* Each of them read or written once. */
+    /* Tensors of each kind that are read or written. */
     double xs = (parts.forward || parts.filter) + parts.data;
     double ws = (parts.forward || parts.data) + parts.filter + parts.update;
     double ys = (parts.forward || conv2d_needs_y(&s)) + (parts.data || parts.filter);
     double bs = s.bias ? parts.forward + (parts.data && parts.filter) + parts.update : 0;
-    /* Where a result is wider than the factors there is forward alone. */
+    /* Only a forward pass has a result that is wider than the factors. */
     double wider = (double)precision_result(s.precision)->bytes / element;
     double beside = ws * w + ys * y * wider + bs * (double)s.filters;
     return (struct cost){
@@ -304,11 +304,10 @@ static struct cost conv2d_cost(const struct config *config)
 
 /* ---- the reference ---- */
 
-/* An input. `slopes`: of all its elements, the activation's slope that each is multiplied by, which
- * makes dz of dy; NULL: none. */
+/* An input tensor, or dz, the product of dy and the slopes. */
 struct source {
     struct fill fill;
-    const double *slopes;
+    const double *slopes; /* of all elements; NULL: without */
 };
 
 static double source_value(struct source source, int64_t offset)
@@ -417,8 +416,8 @@ static double element_of(const struct conv2d *s, struct source first, struct sou
 
 /* A conv2d whose elements are compared. */
 struct compared {
-    struct conv2d shape;                 /* as asked for */
-    struct conv2d forward, data, filter; /* its convolutions by themselves */
+    struct conv2d shape;
+    struct conv2d forward, data, filter; /* conv2d_bare of each convolution */
     double *slopes;                      /* of all y; NULL: dz is dy */
 };
 
@@ -432,7 +431,7 @@ static double y_element(const struct reference_inputs *in, int64_t offset)
     return activation_value(s->shape.activation, z);
 }
 
-/* The other factor is x or w. */
+/* `other`: the factor besides dz, x or w. */
 static double gradient_element(const struct reference_inputs *in, const struct conv2d *convolution,
                                enum tensor other, int64_t offset)
 {
@@ -475,7 +474,8 @@ static double updated_b(const struct reference_inputs *in, int64_t k)
     return input_value(in, TENSOR_BIAS, k) - CONV2D_LEARNING_RATE * db_element(in, k);
 }
 
-/* Of all elements of y, as the device has computed them. */
+/* Sets *slopes, owned by the caller, to the activation's slope at each element of the device's y.
+ */
 static enum status slopes_read(const struct reference_request *request, const struct conv2d *s,
                                double **slopes, struct error *error)
 {
@@ -504,9 +504,9 @@ static enum status slopes_read(const struct reference_request *request, const st
     return status;
 }
 
-/* Gradients after an activation follow from y. They are computed from the device's own y, which is
- * compared by itself: where y is close to 0, its rounding alone would decide whether a ReLU lets a
- * gradient through. So a request for such a pass must be able to read. */
+/* Gradients behind an activation depend on y. The reference takes the device's y, which is itself
+ * compared: at values close to 0 the rounding of y decides whether a ReLU passes a gradient. So
+ * such a pass needs request->read. */
 static enum status conv2d_reference(const struct reference_request *request,
                                     struct expectation *expectation, struct error *error)
 {

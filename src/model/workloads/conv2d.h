@@ -1,5 +1,5 @@
-/* conv2d: one convolution layer: forward, one of its two backward passes or both, or a whole step
- * of its training. */
+/* conv2d: one convolution layer: forward, one or both of its backward passes, or a training step.
+ */
 #pragma once
 
 #include "model/workload.h"
@@ -13,11 +13,11 @@ enum conv2d_pass {
     CONV2D_FORWARD,
     CONV2D_BACKWARD_DATA,
     CONV2D_BACKWARD_FILTER,
-    CONV2D_BACKWARD, /* both, and the gradient of the bias */
-    CONV2D_TRAINING, /* forward, backward and the update */
+    CONV2D_BACKWARD, /* both gradients, and the bias' */
+    CONV2D_TRAINING, /* forward, backward and update */
     CONV2D_PASSES
 };
-/* What a pass consists of. */
+/* The parts of a pass. */
 struct conv2d_parts {
     bool forward, data, filter, update;
 };
@@ -28,32 +28,30 @@ double activation_value(enum activation activation, double x);
 /* The derivative where the function's value is `y`. */
 double activation_slope(enum activation activation, double y);
 
-/* Who adds the bias and applies the activation: the convolution's own kernel, or one after it.
- * AUTO: the device decides, and the names of its kernels say how. */
+/* Whether the kernel of the convolution or a kernel after it applies bias and activation. AUTO: the
+ * device decides, and the names of the kernels show it. */
 enum fusion { FUSION_AUTO, FUSION_FUSED, FUSION_SEPARATE };
 
-/* Of plain stochastic gradient descent; exact in every precision. */
+/* For stochastic gradient descent; exact in every precision. */
 #define CONV2D_LEARNING_RATE (1.0 / 1024.0)
 
-/* A conv2d in numbers. Tensors, dense, in the given layout:
+/* The shape. The tensors are dense, in the layout nhwc or nchw:
  *   x [batch][height][width][channels]                   or [batch][channels][height][width]
  *   w [filters][kernel_height][kernel_width][channels/groups] or [filters][channels/groups][kh][kw]
  *   y [batch][out_height][out_width][filters]            or [batch][filters][out_height][out_width]
  * forward: y from x, w; backward-data: x from y, w; backward-filter: w from x, y.
  *
- * With a bias b [filters] and an activation f, in the passes that have them:
+ * With a bias b [filters] and an activation f:
  *   forward   y = f(z), z = convolution + b of the filter
- *   backward  dz = dy f'(z), dx and dw from dz; db = the sum of a filter's dz. y is that of a
- *   forward
- *             pass before, which is not timed
+ *   backward  dz = dy f'(z), dx and dw from dz; db = the sum of a filter's dz. y comes from a
+ *             forward pass that is not timed
  *   training  forward, backward, and the update w' = w - CONV2D_LEARNING_RATE dw, b' likewise.
- *             dy is given, as if by the layer after. w' lies beside w, so that each iteration does
- *             the same work
- * FLOPs: 2 for each multiply-add of a product and for each element updated; 1 for each element of y
- * for adding the bias, for f, for f', and for db. */
+ *             dy is an input. w' is not written over w, so that each iteration does the same work
+ * FLOPs: 2 for each multiply-add and for each updated element; 1 for each element of y for adding
+ * the bias, for f, for f', and for db. */
 struct conv2d {
     int64_t batch, height, width, channels, filters, kernel_height, kernel_width;
-    int64_t stride, pad_height, pad_width, dilation, groups; /* pads: zeros on each side */
+    int64_t stride, pad_height, pad_width, dilation, groups; /* pad: pixels of zeros on each side */
     int64_t out_height, out_width;
     enum layout layout;
     enum precision precision;
@@ -64,11 +62,12 @@ struct conv2d {
     const char *implementation, *algorithm;
 };
 struct conv2d conv2d_from(const struct config *config);
-/* In one dimension, of a kernel or window of this extent: zeros on each side, and outputs. */
+/* Pixels of padding on each side, and outputs, in one dimension with a kernel or window of this
+ * extent. */
 int64_t conv2d_padding(int64_t padding, int64_t extent);
 int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_t stride);
 
-/* The same conv2d in another pass, and without bias and activation: the convolution by itself. */
+/* The shape of one convolution: another pass, without bias and activation. */
 struct conv2d conv2d_bare(const struct conv2d *s, enum conv2d_pass pass);
 
 /* Elements of each tensor, and the offset of one element in it, in elements. `c` of conv2d_w_at
@@ -77,11 +76,10 @@ int64_t conv2d_x_size(const struct conv2d *s);
 int64_t conv2d_w_size(const struct conv2d *s);
 int64_t conv2d_y_size(const struct conv2d *s);
 int64_t conv2d_filter_of(const struct conv2d *s, int64_t offset); /* of an element of y */
-/* A result is computed through the activation's derivative, and so from y; dz is a tensor of its
- * own. */
+/* Whether gradients need the activation's derivative, and so y; dz is then a tensor of its own. */
 bool conv2d_needs_y(const struct conv2d *s);
-/* Elements of x that the pass needs: a 1x1 kernel with stride 2 reads a quarter of them.
- * backward-data writes all. */
+/* Elements of x that the pass reads or writes: a 1x1 kernel with stride 2 reads a quarter of them,
+ * and backward-data writes all. */
 double conv2d_x_touched(const struct conv2d *s);
 static inline int64_t conv2d_x_at(const struct conv2d *s, int64_t n, int64_t h, int64_t w,
                                   int64_t c)
@@ -104,11 +102,11 @@ static inline int64_t conv2d_y_at(const struct conv2d *s, int64_t n, int64_t h, 
                                     : ((n * s->filters + k) * s->out_height + h) * s->out_width + w;
 }
 
-/* ---- which output pixels a tap of the kernel connects with which input pixels, in one dimension
+/* ---- pixels of the output and of the input that a tap of the kernel connects, in one dimension
  * ---- */
 
-/* The outputs [*begin, *end), possibly none, for which output * stride + offset lies in [low,
- * high); `offset` is tap * dilation - padding, and outputs are those below `count`. */
+/* Sets [*begin, *end), which may be empty, to the outputs below `count` with output * stride +
+ * offset in [low, high); `offset` is tap * dilation - padding. */
 static inline void conv2d_outputs(int64_t stride, int64_t offset, int64_t low, int64_t high,
                                   int64_t count, int64_t *begin, int64_t *end)
 {
@@ -118,7 +116,7 @@ static inline void conv2d_outputs(int64_t stride, int64_t offset, int64_t low, i
     *begin = first < *end ? first : *end;
 }
 
-/* The output whose tap at `offset` falls on `input`, or -1. */
+/* The output that the tap at `offset` connects with `input`; -1: none. */
 static inline int64_t conv2d_output(int64_t stride, int64_t offset, int64_t input, int64_t count)
 {
     int64_t scaled = input - offset;

@@ -12,11 +12,11 @@ static const char *const elementwise_operation_words[] = {"relu", "sigmoid", "ta
 
 static const struct parameter elementwise_parameters[] = {
     WORKLOAD_CACHE,
-    WORKLOAD_INTEGER("elements", 68719476736, "16777216", "values, each by itself"),
+    WORKLOAD_INTEGER("elements", 68719476736, "16777216", "independent values"),
     WORKLOAD_IMPLEMENTATION(elementwise_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("operation", elementwise_operation_words, "relu",
-                    "what is done with each value; add: with two, scale: times a constant"),
+                    "function of each value; add: sum of two tensors, scale: times a constant"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
 };
 /* clang-format on */
@@ -29,7 +29,8 @@ static const char *const elementwise_implementations[] = {
 };
 
 static const struct {
-    int inputs, exponent; /* see struct workload */
+    int inputs;   /* tensors */
+    int exponent; /* as the member of struct workload */
 } operations[ELEMENTWISE_OPERATIONS] = {
     [ELEMENTWISE_RELU] = {1, 0}, [ELEMENTWISE_SIGMOID] = {1, 2}, [ELEMENTWISE_TANH] = {1, 2},
     [ELEMENTWISE_ADD] = {2, 0},  [ELEMENTWISE_SCALE] = {1, 0},

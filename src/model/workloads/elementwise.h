@@ -1,4 +1,4 @@
-/* elementwise: each value by itself, such as an activation. */
+/* elementwise: a function of each value, such as an activation. */
 #pragma once
 
 #include "model/workload.h"
@@ -17,9 +17,9 @@ enum elementwise_operation {
 
 #define ELEMENTWISE_FACTOR (-0.75) /* exact in every precision */
 
-/* y[i] of x[i] and, where two are added, w[i], for all i below `elements`. Cost: one FLOP for each
- * element, whatever the function; each input read once, the output written once. So a relu in fp16
- * has 1/4 FLOP/byte, as in Table 1 of NVIDIA's "GPU Performance Background User's Guide". */
+/* y[i] from x[i] and, for a sum, w[i], for all i below `elements`. Cost: one FLOP for each element,
+ * whatever the function; inputs are read once and the output is written once. A relu in fp16 has
+ * 1/4 FLOP/byte, as in Table 1 of NVIDIA's "GPU Performance Background User's Guide". */
 struct elementwise {
     int64_t elements;
     enum elementwise_operation operation;

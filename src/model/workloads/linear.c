@@ -17,18 +17,18 @@ static const char *const linear_implementation_words[] = {"auto", "cublaslt", "o
 
 static const struct parameter linear_parameters[] = {
     WORKLOAD_LATER_SERIES("accumulation", linear_accumulation_words, "wide",
-          "of fp8: wide adds partial sums up in fp32, fast leaves all to the tensor units"),
+          "fp8 sums; wide: partial sums are added in fp32, fast: all are added in tensor units"),
     WORKLOAD_SERIES("activation", linear_activation_words, "none",
                     "function of each output; forward only"),
     WORKLOAD_INTEGER("batch", 1048576, "512", "samples"),
-    WORKLOAD_SERIES("bias", linear_bias_words, "yes", "a number for each output, added to it"),
+    WORKLOAD_SERIES("bias", linear_bias_words, "yes", "yes: adds a value for each output"),
     WORKLOAD_CACHE,
     WORKLOAD_SERIES("fusion", linear_fusion_words, "auto",
           "bias and activation in the product's kernel, or after it; auto: fused where it can be"),
     WORKLOAD_IMPLEMENTATION(linear_implementation_words, "auto: the device's best library"),
-    WORKLOAD_INTEGER("inputs", 1048576, "1024", "numbers of a sample that come in"),
+    WORKLOAD_INTEGER("inputs", 1048576, "1024", "input values of a sample"),
     WORKLOAD_LAUNCH,
-    WORKLOAD_INTEGER("outputs", 1048576, "4096", "numbers of a sample that go out"),
+    WORKLOAD_INTEGER("outputs", 1048576, "4096", "output values of a sample"),
     WORKLOAD_PASS(linear_pass_words, "what is computed"),
     WORKLOAD_PRECISION_LOW("of the tensors and the multiplications"),
 };
@@ -84,7 +84,7 @@ double linear_activate(enum linear_activation activation, double x)
     return x;
 }
 
-/* Of 8 bits the library takes rows of 16 elements. */
+/* cuBLASLt takes 8-bit rows in multiples of 16 elements. */
 static enum status low_check(const struct linear *s, struct error *error)
 {
     const int64_t multiple = 16;
@@ -120,9 +120,10 @@ static struct cost linear_cost(const struct config *config)
     struct linear s = linear_from(config);
     double batch = (double)s.batch, inputs = (double)s.inputs, outputs = (double)s.outputs;
     bool bias = s.bias && s.pass != LINEAR_BACKWARD_DATA;
-    /* FLOPs of one element beside the products: of y, or of dy where the bias' gradient is made. */
+    /* FLOPs of bias and activation for each element of y, or of the bias' gradient for each of dy.
+     */
     double beside = (bias ? 1.0 : 0.0) + (s.activation != LINEAR_NONE ? 1.0 : 0.0);
-    /* Where a result is wider than the factors there is forward alone: y and b are. */
+    /* Only a forward pass has a result (y, and so b) that is wider than the factors. */
     double bytes =
         (batch * inputs + outputs * inputs) * (double)precision_info[s.precision].bytes +
         (batch * outputs + (bias ? outputs : 0.0)) * (double)precision_result(s.precision)->bytes;

@@ -9,22 +9,22 @@ static const char *const loop_implementation_words[] = {"auto", "plain", NULL};
 
 static const struct parameter compute_loop_parameters[] = {
     WORKLOAD_CACHE,
-    WORKLOAD_INTEGER("elements", 68719476736, "4194304", "values, each independent of the others"),
-    WORKLOAD_IMPLEMENTATION(loop_implementation_words, "there is one"),
+    WORKLOAD_INTEGER("elements", 68719476736, "4194304", "independent values"),
+    WORKLOAD_IMPLEMENTATION(loop_implementation_words, "auto: plain"),
     WORKLOAD_LAUNCH,
     WORKLOAD_PRECISION("of the values and the multiply-adds"),
-    WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds of each value"),
+    WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds for each value"),
 };
 
 static const struct parameter shared_loop_parameters[] = {
     WORKLOAD_CACHE,
-    WORKLOAD_IMPLEMENTATION(loop_implementation_words, "there is one"),
+    WORKLOAD_IMPLEMENTATION(loop_implementation_words, "auto: plain"),
     WORKLOAD_LAUNCH,
     WORKLOAD_PRECISION("of the values and the multiply-adds"),
-    WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds of each value"),
+    WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds for each value"),
     WORKLOAD_INTEGER("tile", LOOP_TILE_MAX, "1024",
-                     "values that depend on each other, in one block's shared memory"),
-    WORKLOAD_INTEGER("tiles", 67108864, "4096", "tiles, each independent of the others"),
+                     "dependent values, in the shared memory of one block"),
+    WORKLOAD_INTEGER("tiles", 67108864, "4096", "independent tiles"),
 };
 /* clang-format on */
 
@@ -59,7 +59,7 @@ static enum status loop_check(const struct config *config, struct error *error)
     if (precision == PRECISION_TF32)
         return error_set(error, STATUS_UNSUPPORTED,
                          "tf32 is a precision of tensor units, a loop is for the vector units");
-    /* Their vector units work on two values at a time, and a neighbour would be half of a pair. */
+    /* Vector units process fp16 and bf16 in pairs, and the neighbour would be half a pair. */
     if (pairs && config->workload == &shared_loop_workload)
         return error_set(error, STATUS_UNSUPPORTED, "%s is of fp64 and fp32, not of %s",
                          config->workload->name, precision_info[precision].name);
@@ -75,8 +75,8 @@ static struct cost loop_cost(const struct config *config)
         .flops = 2.0 * elements * (double)s.steps, .bytes = bytes, .memory = bytes};
 }
 
-/* What ends in an element began `steps` places further on, and has come one place nearer in
- * each. */
+/* The value of an element starts `steps` places further on, and moves one place nearer in each
+ * step. */
 static double element(const struct reference_inputs *in, int64_t offset)
 {
     const struct loop *s = in->shape;
@@ -98,10 +98,10 @@ static enum status loop_reference(const struct reference_request *request,
     return reference_elements(request, &s, &y, expectation, error);
 }
 
-/* The value is rounded in each step. After an odd number of steps it is 0.28 x, and was 1.26 x a
- * step before: it has 3.6 roundings of its own size from these two, and earlier ones fade to 0.52
- * in every two steps. That is 7.5 at most, of half a unit in the last place, which is up to 1.2
- * times the tolerance of a precision. */
+/* Each step rounds the value. After an odd number of steps it is 0.28 x, and 1.26 x one step
+ * before. These two steps leave an error of 3.6 roundings of the final size, and every two earlier
+ * steps leave 0.52 times that. The sum is at most 7.5 roundings, of half a unit in the last place,
+ * and half a unit is up to 1.2 times the tolerance of a precision. */
 static struct tolerance loop_tolerance(const struct config *config)
 {
     const double most = 9.0 * precision_info[config_precision(config)].tolerance.accurate;

@@ -1,18 +1,19 @@
-/* compute-loop and shared-loop: multiply-adds whose number and place are known. */
+/* compute-loop and shared-loop: a known number of multiply-adds in registers, or with operands from
+ * shared memory. */
 #pragma once
 
 #include "model/workload.h"
 
 extern const struct workload compute_loop_workload, shared_loop_workload;
 
-/* The loops in numbers. x and y are [tiles][tile]; within a tile v begins as x, then in each step,
- * all values at once,
+/* The shape. x and y are [tiles][tile]. Within a tile v starts as x. Each step sets all values at
+ * once,
  *   v[i] = a v[(i + 1) mod tile] + x[i],  a = LOOP_FACTOR(step) rounded to the precision,
- * and y is v in the end. compute-loop: tiles of one value, which stays in a register; shared-loop:
- * the neighbour's comes through shared memory or, on a CPU, its cache. The two factors differ, so
- * that v changes in every step for ever; they are below 1, so that rounding does not add up; x
- * keeps coming in, so that y tells one input from another after any number of steps. Nothing is
- * round: see fill.h. */
+ * and y is the last v. In a compute-loop a tile is one value, which stays in a register. In a
+ * shared-loop the neighbour's value comes through shared memory, or on a CPU through the cache. The
+ * two factors differ, so that v keeps changing. They are below 1, so that rounding errors do not
+ * grow. Each step adds x, so that y depends on the input after any number of steps. The factors
+ * have as many random bits as the inputs (fill.h). */
 struct loop {
     int64_t tiles, tile, steps;
     enum precision precision;
@@ -20,6 +21,6 @@ struct loop {
 };
 struct loop loop_from(const struct config *config);
 
-enum { LOOP_TILE_MAX = 2048 }; /* two of them in fp64 are within what any block may have */
+enum { LOOP_TILE_MAX = 2048 }; /* two tiles in fp64 fit the shared memory of every GPU's block */
 #define LOOP_FACTOR(step) ((step) % 2 == 0 ? -0.57168429 : 0.91372318)
 double loop_factor(enum precision precision, int64_t step);

@@ -6,15 +6,15 @@
 
 #include "model/reference.h"
 
-/* FLOPs beside the products: forward
- *   lstm  4 in c = f c + i g, h = o tanh(c)
- *   gru   6 in n + r q, (1 - z) n + z h
- * backward, of the sums' gradients and the biases', with d the output's gradient
- *   lstm  22: c's with 5 and 1 to the step before, 4 for each of four gates; 4
- *   gru   17: d z and a sum to the step before, d (1 - z) (1 - n n), d (h - n) z (1 - z), n's times
- *         q r (1 - r), n's times r; 4
- *   tanh  3: d (1 - h h); 1
- *   relu  1 */
+/* FLOPs without products. Forward:
+ *   lstm  4: c = f c + i g, h = o tanh(c)
+ *   gru   6: n + r q, (1 - z) n + z h
+ * Backward, for the gradients of the sums and of the biases, with the output's gradient d:
+ *   lstm  22 + 4: 5 for the gradient of c and 1 for the previous step's, 4 for each of four gates
+ *   gru   17 + 4: d z and its addition for the previous step, d (1 - z) (1 - n n), d (h - n) z
+ *         (1 - z), the gradient of n times q r (1 - r), and times r
+ *   tanh  3 + 1: d (1 - h h)
+ *   relu  0 + 1 */
 const struct lstm_cell lstm_cells[LSTM_KINDS] = {
     [LSTM_LSTM] = {"lstm", 4, 4, {0, 1, 2, 3}, {0, 1, 2, 3}, 5, 4.0, 26.0},
     [LSTM_GRU] = {"gru", 3, 4, {0, 1, 2, -1}, {0, 1, -1, 2}, 4, 6.0, 21.0},
@@ -36,17 +36,17 @@ static const struct parameter lstm_parameters[] = {
     WORKLOAD_INTEGER("batch", 1048576, "16", "sequences"),
     WORKLOAD_CACHE,
     WORKLOAD_LATER_SERIES("cell", lstm_cell_words, "lstm",
-                          "of the layers; relu, tanh: a plain one with this activation"),
+                          "cell of the layers; relu, tanh: a plain RNN with this activation"),
     WORKLOAD_INTEGER("directions", 2, "1", "1, or 2: bidirectional"),
     WORKLOAD_INTEGER("features", 1048576, "32", "input width"),
     WORKLOAD_INTEGER("hidden", 1048576, "16", "hidden width"),
     WORKLOAD_IMPLEMENTATION(lstm_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_INTEGER("layers", 1024, "1", "stacked layers"),
-    WORKLOAD_PASS(lstm_pass_words, "what is computed; backward is without forward"),
+    WORKLOAD_PASS(lstm_pass_words, "what is computed; backward excludes the forward pass"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
     WORKLOAD_LATER_INTEGER("projection", 0, 1048576, "0",
-                           "width that an LSTM's output is projected to; 0: as it is"),
+                           "width of an LSTM's projected output; 0: no projection"),
     WORKLOAD_INTEGER("sequence", 65536, "16", "time steps"),
 };
 /* clang-format on */
@@ -92,8 +92,8 @@ static enum status lstm_check(const struct config *config, struct error *error)
                          (long long)s.projection, (long long)s.hidden);
     if (s.kind == LSTM_RELU && s.pass == LSTM_BACKWARD && s.layers > 1)
         return error_set(error, STATUS_UNSUPPORTED,
-                         "backward of %lld layers of cell relu: which units were 0 below the last "
-                         "layer cannot be seen, so its result cannot be verified",
+                         "backward of %lld layers of cell relu: the units that were 0 below the "
+                         "last layer are unknown, so the result cannot be verified",
                          (long long)s.layers);
     return STATUS_OK;
 }
@@ -148,13 +148,12 @@ int64_t lstm_w_size(const struct lstm *s)
     return lstm_w_at(s, s->layers, 0, LSTM_INPUT_MATRIX);
 }
 
-/* Per unit and step, with the input width I, R outputs, G gates and a projection to P:
- *   forward   2 G (I + R) + 2 P in the matrix products, bias included; struct lstm_cell has the
- *   rest
- *   backward  twice the products, for the data and the weights
- * The sigmoids, hyperbolic tangents and maxima themselves are no FLOPs. Backward also reads what
- * the training forward pass keeps: struct lstm_cell's values of each unit, the output, and before a
- * projection what is projected. It adds the output's gradient to that from the later step. */
+/* FLOPs for each unit and step, with the input width I, R outputs, G gates and a projection to P:
+ *   forward   2 G (I + R) + 2 P in the products, bias included, plus forward_flops of the cell
+ *   backward  twice the products, for the data and the weights, plus backward_flops of the cell,
+ * and the sum of the output's gradient and the later step's Sigmoids, hyperbolic tangents and
+ * maxima count no FLOPs. Backward also reads the values that the training forward pass keeps:
+ * `kept` values of the cell, the output, and the input of a projection. */
 static struct cost lstm_cost(const struct config *config)
 {
     struct lstm s = lstm_from(config);
@@ -190,9 +189,9 @@ static int lstm_exponent(const struct config *config, enum tensor tensor)
     return tensor == TENSOR_WEIGHT ? -(int)lround(log2(sqrt((double)(s.features + s.hidden)))) : 0;
 }
 
-/* The states are rounded in each step. In fp32 nothing else is, so multiplications in a narrower
- * format show. Where a state of relu is rounded to 0 the slope is lost: a few of those are several
- * per cent of a gradient, in bf16 3 % of a batch of 16. */
+/* Each step rounds the states. fp32 has no other rounding, so its tolerance detects multiplications
+ * in a narrower format. A state of relu that is rounded to 0 loses its slope: a few of them change
+ * a gradient by several per cent, in bf16 by 3 % for a batch of 16. */
 static struct tolerance lstm_tolerance(const struct config *config)
 {
     const struct lstm s = lstm_from(config);
@@ -275,7 +274,7 @@ enum status lstm_network_compute(const struct reference_request *request, int64_
         const double *last = net.y + (s.layers - 1) * y_size;
         if (y)
             memcpy(y, last, (size_t)y_size * sizeof *y);
-        /* A unit of the last layer is on where the device has it on. */
+        /* The device decides which units of the last layer are on. */
         for (int64_t i = 0; seen && i < y_size; ++i) {
             int64_t cell = i % width / s.hidden * rows + i / width;
             net.units[(s.layers - 1) * cells + cell * s.hidden + i % s.hidden].sums[0] = seen[i];
@@ -290,8 +289,7 @@ enum status lstm_network_compute(const struct reference_request *request, int64_
 
 /* ---- what is compared ---- */
 
-/* The reference's [sequence][samples][width] as offsets into the device's
- * [sequence][batch][width]. */
+/* Offsets of [sequence][samples][width] in the device's [sequence][batch][width]. */
 static void sample_offsets(const struct lstm *s, int64_t samples, int64_t width, int64_t *offsets)
 {
     for (int64_t t = 0; t < s->sequence; ++t)
@@ -299,8 +297,9 @@ static void sample_offsets(const struct lstm *s, int64_t samples, int64_t width,
             *offsets++ = t * s->batch * width + i;
 }
 
-/* The device's output, whose zeros say which units of a relu were off: that a sum is just below
- * zero in fp64 and just above it in the device's precision is no error. The caller owns *seen. */
+/* Reads the device's output. Its zeros show the units that a relu switched off: a sum that is just
+ * below zero in fp64 and just above zero in the device's precision is no error. The caller owns
+ * *seen. */
 static enum status output_read(const struct reference_request *request, const struct lstm *s,
                                int64_t samples, double **seen, struct error *error)
 {
@@ -323,8 +322,8 @@ static enum status output_read(const struct reference_request *request, const st
     return status;
 }
 
-/* The gates' gradients differ by orders of magnitude, those of the matrices and of the bias as
- * well. */
+/* Divides the weights' gradient into parts, because the gradients of gates, matrices and biases
+ * differ by orders of magnitude. */
 static enum status weights_divide(const struct lstm *s, struct slice *weights, struct error *error)
 {
     const int runs[LSTM_PARTS] = {
@@ -349,8 +348,8 @@ static enum status weights_divide(const struct lstm *s, struct slice *weights, s
     return STATUS_OK;
 }
 
-/* Compares y (forward), or dx and dw (backward), of as many samples as the request affords: unlike
- * other results, an element cannot be had without all before it. */
+/* Compares y (forward), or dx and dw (backward), for as many samples as request->products allows:
+ * an element depends on all earlier steps of its sample. */
 static enum status lstm_reference(const struct reference_request *request,
                                   struct expectation *expectation, struct error *error)
 {

@@ -14,7 +14,7 @@
 #include "model/reference.h"
 #include "model/workloads/lstm.h"
 
-/* Runs task(context, i) for each i below count, in any order. `name` is for traces. */
+/* Runs task(context, i) for each i below `count`, in any order. `name` is the region in traces. */
 typedef void lstm_loop(void *argument, const char *name, int64_t count, reference_task *task,
                        void *context);
 
@@ -47,7 +47,7 @@ static inline REAL NAME(gate)(REAL v)
     return 1 / (1 + exp(-v));
 }
 
-/* `before`: the state of the step before. Returns h, before a projection. */
+/* `before`: the state of the previous step. Returns h, before a projection. */
 static REAL NAME(unit_forward)(enum lstm_kind kind, struct NAME(unit) * unit, REAL before)
 {
     REAL *v = unit->sums;
@@ -71,8 +71,8 @@ static REAL NAME(unit_forward)(enum lstm_kind kind, struct NAME(unit) * unit, RE
     }
 }
 
-/* `d`: the gradient of h through the outputs. *carried: the gradient of the state through the later
- * step's state; set to what the step before gets. Sets the gradients of the sums. */
+/* `d`: the gradient of h. *carried: the gradient of the state from the next step; set to the one
+ * for the previous step. Sets the gradients of the sums. */
 static void NAME(unit_backward)(enum lstm_kind kind, const struct NAME(unit) * unit, REAL before,
                                 REAL d, REAL *carried, REAL dsums[LSTM_SUMS])
 {
@@ -101,20 +101,19 @@ static void NAME(unit_backward)(enum lstm_kind kind, const struct NAME(unit) * u
 
 /* ---- one layer ---- */
 
-/* What the tasks of a loop share: a layer, and a time step in each direction's own order. Arrays of
- * weights are by direction. */
+/* The context of all tasks: a layer, and a time step in the order of each direction. */
 struct NAME(layer) {
     const struct NAME(network) * net;
-    int64_t width; /* of the input */
+    int64_t width; /* of the layer's input */
     int64_t step;
     const REAL *x, *dy;
     REAL *y, *h, *dx;
     struct NAME(unit) * units;
-    const REAL *w[2][LSTM_PARTS];
+    const REAL *w[2][LSTM_PARTS]; /* by direction */
     REAL *dw[2][LSTM_PARTS];
 };
 
-/* dw: of all layers; NULL: not wanted. */
+/* `dw`: the gradients of all layers; NULL: not wanted. */
 static struct NAME(layer) NAME(layer_of)(const struct NAME(network) * net, int64_t layer, REAL *dw)
 {
     const struct lstm *s = &net->s;
@@ -137,16 +136,16 @@ static struct NAME(layer) NAME(layer_of)(const struct NAME(network) * net, int64
     return at;
 }
 
-/* One value of a sample in one direction at the layer's step. */
+/* A unit or output of a sample in one direction, at the layer's step. */
 struct NAME(place) {
     int64_t direction, n, u;
     int64_t row;           /* of this step */
-    int64_t before, after; /* rows of the neighbouring steps in the direction's own order */
-    int64_t cell;          /* row among those of both directions */
+    int64_t before, after; /* rows of the previous and next step in the direction's order */
+    int64_t cell;          /* row of [direction][row] */
 };
 
-/* Task `i` of `width` for each sample and direction. Samples follow each other, so that the weights
- * of a unit stay in the cache. */
+/* The place of task `i` among `width` tasks for each sample and direction. Samples are innermost,
+ * so that the weights of a unit stay in the cache. */
 static struct NAME(place) NAME(place_find)(const struct NAME(layer) * at, int64_t width, int64_t i)
 {
     const struct NAME(network) *net = at->net;
@@ -162,7 +161,7 @@ static struct NAME(place) NAME(place_find)(const struct NAME(layer) * at, int64_
                                 .cell = direction * net->rows + row};
 }
 
-/* False for the step before the first, and after the last. */
+/* False before the first step and after the last. */
 static bool NAME(row_exists)(const struct NAME(network) * net, int64_t row)
 {
     return row >= 0 && row < net->rows;
@@ -192,7 +191,7 @@ static REAL *NAME(y_at)(const struct NAME(layer) * at, int64_t direction, int64_
     return at->y + (row * s->directions + direction) * s->output;
 }
 
-/* The unit's state at the step before. */
+/* The state of the unit at the previous step. */
 static REAL NAME(state_before)(const struct NAME(layer) * at, struct NAME(place) p)
 {
     const struct NAME(network) *net = at->net;
@@ -256,7 +255,8 @@ static void NAME(network_forward)(const struct NAME(network) * net)
 
 enum { NAME(OUTPUT_BLOCK) = 64 };
 
-/* The gradients of a block of outputs of one sample: from above, and from the later step's sums. */
+/* A task adds the gradients of a block of outputs of one sample: from the layer above, and from the
+ * sums of the next step. */
 static void NAME(output_task)(void *context, int64_t i)
 {
     const struct NAME(layer) *at = context;
@@ -300,7 +300,7 @@ static void NAME(backward_task)(void *context, int64_t i)
         net->dsums[(p.cell * s->cell->sums + sum) * s->hidden + p.u] = dsums[sum];
 }
 
-/* The gradients of the rows of w that belong to one sum of a unit. */
+/* A task is one sum of a unit: its rows of both matrices, and its bias. */
 static void NAME(weights_task)(void *context, int64_t i)
 {
     const struct NAME(layer) *at = context;
@@ -329,7 +329,7 @@ static void NAME(weights_task)(void *context, int64_t i)
     }
 }
 
-/* A task is one row of a projection: that of one output. */
+/* A task is one output, which has one row of the projection. */
 static void NAME(projection_weights_task)(void *context, int64_t i)
 {
     const struct NAME(layer) *at = context;

@@ -9,7 +9,7 @@ static const char *const matmul_accumulation_words[] = {"wide", "fast", NULL};
 
 static const struct parameter matmul_parameters[] = {
     WORKLOAD_LATER_SERIES("accumulation", matmul_accumulation_words, "wide",
-          "of fp8: wide adds partial sums up in fp32, fast leaves all to the tensor units"),
+          "fp8 sums; wide: partial sums are added in fp32, fast: all are added in tensor units"),
     WORKLOAD_CACHE,
     WORKLOAD_IMPLEMENTATION(matmul_implementation_words, "auto: the device's best library"),
     WORKLOAD_INTEGER("k", 1048576, "1024", "columns of the first matrix, rows of the second"),

@@ -5,19 +5,19 @@
 
 extern const struct workload matmul_workload;
 
-/* A matrix product in numbers, row-major: x [m][k], w [k][n], y [m][n] = x w. In fp8 w lies column
- * by column, [n][k]: both factors along their sums, as the tensor units of compute capability 9.0
- * take them in 8 bits. Cost: 2 FLOPs for each product. */
+/* The shape, row-major: x [m][k], w [k][n], y [m][n] = x w. In fp8 w is [n][k], because tensor
+ * units of compute capability 9.0 need 8-bit factors that are contiguous along their sums. Cost: 2
+ * FLOPs for each multiply-add. */
 struct matmul {
     int64_t m, n, k;
     enum precision precision;
     const char *implementation;
-    bool fast_sums;
+    bool fast_sums; /* as in struct linear */
 };
 struct matmul matmul_from(const struct config *config);
-bool matmul_by_columns(const struct matmul *shape); /* of w */
+bool matmul_by_columns(const struct matmul *shape); /* w is [n][k] */
 
-/* What libraries take along the sums and of columns, where the elements are of 8 bits. */
+/* Libraries take 8-bit factors with n and k in multiples of this. */
 enum { MATMUL_LOW_MULTIPLE = 16 };
-/* What the product by tiles takes: m and n, k in multiples of. */
+/* The tiled product takes m and n in multiples of LINES, and k in multiples of DEPTH. */
 enum { MATMUL_TILED_LINES = 16, MATMUL_TILED_DEPTH = 64 };

@@ -16,10 +16,10 @@ static const struct parameter norm_parameters[] = {
     WORKLOAD_IMPLEMENTATION(norm_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("operation", norm_operation_words, "layer",
-                    "whose mean is taken off: batch: each column's, layer: each row's"),
+                    "batch: subtracts the mean of each column, layer: of each row"),
     WORKLOAD_PASS(norm_pass_words, "what is computed"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
-    WORKLOAD_INTEGER("rows", 1073741824, "16384", "pixels of a batch, or places of its sequences"),
+    WORKLOAD_INTEGER("rows", 1073741824, "16384", "pixels of a batch, or tokens of its sequences"),
 };
 /* clang-format on */
 
@@ -55,14 +55,16 @@ static enum status norm_check(const struct config *config, struct error *error)
     struct norm s = norm_from(config);
     if ((s.operation == NORM_BATCH ? s.rows : s.columns) < 2)
         return error_set(error, STATUS_UNSUPPORTED,
-                         "one value is its own mean: nothing is left of it");
+                         "a mean of one value is the value itself: nothing is left");
     return STATUS_OK;
 }
 
-/* By operation and pass: FLOPs of an element; tensors as large as x; arrays of gamma's size, and of
- * the mean's, that are read or written. */
+/* By operation and pass. */
 static const struct {
-    double flops, tensors, parameters, statistics;
+    double flops;      /* for each element */
+    double tensors;    /* of the size of x that are read or written */
+    double parameters; /* arrays of the size of gamma */
+    double statistics; /* arrays of the size of m */
 } costs[2][3] = {
     [NORM_BATCH] = {{2.0, 2.0, 2.0, 2.0}, {6.0, 2.0, 2.0, 2.0}, {8.0, 3.0, 3.0, 2.0}},
     [NORM_LAYER] = {{7.0, 2.0, 2.0, 0.0}, {7.0, 2.0, 2.0, 2.0}, {13.0, 3.0, 3.0, 2.0}},
@@ -83,11 +85,11 @@ static struct cost norm_cost(const struct config *config)
 
 /* ---- reference ---- */
 
-/* A norm whose elements are compared. Values that share a mean lie `apart`, `count` of them. */
+/* A norm whose elements are compared. */
 struct compared {
     struct norm norm;
-    int64_t count, apart;
-    double *mean, *inverse; /* of all rows of a layer norm's backward pass; else NULL */
+    int64_t count, apart;   /* values that share a mean, and elements from one to the next */
+    double *mean, *inverse; /* m and r of all rows, for a layer norm's backward pass; else NULL */
 };
 
 static double gradient_at(const struct reference_inputs *in, int64_t offset)
@@ -97,7 +99,7 @@ static double gradient_at(const struct reference_inputs *in, int64_t offset)
            input_value(in, TENSOR_WEIGHT, offset % s->norm.columns);
 }
 
-/* The first of the values that share the mean of this number. */
+/* The offset of the first value that shares this mean. */
 static int64_t first_of(const struct compared *s, int64_t statistic)
 {
     return s->norm.operation == NORM_BATCH ? statistic : statistic * s->norm.columns;
@@ -124,7 +126,7 @@ static void moments(const struct reference_inputs *in, int64_t statistic, double
     *inverse = 1.0 / sqrt(squares / (double)s->count + NORM_EPSILON);
 }
 
-/* The same, from what is kept of all rows where it is. */
+/* As `moments`; takes them from s->mean and s->inverse if these exist. */
 static void moments_find(const struct reference_inputs *in, int64_t statistic, double *mean,
                          double *inverse)
 {
@@ -162,7 +164,7 @@ static double inverse_element(const struct reference_inputs *in, int64_t offset)
     return inverse;
 }
 
-/* dx is their sum. */
+/* dx is the sum of the three terms. */
 static void dx_terms(const struct reference_inputs *in, int64_t offset, double terms[3])
 {
     const struct compared *s = in->shape;
@@ -188,7 +190,7 @@ static double dx_element(const struct reference_inputs *in, int64_t offset)
     return terms[0] + terms[1] + terms[2];
 }
 
-/* Of two values that share a mean the terms cancel but for what NORM_EPSILON leaves. */
+/* With two values for each mean the terms cancel, except for the effect of NORM_EPSILON. */
 static double dx_largest_term(const struct reference_inputs *in, int64_t offset)
 {
     double terms[3];
@@ -227,7 +229,7 @@ static void row_moments(void *context, int64_t row)
     moments(in, row, &s->mean[row], &s->inverse[row]);
 }
 
-/* A gradient of gamma needs the moments of all rows: they are computed once. */
+/* The gradient of gamma needs the moments of all rows. Computes these once. */
 static enum status rows_prepare(const struct reference_request *request, struct compared *s,
                                 struct error *error)
 {
@@ -244,7 +246,6 @@ static enum status rows_prepare(const struct reference_request *request, struct 
     return STATUS_OK;
 }
 
-/* Each pass leaves y alone; y, m, r; dx, dgamma, dbeta. */
 static enum status norm_reference(const struct reference_request *request,
                                   struct expectation *expectation, struct error *error)
 {

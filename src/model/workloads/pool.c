@@ -19,7 +19,7 @@ static const struct parameter pool_parameters[] = {
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("layout", pool_layout_words, "nhwc", "order of the tensors' dimensions"),
     WORKLOAD_SERIES("operation", pool_operation_words, "max",
-                    "what is taken of a window; average: padding counts, as zeros"),
+                    "value of a window; average: padding counts as zeros"),
     {"padding", PARAMETER_PADDING, false, 0, 1024, NULL, "same",
      "pixels on each side; same: half the window, valid: none", ROLE_NONE, false},
     WORKLOAD_LATER_WORDS("pass", pool_pass_words, "forward", "what is computed", ROLE_PASS),
@@ -82,14 +82,14 @@ static enum status pool_check(const struct config *config, struct error *error)
                          (long long)s.pad_height, (long long)s.pad_width,
                          (long long)s.window_height, (long long)s.window_width);
     if (s.out_height < 1 || s.out_width < 1)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "the output has no pixels: %lld x %lld of input are fewer than the window",
-                         (long long)s.height, (long long)s.width);
+        return error_set(
+            error, STATUS_UNSUPPORTED,
+            "the output has no pixels: the input of %lld x %lld is smaller than the window",
+            (long long)s.height, (long long)s.width);
     return STATUS_OK;
 }
 
-/* Pixels of a line that windows lie on; where windows lie apart, counted with those that two
- * share. */
+/* Pixels of a line that windows cover. A pixel counts once where windows overlap. */
 static double pixels_met(int64_t size, int64_t out, int64_t window, int64_t pad, int64_t stride)
 {
     int64_t end = (out - 1) * stride - pad + window, beyond = end > size ? end - size : 0;
@@ -103,12 +103,13 @@ static struct cost pool_cost(const struct config *config)
     struct pool s = pool_from(config);
     double element = (double)precision_info[s.precision].bytes;
     double images = (double)s.batch * (double)s.channels;
-    /* May leave the range of int64_t: what no device has is refused by its cost. */
+    /* In floating point, because sizes that no device has overflow int64_t; their cost refuses
+     * them. */
     double y = images * (double)s.out_height * (double)s.out_width;
     double x = images * (double)s.height * (double)s.width;
     double met = pixels_met(s.height, s.out_height, s.window_height, s.pad_height, s.stride) *
                  pixels_met(s.width, s.out_width, s.window_width, s.pad_width, s.stride);
-    /* Backward an average reads none of x; all of its gradient is written. */
+    /* An average's backward pass does not read x. */
     bool forward = s.pass == POOL_FORWARD, reads = forward || s.operation == POOL_MAX;
     double written = forward ? 0.0 : x;
     return (struct cost){
@@ -118,14 +119,13 @@ static struct cost pool_cost(const struct config *config)
     };
 }
 
-/* An image is one channel of one of the batch. */
 static int64_t x_offset(const struct pool *s, int64_t n, int64_t c, int64_t h, int64_t w)
 {
     return s->layout == LAYOUT_NHWC ? ((n * s->height + h) * s->width + w) * s->channels + c
                                     : ((n * s->channels + c) * s->height + h) * s->width + w;
 }
 
-/* Where an element lies in an image of this size. */
+/* The place of an element. */
 struct place {
     int64_t n, c, h, w;
 };
@@ -179,8 +179,8 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Of the window that begins at row `top` and column `left`: 1 if the place holds its largest value,
- * 0 if not, NaN if others hold it as well. */
+/* For the window that begins at row `top` and column `left`: 1 if the place has the largest value,
+ * 0 if not, NaN if another place has the same value. */
 static double part_of_largest(const struct reference_inputs *in, const struct place *at,
                               int64_t top, int64_t left)
 {
@@ -204,7 +204,7 @@ static int64_t first_reaching(int64_t pixel, int64_t pad, int64_t window, int64_
     return beyond <= 0 ? 0 : (beyond + stride - 1) / stride;
 }
 
-/* NaN where it depends on which of equal values is taken. */
+/* NaN if the gradient depends on which of several equal values gets it. */
 static double gradient(const struct reference_inputs *in, int64_t offset)
 {
     const struct pool *s = in->shape;
@@ -242,7 +242,7 @@ static enum status pool_reference(const struct reference_request *request,
         .element = forward ? element : gradient,
     };
     TRY(reference_elements(request, &s, &results, expectation, error));
-    /* Elements that may have several values are not compared. */
+    /* Drops the elements that may have several values. */
     struct slice *slice = &expectation->slices[expectation->count - 1];
     int64_t kept = 0;
     for (int64_t i = 0; i < slice->count; ++i)

@@ -1,5 +1,4 @@
-/* pool: the largest value or the average of a window that moves over an image, or the gradient of
- * that. */
+/* pool: the maximum or the average of each window of an image, forward or backward. */
 #pragma once
 
 #include "model/workload.h"
@@ -10,23 +9,23 @@ extern const struct workload pool_workload;
 enum pool_operation { POOL_MAX, POOL_AVERAGE, POOL_OPERATIONS };
 enum pool_pass { POOL_FORWARD, POOL_BACKWARD };
 
-/* A pool in numbers. Tensors, dense, in the given layout (nhwc or nchw):
+/* The shape. The tensors are dense, in nhwc or nchw:
  *   x [batch][height][width][channels]          or [batch][channels][height][width]
  *   y [batch][out_height][out_width][channels]  or [batch][channels][out_height][out_width]
- * Padding is never the largest value; an average takes it for zeros, and divides by all of the
- * window, as PyTorch does unless told otherwise. Of equal values it does not matter which one is
- * the largest. Cost: as many FLOPs for each y as its window has pixels, be they comparisons, or
- * additions and one division; what is needed of x read once, y written once. So a 3x3 window with
- * stride 1 in fp16 has 9/4 FLOP/byte, as in Table 1 of NVIDIA's "GPU Performance Background User's
- * Guide". Backward: dx, of the size of x, from dy, of that of y, and of a maximum from x as well.
- * Each dy is added to the window's largest x; of an average its share to all pixels of the window.
- * Of equal largest values any one may get it: elements that depend on the choice are not compared.
- * As many FLOPs for each dy as its window has pixels; each tensor read or written once. In roles of
- * tensors: x and dx are the input, y and dy the output. */
+ * A maximum ignores padding. An average takes padding for zeros and divides by the pixels of the
+ * whole window, which is PyTorch's default.
+ *   forward:  y from x.
+ *   backward: dx from dy, and for a maximum from x as well. A maximum adds each dy to the largest x
+ *             of its window. If several are equal, any of them may get it: elements that depend on
+ *             this are not compared. An average adds an equal share to each pixel of the window.
+ * Roles of tensors: x and dx are the input, y and dy the output. Cost: a FLOP for each pixel of
+ * each window (a comparison, an addition, or the division); each tensor is read or written once,
+ * and x without pixels that no window covers. A 3x3 window with stride 1 in fp16 has 9/4 FLOP/byte,
+ * as in Table 1 of NVIDIA's "GPU Performance Background User's Guide". */
 struct pool {
     int64_t batch, height, width, channels, window_height, window_width;
     int64_t stride, pad_height, pad_width;
-    int64_t out_height, out_width; /* 0: there is none */
+    int64_t out_height, out_width; /* 0: no output */
     enum layout layout;
     enum pool_operation operation;
     enum pool_pass pass;

@@ -11,12 +11,12 @@ static const char *const softmax_pass_words[] = {"forward", "backward", NULL};
 
 static const struct parameter softmax_parameters[] = {
     WORKLOAD_CACHE,
-    WORKLOAD_INTEGER("columns", 16777216, "4096", "values of a row, which add up to 1"),
+    WORKLOAD_INTEGER("columns", 16777216, "4096", "values of a row, whose results add up to 1"),
     WORKLOAD_IMPLEMENTATION(softmax_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_PASS(softmax_pass_words, "what is computed"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
-    WORKLOAD_INTEGER("rows", 1073741824, "4096", "each by itself"),
+    WORKLOAD_INTEGER("rows", 1073741824, "4096", "independent rows"),
 };
 /* clang-format on */
 
@@ -47,7 +47,7 @@ static struct cost softmax_cost(const struct config *config)
         .flops = (forward ? 5.0 : 4.0) * elements, .bytes = bytes, .memory = bytes};
 }
 
-/* A row's probabilities differ by orders of magnitude, as those of a network do. */
+/* Large inputs: the probabilities of a row differ by orders of magnitude, as in networks. */
 static int softmax_exponent(const struct config *config, enum tensor tensor)
 {
     (void)tensor;

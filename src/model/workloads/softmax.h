@@ -1,4 +1,4 @@
-/* softmax: each row of a matrix as probabilities, or the gradient of that. */
+/* softmax: the probabilities of each row of a matrix, forward or backward. */
 #pragma once
 
 #include "model/workload.h"
@@ -7,13 +7,13 @@ extern const struct workload softmax_workload;
 
 enum softmax_pass { SOFTMAX_FORWARD, SOFTMAX_BACKWARD };
 
-/* A softmax in numbers; all tensors are [rows][columns].
+/* The shape. All tensors are [rows][columns].
  *   forward: y = exp(x - m) / sum of the row's exp(x - m), where m is the row's largest x
  *   backward: dx = y (dy - sum of the row's y dy), from y and dy
- * Backward takes any y, and is given random ones. In roles of tensors: x, y of the backward pass
- * and dx are the input, dy and y of the forward pass the output. Cost: forward five FLOPs for each
- * element (maximum, difference, exponential, sum, quotient), backward four; each input read once,
- * the output written once. */
+ * The y of a backward pass is random, which the formula allows. Roles of tensors: x, dx and the y
+ * of a backward pass are the input; dy and the y of a forward pass the output. Cost: five FLOPs for
+ * each element forward (maximum, difference, exponential, sum, quotient), four backward; inputs are
+ * read once and the output is written once. */
 struct softmax {
     int64_t rows, columns;
     enum softmax_pass pass;
