@@ -20,11 +20,11 @@ struct setting {
 struct writer {
     const struct amendment *amendment;
     struct setting settings[AMENDMENTS_MAX];
-    bool kept[AMENDMENTS_MAX]; /* by --only: a section has the label */
+    bool kept[AMENDMENTS_MAX]; /* by entry of --only: a section has its label */
     FILE *stream;
-    const char *next; /* the first line of the manifest's text that is not written */
-    int number;       /* of that line, from 1 */
-    /* the section of that line */
+    const char *next; /* first line of the manifest's text that is not written */
+    int number;       /* number of the line at `next`, from 1 */
+    /* section of the line at `next` */
     char name[INI_NAME_BYTES + 1], label[INI_NAME_BYTES + 1];
     bool left_out;
 };

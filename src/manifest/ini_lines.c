@@ -11,7 +11,7 @@ static const char blanks[] = " \t";
 /* A text while it is read. */
 struct lines {
     const char *next, *end;           /* the unread rest */
-    int number;                       /* of the line being read, from 1 */
+    int number;                       /* of `line`, from 1 */
     char line[INI_LINE_BYTES + 1];    /* without comment and trailing blanks */
     char section[INI_NAME_BYTES + 1]; /* of the line; "" before the first section */
 };

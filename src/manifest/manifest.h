@@ -52,7 +52,7 @@ struct exclusion {
 struct section {
     const struct workload *workload; /* of a section with a kind: its own, of its axes */
     const struct section_kind *kind; /* section.h; NULL: the keys are the workload's parameters */
-    void *own;                       /* owned; what the kind keeps; NULL before its first line */
+    void *own;                       /* owned; state of the kind; NULL before the first line */
     char *label;
     enum vary vary;
     struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */

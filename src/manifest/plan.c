@@ -16,7 +16,7 @@
  * together. */
 struct places {
     const struct section *section;
-    size_t shape, count;                    /* number of places: shape, all */
+    size_t shape, count;                    /* number of places of the shape; of all places */
     int parameter[WORKLOAD_PARAMETERS_MAX]; /* by place */
     size_t at[WORKLOAD_PARAMETERS_MAX];     /* by place: index of the current value */
     struct config config;                   /* defaults */
@@ -276,16 +276,16 @@ void plan_destroy(struct plan *plan)
 /* Names of items in the final table. */
 struct names {
     struct naming *naming; /* NULL: no memory, so that labels stand for names */
-    int width;             /* of the longest name, at most NAME_WIDTH_MAX */
+    int width;             /* of the column: the longest name, at most NAME_WIDTH_MAX */
 };
 enum { NAME_WIDTH_MAX = 100 };
 
 /* Texts of an item, for people and programs. */
 struct item_text {
     char configuration[WORKLOAD_TEXT], name[WORKLOAD_TEXT];
-    bool exists;
+    bool exists;         /* the configuration can exist */
     struct error reason; /* why the configuration cannot exist */
-    struct cost cost;    /* NaN unless it exists */
+    struct cost cost;    /* NaN if the configuration cannot exist */
 };
 
 static struct item_text item_format(const struct plan_item *item, struct naming *naming)

@@ -17,7 +17,7 @@ struct setting {
     int group;
     const char *key;
     enum { TEXT, WORD, DEVICE, INTEGER, LIMIT, FLAG, DURATION, FRACTION, SET } kind;
-    size_t offset, size; /* of the target in struct settings */
+    size_t offset, size; /* byte; of the target member in struct settings */
     int64_t minimum, maximum;
     const char *const *words; /* of a WORD or SET; the first one */
     size_t stride;   /* byte, between words of a SET, which has `maximum` words and flags */

@@ -76,8 +76,8 @@ static struct injection {
     enum stage stage;
     size_t regions;                    /* opened so far */
     double began;                      /* s, CLOCK_MONOTONIC, of the open region */
-    uint64_t sequence, first_sequence; /* hash of launches, in order: this, first region */
-    size_t launches, first_launches;   /* number of launches: this, first region */
+    uint64_t sequence, first_sequence; /* hash of launches in order, of this and the first region */
+    size_t launches, first_launches;   /* number of launches in this and the first region */
     size_t graphs;                     /* launches of graphs in all regions */
     size_t begun;                      /* launches since the pass started */
 } injection = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -420,7 +420,7 @@ static void at_exit(void)
 
 static void launched(const CUpti_CallbackData *data)
 {
-    const char *name = data->symbolName; /* NULL: of a graph */
+    const char *name = data->symbolName; /* NULL for a launch of a graph */
     if (data->callbackSite != CUPTI_API_ENTER || inside || injection.owner != getpid())
         return;
     if (injection.task.region == TASK_ALL)

@@ -57,9 +57,10 @@ struct injected {
     size_t region_count;
     struct kernel *kernels; /* owned; count and time are of the whole region */
     size_t kernel_count;
-    struct launch *launches;        /* owned */
-    size_t launch_count, in_graphs; /* all launches; launches by CUDA graphs */
-    bool ungraphed;                 /* FLOPs come from a run without graphs, see injected_ungraph */
+    struct launch *launches; /* owned */
+    size_t launch_count;
+    size_t in_graphs; /* number of launches by CUDA graphs */
+    bool ungraphed;   /* FLOPs come from a run without graphs, see injected_ungraph */
     struct injected_moves copies, fills;
     char untraced[256]; /* why kernels are missing; "" */
     char sequence[64];  /* "HASH COUNT" of the launches */

@@ -30,7 +30,7 @@
 
 enum { PROGRAM_HASH = sizeof((struct record *)NULL)->program_hash };
 
-/* s, in which a signal that ended the program also reaches the worker */
+/* s, after which a signal that ended the program has reached the worker too */
 static const double signal_patience = 0.5;
 
 struct program {

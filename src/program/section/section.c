@@ -1,5 +1,5 @@
-/* A section [program LABEL]: a command with axes of its own. Keys that are no settings are axes;
- * whole numbers are shape, words are series.
+/* A section [program LABEL]: a command with axes of its own. Keys other than settings are axes:
+ * axes of whole numbers are shape, axes of words are series.
  *
  * Lines are kept as they come, since a setting may name axes of later lines. The last line makes
  * the axes a workload of this section, and tries all settings with the first value of each axis.
@@ -212,7 +212,7 @@ static enum status model_put(struct point *p, const struct line *line, struct er
     return STATUS_OK;
 }
 
-/* flops, bytes: the parameters are model_flops, model_bytes. */
+/* Sets model_flops or model_bytes from the key flops or bytes. */
 static enum status formula_put(struct point *p, const struct line *line, struct error *error)
 {
     const struct template template = {p->axes, p->used};
@@ -245,12 +245,12 @@ static enum status ungraphed_check(struct point *p, const struct line *line, str
     return axis_set(&axes, line, error);
 }
 
-/* A key with a dot is the beginning of keys. */
+/* env.NAME and ungraphed.AXIS stand for all keys with the same beginning. */
 /* clang-format off */
 static const struct setting {
     enum status (*put)(struct point *p, const struct line *line, struct error *error);
     bool named;             /* errors begin with the key */
-    struct section_key key; /* without help: a key of every section */
+    struct section_key key; /* help is NULL for keys that every section has */
 } settings[] = {
     {command_put, false, {"command", "-", "words", "what runs; {axis} is the axis' value"}},
     {variable_check, false, {VARIABLE "NAME", "-", "text",

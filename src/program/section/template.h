@@ -21,7 +21,8 @@ enum status template_fill(const struct template *t, const char *word, char *text
 enum status template_words(const struct template *t, const char *words, char *text, size_t size,
                            struct error *error);
 /* Evaluates numbers, axes, + - * / and parentheses. A word that is a number, as 0.5, counts as one.
- * STATUS_USAGE: no formula, an axis of other words, or a result that is not finite and above 0. */
+ * STATUS_USAGE: no formula, an axis whose value is no number, or a result that is not finite and
+ * above 0. */
 enum status template_formula(const struct template *t, const char *formula, double *value,
                              struct error *error);
 
