@@ -21,7 +21,8 @@ static geometry geometry_of(const struct conv2d *s)
     return {(int)s->batch, (int)s->height, (int)s->width, (int)s->channels, (int)s->filters,
             (int)s->kernel_height, (int)s->kernel_width, (int)s->stride, (int)s->pad_height,
             (int)s->pad_width, (int)s->dilation, (int)s->out_height, (int)s->out_width,
-            (int)(s->channels / s->groups), (int)(s->filters / s->groups), s->layout == LAYOUT_NHWC};
+            (int)(s->channels / s->groups), (int)(s->filters / s->groups),
+            s->layout == LAYOUT_NHWC};
 }
 /* clang-format on */
 
