@@ -76,9 +76,7 @@ long = [f"{path}:{number}: {len(line)} columns; at most 120"
         if len(line) > 120 and not line.startswith("|")]
 print(*long, sep="\n", end="\n" if long else "")
 sys.exit(bool(long))' || return 1
-    # What no engineer would say.
-    ! grep -rnIiE "by turns|without a word|slip of the pen|\bnobody's\b|itself for one|what is right of|\bis told\b" \
-        src kernels postproc docs sweeps jobscripts tests README.md --exclude=lint.sh --exclude='*.nc'
+    python3 tests/lint_prose.py
 }
 
 check_rooms() {

@@ -18,7 +18,8 @@
  *   8.9   Ada whitepaper, table of RTX 4090; datasheets of L4, L40, L40S; RTX 6000 Ada datasheet
  *   12.0  RTX Blackwell whitepaper, table of RTX 5090; RTX PRO 6000 Blackwell datasheet
  * Nobody has run roofsweep on these chips, nor on chips with fp4: the figures are the vendor's
- * alone. The rate of fp4 is that of block-scaled products: HGX B200 datasheet, dense; 12.0 as above.
+ * alone. The rate of fp4 is that of block-scaled products: HGX B200 datasheet, dense; 12.0 as
+ * above.
  *
  * Shared memory: 32 banks of 4 bytes per clock (Programming Guide); L1 has the same rate. Turing
  * has half of both (GA102 whitepaper, which announces the doubling). L2 reads: A100 whitepaper,

@@ -220,7 +220,8 @@ static json_t *line_encode(const struct line *line)
     const struct record *record = &line->record;
     const struct derived *derived = &line->derived;
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
+        " s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "name", word_encode(line->name), "device",
         line->index < 0 ? json_null() : json_integer(line->index), "time_s",
         number_encode(record->time_median), "time_uncertainty",

@@ -20,11 +20,24 @@ MEDIAN = 0.01  # the median of 18 rows; of the paper's 118 rows it is within 0.0
 MOVED = 0.15  # of the footprint: moved between cache and memory because of other addresses of the tensors
 COALESCED = 0.1  # of the bytes at L2, because L2 answers simultaneous requests of two multiprocessors for a line once
 LEVELS = ("dram", "l2")
-ALGORITHM = (
-    "algorithm algorithm_id algorithm_launches layout_chosen layout_other_time refused_algorithms "
-    "search_candidates search_time search_noise heuristic_algorithm heuristic_id heuristic_time "
-    "runner_up_algorithm runner_up_id runner_up_time algorithm_origin"
-).split()
+ALGORITHM = [
+    "algorithm",
+    "algorithm_id",
+    "algorithm_launches",
+    "layout_chosen",
+    "layout_other_time",
+    "refused_algorithms",
+    "search_candidates",
+    "search_time",
+    "search_noise",
+    "heuristic_algorithm",
+    "heuristic_id",
+    "heuristic_time",
+    "runner_up_algorithm",
+    "runner_up_id",
+    "runner_up_time",
+    "algorithm_origin",
+]
 
 
 def configurations():

@@ -87,9 +87,7 @@ def swept(table, files):
     found = {name: data.variables[name].attrs for data in files for name in parameters(data)}
     # Run mode and command of programs are not size axes.
     names = [
-        name
-        for name, own in found.items()
-        if name not in CROSSED and "; program:" not in f"; {own.get('comment', '')}"
+        name for name, own in found.items() if name not in CROSSED and "; program:" not in f"; {own.get('comment', '')}"
     ]
     found = varying(table, names)
     follow = found and len(table[found].drop_duplicates()) == table[found[0]].nunique()

@@ -505,7 +505,8 @@ enum status onednn_create_for(struct work *work, const struct onednn_operation *
     const bool recurrent = operation->kind == ONEDNN_LSTM || operation->kind == ONEDNN_GRU ||
                            operation->kind == ONEDNN_RNN;
     bool definition = strncmp(name, "ref", 3) == 0 || strncmp(name, "simple", 6) == 0;
-    if (definition && !recurrent && strcmp(config_word(&work->config, ROLE_IMPLEMENTATION), "auto") == 0)
+    if (definition && !recurrent &&
+        strcmp(config_word(&work->config, ROLE_IMPLEMENTATION), "auto") == 0)
         return error_set(error, STATUS_UNSUPPORTED,
                          "oneDNN has only a definition of it, not made for speed (\"%s\")", name);
     *memory = scratch_take(work, (*made)->size);
