@@ -289,7 +289,7 @@ static void threads_of_a_loose_team_are_not_on_one_core(void **state)
     widths_find(THREADS, widths);
     for (int i = 0; i < THREADS; ++i)
         assert_int_equal(widths[i], 1);
-    team_loosen(&topology);
+    team_unbind_caller(&topology);
     widths_find(2, widths);
     widths_find(THREADS, widths);
     assert_int_equal(widths[0], found);

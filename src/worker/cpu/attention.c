@@ -1,7 +1,6 @@
-/* Attention on the CPU. By CBLAS: for a block of queries of one head the scores, their softmax, and
- * the product with the values. The blocks are divided among the threads, each with scratch for the
- * scores of one, and each calls single-threaded BLAS. By oneDNN: three operations, which do some
- * heads at a time, so that the scores of these stay in the caches. */
+/* Attention on the CPU. By CBLAS: each thread computes blocks of queries of one head: the scores,
+ * their softmax, and the product with the values, with single-threaded BLAS. By oneDNN: three
+ * operations over a few heads at a time, so that their scores stay in the caches. */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -27,7 +26,7 @@ static void NAME(attend_block)(const struct work *work, int64_t head, int64_t fi
     REAL *o = (REAL *)work->result[TENSOR_OUTPUT] + at;
     REAL_GEMM(CblasRowMajor, CblasNoTrans, CblasTrans, (int)queries, (int)keys, (int)width,
               (REAL)attention_scale(s), q, (int)width, k, (int)width, 0, scores, (int)keys);
-    for (int64_t i = 0; i < queries; ++i) { /* what a query does not see is 0 */
+    for (int64_t i = 0; i < queries; ++i) { /* keys that a query does not see get 0 */
         int64_t seen = attention_keys(s, first + i);
         NAME(row_softmax)(seen, scores + i * keys, scores + i * keys);
         memset(scores + i * keys + seen, 0, (size_t)(keys - seen) * sizeof *scores);
@@ -50,7 +49,7 @@ static void NAME(attend)(const struct work *work)
 }
 
 #else
-enum { QUERIES = 64 }; /* of a block */
+enum { QUERIES = 64 }; /* in a block */
 #define REAL_TEMPLATE "worker/cpu/attention.c"
 #include "worker/cpu/real.h"
 
@@ -76,13 +75,13 @@ static enum status cblas_plan(struct work *work, struct error *error)
 enum step { SCORES, SOFTMAX, VALUES, STEPS };
 
 struct steps_plan {
-    int64_t heads; /* at a time; a divisor of all */
+    int64_t heads; /* heads at a time, a divisor of all heads */
     struct onednn *steps[STEPS];
-    size_t memory[STEPS]; /* offsets in the scratch memory, after the scores; bytes */
+    size_t memory[STEPS]; /* offsets in the scratch memory, behind the scores; bytes */
     char name[128];
 };
 
-/* As many heads as give each core scores of this size, at least one. */
+/* The number of heads whose scores fill 1 MiB for each core, at least one. */
 static int64_t heads_at_a_time(const struct attention *s, int64_t cores, size_t element)
 {
     const double bytes_of_core = 1 << 20;
@@ -106,7 +105,7 @@ static enum status steps_plan(struct work *work, struct error *error)
     const struct onednn_tensor rows =
         onednn_matrix(s->precision, ONEDNN_PLAIN, heads * s->sequence, s->keys);
     struct onednn_tensor keys_across = onednn_matrices(s->precision, heads, s->head_size, s->keys);
-    keys_across.strides[1] = 1; /* k enters its product transposed */
+    keys_across.strides[1] = 1; /* k is transposed */
     keys_across.strides[2] = s->head_size;
     const struct onednn_operation operations[STEPS] = {
         [SCORES] = {.kind = ONEDNN_MATMUL,
@@ -161,7 +160,7 @@ static enum status steps_ready(struct work *work, struct error *error)
     return status;
 }
 
-/* What a query does not see gets the lowest score that there is, whose exponential is 0. */
+/* Sets scores of keys that a query does not see to the lowest number, whose exponential is 0. */
 static void scores_hide(const struct work *work, struct trace *trace)
 {
     static const uint32_t lowest[PRECISION_COUNT] = {

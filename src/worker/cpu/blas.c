@@ -9,9 +9,8 @@
 
 #include "worker/cpu/routine.h"
 
-/* A function of the library, NULL if it has none of that name. Which library it is shows only when
- * the program is started: Debian's alternatives, FlexiBLAS and modules exchange it below its
- * CBLAS. */
+/* A function of the library; NULL: the library lacks it. Looked up at run time, because Debian's
+ * alternatives, FlexiBLAS and modules exchange the library behind CBLAS. */
 typedef void (*function)(void);
 static function blas_function(const char *name)
 {
@@ -22,8 +21,8 @@ static function blas_function(const char *name)
     return symbol.call;
 }
 
-/* "OpenBLAS 0.3.21 ..." and the core that its kernels are for. That may be an older core than this
- * one, which is often why a GEMM stays far below the roof. */
+/* "OpenBLAS 0.3.21 ..." and the core type of its kernels. Kernels for an older core are often the
+ * reason for a GEMM far below the roof. */
 static void openblas_describe(char *text, size_t size)
 {
     char *(*config)(void) = (char *(*)(void))blas_function("openblas_get_config");
@@ -69,7 +68,7 @@ static void nvpl_describe(char *text, size_t size)
     snprintf(text, size, "NVPL BLAS %d", version ? version() : 0);
 }
 
-/* BLIS counts threads in its own integers, of the size of a pointer. */
+/* BLIS's integers have the size of a pointer. */
 static void blis_threads_set(function set)
 {
     ((void (*)(ptrdiff_t))set)(1);
@@ -80,8 +79,8 @@ static void int_threads_set(function set)
     ((void (*)(int))set)(1);
 }
 
-/* A library is known by its function that sets the number of its threads. FlexiBLAS is before those
- * that it calls. */
+/* The function that sets the number of threads identifies a library. FlexiBLAS comes before the
+ * libraries that it calls. */
 static const struct blas {
     const char *threads;
     void (*threads_set)(function set);
@@ -106,7 +105,7 @@ void blas_single_thread(void)
     }
 }
 
-/* Of a library without a row: its file, which links such as "libblas.so.3" lead to. */
+/* For a library without a row: its file, behind links such as "libblas.so.3". */
 static void file_describe(char *text, size_t size)
 {
     Dl_info info;

@@ -1,6 +1,6 @@
-/* conv2d on the CPU: by oneDNN, and as plain loops. oneDNN
- * runs each convolution, with bias and activation where the forward pass is fused. All other bias,
- * activation, gradient and update work is done by the loops of this file. */
+/* conv2d on the CPU: by oneDNN, and as plain loops. oneDNN runs each convolution, and bias and
+ * activation of a fused forward pass. Loops of this file do all other bias, activation, gradient
+ * and update work. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,11 +23,11 @@ static void NAME(activate)(enum activation activation, REAL *z, int64_t count)
 }
 
 /* ---- one convolution, by plain loops ----
- * All loops are of nhwc: other tensors are transposed into scratch memory, and results back. Then
- * every pass adds multiples of rows whose elements follow each other: of channels for the gradient
- * of the input, else of filters. */
+ * The loops work on nhwc. Tensors in nchw are transposed into scratch memory, and results back.
+ * Each pass adds multiples of contiguous rows: rows of channels for the gradient of the input, else
+ * rows of filters. */
 
-/* Of each of `count` matrices one after the other: to[column][row] = from[row][column]. */
+/* Transposes `count` consecutive matrices: to[column][row] = from[row][column]. */
 static void NAME(transpose)(int64_t count, int64_t rows, int64_t columns, const REAL *from,
                             REAL *to)
 {
@@ -38,8 +38,8 @@ static void NAME(transpose)(int64_t count, int64_t rows, int64_t columns, const 
                 to[(i * columns + column) * rows + row] = from[(i * rows + row) * columns + column];
 }
 
-/* sum[l] += factors[0] rows[0][l] + ... for the `size` values from l on. Inlined, so that `size` is
- * a constant and the parts stay in registers. */
+/* Adds `count` rows of `size` values, each times its factor, to `sum`. Inlined, so that `size` is a
+ * constant and the partial sums stay in registers. */
 static inline __attribute__((always_inline)) void
 NAME(accumulate_block)(int size, REAL *restrict sum, int64_t count, const REAL *restrict factors,
                        int64_t factor_step, const REAL *restrict rows, int64_t row_step)
@@ -55,8 +55,8 @@ NAME(accumulate_block)(int size, REAL *restrict sum, int64_t count, const REAL *
         sum[i] += part[i];
 }
 
-/* For all l below `length`. Factors and rows lie so many elements apart. The sum of one call is
- * rounded by itself, which keeps long sums accurate. */
+/* As accumulate_block, for rows of `length` values. `factor_step` and `row_step` are the strides of
+ * factors and rows. Partial sums for each call keep long sums accurate. */
 static void NAME(accumulate)(int64_t length, REAL *sum, int64_t count, const REAL *factors,
                              int64_t factor_step, const REAL *rows, int64_t row_step)
 {
@@ -153,8 +153,8 @@ static void NAME(convolve_filter)(const struct conv2d *s, const REAL *x, REAL *w
     }
 }
 
-/* Bias and activation as a step of their own. A row has all filters of a pixel, or in NCHW all
- * pixels of a filter. */
+/* Applies bias and activation to all of z. A row is all filters of a pixel, or in nchw all pixels
+ * of a filter. */
 static void NAME(finish)(const struct conv2d *s, REAL *z, const REAL *b)
 {
     const bool nhwc = s->layout == LAYOUT_NHWC;
@@ -221,7 +221,7 @@ static void NAME(differentiate)(const struct conv2d *s, const REAL *dy, const RE
     if (s->activation == ACTIVATION_RELU) {
 #pragma omp parallel for simd schedule(static)
         for (int64_t i = 0; i < count; ++i) {
-            REAL passed = dy[i]; /* always read, so that no branch depends on y's random signs */
+            REAL passed = dy[i]; /* unconditional, so that no branch depends on y */
             dz[i] = y[i] > 0 ? passed : 0;
         }
         return;
@@ -231,8 +231,8 @@ static void NAME(differentiate)(const struct conv2d *s, const REAL *dy, const RE
         dz[i] = dy[i] * (REAL)activation_slope(s->activation, y[i]);
 }
 
-/* Sums are of fp64: a filter may have millions of pixels with random signs. In NHWC, filters that
- * share a cache line are summed together. */
+/* Sums are fp64, because a filter may have millions of pixels with random signs. In nhwc the
+ * filters of a cache line are summed together. */
 static void NAME(bias_gradient)(const struct conv2d *s, const REAL *dz, REAL *db)
 {
     enum { LINE = 64 / sizeof(REAL) };
@@ -353,7 +353,7 @@ struct plan {
     char name[128];              /* of the library's code */
 };
 
-/* In traces. */
+/* Names of plain convolutions in traces. */
 static const char *const names[CONVOLUTIONS] = {
     "conv2d_direct_forward", "conv2d_direct_backward_data", "conv2d_direct_backward_filter"};
 
@@ -416,7 +416,7 @@ static void parts_run(struct work *work, struct conv2d_parts parts, struct trace
     (work->precision == PRECISION_FP64 ? step_fp64 : step_fp32)(work, parts, trace);
 }
 
-/* The y that the activation's gradient needs. */
+/* Computes the y that the activation's gradient needs. */
 static void step_before(struct work *work)
 {
     const struct conv2d *s = work->shape;
@@ -430,9 +430,9 @@ static void step_run(struct work *work, struct trace *trace)
 }
 
 #ifdef ROOFSWEEP_ONEDNN
-/* Forward and backward-data get the weights packed before, as frameworks do that keep a model; a
- * step that updates the weights packs them anew each time. backward-filter gives the gradient back
- * in the user's layout, within its time. */
+/* Weights of forward and backward-data are packed before the timed run, as in frameworks that keep
+ * a model (`kept`). A training step packs the updated weights in each run. The gradient of
+ * backward-filter is reordered to the user's layout within the time. */
 static struct onednn_tensor filter_tensor(const struct conv2d *s, bool kept)
 {
     int64_t filters = s->filters / s->groups, channels = s->channels / s->groups;

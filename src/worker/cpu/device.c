@@ -1,4 +1,4 @@
-/* The CPU as a device: the cores of this process's affinity mask, through OpenMP and CBLAS. */
+/* The CPU as a device: the cores of this process's affinity mask. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static enum status config_supported(const struct config *config, struct error *e
     const char *algorithm = config_word(config, ROLE_ALGORITHM);
     if (algorithm && strcmp(algorithm, "auto") != 0)
         return error_set(error, STATUS_UNSUPPORTED,
-                         "algorithm %s is a GPU library's; on a CPU the implementation says it all",
+                         "algorithm %s is a GPU library's; on a CPU the implementation decides",
                          algorithm);
     if (config_replayed(config))
         return error_set(error, STATUS_UNSUPPORTED,
@@ -138,8 +138,8 @@ static bool work_allocate(struct work *work)
     return complete;
 }
 
-/* Elements are touched first by the thread whose static share they are, as in the work itself.
- * Those of a gradient that belong to samples of the batch from `samples` on are zero. */
+/* Each thread touches its static share first, as in the work itself. Elements of the samples from
+ * `samples` on are zero: `sample` is the elements of one, `batch` the samples of a batch. */
 static void tensor_fill(struct work *work, enum tensor tensor, int64_t sample, int64_t batch,
                         int64_t samples)
 {
@@ -205,7 +205,7 @@ static struct work *work_create(const struct cpu_workload *workload, const struc
     return work;
 }
 
-/* Inputs and scratch memory get their contents, each page from the thread that will use it. */
+/* Fills inputs and scratch memory. The thread that will use a page touches it first. */
 static enum status work_fill(struct work *work, struct error *error)
 {
     char *scratch = work->scratch;
@@ -258,7 +258,7 @@ static void text_add(char *text, size_t size, const char *separator, const char 
     snprintf(text + used, size - used, "%s%s%.200s", used ? separator : "", more, why);
 }
 
-/* The routine of that name, or for "auto" the first that can do the configuration. */
+/* Prepares the named routine, or for "auto" the first that can compute the configuration. */
 static enum status cpu_prepare(struct device_state *state, const struct config *config,
                                uint64_t seed, struct work **work, struct record *record,
                                struct error *error)
@@ -298,7 +298,7 @@ static enum status cpu_prepare(struct device_state *state, const struct config *
                      config->workload->name, offered[0] ? offered : "none");
 }
 
-/* Twice what the tensors take: a work has its workspace as well. */
+/* Twice the tensors, which leaves room for the workspace. */
 static bool cpu_has_room(struct device_state *state, const struct config *config)
 {
     (void)state;
@@ -323,7 +323,7 @@ static enum status cpu_run(struct device_state *state, struct work *work, int64_
     if (work->routine->before)
         work->routine->before(work);
     if (work->routine->own_regions)
-        team_loosen(&state->topology);
+        team_unbind_caller(&state->topology);
     work_run(work, NULL);
     if (partial)
         tensor_fill(work, TENSOR_OUTPUT, 1, 1, 1);
@@ -343,7 +343,8 @@ static enum status cpu_read(struct device_state *state, struct work *work, enum 
     return STATUS_OK;
 }
 
-/* The cores that this process was given: its threads have one each. */
+/* The program gets the initial affinity, because each of the worker's threads is bound to a core.
+ */
 static enum status cpu_program(struct device_state *state, struct program_device *given,
                                struct error *error)
 {

@@ -1,5 +1,5 @@
-/* Elementwise work on the CPU: by oneDNN, and as a parallel loop for each operation, which the
- * compiler makes vector code of. */
+/* Elementwise functions on the CPU: by oneDNN, and as a parallel loop for each function, which the
+ * compiler vectorises. */
 #include <math.h>
 #include <string.h>
 

@@ -1,10 +1,9 @@
-/* Functions in one precision, for loops that are to become vector code: a part of templates, see
- * real.h. Such loops need -fno-trapping-math (CMakeLists.txt). */
+/* Template: functions in one precision for loops that the compiler vectorises (real.h). These loops
+ * need -fno-trapping-math (CMakeLists.txt). */
 
-/* exp(x) for -80 <= x <= 0. x = n ln 2 + r, then Taylor's series of r, then 2^n through the
- * exponent's bits; adding 1.5 * 2^mantissa rounds to the integer n. No calls and no branches, so
- * that loops over it become vector code: with the mathematical library's, an LSTM's gates would
- * take as long as its products. */
+/* exp(x) for -80 <= x <= 0, without calls and branches, so that loops become vector code. x = n ln
+ * 2 + r; Taylor's series of r; 2^n through the bits of the exponent. Adding 1.5 * 2^mantissa rounds
+ * to the integer n. */
 static inline REAL NAME(exponential)(REAL x)
 {
     const REAL ln2_high = (REAL)0.693145751953125, ln2_low = (REAL)1.42860682030941723e-6;
@@ -24,7 +23,7 @@ static inline REAL NAME(exponential)(REAL x)
     return power;
 }
 
-/* Exact to a few roundings of 1, which is what gates need; beyond 40 it is 1. */
+/* Absolute error: a few roundings of 1. The value beyond 40 is 1. */
 static inline REAL NAME(hyperbolic_tangent)(REAL x)
 {
     REAL size = REAL_ABSOLUTE(x);
@@ -37,9 +36,8 @@ static inline REAL NAME(sigmoid)(REAL x)
     return (REAL)0.5 + (REAL)0.5 * NAME(hyperbolic_tangent)((REAL)0.5 * x);
 }
 
-/* The softmax of a row; y may be x. Its exponentials are scaled once their sum is known.
- * Differences beyond 80 are taken for 80: what is that small does not show beside the largest,
- * which is 1. */
+/* The softmax of a row; y may be x. Differences from the largest value are limited to 80, whose
+ * exponential is negligible beside 1. */
 static inline void NAME(row_softmax)(int64_t columns, const REAL *x, REAL *y)
 {
     REAL largest = x[0], sum = 0;

@@ -1,5 +1,5 @@
-/* A fully connected layer on the CPU: by oneDNN, with bias and activation within the product; by
- * CBLAS, and as three nested loops, with both after it. */
+/* A fully connected layer on the CPU: by oneDNN, which applies bias and activation within the
+ * product, and by CBLAS or three nested loops, with bias and activation after the product. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #ifdef REAL
 #include "worker/cpu/functions_real.h"
 
-/* As one would first write it: a sum for each element. */
+/* A sum for each element. */
 static void NAME(multiply)(const struct product *p)
 {
     const REAL *a = p->a.data, *b = p->b.data;
@@ -56,7 +56,7 @@ static void NAME(finish)(const struct work *work)
     }
 }
 
-/* db: rows of dy in order, so that loads are of neighbours. */
+/* Adds rows of dy to db, so that loads are contiguous. */
 static void NAME(bias_gradient)(const struct work *work)
 {
     const struct linear *s = work->shape;
@@ -86,7 +86,7 @@ static void NAME(layer)(const struct work *work)
 
 #else
 
-/* By pass: the factors and the result of its product, and which are stored the other way round. */
+/* By pass: the factors and the result of the product. */
 static const struct {
     enum tensor a, b, c;
     bool a_transposed, b_transposed;
@@ -150,8 +150,8 @@ static enum status cblas_plan(struct work *work, struct error *error)
 }
 
 #ifdef ROOFSWEEP_ONEDNN
-/* Weights are packed before, on the way forward and to the input's gradient; their own gradient
- * comes back in the user's layout, within the time. */
+/* Weights are packed before the timed run for forward and backward-data. Their gradient is
+ * reordered to the user's layout within the time. */
 static enum status onednn_plan(struct work *work, struct error *error)
 {
     static const enum onednn_function functions[LINEAR_ACTIVATIONS] = {
@@ -159,7 +159,7 @@ static enum status onednn_plan(struct work *work, struct error *error)
         [LINEAR_RELU] = ONEDNN_RELU,
         [LINEAR_GELU] = ONEDNN_GELU,
     };
-    /* By pass: what stands for x, W, y and b. */
+    /* By pass: the library's arguments for x, W, y and b. */
     static const struct {
         enum onednn_pass pass;
         enum onednn_place weights;

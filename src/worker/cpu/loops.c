@@ -1,7 +1,6 @@
-/* The two loops on the CPU, each thread on values or tiles of its own.
- *
- * loops_simd.h has them for one kind of vectors; which this CPU has, simd.c knows. CMakeLists.txt
- * lets the compiler fuse a multiplication and an addition here, where the vectors can do it. */
+/* compute-loop and shared-loop on the CPU. Each thread has its own values or tiles. loops_simd.h
+ * has the loops for one kind of vectors, and simd.c detects the kind. CMakeLists.txt lets the
+ * compiler fuse multiply-adds in this file. */
 #include <omp.h>
 #include <string.h>
 
@@ -9,12 +8,12 @@
 #include "worker/cpu/routine.h"
 #include "worker/cpu/simd.h"
 
-/* A part of the work: `count` values or tiles, with the factors of even and odd steps. */
+/* The values or tiles of one thread. */
 struct part {
     const void *x;
     void *y;
     int64_t count, tile, steps;
-    double even, odd;
+    double even, odd; /* factors of even and odd steps */
 };
 
 #define LOOP_PASTE(name, suffix)  name##_##suffix
@@ -60,7 +59,7 @@ struct part {
 
 typedef void part_run(const struct part *part);
 
-/* By the names of struct simd; the last one is for all others. */
+/* By the names of struct simd; the last row is for all other kinds. */
 static const struct {
     const char *vectors;
     part_run *compute[2], *shared[2]; /* fp32, fp64 */

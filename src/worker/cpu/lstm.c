@@ -84,7 +84,7 @@ static void lstm_describe(struct work *work)
     work->writes[TENSOR_OUTPUT] = true;
 }
 
-/* Of each time step. */
+/* A batch is one time step. */
 static void lstm_gradient_shape(const struct work *work, int64_t *sample, int64_t *batch)
 {
     const struct lstm *s = work->shape;
@@ -144,30 +144,30 @@ static void plain_run(struct work *work, struct trace *trace)
 }
 
 #ifdef ROOFSWEEP_ONEDNN
-/* One operation for each layer, which does all time steps and both directions. The weights are
- * packed before, as frameworks do that keep a model; gradients come back in the user's layout,
+/* One layer is one operation over all time steps and both directions. Weights are packed before the
+ * timed run, as in frameworks that keep a model. Gradients are reordered to the user's layout
  * within the time. Offsets are in the scratch memory, in bytes. */
 struct layer {
-    struct onednn *forward, *backward; /* backward NULL but in that pass */
+    struct onednn *forward, *backward; /* backward NULL in a forward pass */
     size_t forward_memory, backward_memory;
-    size_t output; /* of all layers but the last */
-    size_t dinput; /* of all layers but the first */
+    size_t output; /* unused in the last layer */
+    size_t dinput; /* unused in the first layer */
 };
 
 struct onednn_layers {
-    size_t zeros;         /* of all layers: states before the first step */
-    size_t dstates[2];    /* their gradients, which nobody asks for */
+    size_t zeros;         /* initial states of all layers */
+    size_t dstates[2];    /* gradients of the initial states, unused */
     struct layer *layers; /* owned */
 };
 
-/* From one direction's weights to the other's; any number where there is one. */
+/* Elements from one direction's weights to the other's; any number for one direction. */
 static int64_t direction_stride(const struct lstm *s, int64_t layer)
 {
     return s->directions > 1 ? lstm_w_at(s, layer, 1, LSTM_BIAS) - lstm_w_at(s, layer, 0, LSTM_BIAS)
                              : lstm_w_size(s);
 }
 
-/* [1][direction][input][gate][output] of [direction][gate][output][input] in memory. */
+/* A matrix [direction][gate][output][input] in memory, as [1][direction][input][gate][output]. */
 static struct onednn_tensor matrix_tensor(const struct lstm *s, int64_t layer, int64_t width,
                                           enum onednn_place place)
 {
@@ -179,8 +179,7 @@ static struct onednn_tensor matrix_tensor(const struct lstm *s, int64_t layer, i
                                   {s->directions * stride, stride, 1, s->hidden * width, width}};
 }
 
-/* [1][direction][a][b] of a direction's weights in memory, where the elements along each axis lie
- * so far apart. */
+/* [1][direction][a][b] with these strides. */
 static struct onednn_tensor weights_tensor(const struct lstm *s, int64_t layer,
                                            enum onednn_place place, int64_t a, int64_t a_apart,
                                            int64_t b, int64_t b_apart)
@@ -193,8 +192,8 @@ static struct onednn_tensor weights_tensor(const struct lstm *s, int64_t layer,
                                   {s->directions * stride, stride, a_apart, b_apart}};
 }
 
-/* Initial states are zero, but the library has to see them: without, 2.6.3 takes the last ones for
- * them in the gradient of the recurrent weights. */
+/* Initial states are zero, but the library needs them: without, 2.6.3 uses the last states instead
+ * in the gradient of the recurrent weights. */
 static struct onednn_tensor state_tensor(const struct lstm *s, int64_t width,
                                          enum precision precision)
 {
@@ -281,7 +280,7 @@ static enum status layers_plan(struct work *work, struct error *error)
     if (s->projection && s->pass == LSTM_BACKWARD)
         return error_set(error, STATUS_UNSUPPORTED,
                          "oneDNN has no gradients of an LSTM with a projection");
-    if (s->projection && s->precision != PRECISION_FP32) /* 2.6.3: off by its own size */
+    if (s->projection && s->precision != PRECISION_FP32) /* 2.6.3: error of 100 % */
         return error_set(error, STATUS_UNSUPPORTED,
                          "oneDNN's LSTM with a projection is wrong in %s: it is used in fp32",
                          precision_info[s->precision].name);

@@ -1,6 +1,6 @@
-/* A matrix product on the CPU: by oneDNN, by CBLAS, and as three nested loops. With CBLAS the
- * longer edge is divided among the threads. Each thread calls single-threaded BLAS for its own
- * part, so that a BLAS with threads of its own never puts a second set on the cores. */
+/* A matrix product on the CPU: by oneDNN, by CBLAS, and as three nested loops. Each thread calls
+ * single-threaded BLAS for its part of the product, so that BLAS never starts a second set of
+ * threads. */
 #include "model/workloads/matmul.h"
 #include "worker/cpu/blas.h"
 #include "worker/cpu/onednn.h"
@@ -8,7 +8,7 @@
 
 #ifdef REAL
 
-/* Rows of w, so that the innermost loop goes through memory in order. */
+/* Adds rows of w, so that the innermost loop reads memory in order. */
 static void NAME(plain)(const struct work *work)
 {
     const struct matmul *s = work->shape;
@@ -68,7 +68,7 @@ static void multiply(const struct work *work)
 }
 
 #ifdef ROOFSWEEP_ONEDNN
-/* Both matrices are the user's, and neither is packed before. */
+/* Neither matrix is packed before the timed product. */
 static enum status onednn_plan(struct work *work, struct error *error)
 {
     static const struct onednn_roles roles = {

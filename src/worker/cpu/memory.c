@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A number from a file: the first one, or the one that follows `key` on its line. NaN without it,
- * which is also what "max" (no limit) gives. */
+/* Reads the number that follows `key` on the first line that begins with it. NaN without such a
+ * number, for example for "max" (no limit). */
 static double number_read(const char *path, const char *key)
 {
     char line[256];
@@ -22,9 +22,9 @@ static double number_read(const char *path, const char *key)
     return number;
 }
 
-/* Where a version of control groups keeps its figures. */
+/* Files of a version of control groups. */
 struct control_group {
-    const char *controller; /* field of /proc/self/cgroup */
+    const char *controller; /* second field of a line of /proc/self/cgroup */
     const char *mount, *limit, *usage, *inactive;
 };
 static const struct control_group control_groups[] = {
@@ -41,8 +41,8 @@ static double group_file(const struct control_group *group, const char *path, co
     return number_read(file, key);
 }
 
-/* The least that is free in the group and its parents; a limit may stand on any of them. Cached
- * file pages count as usage, but give way. */
+/* Returns the least free memory of the group and its parents, each of which may have a limit.
+ * Cached file pages count as usage, but can be reclaimed. */
 static double group_available(const struct control_group *group, char *path)
 {
     double least = INFINITY;
@@ -115,7 +115,7 @@ void memory_destroy(void *memory, size_t bytes)
 
 /* ---- elements ---- */
 
-/* A bf16 is the upper half of an fp32. */
+/* bf16 is the upper half of fp32. */
 static uint16_t bf16_from(double value)
 {
     float single = (float)value;
@@ -132,7 +132,8 @@ static double bf16_value(uint16_t half)
     return single;
 }
 
-/* An fp16: sign, 5 bits of exponent, 10 of mantissa. Below 2^-14 steps are of 2^-24. */
+/* fp16: sign, 5 bits of exponent, 10 bits of mantissa. Numbers below 2^-14 are multiples of 2^-24.
+ */
 static uint16_t fp16_from(double value)
 {
     const uint16_t infinite = 0x7c00;

@@ -1,6 +1,6 @@
-/* Norms on the CPU. Threads share out rows. Sums over rows are each thread's own until the end;
- * they lie in scratch, and so do the moments that a pass is given, which are computed before it is
- * timed. */
+/* Norms on the CPU. Rows are divided among the threads. Each thread has its own sums over rows, in
+ * scratch memory, until they are added. A pass that gets the moments as inputs has them in scratch
+ * memory as well, computed before the timed run. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static void NAME(row_apply)(const struct NAME(job) * j, int64_t row)
             y[i] = (x[i] - mean[i]) * inverse[i] * gamma[i] + beta[i];
 }
 
-/* Within a region: sums over the rows become those of all threads. */
+/* Adds the sums of all threads, within a parallel region. */
 static void NAME(sums_unite)(const struct NAME(job) * j)
 {
     int64_t count = 2 * j->columns;
@@ -62,8 +62,7 @@ static void NAME(sums_unite)(const struct NAME(job) * j)
             j->sums[i] += j->sums[thread * count + i];
 }
 
-/* Sums are of differences from the first row, so that a large mean takes nothing from the
- * variance. */
+/* Adds differences from the first row, so that the variance is accurate for a large mean. */
 static void NAME(column_moments)(const struct NAME(job) * j)
 {
     const REAL n = (REAL)j->rows;
@@ -101,7 +100,7 @@ static void NAME(moments)(const struct NAME(job) * j)
             NAME(row_moments)(j, row);
 }
 
-/* A layer norm's moments are found row by row, while the row is in the cache. */
+/* Computes a layer norm's moments for each row while the row is in the cache. */
 static void NAME(forward)(const struct NAME(job) * j)
 {
 #pragma omp parallel for schedule(static)
@@ -112,7 +111,7 @@ static void NAME(forward)(const struct NAME(job) * j)
     }
 }
 
-/* Of a layer norm's row: dx, and what it adds to the thread's sums. */
+/* Sets dx of a layer norm's row, and adds to the sums of the thread. */
 static void NAME(row_gradient)(const struct NAME(job) * j, int64_t row, REAL *restrict own)
 {
     const int64_t columns = j->columns;
@@ -174,8 +173,7 @@ static void NAME(backward)(const struct NAME(job) * j)
     }
 }
 
-/* The results of a training pass are its moments; another pass is given them, or finds them by
- * itself. */
+/* A training pass returns the moments; other passes have them in scratch memory. */
 static struct NAME(job) NAME(job_of)(const struct work *work)
 {
     const struct norm *s = work->shape;

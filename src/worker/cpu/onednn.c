@@ -10,11 +10,10 @@
 
 enum { ALIGNMENT = 64 };
 
-/* The library's number of each argument, and whether a pass writes it: the destination is written
- * on the way forward, gradients but the destination's on the way back. */
+/* The library's number of each argument. */
 static const struct {
     int number;
-    bool gradient;
+    bool gradient; /* a backward pass writes it */
 } arguments[ONEDNN_ARGUMENTS] = {
     [ONEDNN_SOURCE] = {DNNL_ARG_SRC, false},
     [ONEDNN_SECOND] = {DNNL_ARG_SRC_1, false},
@@ -34,21 +33,21 @@ static const struct {
     [ONEDNN_DIFF_CELL] = {DNNL_ARG_DIFF_SRC_ITER_C, true},
 };
 
-/* A tensor of an operation. Where the library's layout is the caller's, `own` is NULL. */
+/* A tensor of an operation. */
 struct slot {
     descriptor described;
-    descriptor_view chosen; /* within the primitive's description; NULL: there is no such tensor */
+    descriptor_view chosen; /* the library's layout, owned by the description; NULL: no tensor */
     bool packed, written;
-    size_t offset, bytes; /* of `own` */
-    dnnl_memory_t caller, own;
+    size_t offset, bytes;      /* of `own` */
+    dnnl_memory_t caller, own; /* own NULL: the caller's layout is the library's */
     dnnl_primitive_t reorder;
 };
 
-/* What an operation is called, in names of kernels and in messages. */
+/* Kinds of operations: name of the kernel, and text in messages. */
 static const struct {
     const char *name, *text;
-    bool activated; /* its function comes after a product */
-    bool recurrent; /* gradients of its weights are added to what is there */
+    bool activated; /* `function` is fused */
+    bool recurrent; /* the library adds to the gradients of weights */
 } kinds[ONEDNN_KINDS] = {
     [ONEDNN_CONVOLUTION] = {"convolution", "convolution", true, false},
     [ONEDNN_MATMUL] = {"matmul", "matrix product", true, false},
@@ -69,9 +68,9 @@ struct onednn {
     dnnl_primitive_t primitive;
     const struct onednn *forward;
     struct slot slots[ONEDNN_ARGUMENTS];
-    bool accumulates; /* gradients of weights are added to what is there */
+    bool accumulates; /* the library adds to the gradients of weights */
     size_t workspace_offset, scratch_offset, size;
-    dnnl_memory_t workspace, scratch; /* of ONEDNN_BACKWARD the workspace is its forward's */
+    dnnl_memory_t workspace, scratch; /* ONEDNN_BACKWARD uses the workspace of its forward pass */
     char name[64], label[96];
 };
 
@@ -81,7 +80,7 @@ void onednn_describe(char *text, size_t size)
     snprintf(text, size, ", oneDNN %d.%d.%d", version->major, version->minor, version->patch);
 }
 
-/* The library's own dependencies are searched first, this program's last. */
+/* Whether the library uses the same OpenMP as this program. */
 static bool threads_are_ours(void)
 {
     union {
@@ -101,9 +100,8 @@ static bool threads_are_ours(void)
     return dnnl_version()->cpu_runtime == DNNL_RUNTIME_OMP && theirs == ours.address;
 }
 
-/* Whether this CPU has instructions for the precision. The library's sets of instructions hold
- * those that they build on as bits. A set of another family of processors has none of these
- * bits. */
+/* Whether this CPU has instructions for the precision. Each bit of the library's value is an
+ * instruction set; other families of processors have none of these bits. */
 static bool is_native(enum precision precision)
 {
     static const unsigned needed[PRECISION_COUNT] = {
@@ -149,9 +147,9 @@ static dnnl_status_t attributes_create(const struct primitive_request *request,
 {
     dnnl_post_ops_t after = NULL;
     dnnl_status_t status = dnnl_primitive_attr_create(made);
-    if (!status) /* its work memory is the caller's, and so in the row */
+    if (!status) /* the caller's scratch memory, which the row counts */
         status = dnnl_primitive_attr_set_scratchpad_mode(*made, dnnl_scratchpad_mode_user);
-    if (!status) /* whatever the environment says: fp32 is not computed in less */
+    if (!status) /* overrides the environment: fp32 stays fp32 */
         status = dnnl_primitive_attr_set_fpmath_mode(*made, dnnl_fpmath_mode_strict);
     if (status || !kinds[request->kind].activated || request->function == dnnl_alg_kind_undef)
         return status;
@@ -164,7 +162,7 @@ static dnnl_status_t attributes_create(const struct primitive_request *request,
     return status;
 }
 
-/* The forward pass that a backward pass belongs to: the library asks for it as a hint. */
+/* The forward pass of a backward pass, which the library needs as a hint. */
 static struct onednn_operation operation_forward(const struct onednn_operation *operation)
 {
     static const enum onednn_argument pairs[][2] = {{ONEDNN_SOURCE, ONEDNN_DIFF_SOURCE},
@@ -265,7 +263,7 @@ static size_t memory_take(struct onednn *made, size_t bytes)
     return offset;
 }
 
-/* Compares the library's choice with what the caller has. */
+/* Prepares a tensor. If the library's layout is not the caller's, makes a reorder. */
 static dnnl_status_t slot_create(const struct onednn_operation *operation, struct onednn *made,
                                  int argument)
 {
@@ -299,7 +297,7 @@ static dnnl_status_t everything_create(const struct onednn_operation *operation,
     static const char *const passes[] = {"", "", "_backward", "_backward_data",
                                          "_backward_weights"};
     const char *name = NULL;
-    dnnl_set_verbose(0); /* its lines would be among this worker's answers */
+    dnnl_set_verbose(0); /* its lines would mix with this worker's replies */
     dnnl_status_t status = primitive_create(operation, made);
     for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i)
         status = slot_create(operation, made, i);
@@ -429,7 +427,7 @@ static void slots_reorder(const struct onednn *made, bool written, struct trace 
     }
 }
 
-/* A recurrent layer's. */
+/* Clears the gradients of weights, to which a recurrent layer's backward pass adds. */
 static void gradients_clear(const struct onednn *made)
 {
     static const enum onednn_argument added[] = {ONEDNN_DIFF_WEIGHTS, ONEDNN_DIFF_RECURRENT,

@@ -1,10 +1,8 @@
-/* Operations of oneDNN, which is what frameworks run on CPUs: described in plain numbers, created,
- * bound to memory and run. Nobody else includes the library's header; onednn_primitive.c knows the
- * versions of its interface. A worker that was built without the library has none of these files
- * and no ROOFSWEEP_ONEDNN, and its workloads no such routine.
+/* Operations of oneDNN, the library of frameworks on CPUs: described in plain numbers, created,
+ * bound to memory and run. Only onednn* includes the library's header; onednn_primitive.c knows its
+ * versions. A build without the library lacks these files, ROOFSWEEP_ONEDNN and the routines.
  *
- * The library's threads are those of the OpenMP team that calls it: with any other it is
- * refused. */
+ * The library must run in the threads of the calling OpenMP team. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,17 +13,16 @@
 #include "model/workload.h"
 #include "worker/cpu/routine.h"
 
-/* Of recurrent layers source, weights and destination are those of the layer. */
 enum onednn_argument {
     ONEDNN_SOURCE,
-    ONEDNN_SECOND, /* source of a sum */
+    ONEDNN_SECOND, /* second source of a sum */
     ONEDNN_WEIGHTS,
-    ONEDNN_RECURRENT,  /* weights of a recurrent layer's state */
+    ONEDNN_RECURRENT,  /* recurrent weights */
     ONEDNN_PROJECTION, /* weights of an LSTM's projection */
     ONEDNN_BIAS,
     ONEDNN_DESTINATION,
-    ONEDNN_STATE, /* before the first step of a recurrent layer */
-    ONEDNN_CELL,  /* an LSTM's */
+    ONEDNN_STATE, /* h before the first step of a recurrent layer */
+    ONEDNN_CELL,  /* c before the first step of an LSTM */
     ONEDNN_DIFF_SOURCE,
     ONEDNN_DIFF_WEIGHTS,
     ONEDNN_DIFF_RECURRENT,
@@ -36,18 +33,18 @@ enum onednn_argument {
     ONEDNN_ARGUMENTS
 };
 
-/* In which layout an operation finds a tensor or leaves it. */
+/* The layout in which an operation reads or writes a tensor. */
 enum onednn_place {
-    ONEDNN_PLAIN,     /* in the caller's: the library works on the caller's memory */
-    ONEDNN_PACKED,    /* in the library's own: an input, which onednn_bind copies once */
-    ONEDNN_REORDERED, /* in the library's own: copied from or to the caller's in every run */
+    ONEDNN_PLAIN,     /* the caller's, in the caller's memory */
+    ONEDNN_PACKED,    /* the library's; onednn_bind copies the input once */
+    ONEDNN_REORDERED, /* the library's; every run copies from or to the caller's memory */
 };
 
-enum { ONEDNN_AXES = 12 }; /* as many as the library reads, used or not */
+enum { ONEDNN_AXES = 12 }; /* the library reads all of them, used or not */
 struct onednn_tensor {
     enum onednn_place place;
     enum precision precision;
-    int axes;                                           /* 0: there is no such tensor */
+    int axes;                                           /* 0: no tensor */
     int64_t extents[ONEDNN_AXES], strides[ONEDNN_AXES]; /* elements, of the caller's memory */
 };
 
@@ -57,15 +54,15 @@ enum onednn_kind {
     ONEDNN_LINEAR,
     ONEDNN_LSTM,
     ONEDNN_GRU, /* linear before reset */
-    ONEDNN_RNN, /* plain: its function is the activation */
+    ONEDNN_RNN, /* plain; `function` is the activation */
     ONEDNN_ELEMENTWISE,
     ONEDNN_SUM,
     ONEDNN_POOL,
     ONEDNN_SOFTMAX,
     ONEDNN_KINDS
 };
-/* Of elementwise work the function, of a pool its kind; of a convolution, a product and a linear
- * layer what is applied to the result before it is written. */
+/* Elementwise: the function. Pool: maximum or average. Convolution, product, linear: the fused
+ * activation. */
 enum onednn_function {
     ONEDNN_IDENTITY,
     ONEDNN_RELU,
@@ -78,7 +75,7 @@ enum onednn_function {
 };
 enum onednn_pass {
     ONEDNN_INFERENCE,
-    ONEDNN_TRAINING, /* forward, and keeps what ONEDNN_BACKWARD needs */
+    ONEDNN_TRAINING, /* forward, with a workspace for ONEDNN_BACKWARD */
     ONEDNN_BACKWARD, /* all gradients */
     ONEDNN_BACKWARD_DATA,
     ONEDNN_BACKWARD_WEIGHTS,
@@ -102,14 +99,15 @@ struct onednn_operation {
     enum onednn_pass pass;
     enum onednn_function function;
     double factor;
-    int64_t window[2], stride[2], padding[2]; /* of a pool and, without the window, a convolution */
-    int64_t dilation[2];                      /* of a convolution; a dense kernel's is 1 */
-    bool bidirectional;                       /* a recurrent layer */
+    int64_t window[2];             /* of a pool */
+    int64_t stride[2], padding[2]; /* of a pool or a convolution */
+    int64_t dilation[2];           /* of a pool or a convolution; 1: dense */
+    bool bidirectional;            /* recurrent layers */
     struct onednn_tensor tensors[ONEDNN_ARGUMENTS];
 };
 
-/* Dense tensors: [count]; [rows][columns]; several matrices, one after the other; images with the
- * extents [n][c][h][w], whatever their layout in memory. */
+/* Dense tensors: [count]; [rows][columns]; [count][rows][columns]; images with the extents
+ * [n][c][h][w] in either layout. */
 struct onednn_tensor onednn_vector(enum precision precision, int64_t count);
 struct onednn_tensor onednn_matrix(enum precision precision, enum onednn_place place, int64_t rows,
                                    int64_t columns);
@@ -118,43 +116,43 @@ struct onednn_tensor onednn_matrices(enum precision precision, int64_t count, in
 struct onednn_tensor onednn_image(enum precision precision, enum onednn_place place, bool nhwc,
                                   int64_t n, int64_t c, int64_t h, int64_t w);
 
-/* ", oneDNN 2.6.3", or "" where there is none. `text` of `size` bytes is always ended. */
+/* ", oneDNN 2.6.3". Terminates `text` of `size` bytes. */
 void onednn_describe(char *text, size_t size);
-/* STATUS_UNSUPPORTED, with the reason, if the library is not there, has threads of its own, or has
- * no native instructions for the precision on this CPU: what it would emulate is no measurement. */
+/* STATUS_UNSUPPORTED, with the reason, if the library has its own threads, or this CPU has no
+ * native instructions for the precision, which the library would emulate. */
 enum status onednn_check(enum precision precision, struct error *error);
 
 /* One created operation. */
 struct onednn;
-/* Compiles the operation's code. `forward`: of ONEDNN_BACKWARD the operation that keeps what it
- * needs; it must live longer. Else NULL. STATUS_UNSUPPORTED: the library does not have it. The
+/* Compiles the operation's code. `forward`: the ONEDNN_TRAINING operation of an ONEDNN_BACKWARD
+ * one, which must live longer; else NULL. STATUS_UNSUPPORTED: the library lacks the operation. The
  * caller owns *made. */
 enum status onednn_create(const struct onednn_operation *operation, const struct onednn *forward,
                           struct onednn **made, struct error *error);
-void onednn_destroy(struct onednn *made); /* NULL: nothing */
-/* What the library calls its code, "jit:avx512_core". */
+void onednn_destroy(struct onednn *made); /* takes NULL */
+/* The library's name of the code, "jit:avx512_core". */
 const char *onednn_name(const struct onednn *made);
-/* Bytes that onednn_bind wants: packed tensors, and what the library needs to work. */
+/* Bytes of memory for onednn_bind: tensors in the library's layout, and its workspace. */
 size_t onednn_memory(const struct onednn *made);
-/* `data`: the caller's memory of each tensor; `memory`: of onednn_memory bytes, aligned to 64. Both
- * must live longer. Copies the packed tensors. */
+/* Binds the operation to the caller's memory: `data` of each tensor, and `memory` of onednn_memory
+ * bytes, aligned to 64. Both must live longer. Copies the packed tensors. */
 enum status onednn_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS], void *memory,
                         struct error *error);
-/* The caller's memory of a tensor that is not packed, from the next run on. */
+/* Changes the caller's memory of a tensor that is not packed. */
 void onednn_move(struct onednn *made, enum onednn_argument argument, void *data);
-/* One run. A library that fails here leaves its result as it was. */
+/* One run. If the library fails, the result is unchanged. */
 void onednn_run(const struct onednn *made, struct trace *trace);
 
-/* For the plan of a work: creates an operation and takes its memory from the scratch memory, from
- * *memory on, in bytes. STATUS_UNSUPPORTED also if the work's implementation is `auto` and the
- * library has only a definition of the operation ("ref"), which is slow. Recurrent layers are
+/* For the plan of a work: creates an operation and reserves its memory in the scratch memory, at
+ * the offset *memory in bytes. STATUS_UNSUPPORTED also if the work's implementation is `auto` and
+ * the library has only a definition of the operation ("ref"), which is slow. Recurrent layers are
  * exempt: their "ref" makes the products by fast code. */
 enum status onednn_create_for(struct work *work, const struct onednn_operation *operation,
                               const struct onednn *forward, struct onednn **made, size_t *memory,
                               struct error *error);
 
-/* A routine that is one operation: its plan describes it, and says what each of the work's tensors
- * is to the operation, where it reads it and where it writes it. The rest is the same for all. */
+/* A routine of one operation. Its plan describes the operation, and maps each tensor of the work to
+ * an argument, as an input and as a result. */
 struct onednn_roles {
     enum onednn_argument inputs[TENSOR_COUNT], results[TENSOR_COUNT];
 };

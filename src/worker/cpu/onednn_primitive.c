@@ -2,8 +2,9 @@
 
 #include <stdlib.h>
 
-/* Calls of 3.x make the description of a primitive. Those of 2.x fill a struct, of which
- * primitive_describe makes it; of calls that 2.x has several of, 3.x has the last one. */
+/* Calls of 3.x make the description of a primitive. Calls of 2.x fill a struct, from which
+ * primitive_describe makes the description. If 2.x has several versions of a call, 3.x has the last
+ * one. */
 #if DNNL_VERSION_MAJOR >= 3
 #define FORWARD(call, ...)                                                                         \
     dnnl_##call##_primitive_desc_create(made, r->engine, __VA_ARGS__, r->attributes)
@@ -12,7 +13,7 @@
 #else
 #define FORWARD(call, ...)                       dnnl_##call##_desc_init(made, __VA_ARGS__)
 #define BACKWARD(call, ...)                      FORWARD(call, __VA_ARGS__)
-#define SINCE_3(argument)                        /* 2.x does without it */
+#define SINCE_3(argument)                        /* 2.x lacks the argument */
 #define dnnl_convolution_forward_desc_init       dnnl_dilated_convolution_forward_desc_init
 #define dnnl_convolution_backward_data_desc_init dnnl_dilated_convolution_backward_data_desc_init
 #define dnnl_convolution_backward_weights_desc_init                                                \
@@ -61,7 +62,7 @@ dnnl_status_t primitive_append(dnnl_post_ops_t operations, dnnl_alg_kind_t funct
 #endif
 }
 
-/* Of elementwise work 2.x takes one description for both tensors. */
+/* For elementwise functions 2.x takes one description for both tensors. */
 static dnnl_status_t forward_describe(const struct primitive_request *r, void *made)
 {
     const descriptor *t = r->tensors;
@@ -98,7 +99,7 @@ static dnnl_status_t forward_describe(const struct primitive_request *r, void *m
     }
 }
 
-/* Of an LSTM without a projection. */
+/* LSTMs have no projection here. */
 static dnnl_status_t backward_describe(const struct primitive_request *r, void *made)
 {
     const descriptor *t = r->tensors;

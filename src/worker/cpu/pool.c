@@ -1,4 +1,4 @@
-/* Pools on the CPU: forward by oneDNN, and both ways as one would first write them. */
+/* Pools on the CPU: forward by oneDNN; forward and backward as loops. */
 #include <math.h>
 
 #include "model/workloads/pool.h"
@@ -7,7 +7,7 @@
 
 #ifdef REAL
 
-/* Each thread has lines of the output. */
+/* Divides lines of the output among the threads. */
 static void NAME(forward)(const struct work *work)
 {
     const struct pool *s = work->shape;
@@ -34,7 +34,7 @@ static void NAME(forward)(const struct work *work)
             }
 }
 
-/* Of windows [h][w] in a channel of an image. */
+/* Adds dy to the gradients of one window in a channel of an image. */
 static void NAME(spread)(const struct pool *s, const struct plane *in, const REAL *x,
                          const struct window *window, REAL dy, REAL *dx)
 {
@@ -55,7 +55,7 @@ static void NAME(spread)(const struct pool *s, const struct plane *in, const REA
         dx[place] += dy;
 }
 
-/* Each thread has channels of images. */
+/* Divides channels of images among the threads. */
 static void NAME(backward)(const struct work *work)
 {
     const struct pool *s = work->shape;
@@ -81,9 +81,9 @@ static void NAME(backward)(const struct work *work)
 
 #else
 
-/* Where the elements of x or y lie. */
+/* Strides of x or y, in elements. */
 struct plane {
-    int64_t image, line, pixel, channel; /* elements from one to the next */
+    int64_t image, line, pixel, channel;
 };
 
 static struct plane plane_of(const struct pool *s, int64_t height, int64_t width)

@@ -1,6 +1,7 @@
-/* A template for both precisions. A file NAME.c has its loops within #ifdef REAL; in its #else it
- * defines REAL_TEMPLATE as its own name and includes this, which includes the file once for each
- * precision. NAME(x) is x_fp32 or x_fp64. No include guard: it serves one file after the other. */
+/* Instantiates the loops of a file in both precisions. A file NAME.c has its loops within #ifdef
+ * REAL. In its #else it defines REAL_TEMPLATE as its own name and includes this header, which
+ * includes the file once for each precision. NAME(x) is x_fp32 or x_fp64. No include guard, because
+ * several files include it. */
 #define REAL          float
 #define REAL_WIDE     false
 #define REAL_INTEGER  uint32_t

@@ -1,23 +1,25 @@
-/* What these cores can do at their best: the roofs that the CPU's own results are held against.
+/* The roofs of these cores, which the CPU's results are compared with.
  *
- * Memory: all threads sweep at the same time, each over a working set of its own. Bytes are those
- * that the program reads and writes: a cache line that a store fetches first does not count. The
- * set is
+ * Memory: all threads sweep at the same time, each over its own working set. Bytes are those that
+ * the program reads and writes, without the lines that a store fetches first. The working set of a
+ * thread is
  *
- * - for L1 half of it,
+ * - L1: half of L1
  *
- * - for L2 half of what it holds beyond L1,
+ * - L2: half of what L2 holds beyond L1
  *
- * - for L3 all of L2 and half of a thread's share of L3. That is right for an L3 that holds what
- * falls out of L2, and for one that holds everything.
+ * - L3: all of L2 and half of a thread's share of L3, which suits both an L3 that holds lines
+ * evicted from L2 and an L3 that holds everything
  *
- * - for DRAM four times the L3 of these cores.
+ * - DRAM: four times the L3 of these cores.
  *
  * Arithmetic: independent chains of multiply-adds in registers.
  *
- * A sample lasts long enough for the clock. The best of many samples counts, because a disturbance
- * only ever makes a sample slower. These roofs have no theory beside them: no CPU tells reliably
- * how many units a core has, and how fast its memory is. */
+ * roofs_tune times the variants of each roof and keeps the fastest. A roof is the best of many
+ * samples, because a disturbance only makes a sample slower. If memory is short, a roof stays
+ * untuned, and measuring it reports that. Tuning takes about 20 ms for each roof with several
+ * variants, measuring 50 ms. These roofs have no theoretical value: CPUs do not report their units
+ * and memory speed reliably. */
 #include "worker/cpu/roofs.h"
 
 #include <math.h>
@@ -39,30 +41,29 @@ static const double tune_time = 0.02;     /* s, about, for one roof */
 static const double window = 0.05;
 static const double dram_least = 256.0 * 1024.0 * 1024.0; /* byte, all threads */
 enum { SAMPLES_MIN = 10, SAMPLES_MAX = 1000, TRIALS_MIN = 5 };
-enum { METHODS_MAX = 2 * SIMD_KINDS, LARGE_PAGE = 2 << 20 };
+enum { VARIANTS_MAX = 2 * SIMD_KINDS, LARGE_PAGE = 2 << 20 };
 
-/* A method to do a roof. */
-struct method {
+struct variant {
     const struct simd *simd; /* NULL: the launch gap */
     simd_sweep *sweep;       /* NULL: not a memory roof */
-    bool stream;
+    bool stream;             /* stores bypass the caches */
     int arrays;
-    size_t bytes; /* of one array of one thread */
+    size_t bytes; /* one array of one thread */
     simd_fma *fma;
-    double work;    /* of one repetition by the whole team: bytes, FLOPs, regions */
-    int64_t repeat; /* in a sample */
+    double work;    /* bytes, FLOPs or regions of one repetition by the whole team */
+    int64_t repeat; /* repetitions in a sample */
 };
 
-/* What roofs_tune leaves to roofs_measure. */
+/* The tuned roofs. */
 struct roofs {
-    struct method winners[ROOF_KINDS]; /* work 0: not found, or no memory for it */
-    char *memory;       /* each thread has touched its share first, and uses no other */
-    size_t share, size; /* byte, of one thread and of all */
+    struct variant winners[ROOF_KINDS]; /* work 0: not tuned */
+    char *memory;                       /* each thread has touched and uses its own share */
+    size_t share, size;                 /* byte, for one thread and for all */
     int threads;
     double seconds[SAMPLES_MAX];
 };
 
-/* Byte of one thread's working set; NaN if the level is not known or memory is too small for it. */
+/* Bytes of one thread's working set; NaN if the level is unknown or memory is too small. */
 static double set_size(const struct topology *topology, enum memory_level level)
 {
     const double *cache = topology->cache;
@@ -89,120 +90,122 @@ static bool is_memory(int kind)
     return roof_kinds[kind].measure == ROOF_BANDWIDTH && roof_kinds[kind].level < LEVEL_COUNT;
 }
 
-static struct method method_of_sweep(const struct simd *simd, int kind, bool stream, size_t set,
-                                     int threads)
+static struct variant variant_of_sweep(const struct simd *simd, int kind, bool stream, size_t set,
+                                       int threads)
 {
     const struct simd_pattern *pattern = &simd->patterns[roof_kinds[kind].pattern];
-    struct method method = {.simd = simd, .stream = stream, .arrays = pattern->arrays, .repeat = 1};
-    method.sweep = stream ? pattern->stream : pattern->plain;
-    method.bytes = set / (size_t)pattern->arrays / SIMD_BLOCK * SIMD_BLOCK;
-    method.work = (double)method.bytes * pattern->moved * threads;
-    return method;
+    struct variant variant = {
+        .simd = simd, .stream = stream, .arrays = pattern->arrays, .repeat = 1};
+    variant.sweep = stream ? pattern->stream : pattern->plain;
+    variant.bytes = set / (size_t)pattern->arrays / SIMD_BLOCK * SIMD_BLOCK;
+    variant.work = (double)variant.bytes * pattern->moved * threads;
+    return variant;
 }
 
-/* All methods that are tried for a kind of roof; none: a CPU has no such roof. set: bytes of one
- * thread's working set, of a memory roof. Stores past the caches are tried for DRAM only. DRAM is
- * as fast with one width of vectors as with another, so the widest alone is tried. */
-static int methods_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX])
+/* Lists the variants of a kind of roof; none: CPUs lack this roof. `set`: bytes of one thread's
+ * working set, for a memory roof. DRAM is tried with stores that bypass the caches as well, and
+ * with the widest vectors alone, because the width makes no difference. */
+static int variants_list(int kind, size_t set, int threads, struct variant variants[VARIANTS_MAX])
 {
     const struct roof_kind *info = &roof_kinds[kind];
     const struct simd *vectors[SIMD_KINDS];
     int count = 0;
     if (kind == ROOF_LAUNCH_GAP)
-        methods[count++] = (struct method){.work = 1.0, .repeat = 1};
+        variants[count++] = (struct variant){.work = 1.0, .repeat = 1};
     const bool dram = info->level == LEVEL_DRAM;
     const int widths = is_memory(kind) ? simd_list(vectors) : 0;
     for (int i = 0; i < widths && !(dram && i > 0); ++i) {
         const struct simd_pattern *pattern = &vectors[i]->patterns[info->pattern];
         if (pattern->plain)
-            methods[count++] = method_of_sweep(vectors[i], kind, false, set, threads);
+            variants[count++] = variant_of_sweep(vectors[i], kind, false, set, threads);
         if (dram && pattern->stream)
-            methods[count++] = method_of_sweep(vectors[i], kind, true, set, threads);
+            variants[count++] = variant_of_sweep(vectors[i], kind, true, set, threads);
     }
     const bool chains = info->measure == ROOF_COMPUTE && info->unit == UNIT_VECTOR;
     const int units = chains ? simd_products(info->precision, vectors) : 0;
     for (int i = 0; i < units; ++i)
         if (vectors[i]->fma[info->precision])
-            methods[count++] = (struct method){.simd = vectors[i],
-                                               .fma = vectors[i]->fma[info->precision],
-                                               .work = vectors[i]->flops[info->precision] * threads,
-                                               .repeat = 1};
+            variants[count++] =
+                (struct variant){.simd = vectors[i],
+                                 .fma = vectors[i]->fma[info->precision],
+                                 .work = vectors[i]->flops[info->precision] * threads,
+                                 .repeat = 1};
     return count;
 }
 
-/* Whether this CPU has the roof: a cache that the system does not know of is none, and so is a unit
- * without instructions. */
+/* Whether this CPU has the roof: the system knows the cache, and the unit has instructions. */
 static bool kind_exists(const struct topology *topology, int kind)
 {
-    struct method methods[METHODS_MAX];
+    struct variant variants[VARIANTS_MAX];
     enum memory_level level = roof_kinds[kind].level;
     bool cache = is_memory(kind) && level != LEVEL_DRAM;
-    return (!cache || set_size(topology, level) > 0.0) && methods_list(kind, 0, 1, methods) > 0;
+    return (!cache || set_size(topology, level) > 0.0) && variants_list(kind, 0, 1, variants) > 0;
 }
 
-/* One sample by the whole team: seconds from the first thread's begin to the last one's end. */
-static double team_run(const struct roofs *roofs, const struct method *method)
+/* Runs one sample by the whole team. Returns seconds from the first begin to the last end. */
+static double team_run(const struct roofs *roofs, const struct variant *variant)
 {
     double begin = INFINITY, end = -INFINITY;
 #pragma omp parallel reduction(min : begin) reduction(max : end)
     {
         char *own = roofs->memory + (size_t)omp_get_thread_num() * roofs->share;
         double result;
-        struct simd_arrays at = {own, own + method->bytes,
-                                 own + (size_t)(method->arrays > 2 ? 2 : 0) * method->bytes, 0.5,
+        struct simd_arrays at = {own, own + variant->bytes,
+                                 own + (size_t)(variant->arrays > 2 ? 2 : 0) * variant->bytes, 0.5,
                                  &result};
 #pragma omp barrier
         begin = clock_monotonic();
-        if (method->sweep)
-            method->sweep(&at, method->bytes, method->repeat);
+        if (variant->sweep)
+            variant->sweep(&at, variant->bytes, variant->repeat);
         else
-            method->fma(0x1p-20, method->repeat, &result);
+            variant->fma(0x1p-20, variant->repeat, &result);
         end = clock_monotonic();
     }
     return end - begin;
 }
 
-/* Of the launch gap: regions of the whole team, one after the other. */
-static double method_run(const struct roofs *roofs, const struct method *method)
+/* The launch gap runs regions of the whole team one after the other. */
+static double variant_run(const struct roofs *roofs, const struct variant *variant)
 {
-    if (method->simd)
-        return team_run(roofs, method);
+    if (variant->simd)
+        return team_run(roofs, variant);
     double begin = clock_monotonic();
-    for (int64_t i = 0; i < method->repeat; ++i) {
+    for (int64_t i = 0; i < variant->repeat; ++i) {
 #pragma omp parallel
         __asm__ volatile("" : : : "memory");
     }
     return clock_monotonic() - begin;
 }
 
-/* One sample, of at least sample_time: the repetitions are doubled until they are enough. */
-static double method_sample(const struct roofs *roofs, struct method *method)
+/* Runs one sample, and doubles the repetitions until it takes sample_time. */
+static double variant_sample(const struct roofs *roofs, struct variant *variant)
 {
     double seconds;
-    while ((seconds = method_run(roofs, method)) < sample_time)
-        method->repeat *= 2;
+    while ((seconds = variant_run(roofs, variant)) < sample_time)
+        variant->repeat *= 2;
     return seconds;
 }
 
-/* The methods take turns, so that a disturbance hits all of them. */
-static struct method method_fastest(const struct roofs *roofs, struct method *methods, int count)
+/* Alternates between the variants, so that a disturbance hits all of them. */
+static struct variant variant_fastest(const struct roofs *roofs, struct variant *variants,
+                                      int count)
 {
     double best = INFINITY, end = clock_monotonic() + tune_time;
     int fastest = 0;
     for (int trial = 0; count > 1 && (trial < TRIALS_MIN || clock_monotonic() < end); ++trial)
         for (int i = 0; i < count; ++i) {
-            double seconds = method_sample(roofs, &methods[i]);
-            double cost = seconds / ((double)methods[i].repeat * methods[i].work);
+            double seconds = variant_sample(roofs, &variants[i]);
+            double cost = seconds / ((double)variants[i].repeat * variants[i].work);
             if (cost < best) {
                 best = cost;
                 fastest = i;
             }
         }
-    return methods[fastest];
+    return variants[fastest];
 }
 
-/* Values that differ, and none of them zero: some memory controllers take lines of zeros at twice
- * the speed of others. */
+/* Writes different values, none of them zero: some memory controllers are twice as fast with lines
+ * of zeros. */
 static void memory_touch(const struct roofs *roofs)
 {
 #pragma omp parallel
@@ -222,7 +225,8 @@ void roofs_release(struct device_state *state)
     state->roofs = NULL;
 }
 
-/* Sets of the levels whose roofs were found, 0 where there is no memory for them; one thread's. */
+/* Sets sets[] to the bytes of one thread's working set for each level with a wanted roof; 0: no
+ * memory. Returns the largest. */
 static size_t sets_find(const struct topology *topology, const bool found[ROOF_KINDS],
                         size_t sets[LEVEL_COUNT])
 {
@@ -266,33 +270,34 @@ enum status roofs_tune(struct device_state *state, const struct roof_request *re
         size_t set = is_memory(kind) ? sets[roof_kinds[kind].level] : 0;
         if (!wanted[kind] || (is_memory(kind) && set == 0))
             continue;
-        struct method methods[METHODS_MAX];
-        int count = methods_list(kind, set, roofs->threads, methods);
-        roofs->winners[kind] = method_fastest(roofs, methods, count);
+        struct variant variants[VARIANTS_MAX];
+        int count = variants_list(kind, set, roofs->threads, variants);
+        roofs->winners[kind] = variant_fastest(roofs, variants, count);
     }
     memcpy(found, wanted, sizeof wanted);
     return STATUS_OK;
 }
 
-static void setting_write(const struct roofs *roofs, const struct method *method, struct roof *roof)
+static void setting_write(const struct roofs *roofs, const struct variant *variant,
+                          struct roof *roof)
 {
     char *text = roof->setting, team[32];
     size_t size = sizeof roof->setting;
-    double kib = (double)method->bytes * method->arrays / 1024.0;
+    double kib = (double)variant->bytes * variant->arrays / 1024.0;
     bool large = kib >= 1024.0;
     snprintf(team, sizeof team, roofs->threads == 1 ? "1 thread" : "%d threads", roofs->threads);
-    if (method->sweep)
+    if (variant->sweep)
         snprintf(text, size, "%s on %.4g %s each, %s%s", team, large ? kib / 1024.0 : kib,
-                 large ? "MiB" : "KiB", method->simd->name,
-                 method->stream ? ", stores past the caches" : "");
-    else if (method->fma)
-        snprintf(text, size, "%s of %d chains, %s", team, method->simd->chains, method->simd->name);
+                 large ? "MiB" : "KiB", variant->simd->name,
+                 variant->stream ? ", stores past the caches" : "");
+    else if (variant->fma)
+        snprintf(text, size, "%s of %d chains, %s", team, variant->simd->chains,
+                 variant->simd->name);
     else
         snprintf(text, size, "regions of %s", team);
 }
 
-/* Sleeps until shortly before the moment, then watches the clock. False if the moment has
- * passed. */
+/* Sleeps until shortly before the moment, then polls the clock. False if the moment has passed. */
 static bool wait_for(double moment)
 {
     const double early = 2e-3;
@@ -307,17 +312,17 @@ static bool wait_for(double moment)
     return true;
 }
 
-/* Fills seconds[]. If a sample is too short, the runs that set the number of repetitions were
- * disturbed. Then all samples are taken again, with twice as many repetitions. */
-static int64_t samples_take(struct roofs *roofs, struct method *method)
+/* Fills seconds[]. A sample that is too short shows that the runs which set the repetitions were
+ * disturbed: then all samples are taken again, with twice as many repetitions. */
+static int64_t samples_take(struct roofs *roofs, struct variant *variant)
 {
     double end = clock_monotonic() + window;
     int64_t samples = 0;
-    method_sample(roofs, method); /* wakes the team, and fetches the set into its cache */
+    variant_sample(roofs, variant); /* wakes the team and loads the set into its cache */
     while (samples < SAMPLES_MIN || (samples < SAMPLES_MAX && clock_monotonic() < end)) {
-        roofs->seconds[samples] = method_run(roofs, method);
+        roofs->seconds[samples] = variant_run(roofs, variant);
         if (roofs->seconds[samples++] < sample_time) {
-            method->repeat *= 2;
+            variant->repeat *= 2;
             samples = 0;
         }
     }
@@ -328,19 +333,19 @@ enum status roofs_measure(struct device_state *state, int kind, const struct roo
                           struct roof *roof, struct error *error)
 {
     struct roofs *roofs = state->roofs;
-    struct method *method = roofs ? &roofs->winners[kind] : NULL;
-    if (!method || method->work <= 0.0)
+    struct variant *variant = roofs ? &roofs->winners[kind] : NULL;
+    if (!variant || variant->work <= 0.0)
         return error_set(error, STATUS_UNSUPPORTED, "%s",
-                         method && kind_exists(&state->topology, kind) && is_memory(kind)
+                         variant && kind_exists(&state->topology, kind) && is_memory(kind)
                              ? "too little memory is available to exceed the caches"
                              : "this roof was not tuned");
     if (order->start > 0.0 && !wait_for(order->start))
         return error_set(error, STATUS_FAILED, "the common start had passed");
     roof->start_time = clock_date();
-    int64_t samples = samples_take(roofs, method);
+    int64_t samples = samples_take(roofs, variant);
     roof->sm_clock = topology_clock(&state->topology);
-    roof_set_samples(roof, method->work * (double)method->repeat, roofs->seconds, samples);
-    setting_write(roofs, method, roof);
+    roof_set_samples(roof, variant->work * (double)variant->repeat, roofs->seconds, samples);
+    setting_write(roofs, variant, roof);
     roof_judge(roof);
     return STATUS_OK;
 }
@@ -352,6 +357,6 @@ enum status roofs_keep_busy(struct device_state *state, int kind, bool (*more)(v
     if (!roofs || roofs->winners[kind].work <= 0.0)
         return error_set(error, STATUS_UNSUPPORTED, "this roof was not tuned");
     while (more(argument))
-        method_run(roofs, &roofs->winners[kind]);
+        variant_run(roofs, &roofs->winners[kind]);
     return STATUS_OK;
 }

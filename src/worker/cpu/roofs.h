@@ -1,4 +1,4 @@
-/* What these cores can do at their best: the members tune_roofs, measure_roof, keep_busy
+/* The roofs of these cores: the members tune_roofs, measure_roof, keep_busy
  * and release_roofs of device_ops. */
 #pragma once
 

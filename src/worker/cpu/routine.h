@@ -1,6 +1,6 @@
-/* What the CPU has of a workload: its routines, each one implementation, and a work, one
- * configuration of one. Each workload has a file NAME.c with the table NAME_routines. device.c
- * finds the routine, allocates what it asks for and fills the inputs. */
+/* Routines and works. A workload has a routine for each implementation, in the table NAME_routines
+ * of its file NAME.c. A work is one configuration of a routine: device.c finds the routine,
+ * allocates the memory and fills the inputs. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,16 +23,16 @@ struct work {
     size_t element;             /* byte */
     int64_t size[TENSOR_COUNT]; /* elements */
     bool reads[TENSOR_COUNT], writes[TENSOR_COUNT];
-    void *input[TENSOR_COUNT];  /* NULL unless read; owned */
-    void *result[TENSOR_COUNT]; /* NULL unless written; owned unless bound */
-    bool bound[TENSOR_COUNT];   /* the routine points to the result in scratch, when it is ready */
-    void *scratch;              /* owned; zero at first */
+    void *input[TENSOR_COUNT];  /* owned; NULL unless read */
+    void *result[TENSOR_COUNT]; /* owned unless bound; NULL unless written */
+    bool bound[TENSOR_COUNT];   /* `ready` sets the result to a place in scratch */
+    void *scratch;              /* owned; initially zero */
     size_t scratch_size;        /* byte */
     void *shape;                /* the workload's own struct; owned */
     void *plan;                 /* the routine's own struct; owned */
 };
 
-/* Work that is one parallel region: the region's name in traces, and its loop in each precision. */
+/* A work of one parallel region: its name in traces, and its function in each precision. */
 struct region {
     const char *name;
     void (*fp32)(const struct work *work);
@@ -41,25 +41,25 @@ struct region {
 
 /* One implementation of a workload. */
 struct routine {
-    const char *implementation, *algorithm; /* algorithm NULL: `name` tells it */
+    const char *implementation, *algorithm; /* algorithm NULL: `name` returns it */
     size_t plan_size;                       /* byte, of the struct that work->plan points to */
-    bool by_name;     /* `auto` never takes it: it is there to be compared with */
-    bool own_regions; /* a library makes its parallel regions, of any number of threads */
+    bool by_name;     /* `auto` never takes the routine, which exists for comparison */
+    bool own_regions; /* a library makes parallel regions of any number of threads */
 
-    /* STATUS_UNSUPPORTED where it does not compute in this precision. NULL: fp32 and fp64. */
+    /* STATUS_UNSUPPORTED if the routine lacks this precision. NULL: it has fp32 and fp64. */
     enum status (*check)(enum precision precision, struct error *error);
-    /* Sets bound, scratch_size and *plan, which is zero. NULL: there is nothing to set. */
+    /* Sets bound, scratch_size and *plan, which are zero. NULL: they stay zero. */
     enum status (*plan)(struct work *work, struct error *error);
-    /* Once the inputs are there: what is done once for all iterations. NULL: nothing. */
+    /* Preparation that all iterations share, after the inputs are filled. NULL: none. */
     enum status (*ready)(struct work *work, struct error *error);
-    /* What must have run, untimed, before `run`: the training forward pass. NULL: nothing. */
+    /* Runs, untimed, before `run`: a training forward pass. NULL: none. */
     void (*before)(struct work *work);
-    /* One complete iteration: a region, or what `run` does. */
+    /* One complete iteration: `run`, or `region` if `run` is NULL. */
     struct region region;
     void (*run)(struct work *work, struct trace *trace);
-    /* Frees what the plan points to, also after a plan that failed. NULL: nothing. */
+    /* Frees what the plan owns, also after a plan that failed. NULL: nothing. */
     void (*release)(struct work *work);
-    /* The algorithm of a planned work; NULL: it is always the same. */
+    /* The algorithm of a planned work. NULL: `algorithm`. */
     const char *(*name)(const struct work *work);
 };
 
@@ -69,13 +69,13 @@ struct cpu_workload {
     size_t shape_size; /* byte, of the struct that work->shape points to */
     /* Sets *shape, size, reads and writes. */
     void (*describe)(struct work *work);
-    /* Of an output gradient: elements of a sample, and samples of a batch; the batches follow each
-     * other. NULL: its comparison always needs all samples. */
+    /* For a comparison of some samples: elements of a sample and samples of a batch, in an output
+     * gradient of consecutive batches. NULL: the comparison needs all samples. */
     void (*gradient_shape)(const struct work *work, int64_t *sample, int64_t *batch);
-    /* In the order in which `auto` tries them. The last has no implementation. */
+    /* In the order in which `auto` tries them; the end has no implementation. */
     struct routine routines[ROUTINES_MAX + 1];
 };
-/* What a CPU can run: NAME_routines of each. */
+/* The workloads of a CPU: NAME_routines of each. */
 /* clang-format off */
 #define CPU_WORKLOADS(X) \
     X(attention) \
@@ -109,7 +109,7 @@ static inline void work_run(struct work *work, struct trace *trace)
         region_run(&work->routine->region, work, trace);
 }
 
-/* Takes some bytes of the scratch memory, from a new page on; returns their offset in bytes. */
+/* Reserves scratch memory from a new page on. Returns its offset in bytes. */
 static inline size_t scratch_take(struct work *work, size_t bytes)
 {
     const size_t page = 4096;
@@ -118,7 +118,7 @@ static inline size_t scratch_take(struct work *work, size_t bytes)
     return offset;
 }
 
-/* The part of [0, count) that belongs to `index` of `parts`. */
+/* The begin of part `index` of [0, count) in `parts` parts. */
 static inline int64_t share_begin(int64_t count, int64_t index, int64_t parts)
 {
     return count / parts * index + (index < count % parts ? index : count % parts);

@@ -41,8 +41,8 @@
 #define SIMD_FENCE()             _mm_sfence()
 #include "worker/cpu/simd_kernels.h"
 
-/* Sums of two products into fp32, by the instruction for bf16. Every sum goes up and down again by
- * the same products, so it swings between two values of its own. */
+/* The bf16 instruction adds two products to an fp32 sum. Each sum alternates between two values,
+ * because the sign of the products alternates. */
 __attribute__((target("avx512f,avx512bf16"))) static void fma_bf16(double seed, int64_t iterations,
                                                                    double *result)
 {
@@ -97,9 +97,9 @@ int simd_list(const struct simd *list[SIMD_KINDS])
 
 #else
 
-/* 16-byte vectors are what every other 64-bit processor has; CMakeLists.txt lets the compiler fuse
- * the multiply-add. There is no pattern with stores past the caches: ARM's
- * cores store so by themselves when they see whole lines written, and STNP is only a hint. */
+/* Every other 64-bit processor has 16-byte vectors; CMakeLists.txt lets the compiler fuse the
+ * multiply-add. No pattern bypasses the caches: ARM's cores detect writes of whole lines
+ * themselves, and STNP is only a hint. */
 #if defined __aarch64__
 #define SIMD_TEXT "neon"
 #else

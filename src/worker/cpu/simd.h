@@ -1,6 +1,5 @@
-/* Loops that move data or multiply and add as fast as this CPU's vectors can, in one thread. The
- * program holds them for all kinds of vectors and asks the CPU at run time, so it needs no special
- * build. */
+/* Loops that move data or multiply and add at the full speed of the vectors, in one thread. The
+ * program has loops for all kinds of vectors and detects the CPU at run time. */
 #pragma once
 
 #include <stddef.h>
@@ -9,10 +8,10 @@
 #include "model/roof_kind.h"
 
 struct simd_arrays {
-    void *a;           /* read: the source; else the destination */
+    void *a;           /* source of a read; destination of the other patterns */
     const void *b, *c; /* sources: copy reads b, triad b + scale * c */
     double scale;
-    double *result; /* read writes part of its sum here, so that the compiler keeps the loads */
+    double *result; /* a read writes part of its sum, so that the compiler keeps the loads */
 };
 
 /* `repeat` passes over arrays of `bytes` each, a multiple of SIMD_BLOCK, aligned to 64. */
@@ -20,13 +19,13 @@ typedef void simd_sweep(const struct simd_arrays *arrays, size_t bytes, int64_t 
 enum { SIMD_BLOCK = 512 };
 
 struct simd_pattern {
-    int arrays;                 /* how many it uses */
-    int moved;                  /* bytes that a pass reads and writes: moved * bytes */
-    simd_sweep *plain, *stream; /* stream: stores past the caches; NULL: there is no such thing */
+    int arrays;                 /* arrays that a pass uses */
+    int moved;                  /* a pass reads and writes moved * bytes */
+    simd_sweep *plain, *stream; /* stream: stores bypass the caches; NULL: none */
 };
 
-/* `iterations` of a multiply-add in each chain; 0 < seed << 1. *result: part of the
- * sum of all chains. */
+/* `iterations` multiply-adds in each chain; 0 < seed << 1. *result: part of the sum of all chains.
+ */
 typedef void simd_fma(double seed, int64_t iterations, double *result);
 
 struct simd {
@@ -35,14 +34,14 @@ struct simd {
         patterns[PATTERN_COUNT];    /* by enum memory_pattern; without PATTERN_ATOMIC */
     simd_fma *fma[PRECISION_COUNT]; /* NULL: none */
     int chains;
-    double flops[PRECISION_COUNT]; /* of one iteration */
+    double flops[PRECISION_COUNT]; /* for one iteration */
 };
 
-/* Those that this CPU has, the widest first. The widest is mostly, not always, the fastest: wide
- * vectors may lower the clock. Returns how many; at least one. */
+/* Lists the kinds of vectors of this CPU, the widest first. Returns the count, at least one. The
+ * widest is not always the fastest, because wide vectors may lower the clock. */
 enum { SIMD_KINDS = 2 };
 int simd_list(const struct simd *list[SIMD_KINDS]);
-/* Those of them that have chains in this precision: of fp32 and fp64 all, of bf16 a kind of its
- * own, which has no patterns. None where the CPU has no instructions for it. */
+/* Lists the kinds with chains in this precision: all in fp32 and fp64, and in bf16 a kind without
+ * patterns. Returns the count; 0 if the CPU has no instructions for the precision. */
 int simd_products(enum precision precision, const struct simd *list[SIMD_KINDS]);
-const char *simd_name(void); /* of the widest */
+const char *simd_name(void); /* the widest kind */

@@ -1,4 +1,4 @@
-/* The loops of the roofs for one kind of vectors: a template. simd.c defines, and this
+/* Template: the loops of the roofs for one kind of vectors. simd.c defines, and this file
  * undefines:
  *
  * SIMD_NAME(x): x with the kind's suffix; SIMD_TEXT: the kind's name.
@@ -12,17 +12,17 @@
  *
  * SIMD_FMA_FLOAT(a, b, c), SIMD_FMA_DOUBLE(a, b, c): a * b + c on vectors.
  *
- * SIMD_IN_PLACE: 1 where a vector FMA overwrites its addend, as ARM's does. An addend that must
- * stay has to be copied first, and the copy takes time on the same units.
+ * SIMD_IN_PLACE: 1 if a vector FMA overwrites its addend, as ARM's does. Copying the addend would
+ * take time on the same units.
  *
- * SIMD_STREAM(pointer, vector): stores past the caches; not defined where nothing does.
+ * SIMD_STREAM(pointer, vector): a store that bypasses the caches; undefined without one.
  * SIMD_FENCE(): waits for such stores. */
 
 typedef double SIMD_NAME(doubles) __attribute__((vector_size(SIMD_BYTES), may_alias));
 typedef float SIMD_NAME(floats) __attribute__((vector_size(SIMD_BYTES), may_alias));
 
-/* Eight vectors a turn. The barrier keeps the compiler from making a library call of a copy loop,
- * from hoisting anything out of the repetitions, and from shuffling the order of the addresses. */
+/* Eight vectors for each iteration. The barrier prevents the compiler from calling memcpy, from
+ * hoisting loads out of the repetitions, and from reordering addresses. */
 #define SIMD_BARRIER() __asm__ volatile("" : : : "memory")
 #define SIMD_SWEEP(name, statement)                                                                \
     SIMD_TARGET static void SIMD_NAME(name)(const struct simd_arrays *arrays, size_t bytes,        \
@@ -55,7 +55,7 @@ SIMD_SWEEP(triad_stream, SIMD_STREAM(a + j, SIMD_FMA_DOUBLE(s, c[j], b[j])))
 #endif
 #undef SIMD_SWEEP
 
-/* Reads both halves of the array at the same time, which keeps more prefetchers busy. */
+/* Reads both halves of the array alternately, which keeps more prefetchers busy. */
 SIMD_TARGET static void SIMD_NAME(read)(const struct simd_arrays *arrays, size_t bytes,
                                         int64_t repeat)
 {
@@ -80,9 +80,9 @@ SIMD_TARGET static void SIMD_NAME(read)(const struct simd_arrays *arrays, size_t
     *arrays->result = total[0];
 }
 
-/* x = x * m + a with m a little above -1. Every x swings between two values of its own, for far
- * longer than a sample takes, so the units work on bits that differ and change. In place it is x =
- * x * m + x with m a little above -2: x swings around zero. */
+/* x = x * m + a with m slightly above -1: each x alternates between two values for much longer than
+ * a sample, so the units process bits that differ and change. In place x = x * m + x with m
+ * slightly above -2: x alternates around zero. */
 #define SIMD_FMA(name, type, fma)                                                                  \
     SIMD_TARGET static void SIMD_NAME(name)(double seed, int64_t iterations, double *result)       \
     {                                                                                              \

@@ -1,4 +1,4 @@
-/* Softmax on the CPU: by oneDNN, and as a loop in which each thread has rows of its own. */
+/* Softmax on the CPU: by oneDNN, and as loops over the rows of each thread. */
 #include <math.h>
 #include <string.h>
 
@@ -64,7 +64,7 @@ static void plain_run(struct work *work, struct trace *trace)
 #ifdef ROOFSWEEP_ONEDNN
 static enum status rows_plan(struct work *work, struct error *error)
 {
-    /* On the way back y is the work's input, and so is its gradient. */
+    /* Backward, y and dx have the role of the input. */
     static const struct onednn_roles roles[] = {
         [SOFTMAX_FORWARD] = {.inputs = {[TENSOR_INPUT] = ONEDNN_SOURCE},
                              .results = {[TENSOR_OUTPUT] = ONEDNN_DESTINATION}},

@@ -10,7 +10,7 @@
 #include "worker/cpu/memory.h"
 #include "worker/cpu/routine.h"
 
-/* The calling thread to some of the processors; errno, or 0. */
+/* Binds the calling thread to these processors. Returns 0 or errno. */
 static int thread_bind(const int *cpus, int count)
 {
     int largest = 0, failure = 0;
@@ -32,7 +32,7 @@ static int thread_bind(const int *cpus, int count)
 enum status team_bind(const struct topology *topology, struct error *error)
 {
     int threads = 0, failure = 0;
-    blas_single_thread(); /* first: an OpenBLAS on OpenMP sets the number of OpenMP's threads */
+    blas_single_thread(); /* first, because OpenBLAS on OpenMP sets OpenMP's threads */
     omp_set_dynamic(0);
     omp_set_num_threads(topology->cores);
 #pragma omp parallel reduction(max : failure)
@@ -53,8 +53,8 @@ enum status team_bind(const struct topology *topology, struct error *error)
     return STATUS_OK;
 }
 
-/* Of two threads none is ever ended: a region of one thread is none. */
-void team_loosen(const struct topology *topology)
+/* With two cores libgomp never ends a thread, because a smaller region runs in the caller alone. */
+void team_unbind_caller(const struct topology *topology)
 {
     if (topology->cores > 2)
         thread_bind(topology->cpus, topology->cores);
@@ -86,8 +86,8 @@ void trace_end(struct trace *trace, const char *name, double begin)
     trace->regions[i].time += clock_monotonic() - begin;
 }
 
-/* Twice the last-level cache, at most 1 GiB. Each core reads an equal share, and so twice its own
- * part of the cache. */
+/* Makes a buffer of twice the last-level cache, at most 1 GiB. Each core reads an equal share,
+ * which is twice its part of the cache. */
 static enum status flush_create(struct device_state *state, struct error *error)
 {
     const double least = 64.0 * 1024 * 1024, most = 1024.0 * 1024 * 1024;
@@ -100,13 +100,13 @@ static enum status flush_create(struct device_state *state, struct error *error)
                          size);
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < (size_t)size; ++i)
-        flush[i] = 1; /* a page that was never written would be the one zero page */
+        flush[i] = 1; /* unwritten pages would all be the one zero page */
     state->flush = flush;
     state->flush_size = (size_t)size;
     return STATUS_OK;
 }
 
-/* Only reads. Lines that the flush modified would be written back during the timed work. */
+/* Only reads: modified lines would be written back during the timed work. */
 static void flush_caches(const struct device_state *state)
 {
     const uint64_t *data = state->flush;
@@ -117,8 +117,8 @@ static void flush_caches(const struct device_state *state)
     __asm__ volatile("" : : "r"(sum));
 }
 
-/* Every sample is one iteration, and the host is the device. What the clock shows where there is
- * nothing to time is the least of a few readings. */
+/* A sample is one iteration, and the host is the device. The timer's overhead is the least
+ * difference of two clock readings. */
 static void record_fill(const struct device_state *state, struct record *record)
 {
     enum { READINGS = 100 };
@@ -136,7 +136,7 @@ enum status team_time(struct device_state *state, struct work *work, bool cold, 
 {
     TRY(cold ? flush_create(state, error) : STATUS_OK);
     if (work->routine->own_regions)
-        team_loosen(&state->topology);
+        team_unbind_caller(&state->topology);
     for (int i = 0; i < samples; ++i) {
         if (cold)
             flush_caches(state);
@@ -151,7 +151,7 @@ enum status team_time(struct device_state *state, struct work *work, bool cold, 
     return status;
 }
 
-/* The regions follow each other without a queue: what passes from the first to the last is all. */
+/* trace_time is the whole iteration, because regions run one after the other without a queue. */
 enum status team_trace(struct device_state *state, struct work *work, bool cold,
                        struct record *record, struct error *error)
 {

@@ -1,7 +1,7 @@
-/* The open CPU and its OpenMP team: threads, their regions by name, and the time of a work.
+/* The open CPU and its OpenMP team: binding, traces of parallel regions, and timing.
  *
- * The team has one thread on each core, bound to it from open to close. libgomp binds a new thread
- * to the core of its parent. So no parallel region may ask for another number of threads. */
+ * The team has one thread on each core, bound from open to close. Each parallel region must have as
+ * many threads as the team, because libgomp binds a new thread to the core of its parent. */
 #pragma once
 
 #include "worker/cpu/topology.h"
@@ -9,26 +9,25 @@
 
 struct device_state {
     struct topology topology;
-    void *flush; /* for cold caches; created when first needed, owned */
-    size_t flush_size;
-    struct roofs *roofs; /* NULL unless they are tuned; roofs.c */
+    void *flush;         /* buffer that flushes the caches; owned; NULL until the first cold row */
+    size_t flush_size;   /* byte */
+    struct roofs *roofs; /* owned by roofs.c; NULL unless tuned */
 };
 
-/* STATUS_DEVICE if OpenMP gives another number of threads, or one cannot be bound. Again after
- * team_loosen. */
+/* Binds each thread of the team to its core; also undoes team_unbind_caller. STATUS_DEVICE if
+ * OpenMP makes another number of threads, or one cannot be bound. */
 enum status team_bind(const struct topology *topology, struct error *error);
-/* The calling thread may run on all cores: libgomp ends the threads that a smaller region does not
- * need, and a new one has the cores of the thread that starts it. Needed around a library that asks
- * for regions of its own sizes. */
-void team_loosen(const struct topology *topology);
-/* All threads may run where the process could. */
+/* Lets the calling thread run on all cores. Needed around a library with smaller regions: libgomp
+ * ends the threads that a smaller region does not need, and new ones inherit the caller's cores. */
+void team_unbind_caller(const struct topology *topology);
+/* Restores the affinity that the process had, for all threads. */
 void team_unbind(const struct topology *topology);
 
-/* What the parallel regions of one iteration took, by name. Both functions take NULL for a trace;
- * then nothing is timed. */
+/* The parallel regions of one iteration, by name. Both functions do nothing if the trace is NULL.
+ */
 struct trace {
     struct {
-        const char *name; /* lives for ever */
+        const char *name; /* a literal, or one of the work */
         int64_t count;
         double time; /* s */
     } regions[8];

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* With OMP_PROC_BIND the OpenMP library has bound this very thread to one core before main() began.
- * Its places together are what the process was given. */
+/* With OMP_PROC_BIND the OpenMP library binds this thread to one core before main(). Its places
+ * together are the process's initial affinity. */
 static void mask_add_places(struct topology *topology)
 {
     for (int place = 0; place < omp_get_num_places(); ++place) {
@@ -25,7 +25,7 @@ static void mask_add_places(struct topology *topology)
     }
 }
 
-/* The affinity mask in the size that the kernel needs: there may be more than 1024 CPUs. */
+/* Reads the affinity mask in growing sizes, because there may be more than 1024 CPUs. */
 static enum status mask_read(struct topology *topology, struct error *error)
 {
     for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
@@ -47,7 +47,7 @@ static enum status mask_read(struct topology *topology, struct error *error)
                      strerror(errno));
 }
 
-/* Without core objects (some virtual machines have none) each hardware thread counts as a core. */
+/* If the machine has no core objects, as some virtual machines, each hardware thread is a core. */
 static enum status cores_find(struct topology *topology, hwloc_topology_t tree,
                               hwloc_bitmap_t chosen, struct error *error)
 {
@@ -77,7 +77,7 @@ static const struct {
     enum memory_level level;
     hwloc_obj_type_t type;
     int size_name; /* of sysconf */
-    bool shared;   /* one for all cores, as far as sysconf tells */
+    bool shared;   /* sysconf's size is for all cores, not for each */
 } caches[] = {
     {LEVEL_L1, HWLOC_OBJ_L1CACHE, _SC_LEVEL1_DCACHE_SIZE, false},
     {LEVEL_L2, HWLOC_OBJ_L2CACHE, _SC_LEVEL2_CACHE_SIZE, false},
@@ -105,9 +105,9 @@ static bool is_gpu_memory(hwloc_obj_t node)
     return node->subtype && strcmp(node->subtype, "GPUMemory") == 0;
 }
 
-/* If the cores have all nodes, the system's own figure is better than the sum of the nodes: that
- * sum lacks hot-plugged memory on some virtual machines. Where CPU and GPU are one chip (GH200),
- * the system counts the GPU's memory as its own. */
+/* If the cores touch all NUMA nodes, the system's total replaces the sum of the nodes, which lacks
+ * hot-plugged memory on some virtual machines. On chips with CPU and GPU (GH200) the system's total
+ * includes the GPU's memory, so the sum stays. */
 static void memory_find(struct topology *topology, hwloc_topology_t tree, hwloc_bitmap_t chosen)
 {
     bool all = true;
@@ -121,7 +121,7 @@ static void memory_find(struct topology *topology, hwloc_topology_t tree, hwloc_
         topology->memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Value of "name : value" in a file like /proc/cpuinfo; "" without it. */
+/* Finds the value of "name : value" in a file like /proc/cpuinfo; "" without it. */
 static void cpuinfo_find(const char *path, const char *name, char *text, size_t size)
 {
     char line[512];
@@ -138,7 +138,7 @@ static void cpuinfo_find(const char *path, const char *name, char *text, size_t 
         fclose(file);
 }
 
-/* ARM's cores say only by numbers what they are. */
+/* ARM's cores report numbers instead of names. */
 static const struct {
     const char *implementer, *part, *name;
 } arm_cores[] = {
@@ -172,7 +172,7 @@ static void model_find(struct topology *topology, hwloc_topology_t tree)
         topology_model("/proc/cpuinfo", topology->model, sizeof topology->model);
 }
 
-/* A list that is too long for its place keeps its ends and its count. */
+/* A list that is too long becomes its first and last core, and the count. */
 static void list_format(struct topology *topology, hwloc_bitmap_t chosen)
 {
     int length = hwloc_bitmap_list_snprintf(topology->list, sizeof topology->list, chosen);
@@ -181,7 +181,7 @@ static void list_format(struct topology *topology, hwloc_bitmap_t chosen)
                  hwloc_bitmap_last(chosen), topology->cores);
 }
 
-/* A clock from cpufreq, which counts in kHz. */
+/* Reads a clock of cpufreq, which is in kHz. */
 static double clock_read(int cpu, const char *name)
 {
     char path[96];
@@ -202,7 +202,7 @@ enum status topology_init(struct topology *topology, struct error *error)
     hwloc_topology_t tree = NULL;
     hwloc_bitmap_t chosen = hwloc_bitmap_alloc();
     enum status status = STATUS_OK;
-    /* Before 2.11 hwloc hides what the memory of GPUs is, unless it is asked for. */
+    /* hwloc before 2.11 marks the memory of GPUs only with this setting. */
     setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 0);
     if (!chosen || hwloc_topology_init(&tree) != 0 || hwloc_topology_load(tree) != 0)
         status = error_set(error, STATUS_DEVICE, "hwloc cannot read the topology of this machine");

@@ -1,4 +1,5 @@
-/* The cores that this process may use, one hardware thread of each, and the memory beside them. */
+/* The cores that this process may use, with one hardware thread of each, their caches and memory.
+ */
 #pragma once
 
 #include <sched.h>
@@ -8,13 +9,12 @@
 
 struct topology {
     int cores;
-    int *cpus;        /* [cores] operating system's number of the core's first allowed thread */
-    cpu_set_t *mask;  /* of the process, as it was found */
-    size_t mask_size; /* byte */
-    double cache[LEVEL_COUNT]; /* byte, all caches of the level that these cores touch; NaN: not
-                                  known */
+    int *cpus;                 /* [cores] the system's number of each core's first allowed thread */
+    cpu_set_t *mask;           /* initial affinity of the process */
+    size_t mask_size;          /* byte */
+    double cache[LEVEL_COUNT]; /* byte, sum over the caches of these cores; NaN: unknown */
     double memory;             /* byte, of the NUMA nodes of these cores */
-    double clock_max;          /* s-1, NaN: not known */
+    double clock_max;          /* s-1; NaN: unknown */
     char model[96];
     char list[48]; /* "0-3,8" */
 };
@@ -23,8 +23,8 @@ struct topology {
 enum status topology_init(struct topology *topology, struct error *error);
 void topology_clear(struct topology *topology);
 
-/* The CPU's name from a file like /proc/cpuinfo; "" without it. */
+/* Reads the CPU's name from a file like /proc/cpuinfo; "" without a name. */
 void topology_model(const char *cpuinfo, char *text, size_t size);
 
-/* Present mean clock of the cores, s-1; NaN where the system does not say. */
+/* The current clock, mean over the cores, s-1; NaN if the system does not tell it. */
 double topology_clock(const struct topology *topology);
