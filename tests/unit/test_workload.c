@@ -210,8 +210,8 @@ static void what_cannot_be_is_refused(void **state)
         {"softmax precision=tf32", "tf32"},
         {"softmax rows=1073741824 columns=16777216 precision=fp64", "no device has that"},
         {"norm precision=tf32", "tf32"},
-        {"norm columns=1", "its own mean"},
-        {"norm rows=1 operation=batch", "its own mean"},
+        {"norm columns=1", "a mean of one value is the value itself"},
+        {"norm rows=1 operation=batch", "a mean of one value is the value itself"},
     };
     struct error error;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
