@@ -15,6 +15,7 @@ import evidence
 import numpy as np
 import pandas
 from evidence import File, listed, rises, share
+from roofsweep_post.advice import LIKE
 
 FILE, SWEEPS = "tests/data/guide_h100.nc", "tests/data/paper_h100.nc"
 # Limits of an operation, in the guide's words and in ours.
@@ -46,7 +47,10 @@ class Guide(File):
         super().__init__(path)
         table = self.rows.assign(limits=self.rows.limiter.map(self.words("limiter")), name=self.rows.label.str.split())
         causes = table.cause.str.split(":").str[0]
-        table["shown"] = table.limits.where((table.limits != "kernel") | (causes == ""), causes)
+        of_causes = (table.limits == "kernel") & (causes != "")
+        table["shown"] = table.limits.where(~of_causes, causes)
+        like = causes.str.split(",").str[0].map(LIKE)  # a busy unit is a limit, too
+        table["limits"] = like.where(of_causes & like.isin(["compute", "bandwidth"]), table.limits)
         table = table.explode("name")
         table["l2"] = self.data.bytes_counted.values[table.row, self.levels.index("l2")]
         self.linear = table[table.name.isin(["linear-batch", "linear-1", "linear-512"])]

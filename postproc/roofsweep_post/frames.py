@@ -119,7 +119,7 @@ def kernel_parts(data):
     parts = {
         "launches": table["kernel_count"].where(moves, 0).where(flops.notna()),
         "moving": time.where(moves, 0).where(flops.notna()),
-        "few": time.where(table["kernel_blocks"] < resident, 0).where((table["kernel_blocks"] * resident).notna()),
+        "few": time.where(table["kernel_blocks"] < 0.9 * resident, 0).where((table["kernel_blocks"] * resident).notna()),
         "time": time,
     }
     found = pandas.DataFrame(parts).groupby(owner)
@@ -175,7 +175,7 @@ def rows_of(data):
     first = places(data)
     table["place"] = [first[number] if number >= 0 else -1 for number in device]
     table["device_name"] = [f"#{place} {host}" for place, host in zip(table["place"], table["hostname"])]
-    table["flops"] = table["performance"] * table["time_median"]
+    table["flops"] = table["flops_counted"].fillna(table["flops_model"]).where(table["performance"].notna())
     table["device_sm_clock_free"] = ceilings["device_sm_clock_free"]
     table["l2_capacity"] = ceilings["device_cache_l2"]
     table["kernel_names"], table["kernel_count"] = kernel_names(data)

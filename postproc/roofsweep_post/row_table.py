@@ -14,7 +14,7 @@ DESCRIPTION = """Prints a line for each measured configuration.
 time         median time of one iteration
 +-           half the 95 % interval of the median, over the median
 of roof      performance over the lowest roof at the row's arithmetic intensity, measured on the row's device
-limiter      largest measured share of the time; the variable limiter_evidence has the shares. A file without
+limiter      what limits the time (docs/method.md); the variable limiter_evidence has the shares. A file without
              `limiter` shows `unknown`. A kernel that reaches no roof shows the words of its cause
 samples      notes: two modes; host-paced: the device waited for the host; throttled: the load lowered the clock;
              inaccurate: the result, see the variable accuracy; a caller needs ...: a caller who enqueues iterations

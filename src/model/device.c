@@ -357,3 +357,8 @@ double device_launch_gap(const struct device *device, bool graph)
 {
     return graph ? time_of(device, ROOF_LAUNCH_GAP_GRAPH) : device->launch_overhead;
 }
+
+double device_clock(const struct device *device, double clock)
+{
+    return clock > 1.01 * device->clock_max ? NAN : clock;
+}

@@ -98,6 +98,10 @@ double device_constant_power(const struct device *device);
 /* s between the starts of empty kernels, in a graph or in a stream; NaN without the roof. */
 double device_launch_gap(const struct device *device, bool graph);
 
+/* s-1, the clock; NaN if it is more than 1 % above the device's highest: cycles counted over some
+ * microseconds can be wrong by some per cent. */
+double device_clock(const struct device *device, double clock);
+
 /* JSON: the fields, "roofs": [{...}, ...] and "links". The caller owns the object. */
 json_t *device_encode(const struct device *device);
 enum status device_decode(struct json_text object, struct device *device, struct error *error);

@@ -111,6 +111,8 @@ const struct field record_fields[] = {
     F(converged, no_yes, "adaptive rule: the median stood before max_time came"),
     R(launches, FIELD_INTEGER, "1", "kernel launches in one iteration (CPU: OpenMP regions)",
       .comment = "from the trace run"),
+    R(launches_in_graphs, FIELD_INTEGER, "1",
+      "launches by CUDA graphs in one iteration of a program"),
     T(busy_time, "time in which kernels ran, in one traced iteration",
       .comment = "from the trace run; kernels that run at the same time count once"),
     T(trace_time,

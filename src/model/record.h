@@ -84,8 +84,9 @@ struct record {
     int64_t
         converged; /* adaptive rule: 1 converged, 0 stopped by max_time; missing without the rule */
     /* trace run */
-    int64_t launches; /* kernels in one iteration */
-    double busy_time; /* s during which at least one kernel ran */
+    int64_t launches;           /* kernels in one iteration */
+    int64_t launches_in_graphs; /* of a program: launches among them by CUDA graphs */
+    double busy_time;           /* s during which at least one kernel ran */
     /* s, from the start of the first kernel to the end of the last, all of them enqueued before;
      * missing if the device waited for the host */
     double trace_time;

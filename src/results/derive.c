@@ -19,8 +19,8 @@
 
 #include "model/device_kind.h"
 
-const char *const limiter_name[] = {"compute",  "bandwidth", "latency", "kernel",
-                                    "overhead", "host",      "unknown", NULL};
+const char *const limiter_name[] = {"compute", "bandwidth", "latency", "kernel", "overhead",
+                                    "host",    "unknown",   "gaps",    NULL};
 
 #define R(member, type, units, ...)                                                                \
     FIELD(struct derived, member, type, units, __VA_ARGS__, .origin = FIELD_DERIVED)
@@ -33,17 +33,18 @@ const struct field derived_fields[] = {
       .comment =
           "counted, or else modelled; modelled bytes are traffic of roof_memory_level. l1 is "
           "missing, as in level_time, where its counters saw less than 95 % of the bytes of "
-          "l2: copies by the tensor memory accelerator bypass l1"),
+          "l2: copies by the tensor memory accelerator bypass l1. dram of a cold cache: at least "
+          "bytes_model, because writes that stay in l2 reach it later"),
     R(roof_memory_level, FIELD_TEXT, NULL, "memory level of the bandwidth roof",
       .comment =
           "with counted bytes the level that needs longest for its bytes; with modelled bytes "
           "dram, or the last-level cache where it holds the footprint"),
     R(performance, FIELD_DOUBLE, "s-1", "performance: FLOP/s", ALWAYS,
-      .comment = "FLOPs, counted or else modelled, over time_median"),
+      .comment = "FLOPs, counted or else modelled, over time_median less the timer's time"),
     R(roof_fraction, FIELD_DOUBLE, "1", "fraction of the roof that was reached", ALWAYS,
       .comment = "performance over the least of compute_roof, arithmetic_intensity x "
                  "bandwidth_roof and FLOPs / overhead_time; without FLOPs, bytes / "
-                 "time_median / bandwidth_roof"),
+                 "time / bandwidth_roof"),
     R(compute_roof, FIELD_DOUBLE, "s-1", "compute roof of the row's units, at its clock: FLOP/s",
       .comment = "a roof's FLOPs per cycle times sm_clock; without a clock the roof itself"),
     R(bandwidth_roof, FIELD_DOUBLE, "byte s-1", "bandwidth roof of the row's mix of directions",
@@ -52,7 +53,7 @@ const struct field derived_fields[] = {
       .comment = "at the roof of the level's mix of reads and writes: the time per byte is "
                  "interpolated between the measured mixes read, triad, copy and write"),
     R(overhead_time, FIELD_DOUBLE, "s", "launch overhead of one iteration",
-      .comment = "launches times device_launch_overhead; with launch = graph times the roof "
+      .comment = "launches times device_launch_overhead; launches by a graph times the roof "
                  "launch gap graph"),
     F(paper_bound, roofline_bound_name, "what bounds the run time, by the paper's Roofline",
       .flags_known = true, ALWAYS),
@@ -66,7 +67,7 @@ const struct field derived_fields[] = {
       .comment = "from kernel_activity: names of units at least 60 % busy, else latency and the "
                  "reasons of the wait; idle: multiprocessors without a thread"),
     R(energy_at_roofs, FIELD_DOUBLE, "J", "energy of one iteration by the energy roofs",
-      .comment = "device_roof_constant_power x energy_time (or else time_median) + FLOPs and "
+      .comment = "device_roof_constant_power x energy_time (or else the row's time) + FLOPs and "
                  "bytes x device_roof_energy; a byte counts at the farthest level that it reaches"),
     R(energy_constant_share, FIELD_DOUBLE, "1", "share of the constant power in energy_at_roofs"),
     {0},
@@ -98,10 +99,12 @@ struct derived_kernel derive_kernel(const struct kernel *kernel)
     };
 }
 
-/* The share of the kernels' time in kernels without a full wave, that is with fewer blocks than the
- * device holds at a time. Missing without a trace, and on CPUs, whose kernels have no shape. */
+/* The share of the kernels' time in kernels with less than nine tenths of a wave, that is of the
+ * blocks that the device holds at a time. Missing without a trace, and on CPUs, whose kernels have
+ * no shape. */
 static double few_blocks_share(const struct record *record)
 {
+    const double full = 0.9;
     double time = 0, few = 0;
     bool known = record->kernel_count > 0;
     for (size_t i = 0; i < record->kernel_count; ++i) {
@@ -109,7 +112,7 @@ static double few_blocks_share(const struct record *record)
         int64_t blocks = derive_kernel(kernel).blocks;
         known &= blocks != FIELD_MISSING && kernel->resident != FIELD_MISSING;
         time += kernel->time;
-        few += blocks < kernel->resident ? kernel->time : 0;
+        few += (double)blocks < full * (double)kernel->resident ? kernel->time : 0;
     }
     return known ? few / time : NAN;
 }
@@ -133,7 +136,7 @@ static double peak_of(const struct record *record, const struct device *device, 
                       enum precision precision)
 {
     double own = rate_of(device->cycle_vector, device->cycle_tensor, unit, precision) *
-                 record->sm_clock_counted;
+                 device_clock(device, record->sm_clock_counted);
     return isnan(own) ? rate_of(device->peak_vector, device->peak_tensor, unit, precision) : own;
 }
 
@@ -159,16 +162,15 @@ static double part_cost(double part, double rate, double all)
     return isnan(rate) && part < negligible * all ? 0 : part / rate;
 }
 
-/* s or J, the sum over units and precisions of FLOPs / rate. int8 operations are no FLOPs. */
-static double parts_cost(const struct record *record, const struct device *device, double flops,
+/* s or J, the sum over a unit's precisions of FLOPs / rate. int8 operations are no FLOPs. */
+static double parts_cost(const double parts[PRECISION_COUNT], enum unit unit,
+                         const struct record *record, const struct device *device, double flops,
                          unit_rate *rate)
 {
     double cost = 0;
     for (int i = 0; i < PRECISION_COUNT; ++i)
         if (i != PRECISION_INT8)
-            cost +=
-                part_cost(record->flops_vector[i], rate(record, device, UNIT_VECTOR, i), flops) +
-                part_cost(record->flops_tensor[i], rate(record, device, UNIT_TENSOR, i), flops);
+            cost += part_cost(parts[i], rate(record, device, unit, i), flops);
     return cost;
 }
 
@@ -177,25 +179,41 @@ static enum precision precision_of(const struct record *record)
     return record->config.workload ? config_precision(&record->config) : PRECISION_COUNT;
 }
 
+struct units_cost {
+    double vector, tensor;
+};
+
 /* s or J. Without counts by unit, all FLOPs are work of record->unit in the configured precision.
  */
-static double units_cost(const struct record *record, const struct device *device, double flops,
-                         unit_rate *rate)
+static struct units_cost units_cost(const struct record *record, const struct device *device,
+                                    double flops, unit_rate *rate)
 {
     bool apart = false;
     for (int i = 0; i < PRECISION_COUNT && !isnan(record->flops_counted); ++i)
         apart |= i != PRECISION_INT8 && !isnan(record->flops_vector[i]);
-    return apart ? parts_cost(record, device, flops, rate)
-                 : flops / rate(record, device, record->unit, precision_of(record));
+    if (!apart)
+        return (struct units_cost){flops / rate(record, device, record->unit, precision_of(record)),
+                                   0};
+    return (struct units_cost){
+        parts_cost(record->flops_vector, UNIT_VECTOR, record, device, flops, rate),
+        parts_cost(record->flops_tensor, UNIT_TENSOR, record, device, flops, rate)};
 }
 
-/* s */
+/* s, the iteration without the timer's own time. Programs have no timer. */
+static double own_time(const struct record *record)
+{
+    const double timer = record->timer_overhead / number_of(record->sample_iterations);
+    return isnan(timer) ? record->time_median : record->time_median - timer;
+}
+
+/* s, of the unit that needs longest: the units work at the same time. */
 static double units_derive(const struct record *record, const struct device *device, double flops,
                            struct derived *derived)
 {
     double own = peak_of(record, device, record->unit, precision_of(record));
-    double time = units_cost(record, device, flops, peak_of);
-    derived->performance = flops / record->time_median;
+    const struct units_cost cost = units_cost(record, device, flops, peak_of);
+    double time = isnan(cost.vector + cost.tensor) ? NAN : fmax(cost.vector, cost.tensor);
+    derived->performance = flops / own_time(record);
     derived->compute_roof = flops > 0 ? flops / time : own;
     return time;
 }
@@ -221,14 +239,26 @@ static bool passes_by(const struct record *record, int level)
            record->bytes_counted[LEVEL_L1] < (1 - accuracy) * record->bytes_counted[LEVEL_L2];
 }
 
-/* Modelled bytes are traffic of the row's own level, of unknown directions. */
+/* Caches are flushed before each iteration. A program says so by an axis `cache`. */
+static bool is_cold(const struct config *config)
+{
+    char axis[WORKLOAD_STRING];
+    return config_cold(config) ||
+           (config_axis(config, "cache", axis) && strcmp(axis, workload_caches[1]) == 0);
+}
+
+/* Modelled bytes are traffic of the row's own level, of unknown directions. After a flush device
+ * memory moves at least the compulsory bytes: missing ones are writes that are still in a cache. */
 static struct traffic traffic_of(const struct record *record, int own, int level)
 {
-    if (bytes_counted(record) && passes_by(record, level))
+    const double counted = record->bytes_counted[level];
+    if (!bytes_counted(record))
+        return (struct traffic){NAN, level == own ? record->bytes_model : NAN};
+    if (passes_by(record, level))
         return (struct traffic){NAN, NAN};
-    if (bytes_counted(record))
-        return (struct traffic){record->bytes_written[level], record->bytes_counted[level]};
-    return (struct traffic){NAN, level == own ? record->bytes_model : NAN};
+    const bool flushed = level == LEVEL_DRAM && record->config.workload && is_cold(&record->config);
+    const double dirty = flushed ? fmax(record->bytes_model - counted, 0) : 0; /* NaN: 0 */
+    return (struct traffic){record->bytes_written[level] + dirty, counted + dirty};
 }
 
 /* s, the traffic at the level's roof. */
@@ -253,14 +283,6 @@ static int shared_level(const struct record *record, const struct device *device
     return record->footprint <= holds ? (int)cache : LEVEL_DRAM;
 }
 
-/* Caches are flushed before each iteration. A program says so by an axis `cache`. */
-static bool is_cold(const struct config *config)
-{
-    char axis[WORKLOAD_STRING];
-    return config_cold(config) ||
-           (config_axis(config, "cache", axis) && strcmp(axis, workload_caches[1]) == 0);
-}
-
 /* The level of the bandwidth roof; LEVEL_COUNT: unknown. With counted bytes it is the level that
  * needs longest, which is the lowest bandwidth roof; device memory if no level has a roof. */
 static int roof_level(const struct record *record, const struct device *device)
@@ -281,32 +303,44 @@ static int roof_level(const struct record *record, const struct device *device)
     return slowest;
 }
 
+/* s, from one empty kernel to the next, the mean over the row's launches. A replayed row launches
+ * all kernels by a graph; of a program the trace knows how many. */
+static double launch_overhead(const struct record *record, const struct device *device)
+{
+    const bool replayed = record->config.workload && config_replayed(&record->config);
+    const bool known = record->launches_in_graphs > 0; /* false if missing */
+    const double traced =
+        known ? (double)record->launches_in_graphs / number_of(record->launches) : 0;
+    const double graph = replayed ? 1 : traced;
+    return (graph > 0 ? graph * device_launch_gap(device, true) : 0) +
+           (graph < 1 ? (1 - graph) * device_launch_gap(device, false) : 0);
+}
+
 static void roofline_derive(const struct record *record, const struct device *device, double flops,
                             int level, struct derived *derived)
 {
     struct traffic own = {NAN, NAN};
-    double own_time = NAN;
+    double roof_time = NAN;
     for (int i = 0; i < LEVEL_COUNT; ++i) {
         const struct traffic traffic = traffic_of(record, level, i);
-        derived->arithmetic_intensity[i] = flops / traffic.all;
+        derived->arithmetic_intensity[i] = traffic.all > 0 ? flops / traffic.all : NAN;
         derived->level_time[i] = level_time(device, i, traffic);
         if (i == level) {
             own = traffic;
-            own_time = derived->level_time[i];
+            roof_time = derived->level_time[i];
         }
     }
     /* Without bytes the best roof. */
-    derived->bandwidth_roof = own_time > 0.0        ? own.all / own_time
+    derived->bandwidth_roof = roof_time > 0.0       ? own.all / roof_time
                               : level < LEVEL_COUNT ? device->peak_bandwidth[level]
                                                     : NAN;
-    bool graph = record->config.workload && config_replayed(&record->config);
     const struct roofline_work work = {.flops = flops,
                                        .bytes = own.all,
-                                       .time = record->time_median,
+                                       .time = own_time(record),
                                        .launches = number_of(record->launches)};
     const struct roofline_roofs roofs = {.peak = derived->compute_roof,
                                          .bandwidth = derived->bandwidth_roof,
-                                         .launch_overhead = device_launch_gap(device, graph)};
+                                         .launch_overhead = launch_overhead(record, device)};
     const struct roofline roofline = roofline_evaluate(&work, &roofs);
     derived->roof_fraction = roofline.fraction;
     derived->overhead_time = roofline.overhead_time;
@@ -319,27 +353,24 @@ static void roofline_derive(const struct record *record, const struct device *de
  * blocks, over the kernels' time. */
 struct shares {
     double compute, bandwidth, gap, few_blocks;
-    bool host_paced;
+    enum limiter idle; /* limiter if the gap is larger than the rest */
 };
 
-/* s, the iteration without the timer's own time. Programs have no timer. */
-static double own_time(const struct record *record)
-{
-    const double timer = record->timer_overhead / number_of(record->sample_iterations);
-    return isnan(timer) ? record->time_median : record->time_median - timer;
-}
+/* Share of the time at a roof from which this roof is the limit, as for units in cause.c. */
+static const double at_roof = 0.6;
 
-/* A known part above one half is the largest, whatever the unknown parts are. Compute and bandwidth
+/* A gap above one half is the largest part, whatever the unknown parts are. Compute and bandwidth
  * overlap in time, so neither decides without the other. */
 static bool is_decided(const struct shares *shares)
 {
     const double half = 0.5;
     const bool roofs = !isnan(shares->compute) && !isnan(shares->bandwidth);
     return (roofs && !isnan(shares->gap)) || shares->gap > half ||
-           (roofs && fmax(shares->compute, shares->bandwidth) > half);
+           (roofs && fmax(shares->compute, shares->bandwidth) >= at_roof);
 }
 
-/* fmax ignores NaN. */
+/* Without shapes of kernels (CPUs) a roof is the limit if it is the largest part. fmax ignores NaN.
+ */
 static enum limiter limiter_of(const struct shares *shares)
 {
     const double half = 0.5;
@@ -348,13 +379,12 @@ static enum limiter limiter_of(const struct shares *shares)
     double rest = 1 - gap - explained;
     if (!is_decided(shares))
         return LIMITER_UNKNOWN;
-    if (gap > fmax(explained, rest))
-        return shares->host_paced ? LIMITER_HOST : LIMITER_OVERHEAD;
-    if (rest > explained)
-        return isnan(shares->few_blocks)   ? LIMITER_UNKNOWN
-               : shares->few_blocks > half ? LIMITER_LATENCY
-                                           : LIMITER_KERNEL;
-    return compute >= bandwidth ? LIMITER_COMPUTE : LIMITER_BANDWIDTH;
+    bool shapes = !isnan(shares->few_blocks);
+    if (explained >= (shapes ? at_roof : fmax(gap, rest)))
+        return compute >= bandwidth ? LIMITER_COMPUTE : LIMITER_BANDWIDTH;
+    if (gap > rest)
+        return shares->idle;
+    return !shapes ? LIMITER_UNKNOWN : shares->few_blocks > half ? LIMITER_LATENCY : LIMITER_KERNEL;
 }
 
 static void evidence_write(const struct shares *shares, const char *level, struct derived *derived)
@@ -379,7 +409,7 @@ static void limiter_derive(const struct record *record, const struct device *dev
                            double compute_time, struct derived *derived)
 {
     const struct device_kind *kind = device_kind_find(device->kind);
-    bool traced = kind && !kind->accelerator && !isnan(record->trace_time);
+    bool on_gpu = kind && kind->accelerator, traced = kind && !on_gpu && !isnan(record->trace_time);
     double time = own_time(record), whole = traced ? record->trace_time : time;
     double gap = whole - record->busy_time;
     derived->gap_time = isnan(gap) ? NAN : fmax(gap, 0);
@@ -388,7 +418,9 @@ static void limiter_derive(const struct record *record, const struct device *dev
         .bandwidth = level < LEVEL_COUNT ? derived->level_time[level] / time : NAN,
         .gap = derived->gap_time / whole,
         .few_blocks = few_blocks_share(record),
-        .host_paced = record->host_paced == 1,
+        .idle = record->host_paced == 1              ? LIMITER_HOST
+                : record->host_paced == 0 || !on_gpu ? LIMITER_OVERHEAD
+                                                     : LIMITER_GAPS,
     };
     derived->limiter = limiter_of(&shares);
     if (record->status == RECORD_MEASURED)
@@ -416,9 +448,10 @@ static double bytes_energy(const struct record *record, const struct device *dev
 static void energy_derive(const struct record *record, const struct device *device, double flops,
                           int level, struct derived *derived)
 {
-    const double time = isnan(record->energy_time) ? record->time_median : record->energy_time;
+    const double time = isnan(record->energy_time) ? own_time(record) : record->energy_time;
     const double constant = device_constant_power(device) * time;
-    const double units = flops == 0 ? 0 : units_cost(record, device, flops, yield_of);
+    const struct units_cost cost = units_cost(record, device, flops, yield_of);
+    const double units = flops == 0 ? 0 : cost.vector + cost.tensor;
     derived->energy_at_roofs = constant + units + bytes_energy(record, device, level);
     derived->energy_constant_share = constant / derived->energy_at_roofs;
 }
@@ -431,7 +464,8 @@ struct derived derive(const struct record *record, const struct device *device)
     int level = roof_level(record, device);
     double flops = isnan(record->flops_counted) ? record->flops_model : record->flops_counted;
     struct derived derived = {
-        .sm_clock = kind && kind->accelerator ? record->sm_clock_counted : record->sm_clock,
+        .sm_clock = kind && kind->accelerator ? device_clock(device, record->sm_clock_counted)
+                                              : record->sm_clock,
     };
     bool bytes_known = bytes_counted(record) || !isnan(record->bytes_model);
     if (level < LEVEL_COUNT && bytes_known)

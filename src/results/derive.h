@@ -7,19 +7,20 @@
 #include "model/roofline.h"
 #include "results/cause.h"
 
-/* The largest part of an iteration's time. The parts are the gap, in which the device idles between
- * kernels; the time at the roofs, the longer of the FLOPs' and the bytes'; and the rest, in which
- * kernels run below their roofs. (The paper's bound, roofline.h, is the lowest roof instead.) */
+/* A roof that the row reaches for 60 % of its time, or else the largest part of the time beside the
+ * roofs: the gap, in which the device idles between kernels, or the rest, in which kernels run
+ * below their roofs. (The paper's bound, roofline.h, is the lowest roof instead.) */
 enum limiter {
-    LIMITER_COMPUTE,   /* time at the roofs: FLOPs take longer */
-    LIMITER_BANDWIDTH, /* time at the roofs: bytes take longer */
+    LIMITER_COMPUTE,   /* a roof: FLOPs take longer */
+    LIMITER_BANDWIDTH, /* a roof: bytes take longer */
     LIMITER_LATENCY,   /* rest, more than half of it in kernels with too few blocks */
     LIMITER_KERNEL,    /* rest, in kernels with enough blocks */
-    LIMITER_OVERHEAD,  /* gap */
+    LIMITER_OVERHEAD,  /* gap, although all launches were enqueued */
     LIMITER_HOST,      /* gap, and the device waited for the host within samples */
-    LIMITER_UNKNOWN    /* an unknown part can be the largest, or the rest is and has no trace */
+    LIMITER_UNKNOWN,   /* an unknown part can be the largest, or the rest is and has no trace */
+    LIMITER_GAPS       /* gap; whether the device waited for the host is unknown */
 };
-extern const char *const limiter_name[]; /* "compute", ..., "unknown", NULL */
+extern const char *const limiter_name[]; /* "compute", ..., "gaps", NULL */
 
 enum { LIMITER_TEXT = 256 };
 

@@ -223,8 +223,7 @@ enum status results_add_record(struct results *results, const struct record *rec
     return STATUS_OK;
 }
 
-/* sm_clock_free is the highest clock of roofs, and of readings before samples, at most the device's
- * limit: counts over some microseconds can exceed the limit by some per cent. */
+/* sm_clock_free is the highest possible clock of roofs, and of readings before samples. */
 static void clocks_set(struct results *results)
 {
     for (size_t i = 0; i < results->device_count; ++i) {
@@ -232,18 +231,15 @@ static void clocks_set(struct results *results)
         const struct device_kind *kind = device_kind_find(device->kind);
         device->sm_clock_free = NAN;
         for (int64_t j = 0; kind && kind->accelerator && j < device->roof_count; ++j)
-            device->sm_clock_free = fmax(device->sm_clock_free, device->roofs[j].sm_clock);
+            device->sm_clock_free =
+                fmax(device->sm_clock_free, device_clock(device, device->roofs[j].sm_clock));
     }
     for (size_t i = 0; i < results->row_count; ++i) {
         int64_t at = results_device(results, results->rows[i].device_key);
-        if (at >= 0)
-            results->devices[at].sm_clock_free =
-                fmax(results->devices[at].sm_clock_free, results->rows[i].sm_clock_free);
-    }
-    for (size_t i = 0; i < results->device_count; ++i) {
-        struct device *device = &results->devices[i];
-        if (device->sm_clock_free > device->clock_max)
-            device->sm_clock_free = device->clock_max;
+        struct device *device = at >= 0 ? &results->devices[at] : NULL;
+        if (device)
+            device->sm_clock_free =
+                fmax(device->sm_clock_free, device_clock(device, results->rows[i].sm_clock_free));
     }
 }
 

@@ -290,7 +290,8 @@ static enum status accuracy_explain(struct run *run, struct record *record, stru
 }
 
 /* With several placements, a row that the power cap throttles also gets a run for its energy: after
- * a warm-up this run shows what the device sustains. */
+ * a warm-up this run shows what the device sustains. The energy run is the last, because it lowers
+ * the clock. */
 static enum status measure_prepared(struct run *run, struct record *record, struct error *error)
 {
     const struct measure_settings *measure = &run->request->measure;
@@ -308,13 +309,13 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
                   record->throttle_reasons != FIELD_MISSING &&
                   (record->throttle_reasons & THROTTLED_BY_POWER);
     bool sustained = measure->energy || (measure->repeat > 1 && capped);
-    if (status == STATUS_OK && sustained && run->device->energy) {
-        status = run->device->energy(run->state, run->work, run->cold, record, error);
-        part_done(run, PART_ENERGY, record);
-    }
     if (status == STATUS_OK) {
         status = run->device->trace(run->state, run->work, run->cold, record, error);
         part_done(run, PART_TRACE, record);
+    }
+    if (status == STATUS_OK && sustained && run->device->energy) {
+        status = run->device->energy(run->state, run->work, run->cold, record, error);
+        part_done(run, PART_ENERGY, record);
     }
     return status;
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Computes every derived variable of result files from the raw variables, and compares.
 
-Usage: recompute.py FILE... Exit status 0; 1 with a line for each difference; 77 (skipped) without xarray.
+Usage: recompute.py [--write] FILE... Exit status 0; 1 with a line for each difference; 77 (skipped) without xarray.
+With --write the derived variables of the files are written anew: after a change of the rules, for committed files.
 
 The formulas are written from docs/method.md and share no code with src/results/. The attribute `source` marks derived
 variables; a derived variable that this script does not compute is a failure."""
@@ -21,7 +22,7 @@ def enough_parallelism(file):
     for row in range(len(file.values["kernel_config"])):
         blocks, resident = (float(file.values[f"kernel_{name}"][row]) for name in ("blocks", "resident"))
         known = not math.isnan(blocks + resident)
-        result.append(("yes" if blocks >= resident else "no") if known else "unknown")
+        result.append(("yes" if blocks >= 0.9 * resident else "no") if known else "unknown")
     return result
 
 
@@ -48,6 +49,7 @@ class Row:
         self.known = file.values["workload"][row] != ""
         precision = file.values["precision"][row] if self.known else ""
         self.precision = file.precisions.index(precision) if precision in file.precisions else None
+        self.cold = self.known and self.file.values["cache"][row] == "cold"
         self.level = self.find_level()
 
     def get(self, name):
@@ -55,6 +57,10 @@ class Row:
 
     def at(self, name, index):
         return float(self.file.values[name][self.row][index])
+
+    def time(self):
+        timer = divide(self.get("timer_overhead"), self.get("sample_iterations"))
+        return self.get("time_median") - (0 if math.isnan(timer) else timer)
 
     # -- bytes --
 
@@ -73,7 +79,9 @@ class Row:
             return NAN, NAN
         if self.bytes_counted():
             written, every = (self.at(name, level) for name in ("bytes_written", "bytes_counted"))
-            return written, every
+            beyond = self.get("bytes_model") - every
+            dirty = beyond if self.cold and level == self.file.levels.index("dram") and beyond > 0 else 0
+            return written + dirty, every + dirty
         return NAN, self.get("bytes_model") if level == self.level else NAN
 
     def find_level(self):
@@ -82,7 +90,7 @@ class Row:
             times = [self.level_time(level, *self.traffic(level)) for level in range(len(levels))]
             known = [time if not math.isnan(time) else -1 for time in times]
             return known.index(max(known)) if max(known) >= 0 else levels.index("dram")
-        if not self.known or self.file.values["cache"][self.row] == "cold":
+        if not self.known or self.cold:
             return levels.index("dram")
         cache = levels.index("l2" if math.isnan(self.cache[levels.index("l3")]) else "l3")
         if math.isnan(self.get("footprint")) and not math.isnan(self.get("bytes_model")):
@@ -119,14 +127,14 @@ class Row:
         return found if vector else []
 
     def compute_roof_time(self):
-        flops, total = self.flops(), 0.0
+        flops, total = self.flops(), {"vector": 0.0, "tensor": 0.0}
         if not self.parts():
             return divide(flops, self.peak(self.file.word("unit", self.row), self.precision))
         for unit, precision, part in self.parts():
             peak = self.peak(unit, precision)
             if not math.isnan(part) and part != 0 and not (math.isnan(peak) and part < 0.01 * flops):
-                total += divide(part, peak)
-        return total
+                total[unit] += divide(part, peak)
+        return NAN if any(map(math.isnan, total.values())) else max(total.values())
 
     # -- energy --
 
@@ -166,8 +174,11 @@ class Row:
 
     def roofline(self, flops, traffic, peak, bandwidth):
         replayed = "launch" in self.file.values and self.file.values["launch"][self.row] == "graph"
-        each = self.ceilings["launch_overhead_graph" if replayed else "launch_overhead"]
-        time, overhead = self.get("time_median"), self.get("launches") * each
+        graphed, count = self.get("launches_in_graphs"), self.get("launches")
+        graphed = count if replayed else 0 if math.isnan(graphed) else graphed
+        kinds = (graphed, "launch_overhead_graph"), (count - graphed, "launch_overhead")
+        time, overhead = self.time(), sum(part * self.ceilings[name] for part, name in kinds if part != 0)
+        overhead = overhead if count else count * self.ceilings["launch_overhead"]
         intensity, performance, balance = divide(flops, traffic), divide(flops, time), divide(peak, bandwidth)
         ceiling = math.inf if math.isinf(intensity) else intensity * bandwidth
         roof = NAN if math.isnan(peak) or math.isnan(ceiling) else min(peak, ceiling)
@@ -200,13 +211,14 @@ class Row:
         rest = 1 - gap - explained
         few = shares["few_blocks_share"]
         roofs = not any(math.isnan(shares[name]) for name in ("compute_share", "bandwidth_share"))
-        if not (roofs and (not math.isnan(shares["gap_share"]) or explained > 0.5)) and gap <= 0.5:
+        if not (roofs and (not math.isnan(shares["gap_share"]) or explained >= 0.6)) and gap <= 0.5:
             return "unknown"
-        if gap > max(explained, rest):
-            return "host" if self.file.word("host_paced", self.row) == "yes" else "overhead"
-        if rest > explained:
-            return "unknown" if math.isnan(few) else "latency" if few > 0.5 else "kernel"
-        return "compute" if known("compute_share") >= known("bandwidth_share") else "bandwidth"
+        if explained >= (max(gap, rest) if math.isnan(few) else 0.6):
+            return "compute" if known("compute_share") >= known("bandwidth_share") else "bandwidth"
+        if gap > rest:
+            paced = "no" if self.on_cpu else self.file.word("host_paced", self.row)
+            return {"yes": "host", "no": "overhead"}.get(paced, "gaps")
+        return "unknown" if math.isnan(few) else "latency" if few > 0.5 else "kernel"
 
     def evidence(self, shares):
         if self.file.word("status", self.row) != "measured":
@@ -224,7 +236,7 @@ class Row:
 
     def derive(self):
         levels = range(len(self.file.levels))
-        flops, time = self.flops(), self.get("time_median")
+        flops = self.flops()
         own = self.peak(self.file.word("unit", self.row), self.precision)
         needed = self.compute_roof_time()
         peak = divide(flops, needed) if flops > 0 else own
@@ -234,8 +246,7 @@ class Row:
         bandwidth = NAN
         if self.level is not None:
             bandwidth = divide(moved, moving) if moving > 0 else self.ceilings["peak_bandwidth"][self.level]
-        timer = divide(self.get("timer_overhead"), self.get("sample_iterations"))
-        lasting, busy = time if math.isnan(timer) else time - timer, self.get("busy_time")
+        lasting, busy = self.time(), self.get("busy_time")
         # CPUs measure the gap in the traced run.
         gap = self.get("gap_time") if self.on_cpu or math.isnan(lasting - busy) else max(lasting - busy, 0.0)
         named = self.level is not None and (self.bytes_counted() or not math.isnan(self.get("bytes_model")))
@@ -245,13 +256,13 @@ class Row:
             "gap_share": divide(gap, busy + gap if self.on_cpu else lasting),
             "few_blocks_share": self.few_blocks_share(),
         }
-        lasting = self.get("energy_time")
-        constant = self.ceilings["constant_power"] * (time if math.isnan(lasting) else lasting)
+        lasting = self.time() if math.isnan(self.get("energy_time")) else self.get("energy_time")
+        constant = self.ceilings["constant_power"] * lasting
         energy = self.energy_at_roofs(constant)
         return self.roofline(flops, moved, peak, bandwidth) | {
             "energy_at_roofs": energy,
             "energy_constant_share": divide(constant, energy),
-            "arithmetic_intensity": [divide(flops, traffic[level][1]) for level in levels],
+            "arithmetic_intensity": [divide(flops, traffic[level][1] or NAN) for level in levels],
             "roof_memory_level": self.file.levels[self.level] if named else "",
             "compute_roof": peak,
             "bandwidth_roof": bandwidth,
@@ -312,7 +323,31 @@ def check(path):
     return failures + len(unknown)
 
 
+def write(path):
+    """Writes the derived variables of the file anew. A flag that the file does not know becomes its last one."""
+    import netCDF4  # not needed for checks
+
+    file = File(path)
+    file.data.close()
+    with netCDF4.Dataset(path, "a") as data:
+        for name, values in expected(file).items():
+            variable = data.variables[name] if name in set(file.derived()) else None
+            meanings = getattr(variable, "flag_meanings", "").split()
+            if variable is None or all(same(file, name, row, value)[1] for row, value in enumerate(values)):
+                continue
+            if meanings:
+                meanings += sorted(set(values) - set(meanings))
+                variable.flag_meanings = " ".join(meanings)
+                variable.flag_values = np.arange(len(meanings), dtype=variable.dtype)
+                values = [meanings.index(value) for value in values]
+            text = isinstance(values[0], str)
+            variable[:] = np.array(values, object) if text else np.ma.masked_invalid(np.array(values, float))
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
+    paths = [path for path in sys.argv[1:] if path != "--write"]
+    if not paths:
         sys.exit(__doc__)
-    sys.exit(1 if sum(check(path) for path in sys.argv[1:]) else 0)
+    for path in paths if "--write" in sys.argv else ():
+        write(path)
+    sys.exit(1 if sum(check(path) for path in paths) else 0)

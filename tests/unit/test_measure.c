@@ -87,6 +87,7 @@ static enum status made_up_energy(struct device_state *state, struct work *work,
                                   struct record *record, struct error *error)
 {
     pause_for(state);
+    assert_int_equal(record->launches, 1); /* the trace comes before */
     record->energy = 1;
     state->energy = true;
     state->time_at_last = false;
@@ -97,6 +98,7 @@ static enum status made_up_trace(struct device_state *state, struct work *work, 
                                  struct record *record, struct error *error)
 {
     pause_for(state);
+    record->launches = 1;
     return STATUS_OK;
 }
 

@@ -340,6 +340,7 @@ enum status injected_record_trace(struct injected *traced, int64_t iterations,
         record->kernels[i].time /= (double)iterations;
     }
     record->launches = each((int64_t)traced->launch_count, iterations);
+    record->launches_in_graphs = each((int64_t)traced->in_graphs, iterations);
     record->busy_time =
         launches_busy_time(traced->launches, traced->launch_count) / (double)iterations;
     moves_record(&traced->copies, iterations, &record->memcpy_count, &record->memcpy_bytes,
