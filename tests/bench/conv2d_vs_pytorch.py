@@ -2,7 +2,7 @@
 """Times conv2d by PyTorch (cudnn.benchmark, in a CUDA graph) and by roofsweep's `algorithm = auto`, alternating, and
 prints both with their ratio. The exit status is 1 if a ratio exceeds --allowed. Needs a GPU and PyTorch.
 
-Usage: conv2d_vs_pytorch.py WORKER... [--shapes N] [--every N] [--cache hot] [--allowed 1.03] [--kernels]
+Usage: conv2d_vs_pytorch.py WORKER... [--shapes N] [--every N] [--cache hot] [--allowed 1.03]
 
 WORKER is the program roofsweep-worker-cuda. With several (before and after a change) the last worker is judged. Cases
 are all combinations of shape, pass, layout and precision; --every takes each Nth case. A ratio above 1 means that
@@ -113,16 +113,6 @@ def cudnn_folder():
         return next(os.path.dirname(line.split()[-1]) for line in maps if "/libcudnn.so" in line)
 
 
-def pytorch_kernels(case):
-    """Returns the names of the kernels of one iteration."""
-    call = pytorch_call(case)
-    call()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        call()
-        torch.cuda.synchronize()
-    return [event.name for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
-
-
 class Worker(AskedWorker):
     def __init__(self, program, libraries):
         environment = dict(os.environ)
@@ -158,7 +148,6 @@ def main():
     parser.add_argument("--cache", default="hot", help="cache of roofsweep's rows")
     parser.add_argument("--allowed", type=float, default=1.03, help="largest ratio")
     parser.add_argument("--installed", action="store_true", help="roofsweep with its own cuDNN")
-    parser.add_argument("--kernels", action="store_true", help="print the kernels of cases beyond the limit")
     arguments = parser.parse_args()
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = False
@@ -193,9 +182,6 @@ def main():
         ratios.append((times[-1][0] / stream, times[-1][1] / graph))
         if not max(ratios[-1]) <= arguments.allowed:
             beyond.append(case)
-            if arguments.kernels:
-                print("    PyTorch", *pytorch_kernels(case), sep="\n        ")
-                print("    roofsweep", *(k["name"] for k in pairs[-1][-1]["kernels"]), sep="\n        ", flush=True)
     for way, found in zip(("stream", "graph"), zip(*ratios, strict=True), strict=True):
         print(f"{way}: {len(cases)} cases, ratio median {statistics.median(found):.3f}, largest {max(found):.3f}")
     print(f"{len(beyond)} beyond {arguments.allowed}")
