@@ -1,18 +1,17 @@
-/* What the reference of a configuration gives, for tests that compute the same in another way. For
- * tests only. */
+/* Results of references, for tests that compute them in another way. For tests only. */
 #pragma once
 
 #include "model/reference.h"
 
 enum { SEED = 7 };
 
-/* An input as the reference has it; the caller frees it. */
+/* An input of the reference; the caller frees it. */
 double *filled(const struct config *config, enum tensor tensor, int64_t count);
 double *zeros(int64_t count);
 
-/* All elements of the result, with these many multiply-adds at most; to be cleared. */
+/* The expectation with at most this many multiply-adds; the caller clears it. */
 struct expectation expect(const struct config *config, double products);
-/* Of one result tensor, by its index; the caller frees it. */
+/* All elements of one result tensor; the caller frees them. */
 double *expect_all(const struct config *config, enum tensor tensor, int64_t size);
 
 double sigmoid(double v);

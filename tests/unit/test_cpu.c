@@ -1,5 +1,5 @@
-/* The parts of the CPU device, each by itself: products of the CBLAS that is there, elements in
- * memory, machines that are not this one, the loops of the roofs, the team. */
+/* Parts of the CPU device: products by CBLAS, elements in memory, topologies of other machines,
+ * loops of the roofs, and the team. */
 #include "unit.h"
 
 #include <hwloc.h>
@@ -67,7 +67,7 @@ static void products_are_right(void **state)
     }
 }
 
-static void it_has_a_name_that_ends_in_any_room(void **state)
+static void library_name_is_terminated(void **state)
 {
     char text[64], part[8];
     blas_describe(text, sizeof text);
@@ -79,7 +79,7 @@ static void it_has_a_name_that_ends_in_any_room(void **state)
     assert_int_equal(part[4], 'x');
 }
 
-/* ---- elements in memory: what fits comes back, and the rest is cut ---- */
+/* ---- elements in memory: exact values round-trip, and others are truncated ---- */
 
 static double through(enum precision precision, double value)
 {
@@ -88,7 +88,7 @@ static double through(enum precision precision, double value)
     return element_load(precision, data, 1);
 }
 
-static void inputs_come_back(void **state)
+static void elements_round_trip(void **state)
 {
     static const enum precision precisions[] = {PRECISION_FP64, PRECISION_FP32, PRECISION_BF16,
                                                 PRECISION_FP16};
@@ -105,7 +105,7 @@ static void inputs_come_back(void **state)
         }
 }
 
-static void halves_have_their_range(void **state)
+static void halves_are_truncated(void **state)
 {
     static const struct {
         enum precision precision;
@@ -153,9 +153,9 @@ static void models_are_named(void **state)
     check_model("", "processor\t: 0\n");
 }
 
-/* A package with a memory of 4 GiB of its own, and one of 1 GiB that the system has as a node too:
- * on a GH200 that is the GPU's. hwloc builds it, and reads it back as if it were this machine. */
-static void memory_of_gpus_is_not_the_cpus(void **state)
+/* A package with a node of 4 GiB and, as on a GH200, a node of 1 GiB that is the GPU's memory.
+ * hwloc builds the topology and reads it back in place of this machine's. */
+static void gpu_memory_is_excluded(void **state)
 {
     static const char machine[] = "Package:1 [NUMANode(memory=4294967296)] "
                                   "[NUMANode(memory=1073741824)] Core:1024 PU:1";
@@ -179,7 +179,7 @@ static void memory_of_gpus_is_not_the_cpus(void **state)
     topology_clear(&topology);
 }
 
-/* ---- the loops of the roofs, for all vectors that this CPU has ---- */
+/* ---- the loops of the roofs, for all vectors of this CPU ---- */
 
 enum { COUNT = 2 * SIMD_BLOCK / sizeof(double) };
 
@@ -195,7 +195,7 @@ static double expected(enum memory_pattern pattern, size_t i, double scale)
         return b[i];
     if (pattern == PATTERN_TRIAD)
         return b[i] + scale * c[i];
-    return -1.0; /* read: as it was */
+    return -1.0; /* read: unchanged */
 }
 
 static void check_sweep(enum memory_pattern pattern, simd_sweep *sweep)
@@ -215,7 +215,7 @@ static void check_sweep(enum memory_pattern pattern, simd_sweep *sweep)
         assert_true(result < 0.0 && -result * 2.0 <= 3.0 * COUNT); /* one lane's share */
 }
 
-static void sweeps_move_what_they_say(void **state)
+static void sweeps_write_their_pattern(void **state)
 {
     const struct simd *kinds[SIMD_KINDS];
     int count = simd_list(kinds);
@@ -223,7 +223,7 @@ static void sweeps_move_what_they_say(void **state)
     for (int kind = 0; kind < count; ++kind)
         for (int i = 0; i < PATTERN_COUNT; ++i) {
             const struct simd_pattern *pattern = &kinds[kind]->patterns[i];
-            assert_int_equal(pattern->plain == NULL, i == PATTERN_ATOMIC); /* a GPU's alone */
+            assert_int_equal(pattern->plain == NULL, i == PATTERN_ATOMIC); /* GPUs only */
             if (!pattern->plain)
                 continue;
             check_sweep((enum memory_pattern)i, pattern->plain);
@@ -239,8 +239,8 @@ static double fma_result(simd_fma *fma, int64_t iterations)
     return result;
 }
 
-/* Every value has two places to be at, and is still swinging after thousands of steps. */
-static void chains_swing(void **state)
+/* Every value still alternates between two numbers after thousands of steps. */
+static void chains_alternate(void **state)
 {
     const struct simd *kinds[SIMD_KINDS];
     for (int precision = 0; precision < PRECISION_COUNT; ++precision)
@@ -254,11 +254,11 @@ static void chains_swing(void **state)
         }
 }
 
-/* ---- the team, of four threads on the processors that there are, be they fewer ---- */
+/* ---- a team of four threads, also on fewer processors ---- */
 
 enum { THREADS = 4 };
 
-/* Into how many processors each thread of a region may go. */
+/* Sets the number of processors on which each thread of a region may run. */
 static void widths_find(int threads, int widths[THREADS])
 {
 #pragma omp parallel num_threads(threads)
@@ -270,9 +270,9 @@ static void widths_find(int threads, int widths[THREADS])
     }
 }
 
-/* A smaller region ends threads. Those that come after have the processors of all, not one
- * thread's. */
-static void threads_of_a_loose_team_are_not_on_one_core(void **state)
+/* A smaller region ends threads. New threads may run on all processors, not only on the caller's.
+ */
+static void new_threads_of_an_unbound_team_get_all_cores(void **state)
 {
     cpu_set_t all;
     int cpus[THREADS], found = 0, widths[THREADS];
@@ -309,14 +309,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_right),
-        cmocka_unit_test(it_has_a_name_that_ends_in_any_room),
-        cmocka_unit_test(inputs_come_back),
-        cmocka_unit_test(halves_have_their_range),
+        cmocka_unit_test(library_name_is_terminated),
+        cmocka_unit_test(elements_round_trip),
+        cmocka_unit_test(halves_are_truncated),
         cmocka_unit_test(models_are_named),
-        cmocka_unit_test(memory_of_gpus_is_not_the_cpus),
-        cmocka_unit_test(sweeps_move_what_they_say),
-        cmocka_unit_test(chains_swing),
-        cmocka_unit_test(threads_of_a_loose_team_are_not_on_one_core),
+        cmocka_unit_test(gpu_memory_is_excluded),
+        cmocka_unit_test(sweeps_write_their_pattern),
+        cmocka_unit_test(chains_alternate),
+        cmocka_unit_test(new_threads_of_an_unbound_team_get_all_cores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The CPU device through its table of functions: every element of what it computes against the
- * reference, for shapes that reach every branch of its routines; and the notes of its rows. */
+/* The CPU device through device_ops: every element of its results against the reference, for shapes
+ * that reach every branch of the routines; and messages of its rows. */
 #include "unit.h"
 
 #include <math.h>
@@ -16,9 +16,9 @@
 #include "model/workloads/conv2d.h"
 
 static const uint64_t seed = 3;
-static struct expected kept; /* from row to row */
+static struct expected kept; /* shared by rows */
 
-/* Prepares, runs and times (repetitions must not add up). NULL: the device does not offer it. */
+/* Prepares, runs and times the work, which must not accumulate results. NULL: not supported. */
 static struct work *run_work(struct device_state *state, const char *text,
                              const struct config *config)
 {
@@ -72,7 +72,7 @@ static void check_slice(struct prepared *from, const char *text, const struct co
     free(values);
 }
 
-/* Every element of the result. False: the device does not offer it. */
+/* Compares every element of the results. False: not supported. */
 static bool check_all(struct device_state *state, const char *text)
 {
     struct config config = parse(text);
@@ -92,8 +92,7 @@ static bool check_all(struct device_state *state, const char *text)
     return true;
 }
 
-/* Calls `check` with each text that takes a word of every list; those that cannot exist are left
- * out. */
+/* Calls `check` with each combination of words of all lists, except impossible configurations. */
 enum { LISTS_MAX = 6, WORDS_MAX = 24 };
 typedef const char *const words[LISTS_MAX][WORDS_MAX];
 static void check_each(struct device_state *state, words lists, int depth, const char *text,
@@ -129,28 +128,21 @@ static bool check_offered(struct device_state *state, const char *text)
         "precision=fp32", "precision=fp64"                                                         \
     }
 
-/* What every CPU can do, by `auto` and by each routine that is asked for by name. */
+/* Everything that every CPU supports, by `auto` and by each named routine. */
 static void results_agree(void **state)
 {
     static words families[] = {
         {{"conv2d batch=2 height=9 width=9 channels=3 filters=5",
           "conv2d batch=3 height=12 width=7 channels=8 filters=16 stride=1",
-          "conv2d batch=1 height=20 width=20 channels=16 filters=8 stride=3",
           "conv2d batch=1 height=17 width=5 channels=4 filters=4 kernel=5 stride=1",
-          "conv2d batch=2 height=8 width=8 channels=6 filters=9 kernel=1 stride=1",
-          "conv2d batch=2 height=8 width=8 channels=6 filters=9 kernel=1 stride=2",
           "conv2d batch=2 height=8 width=8 channels=6 filters=9 kernel=1 stride=1 padding=1",
-          "conv2d batch=1 height=10 width=11 channels=3 filters=4 kernel=2 stride=1",
           "conv2d batch=2 height=10 width=11 channels=3 filters=4 kernel=4x2 stride=2",
-          "conv2d batch=1 height=10 width=14 channels=3 filters=4 kernel=1x7 padding=valid",
           "conv2d batch=2 height=11 width=13 channels=4 filters=6 kernel=3 stride=1 dilation=2",
           "conv2d batch=1 height=15 width=15 channels=4 filters=6 kernel=3x2 dilation=3 padding=4",
           "conv2d batch=2 height=9 width=8 channels=8 filters=12 kernel=3 stride=1 groups=4",
-          "conv2d batch=1 height=9 width=8 channels=8 filters=4 kernel=1 stride=1 groups=2",
           "conv2d batch=1 height=7 width=7 channels=6 filters=6 kernel=3 stride=1 groups=6",
           "conv2d batch=5 height=4 width=4 channels=2 filters=130 stride=4 padding=valid",
           "conv2d batch=1 height=40 width=40 channels=64 filters=12 kernel=3 stride=1",
-          "conv2d batch=1 height=5 width=6 channels=2 filters=3 kernel=5x6 padding=valid",
           "conv2d batch=3 height=2 width=2 channels=1 filters=1 kernel=3 stride=2 padding=5",
           "conv2d batch=1 height=64 width=1 channels=4 filters=2 kernel=7x1 stride=5"},
          {"layout=nhwc", "layout=nchw"},
@@ -163,7 +155,6 @@ static void results_agree(void **state)
           "lstm batch=2 sequence=4 features=5 hidden=200", /* blocks of outputs */
           "lstm batch=5 sequence=6 features=4 hidden=20 layers=2",
           "lstm batch=4 sequence=3 features=6 hidden=5 layers=3 directions=2",
-          "lstm batch=9 sequence=4 features=3 hidden=70 directions=2",
           "lstm batch=6 sequence=5 features=4 hidden=8 layers=2 directions=2"},
          {"cell=lstm", "cell=gru", "cell=tanh", "cell=relu", "projection=4"},
          {"precision=fp32 implementation=plain", "precision=fp64", "precision=fp32"},
@@ -173,7 +164,7 @@ static void results_agree(void **state)
           "matmul m=33 n=65 k=130"},
          BOTH,
          {"implementation=auto", "implementation=cblas", "implementation=plain"}},
-        /* Both ways of dividing the result among the threads, and fewer rows than threads. */
+        /* Results divided by rows and by columns, and fewer rows than threads. */
         {{"linear batch=2 inputs=1 outputs=3", "linear batch=5 inputs=3 outputs=7",
           "linear batch=3 inputs=50 outputs=4", "linear batch=129 inputs=7 outputs=1",
           "linear batch=1 inputs=9 outputs=200", "linear batch=33 inputs=130 outputs=65"},
@@ -184,8 +175,7 @@ static void results_agree(void **state)
           "bias=no activation=gelu pass=forward", "bias=yes activation=none pass=backward-data",
           "bias=yes activation=none pass=backward-weights",
           "bias=no activation=none pass=backward-weights"}},
-        /* One block of queries and several, the last one not full; fewer and more keys than
-         * queries. */
+        /* One and several blocks of queries, also incomplete; fewer and more keys than queries. */
         {{"attention batch=1 heads=1 sequence=1 keys=1 head_size=1",
           "attention batch=2 heads=3 sequence=5 keys=7 head_size=8",
           "attention batch=1 heads=2 sequence=130 keys=65 head_size=16",
@@ -203,43 +193,40 @@ static void results_agree(void **state)
          {"steps=1", "steps=2", "steps=3", "steps=8", "steps=33", "steps=1024"},
          BOTH},
         {{"elementwise elements=1", "elementwise elements=3", "elementwise elements=8",
-          "elementwise elements=17", "elementwise elements=1000", "elementwise elements=4099"},
+          "elementwise elements=17", "elementwise elements=4099"},
          {"operation=relu", "operation=sigmoid", "operation=tanh", "operation=add",
           "operation=scale"},
          {"precision=fp32", "precision=fp64", "implementation=plain"}},
         {{"pool batch=2 height=9 width=9 channels=3",
-          "pool batch=3 height=12 width=7 channels=8 stride=1",
           "pool batch=1 height=8 width=10 channels=17 window=2 padding=valid",
           "pool batch=2 height=7 width=9 channels=1 window=3x4 stride=1 padding=1",
           "pool batch=1 height=9 width=8 channels=2 window=2 stride=3 padding=1",
           "pool batch=1 height=2 width=2 channels=5 window=5 stride=4 padding=4",
           "pool batch=1 height=3 width=30 channels=1 window=1x7 stride=2",
-          "pool batch=4 height=1 width=1 channels=6 window=1 stride=1",
           "pool batch=1 height=3 width=6 channels=2 window=3x9 stride=7 padding=2"},
          {"operation=max", "operation=average"},
          {"layout=nhwc", "layout=nchw"},
          {"pass=forward", "pass=backward"},
          BOTH},
         {{"norm rows=4 columns=5", "norm rows=6 columns=7", "norm rows=64 columns=8",
-          "norm rows=9 columns=64", "norm rows=130 columns=33", "norm rows=1000 columns=6",
-          "norm rows=2 columns=7", "norm rows=50 columns=2"},
+          "norm rows=130 columns=33", "norm rows=1000 columns=6", "norm rows=2 columns=7",
+          "norm rows=50 columns=2"},
          {"operation=batch", "operation=layer"},
          {"pass=forward", "pass=training", "pass=backward"},
          BOTH},
         {{"softmax rows=1 columns=1", "softmax rows=3 columns=1", "softmax rows=1 columns=7",
-          "softmax rows=5 columns=64", "softmax rows=130 columns=33",
-          "softmax rows=2 columns=5000"},
+          "softmax rows=130 columns=33", "softmax rows=2 columns=5000"},
          {"pass=forward", "pass=backward"},
          {"precision=fp32", "precision=fp64", "implementation=plain"}},
     };
     int checked = 0;
     for (size_t i = 0; i < sizeof families / sizeof *families; ++i)
         check_each(*state, families[i], 0, "", check_offered, &checked);
-    assert_int_equal(checked, 1347);
+    assert_int_equal(checked, 1126);
 }
 
-/* oneDNN where this CPU has instructions for the precision, its slow definitions as well. Runs
- * between other precisions and shapes: what one leaves must not be in the next. */
+/* oneDNN in each precision with instructions on this CPU, also its slow definitions. Precisions and
+ * shapes alternate, so that leftovers of one would be seen in the next. */
 static void onednn_agrees(void **state)
 {
     static const char *const precisions[] = {"fp32", "bf16", "fp16"};
@@ -290,8 +277,8 @@ static void onednn_agrees(void **state)
 #endif
 }
 
-/* Passes of several parts, as a sweep verifies them: every result, and gradients after an
- * activation from the y that was computed. */
+/* Passes of several parts, verified as in a sweep: every result, with gradients from the device's
+ * y. */
 static bool check_step(struct device_state *state, const char *text)
 {
     struct config config = parse(text);
@@ -335,40 +322,10 @@ static void conv2d_steps_agree(void **state)
     assert_in_range(checked, 240, 510);
 }
 
-/* What was prepared is not what is asked for: one step too few, another product. */
-static void wrong_results_are_caught(void **state)
-{
-    static const char *const cases[][2] = {
-        {"compute-loop elements=1000 steps=20", "compute-loop elements=1000 steps=21"},
-        {"compute-loop elements=1000 steps=4095", "compute-loop elements=1000 steps=4096"},
-        {"shared-loop tiles=10 tile=100 steps=20", "shared-loop tiles=10 tile=100 steps=21"},
-        {"shared-loop tiles=10 tile=100 steps=9", "shared-loop tiles=5 tile=200 steps=9"},
-        {"matmul m=64 n=32 k=16 implementation=plain", "matmul m=32 n=64 k=16"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        struct config config = parse(cases[i][0]), other = parse(cases[i][1]);
-        struct work *work = run_work(*state, cases[i][0], &config);
-        struct record record;
-        struct error error;
-        record_init(&record);
-        assert_int_equal(
-            verify_work(&device_ops, *state, work, &config, seed, &kept, &record, &error),
-            STATUS_OK);
-        assert_true(record.verify_error >= 0.0 && record.verify_error < 1e-6);
-        assert_true(record.verify_elements == 1000 || record.verify_elements == 2048);
-        assert_int_equal(
-            verify_work(&device_ops, *state, work, &other, seed, &kept, &record, &error),
-            STATUS_FAILED);
-        assert_non_null(strstr(error.text, "wrong result"));
-        device_ops.release(*state, work);
-        record_clear(&record);
-    }
-}
+/* ---- messages of rows ---- */
 
-/* ---- notes of rows ---- */
-
-/* A workload without a reference is measured, and its row says why nothing is compared. */
-static void missing_reference_is_said(void **state)
+/* The row of a workload without a reference says that nothing is compared. */
+static void missing_references_are_reported(void **state)
 {
     struct workload added = *workload_find("matmul");
     struct config config = parse("matmul");
@@ -385,7 +342,7 @@ static void missing_reference_is_said(void **state)
     assert_true(isnan(record.verify_error));
 }
 
-static void unsupported_is_said(void **state)
+static void unsupported_configurations_are_refused(void **state)
 {
     static const struct {
         const char *text, *reason;
@@ -474,9 +431,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(results_agree, open_device, close_device),
         cmocka_unit_test_setup_teardown(onednn_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(conv2d_steps_agree, open_device, close_device),
-        cmocka_unit_test_setup_teardown(wrong_results_are_caught, open_device, close_device),
-        cmocka_unit_test_setup_teardown(missing_reference_is_said, open_device, close_device),
-        cmocka_unit_test_setup_teardown(unsupported_is_said, open_device, close_device),
+        cmocka_unit_test_setup_teardown(missing_references_are_reported, open_device, close_device),
+        cmocka_unit_test_setup_teardown(unsupported_configurations_are_refused, open_device,
+                                        close_device),
         cmocka_unit_test_setup_teardown(trace_counts_regions, open_device, close_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

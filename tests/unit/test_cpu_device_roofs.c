@@ -1,4 +1,4 @@
-/* The roofs of the CPU that runs the test, and which cores it takes for the device. */
+/* The roofs of this CPU, and the cores of the device. */
 #include "unit.h"
 
 #include <math.h>
@@ -25,14 +25,14 @@ static void check_roof(const struct roof *roof, int kind, double before)
 {
     bool is_time = roof_kinds[kind].measure == ROOF_TIME;
     assert_int_equal(roof->kind.index, kind);
-    double value = roof_value(roof); /* of any computer, in SI units */
+    double value = roof_value(roof); /* plausible for any computer */
     assert_true(is_time ? value > 1e-9 && value < 100.0 : value > 1e7 && value < 1e15);
     assert_true(isfinite(roof->bandwidth) + isfinite(roof->performance) + isfinite(roof->time) ==
                 1);
     assert_true(roof->samples >= 10 && roof->spread >= 0.0);
     assert_true(is_time ? roof->median == 1.0 : roof->median > 0.0 && roof->median <= 1.0);
     assert_true(roof->start_time >= before && roof->start_time <= clock_epoch());
-    assert_true(isnan(roof->nominal_fraction) && isnan(roof->flops_ratio)); /* nothing known of */
+    assert_true(isnan(roof->nominal_fraction) && isnan(roof->flops_ratio)); /* unknown on CPUs */
     assert_true(isnan(roof->sm_clock) || roof->sm_clock > 1e8);
     assert_int_equal(roof->verdict, ROOF_UNPROVEN);
     assert_non_null(strstr(roof->setting, "thread"));
@@ -44,8 +44,7 @@ static void check_roof(const struct roof *roof, int kind, double before)
                     roof_kinds[kind].pattern != PATTERN_READ);
 }
 
-/* A machine that has no such cache, or hides it, has none of its roofs. CPUs have no atomic
- * pattern. */
+/* A cache that the machine lacks or hides has no roofs. CPUs have no atomic pattern. */
 static void roofs_are_sane(void **state)
 {
     struct roof_request request = roof_request_all();
@@ -72,7 +71,7 @@ static void roofs_are_sane(void **state)
     device_ops.release_roofs(*state);
 }
 
-/* What was not asked for is not found, nor what is a GPU's. */
+/* found[] is false for roofs that were not requested, and for GPU roofs. */
 static void roofs_are_those_requested(void **state)
 {
     struct roof_request request = {
@@ -84,7 +83,7 @@ static void roofs_are_those_requested(void **state)
         if (found[kind] != expected)
             fail_msg("%s", roof_kinds[kind].name);
     }
-    /* Tuning again forgets what was found before. */
+    /* Tuning again drops the earlier roofs. */
     struct error error;
     struct roof roof;
     request = (struct roof_request){.memory = {[LEVEL_DRAM] = true}};
@@ -93,7 +92,7 @@ static void roofs_are_those_requested(void **state)
     assert_int_equal(device_ops.measure_roof(*state, ROOF_FP32_VECTOR, &at_once, &roof, &error),
                      STATUS_UNSUPPORTED);
     assert_true(found[ROOF_DRAM_TRIAD] && !found[ROOF_FP32_VECTOR]);
-    /* Left to `close`, which must free it. */
+    /* close_device must free the roofs. */
 }
 
 static void roofs_begin_together(void **state)
@@ -121,10 +120,10 @@ static void roofs_begin_together(void **state)
     device_ops.release_roofs(*state);
     assert_int_equal(device_ops.measure_roof(*state, kind, &at_once, &roof, &error),
                      STATUS_UNSUPPORTED);
-    device_ops.release_roofs(*state); /* nothing left */
+    device_ops.release_roofs(*state); /* again: no effect */
 }
 
-/* The device is the affinity mask, which is as it was after closing. */
+/* The device is the affinity mask. Closing restores the mask. */
 static void device_is_the_mask(void **state)
 {
     cpu_set_t all, one, after;

@@ -1,5 +1,5 @@
-/* The routines of oneDNN through the CPU device: the same to the bit each time, in the threads that
- * are there, and told by name. That they are right is test_cpu_device.c's. */
+/* The routines of oneDNN through the CPU device: bitwise reproducible, in the threads of the team,
+ * and named in the record. test_cpu_device.c compares the results. */
 #include "unit.h"
 
 #include <dirent.h>
@@ -14,7 +14,7 @@
 
 static const uint64_t seed = 3;
 
-/* NULL where the library does not offer it. */
+/* NULL: not supported. */
 static struct work *prepare(struct device_state *state, const char *text, struct record *record)
 {
     struct config config = parse(text);
@@ -37,7 +37,7 @@ static void read_all(struct device_state *state, struct work *work, enum tensor 
         assert_int_equal(device_ops.read(state, work, tensor, &i, 1, &values[i], &error), 0);
 }
 
-/* Twice in one work, and once in a new one. */
+/* Twice in one work, and once in a new work. */
 static void results_are_the_same_to_the_bit(void **state)
 {
     static const struct {
@@ -92,9 +92,9 @@ static int threads_count(void)
     return count;
 }
 
-/* The row's algorithm is the library's name of it, and the kernel's name has it, too. No second
- * team of threads is started. */
-static void what_ran_is_named(void **state)
+/* The row's algorithm and the kernel's name have the library's name of the code. The library starts
+ * no threads. */
+static void record_names_the_code(void **state)
 {
     struct record record;
     struct error error;
@@ -118,8 +118,8 @@ static void what_ran_is_named(void **state)
     record_clear(&record);
 }
 
-/* `auto` is oneDNN where it can, else the routine after it. */
-static void auto_takes_it_where_it_can(void **state)
+/* `auto` is oneDNN if it supports the configuration, else the next routine. */
+static void auto_prefers_onednn(void **state)
 {
     static const struct {
         const char *text, *with, *without;
@@ -155,8 +155,8 @@ static struct onednn_tensor a_matrix(enum onednn_place place, int64_t rows, int6
     return onednn_matrix(PRECISION_FP32, place, rows, columns);
 }
 
-/* A packed tensor is the one that onednn_bind has seen, unless the library likes the caller's
- * layout, which differs from CPU to CPU: then there is no copy. One reordered is always today's. */
+/* A packed tensor keeps the values of onednn_bind, unless the library uses the caller's layout,
+ * which depends on the CPU. A reordered tensor has the current values. */
 static void packed_tensors_are_copied_once(void **state)
 {
     enum { N = 64 };
@@ -191,7 +191,7 @@ static void packed_tensors_are_copied_once(void **state)
     free(memory);
 }
 
-static void what_it_lacks_is_said(void **state)
+static void missing_operations_are_reported(void **state)
 {
     struct onednn_operation operation = {.kind = ONEDNN_MATMUL, .pass = ONEDNN_BACKWARD};
     struct onednn *made = NULL;
@@ -213,10 +213,10 @@ static void what_it_lacks_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_it_lacks_is_said),
+        cmocka_unit_test(missing_operations_are_reported),
         cmocka_unit_test_setup_teardown(packed_tensors_are_copied_once, open_device, close_device),
-        cmocka_unit_test_setup_teardown(auto_takes_it_where_it_can, open_device, close_device),
-        cmocka_unit_test_setup_teardown(what_ran_is_named, open_device, close_device),
+        cmocka_unit_test_setup_teardown(auto_prefers_onednn, open_device, close_device),
+        cmocka_unit_test_setup_teardown(record_names_the_code, open_device, close_device),
         cmocka_unit_test_setup_teardown(results_are_the_same_to_the_bit, open_device, close_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

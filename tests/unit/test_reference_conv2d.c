@@ -1,5 +1,5 @@
-/* The reference of convolutions, against values by hand, and of their layers and steps by
- * differences. */
+/* The reference of conv2d, against a scatter over all products and central differences of a loss.
+ */
 #include "unit.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "model/workloads/conv2d.h"
 #include "parsed.h"
 
-/* The whole forward pass, as a scatter over every product that there is. */
+/* The forward pass as a scatter over all products. Returns the sum of dy y. */
 static double conv2d_loss(const struct conv2d *s, const double *x, const double *w,
                           const double *dy, double *y)
 {
@@ -63,13 +63,13 @@ static void conv2d_by_hand(void **state)
     }
 }
 
-/* A layer's tensors. z is what conv2d_loss leaves in y, y the whole layer's output. */
+/* Tensors of a layer. z: output of the convolution; y: output of the layer. */
 struct layer {
     struct conv2d shape;
     double *x, *w, *b, *dy, *z, *y;
 };
 
-/* The sum of dy y, which is what the gradients are of. */
+/* The sum of dy y, whose gradients are compared. */
 static double layer_loss(struct layer *l)
 {
     const struct conv2d *s = &l->shape;
@@ -98,7 +98,7 @@ static enum status layer_read(void *context, enum tensor tensor, const int64_t *
     return STATUS_OK;
 }
 
-/* Of one tensor, by central differences; the updated one follows from it. */
+/* Compares one result: gradients with central differences, updated weights with these. */
 static void check_slice(struct layer *l, const struct slice *slice)
 {
     bool bias = slice->tensor == TENSOR_BIAS || slice->tensor == TENSOR_BIAS_UPDATED;

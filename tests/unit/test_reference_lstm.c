@@ -1,5 +1,4 @@
-/* The reference of recurrent layers, against one step after the other by the formulas of their
- * cells. */
+/* The reference of recurrent layers, against a step-by-step computation by the cells' formulas. */
 #include "unit.h"
 
 #include <math.h>
@@ -12,8 +11,8 @@
 #include "model/workloads/lstm.h"
 #include "parsed.h"
 
-/* What a unit becomes, by the formulas that PyTorch's pages have for these cells. `a`: input
- * product and bias of each gate, `b`: the recurrent one. */
+/* Returns h of a unit, by the formulas on PyTorch's pages. `a`: input product and bias of each
+ * gate; `b`: recurrent product. */
 static double cell_plain(enum lstm_kind kind, const double a[4], const double b[4], double h,
                          double *c)
 {
@@ -27,8 +26,8 @@ static double cell_plain(enum lstm_kind kind, const double a[4], const double b[
                                : tanh(a[0] + b[0]);
 }
 
-/* One layer of one direction: `input` [T][N][width] to the direction's part of `output`
- * [T][N][row]. */
+/* Computes one direction of a layer: `input` [T][N][width], and its part of `output` [T][N][row].
+ */
 static void lstm_plain(const struct lstm *s, int64_t layer, int64_t direction, const double *w,
                        const double *input, double *output)
 {
@@ -156,7 +155,7 @@ static void lstm_gradients(void **state)
                2);
 }
 
-/* The device's zeros decide which units of a relu were off: without any, nothing comes through. */
+/* Zeros of the device's output switch units of a relu off: with zeros alone no gradient passes. */
 static void lstm_switched_by_the_device(void **state)
 {
     struct config config =
@@ -172,19 +171,6 @@ static void lstm_switched_by_the_device(void **state)
     free(dx);
 }
 
-/* One unit, one step, weights as they come: the formula itself, written out. */
-static void lstm_forward_by_hand(void **state)
-{
-    struct config config = parse("lstm batch=1 sequence=1 features=1 hidden=1 precision=fp64");
-    double *x = filled(&config, TENSOR_INPUT, 1), *w = filled(&config, TENSOR_WEIGHT, 12);
-    double i = sigmoid(w[0] * x[0] + w[8]), g = tanh(w[2] * x[0] + w[10]);
-    double o = sigmoid(w[3] * x[0] + w[11]);
-    double *y = expect_all(&config, TENSOR_OUTPUT, 1);
-    assert_true(fabs(*y - o * tanh(i * g)) < 1e-15);
-    free(x);
-    free(y);
-    free(w);
-}
 /* Samples are whole: at least one, at most the batch. */
 static void lstm_takes_samples(void **state)
 {
@@ -210,7 +196,6 @@ static void lstm_takes_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lstm_forward_by_hand),
         cmocka_unit_test(lstm_switched_by_the_device),
         cmocka_unit_test(lstm_gradients),
         cmocka_unit_test(lstm_takes_samples),

@@ -1,4 +1,4 @@
-/* References of workloads that stream, against numbers worked out by hand. */
+/* References of elementwise, pool, norm and softmax, against values by hand. */
 #include "unit.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "model/workloads/softmax.h"
 #include "parsed.h"
 
-/* The tensor has these values. */
+/* Compares a result tensor with these values. */
 static void check_all(const struct config *config, enum tensor tensor, const double *expected,
                       int64_t count)
 {
@@ -26,7 +26,7 @@ static void check_all(const struct config *config, enum tensor tensor, const dou
     free(values);
 }
 
-/* What a backward pass gives are gradients of this, the sum of dy y. */
+/* The sum of dy y, whose gradients a backward pass computes. */
 typedef double loss_of(const struct config *config, double *const arrays[TENSOR_COUNT]);
 
 static void check_gradient(const struct config *config, loss_of *loss, enum tensor tensor,
@@ -74,7 +74,7 @@ static void elementwise_by_hand(void **state)
     }
 }
 
-/* The i-th output: each pixel of its image that lies in its window. */
+/* The i-th output, over all pixels of its image within its window. */
 static double pool_output(const struct pool *s, const double *x, int64_t i)
 {
     bool last = s->layout == LAYOUT_NHWC;
@@ -103,7 +103,7 @@ static double pool_loss(const struct config *config, double *const arrays[TENSOR
     return loss;
 }
 
-/* Every shape, largest and average, in both layouts, forwards and back. */
+/* Each shape: maximum and average, in both layouts, forward and backward. */
 static void pools_by_hand(void **state)
 {
     static const char *const shapes[] = {
@@ -133,8 +133,8 @@ static void pools_by_hand(void **state)
     }
 }
 
-/* Elements that depend on which of equal values is the largest are not compared; the others are. */
-static void equal_values_are_passed_over(void **state)
+/* Elements that depend on the choice among equal values are not compared. */
+static void equal_values_are_not_compared(void **state)
 {
     struct config config =
         parse("pool batch=4 channels=8 height=32 width=32 window=7 precision=bf16 pass=backward");
@@ -222,8 +222,8 @@ static void norm_gradients(void **state)
     }
 }
 
-/* Of two values of a mean next to nothing is left of the terms: their rounding passes, a lost one
- * does not. */
+/* With two values for each mean the terms cancel. Their rounding is accepted, a lost term is not.
+ */
 static void norm_terms_that_cancel(void **state)
 {
     static const char *const texts[] = {"norm rows=64 columns=2 pass=backward operation=layer",
@@ -247,7 +247,7 @@ static void norm_terms_that_cancel(void **state)
     }
 }
 
-/* Two rows and columns: half of a difference is the standard deviation. */
+/* Two rows and columns: half the difference is the standard deviation. */
 static void norms_by_hand(void **state)
 {
     for (int layer = 0; layer < 2; ++layer) {
@@ -279,7 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elementwise_by_hand),
         cmocka_unit_test(pools_by_hand),
-        cmocka_unit_test(equal_values_are_passed_over),
+        cmocka_unit_test(equal_values_are_not_compared),
         cmocka_unit_test(norm_gradients),
         cmocka_unit_test(norm_terms_that_cancel),
         cmocka_unit_test(norms_by_hand),

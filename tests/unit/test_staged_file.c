@@ -1,5 +1,4 @@
-/* A file that is made aside: hostile names in its folder, links, full disks, and nothing left
- * over. */
+/* Staged files: links, full disks, and no leftovers. */
 #include "unit.h"
 
 #include <dirent.h>
@@ -22,10 +21,10 @@ static void assert_ok(enum status status, const struct error *error)
         fail_msg("%s", error->text);
 }
 
-/* Every test works in a folder of its own, and leaves only files that are named here. */
+/* Each test has its own folder, and leaves only these files. */
 static char folder[] = "/tmp/roofsweep-staged-XXXXXX";
-static const char *const files[] = {"file",     "victim",       "link",         "second",
-                                    "file.tmp", "file.spare-1", "file.spare-2", "link.spare-1"};
+static const char *const files[] = {"file",         "victim",       "link",        "second",
+                                    "file.spare-1", "file.spare-2", "link.spare-1"};
 
 static int folder_create(void **state)
 {
@@ -86,21 +85,6 @@ static void test_publishes(void **state)
     assert_holds("file", "new");
 }
 
-/* The name that older versions used, as a link to somebody's file and as a fifo. */
-static void test_hostile_names(void **state)
-{
-    struct error error;
-    store("victim", "precious");
-    assert_int_equal(symlink("victim", "file.tmp"), 0);
-    assert_ok(publish("file", &error), &error);
-    assert_holds("victim", "precious");
-    assert_int_equal(unlink("file.tmp"), 0);
-    assert_int_equal(mkfifo("file.tmp", 0600), 0);
-    alarm(20);
-    assert_ok(publish("file", &error), &error);
-    alarm(0);
-}
-
 static void test_follows_links(void **state)
 {
     struct error error;
@@ -112,12 +96,12 @@ static void test_follows_links(void **state)
     assert_holds("victim", "new");
     assert_int_equal(lstat("link", &info), 0);
     assert_true(S_ISLNK(info.st_mode));
-    assert_int_equal(unlink("victim"), 0); /* the link leads nowhere, and its target is made */
+    assert_int_equal(unlink("victim"), 0); /* a dangling link: its target is created */
     assert_ok(publish("link", &error), &error);
     assert_holds("victim", "new");
 }
 
-static void test_keeps_what_has_appeared(void **state)
+static void test_keeps_existing_files(void **state)
 {
     char published[LINK_TARGET];
     struct error error;
@@ -128,7 +112,7 @@ static void test_keeps_what_has_appeared(void **state)
     assert_ok(publish_as("file", published, &error), &error);
     assert_string_equal(published, "file.spare-2");
     assert_holds("file.spare-2", "new");
-    assert_int_equal(symlink("second", "link"), 0); /* which leads nowhere */
+    assert_int_equal(symlink("second", "link"), 0); /* dangling */
     assert_ok(publish_as("link", published, &error), &error);
     assert_string_equal(published, "link.spare-1");
     assert_holds("file", "precious");
@@ -144,8 +128,8 @@ static void test_links_of_others(void **state)
     store("victim", "precious");
     assert_int_equal(symlink("victim", "link"), 0);
     if (lchown("link", OTHER, (gid_t)-1) != 0)
-        skip();                                             /* for root alone */
-    assert_ok(link_follow("link", target, &error), &error); /* nobody else writes here */
+        skip();                                             /* needs root */
+    assert_ok(link_follow("link", target, &error), &error); /* others cannot write here */
     assert_int_equal(chmod(folder, 01777), 0);
     assert_int_equal(publish("link", &error), STATUS_SYSTEM);
     assert_non_null(strstr(error.text, "is a link of user nobody to victim"));
@@ -153,7 +137,7 @@ static void test_links_of_others(void **state)
     assert_int_equal(chmod(folder, 0700) | chown(folder, OTHER, (gid_t)-1), 0);
     assert_int_equal(publish("link", &error), STATUS_SYSTEM);
     assert_int_equal(lchown("link", 0, (gid_t)-1), 0);
-    assert_ok(publish("link", &error), &error); /* one's own, wherever it is */
+    assert_ok(publish("link", &error), &error); /* root's link, in any folder */
     assert_holds("victim", "new");
 }
 
@@ -212,7 +196,7 @@ static size_t temporary_files(void)
     return count;
 }
 
-/* A process that is killed while its file has a name: `output` is whose file it is. */
+/* Starts a process that shows a staged file for `output` and waits to be killed. */
 static pid_t killed_with_a_name(const char *output)
 {
     int ready[2];
@@ -234,15 +218,14 @@ static pid_t killed_with_a_name(const char *output)
     return pid;
 }
 
-/* What a killed process has left goes with the next publishing of the same output; nobody else's
- * does. */
+/* A sweep removes files that killed processes left for the same output, and no others. */
 static void test_leftovers_are_swept(void **state)
 {
     static const char foreign[] = ".roofsweep-0123456789abcdef";
     store(foreign, "somebody's");
     pid_t owner = killed_with_a_name("file"), other = killed_with_a_name("second");
     assert_int_equal(temporary_files(), 3);
-    staged_file_sweep("file"); /* its owner lives */
+    staged_file_sweep("file"); /* its process lives */
     assert_int_equal(temporary_files(), 3);
     kill(owner, SIGKILL);
     waitpid(owner, NULL, 0);
@@ -253,13 +236,13 @@ static void test_leftovers_are_swept(void **state)
     kill(other, SIGKILL);
     waitpid(other, NULL, 0);
     assert_int_equal(symlink("second", "link"), 0);
-    staged_file_sweep("link"); /* of a link, the file that it names */
+    staged_file_sweep("link"); /* follows the link */
     assert_int_equal(temporary_files(), 1);
     assert_holds(foreign, "somebody's");
     assert_int_equal(unlink(foreign), 0);
 }
 
-/* Without a name until it is shown, and after it is hidden. */
+/* The file has a name only between show and hide. */
 static void test_name_is_short_lived(void **state)
 {
     struct staged_file file;
@@ -284,13 +267,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_publishes),
-        TEST(test_hostile_names),
         TEST(test_follows_links),
         TEST(test_links_are_read_from_their_folder),
         TEST(test_failures_leave_nothing),
         TEST(test_leftovers_are_swept),
         TEST(test_name_is_short_lived),
-        TEST(test_keeps_what_has_appeared),
+        TEST(test_keeps_existing_files),
         TEST(test_links_of_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* What of any bytes is text, and what of them a terminal sees. */
+/* UTF-8 that is safe on a terminal, log lines, tails of output, and words of commands. */
 
 #include "unit.h"
 
@@ -49,7 +49,7 @@ static const struct {
     {"\x80\xbf", "??"},
 };
 
-/* The bytes end where their memory ends: a sanitizer sees what is read after them. */
+/* The text ends at the end of its memory, so that a sanitizer detects reads beyond. */
 static void hostile_texts_are_cleaned(void **state)
 {
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; ++i) {
@@ -65,7 +65,7 @@ static void hostile_texts_are_cleaned(void **state)
     }
 }
 
-static void newlines_stay_where_lines_are_meant(void **state)
+static void clean_lines_keep_newlines(void **state)
 {
     char text[] = "a\n\x1b\xe2\x80\xae"
                   "b\n\0"
@@ -74,7 +74,7 @@ static void newlines_stay_where_lines_are_meant(void **state)
     assert_memory_equal(text, "a\n??b\n?c", 8);
 }
 
-/* Whatever the bytes are, what comes out is text. */
+/* Any bytes become valid text. */
 static void every_pair_of_bytes_becomes_text(void **state)
 {
     for (int pair = 0; pair < 1 << 16; ++pair) {
@@ -89,7 +89,7 @@ static void every_pair_of_bytes_becomes_text(void **state)
     }
 }
 
-static void a_print_keeps_only_its_own_newlines(void **state)
+static void print_keeps_newlines_of_its_format(void **state)
 {
     char *text;
     size_t size;
@@ -103,8 +103,8 @@ static void a_print_keeps_only_its_own_newlines(void **state)
     free(text);
 }
 
-/* A reader that comes back later hears how much it has missed. */
-static void a_log_does_not_wait_for_its_reader(void **state)
+/* A late reader learns how many messages are missing. */
+static void log_does_not_wait_for_its_reader(void **state)
 {
     enum { ROOM = 4096 };
     char text[ROOM] = {0};
@@ -146,9 +146,9 @@ static void log_lines_are_clean(void **state)
     free(text);
 }
 
-/* ---- the end of what a process prints ---- */
+/* ---- the last output of a process ---- */
 
-static void it_has_what_was_printed(void **state)
+static void tail_has_the_output(void **state)
 {
     struct tail tail = {.length = 0};
     tail_join(&tail);
@@ -159,7 +159,7 @@ static void it_has_what_was_printed(void **state)
     assert_int_equal(tail.length, 13);
 }
 
-static void its_lines_are_put_on_one(void **state)
+static void tail_joins_lines(void **state)
 {
     struct tail tail = {.length = 0};
     tail_append(&tail, "a\tb\nc\n\n", 7);
@@ -168,8 +168,8 @@ static void its_lines_are_put_on_one(void **state)
     assert_int_equal(tail.length, 5);
 }
 
-/* By pieces, by one longer than it has room for, and by one that just fits. */
-static void the_last_bytes_stay(void **state)
+/* Small pieces, a piece that is too long, and a piece that just fits. */
+static void tail_keeps_the_last_bytes(void **state)
 {
     static char text[3 * TAIL_MAX];
     struct tail tail = {.length = 0};
@@ -230,7 +230,7 @@ static void words_are_split_as_a_shell_would(void **state)
     }
 }
 
-static void what_is_appended_is_split_again(void **state)
+static void appended_words_split_again(void **state)
 {
     static const char *const words[] = {"plain", "",   "a b", "it's",   "\"",      "\\",
                                         "A=x y", "A=", "=",   "$(x)=1", "\xc3\xa4"};
@@ -247,7 +247,7 @@ static void what_is_appended_is_split_again(void **state)
     assert_non_null(strstr(text, "A='x y'"));
 }
 
-static void what_has_no_room_changes_nothing(void **state)
+static void missing_room_changes_nothing(void **state)
 {
     char text[8] = "abc";
     assert_false(command_line_append(text, sizeof text, "defgh"));
@@ -262,17 +262,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hostile_texts_are_cleaned),
-        cmocka_unit_test(newlines_stay_where_lines_are_meant),
+        cmocka_unit_test(clean_lines_keep_newlines),
         cmocka_unit_test(every_pair_of_bytes_becomes_text),
-        cmocka_unit_test(a_print_keeps_only_its_own_newlines),
+        cmocka_unit_test(print_keeps_newlines_of_its_format),
         cmocka_unit_test(log_lines_are_clean),
-        cmocka_unit_test(a_log_does_not_wait_for_its_reader),
-        cmocka_unit_test(it_has_what_was_printed),
-        cmocka_unit_test(its_lines_are_put_on_one),
-        cmocka_unit_test(the_last_bytes_stay),
+        cmocka_unit_test(log_does_not_wait_for_its_reader),
+        cmocka_unit_test(tail_has_the_output),
+        cmocka_unit_test(tail_joins_lines),
+        cmocka_unit_test(tail_keeps_the_last_bytes),
         cmocka_unit_test(words_are_split_as_a_shell_would),
-        cmocka_unit_test(what_is_appended_is_split_again),
-        cmocka_unit_test(what_has_no_room_changes_nothing),
+        cmocka_unit_test(appended_words_split_again),
+        cmocka_unit_test(missing_room_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
