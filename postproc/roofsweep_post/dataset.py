@@ -16,7 +16,8 @@ BACK_ENDS = ["netCDF4", "h5netcdf"]
 # Every result file has at least one of these variables.
 OWN = {"config_hash", "device_roof_name"}
 # {dimension with a coordinate variable of names: names that tables need}
-COORDINATES = {"memory_level": ["dram", "l2"], "number_format": [], "health": [], "wall_part": [], "activity": []}
+COORDINATES = {"memory_level": ["dram", "l2"]}
+COORDINATES |= {name: [] for name in ("number_format", "health", "wall_part", "activity", "part")}
 # Attributes with several lines. load() keeps their line ends, so that commands that print them call plain().
 LINES = ("manifest", "history")
 
@@ -26,7 +27,7 @@ KNOWN = {
     ("config",): {
         "text": "configuration config_hash label error workload implementation algorithm layout_chosen axes cache "
         "requested_algorithm requested_implementation precision pass layout launch replay command roof_memory_level "
-        "limiter_evidence cause accuracy hostname uuid count_note unit_note other_processes",
+        "limiter_evidence limit cause accuracy hostname uuid count_note unit_note other_processes",
         "flag": "status unit bimodal host_paced throttled flops_source bytes_source paper_bound limiter",
         "time": "start_time",
         "number": "config_device wall_time time_median time_median_low time_median_high host_time busy_time "
@@ -41,6 +42,7 @@ KNOWN = {
     },
     ("config", "number_format"): {"number": "flops_vector flops_tensor"},
     ("config", "wall_part"): {"number": "wall_time_part"},
+    ("config", "part"): {"number": "time_part"},
     ("config", "sample"): {"number": "time_sample"},
     ("kernel",): {
         "text": "kernel_name",
@@ -72,6 +74,7 @@ KNOWN = {
     ("number_format",): {"text": "number_format"},
     ("health",): {"text": "health"},
     ("wall_part",): {"text": "wall_part"},
+    ("part",): {"text": "part"},
     ("activity",): {"text": "activity"},
 }
 SHAPES = {

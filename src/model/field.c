@@ -13,6 +13,21 @@ const char *const wall_part_name[PART_COUNT] = {
     [PART_COUNTS] = "counts",
 };
 
+const char *const time_part_name[TIME_PART_COUNT] = {
+    [TIME_GAPS] = "gaps",
+    [TIME_FEW_BLOCKS] = "few_blocks",
+    [TIME_TAIL] = "tail",
+    [TIME_ISSUING] = "issuing",
+    [TIME_MEMORY_LATENCY] = "memory_latency",
+    [TIME_MEMORY_QUEUES] = "memory_queues",
+    [TIME_MATH_PIPE] = "math_pipe",
+    [TIME_BARRIER] = "barrier",
+    [TIME_DEPENDENCY] = "dependency",
+    [TIME_INSTRUCTION_FETCH] = "instruction_fetch",
+    [TIME_OTHER] = "other",
+    [TIME_INSIDE_KERNELS] = "inside_kernels",
+};
+
 static void *member(const struct field *field, void *structure)
 {
     return (char *)structure + field->offset;
@@ -39,7 +54,8 @@ const char *field_element_name(const struct field *field, size_t i)
     static const char *const *const names[] = {[FIELD_LEVELS] = memory_level_name,
                                                [FIELD_HEALTH] = health_name,
                                                [FIELD_PARTS] = wall_part_name,
-                                               [FIELD_ACTIVITIES] = activity_name};
+                                               [FIELD_ACTIVITIES] = activity_name,
+                                               [FIELD_TIME_PARTS] = time_part_name};
     return field->type == FIELD_PRECISIONS ? precision_info[i].name : names[field->type][i];
 }
 
@@ -266,7 +282,7 @@ static enum status check_value(const struct field *field, const void *at, struct
 {
     if (field->type == FIELD_INTEGER && *(const int64_t *)at != FIELD_MISSING)
         return field_check_number(field->name, (double)*(const int64_t *)at, field->maximum, error);
-    if (field->type < FIELD_DOUBLE || field->type > FIELD_ACTIVITIES)
+    if (field->type < FIELD_DOUBLE || field->type > FIELD_TIME_PARTS)
         return STATUS_OK;
     for (size_t i = 0; i < field_elements(field); ++i)
         TRY(field_check_number(field->name, ((const double *)at)[i], field->maximum, error));

@@ -22,13 +22,14 @@
 enum field_type {
     FIELD_TEXT,    /* char[size], NUL-terminated */
     FIELD_INTEGER, /* int64_t */
-    /* Quantities from here to FIELD_ACTIVITIES: fields_check checks them. */
+    /* Quantities from here to FIELD_TIME_PARTS: fields_check checks them. */
     FIELD_DOUBLE,     /* double */
     FIELD_LEVELS,     /* double[LEVEL_COUNT]; in JSON an object by level */
     FIELD_PRECISIONS, /* double[PRECISION_COUNT]; in JSON an object by precision */
     FIELD_HEALTH,     /* double[HEALTH_COUNT]; in JSON an object by name */
     FIELD_PARTS,      /* double[PART_COUNT]; in JSON an object by part */
     FIELD_ACTIVITIES, /* double[ACTIVITY_COUNT]; in JSON an object by activity */
+    FIELD_TIME_PARTS, /* double[TIME_PART_COUNT]; in JSON an object by part */
     FIELD_FLAG,       /* int64_t, index into flags */
     FIELD_OUTCOME,    /* struct outcome with the words `flags`; in JSON and NetCDF a text */
     FIELD_WORD,       /* struct word, in JSON and NetCDF a text */
@@ -90,6 +91,26 @@ enum wall_part {
     PART_COUNT
 };
 extern const char *const wall_part_name[PART_COUNT];
+
+/* Parts of an iteration's time, which add up to it. */
+enum time_part {
+    TIME_GAPS,       /* no kernel runs */
+    TIME_FEW_BLOCKS, /* multiprocessors without a block, in kernels without a full wave */
+    TIME_TAIL,       /* multiprocessors without a block, in kernels of a wave or more */
+    /* Multiprocessors with a block: slots that issue instructions, and the reasons of the others.
+     */
+    TIME_ISSUING,
+    TIME_MEMORY_LATENCY, /* global memory, from L1 to device memory */
+    TIME_MEMORY_QUEUES,  /* queues to L1, shared memory and textures */
+    TIME_MATH_PIPE,
+    TIME_BARRIER,
+    TIME_DEPENDENCY, /* the result of the instruction before, or shared memory */
+    TIME_INSTRUCTION_FETCH,
+    TIME_OTHER,
+    TIME_INSIDE_KERNELS, /* kernels without activities: only counters = causes tells more */
+    TIME_PART_COUNT
+};
+extern const char *const time_part_name[TIME_PART_COUNT];
 
 /* A word of a table, by its index. A word that only another version knows is kept as text. */
 struct word {

@@ -11,8 +11,8 @@
 enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536, CACHED = 2, SLOTS = 7 };
 
 static const char *const dimension_name[DIM_COUNT] = {
-    "config",       "kernel",   "device", "device_roof", "link",     "number_format",
-    "memory_level", "activity", "sample", "health",      "wall_part"};
+    "config",       "kernel",   "device", "device_roof", "link",      "number_format",
+    "memory_level", "activity", "sample", "health",      "wall_part", "part"};
 
 bool dataset_failed(const struct dataset *set)
 {
@@ -126,10 +126,13 @@ static void define_fill(struct dataset *set, const char *name, int variable, nc_
 static nc_type type_of(enum field_type type)
 {
     static const nc_type types[] = {
-        [FIELD_TEXT] = NC_STRING,    [FIELD_INTEGER] = NC_INT64,     [FIELD_DOUBLE] = NC_DOUBLE,
-        [FIELD_LEVELS] = NC_DOUBLE,  [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
-        [FIELD_OUTCOME] = NC_STRING, [FIELD_WORD] = NC_STRING,       [FIELD_SAMPLES] = NC_DOUBLE,
-        [FIELD_HEALTH] = NC_DOUBLE,  [FIELD_PARTS] = NC_DOUBLE,      [FIELD_ACTIVITIES] = NC_DOUBLE,
+        [FIELD_TEXT] = NC_STRING,       [FIELD_INTEGER] = NC_INT64,
+        [FIELD_DOUBLE] = NC_DOUBLE,     [FIELD_LEVELS] = NC_DOUBLE,
+        [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
+        [FIELD_OUTCOME] = NC_STRING,    [FIELD_WORD] = NC_STRING,
+        [FIELD_SAMPLES] = NC_DOUBLE,    [FIELD_HEALTH] = NC_DOUBLE,
+        [FIELD_PARTS] = NC_DOUBLE,      [FIELD_ACTIVITIES] = NC_DOUBLE,
+        [FIELD_TIME_PARTS] = NC_DOUBLE,
     };
     return types[type];
 }
@@ -142,6 +145,7 @@ static enum dimension inner_of(enum field_type type)
            : type == FIELD_SAMPLES    ? DIM_SAMPLE
            : type == FIELD_HEALTH     ? DIM_HEALTH
            : type == FIELD_PARTS      ? DIM_PART
+           : type == FIELD_TIME_PARTS ? DIM_TIME_PART
                                       : DIM_NONE;
 }
 

@@ -25,6 +25,7 @@ enum dimension {
     DIM_SAMPLE,
     DIM_HEALTH,
     DIM_PART,
+    DIM_TIME_PART,
     DIM_COUNT,
     DIM_NONE = DIM_COUNT
 };

@@ -66,6 +66,12 @@ const struct field derived_fields[] = {
     R(cause, FIELD_TEXT, NULL, "why the kernel that takes longest reaches no roof",
       .comment = "from kernel_activity: names of units at least 60 % busy, else latency and the "
                  "reasons of the wait; idle: multiprocessors without a thread"),
+    R(time_part, FIELD_TIME_PARTS, "s", "parts of the time of an iteration",
+      .comment = "their sum is time_median less the timer's time; kernels without kernel_activity "
+                 "are inside_kernels"),
+    R(limit, FIELD_TEXT, NULL, "unit, memory level or part that limits the time",
+      .comment = "the unit or roof with at least 80 % of the time, else the largest time_part; "
+                 "mixed: the two largest are within 5 points"),
     R(energy_at_roofs, FIELD_DOUBLE, "J", "energy of one iteration by the energy roofs",
       .comment = "device_roof_constant_power x energy_time (or else the row's time) + FLOPs and "
                  "bytes x device_roof_energy; a byte counts at the farthest level that it reaches"),
@@ -423,6 +429,11 @@ static void limiter_derive(const struct record *record, const struct device *dev
                                                      : LIMITER_GAPS,
     };
     derived->limiter = limiter_of(&shares);
+    time_parts(record, time, shares.gap, derived->time_part);
+    const struct roof_share roofs[] = {
+        {level < LEVEL_COUNT ? memory_level_name[level] : "", shares.bandwidth},
+        {"compute", shares.compute}};
+    limit_write(record, time, roofs, derived->time_part, derived->limit);
     if (record->status == RECORD_MEASURED)
         evidence_write(&shares, level < LEVEL_COUNT ? memory_level_name[level] : "no level",
                        derived);

@@ -6,6 +6,7 @@
 #include "model/record.h"
 #include "model/roofline.h"
 #include "results/cause.h"
+#include "results/time_parts.h"
 
 /* A roof that the row reaches for 60 % of its time, or else the largest part of the time beside the
  * roofs: the gap, in which the device idles between kernels, or the rest, in which kernels run
@@ -40,6 +41,8 @@ struct derived {
     int64_t limiter;                /* enum limiter */
     char limiter_evidence[LIMITER_TEXT];
     char cause[CAUSE_TEXT];
+    double time_part[TIME_PART_COUNT]; /* s, their sum is the time of an iteration */
+    char limit[LIMIT_TEXT];
     double energy_at_roofs;       /* J, of one iteration */
     double energy_constant_share; /* of 1 */
 };

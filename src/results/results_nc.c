@@ -46,6 +46,7 @@ enum group {
     LEVELS,
     HEALTH,
     PARTS,
+    TIME_PARTS,
     ACTIVITIES,
     RECORDS,
     SAMPLES,
@@ -82,6 +83,7 @@ static const struct {
                                "can cause (13, 31, 43, 45, 68, 109), xids all others"),
                 "", DIM_HEALTH},
     [PARTS] = {TEXT("wall_part", "part of the wall time of a row"), "", DIM_PART},
+    [TIME_PARTS] = {TEXT("part", "part of the time of an iteration"), "", DIM_TIME_PART},
     [ACTIVITIES] = {TEXT("activity", "unit, or reason of a stall"), "", DIM_ACTIVITY},
     [RECORDS] = {record_fields, "", DIM_CONFIG},
     [SAMPLES] = {ONE(.name = "time_sample", .type = FIELD_SAMPLES, .units = "s",
@@ -305,6 +307,7 @@ static void lengths_set(struct writer *w)
     w->set.lengths[DIM_FORMAT] = PRECISION_COUNT;
     w->set.lengths[DIM_LEVEL] = LEVEL_COUNT;
     w->set.lengths[DIM_PART] = PART_COUNT;
+    w->set.lengths[DIM_TIME_PART] = TIME_PART_COUNT;
     w->set.lengths[DIM_ACTIVITY] =
         json_object_get(w->set.found, "kernel_activity") ? ACTIVITY_COUNT : 0;
 }
@@ -335,6 +338,8 @@ static void names_put(struct writer *w)
         put_one(w, HEALTH, i, health_name[i]);
     for (size_t i = 0; i < PART_COUNT; ++i)
         put_one(w, PARTS, i, wall_part_name[i]);
+    for (size_t i = 0; i < TIME_PART_COUNT; ++i)
+        put_one(w, TIME_PARTS, i, time_part_name[i]);
     for (size_t i = 0; i < w->set.lengths[DIM_ACTIVITY]; ++i)
         put_one(w, ACTIVITIES, i, activity_name[i]);
 }

@@ -13,6 +13,24 @@ import sys
 from ceilings import devices, verdict
 from raw_file import NAN, File, divide, largest, np
 
+# {part of the time: reasons of stalls}, in the order of the file
+PARTS = {
+    "gaps": (),
+    "few_blocks": (),
+    "tail": (),
+    "issuing": (),
+    "memory_latency": ("long_scoreboard",),
+    "memory_queues": ("lg_throttle", "mio_throttle", "tex_throttle"),
+    "math_pipe": ("math_pipe_throttle", "gmma"),
+    "barrier": ("barrier",),
+    "dependency": ("wait", "short_scoreboard"),
+    "instruction_fetch": ("no_instruction", "branch_resolving", "imc_miss"),
+    "other": ("dispatch_stall", "drain", "membar", "misc", "sleeping"),
+    "inside_kernels": (),
+}
+# Variables that the committed files are too old for.
+LATER = {"time_part", "limit"}
+
 # ---- kernels ----
 
 
@@ -170,6 +188,62 @@ class Row:
         time = {kernel: float(self.file.values["kernel_time"][kernel]) for kernel in self.kernels}
         return divide(sum(time[kernel] for kernel, word in self.kernels.items() if word == "no"), sum(time.values()))
 
+    # -- parts of the time --
+
+    def time_parts(self, time, gap):
+        busy, names = (1 - gap) * time, list(PARTS)
+        if math.isnan(busy) or math.isnan(self.get("launches")):
+            return dict.fromkeys(names, NAN)
+        parts = dict.fromkeys(names, 0.0) | {"gaps": time - busy}
+        whole = sum(float(self.file.values["kernel_time"][kernel]) for kernel in self.kernels)
+        parts["inside_kernels"] = 0.0 if whole > 0 else busy
+        for kernel, enough in self.kernels.items() if whole > 0 else ():
+            own = busy * float(self.file.values["kernel_time"][kernel]) / whole
+            activity = self.activity(kernel)
+            active, issue = (activity.get(name, NAN) for name in ("multiprocessors", "issue"))
+            if math.isnan(active) or math.isnan(issue):
+                parts["inside_kernels"] += own
+                continue
+            active = own * min(active, 1)
+            parts[{"no": "few_blocks", "yes": "tail"}.get(enough, "other")] += own - active
+            parts["issuing"] += active * min(issue, 1)
+            waits = {
+                stall: activity[f"stall_{stall}"]
+                for stalls in PARTS.values()
+                for stall in stalls
+                if not math.isnan(activity.get(f"stall_{stall}", NAN))
+            }
+            rest, sum_of_waits = active * (1 - min(issue, 1)), sum(waits.values())
+            parts["other"] += 0.0 if sum_of_waits else rest
+            for name, stalls in PARTS.items():
+                for stall in stalls:
+                    parts[name] += rest * waits.get(stall, 0) / sum_of_waits if sum_of_waits else 0
+        return parts
+
+    def activity(self, kernel):
+        names = [str(name) for name in self.file.values.get("activity", ())]
+        return {name: float(value) for name, value in zip(names, self.file.values["kernel_activity"][kernel])}
+
+    def limit(self, time, shares, parts):
+        level = "" if self.level is None else self.file.levels[self.level]
+        used = [(shares["bandwidth_share"], level), (shares["compute_share"], "compute")]
+        whole = sum(float(self.file.values["kernel_time"][kernel]) for kernel in self.kernels)
+        for unit in ("dram", "l2", "data_pipe", "issue", "fma", "fp64", "tensor"):
+            share = 0.0
+            for kernel in self.kernels:
+                activity, part = self.activity(kernel), divide(float(self.file.values["kernel_time"][kernel]), whole)
+                active = 1 if unit in ("dram", "l2") else min(1.0, activity.get("multiprocessors", 1.0))
+                share += (1 - parts["gaps"] / time) * part * active * activity.get(unit, NAN)
+            used.append((share, unit))
+        share, name = max([one for one in used if not math.isnan(one[0])], default=(0, ""), key=lambda one: one[0])
+        if share >= 0.8:
+            return f"{name} {100 * share:.0f} %"
+        if math.isnan(parts["gaps"]):
+            return ""
+        (first, most), (second, more) = sorted(parts.items(), key=lambda part: -part[1])[:2]
+        text = f"{first} {100 * most / time:.0f} %"
+        return f"mixed: {text}, {second} {100 * more / time:.0f} %" if most - more < 0.05 * time else text
+
     # -- the paper's model --
 
     def roofline(self, flops, traffic, peak, bandwidth):
@@ -256,6 +330,8 @@ class Row:
             "gap_share": divide(gap, busy + gap if self.on_cpu else lasting),
             "few_blocks_share": self.few_blocks_share(),
         }
+        parts = self.time_parts(lasting, shares["gap_share"])
+        limit = self.limit(lasting, shares, parts)
         lasting = self.time() if math.isnan(self.get("energy_time")) else self.get("energy_time")
         constant = self.ceilings["constant_power"] * lasting
         energy = self.energy_at_roofs(constant)
@@ -270,6 +346,8 @@ class Row:
             "level_time": times,
             "limiter": self.limiter(shares),
             "limiter_evidence": self.evidence(shares),
+            "time_part": list(parts.values()),
+            "limit": limit,
         }
 
 
@@ -311,7 +389,7 @@ def check(path):
             if not equal:
                 failures += 1
                 print(f"{path}: {name}[{row}] is {found}, not {value}")
-    lacking = set(wanted) - set(file.data.variables)
+    lacking = set(wanted) - set(file.data.variables) - (LATER if "part" not in file.data else set())
     for name in sorted(lacking):
         for row, value in enumerate(wanted[name]):
             known = value not in ("", "unknown") if isinstance(value, str) else not np.all(np.isnan(value))

@@ -441,6 +441,53 @@ static void dirty_bytes_reach_device_memory(void **state)
     record_clear(&record);
 }
 
+/* 23 us, of which kernels take 18 and 4: with activities of the first kernel, and without. */
+static void parts_add_up_to_the_time(void **state)
+{
+    struct device device = gpu_device();
+    struct record record = counted_record();
+    const double time = 23e-6, gap = 1e-6; /* kernels of 18 and 4 us */
+    for (int causes = 0; causes < 2; ++causes) {
+        double *activity = record.kernels[0].activity, sum = 0;
+        if (causes) {
+            activity[ACTIVITY_MULTIPROCESSORS] = 0.75;
+            activity[ACTIVITY_ISSUE] = 0.2;
+            activity[ACTIVITY_STALL_LONG_SCOREBOARD] = 0.3;
+            activity[ACTIVITY_STALL_WAIT] = 0.1;
+            activity[ACTIVITY_STALL_SELECTED] = 0.6; /* no reason of a wait */
+        }
+        struct derived derived = derive(&record, &device);
+        for (int i = 0; i < TIME_PART_COUNT; ++i)
+            sum += derived.time_part[i];
+        assert_near(sum, time);
+        assert_near(derived.time_part[TIME_GAPS], gap);
+        assert_near(derived.time_part[TIME_INSIDE_KERNELS], causes ? 4e-6 : 22e-6);
+        if (!causes) {
+            assert_string_equal(derived.limit, "inside_kernels 96 %");
+            continue;
+        }
+        assert_near(derived.time_part[TIME_FEW_BLOCKS], 0.25 * 18e-6); /* 128 of 300 */
+        assert_near(derived.time_part[TIME_ISSUING], 0.2 * 0.75 * 18e-6);
+        assert_near(derived.time_part[TIME_MEMORY_LATENCY], 0.75 * 0.8 * 0.75 * 18e-6);
+        assert_near(derived.time_part[TIME_DEPENDENCY], 0.25 * 0.8 * 0.75 * 18e-6);
+        assert_string_equal(derived.limit, "memory_latency 35 %");
+        record.kernels[0].grid_x = 3000; /* ten waves */
+        record.kernels[1].activity[ACTIVITY_DRAM] = 0.8;
+        activity[ACTIVITY_DRAM] = 0.95;
+        activity[ACTIVITY_STALL_WAIT] = 0.3;
+        derived = derive(&record, &device);
+        assert_near(derived.time_part[TIME_TAIL], 0.25 * 18e-6);
+        assert_string_equal(derived.limit, "dram 88 %");
+        activity[ACTIVITY_DRAM] = 0.2;
+        assert_string_equal(derive(&record, &device).limit,
+                            "mixed: memory_latency 23 %, dependency 23 %");
+    }
+    record.busy_time = NAN;
+    struct derived derived = derive(&record, &device);
+    assert_true(isnan(derived.time_part[TIME_GAPS]) && derived.limit[0] == '\0');
+    record_clear(&record);
+}
+
 static void test_nothing_known(void **state)
 {
     struct record record;
@@ -504,6 +551,7 @@ int main(void)
         cmocka_unit_test(a_kernel_has_a_cause),
         cmocka_unit_test(each_launch_has_its_overhead),
         cmocka_unit_test(dirty_bytes_reach_device_memory),
+        cmocka_unit_test(parts_add_up_to_the_time),
         cmocka_unit_test(test_nothing_known),
         cmocka_unit_test(each_mark_of_a_time_has_a_meaning),
     };
