@@ -74,7 +74,7 @@ has_programs || exit 0
 cat >programs.ini <<'INI'
 [sweep]
 device = cpu
-timeout = 6 s
+timeout = 12 s
 retries = 0
 [peaks]
 memory = l1
@@ -95,11 +95,11 @@ wait_until "$job" output sleeping
 all=$(all_of "$job")
 # shellcheck disable=SC2086 # one word for each process
 kill -STOP $all
-sleep 7
+sleep 13
 # shellcheck disable=SC2086
 kill -CONT $all
 wait "$job" || { cat output; fail "the suspended job ended with $?"; }
 job=
 some programs.nc 1 1
-python 'import netCDF4; time = netCDF4.Dataset("programs.nc")["time_median"][0]; assert 3 <= time < 6, time' ||
+python 'import netCDF4; time = netCDF4.Dataset("programs.nc")["time_median"][0]; assert 3 <= time < 10, time' ||
     fail "a suspended run counts"
