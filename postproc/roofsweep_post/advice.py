@@ -11,7 +11,14 @@ from .texts import scaled, share
 
 MOST = 3  # suggestions in one sentence
 # {word of a kernel's cause: limiter whose suggestions apply too}
-LIKE = {"dram": "bandwidth", "l2": "bandwidth", "fma": "compute", "fp64": "compute", "tensor": "compute", "latency": "latency"}
+LIKE = {
+    "dram": "bandwidth",
+    "l2": "bandwidth",
+    "fma": "compute",
+    "fp64": "compute",
+    "tensor": "compute",
+    "latency": "latency",
+}
 
 
 @functools.cache

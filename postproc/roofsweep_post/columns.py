@@ -1,10 +1,8 @@
-"""Computes the columns that the commands use but that a result file may lack: from its other variables, or, for older
-files, from what they had instead."""
+"""Computes the columns of rows that follow from the variables of a result file."""
 
 import re
 
 import numpy as np
-import pandas
 
 from . import counts
 from .texts import scaled
@@ -19,20 +17,10 @@ def half_width(table):
     return (high - low) / 2 / table["time_median"]
 
 
-def limiter(table):
-    """Returns the limiter, "unknown" if the file has none. The paper's bound is no substitute."""
-    return table["limiter"] if "limiter" in table else np.full(len(table), "unknown", object)
-
-
 def limiter_cause(table):
     """Returns the limiter; instead of `kernel` the words of the cause."""
     words = table["cause"].str.split(":").str[0].replace("", "cause not collected")
-    return table["limited_by"].where(table["limited_by"] != "kernel", words)
-
-
-def evidence(table):
-    found = table["limiter_evidence"] if "limiter_evidence" in table else pandas.Series("", table.index)
-    return found + (" (" + table["cause"] + ")").where(table["cause"] != "", "")
+    return table["limiter"].where(table["limiter"] != "kernel", words)
 
 
 def own_time(table):
@@ -40,21 +28,6 @@ def own_time(table):
     if not {"timer_overhead", "sample_iterations"} <= set(table):
         return table["time_median"]
     return table["time_median"] - (table["timer_overhead"] / table["sample_iterations"]).fillna(0)
-
-
-def gap(table):
-    """Returns the time of an iteration in which no kernel runs. busy_time of older files is of the trace run alone."""
-    return table["gap_time"].fillna((table["time_median"] - table["busy_time"]).clip(lower=0))
-
-
-def busy(table):
-    return table["time_median"] - gap(table)
-
-
-def caller(table):
-    """Returns the time of an iteration for a caller who enqueues iterations in a loop. Older files have only host_time,
-    the host's part."""
-    return table["caller_time"].fillna(table["host_time"])
 
 
 def caller_slower(table):
@@ -94,7 +67,17 @@ def throttled(table):
     return np.select([share < 0.98, share >= 0.98], ["yes", "no"], "unknown").astype(object)
 
 
-# {variable: function of a table of rows and of the variables above}. Used where a file lacks the variable.
+def marks(table):
+    """Returns the notes on a row's samples, as words."""
+    names = {"host_paced": "host-paced", "bimodal": "two modes", "throttled": "throttled"}
+    found = [table[name].eq("yes").map({True: word, False: ""}) for name, word in names.items()]
+    found.append(table["accuracy"].ne("").map({True: "inaccurate", False: ""}))
+    times = zip(table["caller_slower"], table["caller_time"])
+    found.append([f"a caller needs {scaled(time, 's')}" if slower else "" for slower, time in times])
+    return [", ".join(word for word in words if word) for words in zip(*found)]
+
+
+# {column: function of a table of rows and of the columns above}. frames.rows() adds all of them.
 COMPUTED = {
     "compute_share": compute_share,
     "bandwidth_share": lambda table: table["roof_level_time"] / own_time(table),
@@ -103,32 +86,14 @@ COMPUTED = {
     "bytes_source": lambda table: source(table, "bytes_counted_dram", "bytes_model"),
     "unit_note": unit_note,
     "throttled": throttled,
-}
-
-
-def marks(table):
-    """Returns the notes on a row's samples, as words."""
-    names = {"host_paced": "host-paced", "bimodal": "two modes", "throttled": "throttled"}
-    found = [table[name].eq("yes").map({True: word, False: ""}) for name, word in names.items() if name in table]
-    if "accuracy" in table:
-        found.append(table["accuracy"].ne("").map({True: "inaccurate", False: ""}))
-    times = zip(table["caller_slower"], table["caller_time"])
-    found.append([f"a caller needs {scaled(time, 's')}" if slower else "" for slower, time in times])
-    return [", ".join(word for word in words if word) for words in zip(*found)]
-
-
-# {column: function of a table of rows and of the columns above}. frames.rows() adds all of them.
-MEANINGS = {
     "noise": half_width,
-    "limited_by": limiter,
+    "limited_by": lambda table: table["limiter"],
     "limiter_cause": limiter_cause,
-    "evidence": evidence,
-    "busy": busy,
-    "gap": gap,
-    "caller": caller,
+    "evidence": lambda table: table["limiter_evidence"] + (" (" + table["cause"] + ")").where(table["cause"] != "", ""),
+    "busy": lambda table: table["time_median"] - table["gap_time"],
     "caller_slower": caller_slower,
     "marks": marks,
-    "flops_ratio": counts.flops_ratio,
-    "bytes_ratio": counts.bytes_ratio,
+    "flops_ratio": lambda table: table["flops_counted"] / table["flops_model"],
+    "bytes_ratio": lambda table: table["bytes_counted_dram"] / table["bytes_model"],
     "count_note": counts.notes,
 }

@@ -210,12 +210,9 @@ def judged_times(found, roofs_found, *how):
     times = judged(found, *how)
     gaps = roofs_found[roofs_found["key"] == GAP].set_index(["file", "place"])
     longer = (gaps["value"] / gaps["reference"] - 1).clip(0, GAPS_DIFFER) * gaps["reference"]
-    waits = times.set_index(["file", "place"]).index.map(longer.to_dict()).to_numpy(float) * times["gaps"].to_numpy(
-        float
-    )
-    paced = (
-        times["deviation"] * times["value"] / (times["value"] - np.minimum(np.nan_to_num(waits), times["value"] / 2))
-    )
+    waits = times.set_index(["file", "place"]).index.map(longer.to_dict()).to_numpy(float)
+    waits = np.minimum(np.nan_to_num(waits * times["gaps"].to_numpy(float)), times["value"] / 2)
+    paced = times["deviation"] * times["value"] / (times["value"] - waits)
     cycles = judged(found.assign(value=found["cycles"], unit="cycles").dropna(subset="value"), *how)
     known = cycles.set_index(["file", "place", "key"])["deviation"].dropna()
     own = times.set_index(["file", "place", "key"]).index.map(known.to_dict())
@@ -315,17 +312,11 @@ def mean_of(deviations):
 
 def print_times(found):
     """Prints a line for each device: statistics over its configurations."""
-    lines = [
-        [
-            named(own.iloc[0]),
-            str(len(own)),
-            percent(mean_of(own["deviation"])),
-            percent(own["deviation"].min()),
-            percent(own["deviation"].max()),
-            str(int(own["slow"].sum())),
-        ]
-        for _, own in found.groupby(["file", "place"], sort=False)
-    ]
+    lines = []
+    for _, own in found.groupby(["file", "place"], sort=False):
+        speeds = own["deviation"]
+        cells = [percent(speed) for speed in (mean_of(speeds), speeds.min(), speeds.max())]
+        lines.append([named(own.iloc[0]), str(len(own)), *cells, str(int(own["slow"].sum()))])
     print("Speed of configurations against the reference: - is slower")
     print(table(["device", "configurations", "geometric mean", "least", "most", "slow"], lines))
 

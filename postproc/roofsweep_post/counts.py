@@ -119,20 +119,6 @@ def reason(ratio, row):
     return "not explained"
 
 
-def ratio(table, name, counted, modelled):
-    """Returns counted over modelled; the file's own ratio `name` takes precedence."""
-    own = table[counted] / table[modelled]
-    return table[name].fillna(own) if name in table else own
-
-
-def flops_ratio(table):
-    return ratio(table, "flops_ratio", "flops_counted", "flops_model")
-
-
-def bytes_ratio(table):
-    return ratio(table, "bytes_ratio", "bytes_counted_dram", "bytes_model")
-
-
 def notes(table):
     """Returns a note for each row of a table with COLUMNS; "" where FLOPs and bytes are near the model."""
     far = np.zeros(len(table), bool)

@@ -27,19 +27,15 @@ KNOWN = {
     ("config",): {
         "text": "configuration config_hash label error workload implementation algorithm layout_chosen axes cache "
         "requested_algorithm requested_implementation precision pass layout launch replay command roof_memory_level "
-        "limiter_evidence limit cause accuracy hostname uuid count_note unit_note other_processes",
-        "flag": "status unit bimodal host_paced throttled flops_source bytes_source paper_bound limiter",
+        "limiter_evidence limit cause accuracy uuid other_processes",
+        "flag": "status unit bimodal host_paced paper_bound limiter",
         "time": "start_time",
-        "number": "config_device wall_time time_median time_median_low time_median_high host_time busy_time "
-        "caller_time caller_uncertainty "
-        "gap_time overhead_time launches samples performance roof_fraction compute_roof bandwidth_roof "
-        "flops_model flops_counted flops_ratio bytes_model bytes_ratio workspace footprint sm_clock compute_share "
-        "bandwidth_share gap_share few_blocks_share data_movement_launches verify_error "
-        "energy energy_time energy_at_roofs energy_constant_share placements",
+        "number": "config_device wall_time time_median time_median_low time_median_high busy_time caller_time "
+        "caller_uncertainty gap_time overhead_time launches samples performance roof_fraction compute_roof "
+        "bandwidth_roof flops_model flops_counted bytes_model workspace footprint sm_clock verify_error energy "
+        "energy_time energy_at_roofs energy_constant_share placements",
     },
-    ("config", "memory_level"): {
-        "number": "arithmetic_intensity bytes_counted bytes_read bytes_written level_time",
-    },
+    ("config", "memory_level"): {"number": "arithmetic_intensity bytes_counted bytes_written level_time"},
     ("config", "number_format"): {"number": "flops_vector flops_tensor"},
     ("config", "wall_part"): {"number": "wall_time_part"},
     ("config", "part"): {"number": "time_part"},
@@ -85,13 +81,8 @@ MISSING = {"text": "", "flag": "unknown", "time": np.datetime64("NaT", "ns"), "n
 # A numeric parameter in the text of a configuration.
 NUMBER = re.compile(r" (\w+)=(\d+(?:x\d+)?|same|valid)(?= |$)")
 INVALID = "invalid"  # word for a flag value without a meaning
-# Variables that are not filled if absent, because tables then compute them or use others instead.
-REPLACED = {
-    *("time_median_low", "time_median_high", "limiter", "limiter_evidence", "level_time", "hostname", "bytes_read"),
-    *("compute_share", "bandwidth_share", "gap_share", "few_blocks_share", "data_movement_launches"),
-    *("flops_source", "bytes_source", "unit_note", "throttled"),
-    *COORDINATES,
-}
+# Variables that are not filled if absent, because tables then use others instead.
+REPLACED = {"time_median_low", "time_median_high", "level_time", *COORDINATES}
 # {index variable: dimension it points to}. None: the rows may have been cut away, as by `ncks -d config,0,4`.
 INDICES = {
     "config_device": "device",

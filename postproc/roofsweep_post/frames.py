@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas
 
-from .columns import COMPUTED, MEANINGS
+from .columns import COMPUTED
 from .dataset import INVALID, parameters
 from .texts import plain
 
@@ -119,7 +119,9 @@ def kernel_parts(data):
     parts = {
         "launches": table["kernel_count"].where(moves, 0).where(flops.notna()),
         "moving": time.where(moves, 0).where(flops.notna()),
-        "few": time.where(table["kernel_blocks"] < 0.9 * resident, 0).where((table["kernel_blocks"] * resident).notna()),
+        "few": time.where(table["kernel_blocks"] < 0.9 * resident, 0).where(
+            (table["kernel_blocks"] * resident).notna()
+        ),
         "time": time,
     }
     found = pandas.DataFrame(parts).groupby(owner)
@@ -179,15 +181,12 @@ def rows_of(data):
     table["device_sm_clock_free"] = ceilings["device_sm_clock_free"]
     table["l2_capacity"] = ceilings["device_cache_l2"]
     table["kernel_names"], table["kernel_count"] = kernel_names(data)
-    for level in levels if "bytes_read" not in data else ():
+    for level in levels:
         table[f"bytes_read_{level}"] = table[f"bytes_counted_{level}"] - table[f"bytes_written_{level}"]
     timed = f"level_time_{levels[0]}" in table  # absent if no row has bytes at a level with a measured roof
-    if timed or "flops_source" not in table:
-        table["roof_level_time"] = at_level(table, levels, "level_time") if timed else np.nan
-        table = table.assign(**kernel_parts(data))
-        for name, how in COMPUTED.items():
-            table[name] = table[name] if name in table else how(table)
-    for name, how in MEANINGS.items():
+    table["roof_level_time"] = at_level(table, levels, "level_time") if timed else np.nan
+    table = table.assign(**kernel_parts(data))
+    for name, how in COMPUTED.items():
         table[name] = how(table)
     return table
 
@@ -197,9 +196,9 @@ def rows(data, measured=True):
     precision has several columns (bytes_counted_dram).
 
     Further columns: intensity and bandwidth at the row's roof_memory_level; peak of its precision and unit (bandwidth
-    and peak are bandwidth_roof and compute_roof, in older files device_peak_*); model, device_name; config: row in the
-    file; place: the device's first row of `device`; noise: half the 95 % interval of the median over the median;
-    limited_by: the limiter or "unknown". measured: only rows with status `measured`."""
+    and peak are bandwidth_roof and compute_roof, else device_peak_*); model, device_name; config: row in the file;
+    place: the device's first row of `device`; noise: half the 95 % interval of the median over the median; limited_by:
+    the limiter. measured: only rows with status `measured`."""
     table = of_all(data, rows_of)
     return table[table["status"] == "measured"].reset_index(drop=True) if measured else table
 

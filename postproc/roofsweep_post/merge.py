@@ -17,6 +17,7 @@ import numpy as np
 
 from .arguments import same
 from .dataset import COORDINATES, FORMAT_VERSION, INDICES, INVALID, SHAPES, check_version, numbers_of
+from .frames import merged
 from .texts import Refused, say
 
 HELP = "several result files as one"
@@ -222,29 +223,15 @@ class Layout:
 
     def __init__(self, sources):
         self.sources = sources
-        self.names = {dim: self.joined(source.names[dim] for source in sources) for dim in COORDINATES}
+        self.names = {dim: merged(source.names[dim] for source in sources) for dim in COORDINATES}
         newest_first = sorted(sources, key=lambda source: max(source.sessions)[:2], reverse=True)
         self.variables = {}
-        for name in self.joined(source.variables for source in newest_first):
+        for name in merged(source.variables for source in newest_first):
             having = [source.variables[name] for source in newest_first if name in source.variables]
             self.variables[name] = max(having, key=lambda variable: len(variable.words))
             for source in sources:
                 if name in source.variables and source.variables[name].type != self.variables[name].type:
                     raise Refused(f"{source.path}: {name} has another type than in other files")
-
-    @staticmethod
-    def joined(sequences):
-        """Returns all names, each once, in an order that keeps the order of each sequence."""
-        order = []
-        for sequence in sequences:
-            place = 0
-            for name in sequence:
-                if name in order:
-                    place = max(place, order.index(name) + 1)
-                else:
-                    order.insert(place, name)
-                    place += 1
-        return order
 
     def keep_known(self, dimensions):
         """Drops variables with other dimensions: another tool added them."""

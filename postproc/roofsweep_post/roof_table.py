@@ -182,23 +182,9 @@ def print_model(model, rows, devices, targets, kinds):
     count, hosts = rows["place"].nunique(), len({devices.text(place, "hostname") for place in rows["place"]})
     print(f"{model}: {count} device{'s' * (count > 1)} on {hosts} host{'s' * (hosts > 1)}")
     print_conditions(devices.data, rows)
-    head = (
-        [
-            "roof",
-            "alone",
-            "together",
-            "node\nspread",
-            "mean\n/best",
-            "of\ntheory",
-            "of\nclock",
-            "SM clock",
-            *["energy"] * bool(rows["energy"].notna().any()),
-            "verdict",
-        ]
-        + ["slowest", "on"] * (count > 1)
-        + targets.head(model)
-        + ["setting"]
-    )
+    head = ["roof", "alone", "together", "node\nspread", "mean\n/best", "of\ntheory", "of\nclock", "SM clock"]
+    head += ["energy"] * bool(rows["energy"].notna().any()) + ["verdict", *["slowest", "on"] * (count > 1)]
+    head += [*targets.head(model), "setting"]
     lines = []
     wanted = targets.kinds(model)
     for kind in sorted({*rows["name"], *wanted}, key=kinds.order([wanted]).get):
@@ -218,32 +204,24 @@ def print_device(number, rows, devices, targets, kinds):
     model = devices.text(number, "model")
     print(f"{model}: {devices.name(number)}")
     print_conditions(devices.data, rows)
-    head = (
-        [
-            "roof",
-            "condition",
-            "value",
-            "node\nspread",
-            "mean\n/best",
-            "spread",
-            "of\ntheory",
-            "of\nclock",
-            "SM clock",
-            *["energy"] * bool(rows["energy"].notna().any()),
-            "verdict",
-            "counted",
-        ]
-        + targets.head(model)
-        + ["setting"]
-    )
+    head = [
+        "roof",
+        "condition",
+        "value",
+        "node\nspread",
+        "mean\n/best",
+        "spread",
+        "of\ntheory",
+        "of\nclock",
+        "SM clock",
+    ]
+    head += ["energy"] * bool(rows["energy"].notna().any()) + ["verdict", "counted", *targets.head(model), "setting"]
     rows = rows.iloc[np.lexsort([rows["condition"], rows["name"].map(kinds.order())])]
-    print_lines(
-        head,
-        [
-            roof_cells(roof) | {"target": targets.text(model, roof["name"], rows.loc[[row]], rows)}
-            for row, roof in rows.iterrows()
-        ],
-    )
+    cells = [
+        roof_cells(roof) | {"target": targets.text(model, roof["name"], rows.loc[[row]], rows)}
+        for row, roof in rows.iterrows()
+    ]
+    print_lines(head, cells)
     targets.print_missing(model)
 
 

@@ -135,7 +135,7 @@ def check_bars(data):
         heights.setdefault(round(bar.get_x(), 3), []).append(bar.get_height())
     assert np.allclose([sum(parts) for _, parts in sorted(heights.items())], own["time_median"]), heights
     host = [line.get_ydata()[0] for line in axes.get_lines() if line.get_gid().endswith("|host")]
-    assert np.allclose(host, own["caller"])
+    assert np.allclose(host, own["caller_time"])
 
 
 def check_counted(data):

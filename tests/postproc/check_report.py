@@ -189,7 +189,7 @@ def many(data, rows):
     found["kernel_config"] = ("kernel", found["kernel_config"].values + shift)
     found = found.isel(kernel=np.flatnonzero(found["kernel_config"].values < rows))
     noise = np.random.default_rng(1)
-    for name in ("time_median", "performance", "host_time", "busy_time"):  # no two rows are alike
+    for name in ("time_median", "performance", "caller_time", "busy_time"):  # no two rows are alike
         found[name] = found[name] * (1 + 0.1 * noise.random(rows))
     shares = noise.random((rows, 3)) * 100
     text = "of the time: FLOPs at their roofs {:.1f} %, bytes at the roof of dram {:.1f} %, idle {:.1f} %"

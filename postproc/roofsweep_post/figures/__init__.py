@@ -6,13 +6,14 @@ import numpy as np
 
 from ..frames import several
 from ..texts import Refused
-from . import frame, style
+from . import classic, frame, planes, style
 from .scene import MOST, facets_of, fewer, scene
 
 # {kind: module}. A module has HELP, PANELS, HEIGHT and draw(figure, axes, scene, annotate, height). Optional: build()
 # instead of scene(), NEEDS (variables), LEVEL (default of --level), KNOWN (see scene()), FACETS (inches).
 WORDS = "classic regions complexity time four energy bars counted waves kernels roofs map strip history"
-KINDS = {word: import_module(f"{__name__}.{word}") for word in WORDS.split()}
+OWN = {"regions": classic.REGIONS, "complexity": planes.COMPLEXITY, "time": planes.TIME, "four": planes.FOUR}
+KINDS = {word: OWN.get(word) or import_module(f"{__name__}.{word}") for word in WORDS.split()}
 
 LONGEST = 100  # characters of a text that fit on a page
 WHOLE = {"configuration", "config_hash", "kernel_name", "uuid", "device_uuid"}  # texts that must stay whole

@@ -28,42 +28,24 @@ def groups(scene):
 def draw_bar(axes, series, number, row, x, width):
     """Draws busy time and gap as a bar, and a line across it at the caller's time."""
     how = {"width": 0.9 * width, "edgecolor": style.BLACK, "linewidth": 0.4}
-    whole = np.isfinite(row["gap"])
-    axes.bar(
-        x,
-        row["busy"] if whole else row["time_median"],
-        color=series.colour,
-        hatch=style.HATCHES[number % len(style.HATCHES)],
-        gid=f"{series.name}|busy",
-        **how,
-    )
+    whole = np.isfinite(row["gap_time"])
+    hatch, time = style.HATCHES[number % len(style.HATCHES)], row["busy"] if whole else row["time_median"]
+    axes.bar(x, time, color=series.colour, hatch=hatch, gid=f"{series.name}|busy", **how)
     if whole:
-        axes.bar(x, row["gap"], bottom=row["busy"], color="white", gid=f"{series.name}|gap", **how)
-    axes.plot(
-        [x - 0.5 * width, x + 0.5 * width],
-        [row["caller"]] * 2,
-        color=style.BLACK,
-        linewidth=1.1,
-        gid=f"{series.name}|host",
-    )
+        axes.bar(x, row["gap_time"], bottom=row["busy"], color="white", gid=f"{series.name}|gap", **how)
+    ends, caller = [x - 0.5 * width, x + 0.5 * width], [row["caller_time"]] * 2
+    axes.plot(ends, caller, color=style.BLACK, linewidth=1.1, gid=f"{series.name}|host")
 
 
 def handles_of(scene):
+    how = {"edgecolor": style.BLACK, "linewidth": 0.4}
     handles = [
-        Patch(
-            facecolor=series.colour,
-            hatch=style.HATCHES[number % len(style.HATCHES)],
-            edgecolor=style.BLACK,
-            linewidth=0.4,
-            label=series.name,
-        )
+        Patch(facecolor=series.colour, hatch=style.HATCHES[number % len(style.HATCHES)], label=series.name, **how)
         for number, series in enumerate(scene.series)
     ]
-    handles.append(
-        Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.4, label="gap: device idle between kernels")
-    )
+    handles.append(Patch(facecolor="white", label="gap: device idle between kernels", **how))
     caller = marks.line("time for a caller in a loop", colour=style.BLACK, width=1.1)
-    return handles + [caller] * bool(scene.rows["caller"].notna().any())
+    return handles + [caller] * bool(scene.rows["caller_time"].notna().any())
 
 
 def draw(figure, axes, scene, annotate, height):
@@ -78,7 +60,7 @@ def draw(figure, axes, scene, annotate, height):
     texts = [marks.value_text(key) for key, _ in found]
     numbered = max(map(len, texts)) * len(texts) > (60 if scene.by else 0)
     key = "Key: " + ", ".join(f"{number}: {text}" for number, text in enumerate(texts, 1)) if numbered else ""
-    times = frame.finite(scene.rows["time_median"], scene.rows["caller"])
+    times = frame.finite(scene.rows["time_median"], scene.rows["caller_time"])
     wide = bool(times.max() > RANGE * times.min())
     axes.set(
         xlim=(-0.6, len(found) - 0.4),

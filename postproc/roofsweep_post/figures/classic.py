@@ -1,6 +1,8 @@
 """Draws the classic Roofline: performance over arithmetic intensity, measured roofs, ceilings of launch overhead."""
 
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 from matplotlib.patches import Patch
@@ -112,17 +114,9 @@ def draw_at_levels(axes, labels, series, levels):
     axes.plot(*joined, color=series.colour, linewidth=0.4, zorder=2, gid="row")
     labels.add_line(*joined)
     for name, level, fill in zip(names, levels, LEVEL_FILLS):
-        axes.plot(
-            series.rows[name],
-            series.rows["performance"],
-            color=series.colour,
-            marker=series.marker,
-            markeredgewidth=0.6,
-            linestyle="none",
-            zorder=3,
-            gid=f"{series.name}|{level}",
-            **style.FILLS[fill],
-        )
+        how = {"color": series.colour, "marker": series.marker, "markeredgewidth": 0.6, "linestyle": "none"}
+        how |= {"zorder": 3, "gid": f"{series.name}|{level}", **style.FILLS[fill]}
+        axes.plot(series.rows[name], series.rows["performance"], **how)
         labels.add_points(series.rows[name], series.rows["performance"])
 
 
@@ -135,11 +129,14 @@ def draw_at_one(axes, labels, scene, series):
 
 
 def draw_ceilings(axes, labels, series, joined):
-    """Draws each row's ceiling of launch overhead and reserves its room."""
-    marks.ceilings(axes, series, "intensity_at", "overhead_ceiling", joined)
-    labels.add_points(series.rows["intensity_at"], series.rows["overhead_ceiling"], marks.CEILING)
+    """Draws each row's ceiling of launch overhead as a small symbol and reserves its room."""
+    x, y = series.rows["intensity_at"], series.rows["overhead_ceiling"]
+    how = {"color": series.colour, "marker": series.marker, "markersize": marks.CEILING, "markeredgewidth": 0.4}
+    how |= {"linestyle": (0, (1, 1.2)) if series.by and joined else "none", "linewidth": 0.6, "zorder": 2.6}
+    axes.plot(x, y, gid=f"{series.name}|overhead", **how, **style.FILLS[series.fill])
+    labels.add_points(x, y, marks.CEILING)
     if joined and series.by:
-        labels.add_line(series.rows["intensity_at"], series.rows["overhead_ceiling"])
+        labels.add_line(x, y)
 
 
 def draw(figure, axes, scene, annotate, height, regions=False):
@@ -174,3 +171,12 @@ def draw(figure, axes, scene, annotate, height, regions=False):
     marks.label_points(labels, scene, annotate, "rightmost" if every else "intensity_at", "performance")
     frame.settle(figure, [axes], height, handles, frame.caption(scene, OVERHEAD, labels.key_text()))
     return [axes]
+
+
+REGIONS = SimpleNamespace(  # as in the paper's figure 2a
+    HELP="classic, with tinted regions: bandwidth-bound, compute-bound, poor performance, unattainable",
+    PANELS=PANELS,
+    HEIGHT=HEIGHT,
+    FACETS=FACETS,
+    draw=partial(draw, regions=True),
+)

@@ -14,16 +14,14 @@ ROW_LENGTH = 34  # characters of a row's name; with a longer one all rows have n
 
 
 def kernel_rows(scene):
-    """Returns the kernels of the scene's rows, longest first. share: of the time of the row's kernels."""
+    """Returns the kernels of the scene's rows, longest first, with `share` of the time of the row's kernels."""
     table = kernels(scene.files).merge(
         scene.rows[["config_hash", "file"]].drop_duplicates(), on=["config_hash", "file"]
     )
     if table.empty:
         raise Refused("the rows that were chosen have no kernels")
     whole = table.groupby(["config_hash", "file"])["kernel_time"].transform("sum")
-    return table.assign(share=table["kernel_time"] / whole, blocks=table["kernel_blocks"]).sort_values(
-        "kernel_time", ascending=False
-    )
+    return table.assign(share=table["kernel_time"] / whole).sort_values("kernel_time", ascending=False)
 
 
 def short_kernel(name):

@@ -33,19 +33,10 @@ def located(scene):
 
 def draw_circles(axes, labels, table, looks):
     """Draws the symbols and reserves their room. looks: {name of a kernel: (colour, marker)}."""
+    how = {"alpha": 0.75, "edgecolor": style.BLACK, "linewidth": 0.4, "zorder": 3, "gid": "kernel"}
     for _, row in table.iterrows():
-        axes.scatter(
-            row["intensity"],
-            row["speed"],
-            s=AREA * row["share"],
-            color=looks[row["kernel_name"]][0],
-            alpha=0.75,
-            marker=looks[row["kernel_name"]][1],
-            edgecolor=style.BLACK,
-            linewidth=0.4,
-            zorder=3,
-            gid="kernel",
-        )
+        colour, marker = looks[row["kernel_name"]]
+        axes.scatter(row["intensity"], row["speed"], s=AREA * row["share"], color=colour, marker=marker, **how)
         labels.add_points(row["intensity"], row["speed"], CORNERS * np.sqrt(AREA * row["share"]))
 
 
@@ -56,12 +47,6 @@ def name_rows(labels, table, rows):
     found = zip(table["intensity"], table["speed"], rows, [style.BLACK] * len(rows))
     for point in marks.shared_points(labels, found):
         labels.place(", ".join(point.texts), point.x, point.y)
-
-
-def left_out_without(without, rows):
-    """Returns a sentence on the kernels without FLOPs, which a Roofline cannot show."""
-    time = f"{100 * without['share'].sum() / rows:.0f} % of the time"
-    return f"{len(without)} kernels without FLOPs, which take {time}, have no place here" if len(without) else ""
 
 
 def draw(figure, axes, scene, annotate, height):
@@ -93,7 +78,9 @@ def draw(figure, axes, scene, annotate, height):
         marks.line("measured roofs", colour=style.BLACK),
         marks.symbol("area: share of the row's time, here 50 %", size=np.sqrt(AREA / 2)),
     ]
-    notes = [numbers, note, left_out_without(without, len(scene.rows))]
+    time = f"{100 * without['share'].sum() / len(scene.rows):.0f} % of the time"
+    idle = f"{len(without)} kernels without FLOPs, which take {time}, have no place here" if len(without) else ""
+    notes = [numbers, note, idle]
     scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes))
     drawn, labels = classic.draw_roofs(axes, roofs), marks.Labels(axes, scale)
     for x, y in drawn.values():

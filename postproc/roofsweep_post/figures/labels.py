@@ -79,10 +79,6 @@ class Labels:
         within = ((found > self.axes.bbox.min - 2) & (found < self.axes.bbox.max + 2)).all(axis=1)
         self.dots = np.vstack([self.dots, found[within]])
 
-    def add_text(self, text):
-        box = text.get_window_extent(self.renderer)
-        self.boxes = np.vstack([self.boxes, [box.x0, box.y0, box.x1, box.y1]])
-
     def free(self, box):
         """Returns whether a box lies within the axes and touches no obstacle."""
         low, high = self.axes.bbox.min + 1, self.axes.bbox.max - 1
@@ -141,20 +137,14 @@ class Labels:
             (x0, y0), (x1, y1) = inverse.transform([at, edge])
             self.axes.plot([x0, x1], [y0, y1], color=colour, linewidth=0.35, zorder=2.5, gid="leader")
             self.dots = np.vstack([self.dots, dotted(at, edge)])
-        x, y = self.axes.transData.inverted().transform(centre)
         self.boxes = np.vstack([self.boxes, box])
-        return self.axes.text(
-            x,
-            y,
-            text,
-            ha="center",
-            va="center",
-            fontsize=size,
-            color=colour,
-            zorder=5,
-            gid="label",
-            path_effects=style.HALO,
-        )
+        return self.text(text, centre, colour, size, zorder=5, gid="label")
+
+    def text(self, text, centre, colour, size, **how):
+        """Draws a text around a place in pixels."""
+        x, y = self.axes.transData.inverted().transform(centre)
+        how |= {"ha": "center", "va": "center", "fontsize": size, "color": colour, "path_effects": style.HALO}
+        return self.axes.text(x, y, text, **how)
 
     def extent(self, text, size):
         probe = self.axes.text(0.5, 0.5, text, transform=self.axes.transAxes, fontsize=size)
@@ -239,21 +229,8 @@ class Labels:
         for place in np.linspace(-width / 2, width / 2, 24):
             centre, half = middle + np.array([run, rise]) / np.hypot(run, rise) * place, height / 2
             self.boxes = np.vstack([self.boxes, [*(centre - half), *(centre + half)]])
-        x, y = self.axes.transData.inverted().transform(middle)
-        return self.axes.text(
-            x,
-            y,
-            text,
-            ha="center",
-            va="center",
-            rotation=np.degrees(np.arctan2(rise, run)),
-            rotation_mode="anchor",
-            fontsize=size,
-            color=colour,
-            zorder=2,  # below symbols
-            gid="roof label",
-            path_effects=style.HALO,
-        )
+        how = {"rotation": np.degrees(np.arctan2(rise, run)), "rotation_mode": "anchor"}
+        return self.text(text, middle, colour, size, zorder=2, gid="roof label", **how)  # below symbols
 
     def key_text(self):
         """Returns sentences that explain shortened labels and count missing ones; "" if there are none."""

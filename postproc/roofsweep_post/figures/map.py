@@ -30,11 +30,6 @@ def ink(image, matrix, alpha, row, column):
     return style.BLACK if shade > 0.5 else "white"
 
 
-def scale_texts(most):
-    """Returns the legend's texts of five colours. The first and the last one include all values beyond."""
-    return [f"{-most:.3g} % and slower", f"{-most / 2:.3g} %", "0 %", f"+{most / 2:.3g} %", f"+{most:.3g} % and faster"]
-
-
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
     found = scene.found
@@ -67,9 +62,16 @@ def draw(figure, axes, scene, annotate, height):
         )
         if MOST_NUMBERED < len(devices) <= MOST_NAMED:
             axes.text(column, row, f"{matrix[row, column]:+.0f}", **NUMBER)
+    texts = [
+        f"{-most:.3g} % and slower",
+        f"{-most / 2:.3g} %",
+        "0 %",
+        f"+{most / 2:.3g} %",
+        f"+{most:.3g} % and faster",
+    ]
     handles = [
         Patch(facecolor=image.cmap(image.norm(value)), edgecolor=style.GREY, linewidth=0.3, label=text)
-        for value, text in zip(np.linspace(-most, most, 5), scale_texts(most))
+        for value, text in zip(np.linspace(-most, most, 5), texts)
     ]
     handles.append(Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.8, label="slower than the noise"))
     numbers = f" Cells of {NUMBERED} % or more have a number." * (len(devices) <= MOST_NUMBERED)

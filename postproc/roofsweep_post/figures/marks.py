@@ -24,37 +24,10 @@ ALL_LABELLED = 16  # largest number of points that are all labelled; with more, 
 def points(axes, series, x, y, fill="", dash=None, size=style.SIZE, zorder=3):
     """Draws a series' rows in order as one Line2D and returns it. fill and dash default to those of the series."""
     fill = fill or series.fill
-    (line,) = axes.plot(
-        series.rows[x],
-        series.rows[y],
-        color=series.colour,
-        marker=series.marker,
-        markersize=size,
-        markeredgewidth=0.7,
-        linestyle=(dash or series.dash) if series.by else "none",
-        linewidth=0.6,
-        zorder=zorder,
-        gid=f"{series.name}|{fill}",
-        **style.FILLS[fill],
-    )
+    how = {"color": series.colour, "marker": series.marker, "markersize": size, "markeredgewidth": 0.7}
+    how |= {"linestyle": (dash or series.dash) if series.by else "none", "linewidth": 0.6, "zorder": zorder}
+    (line,) = axes.plot(series.rows[x], series.rows[y], gid=f"{series.name}|{fill}", **how, **style.FILLS[fill])
     return line
-
-
-def ceilings(axes, series, x, y, joined):
-    """Draws each row's ceiling of launch overhead as a small symbol."""
-    axes.plot(
-        series.rows[x],
-        series.rows[y],
-        color=series.colour,
-        marker=series.marker,
-        markersize=CEILING,
-        markeredgewidth=0.4,
-        linestyle=(0, (1, 1.2)) if series.by and joined else "none",
-        linewidth=0.6,
-        zorder=2.6,
-        gid=f"{series.name}|overhead",
-        **style.FILLS[series.fill],
-    )
 
 
 def clear_of(symbols, start, end, scale):

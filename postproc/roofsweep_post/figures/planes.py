@@ -1,4 +1,8 @@
-"""Draws the planes of the time-based Roofline (Wang et al., 2020): complexity, time, and both in four dimensions."""
+"""Draws the planes of the time-based Roofline (Wang et al., 2020): complexity (FLOPs against bytes), time (compute time
+against bandwidth time), and both in four dimensions."""
+
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -175,3 +179,25 @@ def draw_times(figure, axes, scene, annotate, height, complexity):
     marks.label_points(labels, scene, annotate, *labelled)
     frame.settle(figure, [axes], height, handles, frame.caption(scene, marks.BOXES, labels.key_text()))
     return [axes]
+
+
+# Kinds of figures. LEVEL: at another level than the limiting one a row would be on the wrong side of the balance.
+SHARED = {"PANELS": 1, "FACETS": {"column": 1.15, "page": 1.3}, "LEVEL": "row"}  # FACETS: inches
+COMPLEXITY = SimpleNamespace(
+    **SHARED,
+    HELP="FLOPs against bytes: equal intensity, machine balance, box of launch overhead",
+    HEIGHT={"column": 2.7, "page": 4.2},
+    draw=draw_complexity,
+)
+TIME = SimpleNamespace(
+    **SHARED,
+    HELP="compute time against bandwidth time: equal run time, machine balance, box of launch overhead",
+    HEIGHT={"column": 2.7, "page": 4.2},
+    draw=partial(draw_times, complexity=False),
+)
+FOUR = SimpleNamespace(
+    **SHARED,
+    HELP="complexity (closed, at its roofs) and time (open) in one plane; their distance is the loss",
+    HEIGHT={"column": 2.9, "page": 4.6},
+    draw=partial(draw_times, complexity=True),
+)

@@ -16,25 +16,10 @@ LETTER, RIGHT, BAR = 0.045, 0.55, 0.26  # inches: letter of a tick, room beside 
 LOST = "Lost is what the last wave leaves empty, as a share of all waves"
 
 
-def with_waves(scene, table):
-    """Returns (table with waves, axis label). Older files have blocks for each multiprocessor instead."""
-    if "kernel_waves" in table:
-        return table.assign(waves=table["kernel_waves"]), "waves of blocks"
-    counts = [data["device_multiprocessors"].values[0] for data in scene.files]
-    waves = table["blocks"] / np.array([counts[file] for file in table["file"]])
-    return table.assign(waves=waves), "blocks for each multiprocessor (the file has no waves)"
-
-
-def tick_texts(table, rows):
-    """Returns for each kernel its name, and below it the row and the kernel's share of the row."""
-    shorts = short_kernels(list(dict.fromkeys(table["kernel_name"])))
-    found = zip(table["kernel_name"], rows, table["share"])
-    return [f"{shorts[name]}\n{row} ({100 * share:.0f} %)" for name, row, share in found]
-
-
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
-    table, what = with_waves(scene, kernel_rows(scene))
+    table = kernel_rows(scene)
+    table = table.assign(waves=table["kernel_waves"])
     note = left_out(table[table["waves"] > 0])
     without = (~(table["waves"] > 0)).sum()
     note = ". ".join(filter(None, [note, f"{without} whose waves are not known are left out" if without else ""]))
@@ -49,8 +34,10 @@ def draw(figure, axes, scene, annotate, height):
     empty = np.where(last > 0, 1 - last, 0)
     axes.barh(y, empty, left=full + last, color="white", linestyle=":", gid="empty", **how)
     names, rows = row_names(scene, table)
-    ticks = tick_texts(table, names)
-    axes.set(ylim=(len(table) - 0.4, -0.6), xlabel=what)
+    shorts = short_kernels(list(dict.fromkeys(table["kernel_name"])))
+    found = zip(table["kernel_name"], names, table["share"])
+    ticks = [f"{shorts[name]}\n{row} ({100 * share:.0f} %)" for name, row, share in found]
+    axes.set(ylim=(len(table) - 0.4, -0.6), xlabel="waves of blocks")
     axes.set_yticks(y, ticks, fontsize=style.SMALL, linespacing=1.15)
     axes.set_ylabel("kernel, row (share of its time)")
     if waves.max() > 12:

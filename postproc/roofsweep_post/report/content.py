@@ -13,7 +13,7 @@ from ..figures.style import PRECISIONS
 from ..frames import ceilings, head_line, kernels, roofs, rows, short_texts
 from ..levels import with_times
 from ..targets import middle
-from ..texts import scaled, share
+from ..texts import percent, scaled, share
 
 TEXTS = [
     *("text", "label", "status", "error", "algorithm", "device_name", "model", "limited_by", "evidence"),
@@ -21,7 +21,7 @@ TEXTS = [
 ]
 FIGURES = [
     *("time_median", "noise", "performance", "roof_fraction", "intensity", "flops", "bytes_at", "compute_plane"),
-    *("bandwidth_plane", "compute_floor", "bandwidth_floor", "caller", "gap", "launches"),
+    *("bandwidth_plane", "compute_floor", "bandwidth_floor", "caller_time", "gap_time", "launches"),
 ]
 # Columns of the kernels' table: variable, head, unit.
 KERNELS = [
@@ -122,23 +122,11 @@ def roofs_of(files):
     for (model, key), own in found.groupby(["model", "key"], sort=False):
         group = extra.get_group((model, key))
         slow = own[own["slow"]]
-        names = ", ".join(
-            f"{name} {100 * (far - 1):+.1f} %" for name, far in zip(slow["device_name"], slow["deviation"])
-        )
-        lines.append(
-            [
-                model,
-                key,
-                str(len(own)),
-                scaled(float(own["value"].median()), own["unit"].iloc[0]),
-                share(middle(group["nominal_fraction"])),
-                share(middle(group["clock_fraction"])),
-                share(middle(own["spread"])),
-                ", ".join(sorted(set(group["verdict"]))),
-                names,
-                str(group["setting"].iloc[0]),
-            ]
-        )
+        names = ", ".join(f"{name} {percent(far)}" for name, far in zip(slow["device_name"], slow["deviation"]))
+        value = scaled(float(own["value"].median()), own["unit"].iloc[0])
+        shares = [share(middle(one)) for one in (group["nominal_fraction"], group["clock_fraction"], own["spread"])]
+        verdicts = ", ".join(sorted(set(group["verdict"])))
+        lines.append([model, key, str(len(own)), value, *shares, verdicts, names, str(group["setting"].iloc[0])])
     for (number, place), reasons in doubts(table).items():
         device = table[(table["file"] == number) & (table["place"] == place)].iloc[0]
         lines += [[device["model"], key, "1", "-", "-", "-", "-", "not used", device["device_name"], str(why)]

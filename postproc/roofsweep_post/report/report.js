@@ -125,7 +125,7 @@ class Report {
       "complexity": { x: f.bytes_at, y: f.flops, titles: ["bytes", "FLOPs"] },
       "time and fraction of the roof": { x: f.time_median, y: f.roof_fraction, titles: ["time (s)", "fraction of the roof"] },
       "time and noise": { x: f.time_median, y: f.noise, titles: ["time (s)", "half the 95 % interval over the median"] },
-      "time and a caller's time": { x: f.time_median, y: f.caller, titles: ["time (s)", "caller's time (s)"], square: true },
+      "time and a caller's time": { x: f.time_median, y: f.caller_time, titles: ["time (s)", "caller's time (s)"], square: true },
     };
     return { ...(this.content.count ? rows : {}), ...(this.content.points.length ? { "roofs against theory": null } : {}) };
   }
@@ -366,7 +366,7 @@ class Report {
       `${t("text")}  [${t("label")}]  on ${t("device_name")}, ${t("model")}`,
       `time ${f("time_median", "s")} +- ${f("noise", "%")} ${t("marks")}, ${f("performance", "FLOP/s")}, ` +
         `${f("roof_fraction", "%")} of its roof at ${t("roof_memory_level")}, AI ${f("intensity", "")} FLOP/byte, ` +
-        `${f("launches", "")} launches, idle ${f("gap", "s")}, caller ${f("caller", "s")}`,
+        `${f("launches", "")} launches, idle ${f("gap_time", "s")}, caller ${f("caller_time", "s")}`,
       `algorithm ${t("algorithm")}`,
       `limiter ${t("limited_by")}${t("evidence") ? ": " + t("evidence") : ""}`,
       t("count_note") ? `counts: ${t("count_note")}` : "",
