@@ -144,8 +144,9 @@ static const char *element_at(const void *data, int64_t index, bool wide)
     return (const char *)data + (size_t)index * (wide ? sizeof(double) : sizeof(float));
 }
 
-void blas_multiply(const struct product *p, int64_t row, int64_t rows, int64_t column,
-                   int64_t columns)
+/* Computes some rows and columns of c, in the calling thread. */
+static void multiply(const struct product *p, int64_t row, int64_t rows, int64_t column,
+                     int64_t columns)
 {
     const void *a = element_at(p->a.data, row * (p->a.transposed ? 1 : p->a.leading), p->wide);
     const void *b = element_at(p->b.data, column * (p->b.transposed ? p->b.leading : 1), p->wide);
@@ -169,7 +170,7 @@ void blas_multiply_shared(const struct product *p)
     int64_t begin = share_begin(extent, thread, threads);
     int64_t count = share_begin(extent, thread + 1, threads) - begin;
     if (p->m >= p->n)
-        blas_multiply(p, begin, count, 0, p->n);
+        multiply(p, begin, count, 0, p->n);
     else
-        blas_multiply(p, 0, p->m, begin, count);
+        multiply(p, 0, p->m, begin, count);
 }

@@ -32,9 +32,6 @@ struct product {
     void *c;
     int64_t c_leading;
 };
-/* Computes some rows and columns of c, in the calling thread. */
-void blas_multiply(const struct product *product, int64_t row, int64_t rows, int64_t column,
-                   int64_t columns);
 /* Computes c by the whole team, within a parallel region. Divides the longer edge among the
  * threads. No barrier at the end. */
 void blas_multiply_shared(const struct product *product);
