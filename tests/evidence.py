@@ -44,12 +44,11 @@ class File:
         table["tensor_flops"] = np.nansum(data.flops_tensor.values, axis=1)
         table["ai"] = table.flops / table.bytes
         table["rate"] = table.flops / table.time_median
-        roofs = data.device_peak_bandwidth.values[:, self.levels.index(self.level)]
-        moving = table.bytes / roofs[np.maximum(table.config_device.fillna(0).astype(int), 0)]
-        table["balance"] = table.compute_roof * moving / table.bytes
-        floors = table.flops / table.compute_roof, moving
-        over = [np.maximum(*floors) < table.overhead_time, floors[0] >= moving, moving > 0]
-        table["bound"] = np.select(over, ["overhead", "compute", "bandwidth"], "unknown")
+        # Bounds are at the level of the row's roof, as its limiter.
+        own = table.roof_memory_level.map({level: at for at, level in enumerate(self.levels)}).fillna(0).astype(int)
+        table["own_ai"] = data.arithmetic_intensity.values[np.arange(len(table)), own]
+        table["balance"] = table.compute_roof / table.bandwidth_roof
+        table["bound"] = table.paper_bound.map(self.words("paper_bound"))
         self.kernels_counted = bool(np.isfinite(data.kernel_flops_counted.values).any())
         self.add_kernels(table)
         self.kernels = kernels(data)

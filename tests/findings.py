@@ -164,7 +164,7 @@ def filters_bound(f):
     """Backward in fp16: kernels that are memory-bound with 64 filters are compute-bound with 512."""
     found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
     parts = [r.bound.iloc[0] == "bandwidth" and r.bound.iloc[-1] == "compute" for r in found]
-    over = span(r.ai.iloc[-1] / r.balance.iloc[-1] for r in found)
+    over = span(r.own_ai.iloc[-1] / r.balance.iloc[-1] for r in found)
     return parts, f"{share(parts)} series go over; at 512 the AI is {over} of the machine balance"
 
 
@@ -337,7 +337,7 @@ def layouts(f):
 def report_product(f):
     """A matrix product as one would first write it is bound by memory."""
     one = benchmarks(f).loc["product"]
-    return [one.bound == "bandwidth"], f"AI {one.ai:.1f}, the machine balance is {one.balance:.1f}"
+    return [one.bound == "bandwidth"], f"AI {one.own_ai:.1f}, the machine balance is {one.balance:.1f}"
 
 
 @finding("report, 5")
@@ -360,7 +360,7 @@ def report_shared(f):
 def report_step(f):
     """A training step has the lowest FLOP/s of the four, far below its roofs, and more intensity than the product."""
     t, one = benchmarks(f), benchmarks(f).loc["step"]
-    part = one.rate / min(1, one.ai / one.balance) / one.compute_roof
+    part = one.rate / min(1, one.own_ai / one.balance) / one.compute_roof
     parts = [t.rate.idxmin() == "step", part < 0.1, one.ai > t.ai["product"]]
     return parts, f"{100 * part:.1f} % of its roof, AI {one.ai:.1f}, the product's {t.ai['product']:.1f}"
 

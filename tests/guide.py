@@ -63,7 +63,7 @@ class Guide(File):
 def ratio_limits(f):
     """Above the ratio of operations to bytes math limits an operation, below it memory."""
     t = f.named.drop("thread", errors="ignore")
-    parts = t.limits == np.where(t.ai > t.balance, "compute", "bandwidth")
+    parts = t.limits == np.where(t.own_ai > t.balance, "compute", "bandwidth")
     others = t[~parts].shown.value_counts()
     return parts, f"{share(parts)} operations; the others: {listed(others.items(), '{0[0]} {0[1]}')}"
 
