@@ -18,9 +18,11 @@ def half_width(table):
 
 
 def limiter_cause(table):
-    """Returns the limiter; instead of `kernel` the words of the cause."""
+    """Returns `limit` if the parts inside kernels are known; else the limiter, instead of `kernel` the words of the
+    cause."""
     words = table["cause"].str.split(":").str[0].replace("", "cause not collected")
-    return table["limiter"].where(table["limiter"] != "kernel", words)
+    split = (table["limit"] != "") & (table["cause"] != "") & ~table["limit"].str.contains("inside_kernels")
+    return table["limit"].where(split, table["limiter"].mask(table["limiter"] == "kernel", words))
 
 
 def own_time(table):

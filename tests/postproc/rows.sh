@@ -12,6 +12,9 @@ ln -s "$ROOFSWEEP_PYTHON" packed/python3
 chmod +x bare/python3
 expect 0 env PYTHONPATH= PATH="$work/bare:$work/packed:$PATH" "$root/postproc/roofsweep-post" rows golden.nc
 says "conv2d"
+sed 's/inside_kernels 96 %/memory_latency 46 %/' "$root/tests/data/golden.cdl" | ncgen -4 -o parts.nc
+expect 0 "$root/postproc/roofsweep-post" rows parts.nc
+says "memory_latency 46 %"
 expect 2 bare/python3 -c 'import runpy, sys
 start = runpy.run_path(sys.argv[1])["start"]
 start.__globals__["complete"] = lambda python: False
