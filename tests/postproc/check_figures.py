@@ -52,7 +52,7 @@ def check_planes(data):
     table = rows_of(data, "conv2d-filters", **{"pass": "forward"})
     for precision in ("fp16", "fp32"):
         own = table[table["precision"] == precision].sort_values("filters")
-        flops, intensity = own["performance"] * own["time_median"], own[f"arithmetic_intensity_{level}"]
+        flops, intensity = own["flops_counted"].fillna(own["flops_model"]), own[f"arithmetic_intensity_{level}"]
         for width in ("column", "page"):
             (axes,) = figures.draw(data, "classic", where, labels=["conv2d-filters"], width=width)
             readable.check(axes.figure)
