@@ -161,7 +161,7 @@ static int tear_down(void **state)
 
 #define FLOPS  1e6  /* of a work with times = 1 */
 #define ACTIVE 0.5  /* each activity of a work with times = 1 */
-#define TIME   4.0  /* s, of each kernel */
+#define TIME   8.0  /* s, of each kernel */
 #define PEAK   0.25 /* of the amounts, per second */
 
 struct counted_work {
