@@ -46,7 +46,8 @@ def broken(file):
             "power": get("power") * np.ones(rows) / limit / POWER,
             "sum of time_part": 1 + np.abs(parts / time - 1) - 0.01,
         }
-        rules["finite"] = np.sum([np.isinf(np.array(row, float)) for row in wanted["arithmetic_intensity"]], axis=1) + 0.5
+        infinite = [np.isinf(np.array(row, float)) for row in wanted["arithmetic_intensity"]]
+        rules["finite"] = np.sum(infinite, axis=1) + 0.5
     for rule, values in rules.items():
         for row in np.flatnonzero(values > 1) if rows else ():
             yield rule, row, f"{values[row]:.3f}"
