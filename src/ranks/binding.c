@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Only these cores, as if the machine had no others. */
+/* Restricts the topology to these cores. */
 static bool load_topology(const cpu_set_t *all, hwloc_topology_t *topology)
 {
     hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
@@ -79,7 +79,7 @@ bool binding_narrow(cpu_set_t *cpus, const cpu_set_t *near)
     return CPU_COUNT(&common) > 0 || CPU_COUNT(near) == 0;
 }
 
-/* The cores near a device; none where the system does not say. */
+/* Cores near a device; empty if unknown. */
 static cpu_set_t read_near(int address)
 {
     char path[96];
@@ -99,7 +99,7 @@ void binding_divide(const cpu_set_t *masks, int ranks, int rank, struct binding 
     const cpu_set_t *own = &masks[rank];
     int place = 0, count = 0;
     bool overlap = false;
-    /* Masks that overlap without being equal are left as they are: somebody meant them so. */
+    /* Masks that overlap without being equal stay: the user chose them. */
     for (int i = 0; i < ranks; ++i) {
         cpu_set_t common;
         CPU_AND(&common, &masks[i], own);

@@ -12,7 +12,7 @@ enum status devices_check_distinct(const struct device *devices, int count, stru
     for (int i = 0; i < count; ++i) {
         const struct device_kind *kind = device_kind_find(devices[i].kind);
         for (int j = 0; j < i && kind && kind->exclusive; ++j) {
-            int ranks = 0; /* of that host */
+            int ranks = 0; /* ranks on that host */
             if (!device_same(&devices[i], &devices[j]))
                 continue;
             for (int k = 0; k < count; ++k)
@@ -30,7 +30,7 @@ enum status devices_check_distinct(const struct device *devices, int count, stru
 
 void devices_number_shared(struct device *devices, int count)
 {
-    /* From the last one on, so that those before it still have the names that they came with. */
+    /* From the last device on, because earlier names must stay comparable. */
     for (int i = count - 1; i >= 0; --i) {
         int place = 1;
         char name[sizeof devices->uuid];
@@ -45,7 +45,7 @@ void devices_number_shared(struct device *devices, int count)
 
 enum status devices_check_kinds(const struct device *devices, int count, struct error *error)
 {
-    const struct device *first = NULL; /* that is open */
+    const struct device *first = NULL; /* first open device */
     for (int i = 0; i < count; ++i) {
         if (!device_is_open(&devices[i]))
             continue;
@@ -63,8 +63,8 @@ enum status devices_check_kinds(const struct device *devices, int count, struct 
     return STATUS_OK;
 }
 
-/* One line for each host, device model and reason, with the ranks counted. Each line of the log
- * begins with rank 0's host, so only other hosts are named. */
+/* Logs one line for each host, device model and reason, with the number of ranks. Omits rank 0's
+ * host, which begins every line of the log. */
 static void log_devices(const struct devices *devices, const char *reasons, size_t reason_size)
 {
     for (int i = 0; i < devices->ranks; ++i) {
@@ -99,7 +99,7 @@ static void log_devices(const struct devices *devices, const char *reasons, size
     }
 }
 
-/* One message for each cause; where counters are required, the first cause ends the sweep. */
+/* Logs one message for each cause. With counters = require the first cause ends the sweep. */
 static enum status check_counters(const struct devices *devices, struct error *error)
 {
     for (int i = 0; i < devices->ranks; ++i) {
@@ -128,7 +128,7 @@ static enum status check_counters(const struct devices *devices, struct error *e
     return STATUS_OK;
 }
 
-/* One lost device costs its share of the work, all of them end the sweep. */
+/* Some lost devices only slow the sweep down; the loss of all ends it. */
 static enum status compare(const struct devices *devices, const struct executor *executor,
                            struct error *error)
 {
@@ -173,7 +173,7 @@ enum status devices_collect(struct devices *devices, struct executor *executor, 
     return liveness_agree(devices->comm, status, error);
 }
 
-/* Rank 0's part: the earlier roofs of each rank's device, or none. */
+/* Roofs for the device of each rank, or none. Rank 0 alone. */
 static struct device *match_earlier(const struct devices *devices, const struct results *earlier)
 {
     struct device *matches = calloc((size_t)devices->ranks, sizeof *matches);

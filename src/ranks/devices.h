@@ -1,5 +1,4 @@
-/* The devices of all ranks, as rank 0 sees them: printed, compared, told apart, given their
- * earlier roofs. */
+/* The devices of all ranks, for rank 0: logged, compared, named, given earlier roofs. */
 #pragma once
 
 #include <mpi.h>
@@ -9,24 +8,24 @@
 #include "ranks/executor.h"
 #include "results/results.h"
 
-/* What it points to stays the caller's. */
+/* The pointers are borrowed. */
 struct devices {
     MPI_Comm comm;
     const struct manifest *manifest;
     const struct log *log;
     /* set by devices_collect, freed by devices_clear */
     int rank, ranks;
-    struct device *list; /* rank 0: of each rank, as opened; else NULL */
+    struct device *list; /* rank 0: the open device of each rank; else NULL */
 };
 
-/* Collective. Ranks that share a device get UUIDs of their own (devices_number_shared).
- * STATUS_DEVICE if no rank has a device, two ranks have the same one, they would share out one list
- * and are of different kinds, or counters are required and refused. */
+/* Collective. Gives UUIDs to ranks that share a device (devices_number_shared). STATUS_DEVICE: no
+ * rank has a device, two ranks have one exclusive device, ranks that share a list have different
+ * kinds, or required counters are refused. */
 enum status devices_collect(struct devices *devices, struct executor *executor,
                             struct error *error);
 
-/* Collective. Gives each rank's executor the roofs of its device in an earlier result, which rank 0
- * has (results_roofs). False: the result has none of this rank's device. */
+/* Collective. Copies roofs of an earlier result, which rank 0 has (results_roofs), into each rank's
+ * executor. False: the result lacks this rank's device. */
 bool devices_reuse_roofs(const struct devices *devices, const struct results *earlier,
                          struct executor *executor);
 
@@ -34,15 +33,13 @@ void devices_clear(struct devices *devices);
 
 /* ---- the pure parts; they pass over devices that are not open, which measure nothing ---- */
 
-/* STATUS_DEVICE if two of these devices are the same one, (kind, hostname, uuid), of an exclusive
- * kind. */
+/* STATUS_DEVICE if two devices of an exclusive kind are equal (kind, hostname, uuid). */
 enum status devices_check_distinct(const struct device *devices, int count, struct error *error);
 
-/* STATUS_DEVICE if they are of different kinds. They must not share out one list: what only a GPU
- * offers, a CPU would take and skip at once. */
+/* STATUS_DEVICE if kinds differ: if a CPU and a GPU shared a list, the CPU would take and skip rows
+ * that only a GPU offers. */
 enum status devices_check_kinds(const struct device *devices, int count, struct error *error);
 
-/* Ranks on one device of a kind that is not exclusive are devices of their own: all but the first
- * of them get "#2", "#3", ... after the UUID. A later job with as many ranks gives the same
- * names. */
+/* Ranks on one device of a shareable kind count as separate devices: all but the first append "#2",
+ * "#3", ... to the UUID. A later job with as many ranks repeats the names. */
 void devices_number_shared(struct device *devices, int count);

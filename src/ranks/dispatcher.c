@@ -1,3 +1,12 @@
+/* Rank 0's assignment of work: queue, states of the ranks, rows in flight, and a list of actions.
+ *
+ * Set-up: dispatcher_create marks rows of earlier sessions as done and feeds their times to the
+ * estimator. Each rank starts in RANK_PREPARING; once no rank prepares, assign_work gives one row
+ * at a time to each idle rank.
+ * Failure: a lost or silent rank returns its items to the queue. After a second lost device an item
+ * fails. A failed action, a signal, max_failures or the time limit call `stop`, which keeps the
+ * first reason. Without memory the process aborts.
+ * Cost: per message a few scans of the ranks and one of the queue; each record is decoded once. */
 #include "ranks/dispatcher.h"
 
 #include <math.h>
@@ -13,30 +22,30 @@
 
 enum rank_state {
     RANK_PREPARING,
-    RANK_IDLE, /* all that is in flight there is timed, or there is nothing: it can have more */
-    RANK_MEASURING, /* one of what is in flight there is being measured */
-    RANK_COUNTING,  /* it was ordered to count what is in flight there */
-    RANK_LOST,      /* those from here on get no work */
-    RANK_SILENT,    /* was preparing; may write again */
-    RANK_OVERDUE,   /* was measuring or counting; may write again */
+    RANK_IDLE,      /* ready for work; rows in flight are all timed */
+    RANK_MEASURING, /* one row in flight is being measured */
+    RANK_COUNTING,  /* counts its rows in flight */
+    RANK_LOST,      /* no work from here on */
+    RANK_SILENT,    /* timed out while preparing; may write again */
+    RANK_OVERDUE,   /* timed out while measuring or counting; may write again */
     RANK_GONE
 };
 
-/* A rank was given the item, and has sent no record of it. */
+/* An item that a rank has and whose record is outstanding. */
 struct in_flight {
-    size_t item;    /* of the plan */
-    bool timed;     /* it waits until its counters are read together with others' */
-    double seconds; /* that it took until it was timed */
+    size_t item;    /* index into the plan */
+    bool timed;     /* waits for counting */
+    double seconds; /* s, until timed */
 };
 
 struct rank {
     enum rank_state state;
-    struct in_flight *in_flight; /* owned, in the order in which they were given */
+    struct in_flight *in_flight; /* owned, oldest first */
     size_t count, capacity;
-    /* s: of RANK_PREPARING and RANK_MEASURING its beginning, of RANK_COUNTING the last record */
+    /* s: begin of RANK_PREPARING or RANK_MEASURING; last record of RANK_COUNTING. */
     double since;
-    double count_began; /* s, of RANK_COUNTING */
-    size_t count_rows;  /* that were in flight then */
+    double count_began; /* s, begin of RANK_COUNTING */
+    size_t count_rows;  /* rows in flight at that time */
 };
 
 struct dispatcher {
@@ -46,30 +55,30 @@ struct dispatcher {
     struct queue *queue;
     struct estimator *estimator;
     struct rank *ranks;
-    bool *counted_alone;         /* by item: it is counted by itself from now on */
-    unsigned char *devices_lost; /* by item: while measuring it */
-    double now, stopped_at;      /* s, as told by dispatcher_time */
-    bool started;                /* it has the order */
-    bool changed;                /* since dispatcher_commit something has come */
-    double
-        rows_time; /* s that were left for rows when the first one could begin; NaN before that */
+    bool *counted_alone;         /* by item: counted alone from now on */
+    unsigned char *devices_lost; /* by item: devices lost while measuring the item */
+    double now, stopped_at;      /* s, from dispatcher_time */
+    bool started;                /* the first dispatcher_time has come */
+    bool changed;                /* messages came since dispatcher_commit */
+    double rows_time;            /* s left for rows when the first could begin; NaN before */
     size_t failures;
-    size_t dropped; /* with replicate, configurations whose device was lost; of roofs, devices */
+    size_t dropped; /* configurations that are given up with their device (replicate), or devices
+                       (roofs alone) */
     bool stopping;
-    enum status status; /* the first reason to stop */
+    enum status status; /* first reason to stop */
     struct error error;
-    struct dispatcher_action *actions; /* of which the first `taken` are the caller's or past */
+    struct dispatcher_action *actions; /* the first `taken` are carried out */
     size_t action_count, action_room, taken;
 };
 
 static void *or_abort(void *memory)
 {
     if (!memory)
-        abort(); /* the ranks would wait for ever */
+        abort(); /* or the ranks would wait for ever */
     return memory;
 }
 
-/* A row of a device like one of this run's tells how long its configuration takes. */
+/* Estimates a configuration by an earlier row of the same kind and model of device. */
 static void add_earlier_time(struct dispatcher *dispatcher, const struct device *device,
                              const struct row *row, size_t item)
 {
@@ -85,8 +94,8 @@ static void add_earlier_time(struct dispatcher *dispatcher, const struct device 
     }
 }
 
-/* What the rows of earlier sessions hold is done: for everyone, or with replicate for the rank that
- * has the row's device. */
+/* Marks items of earlier sessions as done: for all ranks, or with replicate for the rank with the
+ * row's device. */
 static bool resume(struct dispatcher *dispatcher, const struct results *earlier)
 {
     size_t *items = resume_items(dispatcher->settings.plan, earlier);
@@ -168,7 +177,7 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
 
 /* ---- actions ---- */
 
-/* Takes over what the action points to. */
+/* Takes over the memory of the action. */
 static void queue_action(struct dispatcher *dispatcher, struct dispatcher_action action)
 {
     if (dispatcher->action_count == dispatcher->action_room) {
@@ -179,7 +188,7 @@ static void queue_action(struct dispatcher *dispatcher, struct dispatcher_action
     dispatcher->actions[dispatcher->action_count++] = action;
 }
 
-/* Takes over the text. */
+/* Takes over `text`. */
 static void send_to(struct dispatcher *dispatcher, int rank, enum message_kind kind, char *text)
 {
     queue_action(dispatcher,
@@ -199,7 +208,7 @@ bool dispatcher_next(struct dispatcher *dispatcher, struct dispatcher_action *ac
     return true;
 }
 
-/* The first reason counts. Every rank gets the message, the lost ones too: they wait for it. */
+/* Keeps the first reason. Lost ranks get the message too, because they wait for it. */
 static void stop(struct dispatcher *dispatcher, enum status status, const char *why)
 {
     if (dispatcher->stopping)
@@ -228,7 +237,7 @@ void dispatcher_failed(struct dispatcher *dispatcher, const struct error *error)
 
 /* ---- the ranks ---- */
 
-/* Whether a rank is in one of these states, from `first` to `last`. */
+/* True if the state of any rank is within [first, last]. */
 static bool any_rank(const struct dispatcher *dispatcher, enum rank_state first,
                      enum rank_state last)
 {
@@ -248,7 +257,7 @@ static void add_in_flight(struct rank *rank, size_t item)
     rank->in_flight[rank->count++] = (struct in_flight){.item = item};
 }
 
-/* By the configuration's canonical text; NULL: it is not in flight there. */
+/* Finds an item by its canonical text; NULL: not in flight there. */
 static struct in_flight *find_in_flight(const struct dispatcher *dispatcher, int from,
                                         const char *configuration)
 {
@@ -268,7 +277,7 @@ static void remove_in_flight(struct rank *rank, struct in_flight *found)
     memmove(found, found + 1, after * sizeof *found);
 }
 
-/* What is being measured; NULL: all is timed, or there is nothing. */
+/* The item that is being measured; NULL: none. */
 static const struct in_flight *measured_by(const struct rank *rank)
 {
     for (size_t i = 0; i < rank->count; ++i)
@@ -277,13 +286,13 @@ static const struct in_flight *measured_by(const struct rank *rank)
     return NULL;
 }
 
-/* Configurations that are timed and wait for their counters. */
+/* Number of timed rows that wait for counting. */
 static size_t count_timed(const struct rank *rank)
 {
     return rank->count - (rank->state == RANK_MEASURING && rank->count > 0);
 }
 
-/* s, of what is timed and has no record: so much is lost with the worker. */
+/* s of timed rows without a record: lost if the worker is lost. */
 static double timed_seconds(const struct rank *rank)
 {
     double seconds = 0;
@@ -300,8 +309,8 @@ static double time_left(const struct dispatcher *dispatcher)
                            queue_total(dispatcher->queue) - queue_left(dispatcher->queue));
 }
 
-/* Rows of this rank whose counters are read together: as many as [measure] count_together or else
- * the device says; 1 where nothing is counted. */
+/* Rows of this rank to count together: [measure] count_together, else the device's number; 1
+ * without counters. */
 static size_t batch_size(const struct dispatcher *dispatcher, int rank)
 {
     const struct measure_settings *measure = &dispatcher->settings.manifest->measure;
@@ -311,11 +320,11 @@ static size_t batch_size(const struct dispatcher *dispatcher, int rank)
     return counted && most > 1 ? (size_t)most : 1;
 }
 
-/* For may_measure. */
+/* Context of may_measure. */
 struct selection {
     const struct dispatcher *dispatcher;
-    bool waiting; /* something is in flight at the rank */
-    double left;  /* s, for one more; INFINITY: no limit */
+    bool waiting; /* the rank has rows in flight */
+    double left;  /* s for another row; INFINITY: no limit */
 };
 
 static double estimated(const struct dispatcher *dispatcher, size_t item)
@@ -324,8 +333,8 @@ static double estimated(const struct dispatcher *dispatcher, size_t item)
         .seconds;
 }
 
-/* A queue_filter. Nothing is begun that cannot end. What is counted by itself finds nothing that
- * waits. */
+/* A queue_filter. Accepts items that fit the time left. Items that are counted alone wait until no
+ * row is in flight. */
 static bool may_measure(const void *context, size_t item)
 {
     const struct selection *selection = context;
@@ -333,8 +342,7 @@ static bool may_measure(const void *context, size_t item)
            (isinf(selection->left) || estimated(selection->dispatcher, item) <= selection->left);
 }
 
-/* What the rank has timed has its counters still to come, and takes as long as if it were measured
- * anew. */
+/* Timed rows still await counting: budgets them as if unmeasured. */
 static bool next_item(const struct dispatcher *dispatcher, int to, size_t *item)
 {
     const struct rank *rank = &dispatcher->ranks[to];
@@ -344,13 +352,12 @@ static bool next_item(const struct dispatcher *dispatcher, int to, size_t *item)
     return queue_next(dispatcher->queue, to, may_measure, &selection, item);
 }
 
-/* Whether the rank counts what it has timed, or is given more to time first. Not before it must,
- * because each collection costs a fixed time, and a row more costs little.
- * - It must with a full batch: as many rows as are counted together, or 10 s of timings, which
- *   would be lost with the worker.
- * - Seven eighths of either bound are enough if the rank's host has other ranks that get work, and
- *   none of them counts at the moment. A driver programs the counters of one process at a time. So
- *   ranks that began together come apart: while one counts, the others time. */
+/* Decides whether a rank counts its timed rows or times another row first. Each collection of
+ * counters has a fixed cost, so the rank counts as late as possible:
+ * - with a full batch: batch_size rows, or 10 s of timings that would be lost with the worker;
+ * - with 7/8 of a batch if the host has other working ranks and none of them counts. A driver
+ *   programs the counters of one process at a time, so ranks that start together should drift
+ *   apart. */
 static bool should_count(const struct dispatcher *dispatcher, int asking)
 {
     static const double seconds_most = 10, early = 7.0 / 8;
@@ -398,7 +405,8 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
         algorithm_cache_find(dispatcher->settings.algorithm_cache, planned->hash,
                              &dispatcher->settings.devices[to], &request.algorithm);
     if (config_is_program(&request.config)) {
-        /* A program ends before its worker is taken for hung: then its row has its last words. */
+        /* The program must end before its worker times out, so that the row has the program's last
+         * output. */
         const double share = 0.9;
         snprintf(request.folder, sizeof request.folder, "%s",
                  manifest->folder ? manifest->folder : "");
@@ -410,8 +418,8 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
     send_to(dispatcher, to, MESSAGE_MEASURE, request_encode(&request));
 }
 
-/* Nothing is handed out while a rank measures its roofs: on shared cores or memory that would spoil
- * both. One configuration at a time, so that those that are left go to whoever is free. */
+/* Waits until all ranks have their roofs, because rows would disturb roofs on shared cores or
+ * memory. Assigns one row at a time, so that the last rows go to free ranks. */
 static void assign_work(struct dispatcher *dispatcher)
 {
     if (any_rank(dispatcher, RANK_PREPARING, RANK_PREPARING))
@@ -434,7 +442,7 @@ static void assign_work(struct dispatcher *dispatcher)
 
 /* ---- the end ---- */
 
-/* What is left, and why; see time_limit.h. */
+/* Reports the remaining rows and the reason, see time_limit.h. */
 static void stop_for_time(struct dispatcher *dispatcher)
 {
     const struct plan *plan = dispatcher->settings.plan;
@@ -461,7 +469,7 @@ static void stop_when_done(struct dispatcher *dispatcher)
         stop(dispatcher, STATUS_DEVICE, "no rank is left that has a usable device");
     else if (!preparing && !any_rank(dispatcher, RANK_MEASURING, RANK_COUNTING) &&
              !isinf(dispatcher->limit.end) && !dispatcher->stopping)
-        stop_for_time(dispatcher); /* what could still end has been handed out */
+        stop_for_time(dispatcher); /* all rows that fit were assigned */
 }
 
 /* ---- what comes from a rank ---- */
@@ -496,8 +504,8 @@ static void report_progress(struct dispatcher *dispatcher)
                                                         .failed = dispatcher->failures});
 }
 
-/* The item is done for this rank. `text` is the record as it was printed; takes over the record's
- * content. */
+/* Marks the item as done and stores the record. `text` is the record as printed. Takes over the
+ * content of `record`. */
 static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
                          struct record *record, const char *text)
 {
@@ -510,7 +518,7 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
     log_print(dispatcher->log, LOG_DEBUG, "%s: %s%s%s%s", record->configuration,
               record_status_name[record->status], record->error[0] ? ": " : "", record->error,
               parts);
-    /* What a reader of its time should know at once. */
+    /* Marks that affect how to read the row's time. */
     if (record->host_paced == 1)
         log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration, time_mark_text('h'));
     if (record->bimodal == 1)
@@ -530,8 +538,8 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
         stop(dispatcher, STATUS_FAILED, "as many configurations failed as max_failures allows");
 }
 
-/* After something that is in flight at the rank was done. One that was silent gets no more before
- * nothing is in flight there: others may have been given it meanwhile. */
+/* Updates a rank after a row in flight is done. An overdue rank gets no work until nothing is in
+ * flight there, because other ranks may have its rows. */
 static void update_rank(struct dispatcher *dispatcher, int from)
 {
     struct rank *rank = &dispatcher->ranks[from];
@@ -544,8 +552,7 @@ static void update_rank(struct dispatcher *dispatcher, int from)
     rank->since = dispatcher->now;
 }
 
-/* s that a row took whose record comes now: until it was timed, and its share of the counting. 0:
- * nobody knows. */
+/* s of the row whose record arrives: until timed, plus its share of counting. 0: unknown. */
 static double row_seconds(const struct dispatcher *dispatcher, const struct rank *rank,
                           const struct in_flight *in_flight)
 {
@@ -556,8 +563,8 @@ static double row_seconds(const struct dispatcher *dispatcher, const struct rank
                             : dispatcher->now - rank->since;
 }
 
-/* Decodes a rank's record and adds what rank 0 knows. NULL: the text is no record of a
- * configuration that is in flight there. */
+/* Decodes a rank's record and adds the members that rank 0 knows. NULL: no record of a
+ * configuration in flight. */
 static struct in_flight *decode_record(const struct dispatcher *dispatcher, int from,
                                        const char *text, struct record *record)
 {
@@ -573,7 +580,7 @@ static struct in_flight *decode_record(const struct dispatcher *dispatcher, int 
     return in_flight;
 }
 
-/* A silent rank that writes again may be late: another one has measured its configuration. */
+/* An overdue rank may send a record that another rank has sent meanwhile. */
 static void handle_record(struct dispatcher *dispatcher, const struct message *message)
 {
     struct rank *rank = &dispatcher->ranks[message->from];
@@ -619,8 +626,8 @@ static void handle_timed(struct dispatcher *dispatcher, const struct message *me
     report_progress(dispatcher);
 }
 
-/* It was timed, and lost with its worker. By itself it is lost with nothing else, and its own
- * attempts are counted: so this happens to an item once. */
+/* The row was timed and lost with the worker. Counted alone it is lost with no other row and its
+ * attempts are limited, so this happens once per item. */
 static void handle_returned(struct dispatcher *dispatcher, const struct message *message)
 {
     struct in_flight *in_flight = find_in_flight(dispatcher, message->from, message->text);
@@ -638,8 +645,8 @@ static void handle_returned(struct dispatcher *dispatcher, const struct message 
 
 /* ---- lost ranks ---- */
 
-/* The device may have been lost over this item, so it is measured by itself from now on. After a
- * second device it has failed: otherwise it would go on to all the others. */
+/* The item may have caused the loss, so it is measured alone. After a second device it fails, or it
+ * would take all devices. */
 static void count_device_loss(struct dispatcher *dispatcher, int from, size_t item, const char *why)
 {
     enum { LOSSES_MAX = 2 };
@@ -658,7 +665,7 @@ static void count_device_loss(struct dispatcher *dispatcher, int from, size_t it
     free(text);
 }
 
-/* What the rank measured, or counted, goes to another one; with replicate nothing does. */
+/* Returns the rank's items to the queue; with replicate gives them up. */
 static void lose_rank(struct dispatcher *dispatcher, int from, enum rank_state state,
                       const char *why)
 {
@@ -675,12 +682,11 @@ static void lose_rank(struct dispatcher *dispatcher, int from, enum rank_state s
     size_t total = queue_total(dispatcher->queue);
     queue_rank_lost(dispatcher->queue, from);
     dispatcher->dropped += total - queue_total(dispatcher->queue);
-    dispatcher->dropped +=
-        dispatcher->settings.plan->count == 0; /* its roofs were all that was wanted */
+    dispatcher->dropped += dispatcher->settings.plan->count == 0; /* a sweep of roofs alone */
     dispatcher->changed = true;
 }
 
-/* For people: " over CONFIGURATION" of a rank that measures one, else what it counts, or "". */
+/* For people: " over CONFIGURATION", the number of rows that the rank counts, or "". */
 enum { WORK_TEXT = WORKLOAD_TEXT + 8 };
 static const char *work_format(const struct dispatcher *dispatcher, const struct rank *rank,
                                char text[WORK_TEXT])
@@ -706,8 +712,8 @@ static void handle_device_lost(struct dispatcher *dispatcher, const struct messa
     lose_rank(dispatcher, message->from, RANK_LOST, message->text);
 }
 
-/* s that the rank may say nothing now; INFINITY: for ever. It may have to count what waits before
- * it measures. */
+/* s of silence before a timeout; INFINITY: none. The rank may have to count waiting rows before it
+ * measures. */
 static double silence_allowed(const struct dispatcher *dispatcher, const struct rank *rank)
 {
     const struct dispatcher_settings *settings = &dispatcher->settings;
@@ -726,7 +732,7 @@ static double silence_allowed(const struct dispatcher *dispatcher, const struct 
     case RANK_GONE:
         break;
     }
-    return INFINITY; /* it waits for a message, or has been given up */
+    return INFINITY; /* the rank waits for a message, or is lost */
 }
 
 static void lose_if_silent(struct dispatcher *dispatcher, int from)
@@ -755,7 +761,7 @@ void dispatcher_time(struct dispatcher *dispatcher, double now)
         lose_if_silent(dispatcher, rank);
     dispatcher_commit(dispatcher);
     if (!dispatcher->stopping && time_left(dispatcher) <= 0)
-        stop_for_time(dispatcher); /* with rows, or roofs, under way */
+        stop_for_time(dispatcher); /* rows or roofs are still under way */
 }
 
 void dispatcher_suspended(struct dispatcher *dispatcher, double seconds)
@@ -807,7 +813,7 @@ void dispatcher_commit(struct dispatcher *dispatcher)
         return;
     dispatcher->changed = false;
     queue_action(dispatcher, (struct dispatcher_action){.kind = ACTION_SYNC});
-    assign_work(dispatcher); /* what has been learnt may free work for other ranks as well */
+    assign_work(dispatcher); /* new estimates may admit rows for other ranks as well */
     stop_when_done(dispatcher);
 }
 

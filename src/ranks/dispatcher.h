@@ -1,18 +1,16 @@
-/* Rank 0's half of a sweep: which rank measures what. A state machine: messages, the time and
- * signals come in, actions come out. It never waits, knows no MPI and writes no file.
+/* Rank 0's half of a sweep: assigns configurations to ranks. A state machine: messages, time and
+ * signals in, actions out. No MPI, no files, no waiting.
  *
- * A rank that is silent for longer than its timeout counts as lost: what it measures goes to
- * another rank. If it writes again, it takes part again; of two records of one configuration the
- * first is kept.
+ * A rank that is silent beyond its timeout counts as lost; other ranks get its configurations. If
+ * it writes again, it takes part again. The first of two records of one configuration counts.
  *
- * Rows of a rank may wait until their counters are read together: as many as [measure]
- * count_together or its device says, or until 10 s of their timings would be lost with the worker;
- * a little fewer where that lets ranks of a host count at different times. They are counted, too,
- * when there is nothing more for that rank. What is lost before it was counted is handed out again,
- * to be counted by itself.
+ * Timed rows may wait for counting in a batch: [measure] count_together or the device's number, or
+ * until 10 s of timings would be lost with the worker, or until no work is left for the rank.
+ * Batches of one host end a little earlier if ranks then count at different times. Rows that are
+ * lost before counting are measured again and counted alone.
  *
- * With a time limit, nothing is handed out that cannot end before it (estimate.h). When nothing
- * that is left can, or the limit has come, the sweep ends, and says what is left. */
+ * With a time limit, only configurations that fit are assigned (estimate.h). The sweep ends, with a
+ * report of the remaining ones, if none fits or the limit is reached. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,90 +27,83 @@
 struct dispatcher_settings {
     const struct manifest *manifest;
     const struct plan *plan;
-    const struct results *earlier; /* what the journal already holds; NULL: nothing */
-    const struct device *devices;  /* of each rank, as opened */
+    const struct results *earlier; /* content of the journal; NULL: empty */
+    const struct device *devices;  /* open device of each rank */
     int ranks;
-    const char *session; /* its identifier, the first part of struct device.key */
-    const char *job_id;  /* of the batch system; "": there is none */
-    /* s, how long a rank may say nothing; 0: for ever */
-    double roofs_timeout; /* before it has a device with roofs, from the first dispatcher_time on */
-    double work_timeout;  /* while it measures a configuration */
-    double
-        count_timeout; /* in addition, for each that it has timed and that waits for its counters */
-    double stop_timeout;                           /* after MESSAGE_STOP */
-    const struct time_limit *limit;                /* NULL: there is none */
+    const char *session; /* identifier, the first part of struct device.key */
+    const char *job_id;  /* of the batch system; "": none */
+    /* s of silence before a timeout; 0: none. */
+    double roofs_timeout; /* until a rank has its roofs, from the first dispatcher_time on */
+    double work_timeout;  /* measuring a configuration */
+    double count_timeout; /* additional, for each timed row that waits for counting */
+    double stop_timeout;  /* after MESSAGE_STOP */
+    const struct time_limit *limit;                /* NULL: no limit */
     const struct algorithm_cache *algorithm_cache; /* NULL: every row searches */
 };
 
-/* What the caller carries out, in this order. */
+/* Actions for the caller, in this order. */
 enum action_kind {
-    ACTION_STORE_DEVICE, /* `text` goes into the journal */
-    ACTION_STORE_RECORD, /* `text` goes into the journal; the algorithm of `record` may be kept */
-    ACTION_SYNC,         /* what was stored must be on disk before the next action */
-    ACTION_SEND,         /* `message` with `text` goes to `rank` */
-    ACTION_PROGRESS      /* for people: `left`, `failed` */
+    ACTION_STORE_DEVICE, /* append `text` to the journal */
+    ACTION_STORE_RECORD, /* append `text` to the journal; learn the algorithm of `record` */
+    ACTION_SYNC,         /* make stored text durable before the next action */
+    ACTION_SEND,         /* send `message` with `text` to `rank` */
+    ACTION_PROGRESS      /* show `left` and `failed` */
 };
 
 struct dispatcher_action {
     enum action_kind kind;
-    int rank;    /* of SEND: to whom; of STORE: whose it is */
-    size_t item; /* of STORE_RECORD: of the plan */
+    int rank;    /* SEND: receiver; STORE: origin */
+    size_t item; /* STORE_RECORD: index into the plan */
     struct record *record;
     enum message_kind message;
-    char *text; /* of STORE, the JSON */
+    char *text; /* STORE: JSON; SEND: text */
     struct progress_left left;
     size_t failed;
 };
 
 struct dispatcher;
 
-/* Everything given stays the caller's; `settings`, `earlier` and `limit` only need to live during
- * the call. NULL without memory. Later on, without memory the process ends: ranks would wait for
- * what could not be sent. */
+/* Borrows everything; `settings`, `earlier` and `limit` during the call only. NULL without memory.
+ * Later the process aborts without memory, because ranks would wait for ever. */
 struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
                                      const struct log *log);
 void dispatcher_destroy(struct dispatcher *dispatcher); /* takes NULL */
 
 /* ---- events ---- */
 
-/* `now`: s, never less than before. Before the messages of that moment. */
+/* `now`: s, never decreasing. Call before the messages of that moment. */
 void dispatcher_time(struct dispatcher *dispatcher, double now);
-/* Rank 0, and most likely the job, did not run for so long: no rank was silent, and no row took
- * that long. Before the dispatcher_time that follows. */
+/* Rank 0, and most likely the job, was suspended: no rank was silent, and no row took that time.
+ * Call before the next dispatcher_time. */
 void dispatcher_suspended(struct dispatcher *dispatcher, double seconds);
-/* From a rank. What it brings is stored by the actions that follow, which are to be carried out at
- * once. */
+/* Handles a rank's message. Carry out the following actions at once. */
 void dispatcher_message(struct dispatcher *dispatcher, const struct message *message);
-/* All messages of this moment are in: they are made durable by one sync, and only then those who
- * wrote get more work, or hear of the end. */
+/* Ends the messages of a moment: one sync makes them durable, then ranks get more work or the end.
+ */
 void dispatcher_commit(struct dispatcher *dispatcher);
-/* A signal arrived: nothing more is handed out, and all workers are stopped. What fails from now on
- * may have failed of the same signal: it gets no row. */
+/* After a signal: assigns nothing, stops all workers, and keeps no failed rows, because the signal
+ * may be the cause. */
 void dispatcher_interrupt(struct dispatcher *dispatcher);
-/* An action failed: those that are left are dropped, but for MESSAGE_STOP, and all stop. */
+/* After a failed action: drops all actions but MESSAGE_STOP and stops. */
 void dispatcher_failed(struct dispatcher *dispatcher, const struct error *error);
 
 /* ---- actions ---- */
 
-/* The next one; what it points to is the dispatcher's, until the next call. False: there is
- * none. */
+/* Returns the next action, valid until the next call. False: no action. */
 bool dispatcher_next(struct dispatcher *dispatcher, struct dispatcher_action *action);
 
 /* ---- queries ---- */
 
-/* Configurations of the sweep, and those that have no row yet; with replicate those of each
- * rank. */
+/* Number of configurations, and of those without a row; with replicate, over all ranks. */
 size_t dispatcher_total(const struct dispatcher *dispatcher);
 size_t dispatcher_left(const struct dispatcher *dispatcher);
 
-/* Every rank has said its last word, or is silent beyond stop_timeout. */
+/* True if every rank has sent MESSAGE_FINISHED or is silent beyond stop_timeout. */
 bool dispatcher_finished(const struct dispatcher *dispatcher);
-/* Ranks that have not said their last word, with their hosts: "rank 3 on node7, rank 5 on node8".
- * False: there are none. */
+/* Lists ranks without MESSAGE_FINISHED: "rank 3 on node7, rank 5 on node8". False: none. */
 bool dispatcher_missing(const struct dispatcher *dispatcher, char *text, size_t size);
 
-/* How it ended: STATUS_OK; STATUS_FAILED after max_failures; STATUS_DEVICE if no rank is left that
- * can measure, or with replicate if a device was lost before it had measured everything;
- * STATUS_INTERRUPTED, also by the time limit, but STATUS_FAILED if no run with this limit can
- * measure what is left; STATUS_SYSTEM if an action failed, or a rank sent nonsense. */
+/* Outcome: STATUS_OK; STATUS_FAILED: max_failures, or rows that no run with this time limit can
+ * measure; STATUS_DEVICE: no rank can measure, or a replicate device was lost early;
+ * STATUS_INTERRUPTED: signal or time limit; STATUS_SYSTEM: failed action or invalid message. */
 enum status dispatcher_status(const struct dispatcher *dispatcher, struct error *error);

@@ -6,19 +6,18 @@
 #include "base/text.h"
 #include "ranks/resume.h"
 
-/* Modelled durations of 2^-64 to 2^63 s, a factor of two in each class; the last one has no
- * model. */
+/* Classes of modelled duration by powers of two, 2^-64 to 2^63 s; the last class has no model. */
 enum { CLASSES = 128, LOWEST = -64, UNMODELLED = CLASSES, CLASS_COUNT };
 
-static const double safety_factor = 1.5; /* on what others took */
-/* The slow device that is assumed. */
+static const double safety_factor = 1.5; /* on measured times */
+/* The assumed slow device: s to start, s-1, byte s-1, factor on the iterations. */
 static const double assumed_start = 5, assumed_flops = 1e10, assumed_bytes = 1e9, assumed_work = 2;
-static const double skip_time = 1; /* s, of what cannot exist */
+static const double skip_time = 1; /* s, of configurations that cannot exist */
 
-/* What is history of one workload. */
+/* Measured times of one workload. */
 struct history {
-    double longest[CLASS_COUNT]; /* s, by class; 0: none was measured */
-    double slowness;             /* the longest time over that of the device that is assumed */
+    double longest[CLASS_COUNT]; /* s, by class; 0: none */
+    double slowness;             /* largest ratio of measured to assumed time */
 };
 
 struct estimator {
@@ -69,7 +68,7 @@ static int class_of(double modelled)
     return (int)fmin(fmax(place, 0), CLASSES - 1);
 }
 
-/* s, on the slow device. */
+/* s on the assumed slow device. */
 static double assumed(const struct estimator *estimator, struct cost cost)
 {
     const struct measure_settings *measure = &estimator->measure;
@@ -80,7 +79,7 @@ static double assumed(const struct estimator *estimator, struct cost cost)
     return isnan(seconds) ? INFINITY : seconds;
 }
 
-/* NULL of a workload that is in no table. */
+/* NULL: unknown workload. */
 static struct history *history_of(const struct estimator *estimator, const struct plan_item *item)
 {
     for (size_t i = 0; i < estimator->workload_count; ++i)
@@ -99,7 +98,7 @@ void estimator_add(struct estimator *estimator, const struct plan_item *item, do
     history->slowness = fmax(history->slowness, seconds / assumed(estimator, item->cost));
 }
 
-/* s; INFINITY: none like it was measured. */
+/* s from measured rows of the workload; INFINITY: none. */
 static double from_others(const double *longest, int class)
 {
     double larger = INFINITY, smaller = INFINITY;

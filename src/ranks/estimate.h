@@ -1,15 +1,15 @@
-/* How long a configuration takes, from preparing to its record, judged by what others took.
+/* Estimates the time of a configuration, from preparation to record.
  *
- * Measured: configurations of the same workload are put together by their modelled duration, a
- * factor of two in each class. A class that has been measured takes as long as its longest one. One
- * that has not takes no longer than the next class of larger work, and no longer than the next one
- * of smaller work, scaled by the model. Half as much again is added.
+ * Measured: rows of a workload fall into classes by modelled duration, a factor of two each. A
+ * measured class takes as long as its longest row. Another class takes no longer than the next
+ * larger measured class, and no longer than the next smaller one scaled by the model. The estimate
+ * adds 50 %.
  *
- * Assumed, of a class that has not been measured: no longer than on a slow device, which takes 5 s,
- * and for twice all iterations 10 GFLOP/s and 1 GB/s; if one took longer than that, all do by the
- * same factor. Without a modelled cost: as long as the longest such one that was measured.
+ * Assumed, for a class without rows: a slow device needs 5 s, plus twice all iterations at 10
+ * GFLOP/s and 1 GB/s. If any row took longer than that, the ratio applies to all. Configurations
+ * without a modelled cost take as long as the longest of them.
  *
- * Never more than `timeout`: an attempt is ended then. */
+ * The timeout of an attempt limits every estimate. */
 #pragma once
 
 #include <jansson.h>
@@ -22,42 +22,41 @@
 
 struct estimate {
     double seconds;
-    bool measured; /* from what others took; false: assumed */
+    bool measured; /* from measured rows; false: assumed */
 };
 
 struct estimator;
 
-/* timeout: s, of one attempt. NULL without memory. */
+/* `timeout`: s, of an attempt. NULL without memory. */
 struct estimator *estimator_create(const struct measure_settings *measure, double timeout);
 void estimator_destroy(struct estimator *estimator); /* takes NULL */
 
-/* This configuration took so long, s. */
+/* Adds a measured time, s. */
 void estimator_add(struct estimator *estimator, const struct plan_item *item, double seconds);
-/* Whether the time of such a record tells how long others like it take: it was measured, at the
- * first attempt. */
+/* True if the time of such a record predicts others: measured at the first attempt. */
 bool estimate_is_usable(int64_t status, int64_t attempts);
 
 struct estimate estimator_estimate(const struct estimator *estimator, const struct plan_item *item);
 
-/* s of one iteration on an imagined device of 10 TFLOP/s and 1 TB/s, which only orders
- * configurations. NaN where the cost is not modelled, 0 where a configuration cannot exist. */
+/* s of one iteration on an imaginary device of 10 TFLOP/s and 1 TB/s, to order configurations. NaN
+ * without a model, 0 if the configuration cannot exist. */
 double estimate_modelled(struct cost cost);
 
 /* ---- a whole plan, for --dry-run ---- */
 
 struct estimate_total {
     size_t left;    /* configurations without a row */
-    size_t judged;  /* of them, those like others that were measured */
-    double seconds; /* of those, on one device */
-    double at_most; /* s, of the others, on the slow device */
+    size_t judged;  /* configurations with a measured estimate */
+    double seconds; /* s of those on one device */
+    double at_most; /* s of the others on the slow device */
 };
 
-/* earlier: what the journal holds; NULL: nothing. STATUS_SYSTEM without memory. */
+/* `earlier`: content of the journal; NULL: empty. STATUS_SYSTEM without memory. */
 enum status estimate_make(const struct manifest *manifest, const struct plan *plan,
                           const struct results *earlier, struct estimate_total *total,
                           struct error *error);
 
-/* Its members, as `estimate` of the object. */
+/* Adds the totals as member `estimate`. */
 void estimate_encode(const struct estimate_total *total, json_t *object);
-/* Some lines; nothing where nothing is left. */
+/* Prints nothing if no configuration is left. */
 void estimate_print(const struct estimate_total *total, FILE *stream);

@@ -1,3 +1,12 @@
+/* A rank's device and worker: a state machine (enum stage) over one worker process.
+ *
+ * Set-up: executor_open tries the kinds of devices in order, up to three workers each. GPUs with
+ * health get a second process, the watcher, which outlives workers.
+ * Failure: a lost worker is replaced by one with the same device, and the row is tried again,
+ * alone, up to `retries` times; then its record is a failed one. If no worker opens the device,
+ * rank 0 gets MESSAGE_DEVICE_LOST. Timed rows in a lost worker go back to rank 0. A signal that
+ * ends a worker yields no record. Cost: executor_open and executor_call wait; all else returns at
+ * once. A record is decoded once, to check it, and passed on as text. */
 #include "ranks/executor.h"
 
 #include <stdio.h>
@@ -8,22 +17,22 @@
 #include "base/clock.h"
 #include "ranks/signals.h"
 
-/* Workers that may fail to open the device one after the other before it counts as lost. */
+/* Most workers in a row that may fail to open the device. */
 static const int open_tries_max = 3;
-/* No worker is started for that later than so many open_timeouts after the first one, and each gets
- * one open_timeout for each of its two requests. */
+/* Times in open_timeouts: latest start of another worker after the first, and the two requests of
+ * each. */
 static const double open_span = 1.5, open_requests = 2;
-/* s, less than rank 0 waits for a rank's last word: what the driver may take for it. */
+/* s for the driver, less than rank 0's wait for a rank's end. */
 static const double health_timeout = 4;
 static const char unexpected_reply[] = "the worker's answer is about something else";
 
 enum stage {
-    STAGE_OPENING,   /* before the sweep: the device, its roofs */
-    STAGE_IDLE,      /* waits for a message; rows may wait in the worker */
+    STAGE_OPENING,   /* before the sweep: device and roofs */
+    STAGE_IDLE,      /* waits for a message; timed rows may wait in the worker */
     STAGE_MEASURING, /* the worker measures a configuration */
     STAGE_COUNTING,  /* the worker counts the rows that wait */
-    STAGE_LOST,      /* no device any more, or a signal ended its worker; waits for the end */
-    STAGE_ENDING,    /* the watcher is asked for the health */
+    STAGE_LOST,      /* device lost, or worker ended by a signal; waits for the end */
+    STAGE_ENDING,    /* the watcher reports the health */
     STAGE_STOPPED
 };
 
@@ -33,25 +42,25 @@ struct executor {
     const struct log *log;
     enum stage stage;
     /* the device and its worker */
-    struct worker_process *worker; /* NULL: there is none */
-    /* Tells the device's health at the end. It outlives workers, so that it has seen the XID that
-     * ended one. NULL: nobody knows the health. */
+    struct worker_process *worker; /* NULL: none */
+    /* Reports the device's health at the end. Outlives workers, so that it has seen the XID that
+     * ended one. NULL: no health. */
     struct worker_process *watcher;
     const struct device_kind *kind;
     struct device device;
-    char opened[sizeof((struct device *)0)->uuid]; /* its UUID, as the worker says it */
+    char opened[sizeof((struct device *)0)->uuid]; /* UUID from the worker */
     char reason[1200];
-    char lost[1024];   /* why there is no device any more; "": there is one */
-    bool loss_pending; /* to rank 0 */
-    bool reopening;    /* a new worker has been asked for the device, and has not answered */
-    int open_tries;    /* workers in a row that could not open it */
-    double open_start; /* s, CLOCK_MONOTONIC: the first of them */
-    bool worker_lost;  /* over the last request of executor_call: it gave no answer */
-    bool worker_hung;  /* that is, it took too long */
-    /* what it measures */
-    struct request request;         /* of STAGE_MEASURING */
-    int attempts;                   /* of it, so far */
-    char (*waiting)[WORKLOAD_TEXT]; /* owned: configurations that wait in the worker, in order */
+    char lost[1024];   /* reason for the loss of the device; "": not lost */
+    bool loss_pending; /* loss not yet reported to rank 0 */
+    bool reopening;    /* a new worker has not yet described the device */
+    int open_tries;    /* workers in a row that could not open the device */
+    double open_start; /* s, CLOCK_MONOTONIC: start of the first of them */
+    bool worker_lost;  /* the last executor_call got no answer */
+    bool worker_hung;  /* the last executor_call timed out */
+    /* the measurement */
+    struct request request;         /* STAGE_MEASURING */
+    int attempts;                   /* of the request */
+    char (*waiting)[WORKLOAD_TEXT]; /* owned: timed configurations in the worker, oldest first */
     size_t waiting_count;
 };
 
@@ -77,7 +86,7 @@ void executor_destroy(struct executor *executor)
     free(executor);
 }
 
-/* s, that opening a device of one kind may take. */
+/* s to open a device of one kind, at most. */
 static double open_timeout_of_kind(const struct executor_settings *settings)
 {
     return (open_span + open_requests) * settings->open_timeout;
@@ -131,14 +140,14 @@ void executor_set_roofs(struct executor *executor, const struct device *device)
 
 /* ---- the worker ---- */
 
-/* watched: the address of a device that it is only to watch; NULL: it measures. */
+/* `watched`: address for --watch; NULL: a measuring worker. */
 static enum status start_worker(const struct executor *executor, const char *watched,
                                 struct worker_process **worker, struct error *error)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", executor->settings.worker_folder, executor->kind->worker);
-    /* A GPU's worker, too, keeps to its share of the cores: its reference runs on all of them, and
-     * those of several ranks would spin against each other. */
+    /* GPU workers keep to their share of the cores, too: references use all cores, and threads of
+     * several ranks would spin against each other. */
     return worker_process_start(path, watched, &executor->settings.binding.cpus,
                                 executor->log->level >= LOG_DEBUG ? executor->log->stream : NULL,
                                 worker, error);
@@ -159,7 +168,7 @@ static void stop_worker(struct executor *executor)
     executor->worker = NULL;
 }
 
-/* What the worker's line says to this request: STATUS_OK if it is the reply that is due. */
+/* STATUS_OK if the line is the reply to the request. */
 static enum status read_reply(const struct executor *executor, const struct request *request,
                               enum reply_kind kind, const char *line, struct reply *reply,
                               struct error *error)
@@ -189,8 +198,8 @@ static void wait_for(const struct worker_process *worker)
     poll(descriptors, 2, 100);
 }
 
-/* A worker that answers something else is out of step: its next line may be the answer to this
- * request. So it is ended, and *worker is NULL. */
+/* After a wrong reply the next line may answer this request: ends the worker and sets *worker to
+ * NULL. */
 static enum status call(struct executor *executor, struct worker_process **worker,
                         const struct request *request, enum reply_kind kind, double timeout,
                         struct reply *reply, struct error *error)
@@ -262,12 +271,12 @@ struct visible executor_visible(struct executor *executor)
 void executor_bind(struct executor *executor, const struct binding *binding)
 {
     if (!CPU_EQUAL(&executor->settings.binding.cpus, &binding->cpus))
-        stop_worker(executor); /* its libraries have counted the cores when they were loaded */
+        stop_worker(executor); /* libraries count the cores when loaded */
     executor->settings.binding = *binding;
 }
 
-/* One visible device is this rank's whatever its number; of several it takes the one that the
- * binding says. Anything else would silently put two ranks on one device. */
+/* A single visible device belongs to this rank; of several it takes the binding's. Any other choice
+ * could put two ranks on one device. */
 static enum status choose_index(const struct executor *executor, int64_t count, int64_t *index,
                                 struct error *error)
 {
@@ -285,7 +294,7 @@ static enum status choose_index(const struct executor *executor, int64_t count, 
         most);
 }
 
-/* One worker's try. *answered is set once it has said how many devices there are. */
+/* Tries one worker. Sets *answered once the worker has counted its devices. */
 static enum status try_kind(struct executor *executor, const struct device_kind *kind,
                             bool *answered, struct error *error)
 {
@@ -294,7 +303,7 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
     struct request request = request_default(REQUEST_DEVICES);
     reply_init(&reply);
     if (executor->kind != kind)
-        stop_worker(executor); /* that has looked */
+        stop_worker(executor); /* left over by executor_visible */
     executor->kind = kind;
     executor->worker_lost = executor->worker_hung = false;
     enum status status =
@@ -336,7 +345,7 @@ static void reset_retries(struct executor *executor)
     executor->open_start = clock_monotonic();
 }
 
-/* Counts a worker that could not open the device. False: it was the last one. */
+/* Counts a failed worker. False: no further try. */
 static bool may_retry(struct executor *executor)
 {
     double span = open_span * executor->settings.open_timeout;
@@ -344,7 +353,7 @@ static bool may_retry(struct executor *executor)
            clock_monotonic() - executor->open_start < span;
 }
 
-/* What is known of a device that never opened. */
+/* Describes a device that never opened. */
 static void set_lost_device(struct executor *executor, const char *why)
 {
     struct device *device = &executor->device;
@@ -376,15 +385,15 @@ enum status executor_open(struct executor *executor, struct error *error)
             snprintf(executor->reason, sizeof executor->reason, "%s%.1180s", kind->name, reasons);
             return STATUS_OK;
         }
-        /* A worker that ends before it has counted its devices may be for the user to mend. */
+        /* A worker that ends before it counts its devices may be a user's mistake, so the next kind
+         * follows; any later loss is the device's. */
         if (executor->worker_lost && (answered || executor->worker_hung)) {
             set_lost_device(executor, error->text);
             return STATUS_OK;
         }
         if (status == STATUS_INTERRUPTED)
             return status;
-        /* Too many ranks for the devices is for the user to mend, not a reason to measure something
-         * else. */
+        /* Too many ranks is a user's mistake, so no other kind is measured instead. */
         if (status == STATUS_USAGE)
             break;
         if (chosen && chosen->accelerator)
@@ -400,7 +409,7 @@ enum status executor_open(struct executor *executor, struct error *error)
 
 /* ---- replacing a worker ---- */
 
-/* For good, for this reason. */
+/* Marks the device as lost for good. */
 static void lose_device(struct executor *executor, const char *why)
 {
     executor->reopening = false;
@@ -412,11 +421,11 @@ static struct request describe_again(const struct executor *executor)
 {
     struct request describe = request_default(REQUEST_DESCRIBE);
     describe.index = executor->device.index;
-    describe.measure.counters = COUNTERS_OFF; /* the first worker tried them */
+    describe.measure.counters = COUNTERS_OFF; /* the first worker tried the counters */
     return describe;
 }
 
-/* Starts a worker and asks it for the same device; step_reopening gets the answer. */
+/* Starts a worker that describes the same device for step_reopening. */
 static enum status begin_reopening(struct executor *executor, struct error *error)
 {
     struct request describe = describe_again(executor);
@@ -439,8 +448,7 @@ static void reopen_failed(struct executor *executor, const char *why)
     } while (begin_reopening(executor, &error));
 }
 
-/* There is no worker: one is started with the same device. Then `reopening` ends, or the device is
- * lost. */
+/* Replaces the lost worker: `reopening` ends with the device open or lost. */
 static void replace_worker(struct executor *executor)
 {
     struct error error;
@@ -500,7 +508,7 @@ static void send_message(struct executor *executor, enum message_kind kind, cons
     struct error error;
     if (executor->sender.send(executor->sender.context, 0, kind, text, &error)) {
         log_print(executor->log, LOG_WARNING, "%s", error.text);
-        abort(); /* without memory for a message, rank 0 would wait for ever */
+        abort(); /* or rank 0 would wait for ever */
     }
 }
 
@@ -513,7 +521,7 @@ static void send_json(struct executor *executor, enum message_kind kind, json_t 
     free(text);
 }
 
-/* What was timed and not counted is lost with its worker. */
+/* Timed rows without counts are lost with the worker. */
 static void return_waiting(struct executor *executor)
 {
     for (size_t i = 0; i < executor->waiting_count; ++i)
@@ -525,7 +533,7 @@ static void report_loss(struct executor *executor, const char *why)
 {
     const struct device *device = &executor->device;
     char text[1600], name[160];
-    if (device->uuid[0]) /* one that never opened has none */
+    if (device->uuid[0]) /* empty if the device never opened */
         snprintf(name, sizeof name, "%s", device->uuid);
     else if (executor->kind->numbered)
         snprintf(name, sizeof name, "%s %lld", executor->kind->noun, (long long)device->index);
@@ -537,8 +545,8 @@ static void report_loss(struct executor *executor, const char *why)
     send_message(executor, MESSAGE_DEVICE_LOST, text);
 }
 
-/* A signal to all processes of a job may end the worker, or the program of its row, before rank 0
- * has seen its own. No record is sent, so that --resume measures what was under way. */
+/* A signal to all processes of a job may end the worker or its program before rank 0 sees its own
+ * signal. Sends no record, so that --resume measures the row. */
 static void report_signal(struct executor *executor, const char *why)
 {
     log_print(executor->log, LOG_WARNING, "the job is being ended: %s", why);
@@ -559,7 +567,7 @@ void executor_start(struct executor *executor)
     send_json(executor, MESSAGE_DEVICE, device_encode(device));
 }
 
-/* Sends rank 0 a record as it was printed. */
+/* Sends the attempts and the record as printed. */
 static void send_record(struct executor *executor, const char *record, int attempts)
 {
     char *text = NULL;
@@ -586,7 +594,7 @@ static void send_failure(struct executor *executor, const char *why)
 
 /* ---- rows ---- */
 
-/* Sends what is to be measured, through a new worker if the last one is gone. */
+/* Sends the configuration to the worker, replacing a lost worker first. */
 static void start_attempt(struct executor *executor)
 {
     if (executor->worker)
@@ -596,7 +604,7 @@ static void start_attempt(struct executor *executor)
         replace_worker(executor);
 }
 
-/* The next start_attempt is by itself: then what is lost with it is it alone. */
+/* Retries the row alone, so that no other row can be lost with it. */
 static void attempt_failed(struct executor *executor, const char *why)
 {
     char text[WORKLOAD_TEXT];
@@ -611,7 +619,7 @@ static void attempt_failed(struct executor *executor, const char *why)
     }
     ++executor->attempts;
     executor->request.count_later = false;
-    algorithm_init(&executor->request.algorithm); /* it may be what the worker was lost over */
+    algorithm_init(&executor->request.algorithm); /* may have caused the loss */
     start_attempt(executor);
 }
 
@@ -622,7 +630,6 @@ static bool is_requested(const struct executor *executor, const char *configurat
     return strcmp(text, configuration) == 0;
 }
 
-/* It is timed, and waits. */
 static void handle_timed(struct executor *executor, const char *configuration)
 {
     char(*grown)[WORKLOAD_TEXT] =
@@ -663,8 +670,7 @@ static void handle_measured(struct executor *executor, const char *line)
 
 /* ---- counts ---- */
 
-/* Asks for the record of the row that has waited longest; the first time the worker counts them
- * all. */
+/* Requests the record of the oldest waiting row. The first request counts all rows. */
 static void request_count(struct executor *executor, size_t rows)
 {
     const struct request request = request_default(REQUEST_COUNT);
@@ -672,7 +678,7 @@ static void request_count(struct executor *executor, size_t rows)
     send_request(executor->worker, &request, executor->settings.timeout * (double)rows);
 }
 
-/* Nobody knows over which of them. Rank 0 hands them out again, each by itself. */
+/* The culprit is unknown: rank 0 assigns each row again, alone. */
 static void count_failed(struct executor *executor, const char *why)
 {
     log_print(executor->log, LOG_WARNING, "counting %zu configurations, from %s on: %s",
@@ -707,7 +713,7 @@ static void handle_counted(struct executor *executor, const char *line)
 
 /* ---- the end ---- */
 
-/* The watcher's answer; NULL: there is none. */
+/* `line`: reply of the watcher; NULL: none. */
 static void send_finished(struct executor *executor, const char *line)
 {
     const struct request describe = describe_again(executor);
@@ -728,7 +734,7 @@ static void send_finished(struct executor *executor, const char *line)
     send_message(executor, MESSAGE_FINISHED, "");
 }
 
-/* The worker may be busy with a row; nobody waits for it. */
+/* Does not wait for a busy worker. */
 static void begin_end(struct executor *executor)
 {
     const struct request describe = describe_again(executor);
@@ -743,13 +749,13 @@ static void begin_end(struct executor *executor)
 
 /* ---- what happens ---- */
 
-/* Whose line comes next. NULL: there is none. */
+/* The process whose line is due; NULL: none. */
 static struct worker_process *active_process(const struct executor *executor)
 {
     return executor->stage == STAGE_ENDING ? executor->watcher : executor->worker;
 }
 
-/* The worker's line; NULL: it is lost, and why. */
+/* `line`: the worker's reply; NULL: the worker is lost, and `why`. */
 static void handle_event(struct executor *executor, const char *line, const char *why)
 {
     if (executor->stage == STAGE_MEASURING && line) {
@@ -762,7 +768,7 @@ static void handle_event(struct executor *executor, const char *line, const char
         count_failed(executor, why);
     } else if (executor->stage == STAGE_ENDING) {
         send_finished(executor, line);
-    } else { /* nobody asked: the next work starts a new worker */
+    } else { /* idle: the next configuration starts a new worker */
         stop_worker(executor);
         return_waiting(executor);
     }
@@ -822,7 +828,7 @@ void executor_handle(struct executor *executor, const struct message *message)
     } else if (message->kind == MESSAGE_MEASURE) {
         handle_work(executor, message->text);
     } else if (executor->stage == STAGE_IDLE &&
-               executor->waiting_count > 0) { /* else given back by now */
+               executor->waiting_count > 0) { /* else they were returned before the message came */
         request_count(executor, executor->waiting_count);
     }
 }

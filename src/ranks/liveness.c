@@ -38,15 +38,16 @@ bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *li
 
 enum { HOST = 128, TAG_HERE = 0, TAG_GO = 1 };
 
-static const double answer_timeout = 10;             /* s, of ranks that were here a moment ago */
-static const double later_factor = 1.25, later = 10; /* of all but rank 0, s: it speaks first */
+static const double answer_timeout = 10; /* s, for ranks that were here a moment ago */
+static const double later_factor = 1.25,
+                    later = 10; /* all ranks but 0 wait longer, so that rank 0 reports first */
 
-/* On rank 0 there is one host and one request for each rank, elsewhere those of rank 0 alone. */
+/* Rank 0 has a host and a request for each other rank; other ranks have those of rank 0. */
 struct liveness {
     MPI_Comm comm;
     int rank, others;
     char own[HOST];
-    char (*hosts)[HOST]; /* "": not heard of yet */
+    char (*hosts)[HOST]; /* "": unknown yet */
     MPI_Request *requests;
 };
 
@@ -80,13 +81,13 @@ void liveness_destroy(struct liveness *liveness)
     free(liveness);
 }
 
-/* The rank of a request. */
+/* Rank of request `i`. */
 static int other(const struct liveness *liveness, int i)
 {
     return liveness->rank == 0 ? i + 1 : 0;
 }
 
-/* So few bytes are on their way at once: this does not wait for the receiver. */
+/* Messages are short enough for MPI to buffer, so sending does not wait. */
 static void send_others(const struct liveness *liveness, int tag)
 {
     for (int i = 0; i < liveness->others; ++i)
@@ -100,7 +101,8 @@ static void name_absent(struct liveness *liveness, char absent[LIVENESS_TEXT])
     for (int i = 0; i < liveness->others; ++i) {
         const char *host = liveness->hosts[i];
         int here = 0;
-        MPI_Test(&liveness->requests[i], &here, MPI_STATUS_IGNORE); /* of no request: it is here */
+        MPI_Test(&liveness->requests[i], &here,
+                 MPI_STATUS_IGNORE); /* done if there is no request */
         if (!here && used < LIVENESS_TEXT)
             used += (size_t)snprintf(absent + used, LIVENESS_TEXT - used, "%srank %d on %s",
                                      used ? ", " : "", other(liveness, i),
@@ -108,7 +110,7 @@ static void name_absent(struct liveness *liveness, char absent[LIVENESS_TEXT])
     }
 }
 
-/* Every rank tells rank 0 that it is here, and rank 0 tells all to go on. */
+/* Every rank reports to rank 0, which then lets all ranks go on. */
 static bool barrier_round(struct liveness *liveness, const struct wait_limit *limit,
                           char absent[LIVENESS_TEXT])
 {
@@ -131,8 +133,7 @@ static double longer(double seconds)
     return seconds > 0 ? later_factor * seconds + later : 0;
 }
 
-/* Some ranks may have waited for long after the first round, and stopped meanwhile. So all are
- * asked once more. */
+/* In the first round ranks may wait long and stop meanwhile, so a second, short round follows. */
 bool liveness_barrier(struct liveness *liveness, const struct wait_limit *limit,
                       char absent[LIVENESS_TEXT])
 {
@@ -152,10 +153,10 @@ const char *liveness_host_of_rank_0(const struct liveness *liveness)
 
 /* ---- a bound on a call of MPI ---- */
 
-/* MPI_Abort asks the launcher, which may be what hangs. */
+/* MPI_Abort calls the launcher, which may hang. */
 enum { ABORT_SECONDS = 5 };
 
-/* s. A rank of this host that is stopped for so long is not waited for any longer. */
+/* s. A stopped rank of this host ends the wait after stopped_timeout. */
 static const double stopped_timeout = 60, stopped_interval = 10;
 
 struct guard {
@@ -164,13 +165,12 @@ struct guard {
     int ended; /* eventfd */
 };
 
-/* What a launcher tells a process of its rank. */
+/* Environment variables with the rank's number. */
 static const char *const rank_names[] = {
     "OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
 
-/* ": rank 1, process 4711" for a process that the launcher of this one has started as well, and
- * that is stopped. Within a call of MPI nobody else can say who it is. False: there is none here.
- */
+/* Finds a stopped process of the same launcher on this host: ": rank 1, process 4711". Nobody else
+ * can name it during a call of MPI. False: none. */
 static bool find_stopped(char text[64])
 {
     DIR *folder = opendir("/proc");
@@ -246,7 +246,7 @@ struct guard *guard_begin(const struct guard_settings *settings)
         return NULL;
     guard->settings = *settings;
     guard->ended = eventfd(0, EFD_CLOEXEC);
-    /* The signals that end a sweep must interrupt the thread that waits, not this one. */
+    /* Signals must interrupt the waiting thread, not this one. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool started = guard->ended >= 0 && pthread_create(&guard->thread, NULL, watch, guard) == 0;

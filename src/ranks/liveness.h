@@ -1,7 +1,7 @@
-/* Whether the ranks of a job still answer, and what they agree on.
+/* Liveness of the ranks of a job, and agreements among them.
  *
- * A collective call of MPI waits for a stopped rank without end, and cannot say for whom. So all
- * ranks meet before such calls, asleep and within bounds, and a guard stands over each call. */
+ * A collective call of MPI waits for a stopped rank for ever and cannot name it. Therefore all
+ * ranks meet before such calls in a barrier with a time limit, and a guard watches each call. */
 #pragma once
 
 #include <mpi.h>
@@ -10,33 +10,33 @@
 
 #include "base/log.h"
 
-/* How long to wait for other ranks. */
+/* Limit on waiting for other ranks. */
 struct wait_limit {
-    double seconds;      /* 0: for ever */
-    double after_signal; /* s, from the moment that *signal is seen set; 0: the same as without */
+    double seconds;                      /* 0: none */
+    double after_signal;                 /* s, once *signal is set; 0: no change */
     const volatile sig_atomic_t *signal; /* may be NULL */
 };
 
-/* Waits, asleep, until these calls of MPI are complete. False: they are not, after that time. */
+/* Sleeps until the requests complete. False: time limit. */
 bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *limit);
 
 /* ---- all ranks are here ---- */
 
 struct liveness;
 
-/* Collective, and not bounded. NULL without memory. */
+/* Collective, without a limit. NULL without memory. */
 struct liveness *liveness_create(MPI_Comm comm);
-/* Collective. Takes NULL. Not after a meeting that has failed: MPI still writes to it. */
+/* Collective. Takes NULL. Not after a failed barrier, because MPI still writes to the memory. */
 void liveness_destroy(struct liveness *liveness);
 
-/* Collective. True: all ranks are here. False: after that time they are not; *absent says who, for
- * people: "rank 3 on node7, rank 5 on node8". Rank 0 knows that. The others wait for rank 0 a
- * quarter and 10 s longer, and then name that one. */
+/* Collective. True: all ranks are here. False after the time limit; *absent lists the missing
+ * ranks: "rank 3 on node7, rank 5 on node8". Rank 0 knows them; other ranks wait 25 % and 10 s
+ * longer and list rank 0. */
 enum { LIVENESS_TEXT = 800 };
 bool liveness_barrier(struct liveness *liveness, const struct wait_limit *limit,
                       char absent[LIVENESS_TEXT]);
 
-/* On all ranks but rank 0: where that is, once it was met. */
+/* Host of rank 0, on other ranks after the first barrier. */
 const char *liveness_host_of_rank_0(const struct liveness *liveness);
 
 /* ---- a bound on a call of MPI ---- */
@@ -44,26 +44,24 @@ const char *liveness_host_of_rank_0(const struct liveness *liveness);
 struct guard;
 
 struct guard_settings {
-    MPI_Comm comm; /* aborted; MPI_COMM_NULL: MPI is not there yet */
+    MPI_Comm comm; /* to abort; MPI_COMM_NULL: before MPI_Init */
     const struct log *log;
     int seconds;
     int exit_code;
-    const char *what; /* for people: what does not come back */
+    const char *what; /* for people: the call */
 };
 
-/* A thread of its own. Unless guard_end comes in time, it says so and ends the job by MPI_Abort;
- * and the process, if that does not either. A rank of this host that is seen stopped is named, and
- * is waited for no longer than a minute. The settings are copied, what they point to is not.
- * NULL without memory, descriptor or thread: then there is no bound. */
+/* Starts a thread that watches until guard_end. After `seconds` it logs, calls MPI_Abort, and if
+ * that hangs ends the process. A stopped rank on this host is named and ends the wait after a
+ * minute. Copies the settings. NULL without memory, descriptor or thread: no limit. */
 struct guard *guard_begin(const struct guard_settings *settings);
 void guard_end(struct guard *guard); /* takes NULL */
 
 /* ---- what they agree on ---- */
 
-/* Collective. Returns the same status on every rank: that of the lowest rank whose `own` is not
- * STATUS_OK, whose error text rank 0 then has in *error, with the rank in front if it is not rank
- * 0. */
+/* Collective. Returns the status of the lowest rank that is not STATUS_OK to all ranks. Its error
+ * text, prefixed with the rank if it is not 0, is in *error. */
 enum status liveness_agree(MPI_Comm comm, enum status own, struct error *error);
 
-/* Collective. Gives every rank rank 0's text; the caller frees it. */
+/* Collective. Returns rank 0's text; the caller frees it. */
 char *liveness_share_text(MPI_Comm comm, const char *text);

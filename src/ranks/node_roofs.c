@@ -1,3 +1,11 @@
+/* Measures the roofs of a node in lockstep: tuned, alone, together, sustained, links.
+ *
+ * Set-up: the ranks of a node get a communicator and a struct node each; node_find tunes the
+ * devices and counts who has which roof, so that all ranks follow the same schedule. Failure: a
+ * lost worker is replaced and tuned again; its roof is left unmeasured with the reason. After
+ * LOSSES_MAX lost workers a device gets no more roofs. A signal or a rank that does not come makes
+ * all ranks leave with the roofs so far. Cost: seconds to minutes, of which each device idles while
+ * its neighbours measure alone. Waiting ranks sleep. */
 #include "ranks/node_roofs.h"
 
 #include <stdio.h>
@@ -7,45 +15,44 @@
 #include "base/clock.h"
 #include "ranks/progress.h"
 
-static const int call_timeout = 60;    /* s, of calls for ranks that were here a moment ago */
-static const double tune_timeouts = 3; /* tuning tries many settings of all roofs */
-enum { LOSSES_MAX = 3 };               /* so many lost workers, and a device gets no more roofs */
+static const int call_timeout =
+    60; /* s, of collective calls of ranks that were here a moment ago */
+static const double tune_timeouts = 3; /* tuning tries many variants of all roofs */
+enum { LOSSES_MAX = 3 };               /* lost workers before the device gets no more roofs */
 
-/* A rank among the ranks of its node. It is on the heap: to a collective call that is abandoned MPI
- * writes when the last rank comes after all. */
+/* A rank within its node. On the heap, because MPI still writes to an abandoned collective call
+ * when the last rank arrives. */
 struct node {
     struct executor *executor;
     const struct node_roofs_settings *settings;
     const struct log *log;
     MPI_Comm comm;
     int rank, count;
-    bool leaving;   /* some rank was interrupted, or is waited for no longer */
-    bool abandoned; /* the latter: a collective call is still under way, and no other may follow */
+    bool leaving;   /* leave early: a rank was interrupted or timed out */
+    bool abandoned; /* timed out: a collective call is pending, no other may follow */
     struct {
         double moment, interrupted;
     } own, all; /* of node_wait */
 
-    struct device device;   /* the executor's, with the roofs so far */
-    int device_kind;        /* of this device: index into device_kinds */
-    bool found[ROOF_KINDS]; /* of this device; not those that a worker was lost over */
-    bool tuned[ROOF_KINDS]; /* of them, those that the present worker can measure */
-    /* How many devices of the node have a roof, for each kind of device: only devices of one
-     * kind do the same. What a GPU and a CPU call "dram read" are two things. */
+    struct device device;   /* executor's device with the roofs so far */
+    int device_kind;        /* index into device_kinds */
+    bool found[ROOF_KINDS]; /* roofs of this device; without those that a worker was lost over */
+    bool tuned[ROOF_KINDS]; /* roofs that the current worker has tuned */
+    /* Devices of the node with the roof, by kind of device: a GPU's "dram read" is not a CPU's. */
     int owners[DEVICE_KINDS][ROOF_KINDS];
     double bursts[DEVICE_KINDS][ROOF_KINDS], burst_sums[DEVICE_KINDS][ROOF_KINDS];
-    /* Of compute: also measured once the clock has settled. */
+    /* Compute roofs to measure again once the clock has settled. */
     bool sustains[DEVICE_KINDS][ROOF_KINDS];
-    bool kept_busy; /* the worker goes on with its last roof until it is asked for something */
-    int losses;     /* of this rank's workers */
+    bool kept_busy; /* the worker repeats its last roof until the next request */
+    int losses;     /* lost workers of this rank */
 
-    struct progress *progress; /* of rank 0 of the job; else NULL */
-    size_t left;               /* roofs that the node still has to measure */
-    double part_began;         /* s, of clock_monotonic */
-    size_t alone_roofs;        /* roofs that this device measures alone, in its turn */
+    struct progress *progress; /* rank 0 of the job; else NULL */
+    size_t left;               /* roofs of the node that are not measured yet */
+    double part_began;         /* s, clock_monotonic */
+    size_t alone_roofs;        /* roofs that this device measures in its turn */
 };
 
-/* Until a call of all ranks is through. False: somebody does not come, and the call is
- * abandoned. */
+/* Waits for a collective call. False: timeout; the call is abandoned. */
 static bool node_await(struct node *node, MPI_Request request)
 {
     if (liveness_wait(&request, 1, &node->settings->wait_limit))
@@ -57,7 +64,7 @@ static bool node_await(struct node *node, MPI_Request request)
     return false;
 }
 
-/* Returns once all ranks are here, with the latest of their moments. */
+/* Waits for all ranks of the node and returns the latest `moment`. */
 static double node_wait(struct node *node, double moment)
 {
     MPI_Request request;
@@ -72,7 +79,7 @@ static double node_wait(struct node *node, double moment)
 
 /* ---- the fastest ways ---- */
 
-/* No roofs are a loss for what is derived from them, not a reason to measure nothing. */
+/* A failure costs roofs and derived values; rows are measured all the same. */
 static enum status tune(struct node *node)
 {
     struct request request = request_default(REQUEST_TUNE);
@@ -100,7 +107,7 @@ static bool replace_worker(struct node *node)
     return executor_reopen(node->executor, &error) == STATUS_OK && ++node->losses < LOSSES_MAX;
 }
 
-/* A lost worker takes what was tuned with it: a new one tunes anew. */
+/* A new worker must tune again. */
 static void tune_with_retries(struct node *node)
 {
     while (tune(node) == STATUS_DEVICE)
@@ -110,7 +117,7 @@ static void tune_with_retries(struct node *node)
 
 /* ---- measuring ---- */
 
-/* Whether devices of a kind do it together, whichever this one is: all ranks say the same. */
+/* True if devices of this kind measure the roof together. Equal on all ranks. */
 static bool is_together(const struct node *node, int device_kind, int kind)
 {
     return node->owners[device_kind][kind] > 1 && node->settings->request.condition[ROOF_TOGETHER];
@@ -121,8 +128,8 @@ static bool wants_together(const struct node *node, int kind)
     return is_together(node, node->device_kind, kind);
 }
 
-/* False: it has no answer, and *error says why. A worker that is lost over it is replaced, and the
- * new one tuned. The roof is not tried again. */
+/* False with the reason: no reply. Replaces a lost worker and tunes it; does not repeat the roof.
+ */
 static bool call_roof(struct node *node, const struct request *request, struct reply *reply,
                       struct error *error)
 {
@@ -140,8 +147,7 @@ static bool call_roof(struct node *node, const struct request *request, struct r
     return status == STATUS_OK;
 }
 
-/* Its value; of compute the burst, or, with only_sustained, what it sustains once its burst is
- * known. */
+/* Measures value or burst, or with only_sustained the sustained rate of a known burst. */
 static void measure(struct node *node, int kind, enum roof_condition condition, double start,
                     bool only_sustained)
 {
@@ -156,7 +162,7 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
     request.sustained =
         only_sustained || (roof_kinds[kind].measure != ROOF_COMPUTE &&
                            (condition == ROOF_TOGETHER || !wants_together(node, kind)));
-    request.peaks.energy = request.sustained && node->settings->request.energy; /* once for each */
+    request.peaks.energy = request.sustained && node->settings->request.energy; /* once per roof */
     request.keep_busy = condition == ROOF_TOGETHER;
     reply_init(&reply);
     if (node->tuned[kind]) {
@@ -173,7 +179,7 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
     reply_clear(&reply);
 }
 
-/* Ends what the worker does for roofs. Its answer says nothing new. */
+/* Sends a request that ends work on roofs; ignores the reply. */
 static void call_and_log(struct node *node, enum request_op op, enum reply_kind kind,
                          const char *failed)
 {
@@ -187,15 +193,14 @@ static void call_and_log(struct node *node, enum request_op op, enum reply_kind 
     reply_clear(&reply);
 }
 
-/* Until all ranks have their samples, the worker has gone on with the last roof. Any request ends
- * that. */
+/* Ends the work that keeps the device busy until all ranks have their samples; any request does. */
 static void stop_busy_work(struct node *node)
 {
     if (node->kept_busy)
         call_and_log(node, REQUEST_DEVICES, REPLY_DEVICES, "the last roof went on");
 }
 
-/* Where so many roofs are done, on this device or, meanwhile, on another. */
+/* Counts roofs that this or another device has measured. */
 static void report_done(struct node *node, size_t roofs)
 {
     node->left -= roofs < node->left ? roofs : node->left;
@@ -209,16 +214,15 @@ static bool wants_alone(const struct node *node, int kind)
            node->owners[node->device_kind][kind] == 1;
 }
 
-/* Where a clock is low for a while after a load of the tensor units, the devices take alone_roofs
- * at each of those roofs: one rests while the others measure. */
+/* Tensor work lowers the clock of some devices for a while: they take turns roof by roof, so that
+ * each rests while others measure. */
 static bool takes_rounds(int device_kind, int kind)
 {
     return device_kinds[device_kind].clock_settles && roof_kinds[kind].measure == ROOF_COMPUTE &&
            roof_kinds[kind].unit == UNIT_TENSOR;
 }
 
-/* Launches and memory do not wait for power; what the multiprocessors compute lowers their clock
- * for a while after it. So it comes last. */
+/* Order of measurement: bandwidths, times, compute. Only computing lowers the clock for a while. */
 static int nth_roof(int place)
 {
     static const enum roof_measure order[] = {ROOF_BANDWIDTH, ROOF_TIME, ROOF_COMPUTE};
@@ -229,21 +233,20 @@ static int nth_roof(int place)
     return ROOF_KINDS;
 }
 
-/* s from the agreement to the common start. The slowest worker must be ready by then. Workers load
- * their devices at once, so that each clock has as long to settle, and of a bandwidth for as long
- * as the power sensor needs. Devices that are to stop_busy_work are loaded right before the start.
- */
+/* s from the agreement to the common start. The slowest worker must be ready, clocks need equal
+ * time to settle, and bandwidths need time for the power sensor. Devices that must rest get their
+ * load shortly before the start. */
 static double lead_time(int device_kind, int kind)
 {
     const double ready = 0.04, sensor = 0.065, stop_busy_work = 0.07;
     if (!device_kinds[device_kind].clock_settles)
-        return 0.1; /* its ranks share the cores that they wake up on */
+        return 0.1; /* ranks share the cores that wake up */
     return takes_rounds(device_kind, kind)              ? stop_busy_work
            : roof_kinds[kind].measure == ROOF_BANDWIDTH ? sensor
                                                         : ready;
 }
 
-/* Those that this device measures alone; others of its kind have about as many. */
+/* Roofs that this device measures alone; other devices of its kind have about as many. */
 static size_t count_alone(const struct node *node, bool in_rounds)
 {
     size_t count = 0;
@@ -253,8 +256,8 @@ static size_t count_alone(const struct node *node, bool in_rounds)
     return count;
 }
 
-/* On a node with one device bandwidths get time before they begin: there it costs little, and the
- * power sensor, which is slow, can follow. */
+/* A node with one device waits before bandwidths, which costs little, so that the slow power sensor
+ * settles. */
 static void measure_alone(struct node *node, int kind)
 {
     const bool senses =
@@ -268,7 +271,7 @@ static void measure_alone(struct node *node, int kind)
     report_done(node, 1);
 }
 
-/* One device after the other, each all that takes no rounds. */
+/* One device after the other measures its roofs outside of rounds. */
 static void measure_in_turns(struct node *node)
 {
     for (int turn = 0; turn < node->count && !node->leaving; ++turn) {
@@ -281,8 +284,7 @@ static void measure_in_turns(struct node *node)
     }
 }
 
-/* Whether any device of the node has this roof and measures it in rounds: all ranks say the
- * same. */
+/* True if any device of the node measures this roof in rounds. Equal on all ranks. */
 static bool any_in_rounds(const struct node *node, int kind)
 {
     for (int device = 0; device < DEVICE_KINDS; ++device)
@@ -305,7 +307,7 @@ static void measure_in_rounds(struct node *node)
         }
 }
 
-/* When all are ready for the next roof, the devices of the kind do it. */
+/* For each roof, devices of the kind start together once all are ready. */
 static void measure_together(struct node *node, int device_kind)
 {
     for (int place = 0; place < ROOF_KINDS && !node->leaving; ++place) {
@@ -326,7 +328,7 @@ static void measure_together(struct node *node, int device_kind)
 
 /* ---- what is sustained ---- */
 
-/* Together, where devices do it together, else alone. 0: there is none. */
+/* s-1, the burst together if measured together, else alone; 0: none. */
 static double burst_of(const struct node *node, int kind)
 {
     const enum roof_condition condition = wants_together(node, kind) ? ROOF_TOGETHER : ROOF_ALONE;
@@ -339,8 +341,7 @@ static double burst_of(const struct node *node, int kind)
     return 0;
 }
 
-/* No other way to the same precision and unit is faster. All devices of a kind agree on it, because
- * they measure together. */
+/* True if no variant of the same precision and unit is faster. */
 static bool is_fastest(const double rates[ROOF_KINDS], int kind)
 {
     const struct roof_kind *own = &roof_kinds[kind];
@@ -352,8 +353,8 @@ static bool is_fastest(const double rates[ROOF_KINDS], int kind)
     return own->measure == ROOF_COMPUTE && rates[kind] > 0;
 }
 
-/* What a device sustains is that of its fastest ways: until the clock has settled takes far longer
- * than a burst. */
+/* Selects the fastest variants, because settling takes far longer than a burst. Devices of a kind
+ * agree on the sum of their bursts, because they measure together. */
 static void select_sustained(struct node *node)
 {
     MPI_Request request;
@@ -369,7 +370,7 @@ static void select_sustained(struct node *node)
                 device_kinds[device].clock_settles && is_fastest(node->burst_sums[device], kind);
 }
 
-/* Whether any device of the node sustains something together, or alone: all ranks say the same. */
+/* True if any device of the node has sustained roofs under this condition. Equal on all ranks. */
 static bool any_sustained(const struct node *node, bool together)
 {
     for (int device = 0; device < DEVICE_KINDS; ++device)
@@ -379,8 +380,7 @@ static bool any_sustained(const struct node *node, bool together)
     return false;
 }
 
-/* One after the other, without a pause: each finds the device as the one before has left it, under
- * load. */
+/* Without pauses: each roof finds the device under the load of the previous one. */
 static void sustain(struct node *node, enum roof_condition condition)
 {
     const bool together = condition == ROOF_TOGETHER;
@@ -391,8 +391,7 @@ static void sustain(struct node *node, enum roof_condition condition)
             measure(node, kind, condition, 0, true);
 }
 
-/* Who has settled goes on: the neighbours find it at work, be it with the next roof, until the last
- * one has done. */
+/* Devices that have settled continue until the last has settled, so that neighbours stay loaded. */
 static void sustain_together(struct node *node, int device_kind)
 {
     node_wait(node, 0);
@@ -405,7 +404,7 @@ static void sustain_together(struct node *node, int device_kind)
 
 /* ---- links ---- */
 
-/* How long each part of it took. */
+/* Logs the duration of a part. */
 static void log_part(struct node *node, const char *part)
 {
     const double now = clock_monotonic();
@@ -415,7 +414,8 @@ static void log_part(struct node *node, const char *part)
     node->part_began = now;
 }
 
-/* By the node's first rank. A process of its own sees all devices, the ranks' may see one each. */
+/* On the node's first rank. A separate process sees all devices; the ranks' workers may see one
+ * each. */
 static void call_links(struct node *node, const struct device *devices)
 {
     struct request request = request_default(REQUEST_LINKS);
@@ -462,7 +462,7 @@ static void measure_links(struct node *node, const struct guard_settings *bound)
 
 /* ---- a node ---- */
 
-/* Finds the ranks of the node. */
+/* Splits `comm` by nodes. */
 static struct node *node_create(MPI_Comm comm, struct executor *executor,
                                 const struct node_roofs_settings *settings, const struct log *log,
                                 const struct guard_settings *bound)
@@ -485,7 +485,7 @@ static struct node *node_create(MPI_Comm comm, struct executor *executor,
     return node;
 }
 
-/* What each device has, and how many of each kind have it. */
+/* Tunes the roofs and sums them over the node. */
 static void node_find(struct node *node, const struct guard_settings *bound)
 {
     int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};
@@ -547,7 +547,7 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
     node_find(node, &bound);
     node_measure(node);
     if (!settings->skip) {
-        /* Roofs hold memory. Those between two GPUs also hold a context on the other one, which
+        /* Roofs hold memory. Roofs between two GPUs also hold a context on the other GPU, which
          * would count there as another program's. */
         call_and_log(node, REQUEST_RELEASE, REPLY_ROOFS, "roofs not released");
         device_order_roofs(&node->device);
@@ -557,12 +557,10 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
     if (settings->request.links && !node->leaving)
         measure_links(node, &bound);
     executor_set_roofs(executor, &node->device);
-    if (!node->abandoned) {
-        struct guard *guard = guard_begin(&bound);
-        MPI_Comm_free(&node->comm);
-        guard_end(guard);
-    }
-    if (!node->abandoned) {
-        free(node);
-    }
+    if (node->abandoned)
+        return;
+    struct guard *guard = guard_begin(&bound);
+    MPI_Comm_free(&node->comm);
+    guard_end(guard);
+    free(node);
 }

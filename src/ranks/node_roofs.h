@@ -1,16 +1,15 @@
-/* The roofs of all devices of a node, before the sweep begins.
+/* The roofs of all devices of a node, before the sweep.
  *
- * All devices look for their fastest ways at once, and have them proven. Then each device measures
- * its roofs alone, while its neighbours idle: one device after the other, or, where it must rest
- * between two roofs, one roof after the other. Then all of one kind measure each roof together,
- * from an agreed moment on and until the last of them has its samples, because devices of a node
- * share power, cooling, their way to the host, and on CPUs the memory. What is sustained once the
- * clock has settled comes last, of the fastest way to each precision and unit alone, together where
- * that is wanted. A worker that is lost, or answers something else, over a roof is replaced; that
- * roof is not tried again.
+ * - Tuning: all devices find and prove their fastest variants at once.
+ * - Alone: each device measures while its neighbours idle, one device after the other; devices that
+ *   must rest between two roofs take turns roof by roof.
+ * - Together: devices of a kind measure each roof at the same time, because they share power,
+ *   cooling, the way to the host, and on CPUs the memory. An agreed moment starts the roof; devices
+ *   stay busy until the last has its samples.
+ * - Sustained: the fastest variants of each precision and unit, until the clock has settled.
+ * - Links between devices, by the first rank of the node, which keeps them with its device.
  *
- * Links between the devices come at the very end. The first rank of the node has them measured, and
- * keeps them with its device. */
+ * A worker that is lost or out of step is replaced; its roof is not repeated. */
 #pragma once
 
 #include <mpi.h>
@@ -22,16 +21,16 @@
 struct node_roofs_settings {
     struct roof_request request;
     bool prove; /* by hardware counters */
-    /* This rank's device has its roofs already, or is lost: it only waits for the others. */
+    /* The device has its roofs or is lost: the rank only takes part in collective calls. */
     bool skip;
-    double timeout; /* s, one roof; tuning may take three times as long */
-    /* With the other ranks of the node; it has an end and a signal. Then this rank leaves with what
-     * it has. */
+    double timeout; /* s, of a roof; tuning may take three times as long */
+    /* Limit on waiting for ranks of the node; needs an end and a signal. Afterwards the rank leaves
+     * with the roofs so far. */
     struct wait_limit wait_limit;
 };
 
-/* Collective over comm, blocking, without burning the cores that are being measured. Sets the
- * executor's roofs; those that could not be measured say so. As soon as the patience's signal is
- * set on a rank of the node, all its ranks leave, with what they have. */
+/* Collective over comm, waits without using the cores. Sets the executor's roofs; roofs that failed
+ * have the reason. When a rank of the node gets the signal, all its ranks leave with the roofs so
+ * far. */
 void node_roofs_measure(MPI_Comm comm, struct executor *executor,
                         const struct node_roofs_settings *settings, const struct log *log);

@@ -50,8 +50,8 @@ void progress_format(size_t total, struct progress_left left, size_t failed, dou
              time);
 }
 
-/* What is timed is nearly done: counting takes a small part of a row. < 0: nothing has been done
- * here. */
+/* s, by the rate of this run. Timed rows count as done, because counting takes a small part of a
+ * row. < 0: unknown. */
 static double seconds_left(const struct progress *progress, struct progress_left left, double now)
 {
     size_t reached = progress->total - left.count + left.timed;

@@ -1,28 +1,27 @@
-/* How far the sweep is, on standard error of rank 0: a bar on a terminal, now and then a plain line
- * in a batch log. */
+/* Progress of the sweep on rank 0's standard error: a bar on a terminal, a line now and then in a
+ * batch log. */
 #pragma once
 
 #include <stddef.h>
 
 #include "base/log.h"
 
-struct progress; /* the log stays the caller's */
+struct progress; /* borrows the log */
 
-/* `done` of `total` were already there. what: in front of each line, "" or "roofs: "; the caller's.
- * NULL without memory. */
+/* `done` of `total` exist already. `what` begins each line, "" or "roofs: ", and is borrowed. NULL
+ * without memory. */
 struct progress *progress_create(const struct log *log, const char *what, size_t done,
                                  size_t total);
-/* The first configuration is handed out now: the time left is reckoned from here. */
+/* Starts the estimate of the time left. */
 void progress_start(struct progress *progress);
-/* What is still to do, which may grow smaller than total - done if a rank is lost; so many of these
- * are timed, and wait for their counters. */
+/* Configurations that are left (fewer if a rank was lost), and timed ones of these. */
 struct progress_left {
     size_t count, timed;
 };
 void progress_update(struct progress *progress, struct progress_left left, size_t failed);
 void progress_destroy(struct progress *progress); /* clears the bar; takes NULL */
 
-/* The pure part: "[#####++.............] 12/48, 6 timed, 1 failed, 0:35 left" into text.
+/* The line without a clock: "[#####++.............] 12/48, 6 timed, 1 failed, 0:35 left".
  * seconds_left < 0: unknown. */
 void progress_format(size_t total, struct progress_left left, size_t failed, double seconds_left,
                      char text[128]);

@@ -7,19 +7,19 @@
 
 enum state { WAITING, IN_FLIGHT, DONE };
 
-/* There is one list of states, or with replicate one a rank: `count` states each. */
+/* `count` states in each list; one list, or with replicate one per rank. */
 struct queue {
     size_t count;
     int lists;
     size_t *order;        /* items, longest first */
     unsigned char *state; /* enum state */
-    int *rank;            /* where an item is in flight */
-    size_t *first;        /* by list: in `order`, none before it waits */
+    int *rank;            /* rank of an item in flight */
+    size_t *first;        /* by list: no item before this index into `order` waits */
     size_t total, left;
 };
 
 struct entry {
-    double modelled; /* s; INFINITY: before all others */
+    double modelled; /* s; INFINITY: first */
     size_t item;
 };
 
@@ -28,7 +28,7 @@ static int compare_entries(const void *a, const void *b)
     const struct entry *x = a, *y = b;
     if (x->modelled != y->modelled)
         return x->modelled < y->modelled ? 1 : -1;
-    return x->item < y->item ? -1 : 1; /* the manifest's order among equals */
+    return x->item < y->item ? -1 : 1; /* ties in the manifest's order */
 }
 
 static bool set_order(struct queue *queue, const struct plan *plan)

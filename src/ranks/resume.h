@@ -1,5 +1,4 @@
-/* Which items of a plan a journal already holds, found by their hashes: the manifest may have
- * changed since. */
+/* Items of a plan that a journal holds, by hash, because the manifest may have changed. */
 #pragma once
 
 #include <stddef.h>
@@ -10,10 +9,10 @@
 
 #define RESUME_NONE SIZE_MAX
 
-/* For each row its item of the plan, or RESUME_NONE; the caller frees it. NULL without memory. */
+/* The item of each row, or RESUME_NONE; the caller frees the array. NULL without memory. */
 size_t *resume_items(const struct plan *plan, const struct results *results);
 
-/* Items of the plan that these results lack: on any device, or with `devices` on each of these.
- * Without memory all. */
+/* Number of items without a row: on any device, or with `devices` summed over these. All items
+ * without memory. */
 size_t resume_missing(const struct plan *plan, const struct results *results,
                       const struct device *devices, size_t count);

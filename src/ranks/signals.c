@@ -9,13 +9,13 @@ volatile sig_atomic_t signals_caught;
 
 static void note(int number)
 {
-    if (number != SIGALRM || !signals_caught) /* somebody's wish is not overwritten by the clock */
+    if (number != SIGALRM || !signals_caught) /* a time limit does not hide a signal */
         signals_caught = number;
 }
 
 static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGALRM};
 
-/* Under nohup SIGHUP ends nothing. */
+/* False for SIGHUP under nohup. */
 static bool ends(int number)
 {
     struct sigaction now;

@@ -1,21 +1,20 @@
-/* The signals that end a sweep in order: SIGINT, SIGTERM, SIGUSR1, and SIGHUP unless the program
- * was started without it (nohup); and SIGALRM, which the time limit sends. */
+/* Signals that end a sweep in order: SIGINT, SIGTERM, SIGUSR1, SIGHUP unless ignored (nohup), and
+ * SIGALRM for the time limit. */
 #pragma once
 
 #include <signal.h>
 
-/* All but SIGALRM, which is sent to one process alone. */
+/* All of them but SIGALRM, which only this process gets. */
 void signals_ending(sigset_t *set);
 
-/* From now on they are noted. A second signal of the same kind ends the process at once. */
+/* Notes signals from now on. A second signal of a kind ends the process at once. */
 void signals_catch(void);
 
-/* Has SIGALRM sent in so many seconds, at once if there are none left; INFINITY: no more. */
+/* Schedules SIGALRM in `seconds`, at once if not positive; INFINITY cancels. */
 void signals_alarm(double seconds);
 
-/* What ended something: "interrupted by a signal", or that the time limit came. */
+/* "interrupted by a signal", or for SIGALRM that the time limit has come. */
 const char *signals_text(int number);
 
-/* The number of the last one; 0: none. What a handler can reach, so there is one for the process;
- * the caller may set it back to 0. */
+/* Last signal; 0: none. Global because handlers set it; the caller may reset it. */
 extern volatile sig_atomic_t signals_caught;

@@ -8,7 +8,7 @@
 
 static const double reserve_share = 0.1, reserve_least = 1, reserve_most = 30, reserve_row = 2e-3;
 
-/* Later than any job ends; seconds of it have a date. */
+/* Upper limit on plausible dates. */
 static const double epoch_most = 1e11;
 
 bool time_limit_job_end(const char *text, double *epoch)
@@ -95,7 +95,7 @@ static const char *seconds_format(double seconds, char text[SECONDS_TEXT])
 void left_over_format(const struct left_over *left_over, const struct time_limit *limit,
                       size_t total, char text[LEFT_OVER_TEXT])
 {
-    enum { PART_TEXT = 192 }; /* of one of the two reasons */
+    enum { PART_TEXT = 192 }; /* a reason */
     char late[PART_TEXT] = "", never[PART_TEXT] = "", some[SECONDS_TEXT], most[SECONDS_TEXT];
     size_t count = left_over->late + left_over->never;
     if (count == 0) {

@@ -1,6 +1,5 @@
-/* When this run must be over: --time-limit, counted from the start of the program, or the end of
- * the batch job, whichever comes first; and what a sweep leaves for lack of time. Times are s of
- * CLOCK_MONOTONIC. */
+/* End of the run: --time-limit from the start of the program, or the end of the batch job,
+ * whichever is earlier; and the report of remaining rows. Times are s of CLOCK_MONOTONIC. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,45 +8,43 @@
 #include "ranks/estimate.h"
 
 struct time_limit {
-    double end;    /* INFINITY: there is none */
+    double end;    /* INFINITY: none */
     double whole;  /* s, from the start of the program to the end */
-    char text[96]; /* for people: where it comes from */
+    char text[96]; /* for people: origin */
 };
 
 struct time_limit time_limit_none(void);
 
-/* This moment by both clocks, and when the program began. */
+/* The current moment by both clocks, and the start of the program. */
 struct time_limit_clock {
     double start, now; /* s, CLOCK_MONOTONIC */
     double epoch;      /* s since 1970-01-01T00:00:00Z, now */
 };
 
-/* seconds: of --time-limit; 0: not given; INFINITY: there is to be none. job_end: the text of
- * SLURM_JOB_END_TIME, in s since 1970; NULL: there is none. What is no such number counts as
- * none. */
+/* `seconds`: --time-limit; 0: not given; INFINITY: no limit. `job_end`: SLURM_JOB_END_TIME in s
+ * since 1970; NULL or not a number: none. */
 struct time_limit time_limit_create(double seconds, const char *job_end,
                                     const struct time_limit_clock *clock);
 
-/* Whether this is a number that SLURM_JOB_END_TIME can have. */
+/* True if `text` is a valid SLURM_JOB_END_TIME. */
 bool time_limit_job_end(const char *text, double *epoch);
 
-/* s that are left for measuring: until the end, without the time to write a file of `rows` rows and
- * to end the ranks. INFINITY without a limit. */
+/* s left for measuring, without the time to write a file of `rows` rows and to end the ranks.
+ * INFINITY without a limit. */
 double time_limit_left(const struct time_limit *limit, double now, size_t rows);
 
-/* What is left for lack of time. left_over_add counts the configurations. */
+/* Configurations that remain for lack of time, counted by left_over_add. */
 struct left_over {
-    double left; /* s to measure in; 0 or less: the limit has come */
-    double
-        rows_time; /* s that the run had for rows, after opening and roofs; NaN: it came to none */
-    size_t late;   /* configurations that do not fit any more; another run can measure them */
-    double shortest; /* s, of these */
-    size_t never;    /* configurations that, judged by what others took, need more than rows_time */
-    double longest;  /* s, of these */
+    double left;      /* s left for measuring; <= 0: the limit has come */
+    double rows_time; /* s that the run had for rows, after opening and roofs; NaN: none */
+    size_t late;      /* configurations that another run can measure */
+    double shortest;  /* s, shortest of these */
+    size_t never;     /* configurations whose measured estimate exceeds rows_time */
+    double longest;   /* s, longest of these */
 };
 void left_over_add(struct left_over *left_over, struct estimate estimate);
 
-/* Another run with the same limit would leave the same. */
+/* True if another run with this limit would leave the same. */
 bool left_over_is_permanent(const struct left_over *left_over);
 
 /* One line for people. `total`: configurations of the sweep. */

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-/* A message on its way: MPI reads the text until the request completes. */
+/* A message in flight: MPI reads the text until the request completes. */
 struct outgoing {
     MPI_Request request;
     char *text;
@@ -26,7 +26,7 @@ struct transport *transport_create(MPI_Comm comm)
     return transport;
 }
 
-/* Frees the messages that have been received. */
+/* Frees received messages. */
 static void free_delivered(struct transport *transport)
 {
     for (size_t i = 0; i < transport->count;) {
@@ -94,7 +94,7 @@ bool transport_receive(struct transport *transport, struct message *message)
         return false;
     MPI_Get_count(&status, MPI_CHAR, &length);
     char *text = malloc((size_t)length);
-    if (!text) /* the message would be lost, and a record with it */
+    if (!text) /* else the message, perhaps a record, would be lost */
         MPI_Abort(transport->comm, 1);
     MPI_Mrecv(text, length, MPI_CHAR, &matched, MPI_STATUS_IGNORE);
     *message = (struct message){(enum message_kind)status.MPI_TAG, status.MPI_SOURCE, text};
@@ -103,15 +103,14 @@ bool transport_receive(struct transport *transport, struct message *message)
 
 /* ---- how often ---- */
 
-static const double poll_min = 50e-6;        /* s */
-static const double first_poll_share = 0.75; /* of what is typical, before the first look */
+static const double poll_min = 50e-6;        /* s, shortest sleep */
+static const double first_poll_share = 0.75; /* of the typical time, before the first poll */
 static const double later_poll_share = 0.125;
 static const double weight_of_shorter = 0.5,
-                    weight_of_longer = 0.25; /* of the last answer in what is typical */
-/* s: who waited for longer waited for others, not for an answer. */
+                    weight_of_longer = 0.25; /* weights of the last answer in the typical time */
+/* s. A longer wait was for other ranks, not for the answer. */
 static const double typical_max = 50e-3;
-/* An answer that is there at the first look may have come long before. It is taken for this part of
- * what is typical. */
+/* An answer found at the first poll came some time before: assumed share of the typical time. */
 static const double share_at_first_poll = 0.4;
 
 struct poll_interval poll_interval_start(void)
@@ -130,7 +129,7 @@ static void add_answer(struct poll_interval *interval, double seconds)
         interval->typical > 0 ? (1 - weight) * interval->typical + weight * answer : answer;
 }
 
-/* An answer that takes far longer than typical is looked for less and less often. */
+/* Polls less often as an answer is late. */
 static double until_next_poll(const struct poll_interval *interval, double now, double longest)
 {
     double waited = now - interval->waiting_since, first = first_poll_share * interval->typical;

@@ -20,17 +20,18 @@
 
 enum { LINE_BYTES_MAX = 16 << 20 };
 
-/* s. A process dies of SIGKILL at once, unless it hangs in a driver: that one is left. */
+/* s, for the process to end by itself, and by SIGKILL. A process that hangs in a driver is left
+ * behind. */
 static const double end_timeout = 1, kill_timeout = 5;
 
 struct worker_process {
     pid_t pid;
-    int requests; /* our end of the socket pair; also the replies */
-    int errors;   /* read end of its standard error; -1: it has closed it */
+    int requests; /* own end of the socket pair, for requests and replies */
+    int errors;   /* read end of standard error; -1: closed */
     FILE *echo;   /* NULL: none */
-    char *buffer; /* what of the replies is not yet a line */
+    char *buffer; /* received bytes without a whole line */
     size_t length, capacity;
-    struct tail tail; /* of its standard error */
+    struct tail tail; /* end of standard error */
     double timeout;   /* s, of the last request */
     struct countdown time;
 };
@@ -41,9 +42,9 @@ static void close_if_open(int descriptor)
         close(descriptor);
 }
 
-/* The child inherits the affinity of the calling thread, and leads a group of its own, that its
- * children join. A terminal and some batch systems send the signal that ends a sweep to all its
- * processes. A worker ignores it: its rank decides, and ends the worker by SIGKILL. */
+/* The child inherits the thread's affinity and leads its own process group. It ignores signals that
+ * end a sweep, which terminals and batch systems send to all processes: its rank decides and ends
+ * it by SIGKILL. */
 static int spawn(const char *path, const char *watched, const cpu_set_t *cpus, int requests,
                  int errors, pid_t *pid)
 {
@@ -102,7 +103,7 @@ enum status worker_process_start(const char *path, const char *watched, const cp
     return STATUS_OK;
 }
 
-/* It stays a zombie, so that nobody else can get its number, which is its group's too. */
+/* Leaves a zombie, so that the process number, which is also the group's, stays in use. */
 static bool has_ended(const struct worker_process *process)
 {
     siginfo_t info = {0};
@@ -111,7 +112,7 @@ static bool has_ended(const struct worker_process *process)
             info.si_pid != 0);
 }
 
-/* False if it is still there after so many seconds. */
+/* False: timeout. */
 static bool wait_for_end(const struct worker_process *process, double seconds)
 {
     struct countdown time = countdown_start(seconds);
@@ -123,8 +124,8 @@ static bool wait_for_end(const struct worker_process *process, double seconds)
     return true;
 }
 
-/* Ends what is left of its group, and reaps it. The status is that of waitpid, -1 if it does not
- * end. */
+/* Kills the group and reaps the process. Returns the status of waitpid, or -1 if the process does
+ * not end. */
 static int kill_group(struct worker_process *process)
 {
     int status = -1;
@@ -152,15 +153,16 @@ void worker_process_send(struct worker_process *process, const char *line, doubl
 {
     process->timeout = timeout;
     process->time = countdown_start(timeout);
-    /* Requests are shorter than a socket's buffer, so this is one write; a peer that is gone gives
-     * EPIPE, which the next step reports as the loss that it is. */
+    /* A request fits the socket's buffer, so one call writes it. The next step reports EPIPE as a
+     * loss. */
     struct iovec parts[2] = {{(void *)line, strlen(line)}, {"\n", 1}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     while (sendmsg(process->requests, &message, MSG_NOSIGNAL) < 0 && errno == EINTR)
         ;
 }
 
-/* A pipe's worth at most: a worker that prints without end must not keep its rank from all else. */
+/* Reads at most a pipe's content, so that a worker that prints without end does not block its rank.
+ */
 static void read_errors(struct worker_process *process)
 {
     char chunk[65536];
@@ -172,7 +174,7 @@ static void read_errors(struct worker_process *process)
         size_t shown = utf8_clean_lines(chunk, (size_t)got);
         if (process->echo)
             fwrite(chunk, 1, shown, process->echo);
-    } else if (got == 0) { /* its end would wake every poll */
+    } else if (got == 0) { /* else every poll would return at once */
         close(process->errors);
         process->errors = -1;
     }
@@ -198,7 +200,7 @@ static enum stream read_replies(struct worker_process *process)
                                                             : STREAM_END;
 }
 
-/* The last lines of its standard error on one line, as what follows the reason. */
+/* Appends the end of standard error to the reason. */
 static void explain(struct worker_process *process, const char *reason, struct error *why)
 {
     tail_join(&process->tail);
@@ -206,8 +208,8 @@ static void explain(struct worker_process *process, const char *reason, struct e
               process->tail.length ? "; it last printed: " : "", process->tail.text);
 }
 
-/* It has ended, or closed its end of the socket: then it gets a moment to say how it ends. A shell
- * around the worker ends with 128 and the worker's signal. */
+/* Reports how the worker ended; waits a moment if only its socket is closed. A shell around the
+ * worker ends with 128 + signal. */
 static enum worker_event explain_end(struct worker_process *process, struct error *why)
 {
     char reason[128];
@@ -239,8 +241,8 @@ static enum worker_event give_up(struct worker_process *process, const char *rea
 enum worker_event worker_process_step(struct worker_process *process, char **line,
                                       struct error *why)
 {
-    /* First: what it said before its end is read after this. A process that it has started may keep
-     * the socket open. */
+    /* Checked before reading, so that all output is read. Children of the worker may keep the
+     * socket open. */
     bool ended = has_ended(process);
     read_errors(process);
     enum stream stream = read_replies(process);

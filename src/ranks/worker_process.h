@@ -1,5 +1,5 @@
-/* The rank's end of one worker process: start it, write it lines, read its replies, know when it is
- * gone. Never blocks; the caller polls the descriptors and calls worker_process_step. */
+/* A worker process: start, requests, replies, end. Never blocks; the caller polls the descriptors
+ * and calls worker_process_step. */
 #pragma once
 
 #include <poll.h>
@@ -13,30 +13,28 @@ struct worker_process;
 enum worker_event {
     WORKER_QUIET,    /* nothing new */
     WORKER_LINE,     /* a reply */
-    WORKER_LOST,     /* it has ended, or was killed because it took too long; its group is gone */
-    WORKER_SIGNALLED /* the same, by a signal that ends a sweep (signals.h) */
+    WORKER_LOST,     /* ended, or killed after a timeout, with its group */
+    WORKER_SIGNALLED /* as WORKER_LOST, by a signal that ends a sweep (signals.h) */
 };
 
-/* `watched`: after --watch; NULL: without. `cpus`: where it may run; NULL: where the caller may.
- * `echo`: stream that a copy of its standard error goes to, or NULL. It leads a process group of
- * its own, which what it starts belongs to. A worker asks the kernel by itself to die with the
- * thread that started it (worker.c). */
+/* `watched`: address for --watch; NULL: a measuring worker. `cpus`: its cores; NULL: the caller's.
+ * `echo`: stream for its standard error, or NULL. The worker leads a process group for its children
+ * and asks the kernel to die with the thread that started it (worker.c). */
 enum status worker_process_start(const char *path, const char *watched, const cpu_set_t *cpus,
                                  FILE *echo, struct worker_process **process, struct error *error);
 
-/* Kills its group and reaps it; after a few seconds a worker that hangs in a driver is left.
- * Takes NULL. */
+/* Kills the group and reaps the worker; leaves it behind after a few seconds if it hangs in a
+ * driver. Takes NULL. */
 void worker_process_destroy(struct worker_process *process);
 
-/* Adds the newline. The reply must come within `timeout` seconds, if worker_process_step is
- * called at least once a second. A worker that is gone is no error
- * here: the next step says WORKER_LOST. */
+/* Adds the newline. The reply must come within `timeout` seconds, provided that worker_process_step
+ * is called every second. A lost worker shows at the next step. */
 void worker_process_send(struct worker_process *process, const char *line, double timeout);
 
-/* WORKER_LINE: *line, without newline, is the caller's to free. WORKER_LOST: *why says how it
- * ended, with the last lines of its standard error. */
+/* WORKER_LINE: the caller frees *line, which has no newline. WORKER_LOST: *why has reason and last
+ * lines of standard error. */
 enum worker_event worker_process_step(struct worker_process *process, char **line,
                                       struct error *why);
 
-/* Fills in the two descriptors to poll for reading. */
+/* Sets the two descriptors to poll for reading. */
 void worker_process_poll(const struct worker_process *process, struct pollfd descriptors[2]);

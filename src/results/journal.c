@@ -1,3 +1,12 @@
+/* Writes and reads journals.
+ *
+ * Set-up: journal_open locks the file and copies its content, up to COPY_BYTES, into an anonymous
+ * file. A reader needs no set-up.
+ * Failure: a line that cannot be written whole is cut off; lines that cannot be synced, too. If
+ * others change or remove the file, its content moves to a spare name and the sweep ends. Readers
+ * report damaged lines by number, or skip them (journal_salvage).
+ * Cost: one write per line, one fdatasync per journal_sync. Reading decodes and checks each record
+ * once; memory grows by its struct row, and records stay in the file. */
 #include "results/journal.h"
 
 #include <errno.h>
@@ -17,7 +26,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 
-/* The line's frame. The checksum is of what stands between CHECKED and the last brace. */
+/* Frame of a line. The checksum covers the bytes from CHECKED_AT to the last brace. */
 #define FRAME_START "{\"xxh3\":\""
 #define FRAME_KIND  "\",\"kind\":"
 enum {
@@ -27,7 +36,7 @@ enum {
     CHECKED_AT = KIND_AT + sizeof FRAME_KIND - 1,
 };
 
-/* The line with its newline, to be freed; NULL without memory. */
+/* Returns the line with its newline; the caller frees it. NULL without memory. */
 static char *line_format(const char *kind, const char *entry, bool first, size_t *length)
 {
     char *line = NULL, format[32] = "", checksum[CHECKSUM_LENGTH + 1];
@@ -44,7 +53,7 @@ static char *line_format(const char *kind, const char *entry, bool first, size_t
     return line;
 }
 
-/* The text begins as a line does, as far as it goes. */
+/* True if `text`, perhaps shorter than a frame, begins as a line. */
 static bool line_begins(const char *text, size_t length)
 {
     return memcmp(text, FRAME_START, length < CHECKSUM_AT ? length : CHECKSUM_AT) == 0;
@@ -68,16 +77,16 @@ static const char journal_suffix[] = ".journal";
 
 struct journal {
     int fd;
-    int copy; /* of what it holds, a file without a name; -1: none, it would be too large */
+    int copy; /* anonymous copy of the content; -1: none, too large */
     char path[LINK_TARGET];
-    struct error moved; /* why it has another name than at first; "": it has not */
+    struct error moved; /* reason for a new name; "": not moved */
     bool shared;
-    off_t synced; /* byte; what lies after it was never acknowledged */
-    off_t end;    /* byte, of the last whole line */
-    bool torn;    /* something may lie after `end`, and is to be cut off */
+    off_t synced; /* byte; later bytes are not acknowledged */
+    off_t end;    /* byte, end of the last whole line */
+    bool torn;    /* bytes after `end` must be cut off */
 };
 
-/* Others may cut or overwrite a file that is open here: the copy has what they destroy. */
+/* Others may cut or overwrite the open file; the copy restores it up to this size. */
 enum { COPY_BYTES = 256 << 20 };
 
 static enum status system_error(struct error *error, const char *path, const char *what)
@@ -85,7 +94,7 @@ static enum status system_error(struct error *error, const char *path, const cha
     return error_set(error, STATUS_SYSTEM, "%s: cannot %s: %s", path, what, strerror(errno));
 }
 
-/* s. The processes of a job that was killed may hold its journal for a moment longer. */
+/* s. Processes of a killed job may hold its journal for a moment. */
 static const double lock_timeout = 10;
 
 static bool lock_within(int fd, double seconds)
@@ -107,7 +116,7 @@ static enum status file_lock(int fd, const char *path, enum journal_mode mode, s
         return error_set(error, STATUS_USAGE,
                          "%s is in use by another job; wait for its end, or choose another output",
                          path);
-    /* Some parallel filesystems are mounted without locks. A sweep must still run there. */
+    /* Some parallel filesystems have no locks; a sweep must still run there. */
     if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP)
         return STATUS_OK;
     return system_error(error, path, "lock");
@@ -136,7 +145,7 @@ static enum status find_end(int fd, const char *path, off_t *end, struct error *
     return STATUS_OK;
 }
 
-/* After what the file holds. */
+/* True if lines follow the file's content. */
 static bool is_resumed(enum journal_mode mode)
 {
     return mode != JOURNAL_CREATE && mode != JOURNAL_REPLACE;
@@ -172,7 +181,7 @@ static enum status open_file(const char *path, enum journal_mode mode, int *fd, 
     return system_error(error, path, mode == JOURNAL_CREATE ? "create" : "open");
 }
 
-/* A file in TMPDIR or /tmp, which nobody else sees, or in memory; it is gone when it is closed. */
+/* An anonymous file in TMPDIR or /tmp, or in memory. */
 static int anonymous_file(void)
 {
     const char *folder = getenv("TMPDIR");
@@ -180,7 +189,7 @@ static int anonymous_file(void)
     return fd < 0 ? memfd_create("journal", MFD_CLOEXEC) : fd;
 }
 
-/* Without it the journal goes on. */
+/* The journal goes on without the copy. */
 static void keep_copy(struct journal *journal, bool good)
 {
     if (good || journal->copy < 0)
@@ -228,7 +237,7 @@ void journal_close(struct journal *journal)
     free(journal);
 }
 
-/* A part of a line must not check_path: the next one would be appended to it, and lost with it. */
+/* Removes a partial line: the next line would continue it and be lost. */
 static void truncate_to(struct journal *journal, off_t end)
 {
     journal->end = end;
@@ -237,8 +246,8 @@ static void truncate_to(struct journal *journal, off_t end)
                                              lseek(journal->copy, end, SEEK_SET) == end));
 }
 
-/* Its content, which others have taken the name of or changed, goes on in a new file. `whole`: the
- * open file still has it all. */
+/* Continues in a new file after others changed or replaced this one. `whole`: the open file still
+ * has its content, else the copy has. */
 static enum status move(struct journal *journal, bool whole, const char *what, struct error *error)
 {
     char name[LINK_TARGET];
@@ -271,7 +280,7 @@ static enum status move(struct journal *journal, bool whole, const char *what, s
     return STATUS_OK;
 }
 
-/* STATUS_SYSTEM: others have changed the file or taken its name away, and it cannot be moved. */
+/* STATUS_SYSTEM: others changed or replaced the file, and moving failed. */
 static enum status check_path(struct journal *journal, struct error *error)
 {
     struct stat own, named;
@@ -369,18 +378,18 @@ bool journal_recognised(const char *path)
 
 /* ---- read ---- */
 
-/* A file while it is read. */
+/* State of a read. */
 struct reader {
     struct results *results;
     struct journal_damage damage;
-    struct error first; /* why the first damaged line is one, or why the file is unusable */
+    struct error first; /* first damage, or reason why the file is unusable */
     size_t good;        /* lines */
-    off_t start;        /* byte, of the line */
-    size_t line;        /* its number, from 1 */
-    struct place entry; /* its entry */
+    off_t start;        /* byte, start of the line */
+    size_t line;        /* number of the line, from 1 */
+    struct place entry; /* place of the line's entry */
     bool begins_as_journal;
-    bool unusable;        /* a newer version wrote it, or a line does not end */
-    struct record record; /* of the last line with one */
+    bool unusable;        /* newer format, or a line without end */
+    struct record record; /* of the last record line */
 };
 
 static enum status add_session(struct reader *reader, struct json_text entry, struct error *error)
