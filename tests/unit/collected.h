@@ -1,4 +1,4 @@
-/* A post that keeps what is sent, for tests that play the other ranks. */
+/* A sender that keeps all messages, for tests that play the other ranks. */
 #pragma once
 
 #include "unit.h"
@@ -34,8 +34,7 @@ static inline struct sender collected_sender(struct collected *collected)
     return (struct sender){.context = collected, .send = collect};
 }
 
-/* Takes the first message of this kind to this rank out; the caller frees it. NULL: there is none.
- */
+/* Removes the first message of this kind to this rank; the caller frees it. NULL: none. */
 static inline char *collected_take(struct collected *collected, int to, enum message_kind kind)
 {
     for (size_t i = 0; i < collected->count; ++i)

@@ -189,7 +189,7 @@ bool work_taken(struct bench *bench, int rank, struct request *request)
     return true;
 }
 
-bool is_told_to_count(struct bench *bench, int rank)
+bool count_ordered(struct bench *bench, int rank)
 {
     char *message = collected_take(&bench->sent, rank, MESSAGE_COUNT);
     free(message);

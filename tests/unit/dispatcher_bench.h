@@ -1,5 +1,5 @@
-/* A sweep as rank 0 sees it: a dispatcher over a real plan, its actions carried out on a real
- * journal, and the other ranks played by messages. No MPI, no worker. For tests only. */
+/* A simulated sweep for tests: a dispatcher with a real plan and journal; messages play the other
+ * ranks. No MPI, no worker. */
 #pragma once
 
 #include "unit.h"
@@ -10,15 +10,15 @@
 
 enum {
     BENCH_RANKS = 3,
-    BENCH_BEGIN = 1000 /* s, the first moment */
+    BENCH_BEGIN = 1000 /* s, start of the sweep */
 };
 
 struct bench_settings {
     int ranks;
     const char *manifest;
-    int together; /* rows that the devices count together; 0: they count nothing */
-    bool limited; /* by 100 s, of which 10 s are for the file; then no rank is ever silent */
-    bool hosts;   /* each rank has its own */
+    int together; /* batch size of the devices; 0: no counters */
+    bool limited; /* time limit of 100 s, 10 s of them for the file; then ranks never time out */
+    bool hosts;   /* one host per rank */
 };
 
 struct bench {
@@ -35,36 +35,36 @@ struct bench {
     struct dispatcher *dispatcher;
 };
 
-/* At BENCH_BEGIN. A rank may be silent for 100 s over its roofs, for 50 s over a row, for 20 s over
- * each row that it counts, and for 10 s after the end. */
+/* Starts at BENCH_BEGIN. Timeouts: 100 s for roofs, 50 s for a row, 20 s for each row that waits
+ * for counting, 10 s for the end. */
 void bench_start(struct bench *bench, const struct bench_settings *settings);
-/* Another run that goes on with what the journal holds. */
+/* Starts another run that resumes the journal. */
 void bench_start_again(struct bench *bench);
 void bench_clear(struct bench *bench);
 
-/* What the dispatcher wants done is done. */
+/* Carries out all actions. */
 void bench_carry_out(struct bench *bench);
 void bench_time(struct bench *bench, double now);
 
-/* What the journal holds. */
+/* Reads the journal. */
 struct results *bench_rows(struct bench *bench);
 
-/* Each rank gets the order to stop, once, and says its last word. */
+/* Checks that each rank was ordered to stop once, and sends the last messages. */
 enum status bench_end(struct bench *bench, struct error *error);
 
 void assert_ok(enum status status, const struct error *error);
 
 /* ---- the other ranks ---- */
 
-/* A message and, if it is the last one of its moment, what follows from it. */
+/* Delivers a message; `arrive` also ends the moment. */
 void arrive(struct bench *bench, int from, enum message_kind kind, const char *text);
 void arrive_with_others(struct bench *bench, int from, enum message_kind kind, const char *text);
 void device_arrives(struct bench *bench, int rank);
 void all_devices_arrive(struct bench *bench);
 
-/* What a rank was asked to measure; false: nothing. */
+/* Takes the configuration that was assigned to a rank. False: none. */
 bool work_taken(struct bench *bench, int rank, struct request *request);
-bool is_told_to_count(struct bench *bench, int rank);
+bool count_ordered(struct bench *bench, int rank);
 
 /* The message of a record; the caller frees it. */
 char *record_text(const char *configuration, enum record_status status);

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-/* $n is 1 in the first process, 2 in the next one, and so on; $line is the request. */
+/* $n is the number of the process, from 1; $line is the request. */
 static const char words[] =
     "#!/bin/sh\n"
     "cd \"$(dirname \"$0\")\"\n"
@@ -16,11 +16,11 @@ static const char words[] =
     "record() { echo '{\"reply\":\"record\",\"record\":{\"configuration\":\"'\"$1\"'\",\"status\":"
     "\"measured\",\"time_median\":0.1,\"mood\":7}}'; }\n"
     "fail() { echo '{\"reply\":\"error\",\"status\":\"'$1'\",\"text\":\"'$2'\"}'; }\n"
-    "asked() { echo \"$line\" | sed 's/.*\"configuration\":\"\\([^\"]*\\)\".*/\\1/'; }\n"
+    "requested() { echo \"$line\" | sed 's/.*\"configuration\":\"\\([^\"]*\\)\".*/\\1/'; }\n"
     "timed() { echo '{\"reply\":\"timed\",\"configuration\":\"'\"$1\"'\"}'; echo \"$1\" "
     ">>waiting.$n; }\n"
     "counted() { record \"$(head -n 1 waiting.$n)\"; sed -i 1d waiting.$n; }\n"
-    "well() { case $line in *count_later*) timed \"$(asked)\" ;; *) record \"$(asked)\" ;; "
+    "well() { case $line in *count_later*) timed \"$(requested)\" ;; *) record \"$(requested)\" ;; "
     "esac; }\n"
     "hang() { exec sleep 1000; }\n"
     "n=$(($(cat starts 2>/dev/null || echo 0) + 1)); echo $n >starts\n"
@@ -49,7 +49,7 @@ void bench_create(struct bench *bench, const struct bench_settings *settings)
     struct sender sender = collected_sender(&bench->sent);
     struct executor_settings executor = {
         .worker_folder = bench->folder,
-        .device = settings->asked,
+        .device = settings->requested,
         .binding = {.local_rank = settings->local_rank,
                     .local_count = settings->local_rank + 1,
                     .device = settings->local_rank},
@@ -68,8 +68,8 @@ void bench_create(struct bench *bench, const struct bench_settings *settings)
 void bench_begin(struct bench *bench, struct worker_script script)
 {
     struct error error;
-    bench_create(bench,
-                 &(struct bench_settings){.script = script, .kind = LAST_KIND, .asked = LAST_KIND});
+    bench_create(bench, &(struct bench_settings){
+                            .script = script, .kind = LAST_KIND, .requested = LAST_KIND});
     if (executor_open(bench->executor, &error))
         fail_msg("%s", error.text);
     assert_string_equal(executor_device(bench->executor)->uuid, "u1");
@@ -98,7 +98,7 @@ void bench_end(struct bench *bench)
     executor_handle(bench->executor, &message);
     assert_true(executor_stopped(bench->executor));
     free(collected_take(&bench->sent, 0, MESSAGE_FINISHED));
-    assert_int_equal(bench->sent.count, 0); /* nothing was said twice */
+    assert_int_equal(bench->sent.count, 0); /* no message was repeated */
     executor_destroy(bench->executor);
     collected_clear(&bench->sent);
     fclose(bench->log.stream);

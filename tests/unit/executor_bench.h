@@ -1,24 +1,22 @@
-/* A rank without MPI: an executor, a worker that is a scripted program, and its messages,
- * collected. For tests only. */
+/* A rank for tests: an executor, a scripted worker, and collected messages. No MPI. */
 #pragma once
 
 #include "unit.h"
 #include "collected.h"
 #include "ranks/executor.h"
 
-/* The kind of device that `auto` tries first, and last. */
+/* First and last kind of device for `auto`. */
 #define FIRST_KIND (&device_kinds[0])
 #define LAST_KIND  (&device_kinds[DEVICE_KINDS - 1])
 
-/* What the worker does when it is asked, in shell. The words that there are stand in
- * executor_bench.c. */
+/* Shell commands of the worker for each request. executor_bench.c lists the words. */
 struct worker_script {
-    const char *describe, *measure; /* NULL: it has device u1; it measures what it is asked */
-    const char *count;              /* NULL: the record of what has waited longest */
+    const char *describe, *measure; /* NULL: describe device u1; measure the request */
+    const char *count;              /* NULL: record of the oldest waiting row */
     double timeout;                 /* s, of each request; 0: long. For workers that hang. */
 };
 
-/* The rank, its worker's folder, its messages. */
+/* Rank, folder of the worker, messages. */
 struct bench {
     char folder[64];
     struct log log;
@@ -26,27 +24,26 @@ struct bench {
     struct executor *executor;
 };
 
-/* A worker of that kind, and the executor of this rank of its node, which is to open the kind that
- * was asked for, NULL: any. */
+/* Kind of the worker, and kind that the rank requests (NULL: any). */
 struct bench_settings {
     struct worker_script script;
-    const struct device_kind *kind, *asked;
+    const struct device_kind *kind, *requested;
     int local_rank;
     const volatile sig_atomic_t *interrupted;
 };
 void bench_create(struct bench *bench, const struct bench_settings *settings);
-/* With an open device of LAST_KIND, and rank 0 told so. */
+/* Opens a device of LAST_KIND and reports it to rank 0. */
 void bench_begin(struct bench *bench, struct worker_script script);
-void bench_end(struct bench *bench); /* told to stop, having said nothing twice */
+void bench_end(struct bench *bench); /* stops the rank; fails if a message was repeated */
 
-/* How many workers were started. */
+/* Number of workers that were started. */
 int starts(const struct bench *bench);
 
-/* later: its counters may wait. */
+/* later: the row may wait for counting. */
 void give_work(struct bench *bench, const char *configuration, bool later);
-/* Runs the rank's loop until it has written a message of this kind, which says that. */
+/* Runs the rank's loop until a message of this kind, which must contain `part`. */
 void assert_message(struct bench *bench, enum message_kind kind, const char *part);
-/* Gives work, and the record that comes of it; the caller clears it. */
+/* Measures a configuration and returns its record, which the caller clears. */
 struct record measured(struct bench *bench, const char *configuration);
 
 void assert_says(const char *text, const char *part);

@@ -7,7 +7,7 @@
 
 #include "journal_bench.h"
 
-/* A folder for each test, holding at most a journal. */
+/* Folder of a test with at most one journal. */
 struct folder {
     char path[64], journal[96];
 };
@@ -65,7 +65,6 @@ struct results *read_journal(const char *path, bool *torn)
     return results;
 }
 
-/* Fetched from where it is; until the next call. */
 const struct record *record_of(const struct results *results, size_t row)
 {
     static struct record record;

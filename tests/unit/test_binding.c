@@ -1,4 +1,4 @@
-/* Who gets which device and which cores. */
+/* Devices and cores of ranks. */
 
 #include "unit.h"
 
@@ -9,7 +9,7 @@
 
 #include "ranks/binding.h"
 
-static void alone_gets_all(void **state)
+static void a_single_rank_gets_all_cores(void **state)
 {
     cpu_set_t all;
     bool shared = true;
@@ -19,8 +19,8 @@ static void alone_gets_all(void **state)
     assert_false(shared);
 }
 
-/* As many ranks as there are processors: either the cores are divided without overlap, or, where
- * two processors are one core, everyone has all and it is said so. */
+/* One rank per processor: the cores are divided without overlap; if two processors are one core,
+ * all ranks share all and say so. */
 static void shares_do_not_overlap(void **state)
 {
     cpu_set_t all, taken;
@@ -53,8 +53,8 @@ static void more_ranks_than_cores_share(void **state)
 
 enum { RANKS = 8 };
 
-/* The ways in which launchers show GPUs: what each rank of a node sees, in its order, a letter for
- * a PCI address; what each takes, "-" where none is left; how many of them are taken. */
+/* Ways of launchers to show GPUs: visible devices of each rank in its order, a letter for each PCI
+ * address; the device that each rank takes, "-" for none; number of distinct devices. */
 static void each_rank_takes_a_device(void **state)
 {
     static const struct {
@@ -71,7 +71,7 @@ static void each_rank_takes_a_device(void **state)
         {"--gpu-bind=closest, sockets uneven", {"ab", "ab", "ab", "cd"}, "ab-c", 3},
         {"CUDA_VISIBLE_DEVICES=1,0, by index or UUID", {"ba", "ba"}, "ba", 2},
         {"a task that sees all beside one that sees one", {"ab", "a"}, "ba", 2},
-        /* No other takes it: what this leads to, devices_check_distinct says. */
+        /* devices_check_distinct reports the consequence. */
         {"two tasks on one GPU", {"a", "a"}, "aa", 1},
         {"two MIG slices of one GPU", {"a", "a", "b"}, "aab", 2},
         {"CUDA_VISIBLE_DEVICES=1,9,0: the wrong one hides the last", {"b", "b"}, "bb", 1},
@@ -93,7 +93,7 @@ static void each_rank_takes_a_device(void **state)
     }
 }
 
-/* CUDA_VISIBLE_DEVICES is empty or all wrong, or the worker is of another kind. */
+/* CUDA_VISIBLE_DEVICES is empty or wrong, or the worker is of another kind. */
 static void unknown_devices_go_by_number(void **state)
 {
     const struct visible visible[3] = {{0}};
@@ -111,8 +111,8 @@ static cpu_set_t cpus_of(const char *list)
     return cpus;
 }
 
-/* Nodes with eight GPUs: their cores, each GPU's local_cpulist, what the launcher leaves each rank,
- * and what its worker gets. */
+/* Nodes with eight GPUs: cores, local_cpulist of each GPU, masks from the launcher, masks of the
+ * workers. */
 static void workers_run_near_their_gpus(void **state)
 {
     static const char a100[] = "package:2 numa:4 core:16 pu:2(indexes=2*128:1*2)";
@@ -160,7 +160,7 @@ static void workers_run_near_their_gpus(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone_gets_all),
+        cmocka_unit_test(a_single_rank_gets_all_cores),
         cmocka_unit_test(shares_do_not_overlap),
         cmocka_unit_test(more_ranks_than_cores_share),
         cmocka_unit_test(each_rank_takes_a_device),

@@ -1,4 +1,4 @@
-/* Two ranks on one GPU are refused, and so is a list shared out between GPUs and CPUs. */
+/* Two ranks on one GPU are refused, as is a list shared by GPUs and CPUs. */
 
 #include "unit.h"
 
@@ -17,7 +17,7 @@ static struct device device(const char *kind, const char *host, const char *uuid
     return device;
 }
 
-static void one_gpu_twice_is_refused(void **state)
+static void a_gpu_with_two_ranks_is_refused(void **state)
 {
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
@@ -28,7 +28,7 @@ static void one_gpu_twice_is_refused(void **state)
     assert_non_null(strstr(error.text, "srun --ntasks-per-node=3 --gpus-per-task=1"));
 }
 
-static void different_ones_are_fine(void **state)
+static void different_devices_are_accepted(void **state)
 {
     struct error error;
     struct device devices[] = {device("cuda", "n1", "GPU-a"),     device("cuda", "n1", "GPU-b"),
@@ -38,7 +38,7 @@ static void different_ones_are_fine(void **state)
     assert_int_equal(devices_check_distinct(devices, 7, &error), STATUS_OK);
 }
 
-/* Whichever kind it is: the row decides, and ranks on the same cores are told so elsewhere. */
+/* The row of the kind decides. binding.h reports ranks on the same cores. */
 static void exclusive_kinds_are_not_shared(void **state)
 {
     for (int i = 0; i < DEVICE_KINDS; ++i) {
@@ -52,9 +52,9 @@ static void exclusive_kinds_are_not_shared(void **state)
     }
 }
 
-/* More ranks than cores: each is a device of its own, or --resume takes one's rows for
- * another's. */
-static void ranks_on_the_same_cores_are_told_apart(void **state)
+/* With more ranks than cores each rank is a device of its own, so that --resume does not confuse
+ * their rows. */
+static void ranks_on_the_same_cores_get_names(void **state)
 {
     static const char *const names[] = {"cpu-n1-0-1", "cpu-n1-0-1#2", "cpu-n1-2",
                                         "cpu-n1-0-1", "cpu-n1-0-1#3", ""};
@@ -77,8 +77,8 @@ static void mixed_kinds_are_refused(void **state)
     assert_non_null(strstr(error.text, "replicate"));
 }
 
-/* A device that never opened has only its host and kind. */
-static void lost_devices_are_passed_over(void **state)
+/* A device that never opened has only host and kind. */
+static void lost_devices_are_ignored(void **state)
 {
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", ""), device("cuda", "n1", ""),
@@ -92,12 +92,12 @@ static void lost_devices_are_passed_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_gpu_twice_is_refused),
-        cmocka_unit_test(different_ones_are_fine),
+        cmocka_unit_test(a_gpu_with_two_ranks_is_refused),
+        cmocka_unit_test(different_devices_are_accepted),
         cmocka_unit_test(exclusive_kinds_are_not_shared),
         cmocka_unit_test(mixed_kinds_are_refused),
-        cmocka_unit_test(ranks_on_the_same_cores_are_told_apart),
-        cmocka_unit_test(lost_devices_are_passed_over),
+        cmocka_unit_test(ranks_on_the_same_cores_get_names),
+        cmocka_unit_test(lost_devices_are_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Rank 0's half of a sweep: what is handed out, what comes back, who is lost or silent, what is
- * counted together, and how it ends. Most cases are scripts. */
+/* Rank 0's half of a sweep: assignment, records, lost and silent ranks, batches, the end. Most
+ * cases are scripts. */
 
 #include "unit.h"
 
@@ -8,37 +8,36 @@
 #include "ranks/resume.h"
 #include "dispatcher_bench.h"
 
-/* Statements of a script, with `;` between them. R is a rank. A is a letter for a configuration,
- * which it gets when it is handed out; `a-c` are several, one after the other, and z is one that
- * nobody was given.
+/* Statements of a script, separated by `;`. R is a rank. A is a letter for a configuration, defined
+ * when the configuration is assigned; `a-c` are three in turn; z is never assigned.
  *
- *   devices, device R       all, or one, have their roofs
- *   works R A               R was given it
- *   waits R A, alone R A    the same; its counters may wait for those of other rows, or must not
- *   idle R                  R was given nothing
- *   counts R, times R       R was told to count what it has timed, or was not
+ *   devices, device R       all ranks, or rank R, have their roofs
+ *   works R A               R was assigned A
+ *   waits R A, alone R A    likewise; A may wait for counting, or must not
+ *   idle R                  R was assigned nothing
+ *   counts R, times R       R was ordered to count, or was not
  *   record R A, failed R A, timed R A, returned R A, lost R WHY, gone R, signalled R
- *                           R says so; gone: its last word
+ *                           message from R; gone: the last one
  *   batch R A               waits R A, and then timed R A
  *   says R TEXT, describes R TEXT
- *                           R sends this as a record, as a device
- *   all R N                 all from R on measure what they are given: N rows in all
- *   together R A; settle    R sends a record, as others do at the same moment; these were all
+ *                           R sends TEXT as a record, as a device
+ *   all R N                 ranks from R on measure all their rows: N in all
+ *   together R A; settle    record of R among others at the same moment; end of that moment
  *   time S, signal          S seconds after the beginning; a signal
- *   suspended S             nobody ran for S seconds
- *   uuid R TEXT, again      of R's device; another run goes on
- *   runs R                  R was not told to stop
- *   end STATUS TEXT         all were told to stop, say their last word, and the error has this text
- *   over STATUS, goes-on    whether the sweep has ended
- *   missing TEXT            who has not said the last word
- *   rows N, row I A ERROR   what the journal holds; the row failed if there is an ERROR */
+ *   suspended S             the job was suspended for S seconds
+ *   uuid R TEXT, again      sets R's UUID; starts another run
+ *   runs R                  R was not ordered to stop
+ *   end STATUS TEXT         all were ordered to stop and send the last message; error contains TEXT
+ *   over STATUS, goes-on    the sweep has ended, or not
+ *   missing TEXT            ranks without a last message
+ *   rows N, row I A ERROR   rows in the journal; row I failed if ERROR is given */
 struct play {
     const char *name; /* for people */
     struct bench_settings settings;
     const char *script;
 };
 
-/* `manifest` on so many ranks; whose devices count so many rows together; with a time limit. */
+/* `manifest` on `count` ranks; with batches of `together` rows; with a time limit. */
 #define RANKS(count, text)                                                                         \
     {                                                                                              \
         .ranks = (count), .manifest = (text)                                                       \
@@ -63,60 +62,61 @@ struct play {
 
 static const struct play plays[] = {
     /* ---- who measures what ---- */
-    {"nothing is handed out before all roofs", RANKS(2, FOUR),
+    {"no work before all roofs are measured", RANKS(2, FOUR),
      "device 0; idle 0; device 1; works 0; works 1"},
     {"each configuration is measured once", RANKS(3, FOUR), "devices; all 0 4; end ok; rows 4"},
     {"work comes after the sync, and not twice", RANKS(3, SIX),
      "devices; works 0 a; works 1 b; works 2 c; together 0 a; together 1 b; together 2 c;"
      "idle 0; idle 1; idle 2; settle; rows 3; works 0; works 1; works 2; settle; idle 0; idle 1;"
      "idle 2"},
-    {"the first failures that max_failures allows end the sweep",
-     RANKS(1, "[sweep]\nmax_failures = 2\n" FOUR),
+    {"max_failures ends the sweep", RANKS(1, "[sweep]\nmax_failures = 2\n" FOUR),
      "devices; works 0 a; failed 0 a; works 0 b; record 0 b; works 0 c; failed 0 c; idle 0;"
      "end failed"},
-    {"a signal stops everyone, and what was measured meanwhile is kept", RANKS(2, FOUR),
+    {"a signal stops all ranks; late records are kept", RANKS(2, FOUR),
      "devices; signal; works 1 a; record 1 a; idle 1; end interrupted; rows 1"},
-    {"what fails of the signal has no row, and is measured by the next run", RANKS(2, TWO),
+    {"rows that fail after a signal are measured by the next run", RANKS(2, TWO),
      "devices; works 0 a; works 1 b; signalled 1; failed 0 a; end interrupted; rows 0; again;"
      "devices; all 0 2; end ok; rows 2"},
-    {"a signal of another rank does the same", RANKS(2, FOUR),
+    {"a signal at another rank stops all ranks", RANKS(2, FOUR),
      "devices; signalled 1; works 1 a; record 1 a; idle 1; end interrupted; rows 1"},
     {"roofs alone end with the last device", RANKS(2, ROOFS), "device 1; runs 0; device 0; end ok"},
-    {"of roofs alone, a lost one is missed", RANKS(2, ROOFS), "device 1; lost 0 gone; end device"},
+    {"a device that is lost over roofs alone is missing", RANKS(2, ROOFS),
+     "device 1; lost 0 gone; end device"},
 
     /* ---- nonsense ---- */
-    {"nothing is no record", RANKS(2, FOUR), "devices; says 1; end system no record; rows 0"},
+    {"an empty message is no record", RANKS(2, FOUR),
+     "devices; says 1; end system no record; rows 0"},
     {"a list is no record", RANKS(2, FOUR), "devices; says 1 []; end system no record; rows 0"},
     {"a record has a configuration", RANKS(2, FOUR),
      "devices; says 1 {\"time_median\":1}; end system no record"},
     {"a record has a status", RANKS(2, FOUR),
      "devices; says 1 {\"status\":\"merry\"}; end system no record"},
-    {"what another rank was given is no row", RANKS(2, ONE),
+    {"a record of another rank's row is no record", RANKS(2, ONE),
      "devices; works 0 a; record 1 a; end system; rows 0"},
     {"a device is JSON", RANKS(2, FOUR), "describes 1; end system"},
-    {"what nobody was given cannot be timed", COUNTING(1, FOUR, 3),
+    {"a row must be assigned before it is timed", COUNTING(1, FOUR, 3),
      "devices; timed 0 z; end system"},
-    {"what nobody was given cannot be given back", COUNTING(1, FOUR, 3),
+    {"a row must be assigned before it returns", COUNTING(1, FOUR, 3),
      "devices; returned 0 z; end system"},
 
     /* ---- lost ranks ---- */
-    {"what a lost rank measured goes to another", RANKS(2, FOUR),
+    {"another rank measures the row of a lost rank", RANKS(2, FOUR),
      "devices; lost 0 off the bus; all 1 4; end ok"},
-    {"a rank that is lost over its roofs does not hold up others", RANKS(2, FOUR),
+    {"a rank that is lost over its roofs does not delay others", RANKS(2, FOUR),
      "device 1; lost 0 gone; all 1 4; end ok"},
     {"a second loss is a failed row", RANKS(3, ONE),
      "devices; works 0 a; lost 0 first; works 1 a; lost 1 second; idle 2; end ok; rows 1;"
      "row 0 a 2 devices were lost while measuring it, the last: second"},
-    {"no rank left is the end", RANKS(2, FOUR),
+    {"the sweep ends with the last rank", RANKS(2, FOUR),
      "devices; lost 0 first; lost 1 second; end device no rank is left"},
     {"replicate measures everything everywhere", RANKS(2, REPLICATED), "devices; all 0 8; end ok"},
-    {"replicate misses what a lost device had, and --resume brings it", RANKS(2, REPLICATED),
+    {"replicate lacks the rows of a lost device, and --resume measures them", RANKS(2, REPLICATED),
      "devices; works 0 a; record 0 a; lost 0 gone; all 1 4; end device --resume; again; devices;"
      "idle 1; all 0 3; end ok"},
     /* An older journal has one UUID for all ranks on the same cores. */
     {"rows of a shared UUID are the first rank's", RANKS(2, REPLICATED),
      "uuid 1 uuid-0; devices; all 1 4; uuid 1 uuid-0#2; again; devices; all 0 4; end ok"},
-    {"what was measured is not handed out again", RANKS(2, FOUR),
+    {"rows of the journal are not assigned again", RANKS(2, FOUR),
      "devices; works 1 a; record 1 a; rows 1; again; devices; all 0 3; end ok; rows 4"},
 
     /* ---- silent ranks ---- */
@@ -136,64 +136,65 @@ static const struct play plays[] = {
      "devices; works 0 a; time 10; works 1 b; record 1 b; time 51; record 0 a; works 0"},
     {"a rank that is silent over its roofs joins late", RANKS(2, FOUR),
      "device 1; time 99; idle 1; time 101; works 1; device 0; works 0"},
-    {"time in which the job did not run is no rank's silence", RANKS(2, TWO),
+    {"a suspended job is no silence", RANKS(2, TWO),
      "devices; works 0 a; works 1 b; suspended 100; time 149; idle 1; record 0 a; record 1 b;"
      "end ok; rows 2"},
-    {"all silent is the end", RANKS(2, FOUR), "devices; time 51; goes-on; time 62; over device"},
-    {"a signal does not wait for the silent", RANKS(3, FOUR),
+    {"the sweep ends if all ranks are silent", RANKS(2, FOUR),
+     "devices; time 51; goes-on; time 62; over device"},
+    {"the end does not wait for silent ranks", RANKS(3, FOUR),
      "devices; time 5; signal; gone 1; time 14; goes-on; time 16; over interrupted;"
      "missing rank 0 on node1, rank 2 on node1"},
 
     /* ---- a time limit ---- */
-    /* Each takes 20 s, and so 30 s are expected: with 45 s left one is begun, with 25 s none. */
-    {"nothing is begun that cannot end", LIMITED(1, "[conv2d]\nfilters = 64, 65, 66, 67, 68, 69\n"),
+    /* Rows take 20 s, so the estimate is 30 s: 45 s suffice for another row, 25 s do not. */
+    {"rows beyond the limit are not begun",
+     LIMITED(1, "[conv2d]\nfilters = 64, 65, 66, 67, 68, 69\n"),
      "time 5; devices; works 0 a; time 25; record 0 a; works 0 b; time 45; record 0 b;"
      "works 0 c; time 65; record 0 c;"
      "end interrupted 3 of 6 configurations are left for lack of time (--time-limit 100 s): 25.0 "
      "s remain for rows, and the shortest of them may take 30.0 s; rows 3"},
-    {"a short one still fits where a long one does not",
-     LIMITED(1, "[conv2d]\nbatch = 1, 2, 48, 49\n"),
+    {"a short row fits where a long one does not", LIMITED(1, "[conv2d]\nbatch = 1, 2, 48, 49\n"),
      "devices; works 0 a; time 50; record 0 a; works 0 b; time 51; record 0 b; works 0 c;"
      "time 52; record 0 c; end interrupted 1 of 4 configurations are left"},
-    /* 10 s are left; the large one is assumed to take longer, until the small one tells. */
-    {"what was learnt is used at once", LIMITED(2, "[conv2d]\nbatch = 1, 32\n"),
+    /* 10 s are left. The large row seems too long until the small one is measured. */
+    {"estimates apply at once", LIMITED(2, "[conv2d]\nbatch = 1, 32\n"),
      "time 80; devices; works 0 a; idle 1; time 80.01; record 0 a; works 0; runs 0"},
-    {"the limit ends what is under way", LIMITED(2, FOUR),
+    {"the limit ends rows under way", LIMITED(2, FOUR),
      "devices; works 0; time 89; runs 0; time 90.5;"
      "end interrupted 4 of 4 configurations are left for lack of time (--time-limit 100 s): it "
      "has come"},
     {"the limit ends roofs", LIMITED(2, FOUR), "device 1; time 91; end interrupted"},
-    {"what no run has time for has a status of its own",
+    {"rows that no run has time for have a status of their own",
      LIMITED(1, "[sweep]\ntimeout = 500 s\n[conv2d]\nbatch = 1, 128\n"),
      "time 60; devices; works 0 a; time 60.5; record 0 a;"
      "end failed 1 of them may take up to 96.0 s, more than any run with this limit has for a "
      "row (30.0 s)"},
 
     /* ---- rows that are counted together ---- */
-    {"as many as the device says are counted, and what is left", COUNTING(1, FOUR, 3),
+    {"batches have the device's number of rows, and the rest", COUNTING(1, FOUR, 3),
      "devices; batch 0 a; times 0; batch 0 b; times 0; batch 0 c; counts 0; idle 0;"
      "record 0 a-b; idle 0; record 0 c; batch 0 d; counts 0; record 0 d; end ok; rows 4"},
-    {"what is left goes to whoever is free", COUNTING(2, FOUR, 3),
+    {"the last rows go to free ranks", COUNTING(2, FOUR, 3),
      "devices; waits 0 a; batch 1 b; batch 1 c; batch 1 d; counts 1; record 1 b-d; timed 0 a;"
      "counts 0; record 0 a; end ok; rows 4"},
-    {"the manifest may say how many", COUNTING(1, "[measure]\ncount_together = 2\n" FOUR, 3),
+    {"the manifest may set the batch size", COUNTING(1, "[measure]\ncount_together = 2\n" FOUR, 3),
      "devices; batch 0 a; batch 0 b; counts 0"},
-    {"one waits for no others", COUNTING(1, "[measure]\ncount_together = 1\n" FOUR, 3),
+    {"a batch of one does not wait", COUNTING(1, "[measure]\ncount_together = 1\n" FOUR, 3),
      "devices; alone 0"},
     {"without counters nothing waits", COUNTING(1, "[measure]\ncounters = off\n" FOUR, 3),
      "devices; alone 0"},
-    {"no more than ten seconds of timings are at stake", COUNTING(1, FOUR, 3),
+    {"ten seconds of timings fill a batch", COUNTING(1, FOUR, 3),
      "devices; waits 0 a; time 6; timed 0 a; times 0; waits 0 b; time 11; timed 0 b; counts 0"},
-    {"what has nothing to count is done at once", COUNTING(1, THREE, 3),
+    {"a row without anything to count does not wait", COUNTING(1, THREE, 3),
      "devices; batch 0 a; waits 0 b; record 0 b; batch 0 c; counts 0; record 0 a; record 0 c;"
      "end ok; rows 3"},
-    {"what is given back with a lost worker goes by itself", COUNTING(1, THREE, 3),
+    {"a row that returns from a lost worker is counted alone", COUNTING(1, THREE, 3),
      "devices; batch 0 a; batch 0 b; waits 0 c; returned 0 a-b; record 0 c; alone 0 d;"
      "record 0 d; alone 0 e; record 0 e; end ok; rows 3"},
-    {"what is given back over its counts goes by itself", COUNTING(1, THREE, 3),
+    {"a row that returns from counting is counted alone", COUNTING(1, THREE, 3),
      "devices; batch 0 a; batch 0 b; batch 0 c; counts 0; record 0 a; returned 0 b-c; alone 0 d;"
      "record 0 d; alone 0 e; record 0 e; end ok; rows 3"},
-    {"what goes by itself joins no others", COUNTING(2, THREE, 3),
+    {"a row that is counted alone joins no batch", COUNTING(2, THREE, 3),
      "devices; batch 0 a; waits 1 b; waits 0 c; returned 0 a; timed 1 b; counts 1; record 1 b;"
      "alone 1 a; record 1 a; timed 0 c; counts 0; record 0 c; end ok; rows 3"},
     {"a device may be lost over any row that it counts", COUNTING(3, TWO, 3),
@@ -203,27 +204,27 @@ static const struct play plays[] = {
     {"a rank may be silent over each row that it counts", COUNTING(1, TWO, 3),
      "devices; batch 0 a; batch 0 b; counts 0; time 39; record 0 a; time 58; runs 0; time 60;"
      "idle 0; record 0 b; end device; rows 2"},
-    /* It is silent for more than 50 s, and 20 s for the one that waits. */
-    {"a late rank counts before it gets more", COUNTING(2, FOUR, 3),
+    /* The rank is silent beyond 50 s, and 20 s for its waiting row. */
+    {"a late rank counts before it gets work", COUNTING(2, FOUR, 3),
      "devices; batch 0 a; waits 0 b; time 5; batch 1 c; time 72; timed 0 b; counts 0; idle 0;"
      "record 0 a-b; waits 1 d; record 1 d; counts 1; record 1 c; end ok; rows 4"},
 
     /* ---- when a rank counts: see also test_dispatcher_batches.c ---- */
-    /* A batch that is nearly full is counted while nobody else of the host counts. */
-    {"a full batch waits for nobody", COUNTING(2, FORTY, 8),
+    /* A nearly full batch is counted while no other rank of the host counts. */
+    {"a full batch does not wait for neighbours", COUNTING(2, FORTY, 8),
      "devices; batch 0 a-g; batch 1 h-n; times 1; batch 1 o; counts 1; record 1 h-o; counts 0;"
      "record 0 a-g"},
-    {"ten seconds wait for nobody", COUNTING(2, FORTY, 100),
+    {"ten seconds of timings do not wait for neighbours", COUNTING(2, FORTY, 100),
      "devices; waits 0 a; waits 1 b; time 4.5; timed 0 a; timed 1 b; waits 0 c; waits 1 d;"
      "time 9; timed 0 c; timed 1 d; times 1; waits 1 e; time 10.5; timed 1 e; counts 1;"
      "record 1 b; record 1 d-e; counts 0; record 0 a; record 0 c"},
-    {"a lost rank is no reason to count early", COUNTING(2, FORTY, 8),
+    {"a lost neighbour does not end batches early", COUNTING(2, FORTY, 8),
      "devices; lost 0 off the bus; batch 1 a-g; times 1; batch 1 h; counts 1"},
-    {"a rank that is lost over its counts keeps nobody from counting", COUNTING(3, FORTY, 8),
+    {"a rank that is lost while counting does not block others", COUNTING(3, FORTY, 8),
      "devices; batch 0 a-g; batch 1 h-n; counts 0; lost 0 off the bus; batch 2 o-u; counts 2"},
 };
 
-/* A statement of a script as it is played. */
+/* A script in progress. */
 struct scene {
     struct bench bench;
     const char *name, *statement;
@@ -236,7 +237,7 @@ struct scene {
             fail_msg("%s: %.60s: not %s", scene->name, scene->statement, #condition);              \
     } while (0)
 
-/* R was given a configuration: the one of this letter, if it has one. */
+/* Rank R was assigned a configuration: the letter's, if the letter is defined. */
 static void expect_work(struct scene *scene, int rank, char letter, const bool *later)
 {
     struct request request;
@@ -257,7 +258,7 @@ static void say_record(struct scene *scene, int rank, char letter, enum record_s
     free(text);
 }
 
-/* Statements about one configuration. False: it is none of them. */
+/* Statements about a configuration. False: another statement. */
 static bool play_row(struct scene *scene, const char *verb, int rank, char letter)
 {
     const char *row = scene->rows[(int)letter];
@@ -284,7 +285,7 @@ static bool play_row(struct scene *scene, const char *verb, int rank, char lette
     return true;
 }
 
-/* Statements about one rank. False: it is none of them. */
+/* Statements about a rank. False: another statement. */
 static bool play_rank(struct scene *scene, const char *verb, int rank, const char *text)
 {
     struct bench *bench = &scene->bench;
@@ -296,9 +297,9 @@ static bool play_rank(struct scene *scene, const char *verb, int rank, const cha
     else if (strcmp(verb, "idle") == 0)
         EXPECT(!work_taken(bench, rank, &request));
     else if (strcmp(verb, "counts") == 0)
-        EXPECT(is_told_to_count(bench, rank));
+        EXPECT(count_ordered(bench, rank));
     else if (strcmp(verb, "times") == 0)
-        EXPECT(!is_told_to_count(bench, rank));
+        EXPECT(!count_ordered(bench, rank));
     else if (strcmp(verb, "runs") == 0)
         EXPECT(!collected_take(&bench->sent, rank, MESSAGE_STOP));
     else if (strcmp(verb, "lost") == 0)
@@ -316,7 +317,7 @@ static bool play_rank(struct scene *scene, const char *verb, int rank, const cha
     return true;
 }
 
-/* All ranks from `first` on measure in turns as long as there is work. */
+/* Ranks from `first` on measure in turn while there is work. */
 static size_t measure_all(struct bench *bench, int first)
 {
     size_t count = 0, before;
@@ -353,7 +354,7 @@ static void expect_status(struct scene *scene, enum status found, const char *wo
     fail_msg("%s: no status", word);
 }
 
-/* With split, all other configurations of the plan are missing. */
+/* With split, configurations without a row are missing. */
 static void expect_rows(struct scene *scene, size_t count)
 {
     const struct bench *bench = &scene->bench;
@@ -432,7 +433,7 @@ static void play_statement(struct scene *scene)
         play_row(scene, verb, rank, (char)(first + 1));
 }
 
-static void each_play_is_as_written(void **state)
+static void scripts_play_as_written(void **state)
 {
     for (size_t i = 0; i < sizeof plays / sizeof *plays; ++i) {
         static struct scene scene;
@@ -449,8 +450,8 @@ static void each_play_is_as_written(void **state)
     }
 }
 
-/* The journal has the record as its worker printed it, and after that what the ranks know of it. */
-static void a_record_is_journaled_as_it_came(void **state)
+/* The journal holds the worker's text, then the members that the ranks add. */
+static void the_journal_keeps_the_workers_text(void **state)
 {
     struct bench bench;
     char line[16384];
@@ -486,7 +487,7 @@ static void a_failed_action_ends_the_sweep(void **state)
         dispatcher_message(bench.dispatcher, &message);
         assert_true(dispatcher_next(bench.dispatcher, &action));
         assert_int_equal(action.kind, ACTION_STORE_DEVICE);
-        if (interrupted) /* the end was announced before, and still is */
+        if (interrupted) /* the end was ordered before, and stays */
             dispatcher_interrupt(bench.dispatcher);
         error_set(&error, STATUS_SYSTEM, "no space left");
         dispatcher_failed(bench.dispatcher, &error);
@@ -511,7 +512,7 @@ static void searched_arrives(struct bench *bench, int from, const char *configur
     free(text);
 }
 
-/* What one device's search chose, the next one of its model is offered. */
+/* An algorithm that one device found goes to the next device of the model. */
 static void an_algorithm_travels_to_an_equal_device(void **state)
 {
     struct bench bench;
@@ -519,15 +520,15 @@ static void an_algorithm_travels_to_an_equal_device(void **state)
     char text[WORKLOAD_TEXT];
     bench_start(&bench, &(struct bench_settings)RANKS(3, "[sweep]\ndistribute = replicate\n" TWO));
     all_devices_arrive(&bench);
-    for (int i = 0; i < 2; ++i) { /* rank 0 is ahead of the others */
+    for (int i = 0; i < 2; ++i) { /* rank 0 is ahead */
         assert_true(work_taken(&bench, 0, &request));
         assert_false(algorithm_is_known(&request.algorithm));
         config_format(&request.config, text);
         searched_arrives(&bench, 0, text);
     }
-    for (int rank = 1; rank < 3; ++rank) { /* an H200 as rank 0's, and an H100 */
+    for (int rank = 1; rank < 3; ++rank) { /* an H200 like rank 0's, and an H100 */
         assert_true(work_taken(&bench, rank, &request));
-        assert_false(algorithm_is_known(&request.algorithm)); /* handed out before */
+        assert_false(algorithm_is_known(&request.algorithm)); /* assigned before the search ended */
         config_format(&request.config, text);
         record_arrives(&bench, rank, text);
         assert_true(work_taken(&bench, rank, &request));
@@ -541,8 +542,8 @@ static void an_algorithm_travels_to_an_equal_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_play_is_as_written),
-        cmocka_unit_test(a_record_is_journaled_as_it_came),
+        cmocka_unit_test(scripts_play_as_written),
+        cmocka_unit_test(the_journal_keeps_the_workers_text),
         cmocka_unit_test(a_failed_action_ends_the_sweep),
         cmocka_unit_test(an_algorithm_travels_to_an_equal_device),
     };

@@ -1,4 +1,4 @@
-/* When ranks count what they have timed: sweeps are played, with a clock of their own. */
+/* Batches of counting in simulated sweeps with a simulated clock. */
 
 #include "unit.h"
 
@@ -17,21 +17,21 @@ static const char twenty_each[] =
 static const char hundred[] = "[conv2d grid]\nbatch = 1:100:+1\n";
 static const double row_time = 0.4, collection_time = 0.6; /* s */
 
-/* A rank as it is played. */
+/* A simulated rank. */
 struct player {
-    double until; /* s, when it has something to say; INFINITY: it has nothing to do */
+    double until; /* s, next message; INFINITY: idle */
     bool counting;
-    char texts[ROWS_MOST][WORKLOAD_TEXT]; /* timed, and last what is being timed */
+    char texts[ROWS_MOST][WORKLOAD_TEXT]; /* timed rows, then the row being timed */
     size_t count;
     size_t batches[BATCHES_MOST], batch_count; /* rows of each collection */
 };
 
-/* A sweep as it was played. */
+/* A simulated sweep. */
 struct played {
     struct player players[BENCH_RANKS];
-    size_t left;  /* rows that nobody was given */
-    size_t early; /* collections that began while there were such rows */
-    size_t meets; /* of them, while another rank counted */
+    size_t left;  /* rows that are not assigned */
+    size_t early; /* collections that began with rows left */
+    size_t meets; /* such collections while another rank counted */
     size_t rows;
 };
 
@@ -43,8 +43,8 @@ static bool others_count(const struct played *played, const struct player *playe
     return false;
 }
 
-/* What rank 0 has told it. */
-static void player_hears(struct bench *bench, struct played *played, int rank, double now)
+/* Handles rank 0's messages. */
+static void player_receive(struct bench *bench, struct played *played, int rank, double now)
 {
     struct player *player = &played->players[rank];
     struct request request;
@@ -55,7 +55,7 @@ static void player_hears(struct bench *bench, struct played *played, int rank, d
         config_format(&request.config, player->texts[player->count++]);
         --played->left;
         player->until = now + row_time;
-    } else if (is_told_to_count(bench, rank)) {
+    } else if (count_ordered(bench, rank)) {
         played->early += played->left > 0;
         played->meets += played->left > 0 && others_count(played, player);
         player->counting = true;
@@ -88,7 +88,7 @@ static int next_to_speak(const struct played *played)
     return next;
 }
 
-/* All rows take as long, and so do all collections. Each row is there once at the end. */
+/* All rows take the same time, and all collections. At the end each row is in the journal once. */
 static struct played play(const struct bench_settings *settings, size_t rows)
 {
     static struct played played;
@@ -102,7 +102,7 @@ static struct played play(const struct bench_settings *settings, size_t rows)
         played.players[rank].until = INFINITY;
     for (;;) {
         for (int rank = 0; rank < settings->ranks; ++rank)
-            player_hears(&bench, &played, rank, now);
+            player_receive(&bench, &played, rank, now);
         int next = next_to_speak(&played);
         if (isinf(played.players[next].until))
             break;
@@ -120,9 +120,9 @@ static struct played play(const struct bench_settings *settings, size_t rows)
     return played;
 }
 
-/* Each collection costs a fixed time: what fits one is not taken apart, whoever shares the host or
- * the rows. */
-static void what_fits_a_batch_is_counted_once(void **state)
+/* Each collection has a fixed cost: rows that fit a batch are counted once, with and without
+ * neighbours. */
+static void rows_that_fit_a_batch_are_counted_once(void **state)
 {
     static const struct {
         struct bench_settings settings;
@@ -139,7 +139,7 @@ static void what_fits_a_batch_is_counted_once(void **state)
     }
 }
 
-/* Full ones, and what is left. */
+/* Full batches, and the rest. */
 static void assert_full_batches(const struct player *player, size_t full, size_t rest)
 {
     assert_true(player->batch_count >= 2);
@@ -148,7 +148,7 @@ static void assert_full_batches(const struct player *player, size_t full, size_t
     assert_int_equal(player->batches[player->batch_count - 1], rest);
 }
 
-/* Up to the end of the sweep. */
+/* Batches stay full until the sweep ends. */
 static void a_rank_without_neighbours_fills_its_batches(void **state)
 {
     struct played played =
@@ -161,8 +161,8 @@ static void a_rank_without_neighbours_fills_its_batches(void **state)
     assert_true(played.meets > 0);
 }
 
-/* Of three that began together one counts early, and the other two meet once. */
-static void ranks_of_a_host_come_apart(void **state)
+/* If three ranks begin together, one counts early and the other two collide once. */
+static void ranks_of_a_host_drift_apart(void **state)
 {
     for (int ranks = 2; ranks <= 3; ++ranks) {
         struct played played = play(
@@ -178,9 +178,9 @@ static void ranks_of_a_host_come_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_fits_a_batch_is_counted_once),
+        cmocka_unit_test(rows_that_fit_a_batch_are_counted_once),
         cmocka_unit_test(a_rank_without_neighbours_fills_its_batches),
-        cmocka_unit_test(ranks_of_a_host_come_apart),
+        cmocka_unit_test(ranks_of_a_host_drift_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

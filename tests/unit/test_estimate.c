@@ -1,5 +1,4 @@
-/* How long configurations take: from what others took, or assumed; and a whole plan, as --dry-run
- * says it. */
+/* Estimates from measured rows and assumptions; totals of a plan for --dry-run. */
 
 #include "unit.h"
 
@@ -17,16 +16,15 @@ static void assert_near(double value, double expected)
 
 static const double timeout = 120;
 
-/* FLOPs of NaN: without a model. */
+/* FLOPs of NaN: no model. */
 static struct plan_item item_of(const char *workload, double flops, double bytes)
 {
     return (struct plan_item){.config.workload = workload_find(workload),
                               .cost = {.flops = flops, .bytes = isnan(flops) ? NAN : bytes}};
 }
 
-/* What was measured of conv2d, and what is then estimated. Without measurements a slow device is
- * assumed, see the first rows. */
-static void its_like_tell_how_long_a_configuration_takes(void **state)
+/* Measured conv2d rows and the resulting estimate. The first rows assume a slow device. */
+static void similar_rows_determine_the_estimate(void **state)
 {
     enum { MOST = 4 };
     const int iterations = measure_default.warmup + measure_default.iterations;
@@ -41,19 +39,19 @@ static void its_like_tell_how_long_a_configuration_takes(void **state)
         {{{0, 0}}, "conv2d", 1e8, 1e6, 5 + 2 * iterations * (0.01 + 0.001), false},
         {{{0, 0}}, "conv2d", 1e15, 0, timeout, false},
         {{{0, 0}}, "conv2d", NAN, 0, timeout, false},
-        {{{0, 0}}, "conv2d", 0, 0, 1, false}, /* what cannot exist is refused at once */
-        /* half as much again as the longest */
+        {{{0, 0}}, "conv2d", 0, 0, 1, false}, /* impossible configurations are refused at once */
+        /* the longest row plus 50 % */
         {{{1.1e12, 8}, {1.2e12, 10}, {1.2e12, 9}}, "conv2d", 1.2e12, 0, 15, true},
-        /* smaller work no longer, nor than on the slow device */
+        /* smaller work: no longer, nor longer than on the slow device */
         {{{1.1e12, 8}, {1.2e12, 10}, {1.2e12, 9}}, "conv2d", 8e8, 0, 9, true},
-        /* larger work in proportion, but no longer than an attempt may */
+        /* larger work: in proportion, up to the timeout */
         {{{1.1e12, 8}, {1.2e12, 10}, {1.2e12, 9}}, "conv2d", 4.8e12, 0, 60, true},
         {{{1.1e12, 8}, {1.2e12, 10}, {1.2e12, 9}}, "conv2d", 1e15, 0, timeout, true},
         {{{1.1e12, 8}, {1.2e12, 10}, {1.2e12, 9}, {1e9, 0.1}}, "conv2d", 1e9, 0, 0.15, true},
-        /* of two bounds the lower one holds */
+        /* the lower of two bounds */
         {{{1e12, 40}, {1e9, 1}}, "conv2d", 2e9, 0, 3, true},
         {{{1e12, 40}, {1e9, 1}}, "conv2d", 5e11, 0, 60, true},
-        /* without a model, the longest of those without */
+        /* without a model: the longest row without a model */
         {{{1e9, 1}}, "conv2d", NAN, 0, timeout, false},
         {{{1e9, 1}, {NAN, 4}, {NAN, 2}}, "conv2d", NAN, 0, 6, true},
         {{{1e9, 1}}, "lstm", 1e9, 0, 5 + 2 * iterations * 0.1, false},
@@ -84,7 +82,7 @@ static char *printed(const struct estimate_total *total)
     return text;
 }
 
-static void rows_that_are_there_tell_of_others(void **state)
+static void journal_rows_determine_the_total(void **state)
 {
     struct manifest *manifest;
     struct plan *plan;
@@ -115,7 +113,7 @@ static void rows_that_are_there_tell_of_others(void **state)
     assert_int_equal(estimate_make(manifest, plan, earlier, &total, &error), STATUS_OK);
     assert_int_equal(total.left, 4);
     assert_int_equal(total.judged, 3);
-    assert_true(fabs(total.seconds - 3 * 0.3) < 1e-9); /* half as much again, each */
+    assert_true(fabs(total.seconds - 3 * 0.3) < 1e-9); /* plus 50 % each */
     text = printed(&total);
     assert_non_null(strstr(text, "judged by the rows that are there: at most 1 s for 3 config"));
     free(text);
@@ -127,8 +125,8 @@ static void rows_that_are_there_tell_of_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(its_like_tell_how_long_a_configuration_takes),
-        cmocka_unit_test(rows_that_are_there_tell_of_others),
+        cmocka_unit_test(similar_rows_determine_the_estimate),
+        cmocka_unit_test(journal_rows_determine_the_total),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

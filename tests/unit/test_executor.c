@@ -1,5 +1,5 @@
-/* A rank's half of a sweep: its worker is opened, lost and replaced; rows are measured, and wait
- * for their counters. */
+/* A rank's half of a sweep: opening, loss and replacement of workers; rows, waiting and counting.
+ */
 
 #include "unit.h"
 
@@ -11,20 +11,20 @@
 
 /* ---- the device ---- */
 
-/* Its worker counts two devices: a third rank must not share one, nor take another kind. One that
- * says itself that there is nothing to open tells the user what to mend. */
-static void what_cannot_be_opened_says_why(void **state)
+/* The worker counts two devices: a third rank must neither share one nor take another kind. The
+ * error of a worker without devices names the remedy. */
+static void failures_to_open_have_a_reason(void **state)
 {
     static const struct {
         struct bench_settings settings;
         const char *why;
         int starts;
     } rows[] = {
-        {{{.describe = "fail device too-old"}, .kind = LAST_KIND, .asked = LAST_KIND},
+        {{{.describe = "fail device too-old"}, .kind = LAST_KIND, .requested = LAST_KIND},
          "too-old",
          1},
-        {{.kind = LAST_KIND, .asked = FIRST_KIND}, "was it built", 0}, /* the one that was named */
-        {{{.describe = "kind=abacus; device u1"}, .kind = LAST_KIND, .asked = LAST_KIND},
+        {{.kind = LAST_KIND, .requested = FIRST_KIND}, "was it built", 0}, /* named by the user */
+        {{{.describe = "kind=abacus; device u1"}, .kind = LAST_KIND, .requested = LAST_KIND},
          "describes a device of kind 'abacus'",
          1},
         {{.kind = FIRST_KIND, .local_rank = 2},
@@ -44,9 +44,9 @@ static void what_cannot_be_opened_says_why(void **state)
     }
 }
 
-/* By a process that outlives the workers, also after one was lost over a row; one that does not
- * answer keeps nobody. */
-static void health_at_the_end_is_told(void **state)
+/* The watcher survives a worker that was lost over a row. A watcher that hangs does not delay the
+ * end. */
+static void health_is_reported_at_the_end(void **state)
 {
     for (int answered = 0; answered < 2; ++answered) {
         struct bench bench;
@@ -70,7 +70,7 @@ static void health_at_the_end_is_told(void **state)
     }
 }
 
-static void auto_falls_to_the_next_kind_and_says_why(void **state)
+static void auto_takes_the_next_kind_with_the_reason(void **state)
 {
     struct bench bench;
     struct error error;
@@ -84,7 +84,7 @@ static void auto_falls_to_the_next_kind_and_says_why(void **state)
     bench_end(&bench);
 }
 
-static void a_numbered_device_goes_to_the_rank_of_its_number(void **state)
+static void a_rank_takes_the_device_of_its_number(void **state)
 {
     static const char *const describe[] = {
         "case $line in *'\"index\":0'*) device u1 ;; *) fail usage wrong ;; esac",
@@ -101,8 +101,8 @@ static void a_numbered_device_goes_to_the_rank_of_its_number(void **state)
     }
 }
 
-/* The worker that looked opens the device, unless its rank keeps fewer cores. */
-static void a_rank_looks_before_it_opens(void **state)
+/* The worker that lists devices also opens the device, unless its rank keeps fewer cores. */
+static void a_rank_lists_devices_before_it_opens_one(void **state)
 {
     for (int fewer = 0; fewer < 2; ++fewer) {
         struct bench bench;
@@ -122,20 +122,20 @@ static void a_rank_looks_before_it_opens(void **state)
     }
 }
 
-static void a_signal_ends_the_waiting_for_a_worker(void **state)
+static void a_signal_ends_the_wait_for_a_worker(void **state)
 {
     static const volatile sig_atomic_t signalled = 1;
     struct bench bench;
     struct error error;
     bench_create(&bench, &(struct bench_settings){.script.describe = "hang",
                                                   .kind = LAST_KIND,
-                                                  .asked = LAST_KIND,
+                                                  .requested = LAST_KIND,
                                                   .interrupted = &signalled});
     assert_int_equal(executor_open(bench.executor, &error), STATUS_INTERRUPTED);
     bench_end(&bench);
 }
 
-static void a_device_that_never_opens_is_lost_by_name(void **state)
+static void a_device_that_never_opens_is_reported_by_name(void **state)
 {
     static const struct {
         struct worker_script script;
@@ -145,7 +145,7 @@ static void a_device_that_never_opens_is_lost_by_name(void **state)
         {{.describe = "echo 'out of luck' >&2; kill -KILL $$"},
          "worker was killed by signal 9 (Killed); it last printed: out of luck",
          3},
-        /* Within a bound: two hang as long as three may take. */
+        /* Two timeouts exceed the time for three tries. */
         {{.describe = "hang", .timeout = 1.5}, "timed out after 1.5 s", 2},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -167,7 +167,7 @@ static void a_device_that_never_opens_is_lost_by_name(void **state)
     }
 }
 
-/* Three new workers in a row must fail to open the device; one that opens it begins anew. */
+/* Three new workers in a row must fail; a worker that opens the device resets the count. */
 static void a_device_is_lost_after_three_workers(void **state)
 {
     static const struct {
@@ -189,7 +189,7 @@ static void a_device_is_lost_after_three_workers(void **state)
     }
 }
 
-/* Before the sweep the rank waits for it; the steps are the same. */
+/* Before the sweep the rank waits while the same steps run. */
 static void a_worker_is_replaced_before_the_sweep(void **state)
 {
     struct bench bench;
@@ -197,14 +197,14 @@ static void a_worker_is_replaced_before_the_sweep(void **state)
     bench_create(&bench,
                  &(struct bench_settings){.script.describe = "[ $n -lt 3 ] && device u1 || exit 3",
                                           .kind = LAST_KIND,
-                                          .asked = LAST_KIND});
+                                          .requested = LAST_KIND});
     assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
     assert_int_equal(executor_reopen(bench.executor, &error), STATUS_OK);
     assert_int_equal(starts(&bench), 2);
     assert_int_equal(executor_reopen(bench.executor, &error), STATUS_DEVICE);
     assert_says(error.text, "ended with status 3");
     assert_int_equal(starts(&bench), 5);
-    assert_int_equal(bench.sent.count, 0); /* rank 0 hears of it once it begins */
+    assert_int_equal(bench.sent.count, 0); /* rank 0 learns of the loss when the sweep begins */
     executor_start(bench.executor);
     assert_message(&bench, MESSAGE_DEVICE_LOST, "u1 on n1: worker ended with status 3");
     bench_end(&bench);
@@ -214,22 +214,21 @@ static void a_worker_is_replaced_before_the_sweep(void **state)
 
 #define AT_FIRST(what) "if [ $n = 1 ]; then " what "; else well; fi"
 
-/* What becomes of a configuration. A worker that is lost over it costs an attempt, one that cannot
- * open the device does not. A worker that says itself that something went wrong is well: there is
- * no retry. */
-static void a_row_is_measured_or_says_why_not(void **state)
+/* A lost worker costs an attempt; failures to open the device do not. An error that the worker
+ * reports is final. */
+static void rows_are_measured_or_have_a_reason(void **state)
 {
     static const struct {
         struct worker_script script;
         int attempts, starts;
-        const char *error; /* NULL: it is measured */
+        const char *error; /* NULL: measured */
     } rows[] = {
         {{.measure = "well"}, 1, 1, NULL},
         {{.measure = AT_FIRST("exit 7")}, 2, 2, NULL},
         {{.measure = AT_FIRST("kill -SEGV $$")}, 2, 2, NULL},
         {{.measure = AT_FIRST("hang"), .timeout = 1}, 2, 2, NULL},
         {{.measure = AT_FIRST("record 'conv2d batch=9'")}, 2, 2, NULL},
-        {{.measure = AT_FIRST("timed \"$(asked)\"")}, 2, 2, NULL}, /* nobody asked it to wait */
+        {{.measure = AT_FIRST("timed \"$(requested)\"")}, 2, 2, NULL}, /* not allowed to wait */
         {{.measure = AT_FIRST("device u1")}, 2, 2, NULL},
         {{.measure = AT_FIRST("echo nonsense")}, 2, 2, NULL},
         {{.measure = AT_FIRST("fail device gone")}, 2, 2, NULL},
@@ -273,8 +272,8 @@ static void a_row_is_measured_or_says_why_not(void **state)
     }
 }
 
-/* A worker blocks the signal; this one, or what stands around it, does not. Retries or none: a row
- * that ends with its job has no record. */
+/* A worker blocks the signal, this one or its shell does not. With and without retries, a row that
+ * ends with its job has no record. */
 static void a_signal_to_all_leaves_no_record(void **state)
 {
     static const struct worker_script scripts[] = {
@@ -295,7 +294,7 @@ static void a_signal_to_all_leaves_no_record(void **state)
     }
 }
 
-static void a_record_is_passed_on_as_it_came(void **state)
+static void a_rank_passes_the_workers_text_on(void **state)
 {
     struct bench bench;
     bench_begin(&bench, (struct worker_script){.count = NULL});
@@ -307,7 +306,7 @@ static void a_record_is_passed_on_as_it_came(void **state)
     bench_end(&bench);
 }
 
-static void what_comes_late_is_nobodys(void **state)
+static void late_replies_are_ignored(void **state)
 {
     struct bench bench;
     struct pollfd descriptors[2];
@@ -315,7 +314,7 @@ static void what_comes_late_is_nobodys(void **state)
     bench_begin(&bench, (struct worker_script){.measure = "well; well"});
     struct record record = measured(&bench, "conv2d batch=3");
     record_clear(&record);
-    while (count > 0) { /* until the second one has cost the worker its place */
+    while (count > 0) { /* until the second row has cost the worker its place */
         executor_poll(bench.executor, descriptors, &count);
         poll(descriptors, count, 10);
         executor_step(bench.executor);
@@ -331,13 +330,13 @@ static void what_comes_late_is_nobodys(void **state)
 
 /* ---- rows that wait for their counters ---- */
 
-static void tell_to_count(struct bench *bench)
+static void order_count(struct bench *bench)
 {
     const struct message message = {MESSAGE_COUNT, 0, NULL};
     executor_handle(bench->executor, &message);
 }
 
-/* With two rows that wait. */
+/* Starts with two waiting rows. */
 static void bench_begin_waiting(struct bench *bench, struct worker_script script)
 {
     bench_begin(bench, script);
@@ -347,17 +346,17 @@ static void bench_begin_waiting(struct bench *bench, struct worker_script script
     assert_message(bench, MESSAGE_TIMED, " batch=4 ");
 }
 
-/* A row that is measured at once leaves those that wait alone. */
-static void rows_that_wait_are_counted(void **state)
+/* A row that is measured at once leaves the waiting rows alone. */
+static void waiting_rows_are_counted(void **state)
 {
     struct bench bench;
     bench_begin_waiting(&bench, (struct worker_script){.count = NULL});
     struct record record = measured(&bench, "conv2d batch=5");
     record_clear(&record);
-    tell_to_count(&bench);
+    order_count(&bench);
     assert_message(&bench, MESSAGE_RECORD, " batch=3 ");
     assert_message(&bench, MESSAGE_RECORD, " batch=4 ");
-    tell_to_count(&bench); /* nothing waits: nothing happens */
+    order_count(&bench); /* nothing waits: no effect */
     record = measured(&bench, "conv2d batch=6");
     assert_int_equal(record.attempts, 1);
     assert_int_equal(starts(&bench), 1);
@@ -365,12 +364,11 @@ static void rows_that_wait_are_counted(void **state)
     bench_end(&bench);
 }
 
-/* What the worker does when it is to count: all that wait are given back, none has failed. What has
- * its record is not given back. */
-static void what_cannot_be_counted_is_given_back(void **state)
+/* Failures while counting: all waiting rows return and none fails. Rows with a record stay. */
+static void rows_that_cannot_be_counted_return(void **state)
 {
     static const struct worker_script rows[] = {
-        {.count = "[ $(grep -c . counts) = 1 ] && counted || exit 7"}, /* of two the first */
+        {.count = "[ $(grep -c . counts) = 1 ] && counted || exit 7"}, /* the first of two */
         {.count = "kill -SEGV $$"},
         {.count = "hang", .timeout = 1},
         {.count = "echo nonsense"},
@@ -381,7 +379,7 @@ static void what_cannot_be_counted_is_given_back(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct bench bench;
         bench_begin_waiting(&bench, rows[i]);
-        tell_to_count(&bench);
+        order_count(&bench);
         assert_message(&bench, i == 0 ? MESSAGE_RECORD : MESSAGE_RETURNED, " batch=3 ");
         assert_message(&bench, MESSAGE_RETURNED, " batch=4 ");
         struct record record = measured(&bench, "conv2d batch=3");
@@ -392,13 +390,13 @@ static void what_cannot_be_counted_is_given_back(void **state)
     }
 }
 
-/* They are lost with the worker that measures another one; that one is tried again, by itself. */
-static void what_waits_is_given_back_first(void **state)
+/* Waiting rows are lost with the worker of another row; that row is tried again, alone. */
+static void waiting_rows_return_first(void **state)
 {
     struct bench bench;
-    bench_begin_waiting(
-        &bench,
-        (struct worker_script){.measure = "case $n$(asked) in 1*batch=5*) exit 7 ;; esac; well"});
+    bench_begin_waiting(&bench,
+                        (struct worker_script){
+                            .measure = "case $n$(requested) in 1*batch=5*) exit 7 ;; esac; well"});
     give_work(&bench, "conv2d batch=5", true);
     assert_message(&bench, MESSAGE_RECORD, "2 {");
     assert_message(&bench, MESSAGE_RETURNED, " batch=3 ");
@@ -406,37 +404,38 @@ static void what_waits_is_given_back_first(void **state)
     bench_end(&bench);
 }
 
-static void what_waits_is_given_back_when_an_idle_worker_ends(void **state)
+static void waiting_rows_return_when_an_idle_worker_ends(void **state)
 {
     struct bench bench;
-    bench_begin_waiting(&bench, (struct worker_script){
-                                    .measure = "well; case $(asked) in *batch=4*) exit 7 ;; esac"});
+    bench_begin_waiting(
+        &bench,
+        (struct worker_script){.measure = "well; case $(requested) in *batch=4*) exit 7 ;; esac"});
     assert_message(&bench, MESSAGE_RETURNED, " batch=3 ");
     assert_message(&bench, MESSAGE_RETURNED, " batch=4 ");
-    tell_to_count(&bench); /* the messages have crossed */
+    order_count(&bench); /* messages have crossed */
     bench_end(&bench);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_be_opened_says_why),
-        cmocka_unit_test(health_at_the_end_is_told),
-        cmocka_unit_test(auto_falls_to_the_next_kind_and_says_why),
-        cmocka_unit_test(a_numbered_device_goes_to_the_rank_of_its_number),
-        cmocka_unit_test(a_rank_looks_before_it_opens),
-        cmocka_unit_test(a_signal_ends_the_waiting_for_a_worker),
-        cmocka_unit_test(a_device_that_never_opens_is_lost_by_name),
+        cmocka_unit_test(failures_to_open_have_a_reason),
+        cmocka_unit_test(health_is_reported_at_the_end),
+        cmocka_unit_test(auto_takes_the_next_kind_with_the_reason),
+        cmocka_unit_test(a_rank_takes_the_device_of_its_number),
+        cmocka_unit_test(a_rank_lists_devices_before_it_opens_one),
+        cmocka_unit_test(a_signal_ends_the_wait_for_a_worker),
+        cmocka_unit_test(a_device_that_never_opens_is_reported_by_name),
         cmocka_unit_test(a_device_is_lost_after_three_workers),
         cmocka_unit_test(a_worker_is_replaced_before_the_sweep),
-        cmocka_unit_test(a_row_is_measured_or_says_why_not),
+        cmocka_unit_test(rows_are_measured_or_have_a_reason),
         cmocka_unit_test(a_signal_to_all_leaves_no_record),
-        cmocka_unit_test(a_record_is_passed_on_as_it_came),
-        cmocka_unit_test(what_comes_late_is_nobodys),
-        cmocka_unit_test(rows_that_wait_are_counted),
-        cmocka_unit_test(what_cannot_be_counted_is_given_back),
-        cmocka_unit_test(what_waits_is_given_back_first),
-        cmocka_unit_test(what_waits_is_given_back_when_an_idle_worker_ends),
+        cmocka_unit_test(a_rank_passes_the_workers_text_on),
+        cmocka_unit_test(late_replies_are_ignored),
+        cmocka_unit_test(waiting_rows_are_counted),
+        cmocka_unit_test(rows_that_cannot_be_counted_return),
+        cmocka_unit_test(waiting_rows_return_first),
+        cmocka_unit_test(waiting_rows_return_when_an_idle_worker_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* A journal that is written, locked, read and replaced. */
+/* Writing, locking, reading and replacing journals. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -11,6 +11,10 @@
 #include <unistd.h>
 
 #include "journal_bench.h"
+#include "manifest/manifest.h"
+#include "manifest/plan.h"
+#include "ranks/resume.h"
+#include "results/results_nc.h"
 
 static void test_round_trip(void **state)
 {
@@ -63,7 +67,7 @@ static void test_round_trip(void **state)
     results_destroy(results);
 }
 
-/* More kernels than any buffer of a fixed size would hold. */
+/* More kernels than a buffer of fixed size would hold. */
 static void test_large_record(void **state)
 {
     enum { COUNT = 500 };
@@ -100,8 +104,8 @@ static void test_large_record(void **state)
     free(kernels);
 }
 
-/* The later record of a configuration and device replaces the earlier one, also where the device
- * has the key of a later session; another device's is another record. */
+/* A later record of the same configuration and device replaces the earlier one, also under the key
+ * of a later session; another device has its own record. */
 static void test_replaces(void **state)
 {
     const char *path = path_of(state);
@@ -124,13 +128,13 @@ static void test_replaces(void **state)
     assert_true(record_of(results, 1)->time_median == 2);
     assert_true(record_of(results, 2)->time_median == 3);
     assert_int_equal(results->without_device, 0);
-    results_sort(results); /* one of the two entries of GPU-1 has rows yet */
+    results_sort(results); /* one of the two entries of GPU-1 has rows */
     assert_int_equal(results->device_count, 3);
     results_destroy(results);
 }
 
-/* A device without its line has neither identity nor roofs: its rows are left out, and measured
- * again. One that failed with several devices names none. */
+/* Rows of an undescribed device are left out and measured again, because the device has neither
+ * identity nor roofs. A row that failed with several devices names none. */
 static void test_without_device(void **state)
 {
     const char *path = path_of(state);
@@ -172,7 +176,7 @@ static void test_modes(void **state)
                      STATUS_SYSTEM);
     assert_non_null(strstr(error.text, "/no/such/folder/j"));
     assert_null(journal);
-    int input = fcntl(STDIN_FILENO, F_GETFD); /* a journal that was not opened closes nothing */
+    int input = fcntl(STDIN_FILENO, F_GETFD); /* closing an unopened journal closes nothing */
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink(path, path), 0);
     assert_int_equal(journal_open(path, JOURNAL_RESUME, &journal, &error), STATUS_SYSTEM);
@@ -180,14 +184,14 @@ static void test_modes(void **state)
     assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), input);
     assert_int_equal(unlink(path), 0);
     journal_close(open_journal(path, JOURNAL_CREATE));
-    if (chown(path, 65534, (gid_t)-1) == 0) { /* for root alone */
+    if (chown(path, 65534, (gid_t)-1) == 0) { /* as root only */
         assert_int_equal(journal_open(path, JOURNAL_RESUME, &journal, &error), STATUS_USAGE);
         assert_non_null(strstr(error.text, "belongs to user nobody: --resume --any-owner"));
         journal_close(open_journal(path, JOURNAL_ADOPT));
     }
 
     bool torn;
-    struct results *results = read_journal(path, &torn); /* an empty journal is one */
+    struct results *results = read_journal(path, &torn); /* an empty journal is valid */
     assert_int_equal(results->row_count, 0);
     results_destroy(results);
 }
@@ -201,12 +205,12 @@ static void test_locked(void **state)
     assert_non_null(strstr(error.text, "in use"));
     assert_non_null(strstr(error.text, path));
     assert_null(second);
-    append(first, "record", record_entry(1, "s1-0", 1)); /* the first goes on */
+    append(first, "record", record_entry(1, "s1-0", 1)); /* the first journal goes on */
     journal_close(first);
     journal_close(open_journal(path, JOURNAL_RESUME));
 }
 
-/* What is left of a killed job may hold it for a moment. */
+/* Processes of a killed job may hold the journal for a moment. */
 static void test_lock_is_waited_for(void **state)
 {
     const char *path = path_of(state);
@@ -259,7 +263,7 @@ static void others_overwrite(const char *path)
     file_store(path, other, sizeof other);
 }
 
-/* What others do to the file while it is written loses nothing: it goes on under another name. */
+/* Changes by others lose nothing: the journal continues under another name. */
 static void test_goes_on_elsewhere(void **state)
 {
     static const struct {
@@ -281,7 +285,7 @@ static void test_goes_on_elsewhere(void **state)
         struct journal *journal = open_journal(path, JOURNAL_CREATE);
         append(journal, "device", device_entry("s1-0", "GPU-1"));
         append(journal, "record", record_entry(1, "s1-0", 1));
-        if (i % 2 == 1) { /* of an earlier run */
+        if (i % 2 == 1) { /* an earlier run's file */
             journal_close(journal);
             journal = open_journal(path, JOURNAL_RESUME);
         }
@@ -307,6 +311,54 @@ static void test_goes_on_elsewhere(void **state)
     free(back);
 }
 
+/* The journal of a real sweep by roofsweep 0.1.0+bd9fec0b12 (journal format 1, result format 3) has
+ * all rows of its manifest, can be gathered, and takes another record. */
+static void test_earlier_version(void **state)
+{
+    const char *path = path_of(state);
+    char netcdf[128];
+    struct manifest *manifest;
+    struct plan *plan;
+    struct error error;
+    size_t length;
+    bool torn;
+    char *text = file_load(TEST_DATA_DIR "/journals/cpu.nc.journal", &length);
+    file_store(path, text, length);
+    free(text);
+    struct results *results = read_journal(path, &torn);
+    assert_false(torn);
+    assert_int_equal(results->row_count, 4);
+    assert_int_equal(results->device_count, 1);
+    const char *ini = results->sessions[0].manifest_text;
+    assert_ok(manifest_parse("sweep.ini", ini, strlen(ini), &manifest, &error), &error);
+    assert_ok(plan_create(manifest, &plan, &error), &error);
+    assert_int_equal(plan->count, 4);
+    assert_int_equal(resume_missing(plan, results, results->devices, 1), 0);
+    const struct record *record = record_of(results, 0);
+    assert_string_equal(record->label, "layers");
+    assert_string_equal(record->device_key, results->devices[0].key);
+    assert_int_equal(record->attempts, 1);
+    assert_int_equal(record->sample_count, 3);
+    assert_true(record->flops_model == 9216 && record->time_median == 1.071999577106908e-6);
+    results_sort(results);
+    assert_string_equal(results->rows[2].error,
+                        "onednn: oneDNN 2.6.3 has no native instructions for fp8 on this CPU; "
+                        "cblas: its precisions are fp32 and fp64, not fp8");
+    snprintf(netcdf, sizeof netcdf, "%.*s", (int)(strlen(path) - strlen(".journal")), path);
+    results_nc_prepare();
+    assert_ok(results_nc_write(results, netcdf, NULL, &error), &error);
+    assert_int_equal(unlink(netcdf), 0);
+    struct journal *journal = open_journal(path, JOURNAL_RESUME);
+    append(journal, "record", record_entry(1, results->devices[0].key, 1e-3));
+    journal_close(journal);
+    plan_destroy(plan);
+    manifest_destroy(manifest);
+    results_destroy(results);
+    results = read_journal(path, &torn);
+    assert_int_equal(results->row_count, 5);
+    results_destroy(results);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_create, folder_remove)
 
 int main(void)
@@ -320,6 +372,7 @@ int main(void)
         TEST(test_locked),
         TEST(test_lock_is_waited_for),
         TEST(test_goes_on_elsewhere),
+        TEST(test_earlier_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* A journal that was torn, damaged or killed over: what counts is known, the rest is reported. */
+/* Torn, damaged and killed journals: whole lines count, damage is reported. */
 #include "unit.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@ static size_t newlines(const char *text, size_t length)
     return count;
 }
 
-/* A kill can leave any part of the file. Every line that is complete counts; a resumed journal goes
- * on after them. */
+/* A kill can leave any part of the file. All whole lines count; a resumed journal continues after
+ * them. */
 static void test_every_truncation(void **state)
 {
     const char *path = path_of(state);
@@ -52,7 +52,7 @@ static void test_every_truncation(void **state)
     free(text);
 }
 
-/* Longer than the block by which the end is searched for. */
+/* Longer than the block for finding the last newline. */
 static void test_long_torn_line(void **state)
 {
     const char *path = path_of(state);
@@ -75,7 +75,7 @@ static void test_long_torn_line(void **state)
     results_destroy(results);
 }
 
-/* The older lines go with the first new one, and not while another job writes them. */
+/* The first new line removes the old ones, unless another job writes them. */
 static void test_replace(void **state)
 {
     const char *path = path_of(state);
@@ -112,7 +112,7 @@ static void assert_corrupt(const char *path, size_t line)
         fail_msg("'%s' does not name %s", error.text, place);
 }
 
-/* Whichever byte of a complete line changes, the line is named; none is read as something else. */
+/* A changed byte in a whole line is reported with the line's number. */
 static void test_every_flipped_byte(void **state)
 {
     const char *path = path_of(state);
@@ -160,7 +160,7 @@ static void assert_says(const struct error *error, const char *text)
         fail_msg("'%s' does not say '%s'", error->text, text);
 }
 
-/* One line in the middle is damaged, two, or more than are named: the others are kept. */
+/* Keeps all lines but one, two or many damaged ones in the middle. */
 static void test_salvage(void **state)
 {
     const char *path = path_of(state);
@@ -172,7 +172,7 @@ static void test_salvage(void **state)
         struct results *results;
         struct error error;
         bool torn;
-        line = strchr(line, '\n') + 1; /* the first one stays */
+        line = strchr(line, '\n') + 1; /* the first line stays */
         line[40] ^= 1;
         file_store(path, text, length - 5);
         assert_ok(journal_salvage(path, &results, &damage, &error), &error);
@@ -193,7 +193,7 @@ static void test_salvage(void **state)
     free(text);
 }
 
-/* A foreign file, a newer version's journal and a damaged line are told apart, also in salvage. */
+/* Messages distinguish foreign files, newer journals and damaged lines, also in salvage. */
 static void test_three_causes(void **state)
 {
     const char *path = path_of(state);
@@ -211,7 +211,7 @@ static void test_three_causes(void **state)
     write_records(path, 2);
     assert_true(journal_recognised(path));
     char *text = file_load(path, &length), *start = text;
-    text[3] ^= 1; /* the frame of the first line: the second one shows that it is a journal */
+    text[3] ^= 1; /* damages the frame of the first line; the second identifies a journal */
     file_store(path, text, length);
     assert_corrupt(path, 1);
     assert_ok(journal_salvage(path, &results, &damage, &error), &error);
@@ -229,7 +229,7 @@ static void test_three_causes(void **state)
     assert_says(&error, "a newer version");
 }
 
-/* The checksum of a line that a test has changed. */
+/* Recomputes the checksum of a changed line. */
 static void line_seal(char *line)
 {
     enum { CHECKSUM_AT = 9, CHECKED_AT = 9 + 16 + 9 };
@@ -239,7 +239,7 @@ static void line_seal(char *line)
     memcpy(line + CHECKSUM_AT, checksum, 16);
 }
 
-/* The first line has the format, and a later one is said to be newer. */
+/* The first line has the format; a later format is refused. */
 static void test_format(void **state)
 {
     const char *path = path_of(state);
@@ -258,7 +258,7 @@ static void test_format(void **state)
     assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
     assert_says(&error, "a newer version");
 
-    /* As it was written before there were formats. */
+    /* Journals without a format are format 1. */
     size_t width = strlen("\"format\":1,");
     memmove(format, format + width, strlen(format + width) + 1);
     line_seal(text);
@@ -269,7 +269,7 @@ static void test_format(void **state)
     free(text);
 }
 
-/* A right checksum makes no device measure what none can. */
+/* A valid checksum does not admit impossible numbers. */
 static void test_absurd_entries(void **state)
 {
     static const struct {
@@ -294,7 +294,7 @@ static void test_absurd_entries(void **state)
     }
 }
 
-/* A full disk, played by a limit to the file's size: the part of the line that fits goes again. */
+/* A file size limit plays a full disk: the partial line is removed. */
 static void test_failed_write(void **state)
 {
     const char *path = path_of(state);
@@ -314,7 +314,7 @@ static void test_failed_write(void **state)
     assert_non_null(strstr(error.text, path));
     assert_non_null(strstr(error.text, strerror(EFBIG)));
 
-    append(journal, "record", record_entry(3, "", 3)); /* there is room again */
+    append(journal, "record", record_entry(3, "", 3)); /* the limit is gone */
     journal_close(journal);
     bool torn;
     struct results *results = read_journal(path, &torn);
@@ -324,7 +324,7 @@ static void test_failed_write(void **state)
     results_destroy(results);
 }
 
-/* Appends until it is killed, and writes a byte to `acknowledge` after each. */
+/* Appends until killed, and writes a byte to `acknowledge` after each line. */
 static void append_forever(const char *path, int acknowledge)
 {
     struct journal *journal;
@@ -340,7 +340,7 @@ static void append_forever(const char *path, int acknowledge)
 static size_t kill_after(pid_t child, int acknowledged, useconds_t delay)
 {
     char buffer[4096];
-    ssize_t got = read(acknowledged, buffer, 1); /* it has started */
+    ssize_t got = read(acknowledged, buffer, 1); /* the child has started */
     size_t count = got > 0 ? (size_t)got : 0;
     usleep(delay);
     kill(child, SIGKILL);
@@ -352,7 +352,7 @@ static size_t kill_after(pid_t child, int acknowledged, useconds_t delay)
     return count;
 }
 
-/* A hole: it has no newline, and takes no room on the disk. */
+/* A hole has no newline and takes no disk space. */
 static void test_line_without_end(void **state)
 {
     const char *path = path_of(state);
@@ -375,7 +375,7 @@ static void test_line_without_end(void **state)
     assert_null(results);
     assert_int_equal(journal_read("/dev/zero", &results, &torn, &error), STATUS_USAGE);
     assert_string_equal(error.text, "/dev/zero: it is no regular file");
-    /* As long as a line may be, and no newline yet: it is torn, as any other. */
+    /* The longest line, without a newline: torn. */
     assert_int_equal(truncate(path, info.st_size + JOURNAL_LINE_BYTES), 0);
     results = read_journal(path, &torn);
     assert_true(torn);
@@ -407,7 +407,7 @@ static void test_killed(void **state)
         for (size_t i = 0; i < results->row_count; ++i)
             assert_true(record_of(results, i)->time_median == (double)i);
         results_destroy(results);
-        journal_close(open_journal(path, JOURNAL_RESUME)); /* the lock went with the child */
+        journal_close(open_journal(path, JOURNAL_RESUME)); /* the lock ended with the child */
     }
 }
 

@@ -1,4 +1,4 @@
-/* JSON texts read in place: the same as a parser finds, and nothing read beyond the text. */
+/* JSON read in place: values as a parser finds them, and no read beyond the text. */
 
 #include "unit.h"
 
@@ -70,7 +70,7 @@ static void texts_that_are_no_object(void **state)
                                         "{\"a\"",   "{\"a\":\"b\\\"}",
                                         "{\"a\":[", "{\"a\":1 \"b\":2}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
-        /* without the zero after it, so that a sanitizer sees what is read beyond */
+        /* no NUL, so that a sanitizer notices reads beyond the text */
         size_t length = strlen(texts[i]);
         char *text = malloc(length + 1);
         assert_non_null(text);

@@ -1,4 +1,4 @@
-/* Outcomes as text and back, and what counts what. */
+/* Outcomes as text and back; quantities of units and levels. */
 #include "unit.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ static const char *text_of(const struct outcome *outcome)
     return text;
 }
 
-static void words_and_reasons_come_back(void **state)
+static void words_and_reasons_round_trip(void **state)
 {
     static const struct {
         const char *text, *reason;
@@ -37,7 +37,7 @@ static void words_and_reasons_come_back(void **state)
     }
 }
 
-static void other_words_are_none(void **state)
+static void unknown_words_are_refused(void **state)
 {
     static const char *const texts[] = {
         "", "count", "counted:", "countedly", "offer", "Refused: x"};
@@ -62,7 +62,7 @@ static void a_missing_outcome_has_no_text(void **state)
     assert_true(outcome_same(&outcome, &outcome));
 }
 
-/* A character of two bytes at the end of what there is room for. */
+/* A character of two bytes at the end of the room. */
 static void a_long_reason_is_cut_between_characters(void **state)
 {
     char text[OUTCOME_REASON + 32] = "refused: ";
@@ -139,8 +139,8 @@ static void bytes_are_read_and_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_and_reasons_come_back),
-        cmocka_unit_test(other_words_are_none),
+        cmocka_unit_test(words_and_reasons_round_trip),
+        cmocka_unit_test(unknown_words_are_refused),
         cmocka_unit_test(a_missing_outcome_has_no_text),
         cmocka_unit_test(a_long_reason_is_cut_between_characters),
         cmocka_unit_test(as_a_field_it_is_its_text),

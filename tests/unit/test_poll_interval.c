@@ -1,4 +1,4 @@
-/* How often a rank looks for messages: seldom, and yet soon after one has come. */
+/* Intervals between polls: few polls, little delay. */
 
 #include "unit.h"
 
@@ -8,8 +8,8 @@
 
 static const double longest = 2e-3; /* s */
 
-/* Waits for an answer that comes so many s after the question. Returns how many looks it took;
- * *late: s from the answer to the look that found it. */
+/* Waits for an answer that comes after `seconds`. Returns the number of polls; *late: s from the
+ * answer to its poll. */
 static int wait_for_answer(struct poll_interval *interval, double *now, double answer, double *late)
 {
     const double asked = *now;
@@ -27,7 +27,7 @@ static int wait_for_answer(struct poll_interval *interval, double *now, double a
     return looks;
 }
 
-static void a_usual_answer_is_found_soon_and_with_few_looks(void **state)
+static void typical_answers_need_few_polls_and_little_delay(void **state)
 {
     const double answers[] = {0.2e-3, 2e-3, 20e-3};
     for (int i = 0; i < 3; ++i) {
@@ -41,17 +41,17 @@ static void a_usual_answer_is_found_soon_and_with_few_looks(void **state)
     }
 }
 
-static void an_answer_that_does_not_come_is_looked_for_less_and_less_often(void **state)
+static void polls_for_a_late_answer_become_rare(void **state)
 {
     struct poll_interval interval = poll_interval_start();
     double now = 0, late;
     for (int i = 0; i < 10; ++i)
         wait_for_answer(&interval, &now, 1e-3, &late);
-    assert_in_range(wait_for_answer(&interval, &now, 1.0, &late), 100, 600); /* of 2 ms most */
+    assert_in_range(wait_for_answer(&interval, &now, 1.0, &late), 100, 600); /* at most 2 ms each */
     assert_true(late <= longest);
 }
 
-/* Who waits until the others have their roofs learns nothing about answers. */
+/* A wait for other ranks does not count as a typical answer. */
 static void a_long_wait_does_not_make_the_next_one_long(void **state)
 {
     struct poll_interval interval = poll_interval_start();
@@ -64,9 +64,9 @@ static void a_long_wait_does_not_make_the_next_one_long(void **state)
     assert_true(late <= 0.3e-3);
 }
 
-/* 256 ranks on two cores once had a median wait of 11 ms: each answer, there long before the first
- * look, made the next look only an eighth earlier. */
-static void answers_that_become_quick_are_soon_found_soon(void **state)
+/* 256 ranks on two cores once had a median wait of 11 ms: each answer came long before the first
+ * poll and made the next poll only an eighth earlier. */
+static void polls_adapt_to_faster_answers(void **state)
 {
     struct poll_interval interval = poll_interval_start();
     double now = 0, late;
@@ -77,7 +77,7 @@ static void answers_that_become_quick_are_soon_found_soon(void **state)
     assert_true(late <= 0.5e-3);
 }
 
-static void without_an_answer_due_it_looks_soon_after_what_moved(void **state)
+static void without_an_answer_due_polls_follow_messages(void **state)
 {
     struct poll_interval interval = poll_interval_start();
     poll_interval_update(&interval, 1, true, false, longest);
@@ -94,11 +94,11 @@ static void without_an_answer_due_it_looks_soon_after_what_moved(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_usual_answer_is_found_soon_and_with_few_looks),
-        cmocka_unit_test(an_answer_that_does_not_come_is_looked_for_less_and_less_often),
+        cmocka_unit_test(typical_answers_need_few_polls_and_little_delay),
+        cmocka_unit_test(polls_for_a_late_answer_become_rare),
         cmocka_unit_test(a_long_wait_does_not_make_the_next_one_long),
-        cmocka_unit_test(answers_that_become_quick_are_soon_found_soon),
-        cmocka_unit_test(without_an_answer_due_it_looks_soon_after_what_moved),
+        cmocka_unit_test(polls_adapt_to_faster_answers),
+        cmocka_unit_test(without_an_answer_due_polls_follow_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What ranks and workers say to each other. */
+/* Requests and replies between ranks and workers. */
 
 #include "unit.h"
 
@@ -9,7 +9,7 @@
 
 #include "model/protocol.h"
 
-/* A request, and a reply, as the other side gets it. */
+/* Decoded copies of an encoded request and an encoded reply. */
 static struct request passed(const struct request *request)
 {
     struct request copy;
@@ -155,7 +155,7 @@ static void short_requests_take_defaults(void **state)
     assert_int_equal(request.index, 0);
 }
 
-static void nonsense_is_refused(void **state)
+static void invalid_requests_are_refused(void **state)
 {
     static const char *const lines[] = {"",
                                         "\n",
@@ -177,8 +177,8 @@ static void nonsense_is_refused(void **state)
     }
 }
 
-/* Each would measure something else if it were passed over. */
-static void mistakes_are_named(void **state)
+/* An ignored mistake would measure something else. */
+static void mistakes_are_explained(void **state)
 {
     static const struct {
         const char *line, *key, *allowed;
@@ -231,8 +231,8 @@ static void mistakes_are_named(void **state)
     }
 }
 
-/* Every request in full passes its own table: no key is written that is not read. */
-static void every_request_is_read_again(void **state)
+/* Every encoded key can be decoded. */
+static void every_request_round_trips(void **state)
 {
     for (int op = REQUEST_DEVICES; op <= REQUEST_MEASURE; ++op) {
         struct request copy, request = request_default((enum request_op)op);
@@ -289,8 +289,8 @@ static void wrong_replies_are_refused(void **state)
     }
 }
 
-/* A newer worker may say more: what is not known is passed on, not lost and not refused. */
-static void a_record_is_kept_as_it_came(void **state)
+/* The record's text keeps unknown members, which a newer worker may send. */
+static void a_record_keeps_its_text(void **state)
 {
     struct reply reply;
     struct error error;
@@ -317,7 +317,7 @@ static void replies_round_trip(void **state)
     assert_int_equal(copy.status, STATUS_DEVICE);
     assert_string_equal(copy.error.text, "it is \"gone\"\n");
 
-    /* What a driver says may be no UTF-8, or nothing. */
+    /* Drivers may return texts that are empty or not UTF-8. */
     reply.status = error_set(&reply.error, STATUS_FAILED, "caf\xe9");
     pass_on(&reply, &copy);
     assert_string_equal(copy.error.text, "caf?");
@@ -349,12 +349,12 @@ int main(void)
         cmocka_unit_test(roof_round_trips),
         cmocka_unit_test(links_round_trip),
         cmocka_unit_test(short_requests_take_defaults),
-        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(invalid_requests_are_refused),
         cmocka_unit_test(replies_round_trip),
-        cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(every_request_is_read_again),
+        cmocka_unit_test(mistakes_are_explained),
+        cmocka_unit_test(every_request_round_trips),
         cmocka_unit_test(wrong_replies_are_refused),
-        cmocka_unit_test(a_record_is_kept_as_it_came),
+        cmocka_unit_test(a_record_keeps_its_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

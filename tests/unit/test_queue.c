@@ -1,5 +1,4 @@
-/* The order in which configurations are handed out. To whom, and what a lost rank had, is tested by
- * test_dispatcher.c. */
+/* Order of configurations. test_dispatcher.c tests assignment and lost ranks. */
 
 #include "unit.h"
 
@@ -9,8 +8,7 @@
 
 #include "ranks/queue.h"
 
-/* The order in which one rank would get a manifest's configurations, against
- * tests/data/queue.txt. */
+/* The order for a single rank, against tests/data/queue.txt. */
 static void order_is_golden(void **state)
 {
     struct manifest *manifest;
@@ -48,7 +46,7 @@ static struct queue *five_items(void)
     return queue_create(&plan, 1, false);
 }
 
-static void doubly_done_counts_once(void **state)
+static void an_item_done_twice_counts_once(void **state)
 {
     struct queue *queue = five_items();
     queue_done(queue, 0, 2);
@@ -63,8 +61,8 @@ static bool is_even(const void *context, size_t item)
     return item % 2 == 0;
 }
 
-/* What a filter keeps back can be had later, in its place. */
-static void a_filter_only_keeps_back(void **state)
+/* An item that a filter rejects keeps its place. */
+static void a_rejected_item_keeps_its_place(void **state)
 {
     struct queue *queue = five_items();
     size_t item, asked = 0, expected[ITEMS] = {0, 2, 4, 3, 1};
@@ -84,9 +82,9 @@ static void a_filter_only_keeps_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_filter_only_keeps_back),
+        cmocka_unit_test(a_rejected_item_keeps_its_place),
         cmocka_unit_test(order_is_golden),
-        cmocka_unit_test(doubly_done_counts_once),
+        cmocka_unit_test(an_item_done_twice_counts_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,4 @@
-/* What of a record is refused, cut or kept. That all of it goes through JSON and back shows
- * unit/results_nc. */
+/* Limits and checks of records. unit/results_nc shows that JSON preserves all members. */
 
 #include "unit.h"
 
@@ -24,7 +23,7 @@ static void cleared_record_encodes_to_nothing(void **state)
     struct record record;
     record_init(&record);
     json_t *object = record_encode(&record);
-    /* Only the two arrays, empty: a missing value is never a 0. */
+    /* only the two arrays, empty: a missing value is never 0 */
     assert_int_equal(json_object_size(object), 2);
     json_decref(object);
 }
@@ -90,11 +89,11 @@ static void more_kernels_than_a_row_has_are_refused(void **state)
     record_clear(&record);
 }
 
-/* Of a record with one of these members instead of its own. */
-static void what_nobody_measured_is_found(void **state)
+/* Cases replace members of a valid record. */
+static void impossible_numbers_are_refused(void **state)
 {
     static const struct {
-        const char *members, *says; /* NULL: nothing is wrong */
+        const char *members, *says; /* error; NULL: valid */
     } cases[] = {
         {"\"launches\":0,\"sample\":[0]", NULL},
         {"\"time_median\":1e9,\"flops_model\":1e300,\"verify_error\":1e300", NULL},
@@ -165,9 +164,8 @@ static void what_nobody_measured_is_found(void **state)
     assert_int_equal(record_check(&record, &error), STATUS_SYSTEM);
 }
 
-/* A newer program's extra key is no error, an over-long text is cut, foreign bytes do not break
- * JSON. */
-static void forgiving_where_it_can_be(void **state)
+/* Unknown members are ignored, long texts cut, bytes that are not UTF-8 replaced. */
+static void unknown_members_and_long_texts_are_accepted(void **state)
 {
     struct record record;
     struct error error;
@@ -195,7 +193,7 @@ static void forgiving_where_it_can_be(void **state)
     record_clear(&record);
 }
 
-/* The ranks' words count, whatever a worker says; all else stays as the worker printed it. */
+/* Members of the ranks replace the worker's; all other text stays as printed. */
 static void a_record_is_completed(void **state)
 {
     static const char text[] = "{\"status\":\"measured\", \"mood\" : 7,\"time_median\":1e-1,"
@@ -215,7 +213,7 @@ static void a_record_is_completed(void **state)
     assert_int_equal(record_decode(json_text_of(complete), &record, &error), STATUS_OK);
     assert_string_equal(record.label, "plan's");
     assert_int_equal(record.attempts, 2);
-    json_t *object = json_loads(complete, 0, NULL); /* other readers take the last ones, too */
+    json_t *object = json_loads(complete, 0, NULL); /* jansson uses the last members, too */
     assert_string_equal(json_string_value(json_object_get(object, "label")), "plan's");
     json_decref(object);
     free(complete);
@@ -229,8 +227,8 @@ int main(void)
         cmocka_unit_test(wrong_types_are_refused),
         cmocka_unit_test(more_samples_than_a_row_has_are_refused),
         cmocka_unit_test(more_kernels_than_a_row_has_are_refused),
-        cmocka_unit_test(what_nobody_measured_is_found),
-        cmocka_unit_test(forgiving_where_it_can_be),
+        cmocka_unit_test(impossible_numbers_are_refused),
+        cmocka_unit_test(unknown_members_and_long_texts_are_accepted),
         cmocka_unit_test(a_record_is_completed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

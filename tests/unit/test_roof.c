@@ -1,4 +1,4 @@
-/* A roof from its samples, and what theory and counters say of it. */
+/* Roofs from samples, theory and counters; peaks of devices; the time-based Roofline. */
 
 #include "unit.h"
 
@@ -16,7 +16,7 @@ static struct roof roof_of(enum roof_id id)
     return roof;
 }
 
-static void kinds_are_told_apart(void **state)
+static void kinds_have_distinct_names(void **state)
 {
     for (int i = 0; i < ROOF_KINDS; ++i) {
         assert_non_null(roof_kinds[i].name); /* an id without its row */
@@ -29,7 +29,7 @@ static void kinds_are_told_apart(void **state)
     assert_null(roof_kind_name(-1));
 }
 
-static void requests_choose(void **state)
+static void requests_select_roofs(void **state)
 {
     const struct roof_request request = {.memory = {[LEVEL_L1] = true},
                                          .compute = {[PRECISION_FP8] = true}};
@@ -56,7 +56,7 @@ static void the_best_sample_is_the_value(void **state)
     assert_true(roof_usable(&roof));
 }
 
-/* What a launch costs, not its luckiest case. */
+/* The median, because the fastest launch is luck. */
 static void a_time_is_the_median(void **state)
 {
     struct roof roof = roof_of(ROOF_LAUNCH_GAP);
@@ -76,7 +76,7 @@ static void nothing_measured_is_missing(void **state)
     assert_false(roof_usable(&roof));
 }
 
-/* 2 of 2.2 nominally, but at 80 % of the clock: more than the hardware can do. */
+/* Nominally 2 of 2.2, but at 80 % of the clock: beyond the hardware. */
 static void theory_is_at_the_measured_clock(void **state)
 {
     struct roof roof = roof_of(ROOF_FP32_VECTOR);
@@ -88,7 +88,7 @@ static void theory_is_at_the_measured_clock(void **state)
     assert_true(fabs(roof.clock_fraction - 2.0 / 2.2 / 0.8) < 1e-12);
     assert_int_equal(roof.verdict, ROOF_ABOVE_THEORY);
     assert_false(roof_usable(&roof));
-    roof_set_theory(&roof, 2.2, 1e9, NAN); /* no clock: the nominal one */
+    roof_set_theory(&roof, 2.2, 1e9, NAN); /* no clock: nominal */
     roof_judge(&roof);
     assert_int_equal(roof.verdict, ROOF_UNPROVEN);
     roof_set_theory(&roof, NAN, 1e9, 1e9);
@@ -116,16 +116,16 @@ static void counters_prove_or_contradict(void **state)
         {ROOF_DRAM_READ, 1.005, NAN, NAN, NAN, ROOF_PROVEN},
         {ROOF_DRAM_READ, 0.9, 1.0, NAN, NAN, ROOF_CONTRADICTED}, /* a tenth came from the cache */
         {ROOF_L2_READ, 0.01, 1.0, NAN, NAN, ROOF_PROVEN},
-        {ROOF_L2_READ, 0.5, 1.0, NAN, NAN, ROOF_CONTRADICTED}, /* does not fit */
+        {ROOF_L2_READ, 0.5, 1.0, NAN, NAN, ROOF_CONTRADICTED}, /* the set does not fit */
         {ROOF_L2_READ, 0.0, 0.4, NAN, NAN, ROOF_CONTRADICTED}, /* L1 answers */
         {ROOF_L1_READ, 0.0, 0.02, 1.0, NAN, ROOF_PROVEN},
         {ROOF_L1_READ, 0.0, 0.5, 1.0, NAN, ROOF_CONTRADICTED},
         {ROOF_SHARED_READ, 0.0, 0.0, 0.01, NAN, ROOF_PROVEN},
-        {ROOF_SHARED_READ, 0.0, 0.0, 1.0, NAN, ROOF_CONTRADICTED}, /* global memory after all */
+        {ROOF_SHARED_READ, 0.0, 0.0, 1.0, NAN, ROOF_CONTRADICTED}, /* global memory instead */
         {ROOF_HOST_TO_DEVICE, NAN, NAN, NAN, NAN, ROOF_UNPROVEN},
         {ROOF_FP16_TENSOR_MMA, NAN, NAN, NAN, 1.0, ROOF_PROVEN},
         {ROOF_FP16_TENSOR_MMA, NAN, NAN, NAN, 0.5, ROOF_CONTRADICTED},
-        {ROOF_FP16_TENSOR_LIBRARY, NAN, NAN, NAN, 1.016, ROOF_PROVEN}, /* tiles stand out */
+        {ROOF_FP16_TENSOR_LIBRARY, NAN, NAN, NAN, 1.016, ROOF_PROVEN}, /* tiles exceed the matrix */
         {ROOF_FP16_TENSOR_LIBRARY, NAN, NAN, NAN, 1.1, ROOF_CONTRADICTED},
         {ROOF_FP16_TENSOR_MMA, NAN, NAN, NAN, NAN, ROOF_UNPROVEN},
         {ROOF_LAUNCH_GAP, NAN, NAN, NAN, NAN, ROOF_UNPROVEN},
@@ -165,7 +165,7 @@ static void peaks_are_the_best_usable_roofs(void **state)
     add(&device, ROOF_FP16_VECTOR, ROOF_ALONE, 2.0, 0.9);
     add(&device, ROOF_LAUNCH_GAP, ROOF_TOGETHER, 3.0, NAN);
     add(&device, ROOF_LAUNCH_GAP, ROOF_ALONE, 4.0, NAN);
-    add(&device, ROOF_SHARED_READ, ROOF_ALONE, 0.001, NAN); /* none of the model's levels */
+    add(&device, ROOF_SHARED_READ, ROOF_ALONE, 0.001, NAN); /* outside the model's levels */
     device_set_peaks(&device);
     assert_true(device.peak_bandwidth[LEVEL_DRAM] == 5.0);
     assert_true(device.peak_tensor[PRECISION_FP16] == 2.5);
@@ -185,11 +185,11 @@ static struct roof compute_roof(enum roof_id id, double time, double clock, doub
     roof_set_samples(&roof, 1.0, seconds, 2);
     roof.sm_clock = clock;
     roof.sustained = sustained;
-    roof.sustained_clock = 4.0 * clock; /* less for each cycle than the burst */
+    roof.sustained_clock = 4.0 * clock; /* fewer FLOPs per cycle than the burst */
     return roof;
 }
 
-/* A roof at a low clock may be the best for each cycle; directions are told apart. */
+/* A roof at a low clock may have the most FLOPs per cycle; directions are separate. */
 static void peaks_by_cycle_and_direction(void **state)
 {
     struct device device;
@@ -214,8 +214,8 @@ static void peaks_by_cycle_and_direction(void **state)
     assert_true(device.peak_bandwidth[LEVEL_L2] == 12.5);
 }
 
-/* What is sustained is measured after all bursts, and added to its roof. */
-static void what_is_sustained_is_added(void **state)
+/* Sustained rates are measured after all bursts and added to their roofs. */
+static void sustained_rates_are_added(void **state)
 {
     struct device device;
     device_init(&device);
@@ -230,7 +230,7 @@ static void what_is_sustained_is_added(void **state)
     other = later;
     other.condition = burst.condition == ROOF_ALONE ? ROOF_TOGETHER : ROOF_ALONE;
     device_add_roof(&device, &burst);
-    device_sustain_roof(&device, &other); /* there is no such roof */
+    device_sustain_roof(&device, &other); /* no such roof */
     assert_int_equal(device.roof_count, 1);
     assert_true(isnan(device.roofs[0].sustained));
     device_sustain_roof(&device, &later);
@@ -244,7 +244,7 @@ static void what_is_sustained_is_added(void **state)
     assert_true(expected.settled == 1 && expected.performance == burst.performance);
 }
 
-/* They are shown in one order, in whichever they were measured. */
+/* The order of display does not depend on the order of measurement. */
 static void roofs_have_an_order(void **state)
 {
     static const struct {
@@ -268,8 +268,8 @@ static void roofs_have_an_order(void **state)
     assert_int_equal(device.roof_count, 5);
 }
 
-/* Two ranks on one socket: each alone has all of its memory's bandwidth, together half of it. */
-static void a_shared_memory_counts_as_shared(void **state)
+/* Two ranks on one socket: each alone has the whole bandwidth of the memory, together half each. */
+static void shared_memory_counts_together(void **state)
 {
     struct device device;
     device_init(&device);
@@ -285,7 +285,7 @@ static void a_shared_memory_counts_as_shared(void **state)
     assert_true(device.peak_vector[PRECISION_FP32] == 4.0);
 }
 
-/* A kind that another version measured stays as it was written, and is used for nothing. */
+/* An unknown kind of another version keeps its name and is not used. */
 static void an_unknown_kind_is_kept(void **state)
 {
     struct device device, again;
@@ -309,15 +309,15 @@ static void an_unknown_kind_is_kept(void **state)
     assert_true(again.peak_bandwidth[LEVEL_DRAM] == 2.0);
 
     struct roof other = *unknown;
-    device_add_roof(&again, &other); /* replaces itself */
+    device_add_roof(&again, &other); /* replaces `unknown` */
     assert_int_equal(again.roof_count, 2);
     word_set(&other.kind, roof_kind_name, "l8 read");
-    device_add_roof(&again, &other); /* is another one */
+    device_add_roof(&again, &other); /* adds a roof */
     assert_int_equal(again.roof_count, 3);
     --again.roof_count;
     json_t *written = device_encode(&again);
     static const char *const peaks[] = {"peak_bandwidth"};
-    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; ++i) { /* of before they were set */
+    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; ++i) { /* set by device_set_peaks only */
         json_object_del(object, peaks[i]);
         json_object_del(written, peaks[i]);
     }
@@ -340,7 +340,7 @@ static void test_check_values(void **state)
     assert_near(roofline_evaluate(&work, &v100).balance, 129.68, 1e-4);
 }
 
-/* Missing is NaN, and NaN alone is like it. */
+/* NaN equals NaN only. */
 static bool alike(double value, double expected)
 {
     return isnan(expected) || expected == 0 || isinf(expected)
@@ -348,7 +348,7 @@ static bool alike(double value, double expected)
                : fabs(value / expected - 1) <= 1e-4;
 }
 
-/* What is missing makes missing what depends on it, and nothing else. */
+/* A missing quantity makes only its dependents missing. */
 static void each_work_has_its_bound(void **state)
 {
     const double P = v100.peak, B = v100.bandwidth, L = v100.launch_overhead, M = P / B;
@@ -360,20 +360,19 @@ static void each_work_has_its_bound(void **state)
     } rows[] = {
         {{1e12, 1e9, 0.02, 10}, {P, B, L}, P, 50e12 / P, 0.02, 2e-5 * M, BOUND_COMPUTE},
         {{1e9, 1e9, 0.002, 1}, {P, B, L}, B, 0.5e12 / B, 0.002 / M, 0.002, BOUND_BANDWIDTH},
-        /* The lowest of three ceilings; also where T is the kernels' own time, as the paper has it.
-         */
+        /* The lowest of three ceilings; the paper's T is the kernels' own time. */
         {{1e6, 1e6, 50e-6, 10}, {P, B, L}, 1e6 / 42e-6, 0.84, 50e-6 / M, 50e-6, BOUND_OVERHEAD},
         {{1e6, 1e6, 30e-6, 10}, {P, B, L}, 1e6 / 42e-6, 1.4, 30e-6 / M, 30e-6, BOUND_OVERHEAD},
         {{8000, 1000, 200, 1}, {64, 8, 0.001}, 64, 0.625, 200, 200, BOUND_COMPUTE},
-        /* A copy, whose fraction is of the bandwidth and needs no peak. */
+        /* A copy: a fraction of the bandwidth, without a peak. */
         {{0, 0.001 * B, 0.002, 1}, {P, B, L}, 0, 0.5, 0, 0.002, BOUND_BANDWIDTH},
         {{0, 0.001 * B, 0.002, 1}, {NAN, B, L}, NAN, 0.5, 0, 0.002, BOUND_BANDWIDTH},
-        /* Registers alone, and an empty kernel: less than its own launch. */
+        /* Registers alone; and an empty kernel, which takes less than its launch. */
         {{1e12, 0, 0.02, 1}, {P, NAN, L}, P, 50e12 / P, 0.02, 0, BOUND_COMPUTE},
         {{0, 0, 1e-6, 1}, {P, B, L}, NAN, 0, NAN, NAN, BOUND_OVERHEAD},
         {{1e12, 1e9, 0.02, NAN}, {P, B, L}, P, 50e12 / P, 0.02, 2e-5 * M, BOUND_COMPUTE},
         {{1e12, 1e9, 0.02, 1}, {P, B, NAN}, P, 50e12 / P, 0.02, 2e-5 * M, BOUND_COMPUTE},
-        /* A configuration that was skipped. */
+        /* A skipped configuration. */
         {{1e12, 1e9, NAN, 1}, {P, B, L}, P, NAN, NAN, NAN, BOUND_UNKNOWN},
         {{1e12, 1e9, 0.02, 1}, {NAN, B, L}, NAN, NAN, NAN, NAN, BOUND_UNKNOWN},
         /* T < n * L holds whatever the peak. */
@@ -394,7 +393,8 @@ static void each_work_has_its_bound(void **state)
                      r.roof, r.fraction, r.compute_time, r.bandwidth_time, r.overhead_time,
                      (int)r.bound);
     }
-    for (int side = 0; side < 4; ++side) { /* of the box of overhead: 41 and 43 us of either */
+    for (int side = 0; side < 4;
+         ++side) { /* corners of the overhead box: 41 and 43 us in both directions */
         const double time = side % 2 ? 43e-6 : 41e-6;
         struct roofline_work work = {1e6, time * B, 50e-6, 10};
         if (side / 2)
@@ -408,8 +408,8 @@ static void each_work_has_its_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds_are_told_apart),
-        cmocka_unit_test(requests_choose),
+        cmocka_unit_test(kinds_have_distinct_names),
+        cmocka_unit_test(requests_select_roofs),
         cmocka_unit_test(the_best_sample_is_the_value),
         cmocka_unit_test(a_time_is_the_median),
         cmocka_unit_test(nothing_measured_is_missing),
@@ -417,9 +417,9 @@ int main(void)
         cmocka_unit_test(counters_prove_or_contradict),
         cmocka_unit_test(peaks_are_the_best_usable_roofs),
         cmocka_unit_test(peaks_by_cycle_and_direction),
-        cmocka_unit_test(what_is_sustained_is_added),
+        cmocka_unit_test(sustained_rates_are_added),
         cmocka_unit_test(roofs_have_an_order),
-        cmocka_unit_test(a_shared_memory_counts_as_shared),
+        cmocka_unit_test(shared_memory_counts_together),
         cmocka_unit_test(an_unknown_kind_is_kept),
         cmocka_unit_test(test_check_values),
         cmocka_unit_test(each_work_has_its_bound),

@@ -1,4 +1,4 @@
-/* When a run must be over, and what it says of what it leaves. */
+/* End of a run, and the report of remaining rows. */
 
 #include "unit.h"
 
@@ -16,7 +16,7 @@ static void assert_near(double value, double expected)
 /* The program began 10 s ago. */
 static const struct time_limit_clock now = {.start = 1000, .now = 1010, .epoch = 1800000000};
 
-static void the_earlier_one_holds(void **state)
+static void the_earlier_limit_holds(void **state)
 {
     static const struct {
         double option;
@@ -30,7 +30,7 @@ static void the_earlier_one_holds(void **state)
         {60, "1800000100", 1060, 60, "--time-limit 60 s"},
         {600, "1800000100", 1110, 110, "SLURM_JOB_END_TIME 2027-01-15T08:01:40Z"},
         {INFINITY, "1800000100", INFINITY, INFINITY, ""},
-        {0, "1799999000", 10, 0, "SLURM_JOB_END_TIME 2027-01-15T07:43:20Z"}, /* is over */
+        {0, "1799999000", 10, 0, "SLURM_JOB_END_TIME 2027-01-15T07:43:20Z"}, /* over */
         {60, "NONE", 1060, 60, "--time-limit 60 s"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -40,7 +40,7 @@ static void the_earlier_one_holds(void **state)
     }
 }
 
-static void what_is_no_end_of_a_job(void **state)
+static void invalid_ends_of_a_job_are_ignored(void **state)
 {
     static const char *const texts[] = {"", "Unknown", "-1", "1800000000x", "1e300", "inf", " 7"};
     double epoch = 7;
@@ -51,7 +51,7 @@ static void what_is_no_end_of_a_job(void **state)
     assert_true(time_limit_job_end("1800000000", &epoch) && epoch == 1800000000);
 }
 
-static void the_file_needs_its_time(void **state)
+static void time_for_the_file_is_reserved(void **state)
 {
     struct time_limit limit = {.end = 2000, .whole = 100};
     assert_near(time_limit_left(&limit, 1900, 0), 90);
@@ -64,14 +64,14 @@ static void the_file_needs_its_time(void **state)
     assert_true(isinf(time_limit_left(&limit, 1e9, 1)));
 }
 
-static void what_is_left_is_said(void **state)
+static void remaining_rows_are_reported(void **state)
 {
     const struct time_limit limit = time_limit_create(60, NULL, &now);
     char text[LEFT_OVER_TEXT];
     struct left_over left_over = {.left = 7.5, .rows_time = 40};
     left_over_add(&left_over, (struct estimate){12, true});
     left_over_add(&left_over, (struct estimate){9, true});
-    left_over_add(&left_over, (struct estimate){120, false}); /* nobody knows that yet */
+    left_over_add(&left_over, (struct estimate){120, false}); /* assumed, not measured */
     assert_false(left_over_is_permanent(&left_over));
     left_over_format(&left_over, &limit, 8, text);
     assert_string_equal(text,
@@ -92,8 +92,8 @@ static void what_is_left_is_said(void **state)
     left_over_format(&left_over, &limit, 8, text);
     assert_null(strstr(text, "--resume"));
 
-    left_over = (struct left_over){.left = -1,
-                                   .rows_time = NAN}; /* roofs alone, or in the middle of them */
+    left_over =
+        (struct left_over){.left = -1, .rows_time = NAN}; /* during the roofs, or without rows */
     left_over_format(&left_over, &limit, 0, text);
     assert_non_null(strstr(text, "before all roofs were measured"));
     left_over_add(&left_over, (struct estimate){100, true});
@@ -105,10 +105,10 @@ static void what_is_left_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_earlier_one_holds),
-        cmocka_unit_test(what_is_no_end_of_a_job),
-        cmocka_unit_test(the_file_needs_its_time),
-        cmocka_unit_test(what_is_left_is_said),
+        cmocka_unit_test(the_earlier_limit_holds),
+        cmocka_unit_test(invalid_ends_of_a_job_are_ignored),
+        cmocka_unit_test(time_for_the_file_is_reserved),
+        cmocka_unit_test(remaining_rows_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* A real worker process: replies, its end, a hang, its last words. */
+/* Real worker processes: replies, end, hang, last output. */
 
 #include "unit.h"
 
@@ -35,7 +35,7 @@ static enum worker_event wait_for(struct worker_process *process, char **line, s
     return event;
 }
 
-/* A worker that is a shell script, for what a good worker never does. */
+/* A shell script as worker. */
 static const char *script(char *path, const char *body)
 {
     strcpy(path, "/tmp/roofsweep-worker-XXXXXX");
@@ -46,7 +46,7 @@ static const char *script(char *path, const char *body)
     return path;
 }
 
-/* 'X': there is none. */
+/* 'X': no such process. */
 static char process_state(pid_t pid)
 {
     char path[64], state = 'X';
@@ -65,7 +65,7 @@ static bool is_running(pid_t pid)
     return state != 'X' && state != 'Z';
 }
 
-/* Whoever adopts it may take its time to reap it. */
+/* The process that adopts it may take time to reap it. */
 static void assert_gone(pid_t pid)
 {
     for (int i = 0; i < 1000 && is_running(pid); ++i)
@@ -101,9 +101,8 @@ static void worker_answers(void **state)
     worker_process_destroy(process);
 }
 
-/* A line is the number of a process that the worker has started, which keeps the socket and
- * standard error open, or 0. What follows has its time; a busy machine may take seconds to end a
- * process. */
+/* The worker prints the number of a process that it has started and that keeps socket and standard
+ * error open, or 0. Allows a busy machine seconds to end a process. */
 static void end_is_explained(void **state)
 {
     static const struct {
@@ -113,7 +112,7 @@ static void end_is_explained(void **state)
         {"echo 'out of luck' >&2; exit 3",
          "worker ended with status 3; it last printed: out of luck", 60},
         {"kill -SEGV $$", "worker was killed by signal 11", 60},
-        /* what ends a sweep does not end its workers: the rank does */
+        /* signals that end a sweep do not end its workers */
         {"kill -USR1 $$; kill -TERM $$; kill -INT $$; exit 4", "worker ended with status 4", 60},
         {"printf 'one\\ntwo\\n' >&2; exit 1", "one|two", 60},
         {"exec <&- >&-; exec sleep 1000", "closed its standard output without ending", 60},
@@ -158,7 +157,7 @@ static void a_group_is_killed_as_one(void **state)
     unlink(path);
 }
 
-/* Its standard error at its end must not wake every poll: the rank would spin. */
+/* A closed standard error must not wake every poll: the rank would spin. */
 static void closed_errors_do_not_wake(void **state)
 {
     char path[64], *line = NULL;
@@ -205,14 +204,14 @@ static void missing_program_is_named(void **state)
 #ifdef ROOFSWEEP_PROGRAMS
 /* ---- nothing outlives a killed rank ---- */
 
-/* What a rank of this test has started: its worker measures a program. */
+/* Processes below a rank of this test, whose worker measures a program. */
 enum { REAPER, COMMAND, CHILD, DAEMON, OTHERS };
 struct family {
     int rank, worker, others[OTHERS];
 };
 
-/* It leads a session of its own, so that the kernel does not wake a stopped group when its parent
- * dies, as it does not for a stop that comes at the same moment. */
+/* The rank leads a session, because the kernel wakes a stopped group when its parent dies, but not
+ * if the stop comes at the same moment. */
 static _Noreturn void be_rank(const char *path, const char *program, int report)
 {
     char *line, request[256];
@@ -231,7 +230,7 @@ static _Noreturn void be_rank(const char *path, const char *program, int report)
         pause();
 }
 
-/* The program goes on with `last`, once all that it starts is there. */
+/* The program runs `last` after it has started all its processes. */
 static struct family family_start(const char *last)
 {
     struct family family = {0};
@@ -283,7 +282,7 @@ static void rank_dies(const struct family *family)
     assert_gone(family->worker);
     for (int i = 0; i < OTHERS; ++i)
         assert_gone(family->others[i]);
-    assert_int_equal(rmdir(getenv("TMPDIR")), 0); /* the folder of its report is gone as well */
+    assert_int_equal(rmdir(getenv("TMPDIR")), 0); /* the folder of the program's report is gone */
 }
 
 /* The worker, or the whole job, may be stopped when the rank dies. */
@@ -305,7 +304,7 @@ static void all_end_with_the_rank(void **state)
     rank_dies(&family);
 }
 
-/* The stop and the death in any order, a moment apart. */
+/* Stop and death in either order, a moment apart. */
 static void a_stop_at_the_same_moment(void **state)
 {
     for (useconds_t apart = 0; apart < 2000; apart += 200) {
@@ -317,7 +316,7 @@ static void a_stop_at_the_same_moment(void **state)
     }
 }
 
-/* A program may stop its reaper, and again when the worker's death lets it go on. */
+/* A program may stop its reaper, also after the worker's death has continued the reaper. */
 static void a_program_that_stops_its_reaper(void **state)
 {
     const struct family family = family_start("while kill -STOP $PPID; do :; done");
@@ -328,7 +327,7 @@ static void a_program_that_stops_its_reaper(void **state)
     rank_dies(&family);
 }
 
-/* Some batch systems send their signal to every process of a job: the rank decides. */
+/* Some batch systems signal every process of a job; only the rank reacts. */
 static void signals_to_all_end_nothing(void **state)
 {
     static const int numbers[] = {SIGUSR1, SIGTERM, SIGINT, SIGHUP};
