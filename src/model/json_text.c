@@ -87,7 +87,8 @@ static bool take_value(struct json_reader *reader, struct json_text *value)
 
 static struct json_reader reader_start(struct json_text value, char open, char close)
 {
-    struct json_reader reader = {value.at, value.at ? value.at + value.length : NULL, close, false};
+    const char *at = value.at ? value.at : "";
+    struct json_reader reader = {at, at + value.length, close, false};
     reader.broken = !take(&reader, open);
     if (!reader.broken && take(&reader, close))
         reader.bracket = '\0';
