@@ -168,25 +168,23 @@ static enum status words_decode(const struct key *key, const json_t *json, bool 
     return STATUS_OK;
 }
 
-static enum status algorithm_decode(const json_t *json, struct algorithm *algorithm,
-                                    struct error *error)
+static enum status algorithm_decode(const json_t *json, struct json_text text,
+                                    struct algorithm *algorithm, struct error *error)
 {
     struct algorithm decoded;
     algorithm_init(&decoded);
     if (!json_is_object(json))
         return refuse(json, "an object with an algorithm", error);
-    char *text = json_dumps(json, JSON_COMPACT);
-    enum status status =
-        fields_decode(algorithm_fields, json_text_of(text ? text : ""), &decoded, error);
-    free(text);
-    if (status || fields_check(algorithm_fields, &decoded, error))
+    if (fields_decode(algorithm_fields, text, &decoded, error) ||
+        fields_check(algorithm_fields, &decoded, error))
         return STATUS_USAGE;
     *algorithm = decoded;
     return STATUS_OK;
 }
 
-static enum status value_decode(const struct key *key, const json_t *json, void *value,
-                                struct error *error)
+/* `line` is the whole request. */
+static enum status value_decode(const struct key *key, const char *line, const json_t *json,
+                                void *value, struct error *error)
 {
     const char *text = json_string_value(json);
     int index;
@@ -220,7 +218,7 @@ static enum status value_decode(const struct key *key, const json_t *json, void 
                     : refuse(json, "a configuration, e.g. \"conv2d batch=16\"", error);
     case ALGORITHM:
     default:
-        return algorithm_decode(json, value, error);
+        return algorithm_decode(json, json_member(json_text_of(line), key->name), value, error);
     }
 }
 
@@ -371,7 +369,7 @@ enum status request_decode(const char *line, struct request *request, struct err
         const json_t *json = json_object_get(object, key->name);
         if (!key_belongs(key, op) || (!json && !key->required_text))
             continue;
-        status = json ? value_decode(key, json, (char *)&decoded + key->offset, error)
+        status = json ? value_decode(key, line, json, (char *)&decoded + key->offset, error)
                       : error_set(error, STATUS_USAGE, "op %s needs %s", op_words[op],
                                   key->required_text);
         if (json)

@@ -357,10 +357,7 @@ char *record_complete(const char *text, const struct record *record)
                                          R(attempts, FIELD_INTEGER, "1", ""),
                                          R(label, FIELD_TEXT, "1", ""),
                                          {0}};
-    json_t *object = json_object();
-    for (const struct field *field = added; field->name; ++field)
-        json_object_set_new(object, field->name, json_string(""));
-    json_object_del(object, "attempts");
+    json_t *object = json_pack("{s:s,s:s,s:s}", "device_key", "", "job_id", "", "label", "");
     json_object_update_new(object, fields_encode(added, record));
     char *members = json_dumps(object, JSON_COMPACT), *complete = NULL;
     json_decref(object);
@@ -371,19 +368,24 @@ char *record_complete(const char *text, const struct record *record)
     return complete;
 }
 
-static size_t count_elements(struct json_text array)
+/* Replaces an array by one with room for the elements of `array`, of `size` bytes each. */
+static enum status make_room(struct json_text array, const char *things, size_t most, size_t size,
+                             void **items, size_t *count, struct error *error)
 {
     struct json_reader reader = json_reader_array(array);
     struct json_text element;
-    size_t count = 0;
-    while (json_reader_next(&reader, NULL, &element))
-        ++count;
-    return count;
-}
-
-static enum status too_many(size_t count, const char *things, int most, struct error *error)
-{
-    return error_set(error, STATUS_SYSTEM, "%zu %s; a record has %d at most", count, things, most);
+    free(*items);
+    *items = NULL;
+    for (*count = 0; json_reader_next(&reader, NULL, &element);)
+        ++*count;
+    if (*count > most)
+        error_set(error, STATUS_SYSTEM, "%zu %s; a record has %zu at most", *count, things, most);
+    else if (!(*items = calloc(*count + 1, size)))
+        error_set(error, STATUS_SYSTEM, "no memory for %zu %s", *count, things);
+    if (*items)
+        return STATUS_OK;
+    *count = 0;
+    return STATUS_SYSTEM;
 }
 
 static enum status decode_samples(struct json_text array, struct record *record,
@@ -391,18 +393,14 @@ static enum status decode_samples(struct json_text array, struct record *record,
 {
     struct json_reader reader = json_reader_array(array);
     struct json_text element;
-    size_t count = count_elements(array);
-    if (count > RECORD_SAMPLES_MAX)
-        return too_many(count, "samples", RECORD_SAMPLES_MAX, error);
-    free(record->sample);
-    record->sample_count = 0;
-    record->sample = calloc(count ? count : 1, sizeof *record->sample);
-    if (!record->sample)
-        return error_set(error, STATUS_SYSTEM, "no memory for %zu samples", count);
-    while (json_reader_next(&reader, NULL, &element))
-        if (!json_text_number(element, &record->sample[record->sample_count++]))
-            return error_set(error, STATUS_SYSTEM, "a sample is no number");
-    return STATUS_OK;
+    void *samples = record->sample;
+    enum status status = make_room(array, "samples", RECORD_SAMPLES_MAX, sizeof *record->sample,
+                                   &samples, &record->sample_count, error);
+    record->sample = samples;
+    for (size_t i = 0; status == STATUS_OK && json_reader_next(&reader, NULL, &element); ++i)
+        if (!json_text_number(element, &record->sample[i]))
+            status = error_set(error, STATUS_SYSTEM, "a sample is no number");
+    return status;
 }
 
 static enum status decode_kernels(struct json_text array, struct record *record,
@@ -410,17 +408,13 @@ static enum status decode_kernels(struct json_text array, struct record *record,
 {
     struct json_reader reader = json_reader_array(array);
     struct json_text element;
-    size_t count = count_elements(array);
-    if (count > RECORD_KERNELS_MAX)
-        return too_many(count, "kernels", RECORD_KERNELS_MAX, error);
-    free(record->kernels);
-    record->kernel_count = 0;
-    record->kernels = calloc(count ? count : 1, sizeof *record->kernels);
-    if (!record->kernels)
-        return error_set(error, STATUS_SYSTEM, "no memory for %zu kernels", count);
-    while (json_reader_next(&reader, NULL, &element))
-        TRY(fields_decode(kernel_fields, element, &record->kernels[record->kernel_count++], error));
-    return STATUS_OK;
+    void *kernels = record->kernels;
+    enum status status = make_room(array, "kernels", RECORD_KERNELS_MAX, sizeof *record->kernels,
+                                   &kernels, &record->kernel_count, error);
+    record->kernels = kernels;
+    for (size_t i = 0; status == STATUS_OK && json_reader_next(&reader, NULL, &element); ++i)
+        status = fields_decode(kernel_fields, element, &record->kernels[i], error);
+    return status;
 }
 
 static enum status decode_members(struct json_text object, struct record *record,
