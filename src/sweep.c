@@ -622,13 +622,13 @@ static double longest_wait(const struct sweep *sweep)
  * last message or are silent. */
 static void run_loop(struct sweep *sweep)
 {
-    struct poll_interval interval = poll_interval_start();
+    double interval = 0;
     struct countdown looks = countdown_start(INFINITY);
     if (!sweep->signalled)
         sweep->rank_0 = countdown_start(long_patience);
     while (!executor_stopped(sweep->executor) ||
            (sweep->dispatcher && !dispatcher_finished(sweep->dispatcher))) {
-        bool moved = wait_for_worker(sweep, interval.seconds);
+        bool moved = wait_for_worker(sweep, interval);
         if (signals_caught)
             take_signal(sweep);
         watch_rank_0(sweep);
@@ -644,9 +644,7 @@ static void run_loop(struct sweep *sweep)
             dispatcher_commit(sweep->dispatcher);
             carry_out_all(sweep);
         }
-        poll_interval_update(&interval, clock_monotonic(), moved,
-                             !sweep->dispatcher && !executor_works(sweep->executor),
-                             longest_wait(sweep));
+        interval = poll_interval(interval, moved, longest_wait(sweep));
     }
 }
 

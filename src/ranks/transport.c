@@ -101,55 +101,8 @@ bool transport_receive(struct transport *transport, struct message *message)
     return true;
 }
 
-/* ---- how often ---- */
-
-static const double poll_min = 50e-6;        /* s, shortest sleep */
-static const double first_poll_share = 0.75; /* of the typical time, before the first poll */
-static const double later_poll_share = 0.125;
-static const double weight_of_shorter = 0.5,
-                    weight_of_longer = 0.25; /* weights of the last answer in the typical time */
-/* s. A longer wait was for other ranks, not for the answer. */
-static const double typical_max = 50e-3;
-/* An answer found at the first poll came some time before: assumed share of the typical time. */
-static const double share_at_first_poll = 0.4;
-
-struct poll_interval poll_interval_start(void)
+double poll_interval(double last, bool moved, double longest)
 {
-    return (struct poll_interval){.waiting_since = NAN};
-}
-
-static void add_answer(struct poll_interval *interval, double seconds)
-{
-    if (seconds > typical_max)
-        return;
-    bool at_once = interval->typical > 0 && interval->polls == 0;
-    double answer = fmax(at_once ? share_at_first_poll * interval->typical : seconds, poll_min);
-    double weight = answer < interval->typical ? weight_of_shorter : weight_of_longer;
-    interval->typical =
-        interval->typical > 0 ? (1 - weight) * interval->typical + weight * answer : answer;
-}
-
-/* Polls less often as an answer is late. */
-static double until_next_poll(const struct poll_interval *interval, double now, double longest)
-{
-    double waited = now - interval->waiting_since, first = first_poll_share * interval->typical;
-    double part = later_poll_share * interval->typical;
-    double later = fmin(later_poll_share * fmax(waited, interval->typical), fmax(longest, part));
-    return fmax(waited < first ? first - waited : later, poll_min);
-}
-
-void poll_interval_update(struct poll_interval *interval, double now, bool moved, bool due,
-                          double longest)
-{
-    if (!due && !isnan(interval->waiting_since))
-        add_answer(interval, now - interval->waiting_since);
-    interval->polls = due && !isnan(interval->waiting_since) ? interval->polls + 1 : 0;
-    if (!due)
-        interval->waiting_since = NAN;
-    else if (isnan(interval->waiting_since))
-        interval->waiting_since = now;
-    if (due && interval->typical > 0)
-        interval->seconds = until_next_poll(interval, now, longest);
-    else
-        interval->seconds = moved ? 0 : fmin(fmax(2 * interval->seconds, poll_min), longest);
+    const double shortest = 50e-6; /* s */
+    return moved ? 0 : fmin(fmax(2 * last, shortest), longest);
 }
