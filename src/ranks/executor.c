@@ -58,9 +58,10 @@ struct executor {
     bool worker_lost;  /* the last executor_call got no answer */
     bool worker_hung;  /* the last executor_call timed out */
     /* the measurement */
-    struct request request;         /* STAGE_MEASURING */
-    int attempts;                   /* of the request */
-    char (*waiting)[WORKLOAD_TEXT]; /* owned: timed configurations in the worker, oldest first */
+    char *request;                     /* owned: line of STAGE_MEASURING, as rank 0 sent it */
+    char configuration[WORKLOAD_TEXT]; /* of the request: canonical text */
+    int attempts;                      /* of the request */
+    char (*waiting)[WORKLOAD_TEXT];    /* owned: timed configurations in the worker, oldest first */
     size_t waiting_count;
 };
 
@@ -83,6 +84,7 @@ void executor_destroy(struct executor *executor)
     worker_process_destroy(executor->worker);
     worker_process_destroy(executor->watcher);
     free(executor->waiting);
+    free(executor->request);
     free(executor);
 }
 
@@ -580,8 +582,11 @@ static void send_record(struct executor *executor, const char *record, int attem
 static void send_failure(struct executor *executor, const char *why)
 {
     struct record record;
+    struct request request;
+    struct error unknown;
     record_init(&record);
-    record_set_config(&record, &executor->request.config);
+    if (request_decode(executor->request, &request, &unknown) == STATUS_OK)
+        record_set_config(&record, &request.config);
     record.status = RECORD_FAILED;
     record.start_time = clock_date();
     snprintf(record.error, sizeof record.error, "%s", why);
@@ -594,12 +599,21 @@ static void send_failure(struct executor *executor, const char *why)
 
 /* ---- rows ---- */
 
+/* Takes over the line. */
+static void set_request(struct executor *executor, char *line)
+{
+    if (!line)
+        abort(); /* or rank 0 would wait for ever */
+    free(executor->request);
+    executor->request = line;
+}
+
 /* Sends the configuration to the worker, replacing a lost worker first. */
 static void start_attempt(struct executor *executor)
 {
     if (executor->worker)
-        send_request(executor->worker, &executor->request,
-                     executor->settings.timeout * (double)(1 + executor->waiting_count));
+        worker_process_send(executor->worker, executor->request,
+                            executor->settings.timeout * (double)(1 + executor->waiting_count));
     else
         replace_worker(executor);
 }
@@ -607,27 +621,32 @@ static void start_attempt(struct executor *executor)
 /* Retries the row alone, so that no other row can be lost with it. */
 static void attempt_failed(struct executor *executor, const char *why)
 {
-    char text[WORKLOAD_TEXT];
+    struct request request;
+    struct error unknown;
     stop_worker(executor);
     return_waiting(executor);
-    config_format(&executor->request.config, text);
-    log_print(executor->log, LOG_WARNING, "%s: %s (attempt %d of %d)", text, why,
+    log_print(executor->log, LOG_WARNING, "%s: %s (attempt %d of %d)", executor->configuration, why,
               executor->attempts, executor->settings.retries + 1);
-    if (executor->attempts > executor->settings.retries) {
+    if (executor->attempts > executor->settings.retries ||
+        request_decode(executor->request, &request, &unknown)) {
         send_failure(executor, why);
         return;
     }
     ++executor->attempts;
-    executor->request.count_later = false;
-    algorithm_init(&executor->request.algorithm); /* may have caused the loss */
+    request.count_later = false;
+    algorithm_init(&request.algorithm); /* may have caused the loss */
+    set_request(executor, request_encode(&request));
     start_attempt(executor);
 }
 
 static bool is_requested(const struct executor *executor, const char *configuration)
 {
-    char text[WORKLOAD_TEXT];
-    config_format(&executor->request.config, text);
-    return strcmp(text, configuration) == 0;
+    return strcmp(executor->configuration, configuration) == 0;
+}
+
+static bool may_wait(const struct executor *executor)
+{
+    return json_member(json_text_of(executor->request), "count_later").at != NULL;
 }
 
 static void handle_timed(struct executor *executor, const char *configuration)
@@ -655,7 +674,7 @@ static void handle_measured(struct executor *executor, const char *line)
     } else if (reply.kind == REPLY_RECORD && is_requested(executor, reply.record.configuration)) {
         executor->stage = STAGE_IDLE;
         send_record(executor, reply.record_text, executor->attempts);
-    } else if (reply.kind == REPLY_TIMED && executor->request.count_later &&
+    } else if (reply.kind == REPLY_TIMED && may_wait(executor) &&
                is_requested(executor, reply.configuration)) {
         handle_timed(executor, reply.configuration);
     } else if (reply.kind == REPLY_ERROR && reply.status == STATUS_INTERRUPTED) {
@@ -810,10 +829,11 @@ bool executor_works(const struct executor *executor)
 
 static void handle_work(struct executor *executor, const char *text)
 {
-    struct error error;
-    if (request_decode(text, &executor->request, &error)) {
+    set_request(executor, strdup(text));
+    if (!json_text_string(json_member(json_text_of(text), "configuration"), executor->configuration,
+                          sizeof executor->configuration)) {
         stop_worker(executor);
-        lose_device(executor, error.text);
+        lose_device(executor, "rank 0 sent a request without a configuration");
         return;
     }
     executor->stage = STAGE_MEASURING;
