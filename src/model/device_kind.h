@@ -37,8 +37,7 @@ extern const struct device_kind device_kinds[DEVICE_KINDS];
 /* NULL: a name of a newer version. */
 const struct device_kind *device_kind_find(const char *name);
 
-/* `choice` is DEVICE_AUTO, or 1 + the index of a kind: the index in device_kind_words. NULL: any
- * kind. */
+/* The kind for an index into device_kind_words; NULL (any kind) for DEVICE_AUTO. */
 enum { DEVICE_AUTO = 0 };
 const struct device_kind *device_kind_chosen(int choice);
 /* "auto" and the names, NULL-terminated. */

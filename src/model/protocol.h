@@ -65,7 +65,7 @@
 #include "model/roof.h"
 #include "model/workload.h"
 
-/* ---- how a configuration is measured: what a manifest says under [measure] ---- */
+/* ---- settings of a measurement: [measure] of a manifest ---- */
 
 /* COUNTERS_CAUSES: as auto, and the activities of each kernel (enum activity). */
 enum counters_choice { COUNTERS_AUTO, COUNTERS_REQUIRE, COUNTERS_OFF, COUNTERS_CAUSES };
@@ -92,7 +92,7 @@ struct measure_settings {
 extern const struct measure_settings measure_default;
 enum { SEED_DEFAULT = 1 }; /* of the inputs */
 
-/* ---- what a rank asks for ---- */
+/* ---- requests ---- */
 
 enum request_op {
     REQUEST_DEVICES,
@@ -137,7 +137,7 @@ char *request_encode(const struct request *request);
 /* STATUS_USAGE: the request is wrong; STATUS_SYSTEM: it is no JSON object. */
 enum status request_decode(const char *line, struct request *request, struct error *error);
 
-/* ---- what a worker answers ---- */
+/* ---- replies ---- */
 
 enum reply_kind {
     REPLY_DEVICES,

@@ -31,7 +31,7 @@ bool devices_reuse_roofs(const struct devices *devices, const struct results *ea
 
 void devices_clear(struct devices *devices);
 
-/* ---- the pure parts; they pass over devices that are not open, which measure nothing ---- */
+/* ---- pure parts; they ignore devices that are not open ---- */
 
 /* STATUS_DEVICE if two devices of an exclusive kind are equal (kind, hostname, uuid). */
 enum status devices_check_distinct(const struct device *devices, int count, struct error *error);

@@ -301,7 +301,7 @@ static double timed_seconds(const struct rank *rank)
     return seconds;
 }
 
-/* ---- what is handed out ---- */
+/* ---- assignment ---- */
 
 static double time_left(const struct dispatcher *dispatcher)
 {
@@ -472,7 +472,7 @@ static void stop_when_done(struct dispatcher *dispatcher)
         stop_for_time(dispatcher); /* all rows that fit were assigned */
 }
 
-/* ---- what comes from a rank ---- */
+/* ---- messages from ranks ---- */
 
 static void handle_device(struct dispatcher *dispatcher, const struct message *message)
 {
@@ -635,7 +635,7 @@ static void handle_returned(struct dispatcher *dispatcher, const struct message 
         stop(dispatcher, STATUS_SYSTEM, "a rank gave back what nobody gave it");
         return;
     }
-    log_print(dispatcher->log, LOG_DEBUG, "%s: lost before it was counted; it is handed out again",
+    log_print(dispatcher->log, LOG_DEBUG, "%s: lost before it was counted; it is assigned again",
               message->text);
     dispatcher->counted_alone[in_flight->item] = true;
     queue_return(dispatcher->queue, message->from, in_flight->item);

@@ -687,7 +687,7 @@ static void handle_measured(struct executor *executor, const char *line)
     reply_clear(&reply);
 }
 
-/* ---- counts ---- */
+/* ---- counting ---- */
 
 /* Requests the record of the oldest waiting row. The first request counts all rows. */
 static void request_count(struct executor *executor, size_t rows)
@@ -766,7 +766,7 @@ static void begin_end(struct executor *executor)
     send_request(executor->watcher, &describe, health_timeout);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 /* The process whose line is due; NULL: none. */
 static struct worker_process *active_process(const struct executor *executor)

@@ -34,7 +34,7 @@ bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *li
     return true;
 }
 
-/* ---- all ranks are here ---- */
+/* ---- barrier ---- */
 
 enum { HOST = 128, TAG_HERE = 0, TAG_GO = 1 };
 
@@ -151,7 +151,7 @@ const char *liveness_host_of_rank_0(const struct liveness *liveness)
     return liveness->hosts[0];
 }
 
-/* ---- a bound on a call of MPI ---- */
+/* ---- guard on a call of MPI ---- */
 
 /* MPI_Abort calls the launcher, which may hang. */
 enum { ABORT_SECONDS = 5 };
@@ -270,7 +270,7 @@ void guard_end(struct guard *guard)
     free(guard);
 }
 
-/* ---- what they agree on ---- */
+/* ---- agreements ---- */
 
 enum status liveness_agree(MPI_Comm comm, enum status own, struct error *error)
 {

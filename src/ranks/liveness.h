@@ -20,7 +20,7 @@ struct wait_limit {
 /* Sleeps until the requests complete. False: time limit. */
 bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *limit);
 
-/* ---- all ranks are here ---- */
+/* ---- barrier ---- */
 
 struct liveness;
 
@@ -39,7 +39,7 @@ bool liveness_barrier(struct liveness *liveness, const struct wait_limit *limit,
 /* Host of rank 0, on other ranks after the first barrier. */
 const char *liveness_host_of_rank_0(const struct liveness *liveness);
 
-/* ---- a bound on a call of MPI ---- */
+/* ---- guard on a call of MPI ---- */
 
 struct guard;
 
@@ -57,7 +57,7 @@ struct guard_settings {
 struct guard *guard_begin(const struct guard_settings *settings);
 void guard_end(struct guard *guard); /* takes NULL */
 
-/* ---- what they agree on ---- */
+/* ---- agreements ---- */
 
 /* Collective. Returns the status of the lowest rank that is not STATUS_OK to all ranks. Its error
  * text, prefixed with the rank if it is not 0, is in *error. */

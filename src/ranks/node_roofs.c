@@ -77,7 +77,7 @@ static double node_wait(struct node *node, double moment)
     return node->all.moment;
 }
 
-/* ---- the fastest ways ---- */
+/* ---- tuning ---- */
 
 /* A failure costs roofs and derived values; rows are measured all the same. */
 static enum status tune(struct node *node)
@@ -128,7 +128,8 @@ static bool wants_together(const struct node *node, int kind)
     return is_together(node, node->device_kind, kind);
 }
 
-/* False with the reason: no reply. Replaces a lost worker and tunes it; does not repeat the roof.
+/* Returns false, with the reason, without a reply. Replaces a lost worker and tunes it; does not
+ * repeat the roof.
  */
 static bool call_roof(struct node *node, const struct request *request, struct reply *reply,
                       struct error *error)
@@ -326,7 +327,7 @@ static void measure_together(struct node *node, int device_kind)
     stop_busy_work(node);
 }
 
-/* ---- what is sustained ---- */
+/* ---- sustained ---- */
 
 /* s-1, the burst together if measured together, else alone; 0: none. */
 static double burst_of(const struct node *node, int kind)

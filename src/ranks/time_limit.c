@@ -64,7 +64,7 @@ double time_limit_left(const struct time_limit *limit, double now, size_t rows)
     return isinf(limit->end) ? INFINITY : limit->end - reserve_for_file(limit, rows) - now;
 }
 
-/* ---- what is left ---- */
+/* ---- remaining rows ---- */
 
 void left_over_add(struct left_over *left_over, struct estimate estimate)
 {

@@ -71,7 +71,7 @@ static bool line_is_valid(const char *line, size_t length)
     return memcmp(line + CHECKSUM_AT, checksum, CHECKSUM_LENGTH) == 0;
 }
 
-/* ---- written ---- */
+/* ---- writing ---- */
 
 static const char journal_suffix[] = ".journal";
 
@@ -376,7 +376,7 @@ bool journal_recognised(const char *path)
     return file_begins(path, FRAME_START, CHECKSUM_AT);
 }
 
-/* ---- read ---- */
+/* ---- reading ---- */
 
 /* State of a read. */
 struct reader {
