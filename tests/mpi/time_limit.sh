@@ -3,7 +3,7 @@
 # are left, the exit status is 5, and --resume goes on.
 . "$(dirname "$0")/lib.sh"
 memory=l1 batch=1 height="8, 16" write_sweep sweep.ini
-sed -i 's/^iterations = .*/iterations = 400000/' sweep.ini # 40 rows of about a second on one core
+sed -i 's/^iterations = .*/iterations = 700000/' sweep.ini # 40 rows of about a second on one core
 export OMP_WAIT_POLICY=passive
 
 # limited SECONDS: the command that began at $began took at most SECONDS.
