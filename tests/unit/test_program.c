@@ -244,6 +244,31 @@ static void folders_of_dead_workers_are_swept(void **state)
     scratch_remove(&next);
 }
 
+/* Each worker sweeps while the others are between making a folder and locking it. */
+static void folders_made_at_once_stay(void **state)
+{
+    (void)state;
+    enum { WORKERS = 4, FOLDERS = 300 };
+    pid_t workers[WORKERS];
+    for (int i = 0; i < WORKERS; ++i) {
+        workers[i] = fork();
+        if (workers[i] == 0) {
+            struct scratch own;
+            for (int j = 0; j < FOLDERS; ++j) {
+                if (scratch_create(&own, &error))
+                    _exit(1);
+                scratch_remove(&own);
+            }
+            _exit(0);
+        }
+    }
+    for (int i = 0; i < WORKERS; ++i) {
+        int status = -1;
+        assert_int_equal(waitpid(workers[i], &status, 0), workers[i]);
+        assert_int_equal(status, 0);
+    }
+}
+
 /* ---- reports of the injected library ---- */
 
 static void processes_without_a_region_lose(void **state)
@@ -502,6 +527,7 @@ int main(void)
         TEST(only_regular_files_are_read),
         TEST(links_are_not_followed),
         TEST(folders_of_dead_workers_are_swept),
+        TEST(folders_made_at_once_stay),
         TEST(processes_without_a_region_lose),
         TEST(copies_and_fills_are_recorded),
         TEST(too_many_kernels_leave_sums),

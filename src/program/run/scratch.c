@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -24,14 +25,17 @@ enum status scratch_create(struct scratch *scratch, struct error *error)
     for (;;) {
         snprintf(created.path, sizeof created.path, "%.3900s/roofsweep-program-%s-%s",
                  temporary && *temporary ? temporary : "/tmp", host, unique);
-        created.descriptor = mkdtemp(created.path) ? open(created.path, FOLDER_FLAGS) : -1;
+        const bool made = mkdtemp(created.path) != NULL;
+        created.descriptor = made ? open(created.path, FOLDER_FLAGS) : -1;
+        if (made && created.descriptor < 0 && errno == ENOENT)
+            continue; /* another process swept the folder before it was open */
         if (created.descriptor < 0)
             return error_set(error, STATUS_FAILED, "%s: %s; TMPDIR names another place",
                              created.path, strerror(errno));
         flock(created.descriptor, LOCK_EX);
         if (access(created.path, F_OK) == 0)
             break;
-        close(created.descriptor); /* another process swept the folder before it was locked */
+        close(created.descriptor); /* another process swept it before it was locked */
     }
     scratch_sweep(created.path);
     *scratch = created;
