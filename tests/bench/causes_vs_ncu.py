@@ -61,13 +61,13 @@ BUSY = {
 }
 ELAPSED = ("dram", "l2", "multiprocessors")  # of the elapsed time, which for ncu is the time of its own range
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-CHOICE = ("algorithm", "algorithm_id", "algorithm_launches", "algorithm_origin", "layout_chosen")
+ALGORITHM = ("algorithm", "algorithm_id", "algorithm_launches", "algorithm_origin", "layout_chosen")
 LAUNCHES, LIMIT = 3, 30  # launches in one run of ncu; its time limit in s
 
 
-def choice_of(record):
-    choice = {name: record[name] for name in CHOICE if name in record}
-    return {"choice": choice} if "algorithm_origin" in choice else {}
+def algorithm_of(record):
+    choice = {name: record[name] for name in ALGORITHM if name in record}
+    return {"algorithm": choice} if "algorithm_origin" in choice else {}
 
 
 def measured(worker, counters, known):
@@ -75,7 +75,7 @@ def measured(worker, counters, known):
     begin, replies = time.monotonic(), []
     for row, record in zip(ROWS, known):
         asked = {"configuration": f"{row} cache=cold", "counters": counters, "count_later": True}
-        replies.append(worker.ask(op="measure", **asked, **choice_of(record)))
+        replies.append(worker.ask(op="measure", **asked, **algorithm_of(record)))
     replies = [worker.ask(op="count") if reply["reply"] == "timed" else reply for reply in replies]
     seconds = (time.monotonic() - begin) / len(ROWS)
     for reply in replies:
@@ -93,7 +93,7 @@ def number(text):
 def by_ncu(ncu, program, record, kernel):
     """Returns {activity: per cent} of a launch of the kernel; None if ncu profiled no launch."""
     request = {"op": "measure", "configuration": record["configuration"], "counters": "off", "verify": False}
-    request |= {"warmup": 0, "iterations": 1} | choice_of(record)
+    request |= {"warmup": 0, "iterations": 1} | algorithm_of(record)
     stalls = {name: STALL.format(name[6:]) for name in kernel["activity"] if name.startswith("stall_")}
     metrics = BUSY | stalls
     name = re.match(r"(?:void )?(?:\w+::)*(\w+)", kernel["name"])[1]

@@ -54,7 +54,8 @@ enum status __wrap_arena_allocate(struct arena *arena, double bytes, const char 
         return error_set(error, STATUS_FAILED, "no memory for %s", what);
     blocks[i].bytes = size;
     *memory = blocks[i].memory + OFFSET;
-    return CUDA(cudaMemset(blocks[i].memory, 0xff, OFFSET + size + guard));
+    TRY(CUDA(cudaMemset(blocks[i].memory, 0xff, OFFSET + size + guard)));
+    return CUDA(cudaDeviceSynchronize()); /* the worker's stream does not wait for the memset */
 }
 
 void __wrap_arena_free(struct arena *arena, void *memory);
