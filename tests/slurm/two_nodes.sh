@@ -149,6 +149,10 @@ enough_records() {
     [ "$(count_records)" -ge "$1" ]
 }
 
+enough_records_or_end() {
+    enough_records "$1" || job_is COMPLETED Reason=
+}
+
 # job_is STATE MORE: scontrol shows STATE and MORE for the job.
 job_is() {
     scontrol show job "$job" >job.state
@@ -181,7 +185,8 @@ wait_for() {
 measures_more() {
     least=$(count_records)
     least=$((${least:-0} + $1))
-    wait_for "$least records" enough_records "$least"
+    wait_for "$least records" enough_records_or_end "$least"
+    enough_records "$least" || fail "the job ended with $(count_records) records, fewer than $least"
 }
 
 # promise TEXT: the commands that follow prove TEXT.
@@ -211,8 +216,8 @@ ended_in_order() {
 
 start_cluster
 memory=l2 batch=1 write_sweep sweep.ini
-# 100 rows of at least 0.8 s, so that jobs do not end before they are interrupted.
-sed 's/^iterations = .*/stop = 50 %\nmin_time = 0.8 s\nmax_time = 0.8 s/' sweep.ini >long.ini
+# 100 rows of at least 1.6 s on four ranks: no job ends before it is interrupted, which takes up to half a minute.
+sed 's/^iterations = .*/stop = 50 %\nmin_time = 1.6 s\nmax_time = 1.6 s/' sweep.ini >long.ini
 for name in small1.ini small2.ini; do
     memory=l2 batch=1 height=8 width=8 write_sweep "$name"
 done
