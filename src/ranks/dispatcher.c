@@ -5,7 +5,8 @@
  * at a time to each idle rank.
  * Failure: a lost or silent rank returns its items to the queue. After a second lost device an item
  * fails. A failed action, a signal, max_failures or the time limit call `stop`, which keeps the
- * first reason. Without memory the process aborts.
+ * first reason, but for the end of the work: rows whose sync fails are left. Without memory the
+ * process aborts.
  * Cost: per message a few scans of the ranks and one of the queue; each record is decoded once. */
 #include "ranks/dispatcher.h"
 
@@ -65,6 +66,7 @@ struct dispatcher {
     size_t dropped; /* configurations that are given up with their device (replicate), or devices
                        (roofs alone) */
     bool stopping;
+    size_t left;        /* configurations without a row on disk, as of the last sync */
     enum status status; /* first reason to stop */
     struct error error;
     struct dispatcher_action *actions; /* the first `taken` are carried out */
@@ -137,8 +139,10 @@ struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
     created->counted_alone = calloc(plan->count + 1, sizeof *created->counted_alone);
     created->devices_lost = calloc(plan->count + 1, sizeof *created->devices_lost);
     if (created->queue && created->estimator && created->ranks && created->counted_alone &&
-        created->devices_lost && (!settings->earlier || resume(created, settings->earlier)))
+        created->devices_lost && (!settings->earlier || resume(created, settings->earlier))) {
+        created->left = queue_left(created->queue);
         return created;
+    }
     dispatcher_destroy(created);
     return NULL;
 }
@@ -198,8 +202,12 @@ static void send_to(struct dispatcher *dispatcher, int rank, enum message_kind k
 
 bool dispatcher_next(struct dispatcher *dispatcher, struct dispatcher_action *action)
 {
-    if (dispatcher->taken > 0)
-        action_clear(&dispatcher->actions[dispatcher->taken - 1]);
+    if (dispatcher->taken > 0) {
+        struct dispatcher_action *done = &dispatcher->actions[dispatcher->taken - 1];
+        if (done->kind == ACTION_SYNC)
+            dispatcher->left = done->left.count;
+        action_clear(done);
+    }
     if (dispatcher->taken == dispatcher->action_count) {
         clear_actions(dispatcher);
         return false;
@@ -232,7 +240,14 @@ void dispatcher_failed(struct dispatcher *dispatcher, const struct error *error)
     }
     dispatcher->action_count = kept;
     dispatcher->taken = 0;
-    stop(dispatcher, STATUS_SYSTEM, error->text);
+    if (!dispatcher->stopping)
+        stop(dispatcher, STATUS_SYSTEM, error->text);
+    else if (dispatcher->status == STATUS_OK) /* the last rows are not on disk */
+        dispatcher->status = error_set(&dispatcher->error, STATUS_SYSTEM, "%s", error->text);
+    else {
+        const struct error first = dispatcher->error;
+        error_set(&dispatcher->error, dispatcher->status, "%s; %s", first.text, error->text);
+    }
 }
 
 /* ---- the ranks ---- */
@@ -812,7 +827,8 @@ void dispatcher_commit(struct dispatcher *dispatcher)
     if (!dispatcher->changed)
         return;
     dispatcher->changed = false;
-    queue_action(dispatcher, (struct dispatcher_action){.kind = ACTION_SYNC});
+    queue_action(dispatcher, (struct dispatcher_action){
+                                 .kind = ACTION_SYNC, .left.count = queue_left(dispatcher->queue)});
     assign_work(dispatcher); /* new estimates may admit rows for other ranks as well */
     stop_when_done(dispatcher);
 }
@@ -831,7 +847,7 @@ size_t dispatcher_total(const struct dispatcher *dispatcher)
 
 size_t dispatcher_left(const struct dispatcher *dispatcher)
 {
-    return queue_left(dispatcher->queue);
+    return dispatcher->left;
 }
 
 bool dispatcher_finished(const struct dispatcher *dispatcher)

@@ -84,7 +84,9 @@ void dispatcher_commit(struct dispatcher *dispatcher);
 /* After a signal: assigns nothing, stops all workers, and keeps no failed rows, because the signal
  * may be the cause. */
 void dispatcher_interrupt(struct dispatcher *dispatcher);
-/* After a failed action: drops all actions but MESSAGE_STOP and stops. */
+/* After a failed action: drops all actions but MESSAGE_STOP and stops. The status of a dispatcher
+ * that had stopped without an error becomes STATUS_SYSTEM; any other keeps its status, and its text
+ * gets that of the error. */
 void dispatcher_failed(struct dispatcher *dispatcher, const struct error *error);
 
 /* ---- actions ---- */
@@ -94,7 +96,8 @@ bool dispatcher_next(struct dispatcher *dispatcher, struct dispatcher_action *ac
 
 /* ---- queries ---- */
 
-/* Number of configurations, and of those without a row; with replicate, over all ranks. */
+/* Number of configurations, and number without a row on disk as of the last ACTION_SYNC that was
+ * carried out; with replicate, over all ranks. */
 size_t dispatcher_total(const struct dispatcher *dispatcher);
 size_t dispatcher_left(const struct dispatcher *dispatcher);
 

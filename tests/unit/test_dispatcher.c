@@ -498,6 +498,42 @@ static void a_failed_action_ends_the_sweep(void **state)
     }
 }
 
+/* The dispatcher has ordered the end before its last sync is carried out. */
+static void rows_of_a_failed_last_sync_are_left(void **state)
+{
+    struct bench bench;
+    struct request request;
+    struct dispatcher_action action;
+    struct error error;
+    char *text;
+    bench_start(&bench, &(struct bench_settings)RANKS(1, FOUR));
+    all_devices_arrive(&bench);
+    for (int row = 0; row < 4; ++row) {
+        char configuration[WORKLOAD_TEXT];
+        assert_true(work_taken(&bench, 0, &request));
+        config_format(&request.config, configuration);
+        if (row < 3) {
+            record_arrives(&bench, 0, configuration);
+            continue;
+        }
+        text = record_text(configuration, RECORD_MEASURED);
+        const struct message message = {MESSAGE_RECORD, 0, text};
+        dispatcher_message(bench.dispatcher, &message);
+        dispatcher_commit(bench.dispatcher);
+        free(text);
+    }
+    do
+        assert_true(dispatcher_next(bench.dispatcher, &action));
+    while (action.kind != ACTION_SYNC);
+    error_set(&error, STATUS_SYSTEM, "no space left");
+    dispatcher_failed(bench.dispatcher, &error);
+    bench_carry_out(&bench);
+    assert_int_equal(bench_end(&bench, &error), STATUS_SYSTEM);
+    assert_string_equal(error.text, "no space left");
+    assert_int_equal(dispatcher_left(bench.dispatcher), 1);
+    bench_clear(&bench);
+}
+
 static void searched_arrives(struct bench *bench, int from, const char *configuration)
 {
     char *record = record_text(configuration, RECORD_MEASURED), *text;
@@ -545,6 +581,7 @@ int main(void)
         cmocka_unit_test(scripts_play_as_written),
         cmocka_unit_test(the_journal_keeps_the_workers_text),
         cmocka_unit_test(a_failed_action_ends_the_sweep),
+        cmocka_unit_test(rows_of_a_failed_last_sync_are_left),
         cmocka_unit_test(an_algorithm_travels_to_an_equal_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
