@@ -9,6 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool file_lacks(int code)
+{
+    enum { ENOTSUPP = 524 }; /* of the kernel's NFS; DVS passes it on to programs */
+    return code == ENOLCK || code == ENOSYS || code == EOPNOTSUPP || code == ENOTSUPP;
+}
+
 enum status folder_sync(const char *path, struct error *error)
 {
     char *copy = strdup(path);
@@ -18,7 +24,7 @@ enum status folder_sync(const char *path, struct error *error)
     free(copy);
     enum status status = STATUS_OK;
     /* EINVAL: this file system cannot sync folders. */
-    if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
+    if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL && !file_lacks(errno)))
         status = error_set(error, STATUS_SYSTEM, "%s: cannot make its folder durable: %s", path,
                            strerror(errno));
     if (fd >= 0)

@@ -8,6 +8,9 @@
 
 #include "base/status.h"
 
+/* Whether the error code of a lock or sync says that the file system has no such call. */
+bool file_lacks(int code);
+
 /* Syncs the folder of `path`, after `path` was created or renamed. Only then does the name survive
  * a crash. */
 enum status folder_sync(const char *path, struct error *error);

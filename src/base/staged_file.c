@@ -169,13 +169,28 @@ int staged_file_obstacle(const struct staged_file *file)
     return 0;
 }
 
-/* Renames the file unless the target exists. */
+/* Renames the file unless the target exists. File systems without RENAME_NOREPLACE may have links;
+ * without both an empty file reserves the target, and is then replaced. */
 static bool rename_new(const char *name, const char *target)
 {
     if (renameat2(AT_FDCWD, name, AT_FDCWD, target, RENAME_NOREPLACE) == 0)
         return true;
-    /* EINVAL: this file system lacks RENAME_NOREPLACE, but perhaps has links. */
-    return errno == EINVAL && link(name, target) == 0 && unlink(name) == 0;
+    if (errno != EINVAL && !file_lacks(errno))
+        return false;
+    if (link(name, target) == 0)
+        return unlink(name) == 0;
+    if (errno != EPERM && !file_lacks(errno))
+        return false;
+    int reserved = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (reserved < 0)
+        return false;
+    close(reserved);
+    if (rename(name, target) == 0)
+        return true;
+    int cause = errno;
+    unlink(target);
+    errno = cause;
+    return false;
 }
 
 /* Gives the file its final name. A nameless file gets it by a link, unless it replaces another

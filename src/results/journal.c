@@ -117,7 +117,7 @@ static enum status file_lock(int fd, const char *path, enum journal_mode mode, s
                          "%s is in use by another job; wait for its end, or choose another output",
                          path);
     /* Some parallel filesystems have no locks; a sweep must still run there. */
-    if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP)
+    if (file_lacks(errno))
         return STATUS_OK;
     return system_error(error, path, "lock");
 }

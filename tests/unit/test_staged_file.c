@@ -3,17 +3,66 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/staged_file.h"
+
+/* Error codes of the file system's calls; 0: the call is carried out. */
+static int sync_code, rename_code, link_code;
+
+static int call_fails(int code)
+{
+    errno = code;
+    return -1;
+}
+
+int fsync(int fd)
+{
+    struct stat info;
+    bool folder = fstat(fd, &info) == 0 && S_ISDIR(info.st_mode);
+    return folder && sync_code ? call_fails(sync_code) : (int)syscall(SYS_fsync, fd);
+}
+
+int renameat2(int from, const char *name, int to, const char *target, unsigned flags)
+{
+    return rename_code ? call_fails(rename_code)
+                       : (int)syscall(SYS_renameat2, from, name, to, target, flags);
+}
+
+int linkat(int from, const char *name, int to, const char *target, int flags)
+{
+    return link_code ? call_fails(link_code)
+                     : (int)syscall(SYS_linkat, from, name, to, target, flags);
+}
+
+/* Without links there are no nameless files, as these get their names by links. */
+int open(const char *name, int flags, ...)
+{
+    va_list words;
+    va_start(words, flags);
+    unsigned mode =
+        flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(words, unsigned) : 0;
+    va_end(words);
+    return link_code && (flags & O_TMPFILE) == O_TMPFILE
+               ? call_fails(EOPNOTSUPP)
+               : (int)syscall(SYS_openat, AT_FDCWD, name, flags, mode);
+}
+
+int link(const char *name, const char *target)
+{
+    return linkat(AT_FDCWD, name, AT_FDCWD, target, 0);
+}
 
 static void assert_ok(enum status status, const struct error *error)
 {
@@ -118,6 +167,46 @@ static void test_keeps_existing_files(void **state)
     assert_holds("file", "precious");
     assert_holds("file.spare-1", "precious");
     assert_int_not_equal(access("second", F_OK), 0);
+}
+
+/* Folders that cannot be synced: 524 is ENOTSUPP of DVS. */
+static void test_folders_without_sync(void **state)
+{
+    const int codes[] = {EINVAL, EOPNOTSUPP, ENOSYS, 524};
+    struct error error;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
+        sync_code = codes[i];
+        enum status status = publish("file", &error);
+        sync_code = 0;
+        assert_ok(status, &error);
+    }
+    sync_code = EIO;
+    enum status status = publish("file", &error);
+    sync_code = 0;
+    assert_int_equal(status, STATUS_SYSTEM);
+}
+
+/* File systems with neither RENAME_NOREPLACE nor hard links. */
+static void test_folders_without_links(void **state)
+{
+    const int codes[] = {EINVAL, ENOSYS};
+    char published[LINK_TARGET];
+    struct error error;
+    link_code = EPERM;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
+        rename_code = codes[i];
+        remove("file");
+        remove("file.spare-1");
+        enum status first = publish_as("file", published, &error);
+        bool own = strcmp(published, "file") == 0;
+        enum status second = first ? first : publish_as("file", published, &error);
+        assert_ok(second, &error);
+        assert_true(own);
+        assert_string_equal(published, "file.spare-1");
+        assert_holds("file", "new");
+        assert_holds("file.spare-1", "new");
+    }
+    link_code = rename_code = 0;
 }
 
 static void test_links_of_others(void **state)
@@ -274,6 +363,8 @@ int main(void)
         TEST(test_name_is_short_lived),
         TEST(test_keeps_existing_files),
         TEST(test_links_of_others),
+        TEST(test_folders_without_sync),
+        TEST(test_folders_without_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
