@@ -21,16 +21,26 @@ folder=$(cd "$2" && pwd)
 
 case $1 in
 node)
+    rm -f "$folder/$SLURMD_NODENAME.nc" # of an earlier gate
     exec srun "$roofsweep" --quiet --overwrite --output "$folder/$SLURMD_NODENAME.nc" "${@:3}"
     ;;
 verdict)
-    status=0
+    status=0 lost=()
     while read -r node; do
-        [ -e "$folder/$node.nc" ] || echo "no file of $node, see $folder/$node.log" >&2
+        [ -e "$folder/$node.nc" ] || lost+=("$node")
     done <"$folder/nodes"
-    $post merge "$folder"/*.nc --overwrite --output "$folder/fleet"
+    files=("$folder"/*.nc)
+    case ${#files[@]} in
+    1) cp "${files[0]}" "$folder/fleet" ;;
+    *) $post merge "${files[@]}" --overwrite --output "$folder/fleet" ;;
+    esac
     $post compare "$folder/fleet" --quiet --json "$folder/verdicts.json" >"$folder/verdicts" || status=$?
     $post compare "$folder/fleet" --drain >"$folder/drain" || true
+    for node in "${lost[@]}"; do
+        status=1
+        echo "FAIL $node: no result file, see $folder/$node.log" >>"$folder/verdicts"
+        echo "scontrol update NodeName=$node State=DRAIN Reason='roofsweep: no result file'" >>"$folder/drain"
+    done
     exit "$status"
     ;;
 esac

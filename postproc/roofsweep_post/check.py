@@ -111,6 +111,9 @@ class References:
         for own, name, where, references in self.sections:
             if own != model:
                 continue
+            if table.empty:
+                verdict.add(name, f"{name}: no row of this device was measured")
+                continue
             try:
                 found = choose(table, where)
             except Refused as refused:
@@ -167,7 +170,7 @@ def judged(data, targets, references):
             verdict.add("targets")  # an empty section asks for nothing, so the device passes
         health.judge(verdict, data, place)
         found.append(verdict)
-    return found
+    return found + verdicts.of_no_device(data, "#")
 
 
 def print_integrity(path):
@@ -185,7 +188,7 @@ def print_integrity(path):
 def run(options):
     if options.integrity:
         return print_integrity(options.file)
-    data = load(options.file, ROWS + ROOFS)
+    data = load(options.file, ROWS + ROOFS, judged=True)
     targets = Targets(options.targets, Kinds(data, roofs(data)))
     found = judged(data, targets, References(options.targets, data))
     if not options.quiet:

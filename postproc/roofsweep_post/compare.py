@@ -37,7 +37,9 @@ Gaps between launches, the host's launch time, and copies to and from the host o
 not judged: processes on one device differ by 10 %. The time that longer gaps add to a configuration, up to 13 % of each
 gap, is subtracted. Gaps within a graph are compared only with the same device.
 A roof that is above-theory, contradicted or unmeasured is not compared. It counts as a failure if another device of the
-model has it. Failed configurations count likewise.
+model has it. Failed and skipped configurations count likewise, and so does a roof or configuration that other devices
+of the file have. If only the reference has it, the device is inconclusive. A device of the reference that is in no
+later file fails if its host has fewer devices. Hosts that are in no later file are not judged.
 Times compare where several devices measured a configuration: `distribute = replicate`, or several files.
 A device whose roofs were measured by several runs in one file is one line, their median.
 A device fails if its health is bad at the end, or worse than at the start or in the reference: uncorrected memory
@@ -46,8 +48,8 @@ and XIDs of programs (13, 31, 43, 45, 68, 109) are only reported. So is drift: a
 power cap, ECC or link that differs from most devices of the model.
 
 Below the tables each device has a line: PASS, FAIL or INCONCLUSIVE with the reasons. 1#5 node7 is device 5 of the
-first file, on host node7; the first lines name its GPU. A device is also inconclusive without a reference, or if
-another process computed on it.
+first file, on host node7; the first lines name its GPU. A device is also inconclusive without a reference, without
+a value that could be compared, or if another process computed on it.
 Exit status: 0 all pass, 1 a device fails, 2 the comparison was not possible, 6 none fails and one is inconclusive."""
 
 # Explanation of the reference: for one file, for several files.
@@ -252,13 +254,13 @@ def doubts(found):
 
 
 def failures(files):
-    """Returns {(file, place): {key: reason}} for the rows that failed."""
+    """Returns {(file, place): {key: reason}} for the rows that failed or were skipped."""
     found = {}
     for number, data in enumerate(files):
         first, device = places(data), data["config_device"].fillna(-1).values.astype(int)
-        for row in np.flatnonzero(~np.isin(data["status"].values, ["measured", "skipped"]) & (device >= 0)):
+        for row in np.flatnonzero((data["status"].values != "measured") & (device >= 0)):
             own = found.setdefault((number, first[device[row]]), {})
-            own[data["config_hash"].values[row]] = f"failed: {data['error'].values[row]}"
+            own[data["config_hash"].values[row]] = f"{data['status'].values[row]}: {data['error'].values[row]}"
     return found
 
 
@@ -402,6 +404,46 @@ def verdict_of(device, roofs_found, times, reasons, wanted, threshold, names):
     return verdict
 
 
+def single(lines):
+    """Returns the lines without those for sustained values and energies."""
+    return lines[~lines["key"].str.endswith((SUSTAINS, ENERGY))]
+
+
+def add_missing(verdict, device, what, lines, reasons, names, required):
+    """Adds a check if the device lacks what its peers have. lines: values of all devices of its model, reasons: keys
+    that the device has without a value, required: whether each device of a file should have what another one has. A
+    value that only the reference has is inconclusive."""
+    here = lines[lines["file"] == device["file"]]
+    own = {*here.loc[here["place"] == device["place"], "key"], *reasons}
+    among = dict.fromkeys(here["key"]) if required else {}
+    earlier = dict.fromkeys(lines.loc[lines["file"] == 0, "key"]) if device["file"] > 0 else {}
+    for word, wanted, by in (
+        ("fail", among, "other devices of the file have"),
+        ("inconclusive", [key for key in earlier if key not in set(here["key"])], "the reference has"),
+    ):
+        lacks = [names.get(key, key) for key in wanted if key not in own]
+        if lacks:
+            why = f"{len(lacks)} {what} not measured, which {by}: {listed(lacks, 2)}"
+            verdict.add(f"missing {what}", why, word, value=float(len(lacks)), limit=0.0)
+
+
+def absent(devices):
+    """Returns verdicts on the reference's devices that no other file has, although it has their host. A host with as
+    many devices as before got another one."""
+    old, new = devices[devices["file"] == 0], devices[devices["file"] > 0]
+    present = {*zip(new["hostname"], new["uuid"])}
+    counts = new.groupby("hostname")["uuid"].nunique()
+    found = []
+    for _, line in old.iterrows():
+        if line["hostname"] in counts and (line["hostname"], line["uuid"]) not in present:
+            lost = counts[line["hostname"]] < (old["hostname"] == line["hostname"]).sum()
+            verdict = verdicts.Verdict(named(line), line["uuid"], line["model"], line["hostname"])
+            why = "the device is in no later file, and its host has fewer devices" if lost else "replaced since then"
+            verdict.add("device", why, "fail" if lost else "pass")
+            found.append(verdict)
+    return found
+
+
 def verdicts_of(files, devices, all_roofs, all_times, threshold, across):
     """Returns (verdicts, judged roofs, judged times). Each device has a verdict, except devices of a reference file."""
     several = devices["file"].nunique() > 1
@@ -430,13 +472,27 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across):
             add_noise(verdict, own(all_roofs[all_roofs["usable"]]), "roofs")
             add_noise(verdict, own(all_times), "configurations")
             add_others(verdict, own(all_times))
+        alone = (devices["file"] == device["file"]).sum() == 1
+        kinds = single(usable[usable["model"] == device["model"]])
+        kinds = kinds[kinds["condition"] != "together"] if alone else kinds
+        add_missing(verdict, device, "roofs", kinds, troubles, {}, True)
+        lines = single(all_times[all_times["model"] == device["model"]])
+        here = lines[lines["file"] == device["file"]]
+        shared = alone or here.groupby("key")["place"].nunique().max() > 1  # else the devices share out the rows
+        add_missing(verdict, device, "configurations", lines, troubles, names, shared)
+        compared = len(own(roofs_found)) + len(own(times))
+        if not compared and "reference" not in [check.name for check in verdict.checks]:
+            verdict.add("compared", "nothing could be compared", "inconclusive")
         same = references[(references[["hostname", "uuid"]] == device[["hostname", "uuid"]]).all(axis=1)]
         earlier = health.health_of(files[0], same["place"].iloc[0]) if len(same) else None
         health.judge(verdict, files[device["file"]], device["place"], earlier)
         for fact, value, most in own(differs)[["fact", "value", "most"]].to_numpy():
             verdict.add("drift", f"{fact} {value}, of most {most}", "pass", excess=0.0)
         found.append(verdict)
-    return found, roofs_found, times
+    for number, data in enumerate(files):
+        if number >= several:
+            found += verdicts.of_no_device(data, f"{number + 1}#")
+    return found + (absent(devices) if several else []), roofs_found, times
 
 
 def all_devices(files):
@@ -460,7 +516,7 @@ def run(options):
         if options.quiet or options.json or options.junit or options.prometheus:
             raise Refused("--since gives no verdicts: without --quiet, --drain, --json, --junit and --prometheus")
         return history.show(options.files, options.since, threshold)
-    files = [load(path, ROWS + ROOFS) for path in options.files]
+    files = [load(path, ROWS + ROOFS, judged=True) for path in options.files]
     devices, all_roofs, all_times = all_devices(files), roof_table(files), time_table(files)
     if len(files) == 1 and len(devices) < 2:
         raise Refused("only one device: name a second file, or a file of several devices")

@@ -78,6 +78,8 @@ SHAPES = {
 }
 DTYPES = {"text": "OUS", "flag": "iuf", "time": "M", "number": "iuf"}
 MISSING = {"text": "", "flag": "unknown", "time": np.datetime64("NaT", "ns"), "number": np.nan}
+# Variables of verdicts on devices.
+JUDGED = {"status", "config_device", "time_median", "device_health_start", "device_health_end"}
 # A numeric parameter in the text of a configuration.
 NUMBER = re.compile(r" (\w+)=(\d+(?:x\d+)?|same|valid)(?= |$)")
 INVALID = "invalid"  # word for a flag value without a meaning
@@ -251,12 +253,15 @@ def with_coordinates(data, faults):
     return data
 
 
-def load(path, needs=()):
+def load(path, needs=(), judged=False):
     """Reads a whole result file into memory. Raises Refused if it is no result file of roofsweep, or if it lacks a
     variable of `needs` whose dimension has rows.
 
     Flags are words. Texts of variables have no control characters. Missing numbers are NaN, missing texts "". A
-    variable without values may be absent. A damaged variable is left out with a message."""
+    variable without values may be absent. A damaged variable is left out with a message.
+
+    judged: for verdicts on devices. Raises Refused also if a variable of JUDGED is damaged, or a measured row has no
+    time."""
     with opened(path) as raw:
         if not OWN & set(raw.variables):
             raise Refused(f"{path}: no result file of roofsweep, it has no {' and no '.join(sorted(OWN))}")
@@ -278,6 +283,12 @@ def load(path, needs=()):
     data = xarray.Dataset(variables, attrs=attributes | {"path": plain(path)})
     check_indices(data, path, faults)
     data = with_coordinates(data.drop_vars([name for name in faults if name in data]), faults)
+    if judged and {"time_median", "status"} <= set(data.variables):
+        times = data["time_median"].values[data["status"].values == "measured"]
+        if count := (~(np.isfinite(times) & (times > 0))).sum():
+            raise Refused(f"{path}: damaged: {count} measured rows have no time")
+    if judged and (wrong := sorted(JUDGED & set(faults))):
+        raise Refused(f"{path}: damaged: {listed(f'{name} ({faults[name]})' for name in wrong)}")
     if faults:
         say(f"{path}: damaged, left out: {listed(f'{name} ({why})' for name, why in faults.items())}")
     lacking = [name for name in needs if name not in data.variables and data.sizes.get(SHAPES[name][0][0])]

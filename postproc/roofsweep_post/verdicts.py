@@ -1,6 +1,7 @@
 """Verdicts of devices (PASS, FAIL, INCONCLUSIVE): as lines, JSON, JUnit XML for CI systems, Prometheus text, and Slurm
 commands that drain nodes."""
 
+import ipaddress
 import json
 import re
 import shlex
@@ -10,10 +11,11 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from .arguments import write
-from .texts import listed, plain
+from .texts import listed, plain, say
 
 WORDS = {"fail": "FAIL", "inconclusive": "INCONCLUSIVE", "pass": "PASS"}  # the first that any check has wins
 INCONCLUSIVE = 6  # exit status; roofsweep has 0 to 5
+NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a host name that Slurm reads as one node
 
 
 @dataclass
@@ -67,6 +69,19 @@ class Verdict:
     def line(self):
         why = listed(self.reasons, 3)
         return f"{self.word} {self.device} {self.uuid} ({len(self.checks)} checks)" + f": {why}" * bool(why)
+
+
+def of_no_device(data, name):
+    """Returns a verdict that fails if rows failed and no device had them, else none."""
+    lost = (data["status"].values == "failed") & ~(data["config_device"].values >= 0)
+    if not lost.any():
+        return []
+    verdict = Verdict(f"{name} no device", "", "", "")
+    first = data["error"].values[lost][0]
+    verdict.add(
+        "rows", f"{lost.sum()} rows failed on no device, the first: {first}", value=float(lost.sum()), limit=0.0
+    )
+    return [verdict]
 
 
 def add_options(parser):
@@ -152,13 +167,26 @@ def slurm_names(names):
     return ",".join(texts)
 
 
+def node_of(hostname):
+    """Returns Slurm's name of a host. None for a text that is no name of one node: a list, ALL, an address."""
+    try:
+        ipaddress.ip_address(hostname)
+        return None
+    except ValueError:
+        return hostname.split(".")[0] if NODE.fullmatch(hostname) and hostname.upper() != "ALL" else None
+
+
 def as_drain(verdicts):
     """Returns a scontrol command for each node with a failing device, and an option for srun that excludes these nodes.
-    Texts of a file are quoted for the shell."""
+    Reports host names that are no node."""
     nodes = {}
     for verdict in verdicts:
         if verdict.word == "FAIL":
-            nodes.setdefault(plain(verdict.hostname).split(".")[0], []).append(verdict)
+            name = node_of(plain(verdict.hostname))
+            if name is None:
+                say(f"not drained: {verdict.line()}: its host '{plain(verdict.hostname)}' is no name of a node")
+                continue
+            nodes.setdefault(name, []).append(verdict)
     lines = []
     for name, own in sorted(nodes.items()):
         more = f", and {len(own) - 1} more" * (len(own) > 1)

@@ -43,9 +43,14 @@ expect 0 script baseline "$root"/tests/data/roofs_8xh200.nc "$root/tests/data/no
 grep -q "^dram triad = 4.417 TB/s +- 4.0 %$" fleet.ini || { cat fleet.ini; fail "the median of the fleet"; }
 [ "$(grep -c '^time_median' fleet.ini)" = 40 ] || fail "configurations"
 expect 0 script check "$root/tests/data/node_4xh200.nc" --targets fleet.ini --quiet
-expect 1 script check sick.nc --targets fleet.ini --quiet
+sed '/ | /,$d' fleet.ini >fleet_roofs.ini
+expect 1 script check sick.nc --targets fleet_roofs.ini --quiet
 row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.417 TB/s +- 4.0 % MISSED"
 [ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }
+
+# A device without a measured row reaches no target of a configuration.
+expect 1 script check "$root/tests/data/roofs_8xh200.nc" --targets fleet.ini --quiet
+[ "$(grep -c '^FAIL.*no row of this device was measured' output)" = 8 ] || { cat output; fail "no row, and it passes"; }
 
 for option in json junit; do
     kept sick.nc "cannot write sick.nc: it is an input file; --$option must name another" \

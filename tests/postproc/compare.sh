@@ -50,11 +50,11 @@ for name in ("golden.nc", "alone.nc"):
     with netCDF4.Dataset(name, "a") as data:
         data["device_roof_spread"][:] = 0.01
 '
-expect 0 script compare golden.nc alone.nc
+expect 6 script compare golden.nc alone.nc
 row "fp16 tensor library, alone: above-theory: 1#0 node1, 2#0 node1"
 says "No configuration was measured on two devices"
-row "^PASS 2#0 node1"
-row "^PASS 2#1 node2"
+row "^INCONCLUSIVE 2#0 node1" "1 configurations not measured, which the reference has: conv2d"
+row "^INCONCLUSIVE 2#1 node2" "1 configurations not measured, which the reference has: lstm"
 expect 1 script compare node.nc
 row "^dram triad, together *4 " "3.92 TB/s" "4.4 %" "-18.0 %\*  1#3 node1" "+1.5 %   1#2 node1"
 row "^l2 read, alone *3! " "8.08 TB/s" "-1.0 %" "+2.0 %   1#3 node1"
@@ -96,7 +96,7 @@ kept node.nc "cannot write linked: it is an input file" compare node.nc --json l
 refused "cannot write new: another option names it, too; --junit must" compare node.nc --json new --junit new
 [ ! -e new ] || fail "it is refused too late"
 expect 1 script compare node.nc --json /dev/null --junit /dev/null
-# Nodes to drain, in the form of Slurm; texts of a file are quoted for the shell. Values for Prometheus.
+# Nodes to drain, in the form of Slurm; a text that is no name of a node is refused. Values for Prometheus.
 cat >fleet.py <<'PY'
 import shutil, netCDF4, numpy
 shutil.copy("node.nc", "fleet.nc")
@@ -114,11 +114,19 @@ PY
 file fleet.py
 expect 1 script compare fleet.nc --drain --prometheus fleet.prom --json found.json
 row "^scontrol update NodeName=gpu003 State=DRAIN Reason='roofsweep: .* on GPU-1'$"
-row "^# srun --exclude='gpu\[003-004\],x"
+row "^# srun --exclude='gpu\[003-004\]'$"
+row "^roofsweep-post: not drained: FAIL 1#3 x'.* is no name of a node$"
 mkdir fake
 printf '#!/bin/sh\necho "$2"\n' >fake/scontrol
 chmod +x fake/scontrol
-[ "$(PATH="$work/fake:$PATH" sh output | wc -l)" = 3 ] || { cat output; fail "the commands do not run"; }
+grep -v "^roofsweep-post: " output >drain
+[ "$(PATH="$work/fake:$PATH" sh drain | wc -l)" = 2 ] || { cat output; fail "the commands do not run"; }
+python '
+from roofsweep_post.verdicts import node_of
+assert [node_of(name) for name in ("gpu003", "gpu003.site", "node-1_a")] == ["gpu003", "gpu003", "node-1_a"]
+for name in ("", "ALL", "all", "gpu[001-999]", "n1,n2", "10.0.0.5", "fe80::1", "-n", "a b"):
+    assert node_of(name) is None, name
+' || fail "a name that is not one node's"
 [ ! -e run ] || fail "a host's name was run"
 python '
 import json, re
@@ -151,7 +159,7 @@ refused_option "argument -c/--configurations: '-1' is no whole number >= 0" comp
 # Compared with an earlier file, only slower is a finding.
 expect 1 script compare alone.nc node.nc
 row "^FAIL 2#3 node1 GPU-3" "dram triad, together -17.6 %"
-! grep -q "^[PF]A[SI][SL] 1#" output || { cat output; fail "the reference is judged"; }
+! grep -q "^FAIL 1#" output || { cat output; fail "the reference is judged"; }
 python '
 import shutil, netCDF4
 for name, factor in (("faster.nc", 1.5), ("slower.nc", 0.9)):
@@ -367,3 +375,78 @@ says "months/6.nc: left out, "
 row "^node1 GPU-.* dram read, alone *6 *-2.1 % *-10.5 %$"
 row "^  2024-02-12 node1 GPU-.*: 580.0 to 999.1: l2 read, alone -10.0 %, dram read, alone -6.1 %$"
 refused "--since gives no verdicts" compare --since 2023-01-01 months --quiet
+
+# Nothing that is missing passes. Each copy of a healthy node of four GPUs lacks something, and has its verdict beside it.
+four=$root/tests/data/node_4xh200.nc
+cat >lack.py <<'PY'
+import shutil, sys
+import netCDF4, numpy
+def doctored(name):
+    shutil.copy(sys.argv[1], name)
+    return netCDF4.Dataset(name, "a")
+def give(data, index, rows, device):
+    """Gives rows of device 3 to another device, so that device 3 lacks them."""
+    values = data[index][:]
+    values[rows] = device
+    data[index][:] = values
+with doctored("rows.nc") as data:
+    lost = numpy.flatnonzero(data["config_device"][:] == 3)[2:]
+    give(data, "config_device", lost, 2)
+    data["uuid"][:] = data["device_uuid"][:][data["config_device"][:]]
+with doctored("roofs.nc") as data:
+    give(data, "device_roof_device", data["device_roof_device"][:] == 3, 2)
+with doctored("skipped.nc") as data:
+    data["status"][data["config_device"][:] == 3] = 1
+with doctored("lost.nc") as data:
+    data["device_uuid"][3] = data["device_uuid"][2]
+    data["uuid"][:] = data["device_uuid"][:][data["config_device"][:]]
+with doctored("replaced.nc") as data:
+    data["device_uuid"][3] = "GPU-new"
+    data["uuid"][:] = data["device_uuid"][:][data["config_device"][:]]
+with doctored("other.nc") as data:
+    for name in ("config_hash", "device_roof_name"):
+        data[name][:] = numpy.array(["other " + text for text in data[name][:]], object)
+with doctored("nobody.nc") as data:
+    data["status"][0], data["error"][0], data["uuid"][0] = 2, "no device was left", ""
+    data["config_device"][0] = -1
+with doctored("nan.nc") as data:
+    data["time_median"][5] = numpy.nan
+with doctored("zero.nc") as data:
+    data["time_median"][5] = 0
+shutil.copy("node.nc", "health.nc")
+with netCDF4.Dataset("health.nc", "a") as data:
+    data.renameVariable("device_health_end", "old")
+    data.createVariable("device_health_end", str, ("device", "health"))[:] = numpy.full(data["old"].shape, "1", object)
+PY
+file lack.py "$four"
+expect 1 script compare rows.nc --quiet
+row "^FAIL 1#3 vm" "38 configurations not measured, which other devices of the file have"
+[ "$(grep -c '^FAIL' output)" = 1 ] || { cat output; fail "lost rows: another device fails"; }
+expect 1 script compare roofs.nc --quiet
+row "^FAIL 1#3 vm" "roofs not measured, which other devices of the file have"
+expect 1 script compare skipped.nc --quiet
+row "^FAIL 1#3 vm" "skipped: "
+expect 1 script compare "$four" lost.nc --quiet
+row "^FAIL 1#3 vm" "the device is in no later file, and its host has fewer devices$"
+expect 0 script compare "$four" replaced.nc --quiet
+row "^PASS 1#3 vm" "replaced since then$"
+expect 6 script compare "$four" other.nc --quiet
+[ "$(grep -c '^INCONCLUSIVE' output)" = 4 ] || { cat output; fail "nothing could be compared, and it passes"; }
+for command in "compare nobody.nc" "check nobody.nc --targets $root/sweeps/targets.ini"; do
+    # shellcheck disable=SC2086 # words
+    expect 1 script $command --quiet
+    row "^FAIL .*# no device" "1 rows failed on no device, the first: no device was left$"
+done
+refused "nan.nc: damaged: 1 measured rows have no time" compare nan.nc
+refused "zero.nc: damaged: 1 measured rows have no time" check zero.nc --targets "$root/sweeps/targets.ini"
+refused "health.nc: damaged: device_health_end (its values are no number" compare health.nc
+
+# The verdict of a gate: one file is enough, and a node without a file fails and is drained.
+mkdir gate
+cp "$four" gate/n1.nc
+printf 'n1\nn2\n' >gate/nodes
+export ROOFSWEEP_POST="$ROOFSWEEP_PYTHON $root/postproc/roofsweep-post"
+expect 1 bash "$root/jobscripts/gate.sh" verdict gate
+grep -q "^FAIL n2: no result file, see .*/gate/n2.log$" gate/verdicts || { cat gate/verdicts; fail "a lost node passes"; }
+[ "$(grep -c '^PASS' gate/verdicts)" = 4 ] || { cat gate/verdicts; fail "a healthy GPU fails"; }
+[ "$(cat gate/drain)" = "scontrol update NodeName=n2 State=DRAIN Reason='roofsweep: no result file'" ] || fail "drain"
