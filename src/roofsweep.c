@@ -165,16 +165,28 @@ static void begin_mpi(int *argc, char ***argv, const struct log *log)
     guard_end(guard);
 }
 
-/* srun without a PMI that this MPI supports starts single ranks that all write one output: an
- * error, which only the first task reports. Ranks of mpirun inherit the variables of the task that
- * is mpirun's daemon, so they are exempt. */
+/* srun without a PMI that this MPI supports, or the launcher of another MPI (PMI_SIZE), starts
+ * single ranks that all write one output: an error, which only the first task reports. Ranks of
+ * mpirun inherit the variables of the task that is mpirun's daemon, so they are exempt. */
 static enum status check_launch(struct log *log, bool by_mpirun, struct error *error)
 {
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS"), *task = getenv("SLURM_PROCID");
+    const char *others = getenv("PMI_SIZE"), *other = getenv("PMI_RANK");
     int ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &log->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks > 1 || by_mpirun || !tasks || atoi(tasks) < 2)
+    if (ranks > 1 || by_mpirun)
+        return STATUS_OK;
+    if (!(tasks && atoi(tasks) > 1) && others && atoi(others) > 1) {
+        log->rank = other ? atoi(other) : 0;
+        return error_set(
+            error, STATUS_USAGE,
+            "the launcher started %.10s ranks, but MPI sees each alone: use the mpirun "
+            "of the MPI that roofsweep was built with; for runs of one rank, unset "
+            "PMI_SIZE",
+            others);
+    }
+    if (!tasks || atoi(tasks) < 2)
         return STATUS_OK;
     log->rank = task ? atoi(task) : 0;
     return error_set(error, STATUS_USAGE,

@@ -22,6 +22,9 @@ says "rank 1: started with 'other.ini', but rank 0 with 'sweep.ini'; all ranks o
 # Without a PMI of this MPI srun starts two jobs of one rank each.
 expect 2 env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0 "$roofsweep" sweep.ini
 says "srun started 2 tasks, but MPI sees each alone: use 'srun --mpi=pmix'"
+# Nor does the launcher of another MPI make one job.
+expect 2 env PMI_SIZE=2 PMI_RANK=0 "$roofsweep" sweep.ini
+says "the launcher started 2 ranks, but MPI sees each alone: use the mpirun"
 expect 2 "$roofsweep" --gather sweep.nc
 says "name OUTPUT.journal, or say --output"
 expect 2 "$roofsweep" --gather none.nc.journal
