@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares cuDNN, PyTorch and JAX, and tests the findings of Wang et al., 2020, about frameworks.
 
-Usage: frameworks.py [--write | --check | --agree]
+Usage: frameworks.py [FILE] [--write | --check | --agree]
 
 Prints the page docs/frameworks.md, made from the committed files of sweeps/frameworks.ini and paper_frameworks.ini.
 --write renews the page. With --check the exit status is 1 if the page differs. --agree prints the kernels that rows of
@@ -370,8 +370,10 @@ def page(f):
     )
 
 
-def main(*options):
-    f = Frameworks(os.path.join(evidence.ROOT, FILE))
+def main(*arguments):
+    files = [argument for argument in arguments if not argument.startswith("--")]
+    options = tuple(argument for argument in arguments if argument.startswith("--"))
+    f = Frameworks(files[0] if files else os.path.join(evidence.ROOT, FILE))
     return agreement(f) if options == ("--agree",) else evidence.page_main("frameworks", page(f), list(options))
 
 
