@@ -2,7 +2,8 @@
 # Slurm: a verdict on each node of a partition: bash jobscripts/gate.sh PARTITION FOLDER [manifest, roofsweep options]
 # Each node has its own job, which writes FOLDER/NODE.nc; the tasks of an array cannot name their nodes. The last job
 # joins the files. It writes FOLDER/verdicts with a line for each device, and FOLDER/drain with commands that drain the
-# nodes of failing devices. `bash jobscripts/gate.sh verdict FOLDER` repeats the last job.
+# nodes of failing devices. A node without a whole file, or whose job failed, is a line of its own, and is drained.
+# `bash jobscripts/gate.sh verdict FOLDER` repeats the last job.
 # Tested on Slurm 22.05 with two virtual nodes, without GPUs.
 set -eu
 
@@ -21,25 +22,41 @@ folder=$(cd "$2" && pwd)
 
 case $1 in
 node)
-    rm -f "$folder/$SLURMD_NODENAME.nc" # of an earlier gate
-    exec srun "$roofsweep" --quiet --overwrite --output "$folder/$SLURMD_NODENAME.nc" "${@:3}"
+    node=$folder/$SLURMD_NODENAME status=0
+    rm -f "$node.nc" "$node.status" # of an earlier gate
+    srun "$roofsweep" --quiet --overwrite --output "$node.nc" "${@:3}" || status=$?
+    echo "$status" >"$node.status"
+    exit "$status"
     ;;
 verdict)
-    status=0 lost=()
+    status=0 lost=() files=()
     while read -r node; do
-        [ -e "$folder/$node.nc" ] || lost+=("$node")
+        file=$folder/$node.nc ended=$(cat "$folder/$node.status" 2>/dev/null || echo 0)
+        if [ ! -e "$file" ]; then
+            lost+=("$node: no result file")
+        elif ! $post check --integrity "$file" >/dev/null; then
+            lost+=("$node: the result file is damaged")
+        elif [[ $ended != [03] ]]; then # 3: rows failed, which the verdict judges
+            lost+=("$node: the job ended with status $ended")
+        else
+            files+=("$file")
+        fi
     done <"$folder/nodes"
-    files=("$folder"/*.nc)
+    rm -f "$folder/fleet" "$folder/verdicts" "$folder/drain"
+    touch "$folder/verdicts" "$folder/drain"
     case ${#files[@]} in
+    0) ;;
     1) cp "${files[0]}" "$folder/fleet" ;;
     *) $post merge "${files[@]}" --overwrite --output "$folder/fleet" ;;
     esac
-    $post compare "$folder/fleet" --quiet --json "$folder/verdicts.json" >"$folder/verdicts" || status=$?
-    $post compare "$folder/fleet" --drain >"$folder/drain" || true
-    for node in "${lost[@]}"; do
-        status=1
-        echo "FAIL $node: no result file, see $folder/$node.log" >>"$folder/verdicts"
-        echo "scontrol update NodeName=$node State=DRAIN Reason='roofsweep: no result file'" >>"$folder/drain"
+    if [ -e "$folder/fleet" ]; then
+        $post compare "$folder/fleet" --quiet --json "$folder/verdicts.json" >"$folder/verdicts" || status=$?
+        $post compare "$folder/fleet" --drain >"$folder/drain" || true
+    fi
+    for why in "${lost[@]}"; do
+        status=1 node=${why%%: *}
+        echo "FAIL $why, see $folder/$node.log" >>"$folder/verdicts"
+        echo "scontrol update NodeName=$node State=DRAIN Reason='roofsweep: ${why#*: }'" >>"$folder/drain"
     done
     exit "$status"
     ;;

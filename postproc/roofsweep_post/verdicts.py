@@ -1,7 +1,6 @@
 """Verdicts of devices (PASS, FAIL, INCONCLUSIVE): as lines, JSON, JUnit XML for CI systems, Prometheus text, and Slurm
 commands that drain nodes."""
 
-import ipaddress
 import json
 import re
 import shlex
@@ -168,12 +167,9 @@ def slurm_names(names):
 
 
 def node_of(hostname):
-    """Returns Slurm's name of a host. None for a text that is no name of one node: a list, ALL, an address."""
-    try:
-        ipaddress.ip_address(hostname)
-        return None
-    except ValueError:
-        return hostname.split(".")[0] if NODE.fullmatch(hostname) and hostname.upper() != "ALL" else None
+    """Returns Slurm's name of a host. None for a text that is no name of one node: a list, ALL, an address, a number."""
+    name = hostname.split(".")[0]
+    return name if NODE.fullmatch(hostname) and name.upper() != "ALL" and not name.isdigit() else None
 
 
 def as_drain(verdicts):

@@ -124,7 +124,7 @@ grep -v "^roofsweep-post: " output >drain
 python '
 from roofsweep_post.verdicts import node_of
 assert [node_of(name) for name in ("gpu003", "gpu003.site", "node-1_a")] == ["gpu003", "gpu003", "node-1_a"]
-for name in ("", "ALL", "all", "gpu[001-999]", "n1,n2", "10.0.0.5", "fe80::1", "-n", "a b"):
+for name in ("", "ALL", "all", "gpu[001-999]", "n1,n2", "10.0.0.5", "fe80::1", "-n", "a b", "ALL.site", "all.example.org", "10.0.0", "127"):
     assert node_of(name) is None, name
 ' || fail "a name that is not one node's"
 [ ! -e run ] || fail "a host's name was run"
@@ -441,12 +441,22 @@ refused "nan.nc: damaged: 1 measured rows have no time" compare nan.nc
 refused "zero.nc: damaged: 1 measured rows have no time" check zero.nc --targets "$root/sweeps/targets.ini"
 refused "health.nc: damaged: device_health_end (its values are no number" compare health.nc
 
-# The verdict of a gate: one file is enough, and a node without a file fails and is drained.
-mkdir gate
-cp "$four" gate/n1.nc
-printf 'n1\nn2\n' >gate/nodes
+# The verdict of a gate: one file is enough. A node without a file, with a damaged one, or whose job failed, fails and is
+# drained; so do all nodes if there is no file.
 export ROOFSWEEP_POST="$ROOFSWEEP_PYTHON $root/postproc/roofsweep-post"
-expect 1 bash "$root/jobscripts/gate.sh" verdict gate
-grep -q "^FAIL n2: no result file, see .*/gate/n2.log$" gate/verdicts || { cat gate/verdicts; fail "a lost node passes"; }
+gate_fails() {
+    expect 1 bash "$root/jobscripts/gate.sh" verdict gate
+    grep -q "^FAIL $1: $2, see .*/gate/$1.log$" gate/verdicts || { cat gate/verdicts; fail "a lost node passes"; }
+    grep -qx "scontrol update NodeName=$1 State=DRAIN Reason='roofsweep: $2'" gate/drain || { cat gate/drain; fail "drain"; }
+}
+mkdir gate
+printf 'n1\nn2\nn3\n' >gate/nodes
+gate_fails n1 "no result file"
+gate_fails n2 "no result file"
+cp "$four" gate/n1.nc
+head -c 100000 "$four" >gate/n2.nc
+cp "$four" gate/n3.nc
+echo 4 >gate/n3.status
+gate_fails n2 "the result file is damaged"
+gate_fails n3 "the job ended with status 4"
 [ "$(grep -c '^PASS' gate/verdicts)" = 4 ] || { cat gate/verdicts; fail "a healthy GPU fails"; }
-[ "$(cat gate/drain)" = "scontrol update NodeName=n2 State=DRAIN Reason='roofsweep: no result file'" ] || fail "drain"
