@@ -43,21 +43,25 @@ verdict)
         fi
     done <"$folder/nodes"
     rm -f "$folder/fleet" "$folder/verdicts" "$folder/drain"
-    touch "$folder/verdicts" "$folder/drain"
+    verdicts=$folder/verdicts.part drain=$folder/drain.part
+    : >"$verdicts"
+    : >"$drain"
     case ${#files[@]} in
     0) ;;
     1) cp "${files[0]}" "$folder/fleet" ;;
     *) $post merge "${files[@]}" --overwrite --output "$folder/fleet" ;;
     esac
     if [ -e "$folder/fleet" ]; then
-        $post compare "$folder/fleet" --quiet --json "$folder/verdicts.json" >"$folder/verdicts" || status=$?
-        $post compare "$folder/fleet" --drain >"$folder/drain" || true
+        $post compare "$folder/fleet" --quiet --json "$folder/verdicts.json" >"$verdicts" || status=$?
+        $post compare "$folder/fleet" --drain >"$drain" || true
     fi
     for why in "${lost[@]}"; do
         status=1 node=${why%%: *}
-        echo "FAIL $why, see $folder/$node.log" >>"$folder/verdicts"
-        echo "scontrol update NodeName=$node State=DRAIN Reason='roofsweep: ${why#*: }'" >>"$folder/drain"
+        echo "FAIL $why, see $folder/$node.log" >>"$verdicts"
+        echo "scontrol update NodeName=$node State=DRAIN Reason='roofsweep: ${why#*: }'" >>"$drain"
     done
+    mv "$verdicts" "$folder/verdicts"
+    mv "$drain" "$folder/drain"
     exit "$status"
     ;;
 esac
