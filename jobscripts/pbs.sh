@@ -1,7 +1,7 @@
 #!/bin/bash
 # PBS Pro, OpenPBS: qsub -v manifest=sweep.ini jobscripts/pbs.sh      (qsub passes no arguments)
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
-# Tested: its commands, on one node, with PBS' variables set by hand. Not tested: PBS itself.
+# Its commands were tested on one node, with PBS' variables set by hand. PBS itself was not tested.
 
 # EDIT 1: the machine and the time. mpiprocs is the number of GPUs of a node; `limit` is walltime
 # (minutes) less three, and must stay below walltime.

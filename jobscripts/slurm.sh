@@ -21,8 +21,8 @@
 # CPU nodes: no --gpus line; --ntasks-per-node=1 (or the number of sockets) and --cpus-per-task with
 # the cores of a rank, and `--device cpu` after the manifest.
 
-# Two to three minutes before the time limit the tasks get USR1; without B: this script does not. roofsweep
-# then writes its file and ends with 5; the interrupted rows are measured again later.
+# Two to three minutes before the time limit the tasks get USR1; this script does not, because --signal has no B:.
+# roofsweep then writes its file and ends with 5; the interrupted rows are measured again later.
 #SBATCH --signal=USR1@120
 #SBATCH --requeue
 #SBATCH --open-mode=append

@@ -93,9 +93,11 @@ struct tensor_kernel {
     cudaError_t (*launch)(void *out, int64_t iterations, int blocks, cudaStream_t stream);
     double flops; /* of one block in one iteration; int8: operations */
 };
-extern const struct tensor_kernel tensor_kernels[];         /* ends with launch NULL */
-extern const struct tensor_kernel tensor_wgmma_kernels[];   /* ends so, too; in builds for 9.0 */
-extern const struct tensor_kernel tensor_tcgen05_kernels[]; /* ends so, too; in builds for 10.0 */
+extern const struct tensor_kernel tensor_kernels[]; /* ends with launch NULL */
+extern const struct tensor_kernel
+    tensor_wgmma_kernels[]; /* ends with launch NULL; only in builds for 9.0 */
+extern const struct tensor_kernel
+    tensor_tcgen05_kernels[]; /* ends with launch NULL; only in builds for 10.0 */
 
 /* product.cu: a product, and the parts of a fully connected layer, src/model/workloads/linear.h. */
 
@@ -244,8 +246,9 @@ struct known_kernel {
     cudaError_t (*launch)(int iterations, int blocks, cudaStream_t stream);
     double flops; /* of one block in one iteration */
 };
-extern const struct known_kernel known_kernels[];       /* ends with name NULL */
-extern const struct known_kernel known_wgmma_kernels[]; /* ends so, too; in builds for 9.0 */
+extern const struct known_kernel known_kernels[]; /* ends with name NULL */
+extern const struct known_kernel
+    known_wgmma_kernels[]; /* ends with launch NULL; only in builds for 9.0 */
 
 /* Each block reads a chunk of KNOWN_L1_CHUNK bytes `repeat` times, through L1. */
 enum { KNOWN_L1_CHUNK = 16384 };

@@ -3,8 +3,8 @@
 #include "block.cuh"
 #include "element.cuh"
 
-/* A block has one mean of a norm: a row of a layer norm, or a column of a batch norm. It reads the
- * values of the mean again for each sum. */
+/* A block has one mean of a norm: a row of a layer norm, or a column of a batch norm. The
+ * block reads all values of its mean once for each sum. */
 
 /* The layout of the values that share a mean, and their gamma and beta. */
 struct shared_values {

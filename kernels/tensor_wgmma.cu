@@ -6,8 +6,8 @@
 #include "wgmma.cuh"
 
 /* A multiprocessor has two warpgroups, each with products of 64 rows by 256 columns. While one
- * warpgroup waits for its last product, the tensor cores work for the other. If both wait at once,
- * the wait is at most 1 % of a long iteration.
+ * warpgroup waits for its last product, the tensor cores work for the other. If both warpgroups
+ * wait at once, the wait is at most 1 % of a long iteration.
  *
  * Each warpgroup has its own A; both share B. A and B hold `steps` pieces of 32 bytes along k. An
  * iteration adds all products to the sums and then subtracts them again, so that the sums stay near

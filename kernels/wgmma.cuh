@@ -21,7 +21,8 @@ static __device__ inline uint64_t wgmma_descriptor(const void *operand, enum til
            (uint64_t)(tiling == PLAIN ? 0 : 1) << 62;
 }
 
-/* Returns the difference between descriptors of `rows` rows for the next 32 bytes of each row. */
+/* Returns the step from a descriptor of `rows` rows to the descriptor 32 bytes further in each row.
+ */
 static __device__ inline uint64_t wgmma_advance(int rows, enum tiling tiling)
 {
     return (uint64_t)(tiling == PLAIN ? rows * 32 : 32) / 16;

@@ -82,12 +82,12 @@ static const double open_timeout_least = 30; /* s */
 /* s, for a rank's last message after the end or a signal. The rank kills its worker within half of
  * that. Some batch systems kill a job 30 s after the signal. */
 static const double stop_patience = 10;
-/* A rank is silent after the longest time of its work, times this. */
+/* A rank counts as silent after this many times the longest time that its work may take. */
 static const double margin = 1.25;
 
 /* s, for rank 0 to read or write a journal and a file of any size, perhaps over a slow network. */
 static const int long_patience = 600;
-/* s, for ranks that go from one collective call to the next. */
+/* s, longest wait for ranks that go from one collective call to the next. */
 static const int short_patience = 60;
 
 /* Waits for all ranks. If some do not come, names them and ends the job. */

@@ -35,7 +35,7 @@ class Roofs(rfm.RunOnlyRegressionTest):
 
     @sanity_function  # noqa: F821
     def every_device_passes(self):
-        """The first device that fails is the message."""
+        """The message names the first device that fails."""
         with open(os.path.join(self.stagedir, "verdicts.txt"), encoding="utf-8") as stream:
             lines = stream.read().splitlines()
         failed = [line for line in lines if not line.startswith("PASS ")]

@@ -116,7 +116,7 @@ void staged_file_sweep(const char *output)
 enum status staged_file_open(struct staged_file *file, const char *output, struct error *error)
 {
     char target[LINK_TARGET], folder[LINK_TARGET];
-    if (link_follow(output, target, error)) /* staged_file_publish reports it */
+    if (link_follow(output, target, error)) /* staged_file_publish reports the error */
         snprintf(target, sizeof target, "%s", output);
     folder_of(target, folder);
     block_signals(&file->signals);

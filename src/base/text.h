@@ -32,7 +32,7 @@ enum status words_next_quoted(const char **text, const char *separators, char *i
                               struct error *error);
 
 /* Returns the place after the closing quote of the text that begins with a double quote at `text`;
- * NULL without one. */
+ * NULL if the text has no closing quote. */
 const char *words_quote_end(const char *text);
 
 /* Text is UTF-8 without control characters. Files store text unchanged. log_print, log_error and

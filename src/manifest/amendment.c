@@ -56,7 +56,7 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
     return STATUS_OK;
 }
 
-/* Whether the setting goes to the writer's section. */
+/* Returns whether the setting belongs to the section that the writer is in. */
 static bool is_meant(const struct setting *setting, const struct writer *writer)
 {
     if (*setting->section)

@@ -26,7 +26,7 @@ struct sweep_settings {
     int retries;                 /* further attempts after a worker was lost */
     int64_t max_failures;        /* failed rows that end the sweep; -1: none do */
     uint64_t max_configurations; /* a larger plan is refused */
-    uint64_t seed;               /* of the inputs */
+    uint64_t seed;               /* seed of the inputs' random values */
     char *algorithms;            /* NULL, "run", "search", or a path: see sweep_algorithms_file */
 };
 

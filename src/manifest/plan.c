@@ -154,7 +154,7 @@ static int item_compare(const void *a, const void *b)
     return strcmp(x->hash, y->hash);
 }
 
-/* A function of tdestroy; items lie in their plan. */
+/* Frees nothing: tdestroy needs a function, but the plan owns its items. */
 static void item_keep(void *item)
 {
     (void)item;

@@ -34,6 +34,6 @@ void plan_destroy(struct plan *plan); /* takes NULL */
  * name in the final table (naming.h), and the reason if it cannot exist; then the counts. "-": a
  * cost without a model. */
 void plan_print(const struct plan *plan, FILE *stream);
-/* Encodes the plan as JSON: SI units, all digits of a hash, null for costs without a model. NULL
- * without memory. */
+/* Encodes the plan as JSON. Values are in SI units, hashes have all digits, and costs without a
+ * model are null. NULL without memory. */
 json_t *plan_encode(const struct plan *plan);

@@ -141,8 +141,8 @@ static void lift(double *peak, double value)
     *peak = fmax(*peak, value);
 }
 
-/* True if only bandwidths measured together count: devices that share memory never reach the others
- * during rows. */
+/* True if only bandwidths measured together count: devices that share memory never
+ * reach, during rows, the bandwidths that were measured alone. */
 static bool only_together(const struct device *device)
 {
     const struct device_kind *kind = device_kind_find(device->kind);

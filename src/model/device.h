@@ -80,7 +80,8 @@ void device_add_link(struct device *device, const struct link *link);
 void device_sustain_roof(struct device *device, const struct roof *roof);
 /* Sets each peak to the highest usable roof of its level, or precision and unit, under any
  * condition: nothing exceeds a ceiling. CPU ranks share memory during rows, so bandwidths measured
- * together take precedence. Launch overhead: the gap, preferably alone. */
+ * together take precedence. The launch overhead is the roof `launch gap`, measured alone if there
+ * is such a value. */
 void device_set_peaks(struct device *device);
 
 /* byte s-1: roof of a level for traffic of which the fraction `written` is written. Interpolates

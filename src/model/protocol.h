@@ -82,7 +82,7 @@ struct measure_settings {
     int repeat;                /* placements of the buffers to time, at least 1 */
     enum counters_choice counters;
     bool kernels;       /* count each kernel separately as well */
-    int count_together; /* most rows that are counted together; 0: number of the device */
+    int count_together; /* most rows that are counted together; 0: as many as suit the device */
     bool verify;
     bool energy; /* repeat the work until its energy per iteration is known */
 };

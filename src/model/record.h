@@ -165,7 +165,7 @@ json_t *record_encode(const struct record *record);
 /* The JSON as text. The caller frees it; NULL without memory. */
 char *record_print(const struct record *record);
 /* Appends device_key, job_id, attempts and label of `record` to the JSON text that a worker
- * printed. As last members they replace the worker's. The caller frees the text; NULL without
+ * printed. Members that come last replace the worker's. The caller frees the text; NULL without
  * memory. */
 char *record_complete(const char *text, const struct record *record);
 /* Decodes into an initialised record, and clears it on failure. Requires a status; accepts unknown

@@ -40,8 +40,8 @@ enum {
 extern const char *const program_regions[];
 #define PROGRAM_NVTX "nvtx "
 
-/* Repeated for the passes of the counters: "runs" and regions of the program, or each "kernel", by
- * the profiler, in one run. NULL-terminated. */
+/* Names of what is repeated for the passes of the counters. "runs": the whole program with its
+ * regions; "kernel": each kernel, which the profiler repeats in one run. NULL-terminated. */
 extern const char *const program_replays[];
 
 /* Makes the configuration of `model` with the program's axes as parameters. STATUS_USAGE: the

@@ -415,8 +415,8 @@ static void log_part(struct node *node, const char *part)
     node->part_began = now;
 }
 
-/* On the node's first rank. A separate process sees all devices; the ranks' workers may see one
- * each. */
+/* Runs on the node's first rank. A separate process sees all devices; a rank's worker may see only
+ * one. */
 static void call_links(struct node *node, const struct device *devices)
 {
     struct request request = request_default(REQUEST_LINKS);

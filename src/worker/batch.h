@@ -1,5 +1,5 @@
-/* Timed rows that wait for their counters. Counters are read for all of them together, because
- * programming them costs far more than reading.
+/* Timed rows that wait for their counters. The device counts all rows of a batch together,
+ * because programming counters costs far more than reading them.
  *
  * Each row is measured alone on the device, and then stays prepared, with its algorithm. Waiting
  * rows must not change the next row: if the device has no room, the waiting rows are counted first;

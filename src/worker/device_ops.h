@@ -47,7 +47,7 @@ struct countable {
 /* Settings of a program that runs on the device. */
 struct program_device {
     char visible[160];       /* "NAME=VALUE" that hides all other devices; "": no variable needed */
-    const cpu_set_t *cpus;   /* owned by the device; NULL: the worker's */
+    const cpu_set_t *cpus;   /* owned by the device; NULL: the CPUs of the worker */
     size_t cpus_size;        /* byte */
     char library[4096];      /* library to inject, which sees kernels and regions; "": none */
     struct outcome counters; /* whether the counters can be read, or why not */

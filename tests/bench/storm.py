@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Storms of signals over whole sweeps, and proof that nothing is lost.
 
-A storm is one sweep under mpirun. It is hit in each phase (opening, roofs, measuring, publishing), each time at another
-victim: SIGKILL ends a worker, a rank, rank 0 or the launcher, or a rank of a job that is stopped; all processes of the
+A storm is one sweep under mpirun. A signal hits it in each phase (opening, roofs, measuring, publishing), each time at
+another victim: SIGKILL ends a worker, a rank, rank 0 or the launcher, or a rank of a job that is stopped; all processes of the
 job receive SIGTERM or SIGINT; or the output's folder is removed. --resume restarts the sweep until it ends with status
 0. Then journal, NetCDF file and a file by --gather must have the rows of an undisturbed run, each once. No process and
 no temporary file may be left, and no wait may exceed the bounds below.

@@ -45,7 +45,7 @@ def browser(folder):
 
 
 def opened(chrome, folder, data):
-    """Writes a report, opens it, waits until it is drawn. Returns its size in bytes."""
+    """Writes a report, opens it, waits until it is drawn. Returns the size of the report in bytes."""
     path = os.path.join(folder, "report.html")
     text = report.page([data])
     for word in ("http://", "https://"):  # the page fetches nothing; links are texts of the libraries in it

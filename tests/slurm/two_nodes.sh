@@ -181,7 +181,7 @@ wait_for() {
     fail "waited $((SECONDS - since)) s for: $what"
 }
 
-# measures_more COUNT: waits for COUNT more records. Then there are at least $least.
+# measures_more COUNT: waits for COUNT more records. Sets $least: the journal has at least $least records afterwards.
 measures_more() {
     least=$(count_records)
     least=$((${least:-0} + $1))

@@ -13,7 +13,7 @@
 struct worker_script {
     const char *describe, *measure; /* NULL: describe device u1; measure the request */
     const char *count;              /* NULL: record of the oldest waiting row */
-    double timeout;                 /* s, of each request; 0: long. For workers that hang. */
+    double timeout; /* s, limit of each request, for workers that hang; 0: a long one */
 };
 
 /* Rank, folder of the worker, messages. */

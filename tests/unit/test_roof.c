@@ -172,7 +172,7 @@ static void peaks_are_the_best_usable_roofs(void **state)
     assert_true(device.peak_vector[PRECISION_FP16] == 0.5);
     assert_true(device.launch_overhead == 4.0);
     assert_true(isnan(device.peak_bandwidth[LEVEL_L1]));
-    add(&device, ROOF_DRAM_WRITE, ROOF_TOGETHER, 0.125, NAN); /* replaces the earlier */
+    add(&device, ROOF_DRAM_WRITE, ROOF_TOGETHER, 0.125, NAN); /* replaces the earlier roof */
     device_set_peaks(&device);
     assert_true(device.peak_bandwidth[LEVEL_DRAM] == 8.0);
     assert_int_equal(device.roof_count, 9);

@@ -190,8 +190,8 @@ static int64_t common_divisor(int64_t a, int64_t b)
 }
 
 /* Counts the pixels of a line of `size` that `out` outputs read. A tap reads every `stride`-th
- * pixel. The tap `period` before it reads the same pixels `shift` outputs later, so only the last
- * `shift` pixels of a tap are new. */
+ * pixel. Tap t reads at an output the pixel that tap t - `period` reads `shift` outputs later, so
+ * only the last `shift` pixels of a tap are new. */
 static int64_t touched(const struct conv2d *s, int64_t size, int64_t out, int64_t kernel,
                        int64_t pad)
 {

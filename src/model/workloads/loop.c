@@ -98,10 +98,10 @@ static enum status loop_reference(const struct reference_request *request,
     return reference_elements(request, &s, &y, expectation, error);
 }
 
-/* Each step rounds the value. After an odd number of steps it is 0.28 x, and 1.26 x one step
- * before. These two steps leave an error of 3.6 roundings of the final size, and every two earlier
- * steps leave 0.52 times that. The sum is at most 7.5 roundings, of half a unit in the last place,
- * and half a unit is up to 1.2 times the tolerance of a precision. */
+/* Each step rounds the value. The value is 0.28 x after an odd number of steps, and 1.26 x after
+ * an even number. The last two steps leave an error of 3.6 roundings of the final size, and every
+ * two earlier steps leave 0.52 times that. The sum is at most 7.5 roundings, of half a unit in the
+ * last place, and half a unit is up to 1.2 times the tolerance of a precision. */
 static struct tolerance loop_tolerance(const struct config *config)
 {
     const double most = 9.0 * precision_info[config_precision(config)].tolerance.accurate;

@@ -329,7 +329,7 @@ static enum status trace(struct program *program, const char *task, struct injec
     return status;
 }
 
-/* Makes the counter data that a run has left the input of the next run. */
+/* Hands the counter data of the last run to the next run as its input. */
 static enum status image_pass_on(const struct injected *counted, const struct scratch *images,
                                  struct error *error)
 {

@@ -9,7 +9,7 @@
 /* Locked by flock while its process lives, or until it is removed. */
 struct scratch {
     char path[4096];
-    int descriptor; /* owned; of the folder, also if a program replaces its path */
+    int descriptor; /* owned; descriptor of the folder, valid even if a program replaces path */
 };
 
 /* Makes an empty folder, and sweeps the folders of dead processes. */

@@ -361,7 +361,7 @@ static enum status axes_make(struct section *section, size_t *room, int *at, str
     return STATUS_OK;
 }
 
-/* An axis says something: to the program, to its model, or whose roof it is (precision). */
+/* An axis must change something: the command, the model, or the precision of the roof. */
 static enum status axes_check(const struct section *section, const struct point *p, int *at,
                               struct error *error)
 {
@@ -447,8 +447,8 @@ static enum status axes_put(const struct config *axes, const bool *left, char *o
     return STATUS_OK;
 }
 
-/* Sorted by name, since the order of lines has no meaning; then inherited names. A shared process
- * also gets the axes that neither command nor variables hold. */
+/* Variables are sorted by name, since the order of lines has no meaning. Inherited names follow. A
+ * shared process also gets the axes that neither command nor variables hold. */
 static enum status environment_put(struct point *p, struct error *error)
 {
     static const char what[] = "an environment of";

@@ -172,7 +172,7 @@ static void NAME(finish)(const struct conv2d *s, REAL *z, const REAL *b)
 }
 
 /* Two of x, w, y are inputs, and the third is the result; all in the layout of s. `b`: the bias of
- * a fused forward pass; NULL without one. */
+ * a fused forward pass, or NULL. */
 static void NAME(convolve)(const struct work *work, const struct conv2d *s, bool fused, REAL *x,
                            REAL *w, REAL *y, const REAL *b)
 {

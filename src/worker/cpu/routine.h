@@ -46,9 +46,10 @@ struct routine {
     bool by_name;     /* `auto` never takes the routine, which exists for comparison */
     bool own_regions; /* a library makes parallel regions of any number of threads */
 
-    /* STATUS_UNSUPPORTED if the routine lacks this precision. NULL: it has fp32 and fp64. */
+    /* STATUS_UNSUPPORTED if the routine lacks this precision. NULL: the routine has fp32 and fp64.
+     */
     enum status (*check)(enum precision precision, struct error *error);
-    /* Sets bound, scratch_size and *plan, which are zero. NULL: they stay zero. */
+    /* Sets bound, scratch_size and *plan, which are zero. NULL: all three stay zero. */
     enum status (*plan)(struct work *work, struct error *error);
     /* Preparation that all iterations share, after the inputs are filled. NULL: none. */
     enum status (*ready)(struct work *work, struct error *error);

@@ -81,7 +81,7 @@ enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
 {
     const double step_time = 8e-3;   /* s; a reading takes up to 4 ms */
     const double settling = 0.15;    /* s; the counter's power lags behind the load */
-    const double uncertainty = 0.02; /* of the power */
+    const double uncertainty = 0.02; /* accepted, as a fraction of the power */
     const double longest = 3.0;      /* s */
     const int launches = (int)fmax(ceil(step_time / load->time), 1.0);
     const double step = (load->launch ? launches : 1) * load->time; /* s */

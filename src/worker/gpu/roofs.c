@@ -342,8 +342,8 @@ static enum status warm_run(struct roofs *roofs, const struct winner *winner, do
     return STATUS_OK;
 }
 
-/* A load of the tensor units leaves a low clock for a while. Other bursts of them, and times that
- * depend on the clock, wait until it is over. */
+/* A load of the tensor units leaves a low clock for a while. Other bursts of the tensor units, and
+ * times that depend on the clock, wait until the clock has recovered. */
 static bool is_tensor(int kind)
 {
     return roof_kinds[kind].measure == ROOF_COMPUTE && roof_kinds[kind].unit == UNIT_TENSOR;

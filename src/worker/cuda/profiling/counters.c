@@ -53,8 +53,8 @@ struct collection {
 
 /* Header of the file that travels from run to run of a program. */
 struct passed {
-    uint64_t bytes; /* of the counter data */
-    uint64_t pass;  /* the next one, in CUPTI's numbering */
+    uint64_t bytes; /* bytes of the counter data */
+    uint64_t pass;  /* number of the next pass, as CUPTI counts */
     uint64_t level; /* nesting level of the next pass */
 };
 
@@ -83,7 +83,7 @@ struct counters {
     CUpti_SubscriberHandle subscriber;
     bool watching; /* the subscriber reports unloaded modules and launches */
     bool unloaded; /* since watching began; any thread sets it, by __atomic functions */
-    /* for pieces of work */
+    /* members for counting pieces of work */
     unsigned tensors;   /* all that were requested since CUPTI was attached */
     bool reattach;      /* attach CUPTI for each collection: a second one lacked values */
     bool by_launch;     /* each launch is now a range */

@@ -74,7 +74,7 @@ static enum status memory_prepare(struct roofs *roofs, int kind, const void *row
                                   struct variant *variant, struct error *error)
 {
     const double beyond = 8.0;        /* times L2: arrays of which L2 holds little */
-    const double first_traffic = 4e9; /* byte, about a millisecond */
+    const double first_traffic = 4e9; /* byte, moved in about a millisecond */
     const double mib = 1024.0 * 1024.0;
     char blocks[48] = "a block for every tile";
     const struct shape *shape = &shapes[choice];
@@ -186,7 +186,7 @@ const struct roof_family roofs_memory = {
     .counted = true,
 };
 
-/* ---- on the multiprocessor ---- */
+/* ---- memories on the multiprocessor: L1 and shared memory ---- */
 
 static const struct shape onchip_shapes[] = {{1, 1024}, {2, 1024}, {2, 512}, {4, 512},
                                              {4, 256},  {8, 256},  {1, 512}};
@@ -212,7 +212,7 @@ static enum status onchip_prepare(struct roofs *roofs, int kind, const void *row
     (void)kind;
     const double known = roofs->gpu->chip->l1_bytes;
     const double l1 = isnan(known) ? 64.0 * 1024 : known; /* the least of all chips since 2017 */
-    const size_t step = 64;                               /* byte, of a thread */
+    const size_t step = 64;                               /* byte that a thread reads at once */
     const struct shape *shape = &onchip_shapes[choice % ONCHIP_SHAPES];
     const double part = parts_of_l1[choice / ONCHIP_SHAPES];
     const struct onchip_kernel *kernel = row;

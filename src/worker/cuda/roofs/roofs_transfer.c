@@ -33,9 +33,9 @@ static enum status host_open(struct roofs *roofs, struct error *error)
                                 roofs->gpu->stream));
 }
 
-/* ---- to the next device ---- */
+/* ---- copies to the next device ---- */
 
-/* The own device is current afterwards, also after a failure. */
+/* The device of this worker is current afterwards, also after a failure. */
 static cudaError_t remote_allocate(struct transfer *transfer)
 {
     void *remote = NULL;

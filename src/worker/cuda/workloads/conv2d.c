@@ -67,7 +67,7 @@ struct conv2d_work {
     bool recalled;                /* candidates are only of the kind of an earlier algorithm */
 };
 
-/* ---- the three passes by calls ---- */
+/* ---- the three passes by cuDNN's functions, without its graphs ---- */
 
 /* cuDNN's number of an algorithm for each pass; NONE: the pass has no such algorithm. */
 enum { PASSES = CONV2D_BACKWARD_FILTER + 1, FOUND_MAX = 16, NONE = -1 };

@@ -66,7 +66,7 @@ enum status product_plain_offered(enum precision precision, struct error *error)
  * the library or the chip lacks the product. */
 enum status product_open(const struct gpu *gpu, const struct product_form *form,
                          struct product *product, struct error *error);
-void product_close(struct product *product); /* leaves it zero */
+void product_close(struct product *product); /* *product is zero afterwards */
 
 /* Enqueues the bound algorithm. */
 enum status product_run(const struct gpu *gpu, const struct product *product, const void *a,

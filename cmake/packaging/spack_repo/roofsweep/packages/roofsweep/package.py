@@ -10,7 +10,7 @@ class Roofsweep(CMakePackage, CudaPackage):
     """Measures deep-learning operations on every GPU of a cluster job, and how far each is from
     the best that the same GPU can do."""
 
-    # The clone that this recipe is in: there is no address to download releases from yet.
+    # The source is the clone that holds this recipe, because releases have no download address yet.
     git = pathlib.Path(__file__).resolve().parents[6].as_uri()
     homepage = git
 
