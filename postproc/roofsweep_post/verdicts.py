@@ -167,7 +167,7 @@ def slurm_names(names):
 
 
 def node_of(hostname):
-    """Returns Slurm's name of a host. None for a text that is no name of one node: a list, ALL, an address, a number."""
+    """Returns Slurm's name of a host, or None for a text that names no single node (a list, ALL, an address)."""
     name = hostname.split(".")[0]
     return name if NODE.fullmatch(hostname) and name.upper() != "ALL" and not name.isdigit() else None
 

@@ -2,10 +2,10 @@
 """Storms of signals over whole sweeps, and proof that nothing is lost.
 
 A storm is one sweep under mpirun. A signal hits it in each phase (opening, roofs, measuring, publishing), each time at
-another victim: SIGKILL ends a worker, a rank, rank 0 or the launcher, or a rank of a job that is stopped; all processes of the
-job receive SIGTERM or SIGINT; or the output's folder is removed. --resume restarts the sweep until it ends with status
-0. Then journal, NetCDF file and a file by --gather must have the rows of an undisturbed run, each once. No process and
-no temporary file may be left, and no wait may exceed the bounds below.
+another victim: SIGKILL ends a worker, a rank, rank 0 or the launcher, or a rank of a job that is stopped; all processes
+of the job receive SIGTERM or SIGINT; or the output's folder is removed. --resume restarts the sweep until it ends with
+status 0. Then journal, NetCDF file and a file by --gather must have the rows of an undisturbed run, each once. No
+process and no temporary file may be left, and no wait may exceed the bounds below.
 
 --publishing N kills --gather at random moments, because publishing takes milliseconds. After each kill the file must be
 whole, and the next run removes temporary files. --programs N storms over a sweep of N programs instead: first --signals

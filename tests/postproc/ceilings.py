@@ -20,7 +20,7 @@ def roof_kind(file, name):
 
 
 def bytes_evidence(file, row, level):
-    """Returns whether counters saw the bytes at the roof's level and hardly any beyond it. Shared memory: hardly any."""
+    """Returns whether counters saw the bytes at the roof's level (for shared memory: hardly any) and few beyond it."""
     ratios = [float(value) for value in file.values["device_roof_bytes_ratio"][row]]
     farther = [value for value in (ratios if level is None else ratios[:level]) if not math.isnan(value)]
     own = NAN if level is None else ratios[level]
