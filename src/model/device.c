@@ -202,8 +202,38 @@ static void lift_compute(struct device *device, const struct roof_kind *kind,
          roof->sustained);
 }
 
+/* Whether a farther level is faster than this roof, with the same pattern and condition. Then the
+ * roof's set was not in its cache, or something else disturbed it. */
+static bool is_overtaken(const struct device *device, const struct roof *roof)
+{
+    const double faster = 1.05;
+    const struct roof_kind *own = roof_kind_of(roof), *kind;
+    for (int64_t i = 0; i < device->roof_count; ++i) {
+        const struct roof *other = &device->roofs[i];
+        kind = roof_kind_of(other);
+        if (kind && kind->level < own->level && kind->pattern == own->pattern &&
+            other->condition == roof->condition && roof_usable(other) &&
+            other->bandwidth > faster * roof->bandwidth)
+            return true;
+    }
+    return false;
+}
+
+/* From far to near, because a contradicted roof is no evidence. */
+static void judge_levels(struct device *device)
+{
+    for (enum memory_level level = LEVEL_DRAM; level < LEVEL_COUNT; ++level)
+        for (int64_t i = 0; i < device->roof_count; ++i) {
+            struct roof *roof = &device->roofs[i];
+            const struct roof_kind *kind = roof_kind_of(roof);
+            if (kind && kind->level == level && roof_usable(roof) && is_overtaken(device, roof))
+                roof->verdict = ROOF_CONTRADICTED;
+        }
+}
+
 void device_set_peaks(struct device *device)
 {
+    judge_levels(device);
     bool shared = only_together(device);
     peaks_clear(device);
     for (int64_t i = 0; i < device->roof_count; ++i) {

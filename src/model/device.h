@@ -78,7 +78,8 @@ void device_order_roofs(struct device *device);
 void device_add_link(struct device *device, const struct link *link);
 /* Adds the sustained rate to the roof of the same kind and condition, if there is one. */
 void device_sustain_roof(struct device *device, const struct roof *roof);
-/* Sets each peak to the highest usable roof of its level, or precision and unit, under any
+/* First sets the verdict of each roof that a farther memory level overtakes to ROOF_CONTRADICTED.
+ * Then sets each peak to the highest usable roof of its level, or precision and unit, under any
  * condition: nothing exceeds a ceiling. CPU ranks share memory during rows, so bandwidths measured
  * together take precedence. The launch overhead is the roof `launch gap`, measured alone if there
  * is such a value. */

@@ -3,10 +3,10 @@
  *
  * Counted FLOPs and bytes are used where the record has them, else modelled ones. Counted bytes are
  * set against the bandwidth of the memory level that needs longest for its own bytes. Modelled
- * bytes are compulsory traffic, from one level: with a hot cache the last-level cache if it holds
- * the footprint (its measured working set, or else its capacity), otherwise device memory. Nearer
- * caches are private to a core, so none holds the whole. If that level has no measured roof, values
- * that need the roof are missing: no other level stands in.
+ * bytes are compulsory traffic, from one level: with a hot cache the nearest one that holds the
+ * footprint (its measured working set, or else its capacity; of a GPU only l2), otherwise device
+ * memory. If that level has no measured roof, values that need the roof are missing: no other level
+ * stands in.
  *
  * Nothing is set up, allocated or reported: a missing input is NaN and makes the values NaN that
  * depend on it. A comparison with NaN is false, and fmax ignores NaN; comments mark where that
@@ -38,7 +38,7 @@ const struct field derived_fields[] = {
     R(roof_memory_level, FIELD_TEXT, NULL, "memory level of the bandwidth roof",
       .comment =
           "with counted bytes the level that needs longest for its bytes; with modelled bytes "
-          "dram, or the last-level cache where it holds the footprint"),
+          "dram, or the nearest cache that holds the footprint (GPUs: l2)"),
     R(performance, FIELD_DOUBLE, "s-1", "performance: FLOP/s", ALWAYS,
       .comment = "FLOPs, counted or else modelled, over time_median less the timer's time"),
     R(roof_fraction, FIELD_DOUBLE, "1", "fraction of the roof that was reached", ALWAYS,
@@ -273,20 +273,22 @@ static double level_time(const struct device *device, int level, struct traffic 
     return traffic.all / device_mix_bandwidth(device, level, traffic.written / traffic.all);
 }
 
-/* The level that modelled bytes come from with a hot cache. Only the last cache, which all cores
- * share, can hold a whole footprint. (The l1 of a GPU, and l1 and l2 of a CPU with an l3, are many
- * small caches.) LEVEL_COUNT: unknown. */
-static int shared_level(const struct record *record, const struct device *device)
+/* The level that modelled bytes come from with a hot cache: the nearest that holds the footprint.
+ * The cores of a CPU split the tensors, so their caches hold them together; of a GPU only the last
+ * cache can hold them, because blocks move between multiprocessors. LEVEL_COUNT: unknown. */
+static int nearest_level(const struct record *record, const struct device *device)
 {
-    enum memory_level cache = isnan(device->cache[LEVEL_L3]) ? LEVEL_L2 : LEVEL_L3;
+    const struct device_kind *kind = device_kind_find(device->kind);
+    bool known = false;
     if (isnan(record->footprint)) /* a program that states only its bytes */
         return isnan(record->bytes_model) ? LEVEL_COUNT : LEVEL_DRAM;
-    if (isnan(device->cache[cache]))
-        return LEVEL_COUNT;
-    double holds = device->working_set[cache];
-    if (isnan(holds))
-        holds = device->cache[cache];
-    return record->footprint <= holds ? (int)cache : LEVEL_DRAM;
+    for (int level = kind && kind->accelerator ? LEVEL_L2 : LEVEL_L1; level > LEVEL_DRAM; --level) {
+        const bool measured = !isnan(device->working_set[level]);
+        known |= !isnan(device->cache[level]);
+        if (record->footprint <= (measured ? device->working_set : device->cache)[level])
+            return level;
+    }
+    return known ? LEVEL_DRAM : LEVEL_COUNT;
 }
 
 /* The level of the bandwidth roof; LEVEL_COUNT: unknown. With counted bytes it is the level that
@@ -297,7 +299,7 @@ static int roof_level(const struct record *record, const struct device *device)
     double longest = -1.0;
     if (!bytes_counted(record)) {
         bool known = record->config.workload && !is_cold(&record->config);
-        return known ? shared_level(record, device) : LEVEL_DRAM;
+        return known ? nearest_level(record, device) : LEVEL_DRAM;
     }
     for (int level = 0; level < LEVEL_COUNT; ++level) {
         double time = level_time(device, level, traffic_of(record, level, level));
@@ -359,7 +361,7 @@ static void roofline_derive(const struct record *record, const struct device *de
  * blocks, over the kernels' time. */
 struct shares {
     double compute, bandwidth, gap, few_blocks;
-    enum limiter idle; /* limiter if the gap is larger than the rest */
+    enum limiter idle, rest; /* limiter if the gap is the largest part; if the rest is */
 };
 
 /* Share of the time at a roof from which this roof is the limit, as for units in cause.c. */
@@ -375,22 +377,20 @@ static bool is_decided(const struct shares *shares)
            (roofs && fmax(shares->compute, shares->bandwidth) >= at_roof);
 }
 
-/* Without shapes of kernels (CPUs) a roof is the limit if it is the largest part. fmax ignores NaN.
+/* If a large rest has no name, a roof is the limit when it is the largest part. fmax ignores NaN.
  */
 static enum limiter limiter_of(const struct shares *shares)
 {
-    const double half = 0.5;
     double compute = fmax(shares->compute, 0), bandwidth = fmax(shares->bandwidth, 0);
     double explained = fmax(compute, bandwidth), gap = fmax(shares->gap, 0);
     double rest = 1 - gap - explained;
     if (!is_decided(shares))
         return LIMITER_UNKNOWN;
-    bool shapes = !isnan(shares->few_blocks);
-    if (explained >= (shapes ? at_roof : fmax(gap, rest)))
+    if (explained >= (shares->rest == LIMITER_UNKNOWN ? fmax(gap, rest) : at_roof))
         return compute >= bandwidth ? LIMITER_COMPUTE : LIMITER_BANDWIDTH;
     if (gap > rest)
         return shares->idle;
-    return !shapes ? LIMITER_UNKNOWN : shares->few_blocks > half ? LIMITER_LATENCY : LIMITER_KERNEL;
+    return shares->rest;
 }
 
 static void evidence_write(const struct shares *shares, const char *level, struct derived *derived)
@@ -414,19 +414,23 @@ static void evidence_write(const struct shares *shares, const char *level, struc
 static void limiter_derive(const struct record *record, const struct device *device, int level,
                            double compute_time, struct derived *derived)
 {
+    const double half = 0.5;
     const struct device_kind *kind = device_kind_find(device->kind);
     bool on_gpu = kind && kind->accelerator, traced = kind && !on_gpu && !isnan(record->trace_time);
     double time = own_time(record), whole = traced ? record->trace_time : time;
-    double gap = whole - record->busy_time;
+    double gap = whole - record->busy_time, few_blocks = few_blocks_share(record);
     derived->gap_time = isnan(gap) ? NAN : fmax(gap, 0);
     const struct shares shares = {
         .compute = compute_time / time,
         .bandwidth = level < LEVEL_COUNT ? derived->level_time[level] / time : NAN,
         .gap = derived->gap_time / whole,
-        .few_blocks = few_blocks_share(record),
+        .few_blocks = few_blocks,
         .idle = record->host_paced == 1              ? LIMITER_HOST
                 : record->host_paced == 0 || !on_gpu ? LIMITER_OVERHEAD
                                                      : LIMITER_GAPS,
+        .rest = on_gpu && isnan(few_blocks) ? LIMITER_UNKNOWN
+                : few_blocks > half         ? LIMITER_LATENCY
+                                            : LIMITER_KERNEL, /* CPUs: regions of all cores */
     };
     derived->limiter = limiter_of(&shares);
     time_parts(record, time, shares.gap, derived->time_part);

@@ -4,6 +4,7 @@ import math
 
 from raw_file import NAN, largest
 
+SAME = ("device_roof_device", "device_roof_condition")
 MIXES = {"read": 0.0, "triad": 1 / 3, "copy": 0.5, "write": 1.0}  # written share of the bytes
 
 
@@ -29,6 +30,21 @@ def bytes_evidence(file, row, level):
     return 1 if not math.isnan(own) or (level is None and farther) else 0
 
 
+def overtaken(file, row):
+    """Returns whether a farther level is faster, which contradicts the roof."""
+    names, rates = file.values["device_roof_name"], file.values["device_roof_bandwidth"]
+    _, level, pattern, *_ = roof_kind(file, names[row])
+    others = range(len(names)) if level else ()
+    return any(
+        roof_kind(file, names[other])[:3] == ("bandwidth", farther, pattern)
+        and all(file.values[key][other] == file.values[key][row] for key in SAME)
+        and rates[other] > 1.05 * rates[row]
+        and verdict(file, other) in ("unproven", "proven")
+        for other in others
+        for farther in range(level)
+    )
+
+
 def verdict(file, row):
     if file.values["device_roof_name"][row] == "":
         return "unknown"
@@ -44,6 +60,8 @@ def verdict(file, row):
         evidence = 0 if math.isnan(ratio) else 1 if 0.99 <= ratio <= 1.05 else -1
     if fraction > 1.01:
         return "above-theory"
+    if measure == "bandwidth" and evidence >= 0 and overtaken(file, row):
+        return "contradicted"
     return {0: "unproven", 1: "proven", -1: "contradicted"}[evidence]
 
 

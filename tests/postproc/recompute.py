@@ -110,14 +110,15 @@ class Row:
             return known.index(max(known)) if max(known) >= 0 else levels.index("dram")
         if not self.known or self.cold:
             return levels.index("dram")
-        cache = levels.index("l2" if math.isnan(self.cache[levels.index("l3")]) else "l3")
-        if math.isnan(self.get("footprint")) and not math.isnan(self.get("bytes_model")):
-            return levels.index("dram")
-        if math.isnan(self.get("footprint")) or math.isnan(self.cache[cache]):
+        footprint = self.get("footprint")
+        if math.isnan(footprint):
+            return None if math.isnan(self.get("bytes_model")) else levels.index("dram")
+        caches = [levels.index(name) for name in (("l1", "l2", "l3") if self.on_cpu else ("l2", "l3"))]
+        if all(math.isnan(self.cache[cache]) for cache in caches):
             return None
-        holds = self.ceilings["working_set"][cache]
-        holds = self.cache[cache] if math.isnan(holds) else holds
-        return cache if self.get("footprint") <= holds else levels.index("dram")
+        found, whole = self.ceilings["working_set"], self.cache
+        holds = {cache: whole[cache] if math.isnan(found[cache]) else found[cache] for cache in caches}
+        return next((cache for cache in caches if footprint <= holds[cache]), levels.index("dram"))
 
     # -- FLOPs --
 
@@ -287,12 +288,13 @@ class Row:
         roofs = not any(math.isnan(shares[name]) for name in ("compute_share", "bandwidth_share"))
         if not (roofs and (not math.isnan(shares["gap_share"]) or explained >= 0.6)) and gap <= 0.5:
             return "unknown"
-        if explained >= (max(gap, rest) if math.isnan(few) else 0.6):
+        nameless = math.isnan(few) and not self.on_cpu
+        if explained >= (max(gap, rest) if nameless else 0.6):
             return "compute" if known("compute_share") >= known("bandwidth_share") else "bandwidth"
         if gap > rest:
             paced = "no" if self.on_cpu else self.file.word("host_paced", self.row)
             return {"yes": "host", "no": "overhead"}.get(paced, "gaps")
-        return "unknown" if math.isnan(few) else "latency" if few > 0.5 else "kernel"
+        return "unknown" if nameless else "latency" if few > 0.5 else "kernel"
 
     def evidence(self, shares):
         if self.file.word("status", self.row) != "measured":

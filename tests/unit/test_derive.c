@@ -16,7 +16,7 @@ static void assert_says(struct derived derived, const char *text)
         fail_msg("'%s' does not say '%s'", derived.limiter_evidence, text);
 }
 
-/* Modelled bytes come from the last-level cache if the cache is hot and holds the footprint. */
+/* Modelled bytes come from the nearest cache that holds the footprint, if the cache is hot. */
 static void test_level(void **state)
 {
     static const struct {
@@ -28,10 +28,9 @@ static void test_level(void **state)
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2, 61696},
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_DRAM,
          61695}, /* less than the cache's capacity */
-        {"lstm cache=hot", 61696, 1e11, 1e6, 1e12, LEVEL_L3, 0}, /* exactly the footprint */
-        {"lstm cache=hot", 61695, 1e11, 1e6, 1e12, LEVEL_DRAM, 0},
-        {"lstm cache=hot", 1e6, NAN, 1e6, 1e12, LEVEL_L3,
-         0}, /* next to an l3, l2 is private to a core */
+        {"lstm cache=hot", 61696, 1e11, 1e4, 1e12, LEVEL_L3, 0}, /* exactly the footprint */
+        {"lstm cache=hot", 61695, 1e11, 1e4, 1e12, LEVEL_DRAM, 0},
+        {"lstm cache=hot", 1e6, NAN, 61696, 1e12, LEVEL_L2, 0}, /* nearer than an l3 */
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2, 0},
         {"lstm cache=hot", NAN, NAN, 1e4, 1e12, LEVEL_DRAM, 0},
         {"lstm cache=hot", NAN, NAN, NAN, NAN, -1, 0},
@@ -312,7 +311,7 @@ static void the_largest_part_limits(void **state)
         {0.10, 0.55, 0.44, 0.4, false, LIMITER_OVERHEAD},
         {0.10, 0.05, 0.55, 1, FIELD_MISSING, LIMITER_GAPS}, /* of a program */
         {0, 0.9, 0.05, 0, false, LIMITER_BANDWIDTH},
-        {0.5, 0.2, 0.1, NAN, false, LIMITER_COMPUTE}, /* CPUs have no blocks */
+        {0.5, 0.2, 0.1, NAN, false, LIMITER_COMPUTE}, /* shapes are unknown */
         {0.3, 0.2, 0.1, NAN, false, LIMITER_UNKNOWN},
         {NAN, 0.6, 0.1, 0, false, LIMITER_UNKNOWN}, /* FLOPs can take longer */
         {NAN, 0.4, 0.1, 0, false, LIMITER_UNKNOWN},

@@ -285,6 +285,25 @@ static void shared_memory_counts_together(void **state)
     assert_true(device.peak_vector[PRECISION_FP32] == 4.0);
 }
 
+static void a_cache_slower_than_memory_is_contradicted(void **state)
+{
+    struct device device;
+    device_init(&device);
+    add(&device, ROOF_DRAM_READ, ROOF_ALONE, 0.25, NAN);
+    add(&device, ROOF_L3_READ, ROOF_ALONE, 0.5, NAN);
+    add(&device, ROOF_L2_READ, ROOF_ALONE, 0.4, NAN);    /* slower than memory alone */
+    add(&device, ROOF_L1_READ, ROOF_ALONE, 0.26, NAN);   /* within 5 % of memory */
+    add(&device, ROOF_L3_WRITE, ROOF_ALONE, 0.5, NAN);   /* another pattern */
+    add(&device, ROOF_L3_READ, ROOF_TOGETHER, 0.5, NAN); /* another condition */
+    device_set_peaks(&device);
+    static const enum roof_verdict expected[] = {ROOF_UNPROVEN,     ROOF_CONTRADICTED,
+                                                 ROOF_CONTRADICTED, ROOF_UNPROVEN,
+                                                 ROOF_UNPROVEN,     ROOF_UNPROVEN};
+    for (int i = 0; i < device.roof_count; ++i)
+        assert_int_equal(device.roofs[i].verdict, expected[i]);
+    assert_true(isnan(device.peak_bandwidth[LEVEL_L2]));
+}
+
 /* An unknown kind of another version keeps its name and is not used. */
 static void an_unknown_kind_is_kept(void **state)
 {
@@ -420,6 +439,7 @@ int main(void)
         cmocka_unit_test(sustained_rates_are_added),
         cmocka_unit_test(roofs_have_an_order),
         cmocka_unit_test(shared_memory_counts_together),
+        cmocka_unit_test(a_cache_slower_than_memory_is_contradicted),
         cmocka_unit_test(an_unknown_kind_is_kept),
         cmocka_unit_test(test_check_values),
         cmocka_unit_test(each_work_has_its_bound),

@@ -8,8 +8,10 @@
  *
  * - L2: half of what L2 holds beyond L1
  *
- * - L3: all of L2 and half of a thread's share of L3, which suits both an L3 that holds lines
- * evicted from L2 and an L3 that holds everything
+ * - L3: the largest of a series of sets that is read at nearly the rate of the smallest, twice L2;
+ * at most all of L2 and half of a thread's share of L3, which suits both an L3 that holds lines
+ * evicted from L2 and an L3 that holds everything. The series is necessary because virtual machines
+ * report an L3 that they share with others
  *
  * - DRAM: four times the L3 of these cores.
  *
@@ -60,6 +62,7 @@ struct roofs {
     char *memory;                       /* each thread has touched and uses its own share */
     size_t share, size;                 /* byte, for one thread and for all */
     int threads;
+    size_t l3_set; /* byte, for one thread */
     double seconds[SAMPLES_MAX];
 };
 
@@ -225,6 +228,29 @@ void roofs_release(struct device_state *state)
     state->roofs = NULL;
 }
 
+/* The largest set up to `most` that is read at nearly the rate of the smallest. */
+static size_t l3_set_find(const struct roofs *roofs, double l2, size_t most)
+{
+    const double step = 1.5, near = 1.2;
+    const struct simd *vectors[SIMD_KINDS];
+    double cheapest = INFINITY;
+    size_t found = most;
+    if (simd_list(vectors) == 0)
+        return most;
+    for (double set = 2.0 * l2; set < (double)most; set *= step) {
+        struct variant variant =
+            variant_of_sweep(vectors[0], ROOF_L3_READ, false, (size_t)set, roofs->threads);
+        double cost = INFINITY;
+        for (int trial = 0; trial < TRIALS_MIN; ++trial)
+            cost = fmin(cost, variant_sample(roofs, &variant) / (double)variant.repeat);
+        cost /= variant.work;
+        cheapest = fmin(cheapest, cost);
+        if (cost <= near * cheapest)
+            found = (size_t)set;
+    }
+    return found;
+}
+
 /* Sets sets[] to the bytes of one thread's working set for each level with a wanted roof; 0: no
  * memory. Returns the largest. */
 static size_t sets_find(const struct topology *topology, const bool found[ROOF_KINDS],
@@ -266,6 +292,9 @@ enum status roofs_tune(struct device_state *state, const struct roof_request *re
         return STATUS_FAILED;
     }
     memory_touch(roofs);
+    if (sets[LEVEL_L3] > 0)
+        sets[LEVEL_L3] = roofs->l3_set =
+            l3_set_find(roofs, state->topology.cache[LEVEL_L2] / roofs->threads, sets[LEVEL_L3]);
     for (int kind = 0; kind < ROOF_KINDS; ++kind) {
         size_t set = is_memory(kind) ? sets[roof_kinds[kind].level] : 0;
         if (!wanted[kind] || (is_memory(kind) && set == 0))
@@ -345,6 +374,8 @@ enum status roofs_measure(struct device_state *state, int kind, const struct roo
     int64_t samples = samples_take(roofs, variant);
     roof->sm_clock = topology_clock(&state->topology);
     roof_set_samples(roof, variant->work * (double)variant->repeat, roofs->seconds, samples);
+    if (kind == ROOF_L3_READ)
+        roof->working_set = (double)roofs->l3_set * roofs->threads;
     setting_write(roofs, variant, roof);
     roof_judge(roof);
     return STATUS_OK;
