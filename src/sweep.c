@@ -716,7 +716,7 @@ enum status sweep_publish(const struct sweep *sweep, bool json, struct summary *
     if (!sweep->journal)
         return STATUS_OK;
     const struct outputs *outputs = &sweep->outputs;
-    struct publication publication = {.json = json};
+    struct publication publication = {.plan = sweep->plan, .json = json};
     struct error moved;
     enum status held, status;
     do { /* again if somebody moved the journal before it was read */

@@ -5,7 +5,7 @@ import numpy as np
 from . import health, verdicts
 from .dataset import load, opened, read
 from .devices import Devices
-from .frames import ROOFS, ROWS, head_line, roofs, rows, short_texts
+from .frames import ROOFS, ROWS, head_line, roofs, rows
 from .selection import choose, column, hint, number
 from .targets import FIGURE, Ini, Kinds, Targets
 from .texts import PREFIXES, Refused, listed, percent, plain, scaled
@@ -119,10 +119,10 @@ class References:
             except Refused as refused:
                 verdict.add(name, f"{name}: {refused}")
                 continue
-            for (_, row), text in zip(found.iterrows(), short_texts(found)):
+            for _, row in found.iterrows():
                 for reference in references:
                     value = row[column(found, reference.name)]
-                    where = f": {text}" * (len(found) > 1)
+                    where = f": {row['name']}" * (len(found) > 1)
                     why = reference.reason(value)
                     verdict.add(
                         f"{name}: {reference.name}{where}",

@@ -10,7 +10,8 @@ from . import health, history, verdicts
 from .arguments import whole
 from .dataset import load
 from .deviations import THRESHOLD, WIDEST, at_equal_clock, judged, limited
-from .frames import ROOFS, ROWS, kind_order, places, roofs, rows, short_texts
+from .frames import ROOFS, ROWS, kind_order, places, roofs, rows
+from .naming import names
 from .selection import moment
 from .texts import Refused, listed, percent, plain, scaled, share, table
 
@@ -181,6 +182,7 @@ def time_table(files):
     found = [rows(one).assign(file=number) for number, one in enumerate(files)]
     found = [own.assign(spread=sample_noise(one, own)) for one, own in zip(files, found)]
     found = pandas.concat(found, ignore_index=True)
+    found["name"] = names(found["name"], found["label"], found["configuration"], len(files) > 1)
     several = found["placements"] > 1 if "placements" in found else np.zeros(len(found), bool)
     placed = 2 * found["noise"] if any(several) else np.nan
     held = np.zeros(len(found), bool)
@@ -324,8 +326,8 @@ def print_times(found):
 
 
 def time_texts(table):
-    """Returns {key: text} for time_table(): configurations without the parameters that all share."""
-    texts = zip(table["key"], short_texts(table))
+    """Returns {key: text} for time_table()."""
+    texts = zip(table["key"], table["name"])
     return {key: text + "".join(end for end in (SUSTAINS, ENERGY) if key.endswith(end)) for key, text in texts}
 
 

@@ -25,7 +25,7 @@ LINES = ("manifest", "history")
 # A variable that the file lacks is filled: texts with "", flags with "unknown", others with NaN or NaT.
 KNOWN = {
     ("config",): {
-        "text": "configuration config_hash label error workload implementation algorithm layout_chosen axes cache "
+        "text": "configuration config_hash label name error workload implementation algorithm layout_chosen axes cache "
         "requested_algorithm requested_implementation precision pass layout launch replay command roof_memory_level "
         "limiter_evidence limit cause accuracy uuid other_processes",
         "flag": "status unit bimodal host_paced paper_bound limiter",

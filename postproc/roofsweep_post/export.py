@@ -11,7 +11,7 @@ import pandas
 from . import selection
 from .arguments import write, writing
 from .dataset import load
-from .frames import flat, kernels, roofs, rows, short_texts
+from .frames import flat, kernels, roofs, rows
 from .texts import Refused
 
 HELP = "rows, roofs, kernels or devices as CSV, JSON, Markdown, Parquet or a spreadsheet"
@@ -104,9 +104,7 @@ def add_options(parser):
     formats = [*TEXTS, *WRITERS, *FORMATS]
     parser.add_argument("-f", "--format", choices=formats, help="default: the suffix of the output's name, else csv")
     parser.add_argument("-w", "--where", nargs="+", metavar="TERM", help=selection.HELP)
-    parser.add_argument(
-        "-c", "--columns", metavar="NAME,...", help="only these, in this order; of rows also `name`, short"
-    )
+    parser.add_argument("-c", "--columns", metavar="NAME,...", help="only these, in this order")
     parser.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
 
 
@@ -122,8 +120,6 @@ def run(options):
     files = [load(path, needs) for path in options.files]
     table = selection.choose(whole(build(files), files), options.where)
     if options.columns:
-        if "name" not in table and "configuration" in table:
-            table = table.assign(name=short_texts(table))
         names = [selection.column(table, name) for name in options.columns.split(",")]
         table = table[list(dict.fromkeys(names))]
     if word in WRITERS:

@@ -2,7 +2,6 @@
 column `file` numbers the datasets from 0."""
 
 import re
-import shlex
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas
 
 from .columns import COMPUTED
 from .dataset import INVALID, parameters
+from .naming import names
 from .texts import plain
 
 # {variable: shown unit}. A roof has a value in exactly one of these variables.
@@ -198,8 +198,9 @@ def rows(data, measured=True):
     Further columns: intensity and bandwidth at the row's roof_memory_level; peak of its precision and unit (bandwidth
     and peak are bandwidth_roof and compute_roof, else device_peak_*); model, device_name; config: row in the file;
     place: the device's first row of `device`; noise: half the 95 % interval of the median over the median; limited_by:
-    the limiter. measured: only rows with status `measured`."""
+    the limiter; name: of naming.py. measured: only rows with status `measured`."""
     table = of_all(data, rows_of)
+    table["name"] = names(table["name"], table["label"], table["configuration"], len(several(data)) > 1)
     return table[table["status"] == "measured"].reset_index(drop=True) if measured else table
 
 
@@ -307,29 +308,6 @@ def kind_order(table, others=()):
     others: further ordered lists of kinds."""
     sequences = [found["name"] for _, found in table.groupby(["file", "device", "condition"], sort=False)]
     return {name: place for place, name in enumerate(merged([*sequences, *others]))}
-
-
-def program_text(label, text):
-    """Returns the short text of a program's row: its label and the values of its axes."""
-    try:
-        words = shlex.split(text)
-    except ValueError:  # a quotation mark too many: the text is damaged
-        words = text.split()
-    axes = next((word.removeprefix("axes=") for word in words if word.startswith("axes=")), "")
-    return f"{label} {axes}".strip()
-
-
-def short_texts(table):
-    """Returns for each row its configuration without the parameters that all rows of its workload share."""
-    texts = [
-        program_text(label, text) if text.startswith("program ") else text
-        for label, text in zip(table["label"], table["configuration"])
-    ]
-    split = [text.split() or [""] for text in texts]
-    shared = {}
-    for words in split:
-        shared[words[0]] = shared.get(words[0], set(words)) & set(words)
-    return [" ".join(words[:1] + [word for word in words if word not in shared[words[0]]]) for words in split]
 
 
 def head_line(data):

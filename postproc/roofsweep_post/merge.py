@@ -18,6 +18,7 @@ import numpy as np
 from .arguments import same
 from .dataset import COORDINATES, FORMAT_VERSION, INDICES, INVALID, SHAPES, check_version, numbers_of
 from .frames import merged
+from .naming import names
 from .texts import Refused, say
 
 HELP = "several result files as one"
@@ -40,7 +41,8 @@ NEEDED = [
     *("device_roof_time", "memory_level", "number_format"),
 ]
 # Variables that are in memory for all rows, beside the variables of devices and roofs.
-ROW_COLUMNS = ["config_hash", "configuration", "label", "status", "start_time", "wall_time", "config_device", "uuid"]
+ROW_COLUMNS = ["config_hash", "configuration", "label", "name", "status", "start_time", "wall_time", "config_device"]
+ROW_COLUMNS += ["uuid"]
 # Variables that two files may differ in for one device: of the job, and indices of other rows.
 OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused", "device_health_end"}
 OF_OTHERS = {"device_roof_device"}
@@ -374,17 +376,26 @@ def find_clashes(sources, devices, newest):
 
 
 def order_rows(sources, devices, stay):
-    """Returns (source, row) for each row of the new file, ordered by label, configuration and device."""
-    places, keys = [], []
+    """Returns (source, row) for each row of the new file, ordered by first place in a source, and by device."""
+    places, keys, first = [], [], {}
     for number, source in enumerate(sources):
         device_keys = [natural(device.key) for device in devices[number]]
         for row in np.flatnonzero(stay[number]):
             device = source.device_of(row)
             key = device_keys[device] if device >= 0 else ""
             places.append((number, row))
-            keys.append((source.rows["label"][row], natural(source.rows["configuration"][row]), key))
+            keys.append((first.setdefault(source.rows["config_hash"][row], len(first)), key))
     order = sorted(range(len(places)), key=keys.__getitem__)
     return np.array([places[at] for at in order], dtype=np.int64).reshape(-1, 2)
+
+
+def row_names(sources, rows):
+    """Returns the names of the new file's rows."""
+
+    def texts(name):
+        return [str(sources[number].rows[name][row]) if name in sources[number].rows else "" for number, row in rows]
+
+    return names(texts("name"), texts("label"), texts("configuration"), True)
 
 
 def kernel_places(sources, rows):
@@ -558,7 +569,10 @@ def merge(sources, path, newest):
     layout.keep_known(lengths)
     # {dimension: ((source, row) of each new row, {index variable: new values})}
     parts = {
-        "config": (rows, {"config_device": [numbers.get(own, -1) for own in own_devices]}),
+        "config": (
+            rows,
+            {"config_device": [numbers.get(own, -1) for own in own_devices], "name": row_names(sources, rows)},
+        ),
         "kernel": (kernels, {"kernel_config": kernel_config}),
         "device": ([(device.number, device.place) for device in chosen], {}),
         "device_roof": (
@@ -577,7 +591,14 @@ def merge(sources, path, newest):
             output.variables[dim][:] = np.array(layout.names[dim], dtype=object)
         for dim, (places, new) in parts.items():
             places = np.array(places, dtype=np.int64).reshape(-1, 2)
-            write_rows(output, layout, lengths, dim, places, {name: np.array(new[name]) for name in new})
+            write_rows(
+                output,
+                layout,
+                lengths,
+                dim,
+                places,
+                {name: np.array(new[name], object if name == "name" else None) for name in new},
+            )
     status = [sources[number].status[row] for number, row in rows]
     words = dict.fromkeys([*layout.variables["status"].words, *status])
     return {word: status.count(word) for word in words}, len(chosen), len(roofs)

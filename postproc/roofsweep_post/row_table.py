@@ -5,7 +5,7 @@ from .advice import advise
 from .arguments import whole
 from .dataset import load
 from .export import as_json
-from .frames import ROWS, rows, short_texts
+from .frames import ROWS, rows
 from .texts import Refused, column, percent, say, share, table
 
 HELP = "configurations: time, noise, limiter, advice"
@@ -99,13 +99,11 @@ def run(options):
     found = selection.choose(all_rows[measured].reset_index(drop=True), options.where)
     by, ascending = SORTS[options.sort]
     found = found.sort_values(by, ascending=ascending, kind="stable") if by else found
-    found = found.assign(text=short_texts(found)).head(options.most)
-    # short_texts() leaves only the workload's name if it has one configuration: show the whole one.
-    found["text"] = [text if " " in text else full for text, full in zip(found["text"], found["configuration"])]
+    found = found.assign(text=found["name"]).head(options.most)
     if options.labels:
         found["text"] = found["label"] + ": " + found["text"]
     if options.as_json:
-        found = found.assign(name=found["text"], advice=advise(found) if options.advice else "")
+        found = found.assign(advice=advise(found) if options.advice else "")
         times = [name for name in found if name.startswith("wall_time")] if options.time else []
         energies = ["energy", "energy_at_roofs", "energy_constant_share"] * options.energy
         print(as_json(found[COLUMNS + ["advice"] * options.advice + times + energies]), end="")

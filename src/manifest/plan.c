@@ -218,9 +218,51 @@ static enum status section_add(struct builder *builder, const struct manifest *m
 
 static void plan_clear(struct plan *plan)
 {
-    for (size_t i = 0; i < plan->count; ++i)
+    for (size_t i = 0; i < plan->count; ++i) {
         free(plan->items[i].label);
+        free(plan->items[i].name);
+    }
     free(plan->items);
+    free(plan->by_hash);
+}
+
+static int items_compare(const void *a, const void *b)
+{
+    return item_compare(*(const struct plan_item *const *)a, *(const struct plan_item *const *)b);
+}
+
+/* Sets names and index. */
+static enum status items_finish(struct plan *plan, struct error *error)
+{
+    struct naming *naming = naming_create();
+    bool made = naming;
+    char name[WORKLOAD_TEXT];
+    plan->by_hash = malloc((plan->count + 1) * sizeof *plan->by_hash);
+    made = made && plan->by_hash;
+    for (size_t i = 0; made && i < plan->count; ++i) {
+        plan->by_hash[i] = &plan->items[i];
+        made = naming_add(naming, plan->items[i].label, &plan->items[i].config);
+    }
+    for (size_t i = 0; made && i < plan->count; ++i) {
+        naming_format(naming, plan->items[i].label, &plan->items[i].config, name);
+        plan->items[i].name = strdup(name);
+        made = plan->items[i].name;
+    }
+    naming_destroy(naming);
+    if (!made)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    qsort(plan->by_hash, plan->count, sizeof *plan->by_hash, items_compare);
+    return STATUS_OK;
+}
+
+size_t plan_find(const struct plan *plan, const char *hash)
+{
+    struct plan_item key;
+    const struct plan_item *sought = &key;
+    snprintf(key.hash, sizeof key.hash, "%s", hash);
+    const struct plan_item **found =
+        bsearch(&sought, plan->by_hash, plan->count, sizeof *plan->by_hash, items_compare);
+    return found ? (size_t)(*found - plan->items) : plan->count;
 }
 
 static enum status builder_fill(struct builder *builder, const struct manifest *manifest,
@@ -236,7 +278,7 @@ static enum status builder_fill(struct builder *builder, const struct manifest *
     for (size_t i = 0; i < manifest->section_count; ++i)
         TRY(section_add(builder, manifest, &manifest->sections[i], error));
     if (builder->plan.count > 0 || builder->plan.excluded == 0)
-        return STATUS_OK;
+        return items_finish(&builder->plan, error);
     /* All sections are empty, so that each has an exclude; the error names the first. */
     return error_set(error, STATUS_USAGE,
                      "%s:%d: exclude leaves out every configuration of [%s %s]%s, %zu in all",
@@ -273,60 +315,36 @@ void plan_destroy(struct plan *plan)
     free(plan);
 }
 
-/* Names of items in the final table. */
-struct names {
-    struct naming *naming; /* NULL: no memory, so that labels stand for names */
-    int width;             /* of the column: the longest name, at most NAME_WIDTH_MAX */
-};
 enum { NAME_WIDTH_MAX = 100 };
 
 /* Texts of an item, for people and programs. */
 struct item_text {
-    char configuration[WORKLOAD_TEXT], name[WORKLOAD_TEXT];
+    char configuration[WORKLOAD_TEXT];
     bool exists;         /* the configuration can exist */
     struct error reason; /* why the configuration cannot exist */
     struct cost cost;    /* NaN if the configuration cannot exist */
 };
 
-static struct item_text item_format(const struct plan_item *item, struct naming *naming)
+static struct item_text item_format(const struct plan_item *item)
 {
     struct item_text text = {.cost = item->cost};
     text.exists = config_check(&item->config, &text.reason) == STATUS_OK;
     if (!text.exists)
         text.cost = (struct cost){NAN, NAN, NAN};
     config_format(&item->config, text.configuration);
-    if (!naming || !naming_format(naming, item->label, &item->config, text.name))
-        snprintf(text.name, sizeof text.name, "%s", item->label);
     return text;
 }
 
-static struct names names_of(const struct plan *plan)
-{
-    struct names names = {naming_create(), (int)strlen("name")};
-    for (size_t i = 0; names.naming && i < plan->count; ++i) {
-        if (naming_add(names.naming, plan->items[i].label, &plan->items[i].config))
-            continue;
-        naming_destroy(names.naming);
-        names.naming = NULL;
-    }
-    for (size_t i = 0; i < plan->count; ++i) {
-        int width = (int)strlen(item_format(&plan->items[i], names.naming).name);
-        names.width = width > names.width ? width : names.width;
-    }
-    names.width = names.width < NAME_WIDTH_MAX ? names.width : NAME_WIDTH_MAX;
-    return names;
-}
-
 /* False if the item cannot exist. */
-static bool item_print(const struct plan_item *item, const struct names *names, FILE *stream)
+static bool item_print(const struct plan_item *item, int width, FILE *stream)
 {
-    const struct item_text text = item_format(item, names->naming);
+    const struct item_text text = item_format(item);
     char flops[UNITS_TEXT], bytes[UNITS_TEXT], memory[UNITS_TEXT];
     units_format(text.cost.flops, "FLOP", flops);
     units_format(text.cost.bytes, "B", bytes);
     units_format(text.cost.memory, "B", memory);
-    utf8_print(stream, "%.12s  %11s  %9s  %9s  %-*s  %s", item->hash, flops, bytes, memory,
-               names->width, text.name, text.configuration);
+    utf8_print(stream, "%.12s  %11s  %9s  %9s  %-*s  %s", item->hash, flops, bytes, memory, width,
+               item->name, text.configuration);
     if (text.exists)
         fputc('\n', stream);
     else
@@ -340,16 +358,18 @@ void plan_print(const struct plan *plan, FILE *stream)
         fputs("configurations: 0; only the roofs of each device will be measured\n", stream);
         return;
     }
-    const struct names names = names_of(plan);
+    int width = (int)strlen("name");
     size_t skipped = 0, unknown = 0;
-    utf8_print(stream, "%-12s  %11s  %9s  %9s  %-*s  %s\n", "hash", "FLOPs", "bytes", "memory",
-               names.width, "name", "configuration");
     for (size_t i = 0; i < plan->count; ++i)
-        if (item_print(&plan->items[i], &names, stream))
+        width = (int)strlen(plan->items[i].name) > width ? (int)strlen(plan->items[i].name) : width;
+    width = width < NAME_WIDTH_MAX ? width : NAME_WIDTH_MAX;
+    utf8_print(stream, "%-12s  %11s  %9s  %9s  %-*s  %s\n", "hash", "FLOPs", "bytes", "memory",
+               width, "name", "configuration");
+    for (size_t i = 0; i < plan->count; ++i)
+        if (item_print(&plan->items[i], width, stream))
             unknown += isnan(plan->items[i].cost.flops) && isnan(plan->items[i].cost.bytes);
         else
             ++skipped;
-    naming_destroy(names.naming);
     utf8_print(stream,
                "configurations: %zu (%zu cannot exist and will be skipped), excluded: %zu, "
                "repetitions merged: %zu\n",
@@ -365,20 +385,18 @@ static json_t *number_encode(double number)
 
 json_t *plan_encode(const struct plan *plan)
 {
-    const struct names names = names_of(plan);
     json_t *items = json_array();
     for (size_t i = 0; i < plan->count; ++i) {
         const struct plan_item *item = &plan->items[i];
-        const struct item_text text = item_format(item, names.naming);
+        const struct item_text text = item_format(item);
         json_array_append_new(items, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s?}",
                                                "config_hash", item->hash, "configuration",
                                                text.configuration, "label", item->label, "name",
-                                               text.name, "flops", number_encode(text.cost.flops),
+                                               item->name, "flops", number_encode(text.cost.flops),
                                                "bytes", number_encode(text.cost.bytes), "memory",
                                                number_encode(text.cost.memory), "skipped",
                                                text.exists ? NULL : text.reason.text));
     }
-    naming_destroy(names.naming);
     return json_pack("{s:o, s:I, s:I}", "configurations", items, "excluded",
                      (json_int_t)plan->excluded, "merged", (json_int_t)plan->merged);
 }

@@ -15,14 +15,16 @@ struct plan_item {
     struct config config;
     char hash[CONFIG_HASH_TEXT];
     char *label;      /* owned; labels of all sections that have it, separated by a space */
+    char *name;       /* owned; of its row, naming.h */
     struct cost cost; /* 0: the configuration cannot exist; NaN: the workload has no model */
 };
 
 struct plan {
     struct plan_item *items;
     size_t count;
-    size_t merged;   /* configurations that repeat an item */
-    size_t excluded; /* configurations left out by `exclude` */
+    const struct plan_item **by_hash; /* owned; sorted */
+    size_t merged;                    /* configurations that repeat an item */
+    size_t excluded;                  /* configurations left out by `exclude` */
 };
 
 /* STATUS_USAGE: more configurations than manifest->sweep.max_configurations, which are counted
@@ -30,8 +32,11 @@ struct plan {
 enum status plan_create(const struct manifest *manifest, struct plan **plan, struct error *error);
 void plan_destroy(struct plan *plan); /* takes NULL */
 
+/* The item of a hash; plan->count: none. */
+size_t plan_find(const struct plan *plan, const char *hash);
+
 /* Prints the text of --dry-run: a line for each item with hash, modelled FLOPs, bytes and memory,
- * name in the final table (naming.h), and the reason if it cannot exist; then the counts. "-": a
+ * name, and the reason if it cannot exist; then the counts. "-": a
  * cost without a model. */
 void plan_print(const struct plan *plan, FILE *stream);
 /* Encodes the plan as JSON. Values are in SI units, hashes have all digits, and costs without a

@@ -6,9 +6,10 @@
 
 #include "base/array.h"
 
-/* Configurations that share label and workload. */
+/* Configurations that share chosen label and workload. */
 struct group {
     char *label;         /* owned */
+    size_t length;       /* of `label` */
     struct config first; /* first configuration that was added */
     /* By parameter (of a program: by axis of `first`): true if its values differ. */
     bool varies[WORKLOAD_PARAMETERS_MAX];
@@ -34,13 +35,30 @@ void naming_destroy(struct naming *naming)
     free(naming);
 }
 
+/* Returns the label that names the row, and its length: the first that a person chose. A section
+ * without a label has that of its workload. */
+static const char *label_choose(const char *label, const struct workload *workload, size_t *length)
+{
+    const char *first = label;
+    for (const char *at = label; *at; at += *length, at += *at == ' ') {
+        *length = strcspn(at, " ");
+        if (strlen(workload->name) != *length || strncmp(at, workload->name, *length) != 0)
+            return at;
+    }
+    *length = strcspn(first, " ");
+    return first;
+}
+
 /* NULL: no group. Searches from the newest, because members of a group mostly come together. */
 static struct group *group_find(const struct naming *naming, const char *label,
                                 const struct config *config)
 {
+    size_t length;
+    label = label_choose(label, config->workload, &length);
     for (size_t i = naming->count; i-- > 0;) {
         struct group *group = &naming->groups[i];
-        if (group->first.workload == config->workload && strcmp(group->label, label) == 0)
+        if (group->first.workload == config->workload && group->length == length &&
+            strncmp(group->label, label, length) == 0)
             return group;
     }
     return NULL;
@@ -51,12 +69,14 @@ static struct group *group_add(struct naming *naming, const char *label,
                                const struct config *config)
 {
     struct group *grown = array_grow(naming->groups, naming->count, sizeof *grown);
-    char *copy = grown ? strdup(label) : NULL;
+    size_t length;
+    label = label_choose(label, config->workload, &length);
+    char *copy = grown ? strndup(label, length) : NULL;
     if (grown)
         naming->groups = grown;
     if (!copy)
         return NULL;
-    naming->groups[naming->count] = (struct group){.label = copy, .first = *config};
+    naming->groups[naming->count] = (struct group){copy, length, *config, {false}};
     return &naming->groups[naming->count++];
 }
 
@@ -105,16 +125,6 @@ bool naming_add(struct naming *naming, const char *label, const struct config *c
     return true;
 }
 
-static void label_format(const char *label, char text[WORKLOAD_TEXT])
-{
-    size_t first = strcspn(label, " "), more = 0;
-    for (const char *space = label; (space = strchr(space, ' ')); ++space)
-        ++more;
-    int length = snprintf(text, WORKLOAD_TEXT, "%.*s", (int)(first < 64 ? first : 64), label);
-    if (more > 0)
-        snprintf(text + length, WORKLOAD_TEXT - (size_t)length, "+%zu", more);
-}
-
 bool naming_format(const struct naming *naming, const char *label, const struct config *config,
                    char name[WORKLOAD_TEXT])
 {
@@ -122,8 +132,7 @@ bool naming_format(const struct naming *naming, const char *label, const struct 
     char axis[WORKLOAD_STRING], value[WORKLOAD_VALUE_TEXT];
     if (!group)
         return false;
-    label_format(label, name);
-    size_t used = strlen(name);
+    size_t used = (size_t)snprintf(name, WORKLOAD_TEXT, "%s", group->label);
     for (size_t i = 0; axis_text(&group->first, i, config, axis, value); ++i)
         if (group->varies[i] && used < WORKLOAD_TEXT)
             used += (size_t)snprintf(name + used, WORKLOAD_TEXT - used, " %s=%s", axis, value);

@@ -1,5 +1,5 @@
 /* Short names of configurations: label, and the parameters that differ within label and workload:
- * "batch precision=fp16". Several labels become the first one and a number: "batch+1".
+ * "batch precision=fp16". The first label that is not the workload's name counts.
  *
  * Add all configurations of a table, then format each. */
 #pragma once

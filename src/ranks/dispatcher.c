@@ -527,17 +527,17 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
     int64_t most = dispatcher->settings.manifest->sweep.max_failures;
     struct record *stored = or_abort(malloc(sizeof *stored));
     char parts[256];
-    snprintf(record->label, sizeof record->label, "%s",
-             dispatcher->settings.plan->items[item].label);
+    const struct plan_item *planned = &dispatcher->settings.plan->items[item];
+    snprintf(record->label, sizeof record->label, "%s", planned->label);
     record_format_parts(record, parts, sizeof parts);
-    log_print(dispatcher->log, LOG_DEBUG, "%s: %s%s%s%s", record->configuration,
+    log_print(dispatcher->log, LOG_DEBUG, "%s: %s%s%s%s", planned->name,
               record_status_name[record->status], record->error[0] ? ": " : "", record->error,
               parts);
     /* Marks that affect how to read the row's time. */
     if (record->host_paced == 1)
-        log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration, time_mark_text('h'));
+        log_print(dispatcher->log, LOG_INFO, "%s: %s", planned->name, time_mark_text('h'));
     if (record->bimodal == 1)
-        log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration, time_mark_text('b'));
+        log_print(dispatcher->log, LOG_INFO, "%s: %s", planned->name, time_mark_text('b'));
     queue_done(dispatcher->queue, rank, item);
     dispatcher->failures += record->status == RECORD_FAILED;
     *stored = *record;
@@ -614,11 +614,11 @@ static void handle_record(struct dispatcher *dispatcher, const struct message *m
         remove_in_flight(rank, in_flight);
         if (dispatcher->status == STATUS_INTERRUPTED && record.status == RECORD_FAILED)
             log_print(dispatcher->log, LOG_DEBUG,
-                      "%s failed while the job ends, no row is kept: %s", record.configuration,
-                      record.error);
+                      "%s failed while the job ends, no row is kept: %s",
+                      dispatcher->settings.plan->items[item].name, record.error);
         else if (queue_is_done(dispatcher->queue, message->from, item))
             log_print(dispatcher->log, LOG_DEBUG, "rank %d is late, there is a row already: %s",
-                      message->from, record.configuration);
+                      message->from, dispatcher->settings.plan->items[item].name);
         else
             store_record(dispatcher, message->from, item, &record, text);
         update_rank(dispatcher, message->from);
@@ -701,7 +701,7 @@ static void lose_rank(struct dispatcher *dispatcher, int from, enum rank_state s
     dispatcher->changed = true;
 }
 
-/* For people: " over CONFIGURATION", the number of rows that the rank counts, or "". */
+/* For people: " over NAME", the number of rows that the rank counts, or "". */
 enum { WORK_TEXT = WORKLOAD_TEXT + 8 };
 static const char *work_format(const struct dispatcher *dispatcher, const struct rank *rank,
                                char text[WORK_TEXT])
@@ -709,9 +709,8 @@ static const char *work_format(const struct dispatcher *dispatcher, const struct
     const struct in_flight *measured = measured_by(rank);
     text[0] = '\0';
     if (rank->state == RANK_MEASURING && measured) {
-        strcpy(text, " over ");
-        config_format(&dispatcher->settings.plan->items[measured->item].config,
-                      text + strlen(text));
+        snprintf(text, WORK_TEXT, " over %s",
+                 dispatcher->settings.plan->items[measured->item].name);
     } else if (rank->state == RANK_COUNTING) {
         sprintf(text, " over the counters of %zu configurations", rank->count);
     }

@@ -82,13 +82,51 @@ static enum status judge(const struct summary *summary, const char *netcdf, stru
         failed, rows, netcdf);
 }
 
+/* Sorts by the plan, else by that of the last session's manifest, unless this version rejects it.
+ */
+static enum status sort(struct results *results, const struct plan *plan, struct error *error)
+{
+    struct manifest *manifest = NULL;
+    struct plan *last = NULL;
+    struct error unread;
+    const struct session *session =
+        results->session_count > 0 ? &results->sessions[results->session_count - 1] : NULL;
+    if (!plan && session && session->manifest_text &&
+        manifest_parse(session->manifest_path, session->manifest_text,
+                       strlen(session->manifest_text), &manifest, &unread) == STATUS_OK &&
+        plan_create(manifest, &last, &unread) == STATUS_OK)
+        plan = last;
+    enum status status = results_sort(results, plan, error);
+    plan_destroy(last);
+    manifest_destroy(manifest);
+    return status;
+}
+
+/* Names the rows that results_sort left out. */
+static void warn_unplanned(const struct results *results, const struct log *log)
+{
+    enum { NAMES_MAX = 8 };
+    const struct row *rows = &results->rows[results->row_count];
+    char names[1024] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < results->unplanned && i < NAMES_MAX; ++i)
+        used +=
+            (size_t)snprintf(names + used, sizeof names - used, "%s%.100s (%s)", i > 0 ? ", " : "",
+                             rows[i].name, record_status_name[rows[i].status]);
+    if (results->unplanned > 0)
+        log_print(log, LOG_WARNING,
+                  "left out, as the manifest no longer has them: %s%s; the journal keeps them",
+                  names, results->unplanned > NAMES_MAX ? ", ..." : "");
+}
+
 /* Writes file and table. STATUS_FAILED: rows failed. */
 static enum status publish(struct results *results, const struct publication *publication,
                            const char *netcdf, const struct log *log, struct summary *summary,
                            struct error *error)
 {
     char written[LINK_TARGET];
-    results_sort(results);
+    TRY(sort(results, publication->plan, error));
+    warn_unplanned(results, log);
     TRY(write_file(results, publication, netcdf, written, error));
     *summary = summary_of(results, written);
     enum status status = print_table(results, publication->json, log, error);

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "manifest/plan.h"
 
 /* The results of a run in numbers. */
 struct summary {
@@ -24,10 +25,11 @@ void summary_format(const struct summary *summary, int status, double seconds,
 /* Strings stay the caller's. */
 struct publication {
     const char *journal;
-    const char *netcdf; /* path; NULL: the journal's without ".journal" */
-    bool json;          /* format of the table on standard output */
-    bool overwrite;     /* replaces an existing NetCDF file */
-    bool skip_damaged;  /* leaves damaged lines of the journal out, and names them */
+    const struct plan *plan; /* NULL: of the last session's manifest */
+    const char *netcdf;      /* path; NULL: the journal's without ".journal" */
+    bool json;               /* format of the table on standard output */
+    bool overwrite;          /* replaces an existing NetCDF file */
+    bool skip_damaged;       /* leaves damaged lines of the journal out, and names them */
 };
 
 /* *summary is set once the file exists. STATUS_FAILED: configurations failed, and the file exists.

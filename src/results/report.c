@@ -1,9 +1,9 @@
 /* The report at the end of a run.
  *
- * Its table has one line a row, in the order of results_sort. naming.h makes the names of rows,
- * which needs a pass over all configurations. Each line fetches its record from the journal again;
- * the text stops after LINES_MAX lines, JSON has them all. A record that cannot be read makes a
- * line of missing values: the result file is written by then, so the report never fails. */
+ * Its table has one line a row, in the order of results_sort. Each line fetches its record from the
+ * journal again; the text stops after LINES_MAX lines, JSON has them all. A record that cannot be
+ * read makes a line of missing values: the result file is written by then, so the report never
+ * fails. */
 #include "results/report.h"
 
 #include <jansson.h>
@@ -14,7 +14,6 @@
 
 #include "base/units.h"
 #include "base/text.h"
-#include "model/naming.h"
 #include "results/derive.h"
 
 enum {
@@ -26,54 +25,10 @@ enum {
     KERNELS_MAX = 20
 };
 
-/* Rows in the order of the table, and their names. */
-struct table {
-    const struct results *results;
-    struct naming *naming; /* owned */
-};
-
-/* A configuration that this version does not know has no workload. */
-static void row_config(const struct row *row, struct config *config)
-{
-    struct error unknown;
-    if (config_parse(row->configuration, config, &unknown) != STATUS_OK)
-        config->workload = NULL;
-}
-
-static void table_destroy(struct table *table)
-{
-    naming_destroy(table->naming);
-}
-
-/* False: no memory. */
-static bool table_make(const struct results *results, struct table *table)
-{
-    struct config config;
-    *table = (struct table){results, naming_create()};
-    bool made = table->naming;
-    for (size_t i = 0; made && i < results->row_count; ++i) {
-        row_config(&table->results->rows[i], &config);
-        made = naming_add(table->naming, table->results->rows[i].label, &config);
-    }
-    if (!made)
-        table_destroy(table);
-    return made;
-}
-
-/* The label, and the parameters that differ within the label: "batch precision=fp16". */
-static void table_name(const struct table *table, size_t line, char name[WORKLOAD_TEXT])
-{
-    const struct row *row = &table->results->rows[line];
-    struct config config;
-    row_config(row, &config);
-    if (!naming_format(table->naming, row->label, &config, name))
-        snprintf(name, WORKLOAD_TEXT, "%s", row->configuration);
-}
-
 /* ---- lines ---- */
 
 struct line {
-    char name[WORKLOAD_TEXT];
+    const char *name;
     struct record record;
     struct device blank;
     const struct device *device;
@@ -85,10 +40,9 @@ struct line {
 };
 
 /* The caller clears line->record. */
-static void line_begin(const struct table *table, size_t place, struct line *line)
+static void line_begin(const struct results *results, size_t place, struct line *line)
 {
-    const struct results *results = table->results;
-    const struct row *row = &table->results->rows[place];
+    const struct row *row = &results->rows[place];
     struct record *record = &line->record;
     struct error unread;
     record_init(record);
@@ -108,7 +62,7 @@ static void line_begin(const struct table *table, size_t place, struct line *lin
         if (strcmp(line->derived.roof_memory_level, memory_level_name[level]) == 0)
             line->intensity = line->derived.arithmetic_intensity[level];
     time_marks(record, line->marks);
-    table_name(table, place, line->name);
+    line->name = row->name;
 }
 
 static const char *bound_of(const struct line *line)
@@ -120,13 +74,12 @@ static const char *bound_of(const struct line *line)
 /* ---- as text ---- */
 
 /* Width of the names that are shown. */
-static int name_width(const struct table *table)
+static int name_width(const struct results *results)
 {
     size_t width = strlen("configuration");
-    for (size_t i = 0; i < table->results->row_count && i < LINES_MAX; ++i) {
-        char name[WORKLOAD_TEXT];
-        table_name(table, i, name);
-        width = strlen(name) > width ? strlen(name) : width;
+    for (size_t i = 0; i < results->row_count && i < LINES_MAX; ++i) {
+        const size_t length = strlen(results->rows[i].name);
+        width = length > width ? length : width;
     }
     return (int)(width < NAME_WIDTH_MAX ? width : NAME_WIDTH_MAX);
 }
@@ -176,20 +129,20 @@ static void line_print(const struct line *line, int width, FILE *stream)
     cells_print(cells, width, stream);
 }
 
-static void text_print(const struct table *table, FILE *stream)
+static void text_print(const struct results *results, FILE *stream)
 {
     static const char *const heads[] = {"configuration", "device", "time",  "+-",
                                         "FLOP/s",        "AI",     "level", "bound",
                                         "limiter",       "of roof"};
     static const char *const units[] = {"", "", "", "%", "", "FLOP/byte", "", "", "", "%"};
-    const int width = name_width(table);
-    const size_t count = table->results->row_count, shown = count < LINES_MAX ? count : LINES_MAX;
+    const int width = name_width(results);
+    const size_t count = results->row_count, shown = count < LINES_MAX ? count : LINES_MAX;
     bool above = false;
     cells_print(heads, width, stream);
     cells_print(units, width, stream);
     for (size_t i = 0; i < shown; ++i) {
         struct line line;
-        line_begin(table, i, &line);
+        line_begin(results, i, &line);
         line_print(&line, width, stream);
         record_clear(&line.record);
         above |= line.derived.roof_fraction > 1;
@@ -222,14 +175,14 @@ static json_t *line_encode(const struct line *line)
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
         " s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "name", word_encode(line->name), "device",
-        line->index < 0 ? json_null() : json_integer(line->index), "time_s",
-        number_encode(record->time_median), "time_uncertainty",
-        number_encode(time_uncertainty(record)), "flops_per_s", number_encode(derived->performance),
-        "flops_per_byte", number_encode(line->intensity), "memory_level",
-        word_encode(line->measured ? derived->roof_memory_level : ""), "bound",
+        "name", word_encode(line->name), "config_device",
+        line->index < 0 ? json_null() : json_integer(line->index), "time_median",
+        number_encode(record->time_median), "noise", number_encode(time_uncertainty(record)),
+        "performance", number_encode(derived->performance), "intensity",
+        number_encode(line->intensity), "roof_memory_level",
+        word_encode(line->measured ? derived->roof_memory_level : ""), "paper_bound",
         word_encode(bound_of(line)), "limiter",
-        word_encode(line->measured ? limiter_name[derived->limiter] : ""), "fraction_of_roof",
+        word_encode(line->measured ? limiter_name[derived->limiter] : ""), "roof_fraction",
         number_encode(derived->roof_fraction), "status",
         word_encode(record_status_name[record->status]), "error",
         word_encode(line->measured ? "" : record->error), "marks", word_encode(line->marks),
@@ -238,12 +191,12 @@ static json_t *line_encode(const struct line *line)
         word_encode(line->device->hostname), "uuid", word_encode(line->device->uuid));
 }
 
-static void json_print(const struct table *table, FILE *stream)
+static void json_print(const struct results *results, FILE *stream)
 {
     fputs("[\n", stream);
-    for (size_t i = 0; i < table->results->row_count; ++i) {
+    for (size_t i = 0; i < results->row_count; ++i) {
         struct line line;
-        line_begin(table, i, &line);
+        line_begin(results, i, &line);
         json_t *object = line_encode(&line);
         record_clear(&line.record);
         fputs(i > 0 ? ",\n" : "", stream);
@@ -269,19 +222,18 @@ static void counts_print(const struct results *results, FILE *stream)
 }
 
 /* The meaning of each mark, the first row that has it, and how many more have it. */
-static void marks_print(const struct results *results, const struct table *table, FILE *stream)
+static void marks_print(const struct results *results, FILE *stream)
 {
     size_t counts[128] = {0}, first[128] = {0};
-    char name[WORKLOAD_TEXT];
     for (size_t i = 0; i < results->row_count; ++i)
-        for (const char *mark = table->results->rows[i].marks; *mark; ++mark)
+        for (const char *mark = results->rows[i].marks; *mark; ++mark)
             if (counts[(unsigned char)*mark]++ == 0)
                 first[(unsigned char)*mark] = i;
     for (int mark = 0; mark < 128; ++mark) {
         if (counts[mark] == 0)
             continue;
-        table_name(table, first[mark], name);
-        utf8_print(stream, "%c: %s: %s", mark, time_mark_text((char)mark), name);
+        utf8_print(stream, "%c: %s: %s", mark, time_mark_text((char)mark),
+                   results->rows[first[mark]].name);
         if (counts[mark] > 1)
             utf8_print(stream, " and %zu more", counts[mark] - 1);
         fputc('\n', stream);
@@ -289,8 +241,7 @@ static void marks_print(const struct results *results, const struct table *table
 }
 
 /* Each reason of rows of a status, with the first row and how many more have it. */
-static void reasons_print(const struct results *results, const struct table *table,
-                          enum record_status status, FILE *stream)
+static void reasons_print(const struct results *results, enum record_status status, FILE *stream)
 {
     struct {
         size_t first, count;
@@ -298,11 +249,11 @@ static void reasons_print(const struct results *results, const struct table *tab
     size_t found = 0;
     bool more = false;
     for (size_t i = 0; i < results->row_count; ++i) {
-        const struct row *row = &table->results->rows[i];
+        const struct row *row = &results->rows[i];
         size_t at = 0;
         if (row->status != (int64_t)status)
             continue;
-        while (at < found && strcmp(table->results->rows[reasons[at].first].error, row->error) != 0)
+        while (at < found && strcmp(results->rows[reasons[at].first].error, row->error) != 0)
             ++at;
         if (at < found) {
             ++reasons[at].count;
@@ -314,12 +265,11 @@ static void reasons_print(const struct results *results, const struct table *tab
         }
     }
     for (size_t i = 0; i < found; ++i) {
-        char name[WORKLOAD_TEXT];
-        table_name(table, reasons[i].first, name);
-        utf8_print(stream, "%s: %s", record_status_name[status], name);
+        utf8_print(stream, "%s: %s", record_status_name[status],
+                   results->rows[reasons[i].first].name);
         if (reasons[i].count > 1)
             utf8_print(stream, " and %zu more", reasons[i].count - 1);
-        utf8_print(stream, ": %s\n", table->results->rows[reasons[i].first].error);
+        utf8_print(stream, ": %s\n", results->rows[reasons[i].first].error);
     }
     if (more)
         utf8_print(stream, "... and more reasons\n");
@@ -354,11 +304,11 @@ static void part_print(double seconds, double whole, const char *what, FILE *str
 
 /* Where the time of a single row went: parts of an iteration, then the longest kernels, each with
  * its share of the roofs and its cause. Nothing without kernels. */
-static void parts_print(const struct table *table, FILE *stream)
+static void parts_print(const struct results *results, FILE *stream)
 {
     struct line line;
     char text[CAUSE_TEXT];
-    line_begin(table, 0, &line);
+    line_begin(results, 0, &line);
     const struct record *record = &line.record;
     const struct kernel **kernels = calloc(record->kernel_count + 1, sizeof *kernels);
     size_t shown = record->kernel_count < KERNELS_MAX ? record->kernel_count : KERNELS_MAX;
@@ -453,18 +403,17 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
     doubts_print(device, stream);
 }
 
-static void text_report(const struct table *table, FILE *stream)
+static void text_report(const struct results *results, FILE *stream)
 {
-    const struct results *results = table->results;
     if (results->row_count > 0) {
-        text_print(table, stream);
+        text_print(results, stream);
         counts_print(results, stream);
-        marks_print(results, table, stream);
+        marks_print(results, stream);
     }
-    reasons_print(results, table, RECORD_FAILED, stream);
-    reasons_print(results, table, RECORD_SKIPPED, stream);
+    reasons_print(results, RECORD_FAILED, stream);
+    reasons_print(results, RECORD_SKIPPED, stream);
     if (results->row_count == 1)
-        parts_print(table, stream);
+        parts_print(results, stream);
     fputs(results->row_count > 0 ? "\n" : "", stream);
     fputs("devices and their measured roofs\n", stream);
     size_t shown = results->device_count < DEVICES_MAX ? results->device_count : DEVICES_MAX;
@@ -476,14 +425,8 @@ static void text_report(const struct table *table, FILE *stream)
 
 void report_print(const struct results *results, bool json, FILE *stream)
 {
-    struct table table;
-    if (!table_make(results, &table)) {
-        utf8_print(stream, "no memory for the table; the file has it\n");
-        return;
-    }
     if (json)
-        json_print(&table, stream);
+        json_print(results, stream);
     else
-        text_report(&table, stream);
-    table_destroy(&table);
+        text_report(results, stream);
 }

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "model/device_kind.h"
+#include "model/naming.h"
 
 /* The struct behind each struct results, with indices for look-ups. */
 struct indexed_results {
@@ -76,6 +77,7 @@ void session_clear(struct session *session)
 static void row_clear(struct row *row)
 {
     free(row->texts);
+    free(row->name);
     *row = (struct row){.texts = NULL};
 }
 
@@ -135,7 +137,7 @@ void results_destroy(struct results *results)
     struct indexed_results *owner = (struct indexed_results *)results;
     for (size_t i = 0; i < results->session_count; ++i)
         session_clear(&results->sessions[i]);
-    for (size_t i = 0; i < results->row_count; ++i)
+    for (size_t i = 0; i < results->row_count + results->unplanned; ++i)
         row_clear(&results->rows[i]);
     free(results->sessions);
     free(results->devices);
@@ -335,26 +337,77 @@ static void leave_out_repeated(struct results *results)
     free(has_rows);
 }
 
+static bool row_unplanned(const struct row *row)
+{
+    return row->item == SIZE_MAX && row->status != RECORD_MEASURED;
+}
+
 static int compare_rows(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    int order = strcmp(x->label, y->label);
+    int order = row_unplanned(x) - row_unplanned(y);
+    if (order == 0)
+        order = (x->item > y->item) - (x->item < y->item);
+    if (order == 0)
+        order = strcmp(x->label, y->label);
     if (order == 0)
         order = strverscmp(x->configuration, y->configuration);
     return order ? order : strverscmp(x->device_key, y->device_key);
 }
 
-void results_sort(struct results *results)
+/* The configuration of a row; without a workload if this version does not know it. */
+static void row_config(const struct row *row, struct config *config)
+{
+    struct error unknown;
+    if (config_parse(row->configuration, config, &unknown) != STATUS_OK)
+        config->workload = NULL;
+}
+
+/* Sets the names of all rows, whose parameters are those that differ among the first row_count. */
+static enum status rows_name(struct results *results, struct error *error)
+{
+    struct naming *naming = naming_create();
+    struct config config;
+    bool made = naming;
+    for (size_t i = 0; made && i < results->row_count; ++i) {
+        row_config(&results->rows[i], &config);
+        made = naming_add(naming, results->rows[i].label, &config);
+    }
+    for (size_t i = 0; made && i < results->row_count + results->unplanned; ++i) {
+        struct row *row = &results->rows[i];
+        char name[WORKLOAD_TEXT];
+        row_config(row, &config);
+        bool named = naming_format(naming, row->label, &config, name);
+        free(row->name);
+        row->name = strdup(named ? name : row->configuration);
+        made = row->name;
+    }
+    naming_destroy(naming);
+    return made ? STATUS_OK : no_memory(error);
+}
+
+enum status results_sort(struct results *results, const struct plan *plan, struct error *error)
 {
     const struct indexed_results *owner = (const struct indexed_results *)results;
+    for (size_t i = 0; i < results->row_count; ++i) {
+        struct row *row = &results->rows[i];
+        row->item = plan ? plan_find(plan, row->config_hash) : 0;
+        if (plan && row->item == plan->count)
+            row->item = SIZE_MAX;
+    }
+    if (results->row_count > 1)
+        qsort(results->rows, results->row_count, sizeof *results->rows, compare_rows);
+    while (results->row_count > 0 && row_unplanned(&results->rows[results->row_count - 1])) {
+        --results->row_count;
+        ++results->unplanned;
+    }
     leave_out_repeated(results);
     if (results->device_count > 1)
         qsort(results->devices, results->device_count, sizeof *results->devices, compare_devices);
-    if (results->row_count > 1)
-        qsort(results->rows, results->row_count, sizeof *results->rows, compare_rows);
     json_object_clear(owner->devices);
     for (size_t i = 0; i < results->device_count; ++i)
         index_row(owner->devices, results->devices[i].key, i);
+    return rows_name(results, error);
 }
 
 static bool same_conditions(const struct device *a, const struct device *b)

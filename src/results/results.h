@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "base/status.h"
+#include "manifest/plan.h"
 #include "model/device.h"
 #include "model/record.h"
 #include "results/derive.h"
@@ -42,6 +43,8 @@ struct place {
 
 struct row {
     char *texts; /* owned: memory of the four texts below */
+    char *name;  /* owned, naming.h; set by results_sort */
+    size_t item; /* in the plan; SIZE_MAX: the plan lacks it; set by results_sort */
     const char *configuration, *label, *device_key;
     const char *error; /* "" for a measured row */
     char config_hash[CONFIG_HASH_TEXT];
@@ -62,7 +65,8 @@ struct results {
     size_t device_count;
     struct row *rows; /* one per configuration (and device, with distribute = replicate) */
     size_t row_count;
-    size_t without_device;                             /* rows that results_finish left out */
+    size_t unplanned;      /* rows behind row_count that results_sort left out */
+    size_t without_device; /* rows that results_finish left out */
     char missing_key[sizeof((struct device *)0)->key]; /* device of one of these */
 };
 
@@ -90,10 +94,12 @@ enum status results_attach(struct results *results, const char *journal, int fd,
 enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
 
-/* Sorts the results for files and tables: devices by session and rank; rows by label, configuration
- * (numbers within compare as numbers) and device. A device that several sessions describe keeps its
- * entries with rows, or else its last entry. */
-void results_sort(struct results *results);
+/* Names and sorts the results for files and tables: devices by session and rank; rows by place in
+ * the plan, then those that the plan lacks by label and configuration (numbers within compare as
+ * numbers), and rows of one place by device. Leaves out rows that the plan lacks and that were not
+ * measured. A device that several sessions describe keeps its entries with rows, or else its last
+ * entry. plan: NULL: unknown, all rows have the same place. STATUS_SYSTEM: no memory. */
+enum status results_sort(struct results *results, const struct plan *plan, struct error *error);
 
 /* The entry of the same device under the same conditions (UUID, driver and power cap) that has the
  * most roofs, since a session may have been interrupted; among equals the latest. NULL: none has

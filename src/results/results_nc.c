@@ -50,6 +50,7 @@ enum group {
     ACTIVITIES,
     RECORDS,
     SAMPLES,
+    NAMES,
     WORKLOADS,
     PARAMETERS,
     CONFIG_DEVICE,
@@ -90,6 +91,10 @@ static const struct {
                      .long_name = "time of one iteration",
                      .comment = "mean of a sample's sample_iterations; the first samples by time"),
                  "", DIM_CONFIG},
+    [NAMES] = {ONE(.name = "name", .type = FIELD_TEXT, .long_name = "short name of the row",
+                   .comment = "first label that is not the workload's name, and the parameters "
+                              "that differ within label and workload"),
+               "", DIM_CONFIG},
     [WORKLOADS] = {TEXT("workload", "workload"), "", DIM_CONFIG},
     [PARAMETERS] = {NULL, "", DIM_CONFIG}, /* depend on the rows, parameters_nc.h */
     [CONFIG_DEVICE] = {INDEX("config_device", "row's device: index, -1 if it reached none"), "",
@@ -529,6 +534,9 @@ static void rows_put(struct writer *w)
     for (size_t i = 0; i < w->count; ++i)
         w->rows[i] = device_of(w, i);
     dataset_put(&w->set, ROW_DEVICES, w->first, w->count, w->rows);
+    for (size_t i = 0; i < w->count; ++i)
+        w->rows[i] = w->results->rows[w->first + i].name;
+    dataset_put(&w->set, NAMES, w->first, w->count, w->rows);
     for (size_t i = 0; i < w->count; ++i) {
         const struct workload *workload = w->records[i].config.workload;
         w->rows[i] = workload ? workload->name : "";

@@ -49,7 +49,7 @@ data = xarray.open_dataset("sweep.nc")
 with open("table.json") as stream:
     rows = json.load(stream)
 assert len(rows) == data.sizes["config"], (len(rows), data.sizes)
-pairs = zip(sorted(row["time_s"] for row in rows), sorted(data.time_median.values))
+pairs = zip(sorted(row["time_median"] for row in rows), sorted(data.time_median.values))
 assert all(math.isclose(a, b, rel_tol=1e-8) for a, b in pairs)
 assert {row["status"] for row in rows} == {"measured"}
 assert {row["config_hash"] for row in rows} == set(data.config_hash.values)

@@ -59,6 +59,18 @@ assert (good.precision == "fp32").all() and (good.counters.str.startswith("refus
 ' || fail "wrong rows"
 # --resume of a complete sweep.
 expect 3 "$roofsweep" -q -d cpu -o out.nc --resume sweep.ini
+# Failed rows of a command that has been corrected leave the file, and are named. So do they after --gather.
+sed 's/^command = sh .*/command = python3 program.py 0.01 1e-6 {script}/; s/1e-6, 1e-12/1e-6/' sweep.ini >corrected.ini
+expect 0 "$roofsweep" -d cpu -o out.nc --resume corrected.ini
+says "left out, as the manifest no longer has them: failing script=echo words; exit 3 (failed), "
+expect 0 "$roofsweep" --gather out.nc.journal -o out.nc --overwrite
+python '
+import xarray
+data = xarray.open_dataset("out.nc").load()
+names = [f"mine batch={batch} seconds={seconds}" for batch in (8, 16) for seconds in ("0.01", "0.02")]
+names += ["failing script=echo words; exit 3", "failing script=exit 0", "matmul"]
+assert data.name.values.tolist() == names, data.name.values
+' || fail "wrong names or order"
 
 # One process measures row after row. If a row ends the process, that row fails, and the next row starts another process.
 cat >shared.py <<'END'

@@ -209,7 +209,7 @@ def check_wave_rows(data):
     table = post.kernels(data)
     table = table[table["kernel_blocks"] > 0].sort_values("kernel_time", ascending=False)
     style.plt.close(axes.figure)
-    assert len(names) == table["config_hash"].head(14).nunique() and "row 1: conv2d " in plain_caption(axes), names
+    assert len(names) == table["config_hash"].head(14).nunique() and "row 1: conv2d-" in plain_caption(axes), names
 
 
 def check_no_waves(data):

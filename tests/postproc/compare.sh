@@ -53,7 +53,7 @@ for name in ("golden.nc", "alone.nc"):
 expect 6 script compare golden.nc alone.nc
 row "fp16 tensor library, alone: above-theory: 1#0 node1, 2#0 node1"
 says "No configuration was measured on two devices"
-row "^INCONCLUSIVE 2#0 node1" "1 configurations not measured, which the reference has: conv2d"
+row "^INCONCLUSIVE 2#0 node1" "1 configurations not measured, which the reference has: batch batch=16 kernel=3 precision=fp16"
 row "^INCONCLUSIVE 2#1 node2" "1 configurations not measured, which the reference has: lstm"
 expect 1 script compare node.nc
 row "^dram triad, together *4 " "3.92 TB/s" "4.4 %" "-18.0 %\*  1#3 node1" "+1.5 %   1#2 node1"
@@ -179,7 +179,7 @@ expect 0 script compare golden.nc less.nc --quiet
 expect 1 script compare golden.nc roof.nc --quiet
 row "^FAIL 2#0 node1" "dram read, alone, energy -20.0 % (limit 9.0 %)"
 expect 1 script compare golden.nc row.nc --quiet
-row "^FAIL 2#0 node1" "conv2d.*, energy -20.0 % (limit 9.0 %)"
+row "^FAIL 2#0 node1" "batch batch=16.*, energy -20.0 % (limit 9.0 %)"
 
 # Eight healthy GPUs have no finding. A GPU at 95 % in one roof is found, for every roof that repeats within 1.3 %.
 expect 0 script compare "$eight"

@@ -11,7 +11,13 @@ printf '#!/bin/sh\nexec "%s" -I -S "$@"\n' "$ROOFSWEEP_PYTHON" >bare/python3
 ln -s "$ROOFSWEEP_PYTHON" packed/python3
 chmod +x bare/python3
 expect 0 env PYTHONPATH= PATH="$work/bare:$work/packed:$PATH" "$root/postproc/roofsweep-post" rows golden.nc
-says "conv2d"
+says "batch batch=16 kernel=3 precision=fp16"
+python '
+import roofsweep_post as post
+from roofsweep_post.naming import computed
+rows = post.rows(post.load("golden.nc"), measured=False)  # the rule of the program and that of files without names
+assert computed(rows["label"], rows["configuration"]) == list(rows["name"]), rows["name"]
+' || fail "names"
 sed 's/inside_kernels 96 %/memory_latency 46 %/' "$root/tests/data/golden.cdl" | ncgen -4 -o parts.nc
 expect 0 "$root/postproc/roofsweep-post" rows parts.nc
 says "memory_latency 46 %"
@@ -67,13 +73,13 @@ expect 0 script rows "$h200" --advice --where precision=fp32 label=conv2d-kernel
 says "tf32, fp16 or bf16, which have tensor units"
 expect 0 script rows golden.nc
 says "configurations were not measured; \`roofsweep-post export golden.nc"
-row "^conv2d .* kernel=3 .* #0 node1" "25.00 us" "3.0 %" latency "two modes, throttled, inaccurate"
+row "^batch .* kernel=3 .* #0 node1" "25.00 us" "3.0 %" latency "two modes, throttled, inaccurate"
 refused "no row has batch=77" rows "$h200" --where batch=77
 expect 0 script rows golden.nc --labels --json --where "batch == 16"
 python 'import json; row = json.load(open("output"))[0]; assert row["name"].startswith("batch") and row["time_median"] == 2.5e-5, row' ||
     fail "rows --json"
 expect 0 script rows golden.nc --time
-row "^conv2d .* kernel=3 .* #0 node1" "2.000 s" "25.0 %" "75.0 %"
+row "^batch .* kernel=3 .* #0 node1" "2.000 s" "25.0 %" "75.0 %"
 row "^all 2" "4.000 s" "25.0 %" "75.0 %"
 python '
 import shutil, netCDF4
@@ -82,7 +88,7 @@ with netCDF4.Dataset("energy.nc", "a") as data:
     data.createVariable("energy_at_roofs", "f8", ("config",), fill_value=-1.0)[:] = 0.93 * data["energy"][:]
 '
 expect 0 script rows energy.nc --energy
-row "^conv2d" "16.40 mJ" "4.429 pJ/FLOP" "15.25 mJ" "-7.0 %"
+row "^batch" "16.40 mJ" "4.429 pJ/FLOP" "15.25 mJ" "-7.0 %"
 says "1 of 1 rows are within 10.0 %"
 expect 0 script --version
 says "roofsweep-post $("$ROOFSWEEP_BIN/roofsweep" --version | sed 's/roofsweep //; s/+.*//')"
@@ -192,7 +198,7 @@ assert rows[2]["verify_error"] == 2.345678901234567e-13 and rows[2]["compute_roo
 assert rows[0]["verify_error"] is None and rows[3]["start_time"].startswith("2025-01-01T00:00:"), rows
 ' || fail "JSON of a table"
 expect 0 script export digits.nc --format md --columns name,verify_error --where verify_error\<1ns
-says "| conv2d"
+says "| batch batch=16"
 says " | 2.34568e-13 |"
 # In a narrow terminal a configuration has one line, and its numbers and advice the next line.
 python '
@@ -204,7 +210,7 @@ class Terminal(io.StringIO):
 with contextlib.redirect_stdout(Terminal()) as out:
     cli.run(cli.arguments(["rows", sys.argv[1], "--advice", "--most", "4"]))
 lines = out.getvalue().splitlines()
-assert len(lines) == 2 + 3 * 4 and all(line.startswith("conv2d ") for line in lines[2::3]), lines
+assert len(lines) == 2 + 3 * 4 and all(line.startswith("conv2d-batch ") for line in lines[2::3]), lines
 assert all(len(line) <= 101 and line.startswith("    ") for line in lines[3::3]), lines
 ' "$h200" || fail "a table in a terminal"
 expect 0 script export golden.nc --table kernels --format markdown

@@ -362,7 +362,7 @@ static inline struct results *sample_read(const char *path)
     bool torn;
     assert_ok(journal_read(path, &results, &torn, &error), &error);
     assert_false(torn);
-    results_sort(results);
+    results_sort(results, NULL, &(struct error){{0}});
     return results;
 }
 

@@ -141,7 +141,7 @@ static void test_replaces(void **state)
     assert_true(record_of(results, 1)->time_median == 2);
     assert_true(record_of(results, 2)->time_median == 3);
     assert_int_equal(results->without_device, 0);
-    results_sort(results); /* one of the two entries of GPU-1 has rows */
+    results_sort(results, NULL, &(struct error){{0}}); /* one entry of GPU-1 has rows */
     assert_int_equal(results->device_count, 3);
     results_destroy(results);
 }
@@ -365,7 +365,7 @@ static void test_earlier_version(void **state)
     assert_int_equal(record->attempts, 1);
     assert_int_equal(record->sample_count, 3);
     assert_true(record->flops_model == 9216 && record->time_median == 1.071999577106908e-6);
-    results_sort(results);
+    results_sort(results, NULL, &(struct error){{0}});
     assert_string_equal(results->rows[2].error,
                         "onednn: oneDNN 2.6.3 has no native instructions for fp8 on this CPU; "
                         "cblas: its precisions are fp32 and fp64, not fp8");

@@ -166,12 +166,12 @@ static void test_json(void **state)
     json_t *rows = json_loads(text, 0, NULL);
     assert_int_equal(json_array_size(rows), 300);
     json_t *first = json_array_get(rows, 0), *second = json_array_get(rows, 1);
-    assert_true(json_is_null(json_object_get(first, "time_s")));
+    assert_true(json_is_null(json_object_get(first, "time_median")));
     assert_string_equal(json_string_value(json_object_get(first, "error")),
                         "a \"quoted\", | and\nbroken");
     assert_string_equal(json_string_value(json_object_get(second, "name")), "lstm batch=2");
-    assert_true(json_number_value(json_object_get(second, "time_s")) == 1.25e-5);
-    assert_true(json_is_integer(json_object_get(second, "device")));
+    assert_true(json_number_value(json_object_get(second, "time_median")) == 1.25e-5);
+    assert_true(json_is_integer(json_object_get(second, "config_device")));
     assert_true(json_is_null(json_object_get(second, "error")));
     json_decref(rows);
     free(text);

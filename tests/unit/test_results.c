@@ -26,13 +26,48 @@ static void test_order(void **state)
     }
     struct results *results = results_of(records, 5);
     assert_int_equal(results->row_count, 5);
-    results_sort(results);
+    results_sort(results, NULL, &(struct error){{0}});
     for (size_t i = 0; i < 5; ++i) {
         struct record expected = sample_record(sorted[i].text, sorted[i].label, "", 0);
         assert_string_equal(results->rows[i].configuration, expected.configuration);
         assert_string_equal(results->rows[i].label, expected.label);
     }
     results_destroy(results);
+}
+
+/* Rows are in the order of the plan. Rows that it lacks follow, if they were measured. */
+static void test_order_of_the_plan(void **state)
+{
+    static const char ini[] = "[lstm b]\nbatch = 16, 2\n[lstm a]\nbatch = 1\n";
+    static const struct {
+        const char *text, *label, *name;
+        enum record_status status;
+    } rows[] = {{"lstm batch=16", "b", "b batch=16", RECORD_FAILED},
+                {"lstm batch=2", "b", "b batch=2", RECORD_SKIPPED},
+                {"lstm batch=1", "a", "a batch=1", RECORD_MEASURED},
+                {"lstm batch=3", "a", "a batch=3", RECORD_MEASURED},
+                {"lstm batch=5", "a", "a batch=5", RECORD_FAILED}};
+    struct record records[5];
+    struct manifest *manifest;
+    struct plan *plan;
+    struct error error;
+    for (int i = 0; i < 5; ++i) {
+        records[i] = sample_record(rows[4 - i].text, rows[4 - i].label, "s1-0", 0);
+        records[i].status = rows[4 - i].status;
+        records[i].time_median = records[i].status == RECORD_MEASURED ? 1 : NAN;
+    }
+    assert_ok(manifest_parse("ini", ini, sizeof ini - 1, &manifest, &error), &error);
+    assert_ok(plan_create(manifest, &plan, &error), &error);
+    struct results *results = results_of(records, 5);
+    assert_ok(results_sort(results, plan, &error), &error);
+    assert_int_equal(results->row_count, 4);
+    assert_int_equal(results->unplanned, 1);
+    for (int i = 0; i < 5; ++i)
+        assert_string_equal(results->rows[i].name, rows[i].name);
+    assert_string_equal(plan->items[0].name, "b batch=16");
+    results_destroy(results);
+    plan_destroy(plan);
+    manifest_destroy(manifest);
 }
 
 /* Devices are in the order of ranks, not of arrival; a later session follows. */
@@ -50,7 +85,7 @@ static void test_order_of_devices(void **state)
         snprintf(device.key, sizeof device.key, "%s", arrived[i]);
         assert_int_equal(results_add_device(results, &device, &error), STATUS_OK);
     }
-    results_sort(results);
+    results_sort(results, NULL, &(struct error){{0}});
     for (size_t i = 0; i < 4; ++i) {
         assert_string_equal(results->devices[i].key, ordered[i]);
         assert_int_equal(results_device(results, ordered[i]), i);
@@ -157,7 +192,7 @@ static void test_device_is_one_entry(void **state)
         if (entries[i].has_row)
             assert_ok(results_add_record(results, &record, (struct place){0}, &error), &error);
     }
-    results_sort(results);
+    results_sort(results, NULL, &(struct error){{0}});
     for (size_t i = 0; i < count; ++i) {
         assert_int_equal(results_device(results, entries[i].key),
                          entries[i].stays ? (int64_t)kept : -1);
@@ -214,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_order_of_the_plan),
         cmocka_unit_test(test_order_of_devices),
         cmocka_unit_test(test_row_of_a_record),
         cmocka_unit_test(test_free_clock),

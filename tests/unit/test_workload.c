@@ -467,7 +467,9 @@ static void names_show_differences(void **state)
         {"sizes", "conv2d batch=16 precision=fp16", "sizes batch=16 precision=fp16"},
         {"sizes", "conv2d batch=16 precision=fp16 kernel=3", "sizes batch=16 precision=fp16"},
         {"sizes", "lstm batch=8", "sizes"}, /* another workload is another group */
-        {"one two three", "conv2d batch=8", "one+2"},
+        {"one sizes three", "conv2d batch=8 layout=nchw", "one"},
+        {"conv2d sizes", "conv2d batch=32 precision=fp32", "sizes batch=32 precision=fp32"},
+        {"conv2d", "conv2d batch=64", "conv2d"},
         {"run", "program axes=\"mode=eager\" command=\"./a eager\"", "run mode=eager"},
         {"run", "program axes=\"mode=graph\" command=\"./a graph\"", "run mode=graph"},
     };

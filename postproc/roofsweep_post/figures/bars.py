@@ -3,7 +3,6 @@
 import numpy as np
 from matplotlib.patches import Patch
 
-from ..frames import short_texts
 from . import frame, marks, style
 from .scene import check_looks
 
@@ -17,10 +16,10 @@ RANGE = 30  # longest over shortest time from which the axis is logarithmic, so 
 
 def groups(scene):
     """Returns the groups of bars: [(text, {index of a series: row})]."""
-    found, texts = {}, dict(zip(scene.rows["config_hash"], short_texts(scene.rows)))
+    found = {}
     for number, series in enumerate(scene.series):
         for _, row in series.rows.iterrows():
-            key = row[scene.by] if scene.by else texts[row["config_hash"]]
+            key = row[scene.by] if scene.by else row["name"]
             found.setdefault(key, {})[number] = row
     return sorted(found.items()) if scene.by else list(found.items())
 

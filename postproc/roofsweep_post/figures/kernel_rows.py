@@ -3,7 +3,7 @@
 import re
 
 from .. import frames
-from ..frames import kernels, short_texts
+from ..frames import kernels
 from ..texts import Refused
 from .marks import value_text
 from .scene import short_name
@@ -69,7 +69,7 @@ def row_names(scene, table):
     keys = list(zip(table["config_hash"], table["file"]))
     if len({names[key] for key in keys}) < len(set(keys)):  # two rows of a series have the same swept value
         rows = scene.rows[[key in keys for key in zip(scene.rows["config_hash"], scene.rows["file"])]]
-        names = dict(zip(zip(rows["config_hash"], rows["file"]), short_texts(rows)))
+        names = dict(zip(zip(rows["config_hash"], rows["file"]), rows["name"]))
     found = [names[key] for key in keys]
     if max(map(len, found)) <= ROW_LENGTH:
         return found, ""

@@ -9,7 +9,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.transforms import Affine2D
 
-from ..frames import short_texts
 from . import style
 from .labels import Labels
 
@@ -120,11 +119,9 @@ def label_points(labels, scene, which, x, y):
     x, y: columns of the points."""
     if which == "none":
         return
-    programs = scene.rows[scene.rows["workload"] == "program"]
-    names = dict(zip(programs["config_hash"], short_texts(programs)))
     count = sum(len(series.rows) for series in scene.series)
     found = [
-        (row[x], row[y], value_text(row[series.by]) if series.by else names[row["config_hash"]], series.colour)
+        (row[x], row[y], value_text(row[series.by]) if series.by else row["name"], series.colour)
         for series in scene.series
         for _, row in chosen(series, which, count, x, y).iterrows()
     ]

@@ -10,7 +10,7 @@ from ..compare import doubts, medians, roof_table
 from ..dataset import parameters
 from ..deviations import judged
 from ..figures.style import PRECISIONS
-from ..frames import ceilings, head_line, kernels, roofs, rows, short_texts
+from ..frames import ceilings, head_line, kernels, roofs, rows
 from ..levels import with_times
 from ..targets import middle
 from ..texts import percent, scaled, share
@@ -81,7 +81,7 @@ def rows_of(files):
         table.assign(level=table["roof_memory_level"], intensity_at=table["intensity"], bandwidth_at=table["bandwidth"])
     )
     measured = table["status"] == "measured"
-    table["text"] = short_texts(table) if len(table) else []
+    table["text"] = table["name"]
     table["advice"] = ""
     table.loc[measured, "advice"] = advise(table[measured])
     return table

@@ -1,0 +1,42 @@
+"""Short names of rows: label, and the parameters that differ within label and workload. roofsweep stores them in the
+variable `name`; src/model/naming.h has the same rule."""
+
+import shlex
+
+
+def chosen_label(label, workload):
+    """Returns the first label that a person chose. A section without a label has that of its workload."""
+    words = label.split() or [""]
+    return next((word for word in words if word != workload), words[0])
+
+
+def parameters_of(text):
+    """Returns the words NAME=VALUE of a configuration's text; of a program its axes."""
+    if not text.startswith("program "):
+        return text.split()[1:]
+    try:
+        words = shlex.split(text)
+        return shlex.split(next((word.removeprefix("axes=") for word in words if word.startswith("axes=")), ""))
+    except ValueError:  # a quotation mark too many: the text is damaged
+        return []
+
+
+def computed(labels, texts):
+    """Returns the names of rows with these labels and configurations."""
+    found, shared = [], {}
+    for label, text in zip(labels, texts):
+        workload = text.partition(" ")[0]
+        key, words = (chosen_label(label, workload) or workload, workload), parameters_of(text)
+        shared[key] = shared.get(key, set(words)) & set(words)
+        found.append((key, words))
+    return [" ".join([key[0], *(word for word in words if word not in shared[key])]) for key, words in found]
+
+
+def names(stored, labels, texts, several):
+    """Returns the stored names; computed ones if some are missing, or if rows of several files share one."""
+    owners = {}
+    if all(stored) and not (
+        several and any(owners.setdefault(name, text) != text for name, text in zip(stored, texts))
+    ):
+        return list(stored)
+    return computed(labels, texts)
