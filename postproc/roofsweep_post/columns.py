@@ -7,6 +7,8 @@ import numpy as np
 from . import counts
 from .texts import scaled
 
+NOISY = 0.05  # half the 95 % interval over the median above which the program marks a row
+
 
 def half_width(table):
     """Returns half the 95 % confidence interval of the median over the median. Without an interval in the file: the
@@ -72,7 +74,8 @@ def throttled(table):
 def marks(table):
     """Returns the notes on a row's samples, as words."""
     names = {"host_paced": "host-paced", "bimodal": "two modes", "throttled": "throttled"}
-    found = [table[name].eq("yes").map({True: word, False: ""}) for name, word in names.items()]
+    found = [(table["noise"] > NOISY).map({True: "noisy", False: ""})]
+    found += [table[name].eq("yes").map({True: word, False: ""}) for name, word in names.items()]
     found.append(table["accuracy"].ne("").map({True: "inaccurate", False: ""}))
     times = zip(table["caller_slower"], table["caller_time"])
     found.append([f"a caller needs {scaled(time, 's')}" if slower else "" for slower, time in times])

@@ -16,7 +16,8 @@ time         median time of one iteration
 of roof      performance over the lowest roof at the row's arithmetic intensity, measured on the row's device
 limiter      what limits the time (docs/method.md); the variable limiter_evidence has the shares. A file without
              `limiter` shows `unknown`. With counters = causes: the variable limit, or the words of a kernel's cause
-samples      notes: two modes; host-paced: the device waited for the host; throttled: the load lowered the clock;
+samples      notes: noisy: +- is above 5 %; two modes; host-paced: the device waited for the host; throttled: the load
+             lowered the clock;
              inaccurate: the result, see the variable accuracy; a caller needs ...: a caller who enqueues iterations
              in a loop waits for the host
 

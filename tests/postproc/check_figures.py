@@ -202,6 +202,24 @@ def check_wave_ticks(data):
     assert [name for name, _ in ticks] == [shorts[name] for name in table["kernel_name"].head(len(ticks))]
 
 
+def check_intervals(data):
+    """Each symbol has the interval of its row's median time, and the caption counts wide ones."""
+    where = ["requested_implementation=plain", "pass=forward", "cache=cold"]
+    (axes,) = figures.draw(data, "classic", where, labels=["parts"])
+    (lines,) = [one for one in axes.collections if (one.get_gid() or "").endswith("|interval")]
+    (row,) = (
+        post.rows(data)
+        .query("requested_implementation == 'plain' and `pass` == 'forward' and cache == 'cold' and label == 'parts'")[
+            ["performance", "noise"]
+        ]
+        .to_numpy()[:1]
+    )
+    drawn = np.concatenate(lines.get_segments())[:, 1]
+    assert np.allclose(np.sort(drawn), np.sort(row[0] / (1 + np.array([-1, 1]) * row[1]))), (drawn, row)
+    assert "1 of 1 rows are known to no better than 5 %" in plain_caption(axes)
+    style.plt.close(axes.figure)
+
+
 def check_wave_rows(data):
     """A series of a whole file has rows that only the caption distinguishes: each row has a number."""
     (axes,) = figures.draw(data, "waves")
@@ -432,6 +450,7 @@ def main():
     check_wave_ticks(paper)
     check_short_names(paper)
     check_wave_rows(paper)
+    check_intervals(post.load(sys.argv[1].replace("paper_h100", "training_cpu")))
     check_no_waves(paper)
     check_kernels(counted, paper)
     check_nodes(eight)

@@ -74,6 +74,12 @@ says "tf32, fp16 or bf16, which have tensor units"
 expect 0 script rows golden.nc
 says "configurations were not measured; \`roofsweep-post export golden.nc"
 row "^batch .* kernel=3 .* #0 node1" "25.00 us" "3.0 %" latency "two modes, throttled, inaccurate"
+# Noisy rows have a mark in rows, export and report, and a sentence of advice.
+expect 0 script rows "$root/tests/data/training_cpu.nc" --advice --where label=parts implementation=plain pass=backward
+row "^parts cache=cold .*pass=backward " "13.6 %" "noisy"
+says "The median is known to no better than 13.6 %: measure the row again"
+expect 0 script export "$root/tests/data/training_cpu.nc" --columns marks --where label=parts pass=backward
+says "noisy"
 refused "no row has batch=77" rows "$h200" --where batch=77
 expect 0 script rows golden.nc --labels --json --where "batch == 16"
 python 'import json; row = json.load(open("output"))[0]; assert row["name"].startswith("batch") and row["time_median"] == 2.5e-5, row' ||

@@ -24,6 +24,11 @@ def groups(scene):
     return sorted(found.items()) if scene.by else list(found.items())
 
 
+def time_end(row, sign):
+    """Returns an end of the 95 % interval of the median."""
+    return row["time_median"] * (1 + sign * min(row["noise"], 1))
+
+
 def draw_bar(axes, series, number, row, x, width):
     """Draws busy time and gap as a bar, and a line across it at the caller's time."""
     how = {"width": 0.9 * width, "edgecolor": style.BLACK, "linewidth": 0.4}
@@ -32,6 +37,7 @@ def draw_bar(axes, series, number, row, x, width):
     axes.bar(x, time, color=series.colour, hatch=hatch, gid=f"{series.name}|busy", **how)
     if whole:
         axes.bar(x, row["gap_time"], bottom=row["busy"], color="white", gid=f"{series.name}|gap", **how)
+    axes.vlines(x, *(time_end(row, sign) for sign in (-1, 1)), color=style.BLACK, linewidth=0.8)
     ends, caller = [x - 0.5 * width, x + 0.5 * width], [row["caller_time"]] * 2
     axes.plot(ends, caller, color=style.BLACK, linewidth=1.1, gid=f"{series.name}|host")
 

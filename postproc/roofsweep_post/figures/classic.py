@@ -112,6 +112,7 @@ def draw_at_levels(axes, labels, series, levels):
     names = [f"arithmetic_intensity_{level}" for level in levels]
     joined = marks.segments(series.rows, names, ["performance"] * len(names))
     axes.plot(*joined, color=series.colour, linewidth=0.4, zorder=2, gid="row")
+    marks.intervals(axes, series, names[0], "performance")
     labels.add_line(*joined)
     for name, level, fill in zip(names, levels, LEVEL_FILLS):
         how = {"color": series.colour, "marker": series.marker, "markeredgewidth": 0.6, "linestyle": "none"}

@@ -6,6 +6,7 @@ import textwrap
 import numpy as np
 from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
+from ..columns import NOISY
 from ..texts import Refused, listed
 from . import style
 
@@ -79,6 +80,13 @@ def level_text(scene):
     return f"{text}; rows that lack them have those at {listed(others, 3)}" if others else text
 
 
+def noise_text(rows):
+    """Returns the sentence on rows whose interval is wide."""
+    count = int((rows["noise"] > NOISY).sum())
+    text = f"Thin lines are 95 % intervals of the median; {count} of {len(rows)} rows are known to no better than"
+    return f"{text} {100 * NOISY:.0f} %" if count else ""
+
+
 def caption(scene, *notes, work=True):
     """Returns the caption: device, date, version, driver, library, cache and, if `work`, sources and memory level of
     FLOPs and bytes. notes: further sentences."""
@@ -102,7 +110,7 @@ def caption(scene, *notes, work=True):
         caches = sorted(set(own["cache"]) - {""})
         facts.append(f"The cache was {' or '.join(caches)}" if caches else "")
         facts += sources(own) if work else []
-    return sentences([*facts, level_text(scene) if work else "", *notes])
+    return sentences([*facts, level_text(scene) if work else "", noise_text(scene.extent), *notes])
 
 
 def power(value, place=None):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.transforms import Affine2D
@@ -17,6 +17,8 @@ BOXES = "A box of launch overhead has the colour of its series, or is grey if se
 TIMES = (0, (3, 1.5))  # dashes of the line that joins measured times
 CEILING = 2.2  # points: size of the symbol of a ceiling
 HEAD = np.array([[0.0, 0.0], [-2.0, 1.0], [-2.0, -1.0]])  # corners of an arrowhead to the right, in points
+# Exponents of the time in columns: an interval of the time is one of these.
+OF_TIME = {"performance": -1, "compute_plane": 1, "bandwidth_plane": 1, "time_median": 1}
 ALL_LABELLED = 16  # largest number of points that are all labelled; with more, the ends of each series are
 
 
@@ -26,7 +28,21 @@ def points(axes, series, x, y, fill="", dash=None, size=style.SIZE, zorder=3):
     how = {"color": series.colour, "marker": series.marker, "markersize": size, "markeredgewidth": 0.7}
     how |= {"linestyle": (dash or series.dash) if series.by else "none", "linewidth": 0.6, "zorder": zorder}
     (line,) = axes.plot(series.rows[x], series.rows[y], gid=f"{series.name}|{fill}", **how, **style.FILLS[fill])
+    intervals(axes, series, x, y)
     return line
+
+
+def intervals(axes, series, x, y):
+    """Draws the 95 % interval of each row's median time, in the columns that depend on it."""
+    noise = series.rows["noise"].to_numpy(float)
+    ends = [
+        np.column_stack([series.rows[name] * (1 + sign * noise) ** OF_TIME.get(name, 0) for name in (x, y)])
+        for sign in (-1, 1)
+    ]
+    found = np.stack(ends, axis=1)
+    found = found[np.isfinite(found).all(axis=(1, 2)) & (noise < 1) & (found[:, 0] != found[:, 1]).any(axis=1)]
+    how = {"colors": series.colour, "linewidths": 0.8, "zorder": 2.5, "gid": f"{series.name}|interval"}
+    axes.add_collection(LineCollection(found, **how), autolim=False)
 
 
 def clear_of(symbols, start, end, scale):
