@@ -258,6 +258,11 @@ static enum status check_operands(const struct options *options, char **operands
 {
     int manifests = needs_manifest(options->action) && !options->program;
     int most = manifests + (options->action == ACTION_LIST);
+    if (manifests && count == 0 && options->advice)
+        return error_set(
+            error, STATUS_USAGE,
+            "--advice goes with a sweep; of a result file, roofsweep-post rows FILE.nc "
+            "--advice prints what limits each row, and what to try");
     if (manifests && count == 0)
         return error_set(error, STATUS_USAGE,
                          "no manifest; usage: roofsweep [options] SWEEP.ini, see roofsweep --help");

@@ -166,6 +166,25 @@ static enum status read_roofs(struct sweep *sweep, struct error *error)
     return STATUS_OK;
 }
 
+/* Programs run on all nodes, and are looked for on this one before minutes go into roofs. */
+static enum status check_programs(const struct sweep *sweep, struct error *error)
+{
+    char *notes = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&notes, &size);
+    if (stream) {
+        plan_print_notes(sweep->plan, stream);
+        fclose(stream);
+        for (char *at = notes, *line; (line = strsep(&at, "\n"));)
+            if (*line)
+                log_print(sweep->log, LOG_INFO, "%s", line);
+        free(notes);
+    }
+    const char *folder = sweep->manifest->folder ? sweep->manifest->folder : ".";
+    enum status status = plan_find_programs(sweep->plan, folder, error);
+    return error_prefix(error, status, "%s", sweep->manifest->path);
+}
+
 /* Runs before any file is replaced: with --overwrite the output can be an input, too. */
 static enum status read_inputs(struct sweep *sweep, const struct options *options,
                                struct error *error)
@@ -187,6 +206,8 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
     /* With replicate, completeness depends on the devices, which are not open yet. */
     sweep->complete = !settings->replicate && sweep->earlier->row_count > 0 &&
                       resume_missing(sweep->plan, sweep->earlier, NULL, 0) == 0;
+    if (!sweep->complete)
+        TRY(check_programs(sweep, error));
     return !sweep->manifest->reuse || sweep->complete ? STATUS_OK : read_roofs(sweep, error);
 }
 

@@ -43,22 +43,29 @@ enum status units_integer(const char *text, int64_t minimum, int64_t maximum, in
     return STATUS_OK;
 }
 
-/* H:MM:SS, as schedulers write it. */
+/* As Slurm writes it: D-HH, D-HH:MM, D-HH:MM:SS, H:MM:SS, M:SS. */
 static bool clock_scan(const char *text, double *seconds)
 {
-    *seconds = 0;
-    text = blanks_skip(text);
-    for (int part = 0; part < 3; ++part, ++text) {
+    double parts[4] = {0};
+    int count = 0, days = 0;
+    for (text = blanks_skip(text); count < 4; ++text) {
         const char *digits = text;
-        double number = 0;
         for (; isdigit((unsigned char)*text); ++text)
-            number = number * 10 + (*text - '0');
-        *seconds = *seconds * 60 + number;
-        if (text == digits || (part > 0 && (text - digits != 2 || number >= 60)) ||
-            (part < 2 && *text != ':'))
+            parts[count] = parts[count] * 10 + (*text - '0');
+        if (text == digits || (count > days && (text - digits != 2 || parts[count] >= 60)))
             return false;
+        days |= count++ == 0 && *text == '-';
+        if (*text != (count == 1 && days ? '-' : ':'))
+            break;
     }
-    return *blanks_skip(text - 1) == '\0';
+    if (*blanks_skip(text) || count < 2 || count > 3 + days)
+        return false;
+    const double unit[] = {86400, 3600, 60, 1};
+    const int first = days ? 0 : 4 - count;
+    *seconds = 0;
+    for (int i = 0; i < count; ++i)
+        *seconds += parts[i] * unit[first + i];
+    return true;
 }
 
 enum status units_duration(const char *text, double *seconds, struct error *error)
@@ -86,7 +93,7 @@ enum status units_duration(const char *text, double *seconds, struct error *erro
     return error_set(
         error, STATUS_USAGE,
         "'%.60s' is not a duration; write a positive number and a unit (us, ms, s, min, "
-        "h), as in '1.5 s', or H:MM:SS; at most %.0f s",
+        "h), as in '1.5 s', or D-HH:MM:SS, H:MM:SS, M:SS; at most %.0f s",
         text, DURATION_MAX);
 }
 

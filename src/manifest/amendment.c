@@ -67,11 +67,17 @@ static bool is_meant(const struct setting *setting, const struct writer *writer)
                     : group && strcmp(group, writer->name) == 0;
 }
 
+/* A setting also replaces lines that its key excludes. */
 static bool is_replaced(const struct writer *writer, const char *key)
 {
-    for (size_t i = 0; i < writer->amendment->set_count; ++i)
-        if (strcmp(writer->settings[i].key, key) == 0 && is_meant(&writer->settings[i], writer))
+    const bool group = words_find(settings_groups, writer->name) >= 0;
+    for (size_t i = 0; i < writer->amendment->set_count; ++i) {
+        const struct setting *setting = &writer->settings[i];
+        const bool same =
+            strcmp(setting->key, key) == 0 || (group && settings_exclude(setting->key, key));
+        if (same && is_meant(setting, writer))
             return true;
+    }
     return false;
 }
 
@@ -236,6 +242,8 @@ enum status amendment_read(const struct amendment *amendment, struct manifest **
     enum status status = manifest_parse((*manifest)->path, text, strlen(text), &changed, error);
     free(text);
     TRY(error_prefix(error, status, "after --set and --only"));
+    changed->folder = (*manifest)->folder;
+    (*manifest)->folder = NULL;
     manifest_destroy(*manifest);
     *manifest = changed;
     return STATUS_OK;

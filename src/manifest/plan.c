@@ -317,6 +317,38 @@ void plan_destroy(struct plan *plan)
 
 enum { NAME_WIDTH_MAX = 100 };
 
+/* The kind of the section, for the first row of a label; else NULL. */
+static const struct section_kind *kind_of_first(const struct plan *plan, size_t i)
+{
+    const struct plan_item *item = &plan->items[i];
+    return i == 0 || strcmp(item[-1].label, item->label) != 0
+               ? section_kind_of(item->config.workload)
+               : NULL;
+}
+
+enum status plan_find_programs(const struct plan *plan, const char *folder, struct error *error)
+{
+    for (size_t i = 0; i < plan->count; ++i) {
+        const struct section_kind *kind = kind_of_first(plan, i);
+        enum status status = kind ? kind->find(&plan->items[i].config, folder, error) : STATUS_OK;
+        TRY(error_prefix(error, status, "%s", plan->items[i].name));
+    }
+    return STATUS_OK;
+}
+
+void plan_print_notes(const struct plan *plan, FILE *stream)
+{
+    for (size_t i = 0; i < plan->count; ++i) {
+        const struct plan_item *item = &plan->items[i];
+        const struct section_kind *kind = kind_of_first(plan, i);
+        char note[SECTION_NOTE] = "";
+        if (kind)
+            kind->note(&item->config, note);
+        if (*note)
+            utf8_print(stream, "%s: %s\n", item->label, note);
+    }
+}
+
 /* Texts of an item, for people and programs. */
 struct item_text {
     char configuration[WORKLOAD_TEXT];
@@ -374,6 +406,7 @@ void plan_print(const struct plan *plan, FILE *stream)
                "configurations: %zu (%zu cannot exist and will be skipped), excluded: %zu, "
                "repetitions merged: %zu\n",
                plan->count, skipped, plan->excluded, plan->merged);
+    plan_print_notes(plan, stream);
     if (unknown > 0)
         utf8_print(stream, "without a modelled cost: %zu; they are measured first\n", unknown);
 }

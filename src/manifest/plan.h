@@ -35,6 +35,12 @@ void plan_destroy(struct plan *plan); /* takes NULL */
 /* The item of a hash; plan->count: none. */
 size_t plan_find(const struct plan *plan, const char *hash);
 
+/* STATUS_USAGE, with the row's name: the program of a label's first row is not on this node. */
+enum status plan_find_programs(const struct plan *plan, const char *folder, struct error *error);
+/* Prints for each label what its rows have that no line of the manifest says (section_kind.note).
+ */
+void plan_print_notes(const struct plan *plan, FILE *stream);
+
 /* Prints the text of --dry-run: a line for each item with hash, modelled FLOPs, bytes and memory,
  * name, and the reason if it cannot exist; then the counts. "-": a
  * cost without a model. */

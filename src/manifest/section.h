@@ -18,6 +18,8 @@ struct section_key {
     const char *name, *initial, *allowed, *help;
 };
 
+enum { SECTION_NOTE = 512 };
+
 /* Sections whose lines are not the parameters of a workload. The plan combines the axes of such a
  * section as it does with parameters; then `expand` makes a configuration of each point. */
 struct section_kind {
@@ -32,6 +34,10 @@ struct section_kind {
      * STATUS_USAGE with "PATH:LINE: " in front: no configuration has these values. */
     enum status (*expand)(const struct section *section, const char *path,
                           const struct config *point, struct config *config, struct error *error);
+    /* STATUS_USAGE: what the configuration runs does not exist on this node. */
+    enum status (*find)(const struct config *config, const char *folder, struct error *error);
+    /* "", or what the configuration has that no line of the manifest says. */
+    void (*note)(const struct config *config, char text[SECTION_NOTE]);
     void (*destroy)(void *own);                 /* takes NULL */
     const struct section_key *(*key)(size_t i); /* that is no axis; NULL after the last */
 };

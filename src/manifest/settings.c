@@ -213,6 +213,17 @@ void settings_keys(const char *keys[SETTINGS_MAX], const char *groups[SETTINGS_M
     }
 }
 
+bool settings_exclude(const char *key, const char *other)
+{
+    static const char *const pairs[][2] = {
+        {"iterations", "stop"}, {"iterations", "min_time"}, {"iterations", "max_time"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i)
+        if ((strcmp(key, pairs[i][0]) == 0 && strcmp(other, pairs[i][1]) == 0) ||
+            (strcmp(key, pairs[i][1]) == 0 && strcmp(other, pairs[i][0]) == 0))
+            return true;
+    return false;
+}
+
 int settings_line(const struct settings *settings, const char *key)
 {
     return settings->lines[setting_find(key)];

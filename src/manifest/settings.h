@@ -24,6 +24,8 @@ const char *settings_cache(const struct settings *settings);
 /* Sets one key; `group` is an index into settings_groups. */
 enum status settings_take(struct settings *settings, int group, const struct ini_line *line,
                           struct error *error);
+/* Whether a manifest with one of the keys must not have the other. */
+bool settings_exclude(const char *key, const char *other);
 /* Name of the first group with the key; NULL: none. */
 const char *settings_group_of(const char *key);
 /* All keys, with the names of their groups. */

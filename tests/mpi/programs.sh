@@ -132,6 +132,16 @@ expect 0 "$roofsweep" -q -d cpu --program "sleep 0.1"
 says "program "
 [ -f program.nc ] || fail "--program writes no program.nc"
 
+# A program that does not exist is an error before roofs are measured. Defaults of a model are named.
+expect 2 "$roofsweep" -d cpu -o none.nc --program "nosuchcmd 1"
+says "program: program: the program 'nosuchcmd' is not in PATH"
+expect 2 "$roofsweep" -d cpu -o none.nc --program "./nosuchcmd 1"
+says "'./nosuchcmd' is not there, or cannot be run; programs start in $work"
+[ ! -e none.nc.journal ] || fail "a journal of a program that does not exist"
+printf '[program layer]\ncommand = true {filters}\nfilters = 16\nmodel = conv2d\n' >model.ini
+expect 0 "$roofsweep" --dry-run model.ini
+says "layer: model has defaults, which axes can set: batch=16 channels=64 "
+
 # A storm kills workers, reapers and programs at random. Each program leaves a daemon.
 "$ROOFSWEEP_PYTHON" "$root/tests/bench/storm.py" --build "$ROOFSWEEP_BUILD" --worker cpu \
     --ranks $(($(nproc) > 1 ? 2 : 1)) --programs 40 --signals 2 --kills 12 --limit 120

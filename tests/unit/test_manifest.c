@@ -602,6 +602,20 @@ static void settings_get_a_section(void **state)
                                "[measure]\niterations = 7\nwarmup = 0\n");
 }
 
+/* A setting replaces the lines that it excludes. Programs keep the manifest's folder. */
+static void settings_replace_what_they_exclude(void **state)
+{
+    struct manifest *manifest = parse("[measure]\niterations = 9\nwarmup = 1\n[lstm]\nbatch = 1\n");
+    struct amendment amendment = {.sets = {"stop=2%", "max_time=3 s"}, .set_count = 2};
+    struct error error;
+    manifest->folder = strdup("/there");
+    assert_int_equal(amendment_read(&amendment, &manifest, &error), STATUS_OK);
+    assert_string_equal(manifest->text, "[measure]\nstop = 2%\nmax_time = 3 s\n#iterations = 9\n"
+                                        "warmup = 1\n[lstm]\nbatch = 1\n");
+    assert_string_equal(manifest->folder, "/there");
+    manifest_destroy(manifest);
+}
+
 static void wrong_amendments_are_refused(void **state)
 {
     static const struct {
@@ -776,6 +790,7 @@ int main(void)
         cmocka_unit_test(a_label_selects_one_section),
         cmocka_unit_test(settings_get_a_section),
         cmocka_unit_test(wrong_amendments_are_refused),
+        cmocka_unit_test(settings_replace_what_they_exclude),
         cmocka_unit_test(amended_manifests_are_planned),
         cmocka_unit_test(sweeps_have_their_points),
         cmocka_unit_test(rules_exclude),

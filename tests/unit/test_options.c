@@ -79,6 +79,7 @@ static void wrong_lines_are_explained(void **state)
         const char *line, *text;
     } rows[] = {
         {"", "no manifest"},
+        {"--advice", "roofsweep-post rows FILE.nc --advice"},
         {"a.ini b.ini", "unexpected 'b.ini'"},
         {"--list a.ini", "--list 'a.ini' is no workload"},
         {"--list conv2", "did you mean 'conv2d'"},

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/command_line.h"
@@ -118,11 +119,35 @@ static void text_set(struct config *config, const char *parameter, const char *t
     value_set(config, parameter, &value);
 }
 
+/* Refuses words that have a meaning only for a shell. */
+static enum status shell_refuse(const char *command, struct error *error)
+{
+    static const char way[] = "no shell runs the command; sh -c 'COMMAND' does";
+    static const char *const words[] = {"&&", "||", ";", "&", NULL};
+    struct command_line line;
+    enum status status = STATUS_OK;
+    TRY(command_line_split(command, &line, error));
+    const char *first = line.count > 0 ? line.words[0] : "", *equals = strchr(first, '=');
+    char name[WORKLOAD_STRING];
+    snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - first) : 0, first);
+    if (is_name(name))
+        status = error_set(error, STATUS_USAGE, "'%.60s' is no command; write env.%s = %.60s",
+                           first, name, equals + 1);
+    else if (strcmp(first, "cd") == 0)
+        status = error_set(error, STATUS_USAGE, "'cd' is no command: %s", way);
+    for (size_t i = 0; i < line.count && status == STATUS_OK; ++i)
+        if (words_find(words, line.words[i]) >= 0 || begins(line.words[i], "~/"))
+            status = error_set(error, STATUS_USAGE, "'%.60s': %s", line.words[i], way);
+    command_line_clear(&line);
+    return status;
+}
+
 static enum status command_put(struct point *p, const struct line *line, struct error *error)
 {
     const struct template template = {p->axes, p->written};
     char command[PROGRAM_COMMAND + 1] = "";
     TRY(template_words(&template, line->value, command, sizeof command, error));
+    TRY(shell_refuse(command, error));
     text_set(p->config, "command", command);
     return STATUS_OK;
 }
@@ -569,11 +594,70 @@ static enum status section_expand(const struct section *section, const char *pat
     return error_prefix(error, status, "%s:%d: [program %s]", path, section->line, section->label);
 }
 
+/* The first `folder` of the colon-separated `path` has the program. */
+static bool path_has(const char *path, const char *folder, const char *program)
+{
+    for (const char *at = path; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
+        const int length = (int)strcspn(at, ":");
+        char file[8192];
+        snprintf(file, sizeof file, "%s%s%.*s/%s", *at == '/' ? "" : folder, *at == '/' ? "" : "/",
+                 length, at, program);
+        if (access(file, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static enum status program_find(const struct config *config, const char *folder,
+                                struct error *error)
+{
+    struct command_line command, environment;
+    const char *path = getenv("PATH");
+    const struct value words = config_value(config, "command"),
+                       variables = config_value(config, "environment");
+    TRY(command_line_split(words.text, &command, error));
+    enum status status = command_line_split(variables.text, &environment, error);
+    if (status == STATUS_OK) {
+        const char *program = command.count > 0 ? command.words[0] : "";
+        for (size_t i = 0; i < environment.count; ++i)
+            if (begins(environment.words[i], "PATH="))
+                path = environment.words[i] + strlen("PATH=");
+        const bool named = strchr(program, '/');
+        if (!path_has(named ? *program == '/' ? "/" : "." : path, folder, program))
+            status = error_set(error, STATUS_USAGE, "the program '%.200s' is not %s%s", program,
+                               named ? "there, or cannot be run; programs start in " : "in PATH",
+                               named ? folder : "");
+        command_line_clear(&environment);
+    }
+    command_line_clear(&command);
+    return status;
+}
+
+/* Names the parameters of the model that no axis sets, except those without effect on the cost. */
+static void program_note(const struct config *config, char text[SECTION_NOTE])
+{
+    const struct workload *model = workload_find(config_value(config, "modelled_as").text);
+    int used = 0;
+    for (size_t i = 0; model && i < model->count; ++i) {
+        const struct parameter *parameter = &model->parameters[i];
+        char unused[WORKLOAD_STRING];
+        if (config_axis(config, parameter->name, unused) || used >= SECTION_NOTE ||
+            (parameter->series && strcmp(parameter->name, "precision") != 0 &&
+             strcmp(parameter->name, "pass") != 0))
+            continue;
+        used += snprintf(text + used, (size_t)(SECTION_NOTE - used), "%s %s=%s",
+                         used > 0 ? "" : "model has defaults, which axes can set:", parameter->name,
+                         parameter->initial);
+    }
+}
+
 const struct section_kind program_section = {
     .workload = &program_workload,
     .take = line_take,
     .finish = section_end,
     .expand = section_expand,
+    .find = program_find,
+    .note = program_note,
     .destroy = lines_destroy,
     .key = setting_key,
 };
