@@ -119,3 +119,28 @@ sed 's/^iterations = .*/iterations = 20000/' unread.ini >slow.ini
 expect 5 "$ROOFSWEEP_PYTHON" unread.py TERM "$ROOFSWEEP_BIN/roofsweep" -v -o unread.nc slow.ini
 expect 0 "$ROOFSWEEP_PYTHON" unread.py - "$ROOFSWEEP_BIN/roofsweep" -v -o unread.nc --overwrite unread.ini
 complete unread.nc 4
+
+# Long sums are accurate: an error that grows with the terms made these rows fail.
+cat >sums.ini <<'INI'
+[sweep]
+device = cpu
+output = sums.nc
+[measure]
+iterations = 1
+warmup = 0
+[peaks]
+memory = dram
+condition = alone
+[norm batch]
+operation = batch
+pass = training
+rows = 200704
+columns = 4
+[softmax row]
+rows = 1
+columns = 4000000
+implementation = auto, plain
+INI
+expect 0 "$roofsweep" sums.ini
+says "3 configurations: 3 measured"
+! grep -q inaccurate output || fail "a long sum is inaccurate"

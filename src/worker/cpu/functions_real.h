@@ -40,17 +40,22 @@ static inline REAL NAME(sigmoid)(REAL x)
  * exponential is negligible beside 1. */
 static inline void NAME(row_softmax)(int64_t columns, const REAL *x, REAL *y)
 {
-    REAL largest = x[0], sum = 0;
+    REAL largest = x[0];
+    double sum = 0;
 #pragma omp simd reduction(max : largest)
     for (int64_t i = 0; i < columns; ++i)
         largest = x[i] > largest ? x[i] : largest;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < columns; ++i) {
-        REAL difference = x[i] - largest;
-        y[i] = NAME(exponential)(difference < -80 ? -80 : difference);
-        sum += y[i];
+    for (int64_t first = 0; first < columns; first = sum_end(first, columns)) {
+        REAL part = 0;
+#pragma omp simd reduction(+ : part)
+        for (int64_t i = first; i < sum_end(first, columns); ++i) {
+            REAL difference = x[i] - largest;
+            y[i] = NAME(exponential)(difference < -80 ? -80 : difference);
+            part += y[i];
+        }
+        sum += (double)part;
     }
-    REAL share = 1 / sum;
+    REAL share = (REAL)(1 / sum);
 #pragma omp simd
     for (int64_t i = 0; i < columns; ++i)
         y[i] *= share;

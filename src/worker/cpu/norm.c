@@ -15,23 +15,33 @@ struct NAME(job) {
     bool layer;
     const REAL *x, *dy, *gamma, *beta;
     REAL *y, *dx, *dgamma, *dbeta;
-    REAL *sums;           /* [threads][2][columns] */
+    double *sums;         /* [threads][2][columns] */
+    REAL *parts;          /* [threads][2][columns]: of the last rows, fewer than SUM_ROWS */
     REAL *mean, *inverse; /* of each row in a layer norm, else of each column */
 };
 
 static void NAME(row_moments)(const struct NAME(job) * j, int64_t row)
 {
     const REAL *x = j->x + row * j->columns;
-    REAL sum = 0, squares = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < j->columns; ++i)
-        sum += x[i];
-    REAL middle = sum / (REAL)j->columns;
-#pragma omp simd reduction(+ : squares)
-    for (int64_t i = 0; i < j->columns; ++i)
-        squares += (x[i] - middle) * (x[i] - middle);
+    const int64_t columns = j->columns;
+    double sum = 0, squares = 0;
+    for (int64_t first = 0; first < columns; first = sum_end(first, columns)) {
+        REAL part = 0;
+#pragma omp simd reduction(+ : part)
+        for (int64_t i = first; i < sum_end(first, columns); ++i)
+            part += x[i];
+        sum += (double)part;
+    }
+    const REAL middle = (REAL)(sum / (double)columns);
+    for (int64_t first = 0; first < columns; first = sum_end(first, columns)) {
+        REAL part = 0;
+#pragma omp simd reduction(+ : part)
+        for (int64_t i = first; i < sum_end(first, columns); ++i)
+            part += (x[i] - middle) * (x[i] - middle);
+        squares += (double)part;
+    }
     j->mean[row] = middle;
-    j->inverse[row] = 1 / REAL_ROOT(squares / (REAL)j->columns + (REAL)NORM_EPSILON);
+    j->inverse[row] = 1 / REAL_ROOT((REAL)(squares / (double)columns) + (REAL)NORM_EPSILON);
 }
 
 static void NAME(row_apply)(const struct NAME(job) * j, int64_t row)
@@ -50,11 +60,30 @@ static void NAME(row_apply)(const struct NAME(job) * j, int64_t row)
             y[i] = (x[i] - mean[i]) * inverse[i] * gamma[i] + beta[i];
 }
 
+/* Adds the thread's parts to its sums after SUM_ROWS rows. */
+static void NAME(rows_count)(const struct NAME(job) * j, int64_t rows)
+{
+    const int64_t count = 2 * j->columns, own = count * omp_get_thread_num();
+    for (int64_t i = own; i < own + count && rows % SUM_ROWS == 0; ++i) {
+        j->sums[i] += (double)j->parts[i];
+        j->parts[i] = 0;
+    }
+}
+
+/* Sets the thread's sums and parts to 0. Returns its parts. */
+static REAL *NAME(sums_begin)(const struct NAME(job) * j)
+{
+    const size_t count = 2 * (size_t)j->columns, own = count * (size_t)omp_get_thread_num();
+    memset(j->sums + own, 0, count * sizeof *j->sums);
+    return memset(j->parts + own, 0, count * sizeof *j->parts);
+}
+
 /* Adds the sums of all threads, within a parallel region. */
 static void NAME(sums_unite)(const struct NAME(job) * j)
 {
     int64_t count = 2 * j->columns;
     int threads = omp_get_num_threads();
+    NAME(rows_count)(j, 0);
 #pragma omp barrier
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < count; ++i)
@@ -65,27 +94,29 @@ static void NAME(sums_unite)(const struct NAME(job) * j)
 /* Adds differences from the first row, so that the variance is accurate for a large mean. */
 static void NAME(column_moments)(const struct NAME(job) * j)
 {
-    const REAL n = (REAL)j->rows;
+    const double n = (double)j->rows;
     const int64_t columns = j->columns;
 #pragma omp parallel
     {
-        REAL *own = j->sums + 2 * columns * omp_get_thread_num();
-        memset(own, 0, 2 * (size_t)columns * sizeof *own);
+        REAL *restrict own = NAME(sums_begin)(j);
+        int64_t rows = 0;
 #pragma omp for schedule(static) nowait
-        for (int64_t row = 0; row < j->rows; ++row)
+        for (int64_t row = 0; row < j->rows; ++row) {
 #pragma omp simd
             for (int64_t i = 0; i < columns; ++i) {
                 REAL difference = j->x[row * columns + i] - j->x[i];
                 own[i] += difference;
                 own[columns + i] += difference * difference;
             }
+            NAME(rows_count)(j, ++rows);
+        }
         NAME(sums_unite)(j);
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < columns; ++i) {
-            REAL middle = j->sums[i] / n;
-            j->mean[i] = j->x[i] + middle;
-            j->inverse[i] =
-                1 / REAL_ROOT(j->sums[columns + i] / n - middle * middle + (REAL)NORM_EPSILON);
+            double middle = j->sums[i] / n;
+            double variance = j->sums[columns + i] / n - middle * middle;
+            j->mean[i] = (REAL)((double)j->x[i] + middle);
+            j->inverse[i] = 1 / REAL_ROOT((REAL)variance + (REAL)NORM_EPSILON);
         }
     }
 }
@@ -111,23 +142,29 @@ static void NAME(forward)(const struct NAME(job) * j)
     }
 }
 
-/* Sets dx of a layer norm's row, and adds to the sums of the thread. */
+/* Sets dx of a layer norm's row, and adds to the parts of the thread. */
 static void NAME(row_gradient)(const struct NAME(job) * j, int64_t row, REAL *restrict own)
 {
     const int64_t columns = j->columns;
     const REAL *restrict x = j->x + row * columns, *restrict dy = j->dy + row * columns;
     const REAL *restrict gamma = j->gamma, m = j->mean[row], r = j->inverse[row];
-    REAL *restrict dx = j->dx + row * columns, sum = 0, products = 0;
-#pragma omp simd reduction(+ : sum, products)
-    for (int64_t i = 0; i < columns; ++i) {
-        REAL h = (x[i] - m) * r;
-        sum += dy[i] * gamma[i];
-        products += dy[i] * gamma[i] * h;
-        own[i] += dy[i] * h;
-        own[columns + i] += dy[i];
+    REAL *restrict dx = j->dx + row * columns;
+    double all = 0, all_products = 0;
+    for (int64_t first = 0; first < columns; first = sum_end(first, columns)) {
+        REAL part = 0, part_products = 0;
+#pragma omp simd reduction(+ : part, part_products)
+        for (int64_t i = first; i < sum_end(first, columns); ++i) {
+            REAL h = (x[i] - m) * r;
+            part += dy[i] * gamma[i];
+            part_products += dy[i] * gamma[i] * h;
+            own[i] += dy[i] * h;
+            own[columns + i] += dy[i];
+        }
+        all += (double)part;
+        all_products += (double)part_products;
     }
-    sum /= (REAL)columns;
-    products /= (REAL)columns;
+    const REAL sum = (REAL)(all / (double)columns),
+               products = (REAL)(all_products / (double)columns);
 #pragma omp simd
     for (int64_t i = 0; i < columns; ++i)
         dx[i] = r * (dy[i] * gamma[i] - sum - (x[i] - m) * r * products);
@@ -135,14 +172,14 @@ static void NAME(row_gradient)(const struct NAME(job) * j, int64_t row, REAL *re
 
 static void NAME(backward)(const struct NAME(job) * j)
 {
-    const REAL n = (REAL)j->rows, *x = j->x, *dy = j->dy, *mean = j->mean, *inverse = j->inverse;
+    const double n = (double)j->rows;
+    const REAL *x = j->x, *dy = j->dy, *mean = j->mean, *inverse = j->inverse;
     const int64_t columns = j->columns;
-    const REAL *sums = j->sums;
     REAL *dx = j->dx;
 #pragma omp parallel
     {
-        REAL *own = j->sums + 2 * columns * omp_get_thread_num();
-        memset(own, 0, 2 * (size_t)columns * sizeof *own);
+        REAL *restrict own = NAME(sums_begin)(j);
+        int64_t rows = 0;
 #pragma omp for schedule(static) nowait
         for (int64_t row = 0; row < j->rows; ++row) {
             if (j->layer)
@@ -154,21 +191,24 @@ static void NAME(backward)(const struct NAME(job) * j)
                     own[i] += d * (x[row * columns + i] - mean[i]) * inverse[i];
                     own[columns + i] += d;
                 }
+            NAME(rows_count)(j, ++rows);
         }
         NAME(sums_unite)(j);
+        REAL *means = j->parts; /* of both sums, now that all are added */
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < columns; ++i) {
-            j->dgamma[i] = sums[i];
-            j->dbeta[i] = sums[columns + i];
+            j->dgamma[i] = (REAL)j->sums[i];
+            j->dbeta[i] = (REAL)j->sums[columns + i];
+            means[i] = (REAL)(j->sums[i] / n);
+            means[columns + i] = (REAL)(j->sums[columns + i] / n);
         }
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < (j->layer ? 0 : j->rows); ++row)
 #pragma omp simd
             for (int64_t i = 0; i < columns; ++i) {
                 REAL h = (x[row * columns + i] - mean[i]) * inverse[i];
-                dx[row * columns + i] =
-                    j->gamma[i] * inverse[i] *
-                    (dy[row * columns + i] - sums[columns + i] / n - h * sums[i] / n);
+                dx[row * columns + i] = j->gamma[i] * inverse[i] *
+                                        (dy[row * columns + i] - means[columns + i] - h * means[i]);
             }
     }
 }
@@ -178,7 +218,9 @@ static struct NAME(job) NAME(job_of)(const struct work *work)
 {
     const struct norm *s = work->shape;
     bool training = s->pass == NORM_TRAINING;
-    REAL *sums = work->scratch, *moments = sums + 2 * s->columns * work->topology->cores;
+    const int64_t count = 2 * s->columns * work->topology->cores;
+    double *sums = work->scratch;
+    REAL *parts = (REAL *)(void *)(sums + count), *moments = parts + count;
     return (struct NAME(job)){
         .rows = s->rows,
         .columns = s->columns,
@@ -192,6 +234,7 @@ static struct NAME(job) NAME(job_of)(const struct work *work)
         .dgamma = work->result[TENSOR_WEIGHT],
         .dbeta = work->result[TENSOR_BIAS],
         .sums = sums,
+        .parts = parts,
         .mean = training ? work->result[TENSOR_WEIGHT] : moments,
         .inverse = training ? work->result[TENSOR_BIAS] : moments + norm_statistics(s),
     };
@@ -235,9 +278,10 @@ static void norm_describe(struct work *work)
 static enum status plain_plan(struct work *work, struct error *error)
 {
     const struct norm *s = work->shape;
-    int64_t elements = 2 * s->columns * work->topology->cores + 2 * norm_statistics(s);
+    const size_t sums = 2 * (size_t)s->columns * (size_t)work->topology->cores;
     (void)error;
-    work->scratch_size = (size_t)elements * work->element;
+    work->scratch_size = sums * sizeof(double) + sums * work->element +
+                         2 * (size_t)norm_statistics(s) * work->element;
     return STATUS_OK;
 }
 

@@ -119,6 +119,16 @@ static inline size_t scratch_take(struct work *work, size_t bytes)
     return offset;
 }
 
+/* Most terms that a loop adds in the precision of the elements: in a row, over all lanes of a
+ * vector; in a column. Longer sums add such parts in fp64: the error of a sum grows with its terms,
+ * and counts most where terms of both signs cancel. */
+enum { SUM_TERMS = 4096, SUM_ROWS = 64 };
+
+static inline int64_t sum_end(int64_t first, int64_t count)
+{
+    return count - first < SUM_TERMS ? count : first + SUM_TERMS;
+}
+
 /* The begin of part `index` of [0, count) in `parts` parts. */
 static inline int64_t share_begin(int64_t count, int64_t index, int64_t parts)
 {
