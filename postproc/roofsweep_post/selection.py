@@ -20,7 +20,7 @@ def column(table, name):
     """Returns the column of a name. The manifest's names (kernel is filter_height) also work."""
     name = {"kernel": "filter_height"}.get(name, name)
     for found in (name, f"requested_{name}", f"{name}_height"):
-        if found in table:
+        if found in table and (name, found) != ("filter", "filter_height"):
             return found
     raise Refused(f"no variable '{name}'; {hint(name, sorted(map(str, table.columns)))}")
 
@@ -28,7 +28,8 @@ def column(table, name):
 def hint(name, names):
     """Returns a hint with the names nearest to `name`, short forms included; without a near one, the first names."""
     short = [other.removeprefix("requested_").removesuffix("_height") for other in names]
-    near = difflib.get_close_matches(name, dict.fromkeys([*names, *short]))
+    longer = sorted((other for other in names if other.startswith(f"{name}_")), key=len)
+    near = list(dict.fromkeys(longer[:2] + difflib.get_close_matches(name, dict.fromkeys([*names, *short]))))
     return (
         f"did you mean {' or '.join(near)}?"
         if near

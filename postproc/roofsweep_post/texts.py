@@ -1,5 +1,6 @@
 """Formats output for people: plain texts, scaled values, tables of text."""
 
+import os
 import re
 import shutil
 import sys
@@ -12,6 +13,14 @@ UNSEEN = re.compile(
 )
 
 PREFIXES = {name.strip(): 10.0**power for name, power in zip("pnum kMGTPE", range(-12, 19, 3))}
+
+
+# {words in tables and verdicts: code of their colour}
+COLOURS = {
+    r"\bFAIL\b|\bmissed\b|ABOVE-THEORY|CONTRADICTED": "31",
+    r"\bINCONCLUSIVE\b|\bnoisy\b|\btwo modes\b|\bthrottled\b": "33",
+    r"\bPASS\b": "32",
+}
 
 
 class Refused(Exception):
@@ -59,6 +68,14 @@ def room():
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 10**6
 
 
+def coloured(text):
+    """Returns the text with colours for a terminal, unless the variable NO_COLOR is set (no-color.org)."""
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+        for words, code in COLOURS.items():
+            text = re.sub(words, f"\033[{code}m\\g<0>\033[0m", text)
+    return text
+
+
 def table(head, rows, left=(), below=()):
     """Returns the text of a table. The first column and the columns in `left` are aligned left, the others right. A
     head may have several lines; below: a line under each row. If the terminal is too narrow and it helps, the first
@@ -77,7 +94,7 @@ def table(head, rows, left=(), below=()):
         lines += [first] if narrow and number >= 0 else []
         lines.append("  ".join(["  " if narrow else first, *others]))
         lines += below[number : number + 1] if number >= 0 else []
-    return "".join(line.rstrip() + "\n" for line in lines)
+    return coloured("".join(line.rstrip() + "\n" for line in lines))
 
 
 def listed(names, most=8):

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from .arguments import write
-from .texts import listed, plain, say
+from .texts import coloured, listed, plain, say
 
 WORDS = {"fail": "FAIL", "inconclusive": "INCONCLUSIVE", "pass": "PASS"}  # the first that any check has wins
 INCONCLUSIVE = 6  # exit status; roofsweep has 0 to 5
@@ -201,7 +201,7 @@ def publish(verdicts, command, options):
     if options.quiet == "drain":
         print(as_drain(verdicts), end="")
     else:
-        print("".join(f"{verdict.line()}\n" for verdict in verdicts), end="")
+        print(coloured("".join(f"{verdict.line()}\n" for verdict in verdicts)), end="")
     for path, text in [(options.json, as_json), (options.junit, as_junit), (options.prometheus, as_prometheus)]:
         if path:
             write(path, text(verdicts, command))

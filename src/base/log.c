@@ -79,9 +79,19 @@ static FILE *never_waiting(FILE *stream)
     return opened;
 }
 
+bool colour_wanted(int descriptor)
+{
+    const char *refused = getenv("NO_COLOR"), *kind = getenv("TERM");
+    return isatty(descriptor) == 1 && !(refused && *refused) && !(kind && !strcmp(kind, "dumb"));
+}
+
 struct log log_create(FILE *stream, enum log_level level, int rank)
 {
-    struct log log = {never_waiting(stream), level, isatty(fileno(stream)) == 1, rank, ""};
+    struct log log = {.stream = never_waiting(stream),
+                      .level = level,
+                      .terminal = isatty(fileno(stream)) == 1,
+                      .colour = colour_wanted(fileno(stream)),
+                      .rank = rank};
     if (gethostname(log.hostname, sizeof log.hostname - 1) != 0)
         log.hostname[0] = '\0';
     return log;
@@ -105,15 +115,19 @@ void log_print(const struct log *log, enum log_level level, const char *format, 
     if (log->rank > 0)
         snprintf(rank, sizeof rank, " rank %d", log->rank);
     /* One call, so that lines of several ranks do not mix. */
-    fprintf(log->stream, "%sroofsweep: %s %s%s: %s%s\n", log->terminal ? "\r\033[K" : "", stamp,
-            log->hostname, rank, level == LOG_WARNING ? "warning: " : "", text);
+    const bool colour = log->colour && level == LOG_WARNING;
+    fprintf(log->stream, "%s%sroofsweep: %s %s%s: %s%s%s\n", log->terminal ? "\r\033[K" : "",
+            colour ? COLOUR_YELLOW : "", stamp, log->hostname, rank,
+            level == LOG_WARNING ? "warning: " : "", text, colour ? COLOUR_END : "");
     fflush(log->stream);
 }
 
 void log_error(const struct log *log, const struct error *error)
 {
     fputs(log->terminal ? "\r\033[K" : "", log->stream);
+    fputs(log->colour ? COLOUR_RED : "", log->stream);
     utf8_print(log->stream, "roofsweep: %s\n", error->text);
+    fputs(log->colour ? COLOUR_END : "", log->stream);
 }
 
 enum status printout_open(struct printout *printout, struct error *error)

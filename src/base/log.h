@@ -13,9 +13,18 @@ struct log {
     FILE *stream;
     enum log_level level; /* --quiet: LOG_WARNING, default LOG_INFO, --verbose: LOG_DEBUG */
     bool terminal;        /* `stream` is a terminal, whose last line may hold a progress bar */
+    bool colour;          /* colour_wanted(`stream`) */
     int rank;             /* only rank 0 prints LOG_INFO; all ranks print warnings */
     char hostname[64];
 };
+
+/* Colours for a terminal. */
+#define COLOUR_RED    "\033[31m"
+#define COLOUR_YELLOW "\033[33m"
+#define COLOUR_DIM    "\033[2m"
+#define COLOUR_END    "\033[0m"
+/* The descriptor is a terminal, and the variable NO_COLOR is unset or empty (no-color.org). */
+bool colour_wanted(int descriptor);
 
 /* Never blocks the process: if nobody reads the pipe or terminal, messages are dropped and counted.
  * The caller may close log.stream, and after that `stream`. */

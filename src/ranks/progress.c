@@ -5,13 +5,21 @@
 
 #include "base/clock.h"
 
+enum { RECENT = 32 };
 static const double line_interval = 30.0; /* s, between lines of a batch log */
 
 struct progress {
     const struct log *log;
     const char *what;
-    size_t total, at_start;
-    double start, printed; /* s, CLOCK_MONOTONIC */
+    size_t total;
+    double printed; /* s, CLOCK_MONOTONIC */
+    /* The latest changes, by number % RECENT. The first one is the first row that ended: what came
+     * before, as loading of libraries, does not repeat. */
+    struct {
+        double time; /* s, CLOCK_MONOTONIC */
+        size_t reached;
+    } recent[RECENT];
+    size_t changes, reached;
 };
 
 struct progress *progress_create(const struct log *log, const char *what, size_t done, size_t total)
@@ -19,13 +27,13 @@ struct progress *progress_create(const struct log *log, const char *what, size_t
     struct progress *progress = calloc(1, sizeof *progress);
     if (!progress)
         return NULL;
-    *progress = (struct progress){log, what, total, done, clock_monotonic(), 0};
+    *progress = (struct progress){.log = log, .what = what, .total = total, .reached = done};
     return progress;
 }
 
 void progress_start(struct progress *progress)
 {
-    progress->start = clock_monotonic();
+    progress->changes = 0;
 }
 
 void progress_format(size_t total, struct progress_left left, size_t failed, double seconds_left,
@@ -50,13 +58,22 @@ void progress_format(size_t total, struct progress_left left, size_t failed, dou
              time);
 }
 
-/* s, by the rate of this run. Timed rows count as done, because counting takes a small part of a
- * row. < 0: unknown. */
-static double seconds_left(const struct progress *progress, struct progress_left left, double now)
+/* s, by the rate of the latest rows, since the longest come first. Timed rows count as done,
+ * because counting takes a small part of a row. < 0: unknown. */
+static double seconds_left(struct progress *progress, struct progress_left left, double now)
 {
-    size_t reached = progress->total - left.count + left.timed;
-    return reached > progress->at_start
-               ? (now - progress->start) / (double)(reached - progress->at_start) *
+    const size_t reached = progress->total - left.count + left.timed;
+    if (reached > progress->reached) {
+        const size_t at = progress->changes++ % RECENT;
+        progress->recent[at].time = now;
+        progress->recent[at].reached = progress->reached = reached;
+    }
+    const size_t oldest = progress->changes > RECENT ? progress->changes % RECENT : 0;
+    if (left.count == 0)
+        return 0;
+    return progress->changes > 1 && reached > progress->recent[oldest].reached
+               ? (now - progress->recent[oldest].time) /
+                     (double)(reached - progress->recent[oldest].reached) *
                      (double)(left.count - left.timed)
                : -1;
 }

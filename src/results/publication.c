@@ -46,7 +46,7 @@ static enum status print_table(const struct results *results, bool json, const s
     struct printout table;
     bool unread = false;
     TRY(printout_open(&table, error));
-    report_print(results, json, table.stream);
+    report_print(results, json, colour_wanted(STDOUT_FILENO), table.stream);
     enum status status = printout_close(&table, &unread, error);
     if (status && unread) {
         log_print(log, LOG_WARNING, "the table: %s", error->text);

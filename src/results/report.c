@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "base/text.h"
 #include "results/derive.h"
@@ -129,7 +130,7 @@ static void line_print(const struct line *line, int width, FILE *stream)
     cells_print(cells, width, stream);
 }
 
-static void text_print(const struct results *results, FILE *stream)
+static void text_print(const struct results *results, bool colour, FILE *stream)
 {
     static const char *const heads[] = {"configuration", "device", "time",  "+-",
                                         "FLOP/s",        "AI",     "level", "bound",
@@ -143,7 +144,13 @@ static void text_print(const struct results *results, FILE *stream)
     for (size_t i = 0; i < shown; ++i) {
         struct line line;
         line_begin(results, i, &line);
+        const char *code = line.record.status == RECORD_FAILED    ? COLOUR_RED
+                           : line.record.status == RECORD_SKIPPED ? COLOUR_DIM
+                           : *line.marks                          ? COLOUR_YELLOW
+                                                                  : NULL;
+        fputs(colour && code ? code : "", stream);
         line_print(&line, width, stream);
+        fputs(colour && code ? COLOUR_END : "", stream);
         record_clear(&line.record);
         above |= line.derived.roof_fraction > 1;
     }
@@ -403,10 +410,10 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
     doubts_print(device, stream);
 }
 
-static void text_report(const struct results *results, FILE *stream)
+static void text_report(const struct results *results, bool colour, FILE *stream)
 {
     if (results->row_count > 0) {
-        text_print(results, stream);
+        text_print(results, colour, stream);
         counts_print(results, stream);
         marks_print(results, stream);
     }
@@ -423,10 +430,10 @@ static void text_report(const struct results *results, FILE *stream)
         utf8_print(stream, "... and %zu more devices\n", results->device_count - shown);
 }
 
-void report_print(const struct results *results, bool json, FILE *stream)
+void report_print(const struct results *results, bool json, bool colour, FILE *stream)
 {
     if (json)
         json_print(results, stream);
     else
-        text_report(results, stream);
+        text_report(results, colour, stream);
 }

@@ -10,4 +10,4 @@
 
 /* The text has the beginning of long lists and the number of lines that it leaves out. JSON is the
  * table alone. */
-void report_print(const struct results *results, bool json, FILE *stream);
+void report_print(const struct results *results, bool json, bool colour, FILE *stream);

@@ -43,7 +43,7 @@ static void results_check(struct results *results)
             abort();
         record_clear(&record);
     }
-    report_print(results, false, stream);
+    report_print(results, false, false, stream);
     fclose(stream);
     results_destroy(results);
 }

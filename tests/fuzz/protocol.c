@@ -46,7 +46,7 @@ static void report_check(struct reply *reply)
          journal_append(journal, "record", record_encode(&reply->record), &error)) ||
         journal_read(path, &results, &torn, &error))
         abort();
-    report_print(results, false, stream);
+    report_print(results, false, false, stream);
     fclose(stream);
     results_destroy(results);
     journal_close(journal);

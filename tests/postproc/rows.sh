@@ -80,6 +80,8 @@ row "^parts cache=cold .*pass=backward " "13.6 %" "noisy"
 says "The median is known to no better than 13.6 %: measure the row again"
 expect 0 script export "$root/tests/data/training_cpu.nc" --columns marks --where label=parts pass=backward
 says "noisy"
+refused " or filters" rows "$h200" --where filter=16
+refused "no variable 'time'; did you mean time_median or " export "$h200" --columns time
 refused "no row has batch=77" rows "$h200" --where batch=77
 expect 0 script rows golden.nc --labels --json --where "batch == 16"
 python 'import json; row = json.load(open("output"))[0]; assert row["name"].startswith("batch") and row["time_median"] == 2.5e-5, row' ||
@@ -213,6 +215,10 @@ from roofsweep_post import cli
 os.environ["COLUMNS"] = "100"
 class Terminal(io.StringIO):
     isatty = lambda self: True
+with contextlib.redirect_stdout(Terminal()) as out:
+    cli.run(cli.arguments(["rows", sys.argv[1], "--advice", "--most", "4"]))
+assert "\033[33mthrottled\033[0m" in out.getvalue(), out.getvalue()
+os.environ["NO_COLOR"] = "1"
 with contextlib.redirect_stdout(Terminal()) as out:
     cli.run(cli.arguments(["rows", sys.argv[1], "--advice", "--most", "4"]))
 lines = out.getvalue().splitlines()

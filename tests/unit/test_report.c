@@ -18,7 +18,7 @@ static char *printed(const struct results *results, bool json)
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     assert_non_null(stream);
-    report_print(results, json, stream);
+    report_print(results, json, false, stream);
     assert_int_equal(fclose(stream), 0);
     return text;
 }
@@ -42,6 +42,11 @@ static void test_golden(void **state)
     char *text = report_text(results);
     assert_string_equal(text, golden);
     assert_null(strstr(text, "above 100 %"));
+    free(text);
+    FILE *coloured = open_memstream(&text, &(size_t){0});
+    report_print(results, false, true, coloured);
+    assert_int_equal(fclose(coloured), 0);
+    assert_non_null(strstr(text, "\033[31mbatch batch=2 kernel=3x5 precision=fp32 "));
     free(text);
     results->devices[1].peak_vector[PRECISION_FP32] = 1e9;
     results->devices[1].cycle_vector[PRECISION_FP32] = NAN;
