@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from .dataset import SHAPES
 from .texts import PREFIXES, Refused, listed
 
 TERM = re.compile(r"\s*(\w+)\s*(>=|<=|!=|==?|>|<)\s*(.*?)\s*", re.S)
@@ -28,7 +29,8 @@ def column(table, name):
 def hint(name, names):
     """Returns a hint with the names nearest to `name`, short forms included; without a near one, the first names."""
     short = [other.removeprefix("requested_").removesuffix("_height") for other in names]
-    longer = sorted((other for other in names if other.startswith(f"{name}_")), key=len)
+    longer = [other for other in names if other.startswith(f"{name}_")]
+    longer.sort(key=lambda other: (other not in SHAPES, len(other)))  # computed columns follow
     near = list(dict.fromkeys(longer[:2] + difflib.get_close_matches(name, dict.fromkeys([*names, *short]))))
     return (
         f"did you mean {' or '.join(near)}?"
