@@ -14,8 +14,7 @@
 #include "model/workload.h"
 #include "named_sweep.h"
 
-/* A format with the words of --device. */
-static const char help_text[] =
+static const char help_begin[] =
     "Usage: roofsweep [options] SWEEP.ini\n"
     "       roofsweep [options] NAME       (of --sweeps)\n"
     "       roofsweep [options] --program \"COMMAND\"\n"
@@ -24,32 +23,9 @@ static const char help_text[] =
     "\n"
     "Measures every configuration of a manifest, one rank per GPU (or per set of CPU cores),\n"
     "against the measured roofs of its device, into one NetCDF file.\n"
-    "\n"
-    "  -o, --output FILE     where to write, instead of the manifest's output\n"
-    "  -d, --device KIND     %s, instead of the manifest's device\n"
-    "      --dry-run         print the plan and stop; needs no MPI, no GPU, writes nothing\n"
-    "      --program COMMAND measure a program as a whole instead of a manifest, into program.nc\n"
-    "      --set KEY=VALUE   replace a key of the manifest: batch=16,32; LABEL.batch=16\n"
-    "      --only LABEL      leave out all other workload sections; may be given several times\n"
-    "      --list [NAME]     print workloads, their parameters, defaults and implementations\n"
-    "      --list chips      print the theoretical rates of known GPUs for each clock\n"
-    "      --list variables  print what a result file can hold\n"
-    "      --sweeps          print the names of the manifests that come along\n"
-    "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
-    "      --any-owner       with --resume: a journal of another user, too\n"
-    "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
-    "      --gather JOURNAL  rebuild the NetCDF file from a journal, on any machine\n"
-    "      --skip-damaged    with --gather: leave damaged lines out, and name them\n"
-    "      --time-limit T    begin nothing that cannot end within T (45min; none) of the start;\n"
-    "                        SLURM_JOB_END_TIME, where it is set, is a limit as well\n"
-    "      --self-test       count known work on the first GPU: are its counters right?\n"
-    "      --advice          say how to ask what limits each row, and what to try\n"
-    "      --json            print JSON: the final table of all rows in SI units, and what\n"
-    "                        --dry-run, --list and --sweeps print\n"
-    "  -q, --quiet           only warnings and the final table\n"
-    "  -v, --verbose         also a line for each configuration, and what workers print\n"
-    "  -h, --help            this text\n"
-    "      --version         version and revision\n"
+    "\n";
+
+static const char help_end[] =
     "\n"
     "Read the file with roofsweep-post: tables, figures, a report, several files as one\n"
     "(merge), and which GPU is slower than the others (compare); roofsweep-post --help.\n"
@@ -154,39 +130,63 @@ static enum status take_time_limit(const char *text, struct options *options, st
 
 /* ---- all options ---- */
 
-#define FLAG(member) SETS_FLAG, true, offsetof(struct options, member), NULL
-#define VALUE(take)  TAKES_VALUE, 0, 0, take
+#define FLAG(member)  SETS_FLAG, true, offsetof(struct options, member), NULL
+#define ACTION(value) SETS_ACTION, value, 0, NULL
+#define VALUE(take)   TAKES_VALUE, 0, 0, take
+#define MORE          "\n                        "
+/* In the order of --help. */
 static const struct known_option {
     const char *name;
-    char letter; /* short option; 0: none */
+    char letter;       /* short option; 0: none */
+    const char *value; /* its name in --help; NULL: none */
+    const char *help;  /* NULL: not in --help. After the words of --device */
     enum { SETS_ACTION, SETS_LEVEL, SETS_FLAG, TAKES_VALUE, MOVED } what;
-    int value;   /* an action or a level */
+    int number;  /* an action or a level */
     size_t flag; /* offset of the bool */
     enum status (*take)(const char *text, struct options *options, struct error *error);
 } known_options[] = {
-    {"advice", 0, FLAG(advice)},
-    {"any-owner", 0, FLAG(any_owner)},
-    {"csv", 0, MOVED, 0, 0, NULL},
-    {"device", 'd', VALUE(take_device)},
-    {"dry-run", 0, SETS_ACTION, ACTION_DRY_RUN, 0, NULL},
-    {"gather", 0, VALUE(take_gather)},
-    {"help", 'h', SETS_ACTION, ACTION_HELP, 0, NULL},
-    {"json", 0, FLAG(json)},
-    {"list", 0, SETS_ACTION, ACTION_LIST, 0, NULL},
-    {"markdown", 0, MOVED, 0, 0, NULL},
-    {"only", 0, VALUE(take_only)},
-    {"output", 'o', VALUE(take_output)},
-    {"overwrite", 0, FLAG(overwrite)},
-    {"program", 0, VALUE(take_program)},
-    {"quiet", 'q', SETS_LEVEL, LOG_WARNING, 0, NULL},
-    {"resume", 0, FLAG(resume)},
-    {"self-test", 0, SETS_ACTION, ACTION_SELF_TEST, 0, NULL},
-    {"set", 0, VALUE(take_set)},
-    {"skip-damaged", 0, FLAG(skip_damaged)},
-    {"sweeps", 0, SETS_ACTION, ACTION_SWEEPS, 0, NULL},
-    {"time-limit", 0, VALUE(take_time_limit)},
-    {"verbose", 'v', SETS_LEVEL, LOG_DEBUG, 0, NULL},
-    {"version", 0, SETS_ACTION, ACTION_VERSION, 0, NULL},
+    {"output", 'o', "FILE", "where to write, instead of the manifest's output", VALUE(take_output)},
+    {"device", 'd', "KIND", ", instead of the manifest's device", VALUE(take_device)},
+    {"dry-run", 0, NULL, "print the plan and stop; needs no MPI, no GPU, writes nothing",
+     ACTION(ACTION_DRY_RUN)},
+    {"program", 0, "COMMAND", "measure a program as a whole instead of a manifest, into program.nc",
+     VALUE(take_program)},
+    {"set", 0, "KEY=VALUE", "replace a key of the manifest: batch=16,32; LABEL.batch=16",
+     VALUE(take_set)},
+    {"only", 0, "LABEL", "leave out all other workload sections; may be given several times",
+     VALUE(take_only)},
+    {"list", 0, "[NAME]",
+     "print workloads, their parameters, defaults and implementations\n"
+     "      --list chips      print the theoretical rates of known GPUs for each clock\n"
+     "      --list variables  print what a result file can hold",
+     ACTION(ACTION_LIST)},
+    {"sweeps", 0, NULL, "print the names of the manifests that come along", ACTION(ACTION_SWEEPS)},
+    {"resume", 0, NULL, "go on with what FILE.journal lacks; begins if there is none",
+     FLAG(resume)},
+    {"any-owner", 0, NULL, "with --resume: a journal of another user, too", FLAG(any_owner)},
+    {"overwrite", 0, NULL, "replace FILE and its journal; with --gather, FILE", FLAG(overwrite)},
+    {"gather", 0, "JOURNAL", "rebuild the NetCDF file from a journal, on any machine",
+     VALUE(take_gather)},
+    {"skip-damaged", 0, NULL, "with --gather: leave damaged lines out, and name them",
+     FLAG(skip_damaged)},
+    {"time-limit", 0, "T",
+     "begin nothing that cannot end within T (45min; none) of the start;" MORE
+     "SLURM_JOB_END_TIME, where it is set, is a limit as well",
+     VALUE(take_time_limit)},
+    {"self-test", 0, NULL, "count known work on the first GPU: are its counters right?",
+     ACTION(ACTION_SELF_TEST)},
+    {"advice", 0, NULL, "say how to ask what limits each row, and what to try", FLAG(advice)},
+    {"json", 0, NULL,
+     "print JSON: the final table of all rows in SI units, and what" MORE
+     "--dry-run, --list and --sweeps print",
+     FLAG(json)},
+    {"quiet", 'q', NULL, "only warnings and the final table", SETS_LEVEL, LOG_WARNING, 0, NULL},
+    {"verbose", 'v', NULL, "also a line for each configuration, and what workers print", SETS_LEVEL,
+     LOG_DEBUG, 0, NULL},
+    {"help", 'h', NULL, "this text", ACTION(ACTION_HELP)},
+    {"version", 0, NULL, "version and revision", ACTION(ACTION_VERSION)},
+    {"csv", 0, NULL, NULL, MOVED, 0, 0, NULL},
+    {"markdown", 0, NULL, NULL, MOVED, 0, 0, NULL},
 };
 enum { OPTIONS = sizeof known_options / sizeof *known_options, LONG_OPTION = 256 };
 
@@ -195,10 +195,10 @@ static enum status take_option(const struct known_option *known, struct options 
 {
     switch (known->what) {
     case SETS_ACTION:
-        options->action = (enum action)known->value;
+        options->action = (enum action)known->number;
         return STATUS_OK;
     case SETS_LEVEL:
-        options->level = (enum log_level)known->value;
+        options->level = (enum log_level)known->number;
         return STATUS_OK;
     case SETS_FLAG:
         *(bool *)((char *)options + known->flag) = true;
@@ -320,13 +320,17 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
 {
     struct options parsed = {.action = ACTION_SWEEP, .level = LOG_INFO};
     struct option long_options[OPTIONS + 1] = {{0}};
-    for (int i = 0; i < OPTIONS; ++i)
-        long_options[i] =
-            (struct option){known_options[i].name,
-                            known_options[i].what == TAKES_VALUE ? required_argument : no_argument,
-                            NULL, LONG_OPTION + i};
+    char letters[2 * OPTIONS + 2] = ":"; /* a missing value is ':', not '?' */
+    for (int i = 0; i < OPTIONS; ++i) {
+        const struct known_option *known = &known_options[i];
+        const bool value = known->what == TAKES_VALUE;
+        const char letter[] = {known->letter, value ? ':' : '\0', '\0'};
+        long_options[i] = (struct option){known->name, value ? required_argument : no_argument,
+                                          NULL, LONG_OPTION + i};
+        strcat(letters, letter);
+    }
     optind = 0; /* GNU: resets the parser, even within a group of short options */
-    for (int option; (option = getopt_long(argc, argv, ":d:ho:qv", long_options, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, letters, long_options, NULL)) != -1;) {
         int known = option - LONG_OPTION;
         for (int i = 0; i < OPTIONS; ++i)
             known = known_options[i].letter == option ? i : known;
@@ -360,8 +364,19 @@ enum status options_manifest(const struct options *options, struct manifest **ma
 
 void options_help(FILE *stream)
 {
-    char devices[DEVICE_WORDS];
-    fprintf(stream, help_text, list_devices(devices));
+    char devices[DEVICE_WORDS], name[32];
+    fputs(help_begin, stream);
+    for (const struct known_option *known = known_options; known->help; ++known) {
+        snprintf(name, sizeof name, "%s%s%s", known->name, known->value ? " " : "",
+                 known->value ? known->value : "");
+        if (known->letter)
+            fprintf(stream, "  -%c, --%-15s ", known->letter, name);
+        else
+            fprintf(stream, "      --%-15s ", name);
+        fprintf(stream, "%s%s\n", known->take == take_device ? list_devices(devices) : "",
+                known->help);
+    }
+    fputs(help_end, stream);
 }
 
 static void list_parameter(const struct parameter *parameter, FILE *stream)
