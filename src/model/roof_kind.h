@@ -1,7 +1,8 @@
 /* Kinds of roofs: one const table for ranks and workers.
  *
- * A new kind is a row in ROOF_LIST and a way to measure it in the roofs.c of each device folder. No
- * other code depends on individual kinds. Plain C and C++, for kernels/. */
+ * A new kind is a row in ROOF_LIST and its variants in each device folder that has it. Only
+ * device.c (launch overheads) and worker/gpu/roofs.c depend on individual kinds. Plain C and C++,
+ * for kernels/. */
 #pragma once
 
 #include <stdbool.h>
