@@ -1,5 +1,6 @@
 """The command `plot` draws figures: time-based Rooflines, kernels, nodes."""
 
+import argparse
 import os
 
 from . import selection
@@ -27,6 +28,14 @@ implementation, algorithm, layout and cache (--series chooses other variables). 
 DESCRIPTION = description
 
 
+def renaming(text):
+    """Returns (old, new) of an option OLD=NEW."""
+    old, equals, new = text.partition("=")
+    if not old or not equals:
+        raise argparse.ArgumentTypeError(f"'{text}' is no OLD=NEW")
+    return old, new
+
+
 def add_options(parser):
     from .figures import KINDS
 
@@ -36,6 +45,13 @@ def add_options(parser):
     parser.add_argument("-w", "--where", nargs="+", metavar="TERM", default=[], help=selection.HELP)
     parser.add_argument("-l", "--labels", nargs="+", metavar="LABEL", help="only rows of these labels")
     parser.add_argument("-s", "--series", nargs="+", metavar="NAME", help="variables that tell series apart")
+    parser.add_argument(
+        "--order", nargs="+", metavar="WORD", default=[], help="values whose series come first, in order"
+    )
+    parser.add_argument("--title", default="", help="text above the figure")
+    parser.add_argument(
+        "--rename", nargs="+", type=renaming, metavar="OLD=NEW", default=[], help="other words in legends, labels, axes"
+    )
     parser.add_argument("-b", "--by", metavar="PARAMETER", help="the parameter that orders and joins points")
     parser.add_argument(
         "--level",
@@ -68,22 +84,22 @@ def run(options):
     if os.path.splitext(output)[1][1:] not in FORMATS:
         raise Refused(f"--output {output}: its name ends in none of {', '.join(FORMATS)}")
     files = [load(path, getattr(figures.KINDS[options.kind], "NEEDS", NEEDS)) for path in options.files]
-    names = ("where", "series", "by", "level", "width", "annotate", "labels")
+    names = ("where", "series", "by", "level", "width", "annotate", "labels", "order", "title")
     how = {name: getattr(options, name) for name in names}
-    axes = figures.draw(files, options.kind, **how, caption=options.caption == "yes", sheet=options.style)
+    axes = figures.draw(
+        files, options.kind, **how, caption=options.caption == "yes", sheet=options.style, rename=dict(options.rename)
+    )
     figure = axes[0].figure
     if max(figure.get_size_inches()) * options.dpi >= 2**16:
         raise Refused(f"--dpi {options.dpi}: the figure would have more than {2**16} pixels on a side; take fewer")
-    save(figure, output, options.dpi, options.style)
+    save(figure, output, options.dpi)
     for line in [*figure.notes, *([figure.caption] if options.caption == "no" else [])]:
         print(line)
     return 0
 
 
-def save(figure, path, dpi=300, sheet=""):
-    from .figures import style
-
-    with writing(path), style.settings(sheet):  # without a date, so that equal figures are equal files
+def save(figure, path, dpi=300):
+    with writing(path):  # without a date, so that equal figures are equal files
         metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(path.rsplit(".", 1)[-1])
         figure.savefig(path, metadata=metadata, dpi=dpi)
     print(plain(path))

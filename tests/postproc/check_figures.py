@@ -4,6 +4,7 @@
 Usage: check_figures.py PAPER.nc EIGHT.nc KERNELS.nc LATER.nc...: the paper's sweeps, eight GPUs, a file of
 `kernels = yes`, and more files of the paper's GPU."""
 
+import io
 import re
 import sys
 
@@ -217,6 +218,21 @@ def check_intervals(data):
     drawn = np.concatenate(lines.get_segments())[:, 1]
     assert np.allclose(np.sort(drawn), np.sort(row[0] / (1 + np.array([-1, 1]) * row[1]))), (drawn, row)
     assert "1 of 1 rows are known to no better than 5 %" in plain_caption(axes)
+    style.plt.close(axes.figure)
+
+
+def check_words(data, programs):
+    """Title, renamed words and order of series; fonts of savefig; programs beside a library have their labels."""
+    how = {"title": "Of mine", "rename": {"fp16": "half", "filters": "width"}, "order": ["fp32"]}
+    (axes,) = figures.draw(data, "classic", CHOSEN, labels=["conv2d-filters"], **how)
+    texts = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert texts[0].startswith("fp32") and any(text.startswith("half ") for text in texts), texts
+    assert not any(re.search("fp16|filters", text) for text in texts), texts
+    assert "Of mine" in [text.get_text() for text in axes.figure.texts]
+    axes.figure.savefig(stream := io.BytesIO(), format="pdf")
+    assert b"/Type3" not in stream.getvalue(), "no font is TrueType"
+    names = {series.name for series in figures.scene(programs, ["label=torch-conv2d,cudnn-conv2d"]).series}
+    assert {"torch-conv2d fp16 forward", "conv2d fp16 forward"} <= names, names
     style.plt.close(axes.figure)
 
 
@@ -450,6 +466,7 @@ def main():
     check_wave_ticks(paper)
     check_short_names(paper)
     check_wave_rows(paper)
+    check_words(paper, post.load(sys.argv[1].replace("paper_h100", "frameworks_h100")))
     check_intervals(post.load(sys.argv[1].replace("paper_h100", "training_cpu")))
     check_no_waves(paper)
     check_kernels(counted, paper)

@@ -38,24 +38,30 @@ def draw(
     labels=(),
     caption=True,
     sheet="",
+    order=(),
+    title="",
+    rename=None,
 ):
     """Draws a figure and returns its list of axes. data: a dataset of load(), or a list of them; where, series, by,
     level, labels: see scene.scene(); level defaults to the kind's LEVEL, then dram; width: column or page; annotate:
-    points with labels, all, ends, none or auto; caption: whether it is drawn; sheet: style sheet of matplotlib.
+    points with labels, all, ends, none or auto; caption: whether it is drawn; sheet: style sheet of matplotlib;
+    order: values whose series come first; title: text above; rename: {word: other word} of legends, labels and axes.
     figure.notes has lines that the figure shows only as numbers."""
     module = KINDS[kind]
     build = getattr(module, "build", scene)
     level = level or getattr(module, "LEVEL", "dram")
-    how = {"where": where, "series": series, "by": by, "level": level, "labels": labels}
+    how = {"where": where, "series": series, "by": by, "level": level, "labels": labels, "order": order}
+    page = {"captioned": caption, "title": title, "renaming": rename or {}, "sheet": sheet}
     found = build([short(one) for one in several(data)], **how, known=getattr(module, "KNOWN", None))
     with style.settings(sheet):
         height = module.HEIGHT[width]
         try:
             if hasattr(module, "FACETS") and len(found.series) > MOST:
                 annotate = "none" if annotate == "auto" else annotate
-                return frame.draw_facets(module, facets_of(found), width, annotate, caption)
-            figure, axes = frame.page(width, height, module.PANELS, caption)
-            return module.draw(figure, axes, found, annotate, height)
+                axes = frame.draw_facets(module, facets_of(found), width, annotate, page)
+                return frame.renamed_axes(axes)
+            figure, axes = frame.page(width, height, module.PANELS, page)
+            return frame.renamed_axes(module.draw(figure, axes, found, annotate, height))
         except frame.Crowded as crowded:
             other = ", as in --where condition=alone" if kind == "map" else ", --width page is wider"
             way = fewer(found) if build is scene else f"--where chooses fewer{other}"

@@ -95,7 +95,12 @@ def draw_regions(axes, roofs):
     return [*patches, Patch(facecolor="white", edgecolor=style.GREY, linewidth=0.5, label="unattainable")]
 
 
-def handles_of(scene, every):
+def ceilings_in_view(axes, scene):
+    """Returns whether the axes show a ceiling of launch overhead."""
+    return bool((scene.extent["overhead_ceiling"] < axes.get_ylim()[1]).any())
+
+
+def handles_of(axes, scene, every):
     handles = marks.series_handles(scene, joined=not every)
     if every:
         handles += [marks.symbol(f"bytes at {level}", fill) for level, fill in zip(levels_of(scene), LEVEL_FILLS)]
@@ -104,7 +109,7 @@ def handles_of(scene, every):
         handles += marks.direction(scene)
     small = {"size": marks.CEILING, "dash": "none" if every or not scene.swept else (0, (1, 1.2))}
     ceiling = marks.symbol("small: ceiling of launch overhead", **small)
-    return [*handles, marks.line("measured roofs", colour=style.BLACK), ceiling]
+    return [*handles, marks.line("measured roofs", colour=style.BLACK), *[ceiling] * ceilings_in_view(axes, scene)]
 
 
 def draw_at_levels(axes, labels, series, levels):
@@ -152,8 +157,9 @@ def draw(figure, axes, scene, annotate, height, regions=False):
     axes.set(xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
     frame.engineering(axes.xaxis, text=frame.power)
     frame.engineering(axes.yaxis)
-    handles = handles_of(scene, every) + (draw_regions(axes, roofs) if regions else [])
-    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, OVERHEAD))
+    handles = handles_of(axes, scene, every) + (draw_regions(axes, roofs) if regions else [])
+    overhead = OVERHEAD * ceilings_in_view(axes, scene)
+    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, overhead))
     drawn = draw_roofs(axes, roofs)
     labels = marks.Labels(axes, scale)
     for x, y in drawn.values():
@@ -170,7 +176,7 @@ def draw(figure, axes, scene, annotate, height, regions=False):
     for text, (x, y) in drawn.items():
         labels.along(text, x, y)
     marks.label_points(labels, scene, annotate, "rightmost" if every else "intensity_at", "performance")
-    frame.settle(figure, [axes], height, handles, frame.caption(scene, OVERHEAD, labels.key_text()))
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, overhead, labels.key_text()))
     return [axes]
 
 

@@ -1,10 +1,12 @@
 """Lays out the page around the axes: legend and caption below, each as high as it needs."""
 
+import copy
 import io
+import re
 import textwrap
 
 import numpy as np
-from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+from matplotlib.ticker import EngFormatter, FixedFormatter, LogLocator, NullLocator
 
 from ..columns import NOISY
 from ..texts import Refused, listed
@@ -12,6 +14,7 @@ from . import style
 
 GAP = 0.04  # inches between the parts of a page
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+TITLE = 0.18  # inches
 MARGIN = 0.06  # inches beside the caption
 DATES = ["time_coverage_start", "time_coverage_end"]
 LEAST = 1e-60  # a quantity below LEAST or above 1 / LEAST is damaged
@@ -31,9 +34,21 @@ class Page(style.plt.Figure):
     notes = ()  # lines that `plot` prints, for items that the figure shows only as numbers
     caption = ""  # text of the caption, even if it is not drawn
 
-    def __init__(self, *arguments, captioned=True, **options):
+    def __init__(self, *arguments, captioned=True, title="", renaming=(), sheet="", **options):
         super().__init__(*arguments, **options)
-        self.captioned = captioned
+        self.captioned, self.title, self.renaming, self.sheet = captioned, title, dict(renaming), sheet
+
+    def renamed(self, text):
+        """Returns a text with the words of `renaming` replaced."""
+        if not self.renaming:
+            return text
+        words = "|".join(map(re.escape, sorted(self.renaming, key=len, reverse=True)))
+        return re.sub(rf"(?<!\w)(?:{words})(?!\w)", lambda found: self.renaming[found[0]], text)
+
+    def savefig(self, *arguments, **options):
+        """Saves with the settings of the drawing: fonts as TrueType, a page without cut edges."""
+        with style.settings(self.sheet):
+            super().savefig(*arguments, **options)
 
     def _repr_png_(self):
         """Returns the image that a notebook shows."""
@@ -103,7 +118,8 @@ def caption(scene, *notes, work=True):
 
         count = len({data["device_uuid"].values[place] for place in used})
         facts.append(measured(f"{count} x {device('model')}" if count > 1 else device("model"), data))
-        versions = [f"driver {device('driver_version')}" * bool(device("driver_version")), device("library_version")]
+        word = "Linux" if set(data["device_kind"].values[used]) == {"cpu"} else "driver"
+        versions = [f"{word} {device('driver_version')}" * bool(device("driver_version")), device("library_version")]
         facts.append(", ".join(filter(None, versions)))
         facts[-1] = facts[-1][:1].upper() + facts[-1][1:]
         facts.append("A configuration that several devices measured is their median" * bool((own["devices"] > 1).any()))
@@ -129,18 +145,30 @@ def engineering(axis, unit="", text=None):
         axis.set_minor_formatter(lambda value, place: text(value) if f"{value:e}"[0] in "25" else "")
 
 
-def page(width, height, panels=1, captioned=True):
+def renamed_axes(axes):
+    """Replaces the words of --rename in titles, axes and ticks. Returns the axes."""
+    figure = axes[0].figure
+    for one in axes if figure.renaming else ():
+        for axis in (one.xaxis, one.yaxis):
+            if isinstance(formatter := axis.get_major_formatter(), FixedFormatter):
+                formatter.seq = [figure.renamed(text) for text in formatter.seq]
+        for text in [one.title, one.xaxis.label, one.yaxis.label]:
+            text.set_text(figure.renamed(text.get_text()))
+    return axes
+
+
+def page(width, height, panels=1, how=None):
     """Returns (figure, list of axes). Panels are side by side on a page, below each other in a column. height: inches
-    of a panel; captioned: whether the caption is drawn."""
+    of a panel; how: arguments of Page."""
     inches = style.WIDTHS[width]
     across = panels if width == "page" else 1
     down = panels // across
-    figure, axes = style.plt.subplots(down, across, squeeze=False, FigureClass=Page, captioned=captioned)
+    figure, axes = style.plt.subplots(down, across, squeeze=False, FigureClass=Page, **(how or {}))
     figure.set_size_inches(inches, height * down)
     return figure, list(axes.flat)
 
 
-def draw_facets(module, facets, width, annotate, captioned):
+def draw_facets(module, facets, width, annotate, how):
     """Draws all facets of a crowded figure with shared axes, one legend and one caption. Returns their axes."""
     down, across = (max(one.place[side] for one in facets) + 1 for side in (0, 1))
     height, inches = module.FACETS[width], style.WIDTHS[width]
@@ -148,7 +176,7 @@ def draw_facets(module, facets, width, annotate, captioned):
         page = " (--width page has)" * (width == "column" and across <= style.WIDTHS["page"])
         raise Crowded(f"{down} x {across} facets have no room in a {width}{page}")
     shared = {"sharex": True, "sharey": True}
-    figure, grid = style.plt.subplots(down, across, squeeze=False, FigureClass=Page, captioned=captioned, **shared)
+    figure, grid = style.plt.subplots(down, across, squeeze=False, FigureClass=Page, **how, **shared)
     figure.set_size_inches(inches, height * down)
     room = {"between": (0.1, 0.19), "top": 0.2}
     settle(figure, grid.flat, height, [], "", **room)
@@ -185,9 +213,9 @@ def draw_facets(module, facets, width, annotate, captioned):
     box = grid[-1, 0].get_position(), grid[0, -1].get_position()
     how = {"fontsize": style.FONT, "ha": "center", "gid": "axis"}
     low = box[0].y0 - 0.36 / figure.get_size_inches()[1]
-    figure.text((box[0].x0 + box[1].x1) / 2, low, words[0], va="bottom", **how)
+    figure.text((box[0].x0 + box[1].x1) / 2, low, figure.renamed(words[0]), va="bottom", **how)
     how["ha"] = "left"
-    figure.text(0.03 / inches, (box[0].y0 + box[1].y1) / 2, words[1], rotation=90, va="center", **how)
+    figure.text(0.03 / inches, (box[0].y0 + box[1].y1) / 2, figure.renamed(words[1]), rotation=90, va="center", **how)
     return [grid[one.place] for one in facets]
 
 
@@ -213,7 +241,9 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12,
             figure.gathered[0].setdefault("increasing parameter" if name.startswith("increasing ") else name, handle)
         figure.gathered[1].update(dict.fromkeys(text.rstrip(".").split(". ")))
         return figure.dpi / 72
-    figure.caption, text = text, text if figure.captioned else ""
+    figure.caption = figure.renamed(text)
+    text = figure.caption if figure.captioned else ""
+    top += TITLE if figure.title else 0
     aside, apart = between or (left + right, bottom + top)
     axes = list(axes)
     for part in [*figure.legends, *figure.texts]:  # an earlier call added them
@@ -225,7 +255,7 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12,
         raise Crowded(f"the names of all that is drawn would make the figure more than {HIGHEST:g} inches high")
     lines = wrapped(figure, text, width - 2 * MARGIN)
     text_height = len(lines) * style.SMALL * 1.25 / 72 + GAP
-    legend = best_legend(figure, handles, width)
+    legend = best_legend(figure, [renamed_handle(figure, handle) for handle in handles], width)
     legend_height = legend.get_window_extent(figure.canvas.get_renderer()).height / figure.dpi if legend else 0
     below = text_height + legend_height + 2 * GAP
     total = top + down * height + (down - 1) * apart + bottom + below
@@ -253,7 +283,16 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12,
         linespacing=1.25,
         gid="caption",
     )
+    if figure.title:
+        figure.text(0.5, 1 - GAP / total, figure.title, fontsize=style.FONT, va="top", ha="center", gid="title")
     return figure.dpi / 72
+
+
+def renamed_handle(figure, handle):
+    """Returns the legend entry with its words renamed."""
+    handle = copy.copy(handle)
+    handle.set_label(figure.renamed(handle.get_label()))
+    return handle
 
 
 def best_legend(figure, handles, width):

@@ -18,7 +18,7 @@ from . import frame, marks, nodes, style
 HELP = "roofs of one device over its sessions, in per cent of the first (--where uuid=... chooses the device)"
 PANELS, HEIGHT = 1, {"column": 2.2, "page": 2.8}
 NEEDS = ROOFS
-MOST_NAMED = 12
+MOST_NAMED = 7
 MOST_LEVEL = 4  # dates on a horizontal line; more dates are slanted
 
 
@@ -86,7 +86,7 @@ def outliers(found, ticks):
             f"{line['key']} {percent(line['deviation'])} ({' '.join(ticks[line['file']].split())})"
             for _, line in far.iterrows()
         ]
-        texts += [f"{word} than the limit: {listed(names)}."] * bool(names)
+        texts += [f"{word} than the limit: {listed(names, 3)}."] * bool(names)
     return " ".join(texts) or "No roof is slower or faster than the limit."
 
 
@@ -117,7 +117,7 @@ def explained(scene, ticks):
         steep = line[line["whole"].abs() > THRESHOLD].sort_values("whole")
         if len(steep):
             months = [f"{key} {percent(1 + month)}" for key, month in zip(steep["key"], steep["month"])]
-            device += f" In 30 days: {listed(months)}."
+            device += f" In 30 days: {listed(months, 3)}."
     for number in changed(scene):
         device += f" Driver {scene.drivers[number]} from {' '.join(ticks[number].split())} on."
     if scene.left_out:
@@ -130,8 +130,8 @@ def explained(scene, ticks):
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
     found = scene.found
-    slow = found[found["slow"]].sort_values("deviation")
-    shown = list(dict.fromkeys(slow["key"]))[:MOST_NAMED]
+    far = found.assign(far=-abs(np.log(found["deviation"].astype(float).fillna(1))), fast=~found["slow"])
+    shown = list(dict.fromkeys(far.sort_values(["fast", "far"])["key"]))[:MOST_NAMED]
     looks = {key: look_of(number) for number, key in enumerate(shown)}
     ticks = moments(scene.starts)
     for key, own in found.groupby("key", sort=False):

@@ -154,7 +154,7 @@ class Labels:
 
     def place(self, text, x, y, colour=style.BLACK, size=style.SMALL):
         """Writes a label near a point of the data; returns the Text, or None without room."""
-        at = self.pixels(x, y)[0]
+        text, at = self.axes.figure.renamed(text), self.pixels(x, y)[0]
         rings = range(len(GAPS))
         if found := self.found(at, self.extent(text, size), rings):
             return self.write(text, *found, at, colour, size)
@@ -217,7 +217,7 @@ class Labels:
     def along(self, text, x, y, colour=style.BLACK, size=style.SMALL):
         """Writes a label along a line of the data: above the line, or below it. Returns the Text, or None without
         room."""
-        at = self.pixels(x, y)
+        text, at = self.axes.figure.renamed(text), self.pixels(x, y)
         at = at[((at >= self.axes.bbox.min) & (at <= self.axes.bbox.max)).all(axis=1)]
         if len(at) < 2:
             return None

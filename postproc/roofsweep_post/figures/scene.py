@@ -10,6 +10,7 @@ import pandas
 from ..dataset import parameters
 from ..frames import ROWS, ceilings, rows, several
 from ..levels import at_levels, with_bandwidths
+from ..naming import chosen_label
 from ..selection import choose, column
 from ..texts import Refused
 from . import style
@@ -56,6 +57,7 @@ class Scene:
     place: tuple = (0, 0)  # row and column of a facet
     keys: list = field(default_factory=list)  # variables that distinguish series
     chosen_by: str | None = None  # parameter of --by
+    order: tuple = ()  # values whose series come first
 
     def __post_init__(self):
         self.extent = self.rows if self.extent is None else self.extent
@@ -118,7 +120,9 @@ def source_keys(keys, table, level):
 
 
 def words(key):
-    return " ".join(str(word) for word in key.values() if word != "")
+    """Returns the values of a series as a text, its origin first."""
+    own = {"origin": "", **key}
+    return " ".join(str(word) for word in own.values() if word != "")
 
 
 def groups_of(table, keys):
@@ -128,7 +132,7 @@ def groups_of(table, keys):
         yield dict(zip(keys, key if isinstance(key, tuple) else (key,))), own
 
 
-def series_of(table, keys, by, files, level, apart, looks=None):
+def series_of(table, keys, by, files, level, apart, looks=None, order=()):
     """Returns a Series for each combination of the keys. apart: see Scene. looks: ({first key: colour}, {other keys:
     marker}) that facets share."""
     common = {"model"} | ({"level"} if level != "row" else set())
@@ -136,7 +140,11 @@ def series_of(table, keys, by, files, level, apart, looks=None):
     found = []
     if apart:
         heads |= {model: number for number, model in enumerate(dict.fromkeys(table["model"]))}
-    for key, own in groups_of(table, keys):
+    ranks = {word: rank for rank, word in enumerate(order)}
+    for key, own in sorted(
+        groups_of(table, keys),
+        key=lambda group: min(ranks.get(str(word), len(ranks)) for word in [*group[0].values(), ""]),
+    ):
         head = key["model"] if apart else next(iter(key.values()), "")
         what = words({name: word for name, word in key.items() if name not in common})
         number = heads.setdefault(head, len(heads))
@@ -172,12 +180,13 @@ def check_rows(files):
         raise Refused(f"{names}: it has roofs but no configurations; `plot map` and `plot history` draw roofs")
 
 
-def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=None):
+def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=None, order=()):
     """Returns a Scene of the rows that fulfil `where` and have one of the labels. known: {variable that rows must have:
     message if none has it}.
 
     series: variables that distinguish curves (default: those of CROSSED and SOURCES that differ); by: parameter that
-    orders and joins points; level: dram, l2, ..., `row` for each row's own, or `all`."""
+    orders and joins points; level: dram, l2, ..., `row` for each row's own, or `all`; order: values whose series come
+    first."""
     files = several(data)
     check_rows(files)
     table = choose(rows(files), where)
@@ -187,10 +196,18 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=N
         if table.empty:
             raise Refused(why)
     table = with_bandwidths(table.reset_index(drop=True), files)
+    table["origin"] = [
+        chosen_label(label, workload) if workload == "program" else workload
+        for label, workload in zip(table["label"], table["workload"])
+    ]
     if series:
         keys = [column(table, name) for name in series]
     else:
-        keys = varying(table, CROSSED + SOURCES + (["label"] if labels else []))
+        keys = [name for name in CROSSED if name in table and table[name].replace("", np.nan).nunique() > 1]
+        keys += varying(table, [*SOURCES, *(["label"] if labels else [])])
+        named = [*keys, *varying(table, ["origin"])]
+        if not labels and table.groupby(named, dropna=False).ngroups <= MOST:  # facets name the workload
+            keys = named
     keys, apart = source_keys(keys, table, level)
     by = column(table, by) if by else None
     table = at_levels(one_per_configuration(table, [*keys, *([by] if by else [])]), level)
@@ -200,8 +217,8 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=N
         file = int(table.loc[table["model"] == model, "file"].iloc[0])
         devices = np.flatnonzero(files[file]["device_model"].values == model)
         roofs[model] = ceilings(files[file], devices)
-    curves = series_of(table, keys, by, files, level, apart)
-    found = Scene(files, table, curves, level, roofs, apart, keys=keys, chosen_by=by)
+    curves = series_of(table, keys, by, files, level, apart, order=order)
+    found = Scene(files, table, curves, level, roofs, apart, keys=keys, chosen_by=by, order=order)
     if len(found.swept) > 1:
         for series in found.series:
             series.name += f" (by {short_name(series.by)})" if series.by else ""
@@ -221,7 +238,7 @@ def facets_of(scene):
         across = key.pop("precision", "")
         down = words(key)
         place = rows.setdefault(down, len(rows)), columns.setdefault(across, len(columns))
-        series = series_of(own, keys, scene.chosen_by, scene.files, scene.level, False, looks)
+        series = series_of(own, keys, scene.chosen_by, scene.files, scene.level, False, looks, scene.order)
         title = ", ".join(filter(None, [down, str(across)]))
         found.append(replace(scene, rows=own, series=series, apart=False, title=title, place=place))
     drawn = {series.name: (series.colour, series.marker) for one in found for series in one.series}
