@@ -245,11 +245,7 @@ static enum status share_manifest(struct sweep *sweep, const struct options *opt
 enum status sweep_load(MPI_Comm comm, const struct options *options, char **argv, double start,
                        const struct log *log, struct sweep **sweep, struct error *error)
 {
-    struct sweep *created = calloc(1, sizeof *created);
-    if (!created) {
-        MPI_Abort(comm, 1);
-        abort();
-    }
+    struct sweep *created = memory_require(comm, calloc(1, sizeof *created), "the sweep");
     created->comm = comm;
     created->log = log;
     size_t length;
@@ -258,17 +254,15 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, char **argv
         fprintf(command, "%s%s", word > argv ? " " : "", *word);
         created->name = word > argv ? created->name : strlen(*word);
     }
-    if (!command || fclose(command) != 0)
-        MPI_Abort(comm, 1);
+    bool whole = command && fclose(command) == 0;
+    memory_require(comm, whole ? created->command : NULL, "the command line");
     MPI_Comm_rank(comm, &created->rank);
     MPI_Comm_size(comm, &created->ranks);
     *sweep = created;
     enum status status = STATUS_OK;
     struct guard *guard = guard_all(created, short_patience, "the first call of all ranks");
-    created->liveness = liveness_create(comm);
+    created->liveness = memory_require(comm, liveness_create(comm), "the ranks");
     guard_end(guard);
-    if (!created->liveness)
-        MPI_Abort(comm, 1);
     wait_or_abort(created, short_patience, STATUS_SYSTEM, "starting");
     if (created->rank == 0) {
         set_time_limit(created, options, start);
@@ -492,14 +486,12 @@ static void create_dispatcher(struct sweep *sweep)
         .algorithm_cache = sweep->algorithms,
     };
     log_algorithms(sweep);
-    sweep->dispatcher = dispatcher_create(&settings, sweep->log);
-    if (!sweep->dispatcher)
-        MPI_Abort(sweep->comm, 1);
+    sweep->dispatcher =
+        memory_require(sweep->comm, dispatcher_create(&settings, sweep->log), "the rows");
     size_t total = dispatcher_total(sweep->dispatcher);
-    sweep->progress =
-        progress_create(sweep->log, "", total - dispatcher_left(sweep->dispatcher), total);
-    if (!sweep->progress)
-        MPI_Abort(sweep->comm, 1);
+    size_t done = total - dispatcher_left(sweep->dispatcher);
+    void *memory = progress_create(sweep->log, "", done, total);
+    sweep->progress = memory_require(sweep->comm, memory, "the progress");
 }
 
 /* ---- actions of the dispatcher ---- */
@@ -539,8 +531,12 @@ static enum status carry_out(struct sweep *sweep, const struct dispatcher_action
         save_algorithms(sweep, false);
         return status;
     case ACTION_SEND:
-        if (transport_send(sweep->transport, action->rank, action->message, action->text, error))
-            MPI_Abort(sweep->comm, exit_code_of(STATUS_SYSTEM)); /* the rank would wait for ever */
+        status =
+            transport_send(sweep->transport, action->rank, action->message, action->text, error);
+        if (status) { /* the rank would wait for ever */
+            log_print(sweep->log, LOG_WARNING, "%s; the job ends", error->text);
+            MPI_Abort(sweep->comm, exit_code_of(STATUS_SYSTEM));
+        }
         return STATUS_OK;
     case ACTION_PROGRESS:
         progress_update(sweep->progress, action->left, action->failed);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ranks/liveness.h"
+
 /* Restricts the topology to these cores. */
 static bool load_topology(const cpu_set_t *all, hwloc_topology_t *topology)
 {
@@ -122,10 +124,10 @@ struct binding binding_create(MPI_Comm comm, const struct visible *visible)
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_rank(node, &rank);
     MPI_Comm_size(node, &ranks);
-    cpu_set_t *masks = malloc((size_t)ranks * sizeof *masks);
-    struct visible *all = malloc((size_t)ranks * sizeof *all);
-    if (!masks || !all)
-        MPI_Abort(comm, 1);
+    cpu_set_t *masks =
+        memory_require(comm, malloc((size_t)ranks * sizeof *masks), "the CPUs of a node");
+    struct visible *all =
+        memory_require(comm, malloc((size_t)ranks * sizeof *all), "the devices of a node");
     MPI_Allgather(visible, sizeof *visible, MPI_BYTE, all, sizeof *visible, MPI_BYTE, node);
     struct binding binding = binding_choose(all, ranks, rank);
     if (sched_getaffinity(0, sizeof own, &own) != 0)

@@ -155,10 +155,10 @@ enum status devices_collect(struct devices *devices, struct executor *executor, 
     MPI_Comm_size(devices->comm, &devices->ranks);
     snprintf(reason, sizeof reason, "%s", executor_reason(executor));
     if (devices->rank == 0) {
-        reasons = malloc((size_t)devices->ranks * REASON_TEXT);
-        devices->list = malloc((size_t)devices->ranks * SIZE);
-        if (!reasons || !devices->list)
-            MPI_Abort(devices->comm, 1);
+        void *memory = malloc((size_t)devices->ranks * REASON_TEXT);
+        reasons = memory_require(devices->comm, memory, "the devices of the ranks");
+        memory = malloc((size_t)devices->ranks * SIZE);
+        devices->list = memory_require(devices->comm, memory, "the devices of the ranks");
     }
     MPI_Gather(&own, SIZE, MPI_BYTE, devices->list, SIZE, MPI_BYTE, 0, devices->comm);
     MPI_Gather(reason, REASON_TEXT, MPI_CHAR, reasons, REASON_TEXT, MPI_CHAR, 0, devices->comm);
@@ -176,10 +176,9 @@ enum status devices_collect(struct devices *devices, struct executor *executor, 
 /* Roofs for the device of each rank, or none. Rank 0 alone. */
 static struct device *match_earlier(const struct devices *devices, const struct results *earlier)
 {
-    struct device *matches = calloc((size_t)devices->ranks, sizeof *matches);
+    void *memory = calloc((size_t)devices->ranks, sizeof(struct device));
+    struct device *matches = memory_require(devices->comm, memory, "the devices of the ranks");
     int missing = 0;
-    if (!matches)
-        MPI_Abort(devices->comm, 1);
     for (int i = 0; i < devices->ranks; ++i) {
         const struct device *match = results_roofs(earlier, &devices->list[i]);
         if (match) {

@@ -270,6 +270,20 @@ void guard_end(struct guard *guard)
     free(guard);
 }
 
+/* ---- memory ---- */
+
+void *memory_require(MPI_Comm comm, void *memory, const char *what)
+{
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    if (!memory) {
+        fprintf(stderr, "roofsweep: rank %d: no memory for %s; --resume goes on\n", rank, what);
+        MPI_Abort(comm, 1);
+        abort();
+    }
+    return memory;
+}
+
 /* ---- agreements ---- */
 
 enum status liveness_agree(MPI_Comm comm, enum status own, struct error *error)
@@ -296,9 +310,7 @@ char *liveness_share_text(MPI_Comm comm, const char *text)
     MPI_Comm_rank(comm, &rank);
     unsigned long long length = rank == 0 ? strlen(text) : 0;
     MPI_Bcast(&length, 1, MPI_UNSIGNED_LONG_LONG, 0, comm);
-    char *copy = malloc(length + 1);
-    if (!copy)
-        MPI_Abort(comm, 1);
+    char *copy = memory_require(comm, malloc(length + 1), "a text of rank 0");
     if (rank == 0)
         memcpy(copy, text, length);
     MPI_Bcast(copy, (int)length, MPI_CHAR, 0, comm);

@@ -57,6 +57,13 @@ struct guard_settings {
 struct guard *guard_begin(const struct guard_settings *settings);
 void guard_end(struct guard *guard); /* takes NULL */
 
+/* ---- memory ---- */
+
+/* Returns `memory`. NULL ends the job: `what` is said to be missing, and status 1. For memory
+ * without which this rank could not tell the others. */
+void *memory_require(MPI_Comm comm, void *memory, const char *what)
+    __attribute__((returns_nonnull));
+
 /* ---- agreements ---- */
 
 /* Collective. Returns the status of the lowest rank that is not STATUS_OK to all ranks. Its error

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "ranks/liveness.h"
 #include "ranks/progress.h"
 
 static const int call_timeout =
@@ -447,10 +448,9 @@ static void call_links(struct node *node, const struct device *devices)
 static void measure_links(struct node *node, const struct guard_settings *bound)
 {
     enum { SIZE = sizeof(struct device) };
-    struct device *devices = calloc((size_t)node->count, SIZE);
+    void *memory = calloc((size_t)node->count, SIZE);
+    struct device *devices = memory_require(node->comm, memory, "the links of a node");
     struct guard *guard = guard_begin(bound);
-    if (!devices)
-        MPI_Abort(node->comm, 1);
     MPI_Gather(&node->device, SIZE, MPI_BYTE, devices, SIZE, MPI_BYTE, 0, node->comm);
     guard_end(guard);
     log_print(node->log, LOG_INFO, "measuring the links of this node");
@@ -468,12 +468,8 @@ static struct node *node_create(MPI_Comm comm, struct executor *executor,
                                 const struct node_roofs_settings *settings, const struct log *log,
                                 const struct guard_settings *bound)
 {
-    struct node *node = calloc(1, sizeof *node);
+    struct node *node = memory_require(comm, calloc(1, sizeof *node), "a node");
     struct guard *guard = guard_begin(bound);
-    if (!node) {
-        MPI_Abort(comm, 1);
-        abort();
-    }
     *node = (struct node){.executor = executor,
                           .settings = settings,
                           .log = log,

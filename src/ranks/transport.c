@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "ranks/liveness.h"
 
 /* A message in flight: MPI reads the text until the request completes. */
 struct outgoing {
@@ -93,9 +94,8 @@ bool transport_receive(struct transport *transport, struct message *message)
     if (!waiting)
         return false;
     MPI_Get_count(&status, MPI_CHAR, &length);
-    char *text = malloc((size_t)length);
-    if (!text) /* else the message, perhaps a record, would be lost */
-        MPI_Abort(transport->comm, 1);
+    /* The message, perhaps a record, would be lost. */
+    char *text = memory_require(transport->comm, malloc((size_t)length), "a message");
     MPI_Mrecv(text, length, MPI_CHAR, &matched, MPI_STATUS_IGNORE);
     *message = (struct message){(enum message_kind)status.MPI_TAG, status.MPI_SOURCE, text};
     return true;
