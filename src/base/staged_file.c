@@ -227,10 +227,8 @@ static bool copy_to(int from, const char *folder, const char *target, char *publ
     int cause = errno;
     if (named)
         unlink(name);
-    if (fd >= 0 && close(fd) != 0 && done) {
-        done = false;
-        cause = errno;
-    }
+    if (fd >= 0)
+        close(fd); /* an error loses nothing after fsync */
     errno = cause;
     return done;
 }
