@@ -1,5 +1,6 @@
 #include "results/dataset.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,16 @@ bool dataset_failed(const struct dataset *set)
     return set->code != NC_NOERR || set->no_memory;
 }
 
-/* Keeps the first error, which a call of netCDF about `place` returned. */
+/* Keeps the first error, which a call of netCDF about `place` returned. netCDF reports a full disk
+ * as "HDF error", and a lack of descriptors as "Permission denied"; errno still has the cause. */
 static void dataset_check(struct dataset *set, const char *place, int code)
 {
+    int cause = errno;
+    errno = 0; /* for the next call */
     if (code == NC_NOERR || dataset_failed(set))
         return;
     set->code = code;
+    set->cause = cause;
     snprintf(set->place, sizeof set->place, "%s", place);
 }
 
@@ -40,6 +45,7 @@ void dataset_create(struct dataset *set, const char *path)
 {
     if (dataset_failed(set))
         return;
+    errno = 0;
     int code = nc_create(path, NC_NETCDF4 | NC_CLOBBER, &set->id);
     set->open = code == NC_NOERR;
     dataset_check(set, "start of file", code);
@@ -65,8 +71,9 @@ enum status dataset_close(struct dataset *set, struct error *error)
     if (set->no_memory)
         return error_set(error, STATUS_SYSTEM, "no memory for the netCDF file");
     if (set->code != NC_NOERR)
-        return error_set(error, STATUS_SYSTEM, "netCDF cannot make '%s': %s", set->place,
-                         nc_strerror(set->code));
+        return error_set(error, STATUS_SYSTEM, "netCDF cannot make '%s': %s%s%s", set->place,
+                         nc_strerror(set->code), set->cause ? ": " : "",
+                         set->cause ? strerror(set->cause) : "");
     return STATUS_OK;
 }
 

@@ -44,6 +44,7 @@ struct dataset {
     int id;
     int dimensions[DIM_COUNT];
     int code;                    /* the first error of netCDF */
+    int cause;                   /* its errno; 0: unknown */
     char place[NC_MAX_NAME + 1]; /* variable or dimension of the error */
     bool no_memory;
     struct column *columns; /* owned */
