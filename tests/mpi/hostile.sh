@@ -31,6 +31,11 @@ def fork():
         os.wait()
 
 
+def both():
+    with roofsweep_region.region():
+        os.fork()
+
+
 def child():
     subprocess.run([sys.executable, "hostile.py", "usual"], check=True, env=dict(os.environ))
 
@@ -106,7 +111,7 @@ compute = fp32
 launch = no
 [program hostile]
 command = python3 hostile.py {mode}
-mode = usual, threads, fork, child, exit-after, exit-within, never, daemon, noisy, dumb, crash, status, liar, profiled
+mode = usual, threads, fork, both, child, exit-after, exit-within, never, daemon, noisy, dumb, crash, status, liar, profiled
 END
 expect 3 "$ROOFSWEEP_BIN/roofsweep" -q -d cpu -o hostile.nc hostile.ini
 sed -i 's/^timeout = .*/timeout = 4 s/; s/^mode = .*/mode = deaf/' hostile.ini
@@ -120,6 +125,7 @@ def read(name): # no row of deaf.nc has samples
 data = xarray.concat([read("hostile.nc"), read("deaf.nc")], "config").set_index(config="axis_mode")
 wanted = {
     "usual": 1, "threads": 4, "fork": 1, "child": 1, "exit-after": 1, "daemon": 1, "noisy": 1, "dumb": 1, "profiled": 1,
+    "both": "several processes of the program open the region",
     "exit-within": "handed back no region", "never": "handed back no region", "crash": "signal 11",
     "status": "status 5", "liar": "is no number", "deaf": "",
 }

@@ -158,8 +158,18 @@ static void all_processes_report(void **state)
 {
     assert_regions(&folder, 0, NAN);
     file_write(&folder, "12", "region 0.5\nregion 1.5e-3\nverify 1e-9 1e-6\nverify 3e-6 1e-6\n");
-    file_write(&folder, "13", "region 2");
-    assert_regions(&folder, 3, 3e-6);
+    file_write(&folder, "13", "verify 1e-9 1e-6");
+    assert_regions(&folder, 2, 3e-6);
+}
+
+/* A child that was forked within a region also reports the region. */
+static void regions_of_two_processes_are_refused(void **state)
+{
+    struct report report;
+    file_write(&folder, "12", "region 0.5\n");
+    file_write(&folder, "13", "region 2\n");
+    assert_int_equal(report_read(&folder, &report, &error), STATUS_FAILED);
+    assert_non_null(strstr(error.text, "several processes"));
 }
 
 static void unknown_lines_are_refused(void **state)
@@ -523,6 +533,7 @@ int main(void)
         TEST(endless_output_is_cut),
         TEST(nothing_is_left_running),
         TEST(all_processes_report),
+        TEST(regions_of_two_processes_are_refused),
         TEST(unknown_lines_are_refused),
         TEST(only_regular_files_are_read),
         TEST(links_are_not_followed),

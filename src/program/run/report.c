@@ -15,6 +15,12 @@ static enum status no_memory(struct error *error)
     return error_set(error, STATUS_FAILED, "out of memory");
 }
 
+static enum status several_processes(struct error *error)
+{
+    return error_set(error, STATUS_FAILED,
+                     "several processes of the program open the region; only one may");
+}
+
 static bool is_injected(const char *name)
 {
     static const char suffix[] = ".injected";
@@ -75,9 +81,11 @@ static enum status report_line(char *line, struct report *report, struct error *
 static enum status report_file(const char *name, FILE *file, void *argument, struct error *error)
 {
     char line[LINE_BYTES];
+    struct report *report = argument;
+    const size_t others = report->region_count;
     while (!is_injected(name) && fgets(line, sizeof line, file))
-        TRY(report_line(line, argument, error));
-    return STATUS_OK;
+        TRY(report_line(line, report, error));
+    return others > 0 && report->region_count > others ? several_processes(error) : STATUS_OK;
 }
 
 enum status report_read(const struct scratch *folder, struct report *report, struct error *error)
@@ -256,8 +264,7 @@ static enum status process_take(const char *name, FILE *file, void *argument, st
     while (status == STATUS_OK && fgets(line, sizeof line, file))
         status = line_take(line, &one, error);
     if (status == STATUS_OK && one.processes && all->processes)
-        status = error_set(error, STATUS_FAILED,
-                           "several processes of the program open the region; only one may");
+        status = several_processes(error);
     if (status == STATUS_OK && (one.processes || !all->processes)) {
         injected_clear(all);
         *all = one;

@@ -1,6 +1,7 @@
 /* Reports of a run, as lines in files of its folder.
  *
- * The program writes files of any name, as sweeps/programs/roofsweep_region.py does:
+ * The program writes files of any name, as sweeps/programs/roofsweep_region.py does. Each process
+ * writes a file of its own, and only one process opens regions.
  *
  *   region SECONDS             time of one region, by the program's clock
  *   verify ERROR TOLERANCE     relative error of its result, and the largest right one
@@ -35,12 +36,12 @@ enum { REPORT_REGIONS_MAX = 100000 };
 
 /* The program's own report. */
 struct report {
-    double *regions; /* owned; s, in the order of each file */
+    double *regions; /* owned; s, in the order of the file */
     size_t region_count;
     double verify_error, verify_tolerance; /* of the worst result; NaN: none was reported */
 };
 
-/* STATUS_FAILED: an unknown line, or a file that is not a regular one. */
+/* STATUS_FAILED: an unknown line, regions in several files, or a file that is not a regular one. */
 enum status report_read(const struct scratch *folder, struct report *report, struct error *error);
 void report_clear(struct report *report);
 
