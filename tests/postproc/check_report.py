@@ -81,6 +81,27 @@ def choose(chrome, axis, words):
 def check_page(chrome, data):
     table = post.rows(data)
     assert count(chrome) == len(table)
+    # The top of the page: counts, limiters, a verdict on each device. Pages of rows; sorted heads; per cent.
+    assert f"{len(table)} of {len(post.rows(data, measured=False))} rows" in chrome.find_element(By.ID, "text").text
+    assert "latency " in chrome.find_element(By.ID, "limiters").get_attribute("aria-label")
+    assert len(chrome.find_elements(By.CSS_SELECTOR, "#verdicts tbody tr")) == data.sizes["device"]
+    assert chrome.find_element(By.ID, "page").text == f"page 1 of {-(-len(table) // 100)}"
+    chrome.find_element(By.ID, "after").click()
+    assert chrome.find_element(By.ID, "page").text.startswith("page 2 of ")
+    head = chrome.find_element(By.CSS_SELECTOR, "#rows th:nth-child(3)")
+    assert head.get_attribute("aria-sort") == "descending" and head.get_attribute("title"), head.text
+    head.find_element(By.TAG_NAME, "button").send_keys("\n")
+    head = chrome.find_element(By.CSS_SELECTOR, "#rows th:nth-child(3)")
+    assert head.get_attribute("aria-sort") == "ascending" and head.text.startswith("time ("), head.text
+    head.find_element(By.TAG_NAME, "button").send_keys("\n")
+    Select(chrome.find_element(By.ID, "figure")).select_by_visible_text("time and noise")
+    ticks = [tick.text for tick in chrome.find_elements(By.CSS_SELECTOR, "#plot .ytick text")]
+    assert ticks and all(text.endswith("%") for text in ticks), ticks
+    Select(chrome.find_element(By.ID, "figure")).select_by_index(0)
+    # Search.
+    chrome.find_element(By.ID, "search").send_keys("LSTM-batch")
+    assert count(chrome) == table["name"].str.contains("lstm-batch").sum(), count(chrome)
+    chrome.find_element(By.ID, "reset").click()
     # Filters: one axis, several values of an axis, several axes.
     choose(chrome, "precision", ["fp16"])
     assert count(chrome) == (table["precision"] == "fp16").sum()

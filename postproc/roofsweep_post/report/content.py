@@ -6,11 +6,12 @@ import base64
 import numpy as np
 
 from ..advice import advise
+from ..columns import NOISY
 from ..compare import doubts, medians, roof_table
 from ..dataset import parameters
 from ..deviations import judged
 from ..figures.style import PRECISIONS
-from ..frames import ceilings, head_line, kernels, roofs, rows
+from ..frames import ceilings, head_line, kernels, places, roofs, rows
 from ..levels import with_times
 from ..targets import middle
 from ..texts import percent, scaled, share
@@ -33,6 +34,22 @@ KERNELS = [
     ("kernel_waves", "waves", ""),
     ("kernel_tail_loss", "tail lost", "%"),
 ]
+# {head or word of the page: its meaning}
+TERMS = {
+    "time": "median time of one iteration",
+    "+-": "half the 95 % interval of the median, over the median",
+    "performance": "FLOPs of an iteration over its time",
+    "of roof": "performance over the lowest roof at the row's arithmetic intensity, measured on the row's device",
+    "limiter": "what limits the time: compute, bandwidth, latency (too few blocks), overhead (launches), host, kernel",
+    "samples": "notes on the samples: noisy (+- above 5 %), two modes, host-paced, throttled, inaccurate",
+    "arithmetic intensity": "FLOPs over bytes at a memory level",
+    "roof": "the best rate that a device reached in a measurement of its own, or the time of a launch",
+    "of theory": "roof over the theoretical rate at the nominal clock",
+    "of clock": "roof over the theoretical rate at the measured clock",
+    "spread": "largest over smallest sample of the roof, minus 1",
+    "machine balance": "arithmetic intensity at which compute time and bandwidth time are equal",
+    "advice": "the cause, and what made similar rows faster",
+}
 ROUNDED = np.uint32(0xFFFFF800)  # keeps 12 of a float's 23 mantissa bits: an error of 1.2e-4
 
 
@@ -59,7 +76,7 @@ def words(values):
 def axes_of(table, files):
     """Returns {name: column} for the report's filters: parameters that vary, device, model, limiter and status."""
     names = list(dict.fromkeys(name for data in files for name in parameters(data)))
-    names = [name for name in names if name in table and table[name].nunique(dropna=True) > 1]
+    names = [name for name in names if name in table and table[name].replace("", np.nan).nunique() > 1]
     found = {name.removeprefix("requested_"): table[name] for name in names}
     for name, title in [("device_name", "device"), ("model", "model"), ("limited_by", "limiter"), ("status", "status")]:
         if table[name].nunique() > 1:
@@ -135,6 +152,40 @@ def roofs_of(files):
     return {"head": head, "rows": lines}
 
 
+def summary_of(files, table):
+    """Returns the sentence, the shares of limiters and the devices' verdicts at the top of the page."""
+    measured = table[table["status"] == "measured"]
+    noisy, failed = int((measured["noise"] > NOISY).sum()), int((table["status"] == "failed").sum())
+    found = roof_table(files)
+    slow = judged(medians(found[found["usable"]], "key"))
+    slow, doubtful = slow[slow["slow"]], doubts(found)
+    lines = []
+    for number, data in enumerate(files):
+        for place in dict.fromkeys(places(data).tolist()):
+            rows_here = table[(table["file"] == number) & (table["place"] == place)]
+            own = slow[(slow["file"] == number) & (slow["place"] == place)]
+            reasons = [f"{key} {percent(far)}" for key, far in zip(own["key"], own["deviation"])]
+            reasons += [f"{key} is {why}" for key, why in doubtful.get((number, place), {}).items()]
+            lost = int((rows_here["status"] == "failed").sum())
+            reasons += [f"{lost} failed rows"] * bool(lost)
+            at = np.flatnonzero(places(data) == place)
+            roofs_here = [
+                f"{what} {scaled(value, unit)}"
+                for (kind, what, unit), value in ceilings(data, at).items()
+                if (kind == "bandwidth" and what == "dram") or (kind in ("vector", "tensor") and unit)
+            ]
+            names = [str(data[f"device_{name}"].values[place]) for name in ("hostname", "model")]
+            verdict = "; ".join(reasons) or "nothing slow, doubtful or failed"
+            lines.append([f"#{place} {names[0]}", names[1], str(len(rows_here)), ", ".join(roofs_here), verdict])
+    counts = measured["limited_by"].value_counts()
+    text = f"{len(measured)} of {len(table)} rows were measured, {failed} failed; {noisy} are noisy."
+    return {
+        "text": text if len(table) else "",
+        "limiters": [[word, int(count)] for word, count in counts.items()],
+        "devices": {"head": ["device", "model", "rows", "roofs", "verdict"], "rows": lines},
+    }
+
+
 def points_of(files):
     """Returns the points of the figure of roofs: every roof with a known theory."""
     table = roofs(files)
@@ -179,6 +230,8 @@ def content(files):
     table = rows_of(files)
     first = files[0].attrs
     return {
+        "summary": summary_of(files, table),
+        "terms": TERMS,
         "title": str(first.get("title") or "roofsweep"),
         "heads": [head_line(data) for data in files],
         "manifests": [str(data.attrs.get("manifest", "")) for data in files],

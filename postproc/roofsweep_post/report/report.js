@@ -6,9 +6,12 @@ const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "pentagon"];
 const MOST_SERIES = 24;  // values with their own colour; further values share one
 const FAST_FROM = 3000;  // number of points from which WebGL draws
-const MOST_ROWS = 50;    // lines of the table of rows
+const MOST_ROWS = 100;   // lines of a page of the table of rows
 const SHORT = 26;        // characters of a cell that does not wrap
-const AXES = { type: "log", tickformat: ".3~s", gridcolor: "#ddd", zeroline: false };  // 20µ, whatever the zoom
+const DARK = matchMedia("(prefers-color-scheme: dark)").matches;
+const GRID = DARK ? "#3a3d44" : "#ddd", PAPER = DARK ? "#16181c" : "#fff", INK = DARK ? "#e8e8e8" : "#222", LINE = DARK ? "#bbb" : "#444";
+const AXES = { type: "log", tickformat: ".3~s", gridcolor: GRID, zeroline: false };  // 20µ, whatever the zoom
+const SHARE = ".3~%";  // tick format of fractions
 const DASHES = ["solid", "dash", "dot", "dashdot"];  // for the roofs of memory levels
 
 const element = (id) => document.getElementById(id);
@@ -56,6 +59,17 @@ function scaled(value, unit) {
   return +(value / 10 ** (3 * power)).toPrecision(4) + " " + "pnum kMGTP"[power + 4].trim() + unit;
 }
 
+// Returns a head and texts of a column in one unit: that of the median.
+function unified(head, values, unit) {
+  const known = values.filter((value) => Number.isFinite(value) && value > 0).sort((a, b) => a - b);
+  if (unit === undefined || unit === "%" || unit === "" || !known.length) {
+    return [head, values.map((value) => unit === undefined ? value : scaled(value, unit))];
+  }
+  const power = Math.max(-4, Math.min(5, Math.floor(Math.log10(known[known.length >> 1]) / 3)));
+  const shown = (value) => Number.isFinite(value) ? String(+(value / 10 ** (3 * power)).toPrecision(4)) : "-";
+  return [`${head} (${"pnum kMGTP"[power + 4].trim()}${unit})`, values.map(shown)];
+}
+
 // Returns the sort key of a cell: its number in SI units if it begins with one, else its text.
 function sortKey(text) {
   const found = /^([+-]?[\d.]+) ?([pnumkMGTP]?)(?:%|B|FLOP|OP|s|W|$)/.exec(text);
@@ -67,13 +81,15 @@ function compared(a, b) {
   return typeof a === "number" ? -1 : 1;  // missing values come last
 }
 
-// onSort(column): sorts a table of which `lines` is only a part. Without onSort a click on a head sorts `lines`.
-function table(parent, head, lines, onClick, onSort) {
+// onSort(column): sorts a table of which `lines` is only a part. Without onSort a head sorts `lines`. order: [column, 1
+// (up) or -1] of a sorted table. Heads with a meaning in `terms` have it as a tooltip.
+function table(parent, head, lines, { onClick, onSort, order, terms = {} } = {}) {
   const made = document.createElement("table");
   const line = (row, name, cells) => {
     for (const text of cells) {
       const cell = row.appendChild(document.createElement(name));
-      cell.textContent = text;
+      (name === "th" ? cell.appendChild(document.createElement("button")) : cell).textContent = text;
+      if (name === "th") cell.title = terms[text.split(" (")[0]] || "";
       if (text.length <= SHORT) cell.className = "short";
     }
     return row;
@@ -82,19 +98,30 @@ function table(parent, head, lines, onClick, onSort) {
   const body = made.createTBody();
   const rows = lines.map((cells, place) => {
     const row = line(body.insertRow(), "td", cells);
-    if (onClick) row.addEventListener("click", () => onClick(place));
+    if (onClick) {
+      row.tabIndex = 0;
+      row.addEventListener("click", () => onClick(place));
+      row.addEventListener("keydown", (event) => { if (event.key === "Enter") onClick(place); });
+    }
     return row;
   });
   let last = -1, up = 1;
+  const mark = (place, direction) => [...heads.cells].forEach((cell, at) => {
+    cell.setAttribute("aria-sort", at !== place ? "none" : direction > 0 ? "ascending" : "descending");
+    cell.firstChild.textContent = head[at] + (at !== place ? "" : direction > 0 ? " ▲" : " ▼");
+  });
+  if (order) mark(...order);
   const sort = (place) => {
     up = place === last ? -up : 1;
     last = place;
+    mark(place, up);
     const keys = new Map(rows.map((row) => [row, sortKey(row.cells[place].textContent)]));
     body.append(...rows.sort((a, b) => up * compared(keys.get(a), keys.get(b))));
   };
   [...heads.cells].forEach((cell, place) => cell.addEventListener("click", () => (onSort || sort)(place)));
   const box = document.createElement("div");
   box.className = "scroll";
+  box.tabIndex = 0;
   box.appendChild(made);
   parent.replaceChildren(box);
 }
@@ -123,8 +150,9 @@ class Report {
       "Roofline": { x: f.intensity, y: f.performance, roofs: true,
         titles: ["arithmetic intensity (FLOP/byte)", "performance (FLOP/s)"] },
       "complexity": { x: f.bytes_at, y: f.flops, titles: ["bytes", "FLOPs"] },
-      "time and fraction of the roof": { x: f.time_median, y: f.roof_fraction, titles: ["time (s)", "fraction of the roof"] },
-      "time and noise": { x: f.time_median, y: f.noise, titles: ["time (s)", "half the 95 % interval over the median"] },
+      "time and fraction of the roof": { x: f.time_median, y: f.roof_fraction, titles: ["time (s)", "share of the roof"], share: true },
+      "time and noise": { x: f.time_median, y: f.noise, titles: ["time (s)", "half the 95 % interval over the median"],
+        share: true },
       "time and a caller's time": { x: f.time_median, y: f.caller_time, titles: ["time (s)", "caller's time (s)"], square: true },
     };
     return { ...(this.content.count ? rows : {}), ...(this.content.points.length ? { "roofs against theory": null } : {}) };
@@ -138,12 +166,12 @@ class Report {
     element("manifest").textContent = this.content.manifests.map((text, place) =>
       `${this.content.heads[place]}\n${this.content.settings[place]}\n\n${text}`).join("\n\n");
     for (const name of ["failures", "roofs", "devices"]) {
-      table(element(name), this.content[name].head, this.content[name].rows);
+      table(element(name), this.content[name].head, this.content[name].rows, { terms: this.content.terms });
     }
+    this.summarize();
     if (!this.content.failures.rows.length) {
       element("failures").textContent = "Every configuration was measured.";
     }
-    element("most").textContent = MOST_ROWS;
     element("hover").textContent = this.content.count ? "Point at a symbol to see its row; a click shows its kernels."
       : "Point at a symbol to see its roof.";
     for (const part of document.querySelectorAll(".of-rows")) part.hidden = !this.content.count;
@@ -154,6 +182,11 @@ class Report {
     this.makeSelect("colour", names, () => this.draw());
     element("colour").value = names.includes("precision") ? "precision" : names[0] || "";
     this.order = [2, -1];  // by time, the slowest first
+    this.page = 0;
+    for (const [id, step] of [["before", -1], ["after", 1]]) {
+      element(id).addEventListener("click", () => { this.page += step; this.list(); });
+    }
+    element("search").addEventListener("input", () => this.filter());
     element("reset").addEventListener("click", () => this.reset());
     element("csv").addEventListener("click", () => this.save());
     this.restore();
@@ -162,9 +195,36 @@ class Report {
     this.filter();
   }
 
+  // Fills the top of the page: counts, a bar of limiters, verdicts of devices, and the terms at its end.
+  summarize() {
+    const { text, limiters, devices } = this.content.summary, total = limiters.reduce((sum, one) => sum + one[1], 0);
+    element("text").textContent = text;
+    const words = limiters.map(([word, count]) => `${word || "unknown"} ${(100 * count / total).toFixed(0)} %`);
+    limiters.forEach(([, count], place) => {
+      const part = element("limiters").appendChild(document.createElement("span"));
+      part.style.flexGrow = count;
+      part.style.background = COLOURS[place % COLOURS.length];
+      part.title = words[place];
+    });
+    element("limiters").setAttribute("aria-label", `limited by: ${words.join(", ")}`);
+    words.forEach((word, place) => {
+      const mark = element("limiter-words").appendChild(document.createElement("span"));
+      mark.textContent = "\u25a0 ";
+      mark.style.color = COLOURS[place % COLOURS.length];
+      mark.setAttribute("aria-hidden", "true");
+      element("limiter-words").append(place === words.length - 1 ? word : `${word}, `);
+    });
+    table(element("verdicts"), devices.head, devices.rows);
+    for (const [term, meaning] of Object.entries(this.content.terms)) {
+      element("terms").appendChild(document.createElement("dt")).textContent = term;
+      element("terms").appendChild(document.createElement("dd")).textContent = meaning;
+    }
+  }
+
   // Writes the selection into the page's address, so that a link restores it.
   keep() {
-    const found = new URLSearchParams({ figure: element("figure").value, colour: element("colour").value, sort: this.order });
+    const found = new URLSearchParams({ figure: element("figure").value, colour: element("colour").value, sort: this.order,
+      search: element("search").value });
     for (const [name, words] of Object.entries(this.wanted)) for (const word of words) found.append(`where ${name}`, word);
     history.replaceState(null, "", `#${found}`);
   }
@@ -174,6 +234,7 @@ class Report {
     for (const id of ["figure", "colour"]) {
       if ([...element(id).options].some((option) => option.value === found.get(id))) element(id).value = found.get(id);
     }
+    element("search").value = found.get("search") || "";
     const [column, direction] = (found.get("sort") || "").split(",").map(Number);
     if (this.columns()[column] && Math.abs(direction) === 1) this.order = [column, direction];
     for (const select of document.querySelectorAll("#filters select")) {
@@ -217,6 +278,7 @@ class Report {
 
   reset() {
     this.wanted = {};
+    element("search").value = "";
     for (const select of document.querySelectorAll("#filters select")) select.selectedIndex = -1;
     this.filter();
   }
@@ -230,6 +292,15 @@ class Report {
         ? (text) => text.split(" ").some((word) => words.has(word)) : (text) => words.has(text));
       tests.push((row) => passes[own.places[row]]);
     }
+    const sought = element("search").value.trim().toLowerCase();
+    if (sought) {  // each distinct text is searched once
+      const found = ["text", "label", "algorithm", "limited_by", "marks", "status", "error"].map((name) => {
+        const own = this.texts[name], passes = own.words.map((text) => text.toLowerCase().includes(sought));
+        return (row) => passes[own.places[row]];
+      });
+      tests.push((row) => found.some((test) => test(row)));
+    }
+    this.page = 0;
     this.shown = [];
     for (let row = 0; row < this.content.count; row++) {
       if (tests.every((test) => test(row))) this.shown.push(row);
@@ -275,11 +346,11 @@ class Report {
     if (kind.roofs) traces.push(...this.roofLines(traces));
     if (kind.square) traces.push(this.diagonal(traces));
     // An axis of few decades also has numbers at 2 and 5.
-    const axis = (title, name) => {
+    const axis = (title, name, share) => {
       const [low, high] = this.span(traces, name);
-      return { ...AXES, title, dtick: high / low > 1e4 ? 1 : "D2" };
+      return { ...AXES, title, dtick: high / low > 1e4 ? 1 : "D2", ...(share ? { tickformat: SHARE } : {}) };
     };
-    this.react(traces, { xaxis: axis(kind.titles[0], "x"), yaxis: axis(kind.titles[1], "y") }, (row) => this.facts(row));
+    this.react(traces, { xaxis: axis(kind.titles[0], "x"), yaxis: axis(kind.titles[1], "y", kind.share) }, (row) => this.facts(row));
   }
 
   // Draws roofs in per cent of theory, a colour for each device.
@@ -291,8 +362,8 @@ class Report {
         x: own.map((one) => one.share), y: own.map((one) => escaped(one.roof)),
         marker: { color: COLOURS[place % COLOURS.length], symbol: SYMBOLS[place % SYMBOLS.length], size: 8 } };
     });
-    const y = { type: "category", autorange: "reversed", automargin: true, dtick: 1, gridcolor: "#ddd" };
-    this.react(traces, { xaxis: { title: "of theory at the nominal clock", ticksuffix: " %", gridcolor: "#ddd" }, yaxis: y,
+    const y = { type: "category", autorange: "reversed", automargin: true, dtick: 1, gridcolor: GRID };
+    this.react(traces, { xaxis: { title: "of theory at the nominal clock", ticksuffix: " %", gridcolor: GRID }, yaxis: y,
       height: Math.max(540, 15 * new Set(points.map((one) => one.roof)).size) },
       (one) => `${one.roof}\n${one.value}, ${one.share} % of theory\non ${one.device}`);
   }
@@ -300,7 +371,7 @@ class Report {
   react(traces, layout, facts) {
     const plot = element("plot");
     const common = { hovermode: "closest", margin: { t: 34, r: 10, b: 45, l: 75 }, legend: { font: { size: 11 } },
-      paper_bgcolor: "#fff", height: 540 };
+      paper_bgcolor: PAPER, plot_bgcolor: PAPER, font: { color: INK }, height: 540 };
     plot.style.height = `${layout.height || common.height}px`;
     Plotly.react(plot, traces, { ...common, ...layout }, { responsive: true, displaylogo: false, showSendToCloud: false });
     this.factsOf = facts;
@@ -343,7 +414,7 @@ class Report {
         const end = wide && top > 0 ? Math.min(high, top / value) : high;
         const x = [Math.min(low, end), end];
         const text = escaped((models.size > 1 ? `${model} ` : "") + `${name} ${scaled(value, wide ? "B/s" : "FLOP/s")}`);
-        const colour = wide ? "#444" : this.content.colours[name.split(" ")[0]] || "#444";
+        const colour = wide ? LINE : this.content.colours[name.split(" ")[0]] || LINE;
         found.push({ type: "scatter", mode: "lines+text", x, y: x.map((at) => wide ? at * value : value), name: text,
           line: { color: colour, width: 1.5, dash: wide ? DASHES[levels.indexOf(line) % DASHES.length] : "solid" },
           text: wide ? [text, ""] : ["", text], textposition: wide ? "bottom right" : "top left",
@@ -356,7 +427,7 @@ class Report {
   diagonal(traces) {
     const [low, high] = this.span(traces, "x");
     return { type: "scatter", mode: "lines", x: [low, high], y: [low, high], hoverinfo: "skip",
-      line: { color: "#444", width: 1, dash: "dash" }, name: "machine balance: equal times" };
+      line: { color: LINE, width: 1, dash: "dash" }, name: "machine balance: equal times" };
   }
 
   // Returns all facts about a row, as lines of text.
@@ -392,14 +463,22 @@ class Report {
   }
 
   list() {
-    const found = this.columns(), first = this.sorted().slice(0, MOST_ROWS);
-    const lines = first.map((row) => found.map(([, own, unit]) => unit === undefined ? own.at(row) : scaled(own.at(row), unit)));
-    const head = found.map(([name], place) => name + (place === this.order[0] ? (this.order[1] > 0 ? " ▲" : " ▼") : ""));
-    table(element("rows"), head, lines, (place) => this.show(first[place]), (place) => {
-      this.order = [place, place === this.order[0] ? -this.order[1] : 1];
-      this.keep();
-      this.list();
-    });
+    const pages = Math.max(1, Math.ceil(this.shown.length / MOST_ROWS));
+    this.page = Math.min(Math.max(this.page, 0), pages - 1);
+    const first = this.sorted().slice(this.page * MOST_ROWS, (this.page + 1) * MOST_ROWS);
+    const made = this.columns().map(([name, own, unit]) => unified(name, first.map((row) => own.at(row)), unit));
+    element("page").textContent = `page ${this.page + 1} of ${pages}`;
+    element("before").disabled = this.page === 0;
+    element("after").disabled = this.page === pages - 1;
+    table(element("rows"), made.map(([head]) => head), first.map((_, line) => made.map(([, texts]) => texts[line])), {
+      onClick: (place) => this.show(first[place]), order: this.order, terms: this.content.terms,
+      onSort: (place) => {
+        this.order = [place, place === this.order[0] ? -this.order[1] : 1];
+        this.page = 0;
+        this.keep();
+        this.list();
+        element("rows").querySelectorAll("th button")[place].focus();
+      } });
   }
 
   // Returns the filtered rows as CSV, in the table's order and in SI units, without texts that are spreadsheet formulas.
@@ -430,11 +509,11 @@ class Report {
       const middle = (low + high) >> 1;
       if (places[middle] < row) low = middle + 1; else high = middle;
     }
-    const lines = [];
-    for (let at = low; at < places.length && places[at] === row; at++) {
-      lines.push([this.kernels.name.at(at), ...this.kernels.columns.map((one) => scaled(one.at(at), one.unit))]);
-    }
-    table(element("kernels"), ["kernel", ...this.kernels.columns.map((one) => one.head)], lines);
+    const own = [];
+    for (let at = low; at < places.length && places[at] === row; at++) own.push(at);
+    const made = [["kernel", own.map((at) => this.kernels.name.at(at))],
+      ...this.kernels.columns.map((one) => unified(one.head, own.map((at) => one.at(at)), one.unit))];
+    table(element("kernels"), made.map(([head]) => head), own.map((_, line) => made.map(([, texts]) => texts[line])));
     element("row").scrollIntoView({ block: "nearest" });
   }
 }
