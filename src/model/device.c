@@ -369,14 +369,33 @@ enum status device_decode(struct json_text object, struct device *device, struct
                        sizeof *device->links, LINKS_MAX, &device->link_count, error);
 }
 
+enum status device_check_roof(const struct device *device, const struct roof *roof,
+                              struct error *error)
+{
+    const struct roof_kind *kind = roof_kind_of(roof);
+    const double value = roof_value(roof);
+    double theory = NAN;
+    TRY(roof_check(roof, error));
+    if (kind && kind->measure == ROOF_COMPUTE)
+        theory = (kind->unit == UNIT_TENSOR ? device->theory_tensor
+                                            : device->theory_vector)[kind->precision];
+    else if (kind && kind->level < LEVEL_COUNT)
+        theory = device->theory_bandwidth[kind->level];
+    return value > ROOF_THEORIES * theory
+               ? error_set(error, STATUS_SYSTEM,
+                           "roof '%s' is %g, which nobody can have measured: theory is %g",
+                           roof_name(roof), value, theory)
+               : STATUS_OK;
+}
+
 enum status device_check(const struct device *device, struct error *error)
 {
     TRY(fields_check(device_fields, device, error));
     if (!device_is_open(device))
         return error_set(error, STATUS_SYSTEM, "a device without 'uuid'");
     for (int64_t i = 0; i < device->roof_count; ++i)
-        TRY(error_prefix(error, roof_check(&device->roofs[i], error), "roof %lld of %lld",
-                         (long long)i + 1, (long long)device->roof_count));
+        TRY(error_prefix(error, device_check_roof(device, &device->roofs[i], error),
+                         "roof %lld of %lld", (long long)i + 1, (long long)device->roof_count));
     for (int64_t i = 0; i < device->link_count; ++i)
         TRY(error_prefix(error, fields_check(link_fields, &device->links[i], error),
                          "link %lld of %lld", (long long)i + 1, (long long)device->link_count));

@@ -107,5 +107,8 @@ double device_clock(const struct device *device, double clock);
 /* JSON: the fields, "roofs": [{...}, ...] and "links". The caller owns the object. */
 json_t *device_encode(const struct device *device);
 enum status device_decode(struct json_text object, struct device *device, struct error *error);
+/* As roof_check; STATUS_SYSTEM also for more than ROOF_THEORIES times the device's theory. */
+enum status device_check_roof(const struct device *device, const struct roof *roof,
+                              struct error *error);
 /* STATUS_SYSTEM, with the field's name: no UUID, or numbers that nobody can have measured. */
 enum status device_check(const struct device *device, struct error *error);

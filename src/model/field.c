@@ -270,22 +270,48 @@ enum status fields_decode(const struct field *table, struct json_text object, vo
     return reader.broken ? error_set(error, STATUS_SYSTEM, "not a JSON object") : STATUS_OK;
 }
 
-enum status field_check_number(const char *name, double value, double maximum, struct error *error)
+/* Bounds of what one device can do or hold, with room for a thousand times today's. The first row
+ * holds for unknown units. */
+static const struct bounds {
+    const char *units;
+    double least, most;
+} bounds[] = {
+    {"1", 0, 1e24}, /* FLOPs of an iteration are the largest count */
+    {"s", 0, FIELD_SECONDS_MAX},
+    {"seconds since 1970-01-01T00:00:00Z", 0, 253402300800}, /* the year 10000 */
+    {"byte", 0, 1e21},
+    {"byte s-1", 1, 1e18},
+    {"s-1", 1, 1e21}, /* clocks, and FLOPs in a second */
+    {"J", 0, 1e12},
+    {"W", 0, 1e7},
+    {"K", 0, 1e4},
+};
+
+enum status field_check_number(const struct field *field, double value, struct error *error)
 {
-    if (isnan(value) || (value >= 0 && value <= maximum && isfinite(value)))
+    const double exact = 0x1p53; /* largest count that a double holds exactly */
+    size_t row = sizeof bounds / sizeof *bounds - 1;
+    while (row > 0 && strcmp(bounds[row].units, field->units) != 0)
+        --row;
+    const double least = field->least > 0 ? field->least : bounds[row].least;
+    const double most = field->most > 0                ? field->most
+                        : field->type == FIELD_INTEGER ? exact
+                                                       : bounds[row].most;
+    if (isnan(value) || (value >= least && value <= most))
         return STATUS_OK;
-    return error_set(error, STATUS_SYSTEM, "'%s' is %g, which nobody can have measured%s", name,
-                     value, value < 0 ? "; it is never below 0" : "");
+    return error_set(error, STATUS_SYSTEM,
+                     "'%s' is %g, which nobody can have measured; it is %s %g", field->name, value,
+                     value < least ? "never below" : "at most", value < least ? least : most);
 }
 
 static enum status check_value(const struct field *field, const void *at, struct error *error)
 {
     if (field->type == FIELD_INTEGER && *(const int64_t *)at != FIELD_MISSING)
-        return field_check_number(field->name, (double)*(const int64_t *)at, field->maximum, error);
+        return field_check_number(field, (double)*(const int64_t *)at, error);
     if (field->type < FIELD_DOUBLE || field->type > FIELD_TIME_PARTS)
         return STATUS_OK;
     for (size_t i = 0; i < field_elements(field); ++i)
-        TRY(field_check_number(field->name, ((const double *)at)[i], field->maximum, error));
+        TRY(field_check_number(field, ((const double *)at)[i], error));
     return STATUS_OK;
 }
 

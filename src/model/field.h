@@ -143,8 +143,8 @@ struct field {
     const char *name; /* in JSON; NetCDF adds the table's prefix */
     enum field_type type;
     size_t offset, size;
-    double maximum;        /* largest possible value of a quantity, see fields_check */
-    const char *units;     /* udunits; "1" for counts, flags and text */
+    const char
+        *units; /* udunits; "1" for counts, flags and text. fields_check bounds values by it */
     const char *long_name; /* understood without the name, so without "its" and "then" */
     const char *comment;   /* additional explanation; NULL: none */
     enum field_origin origin;
@@ -152,28 +152,30 @@ struct field {
     /* NULL-terminated, without spaces. FIELD_FLAG: meanings. FIELD_INTEGER: names of the bits from
      * the lowest on; NULL: no bit mask. */
     const char *const *flags;
-    bool flags_known; /* FIELD_FLAG: never missing, or with a word for missing */
-    word_of *words;   /* FIELD_WORD */
+    bool flags_known;   /* FIELD_FLAG: never missing, or with a word for missing */
+    word_of *words;     /* FIELD_WORD */
+    double least, most; /* narrower bounds than the unit's; 0: the unit's */
+    bool beyond_row;    /* a time that may exceed the row's wall_time */
 };
 
-/* Limits of plausible values: thirty years, and the year 10000 in seconds since 1970. */
-#define FIELD_SECONDS_MAX 1e9
-#define FIELD_DATE_MAX    253402300800.0
+/* Bounds of times in s: thirty years, and of one iteration a nanosecond. */
+#define FIELD_SECONDS_MAX   1e9
+#define FIELD_ITERATION_MIN 1e-9
 
 /* Rows of a table. Designators such as .comment, .origin and .presence may follow the long name. */
-#define FIELD_ROW(structure, member, of_name, of_type, of_units, of_maximum, ...)                  \
+#define FIELD_ROW(structure, member, of_name, of_type, of_units, ...)                              \
     {                                                                                              \
         .name = of_name, .type = of_type, .offset = offsetof(structure, member),                   \
-        .size = sizeof(((structure *)0)->member), .maximum = of_maximum, .units = of_units,        \
-        .long_name = __VA_ARGS__                                                                   \
+        .size = sizeof(((structure *)0)->member), .units = of_units, .long_name = __VA_ARGS__      \
     }
 #define FIELD(structure, member, of_type, of_units, ...)                                           \
-    FIELD_ROW(structure, member, #member, of_type, of_units, HUGE_VAL, __VA_ARGS__)
+    FIELD_ROW(structure, member, #member, of_type, of_units, __VA_ARGS__)
 #define FIELD_OF_SECONDS(structure, member, ...)                                                   \
-    FIELD_ROW(structure, member, #member, FIELD_DOUBLE, "s", FIELD_SECONDS_MAX, __VA_ARGS__)
+    FIELD(structure, member, FIELD_DOUBLE, "s", __VA_ARGS__)
+#define FIELD_OF_ITERATION(structure, member, ...)                                                 \
+    FIELD_OF_SECONDS(structure, member, __VA_ARGS__, .least = FIELD_ITERATION_MIN)
 #define FIELD_OF_DATE(structure, member, ...)                                                      \
-    FIELD_ROW(structure, member, #member, FIELD_DOUBLE, "seconds since 1970-01-01T00:00:00Z",      \
-              FIELD_DATE_MAX, __VA_ARGS__)
+    FIELD(structure, member, FIELD_DOUBLE, "seconds since 1970-01-01T00:00:00Z", __VA_ARGS__)
 #define FIELD_OF_FLAGS(structure, member, of_flags, ...)                                           \
     FIELD(structure, member, FIELD_FLAG, "1", __VA_ARGS__, .flags = of_flags)
 #define FIELD_OF_BITS(structure, member, of_flags, ...)                                            \
@@ -181,8 +183,7 @@ struct field {
 #define FIELD_OF_OUTCOME(structure, member, of_flags, ...)                                         \
     FIELD(structure, member, FIELD_OUTCOME, "1", __VA_ARGS__, .flags = of_flags)
 #define FIELD_OF_WORDS(structure, member, shown_as, of_words, ...)                                 \
-    FIELD_ROW(structure, member, shown_as, FIELD_WORD, "1", HUGE_VAL, __VA_ARGS__,                 \
-              .words = of_words)
+    FIELD_ROW(structure, member, shown_as, FIELD_WORD, "1", __VA_ARGS__, .words = of_words)
 
 /* Number and names of the elements of a field of several numbers. */
 size_t field_elements(const struct field *field);
@@ -211,8 +212,8 @@ enum status field_decode(const struct field *table, const struct field **next,
                          struct json_text name, struct json_text value, void *structure,
                          struct error *error);
 
-/* STATUS_SYSTEM, with the field's name: nobody can have measured a quantity that is below 0 or
- * above its maximum. */
+/* STATUS_SYSTEM, with the field's name: a quantity is beyond the bounds of its unit or field, so
+ * that nobody can have measured it. */
 enum status fields_check(const struct field *table, const void *structure, struct error *error);
-/* Checks a number outside of tables. */
-enum status field_check_number(const char *name, double value, double maximum, struct error *error);
+/* Checks one number against the bounds of a field. */
+enum status field_check_number(const struct field *field, double value, struct error *error);

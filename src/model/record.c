@@ -10,7 +10,10 @@ static const char *const no_yes[] = {"no", "yes", NULL};
 
 #define R(member, type, units, ...) FIELD(struct record, member, type, units, __VA_ARGS__)
 #define T(member, ...)              FIELD_OF_SECONDS(struct record, member, __VA_ARGS__)
-#define F(member, flags, ...)       FIELD_OF_FLAGS(struct record, member, flags, __VA_ARGS__)
+#define I(member, ...)              FIELD_OF_ITERATION(struct record, member, __VA_ARGS__)
+/* The search may belong to an earlier row; parallel streams add up to more than wall_time. */
+#define BEYOND_ROW            .beyond_row = true
+#define F(member, flags, ...) FIELD_OF_FLAGS(struct record, member, flags, __VA_ARGS__)
 const struct field record_fields[] = {
     R(configuration, FIELD_TEXT, "1", "configuration, as its canonical text", ALWAYS),
     R(config_hash, FIELD_TEXT, "1", "128-bit xxHash of the canonical text", ALWAYS),
@@ -32,8 +35,8 @@ const struct field record_fields[] = {
     R(workspace, FIELD_DOUBLE, "byte", "workspace of the algorithm"),
     R(layout_chosen, FIELD_TEXT, "1",
       "layout auto: order of the tensors' dimensions that was chosen"),
-    T(layout_other_time, "layout auto: time of the slower one in its search",
-      .comment = "beside search_time of the one that was chosen"),
+    I(layout_other_time, "layout auto: time of the slower one in its search",
+      .comment = "beside search_time of the one that was chosen", BEYOND_ROW),
     R(algorithm_id, FIELD_TEXT, "1", "identity of the algorithm: xxHash of its kernels' names",
       .comment = "grids and shapes are not in it, so it tells whether two rows ran the same "
                  "kernels"),
@@ -44,8 +47,9 @@ const struct field record_fields[] = {
     R(refused_algorithms, FIELD_TEXT, "1", "algorithms of the search whose results were wrong"),
     R(search_candidates, FIELD_INTEGER, "1", "different algorithms that the search timed",
       JSON_ONLY),
-    T(search_time, "time of the algorithm in the search, median",
-      .comment = "times of the search compare among themselves, and not with time_median"),
+    I(search_time, "time of the algorithm in the search, median",
+      .comment = "times of the search compare among themselves, and not with time_median",
+      BEYOND_ROW),
     R(search_noise, FIELD_DOUBLE, "1",
       "noise of the search, within which the library's own first choice stays",
       .comment = "half the width of the 88 % interval of the median of seven, over the median; "
@@ -54,41 +58,42 @@ const struct field record_fields[] = {
       .comment = "it stays unless heuristic_time > (1 + search_noise) x that of the fastest",
       JSON_ONLY),
     R(heuristic_id, FIELD_TEXT, "1", "identity of the library's own first choice, as algorithm_id"),
-    T(heuristic_time, "time of the library's own first choice in the search"),
+    I(heuristic_time, "time of the library's own first choice in the search", BEYOND_ROW),
     R(runner_up_algorithm, FIELD_TEXT, "1", "fastest other algorithm of the search", JSON_ONLY),
     R(runner_up_id, FIELD_TEXT, "1", "identity of the search's runner-up, as algorithm_id",
       JSON_ONLY),
-    T(runner_up_time, "time of the search's runner-up in the search, median", JSON_ONLY),
+    I(runner_up_time, "time of the search's runner-up in the search, median", JSON_ONLY,
+      BEYOND_ROW),
     R(program_hash, FIELD_TEXT, "1", "128-bit xxHash of the files that a program's command names"),
-    T(time_median, "time of one iteration, median",
+    I(time_median, "time of one iteration, median",
       .comment = "nothing is traced or counted meanwhile; performance and what follows from it "
                  "use this time; of several placements that of the one in the middle, as clocks, "
                  "trace and counts are",
       ALWAYS),
-    T(time_mean, "time of one iteration, mean", JSON_ONLY),
+    I(time_mean, "time of one iteration, mean", JSON_ONLY),
     T(time_stdev, "time of one iteration, sample standard deviation", JSON_ONLY),
-    T(time_min, "time of one iteration, minimum", JSON_ONLY),
-    T(time_max, "time of one iteration, maximum", JSON_ONLY),
-    T(time_median_low, "lower end of the 95 % confidence interval of time_median",
+    I(time_min, "time of one iteration, minimum", JSON_ONLY),
+    I(time_max, "time of one iteration, maximum", JSON_ONLY),
+    I(time_median_low, "lower end of the 95 % confidence interval of time_median",
       .comment = "two of the samples by their rank, whatever the distribution; missing for fewer "
                  "than 6 samples; samples are taken as independent; of several placements the "
                  "median of the fastest one"),
-    T(time_median_high, "upper end of the 95 % confidence interval of time_median",
+    I(time_median_high, "upper end of the 95 % confidence interval of time_median",
       .comment = "of several placements the median of the slowest one"),
     F(bimodal, no_yes, "the samples have two modes",
       .comment = "a tenth of the variance at most is left within the two parts that the samples "
                  "fall into, and the medians of the parts differ by more than 2 %; unknown for "
                  "fewer than 20 samples"),
-    T(graph_time, "time of one iteration within a CUDA graph of several",
+    I(graph_time, "time of one iteration within a CUDA graph of several",
       .comment = "as many iterations as take 0.4 ms, captured; missing for cold caches, and "
                  "where something is prepared between iterations"),
-    T(host_time, "time that the host needs to enqueue one iteration",
+    I(host_time, "time that the host needs to enqueue one iteration",
       .comment = "median of loops of a millisecond, each enqueued at once on an idle device; of "
                  "CPUs missing: there the host is the device",
       JSON_ONLY),
     R(host_uncertainty, FIELD_DOUBLE, "1",
       "half the 95 % confidence interval of host_time, over host_time", JSON_ONLY),
-    T(caller_time, "time of one iteration for a caller who enqueues them in a loop",
+    I(caller_time, "time of one iteration for a caller who enqueues them in a loop",
       .comment = "median of loops of a millisecond until the device is done: nothing is held back, "
                  "so that the slower of host and device sets the pace; missing on CPUs, for cold "
                  "caches, and where something is prepared between iterations"),
@@ -102,9 +107,11 @@ const struct field record_fields[] = {
       JSON_ONLY),
     R(placements, FIELD_INTEGER, "1", "placements of the buffers that were timed",
       .comment = "time_sample has as many samples of each, one placement after the other; fewer "
-                 "than repeat where the device had no room, or the library ran other kernels"),
-    R(samples, FIELD_INTEGER, "1", "timed samples"),
-    R(sample_iterations, FIELD_INTEGER, "1", "iterations that one sample is the mean of"),
+                 "than repeat where the device had no room, or the library ran other kernels",
+      .least = 1),
+    R(samples, FIELD_INTEGER, "1", "timed samples", .least = 1),
+    R(sample_iterations, FIELD_INTEGER, "1", "iterations that one sample is the mean of",
+      .least = 1),
     T(timer_overhead, "time that the timer adds to a sample"),
     F(host_paced, no_yes, "the device waited for the host within the samples",
       .comment = "yes: some launches could not be enqueued before the device was ready for them"),
@@ -122,10 +129,10 @@ const struct field record_fields[] = {
       JSON_ONLY),
     R(memcpy_count, FIELD_INTEGER, "1", "copies of memory in one iteration of a program"),
     R(memcpy_bytes, FIELD_DOUBLE, "byte", "bytes copied in one iteration of a program"),
-    T(memcpy_time, "time of all copies of memory in one iteration of a program"),
+    T(memcpy_time, "time of all copies of memory in one iteration of a program", BEYOND_ROW),
     R(memset_count, FIELD_INTEGER, "1", "fills of memory in one iteration of a program"),
     R(memset_bytes, FIELD_DOUBLE, "byte", "bytes filled in one iteration of a program"),
-    T(memset_time, "time of all fills of memory in one iteration of a program"),
+    T(memset_time, "time of all fills of memory in one iteration of a program", BEYOND_ROW),
     R(flops_model, FIELD_DOUBLE, "1", "floating-point operations of one iteration, as modelled",
       .origin = FIELD_MODELLED,
       .comment = "of the definition, a multiply-add is 2; a library may do fewer or more"),
@@ -170,7 +177,7 @@ const struct field record_fields[] = {
                  "driver tells once the row is timed; empty where it does not"),
     R(energy, FIELD_DOUBLE, "J", "energy of one iteration, in the energy run",
       .comment = "power times energy_time, the idle device's share included"),
-    T(energy_time, "time of one iteration, in the energy run"),
+    I(energy_time, "time of one iteration, in the energy run"),
     R(energy_clock, FIELD_DOUBLE, "s-1", "multiprocessor clock over the energy run",
       .comment = "the device's own cycles over its own time"),
     R(power, FIELD_DOUBLE, "W", "power draw of the device, mean over the energy run",
@@ -450,13 +457,35 @@ enum status record_decode(struct json_text object, struct record *record, struct
     return STATUS_OK;
 }
 
-/* STATUS_SYSTEM if `value` exceeds `most`, the value of `limit`. */
-static enum status check_limit(const char *name, double value, const char *limit, double most,
-                               struct error *error)
+/* STATUS_SYSTEM if `value` exceeds `most`, the value of `limit`, by more than the relative `slack`.
+ */
+static enum status check_limit(const char *name, double value, double slack, const char *limit,
+                               double most, struct error *error)
 {
-    return value > most ? error_set(error, STATUS_SYSTEM, "'%s' is %g, but '%s' is %g", name, value,
-                                    limit, most)
-                        : STATUS_OK;
+    return value * (1 - slack) > most
+               ? error_set(error, STATUS_SYSTEM, "'%s' is %g, but '%s' is %g", name, value, limit,
+                           most)
+               : STATUS_OK;
+}
+
+/* Relative: of clocks in short iterations. */
+static const double resolution = 1e-3;
+
+/* No part of a row takes longer than all of it. */
+static enum status check_wall(const struct record *record, struct error *error)
+{
+    for (const struct field *field = record_fields; field->name; ++field) {
+        const double *times = (const void *)((const char *)record + field->offset);
+        if (strcmp(field->units, "s") != 0 || field->beyond_row)
+            continue;
+        for (size_t i = 0; i < field_elements(field); ++i)
+            TRY(check_limit(field->name, times[i], resolution, "wall_time", record->wall_time,
+                            error));
+    }
+    for (size_t i = 0; i < record->sample_count; ++i)
+        TRY(check_limit("sample", record->sample[i], resolution, "wall_time", record->wall_time,
+                        error));
+    return STATUS_OK;
 }
 
 static enum status check_measured(const struct record *record, struct error *error)
@@ -469,30 +498,26 @@ static enum status check_measured(const struct record *record, struct error *err
                  {"time_median", record->time_median},
                  {"time_median_high", record->time_median_high},
                  {"time_max", record->time_max}},
-      *below = NULL; /* last time that is known, in increasing order */
-    const double rounding = 1e-9,
-                 resolution = 1e-3; /* relative: of sums, of clocks in short iterations */
+      *below = NULL;              /* last time that is known, in increasing order */
+    const double rounding = 1e-9; /* relative, of sums */
     if (isnan(record->time_median))
         return error_set(error, STATUS_SYSTEM, "a measured record without 'time_median'");
     for (size_t i = 0; i < sizeof times / sizeof *times; ++i) {
         if (isnan(times[i].value))
             continue;
-        if (times[i].value == 0)
-            return error_set(error, STATUS_SYSTEM, "'%s' is 0, which nobody can have measured",
-                             times[i].name);
         if (below)
-            TRY(check_limit(below->name, below->value, times[i].name, times[i].value, error));
+            TRY(check_limit(below->name, below->value, 0, times[i].name, times[i].value, error));
         below = &times[i];
     }
-    TRY(check_limit("time_mean", record->time_mean * (1 - rounding), "time_max", record->time_max,
+    TRY(check_limit("time_mean", record->time_mean, rounding, "time_max", record->time_max, error));
+    TRY(check_limit("time_min", record->time_min, rounding, "time_mean", record->time_mean, error));
+    TRY(check_limit("busy_time", record->busy_time, resolution, "trace_time", record->trace_time,
                     error));
-    TRY(check_limit("time_min", record->time_min * (1 - rounding), "time_mean", record->time_mean,
-                    error));
-    TRY(check_limit("busy_time", record->busy_time * (1 - resolution), "trace_time",
-                    record->trace_time, error));
-    TRY(check_limit("verify_error", record->verify_error, "verify_tolerance",
+    TRY(check_limit("energy", record->energy, resolution, "power x energy_time",
+                    record->power * record->energy_time, error));
+    TRY(check_limit("verify_error", record->verify_error, 0, "verify_tolerance",
                     record->verify_tolerance, error));
-    return check_limit("verify_element_error", record->verify_element_error,
+    return check_limit("verify_element_error", record->verify_element_error, 0,
                        "verify_element_tolerance", record->verify_element_tolerance, error);
 }
 
@@ -501,8 +526,9 @@ static enum status check_identity(const struct record *record, struct error *err
 {
     char hash[CONFIG_HASH_TEXT];
     config_text_hash(record->configuration, hash);
-    if (!record->configuration[0] || !record->config_hash[0] ||
-        strcmp(hash, record->config_hash) == 0)
+    if (!record->configuration[0])
+        return error_set(error, STATUS_SYSTEM, "a record without 'configuration'");
+    if (strcmp(hash, record->config_hash) == 0)
         return STATUS_OK;
     return error_set(error, STATUS_SYSTEM, "'config_hash' is %s, but that of '%.200s' is %s",
                      record->config_hash, record->configuration, hash);
@@ -510,14 +536,17 @@ static enum status check_identity(const struct record *record, struct error *err
 
 enum status record_check(const struct record *record, struct error *error)
 {
+    static const struct field sample = {
+        .name = "sample", .units = "s", .least = FIELD_ITERATION_MIN};
     TRY(fields_check(record_fields, record, error));
     TRY(check_identity(record, error));
+    TRY(check_wall(record, error));
     if (record->status == RECORD_MEASURED)
         TRY(check_measured(record, error));
     if (record->status == RECORD_SKIPPED && !isnan(record->time_median))
         return error_set(error, STATUS_SYSTEM, "a skipped record with 'time_median'");
     for (size_t i = 0; i < record->sample_count; ++i)
-        TRY(field_check_number("sample", record->sample[i], FIELD_SECONDS_MAX, error));
+        TRY(field_check_number(&sample, record->sample[i], error));
     for (size_t i = 0; i < record->kernel_count; ++i)
         TRY(error_prefix(error, fields_check(kernel_fields, &record->kernels[i], error),
                          "kernel %zu of %zu", i + 1, record->kernel_count));

@@ -172,6 +172,6 @@ char *record_complete(const char *text, const struct record *record);
  * configurations; computes a missing hash. */
 enum status record_decode(struct json_text object, struct record *record, struct error *error);
 /* Checks replies of workers and lines of journals. STATUS_SYSTEM, with the field's name: nobody can
- * have measured a number (fields_check), numbers contradict one another or the outcome, or the hash
- * belongs to another configuration. */
+ * have measured a number (fields_check), numbers contradict one another, the row's wall time or the
+ * outcome, there is no configuration, or its hash is another. */
 enum status record_check(const struct record *record, struct error *error);

@@ -27,15 +27,17 @@ const struct field roof_fields[] = {
       ALWAYS),
     R(performance, FIELD_DOUBLE, "s-1", "FLOP/s (int8: operations), best sample",
       .comment = "the burst: before power or heat bring the clock down", ALWAYS),
-    R(time, FIELD_DOUBLE, "s", "time, median of the samples", ALWAYS),
+    FIELD_OF_ITERATION(struct roof, time, "time, median of the samples", ALWAYS),
     R(median, FIELD_DOUBLE, "1", "median of the samples, over the roof's value", JSON_ONLY),
     R(mean, FIELD_DOUBLE, "1", "all samples together, over the roof's value"),
     R(spread, FIELD_DOUBLE, "1", "slowest minus fastest sample, over the median of their times"),
     R(samples, FIELD_INTEGER, "1", "samples", JSON_ONLY),
     FIELD_OF_DATE(struct roof, start_time, "start of the samples"),
-    R(nominal_fraction, FIELD_DOUBLE, "1", "roof's value over theory at the nominal clock"),
+    R(nominal_fraction, FIELD_DOUBLE, "1", "roof's value over theory at the nominal clock",
+      .most = ROOF_THEORIES),
     R(clock_fraction, FIELD_DOUBLE, "1",
-      "all samples together over theory at the mean clock measured meanwhile"),
+      "all samples together over theory at the mean clock measured meanwhile",
+      .most = ROOF_THEORIES),
     R(sm_clock, FIELD_DOUBLE, "s-1", "multiprocessor or core clock meanwhile"),
     R(memory_clock, FIELD_DOUBLE, "s-1", "memory clock meanwhile", JSON_ONLY),
     R(power, FIELD_DOUBLE, "W", "power draw meanwhile",
@@ -221,6 +223,8 @@ enum status roof_check(const struct roof *roof, struct error *error)
     if (roof->kind.index == FIELD_MISSING || roof->condition == FIELD_MISSING)
         return error_set(error, STATUS_SYSTEM, "a roof without '%s'",
                          roof->condition == FIELD_MISSING ? "condition" : "name");
+    if (!isnan(roof_value(roof)) && roof->verdict == FIELD_MISSING)
+        return error_set(error, STATUS_SYSTEM, "a roof with a value, but without 'verdict'");
     return fields_check(roof_fields, roof, error);
 }
 

@@ -20,6 +20,9 @@ extern const char *const throttle_reason_name[];
 enum { THROTTLED_BY_POWER = 1 << 2 };
 extern const char *const roof_verdict_name[]; /* "unproven", "proven", "above-theory", ... NULL */
 
+/* Multiples of theory beyond which a value is damage, not a measurement to investigate. */
+#define ROOF_THEORIES 10
+
 struct roof {
     /* enum roof_id. An unknown kind of another version keeps its name and is not used. JSON and
      * NetCDF show the name. */
@@ -104,8 +107,8 @@ void roof_set_theory(struct roof *roof, double theory, double nominal_clock, dou
  * at most 5 % at any level; FLOPs -1 % to +5 %. */
 void roof_judge(struct roof *roof);
 
-/* STATUS_SYSTEM, with the field's name: no kind or condition, or numbers that nobody can have
- * measured. */
+/* STATUS_SYSTEM, with the field's name: no kind or condition, a value without verdict, or numbers
+ * that nobody can have measured. */
 enum status roof_check(const struct roof *roof, struct error *error);
 
 /* True unless missing, above theory or contradicted. */

@@ -184,7 +184,9 @@ static enum status read_reply(const struct executor *executor, const struct requ
     if (reply->kind == kind &&
         (kind != REPLY_ROOF || (reply->roof.kind.index == request->kind &&
                                 reply->roof.condition == (int64_t)request->condition)))
-        return STATUS_OK;
+        return kind == REPLY_ROOF && device_check_roof(&executor->device, &reply->roof, error)
+                   ? error_prefix(error, STATUS_DEVICE, "%s", executor->kind->worker)
+                   : STATUS_OK;
     return error_set(error, STATUS_DEVICE, "%s: %s", executor->kind->worker, unexpected_reply);
 }
 

@@ -435,6 +435,9 @@ static enum status entry_add(struct reader *reader, struct json_text line, struc
             entry = value;
     if (members.broken)
         return error_set(error, STATUS_SYSTEM, "not a JSON object");
+    if (!(format >= 1))
+        return error_set(error, STATUS_SYSTEM, "a journal of format %g, which no version writes",
+                         format);
     while (kind->name && !json_text_is(kind_name, kind->name))
         ++kind;
     reader->unusable = !kind->name || format > JOURNAL_FORMAT;

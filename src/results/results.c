@@ -57,6 +57,7 @@ static enum status session_decode(struct json_text object, struct session *sessi
     struct session decoded = {.manifest_text = NULL};
     const struct json_text text = json_member(object, "manifest_text");
     TRY(fields_decode(session_fields, object, &decoded, error));
+    TRY(fields_check(session_fields, &decoded, error));
     decoded.manifest_text = calloc(1, text.length + 1); /* no escape is shorter than its text */
     if (!decoded.manifest_text)
         return no_memory(error);

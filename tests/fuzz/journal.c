@@ -33,16 +33,18 @@ static void lines_write(FILE *stream, const char *text, size_t size)
 static void results_check(struct results *results)
 {
     FILE *stream = fopen("/dev/null", "w");
+    struct error error;
     if (!results || !stream)
         abort();
     for (size_t i = 0; i < results->row_count; ++i) {
         struct record record;
-        struct error error;
         record_init(&record);
         if (results_fetch(results, &results->rows[i], &record, &error))
             abort();
         record_clear(&record);
     }
+    if (results_sort(results, NULL, &error))
+        abort();
     report_print(results, false, false, stream);
     fclose(stream);
     results_destroy(results);

@@ -32,7 +32,7 @@ precision = fp32
 flops = 1e6*batch
 [program failing]
 command = sh -c {script}
-script = "echo words; exit 3", "exit 0"
+script = "echo words; exit 3", "exit 0", "echo region 1e6 >$ROOFSWEEP_REPORT/lie"
 [matmul]
 m = 64
 n = 64
@@ -43,6 +43,7 @@ expect 3 "$roofsweep" -q -d cpu -o out.nc sweep.ini
 says "wrong result: the program says that its relative error is 1e-09; allowed: 1e-12"
 says "the program ended with status 3; it last printed: words"
 says "handed back no region"
+says "'time_median' is 1e+06, but 'wall_time' is"
 python '
 import xarray
 data = xarray.open_dataset("out.nc").load()
@@ -62,13 +63,15 @@ expect 3 "$roofsweep" -q -d cpu -o out.nc --resume sweep.ini
 # Failed rows of a command that has been corrected leave the file, and are named. So do they after --gather.
 sed 's/^command = sh .*/command = python3 program.py 0.01 1e-6 {script}/; s/1e-6, 1e-12/1e-6/' sweep.ini >corrected.ini
 expect 0 "$roofsweep" -d cpu -o out.nc --resume corrected.ini
-says "left out, as the manifest no longer has them: failing script=echo words; exit 3 (failed), "
+says "left out, as the manifest no longer has them: failing script="
+says "failing script=echo words; exit 3 (failed), "
 expect 0 "$roofsweep" --gather out.nc.journal -o out.nc --overwrite
 python '
 import xarray
 data = xarray.open_dataset("out.nc").load()
 names = [f"mine batch={batch} seconds={seconds}" for batch in (8, 16) for seconds in ("0.01", "0.02")]
-names += ["failing script=echo words; exit 3", "failing script=exit 0", "matmul"]
+names += ["failing script=echo words; exit 3", "failing script=exit 0",
+          "failing script=echo region 1e6 >$ROOFSWEEP_REPORT/lie", "matmul"]
 assert data.name.values.tolist() == names, data.name.values
 ' || fail "wrong names or order"
 

@@ -46,7 +46,7 @@ static void test_round_trip(void **state)
     record.status = RECORD_FAILED;
     strcpy(record.error, "line 1\nline 2 \\ \"}\n");
     record.time_median = 0.1;
-    double samples[] = {1.0 / 3, 2e-300};
+    double samples[] = {1.0 / 3, 2e-9};
     record.sample = samples;
     record.sample_count = 2;
 
@@ -95,6 +95,7 @@ static void test_large_record(void **state)
         kernels[i].count = i;
     }
     record_init(&record);
+    strcpy(record.configuration, "lstm batch=1");
     record.status = RECORD_FAILED;
     assert_ok(record_set_kernels(&record, kernels, COUNT, &error), &error);
     struct journal *journal = open_journal(path, JOURNAL_CREATE);

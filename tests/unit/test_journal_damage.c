@@ -258,6 +258,12 @@ static void test_format(void **state)
     assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
     assert_says(&error, "a newer version");
 
+    format[strlen("\"format\":")] = '0';
+    line_seal(text);
+    file_store(path, text, length);
+    assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+    assert_says(&error, "a journal of format 0");
+
     /* Journals without a format are format 1. */
     size_t width = strlen("\"format\":1,");
     memmove(format, format + width, strlen(format + width) + 1);
@@ -278,6 +284,11 @@ static void test_absurd_entries(void **state)
         {"record", "{\"status\":\"measured\",\"device_key\":\"0\",\"time_median\":-1e-6}"},
         {"record", "{\"status\":\"measured\",\"device_key\":\"0\",\"time_median\":0}"},
         {"record", "{\"status\":\"failed\",\"attempts\":-9223372036854775808}"},
+        {"record", "{\"status\":\"failed\"}"},
+        {"session", "{\"start_time\":-1e300}"},
+        {"device", "{\"key\":\"0\",\"uuid\":\"GPU-1\",\"peak_vector\":{\"fp32\":0}}"},
+        {"device", "{\"key\":\"0\",\"uuid\":\"GPU-1\",\"roofs\":[{\"name\":\"dram read\","
+                   "\"condition\":\"alone\",\"bandwidth\":1e12,\"verdict\":77}]}"},
         {"record", "{\"status\":\"failed\",\"configuration\":\"?\",\"config_hash\":\"00\"}"},
         {"device", "{}"},
         {"device", "{\"uuid\":\"GPU-1\"}"},
@@ -332,7 +343,7 @@ static void append_forever(const char *path, int acknowledge)
     if (journal_open(path, JOURNAL_RESUME, &journal, &error) != STATUS_OK)
         _exit(1);
     for (int i = 0;; ++i)
-        if (journal_append(journal, "record", record_entry(i, "", i), &error) != STATUS_OK ||
+        if (journal_append(journal, "record", record_entry(i, "", i + 1), &error) != STATUS_OK ||
             write(acknowledge, "+", 1) != 1)
             _exit(1);
 }
@@ -405,7 +416,7 @@ static void test_killed(void **state)
         assert_true(acknowledged > 0);
         assert_in_range(results->row_count, acknowledged, acknowledged + 1);
         for (size_t i = 0; i < results->row_count; ++i)
-            assert_true(record_of(results, i)->time_median == (double)i);
+            assert_true(record_of(results, i)->time_median == (double)i + 1);
         results_destroy(results);
         journal_close(open_journal(path, JOURNAL_RESUME)); /* the lock ended with the child */
     }

@@ -273,6 +273,7 @@ static void wrong_replies_are_refused(void **state)
                                         "\"memory\":-1}}",
                                         "{\"reply\":\"device\",\"device\":{\"uuid\":\"u\","
                                         "\"roofs\":[{\"name\":\"dram read\"}]}}",
+                                        "{\"reply\":\"record\",\"record\":{\"status\":\"failed\"}}",
                                         "{\"reply\":\"record\",\"record\":{\"status\":\"measured\","
                                         "\"time_median\":-1e308}}",
                                         "{\"reply\":\"record\",\"record\":{\"status\":\"measured\","
@@ -295,12 +296,13 @@ static void a_record_keeps_its_text(void **state)
     struct reply reply;
     struct error error;
     reply_init(&reply);
-    assert_int_equal(
-        reply_decode("{\"reply\":\"record\",\"record\":{\"status\":\"failed\",\"mood\":7}}", &reply,
-                     &error),
-        STATUS_OK);
+    assert_int_equal(reply_decode("{\"reply\":\"record\",\"record\":{\"status\":\"failed\","
+                                  "\"configuration\":\"?\",\"mood\":7}}",
+                                  &reply, &error),
+                     STATUS_OK);
     assert_int_equal(reply.record.status, RECORD_FAILED);
-    assert_string_equal(reply.record_text, "{\"status\":\"failed\",\"mood\":7}");
+    assert_string_equal(reply.record_text,
+                        "{\"status\":\"failed\",\"configuration\":\"?\",\"mood\":7}");
     reply_clear(&reply);
     assert_null(reply.record_text);
 }
@@ -325,6 +327,7 @@ static void replies_round_trip(void **state)
     assert_string_equal(copy.error.text, "no reason given");
 
     reply.kind = REPLY_RECORD;
+    strcpy(reply.record.configuration, "conv2d batch=16");
     reply.record.status = RECORD_MEASURED;
     reply.record.time_median = 0.25;
     pass_on(&reply, &copy);

@@ -95,8 +95,21 @@ static void impossible_numbers_are_refused(void **state)
     static const struct {
         const char *members, *says; /* error; NULL: valid */
     } cases[] = {
-        {"\"launches\":0,\"sample\":[0]", NULL},
-        {"\"time_median\":1e9,\"flops_model\":1e300,\"verify_error\":1e300", NULL},
+        {"\"launches\":0,\"sample\":[1e-9]", NULL},
+        {"\"time_median\":1e9,\"flops_model\":1e24,\"verify_error\":1e24", NULL},
+        {"\"wall_time\":1,\"runner_up_time\":2,\"memcpy_time\":2,\"sample\":[1]", NULL},
+        {"\"energy\":6,\"power\":3,\"energy_time\":2", NULL},
+        {"\"energy\":7,\"power\":3,\"energy_time\":2",
+         "'energy' is 7, but 'power x energy_time' is 6"},
+        {"\"wall_time\":0.5", "'time_median' is 1, but 'wall_time' is 0.5"},
+        {"\"wall_time\":1,\"sample\":[2]", "'sample' is 2, but 'wall_time' is 1"},
+        {"\"wall_time\":1,\"wall_time_part\":{\"timing\":2}", "'wall_time_part' is 2"},
+        {"\"time_median\":1e-300", "it is never below 1e-09"},
+        {"\"flops_model\":1e300", "'flops_model' is 1e+300"},
+        {"\"samples\":9223372036854775807", "'samples' is 9.22337e+18"},
+        {"\"placements\":0", "'placements' is 0"},
+        {"\"sm_clock\":0", "'sm_clock' is 0"},
+        {"\"configuration\":null", "a record without 'configuration'"},
         {"\"time_min\":1,\"time_median_low\":1,\"time_mean\":1.0000000000000002,\"time_max\":1",
          NULL},
         {"\"verify_error\":1e-5,\"verify_tolerance\":1e-5", NULL},
@@ -117,7 +130,7 @@ static void impossible_numbers_are_refused(void **state)
         {"\"time_max\":0.5", "'time_median' is 1, but 'time_max' is 0.5"},
         {"\"time_mean\":3,\"time_max\":2", "'time_mean' is 3, but 'time_max' is 2"},
         {"\"time_median_high\":0.9", "'time_median' is 1, but 'time_median_high' is 0.9"},
-        {"\"busy_time\":1.01,\"trace_time\":1", "'busy_time' is 1.00899, but 'trace_time' is 1"},
+        {"\"busy_time\":1.01,\"trace_time\":1", "'busy_time' is 1.01, but 'trace_time' is 1"},
         {"\"verify_error\":2e-5,\"verify_tolerance\":1e-5",
          "'verify_error' is 2e-05, but 'verify_tolerance' is 1e-05"},
         {"\"verify_element_error\":2,\"verify_element_tolerance\":1",
@@ -144,7 +157,8 @@ static void impossible_numbers_are_refused(void **state)
         json_t *value;
         record_init(&record);
         snprintf(text, sizeof text, "{%s}", cases[i].members);
-        json_t *object = json_pack("{s:s,s:f}", "status", "measured", "time_median", 1.0);
+        json_t *object = json_pack("{s:s,s:s,s:f}", "configuration", "?", "status", "measured",
+                                   "time_median", 1.0);
         json_t *members = json_loads(text, 0, NULL);
         json_object_foreach(members, name, value) if (json_is_null(value))
             json_object_del(object, name);
@@ -160,6 +174,7 @@ static void impossible_numbers_are_refused(void **state)
     struct record record;
     struct error error;
     record_init(&record);
+    strcpy(record.configuration, "?");
     record.time_min = INFINITY;
     assert_int_equal(record_check(&record, &error), STATUS_SYSTEM);
 }

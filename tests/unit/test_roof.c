@@ -106,6 +106,33 @@ static void theory_is_at_the_measured_clock(void **state)
     assert_int_equal(roof.verdict, ROOF_UNPROVEN);
 }
 
+/* Above theory is an error to investigate; far above it, and 0, are damage. */
+static void far_from_theory_is_refused(void **state)
+{
+    static const struct {
+        double bandwidth;
+        int64_t verdict;
+        const char *says; /* NULL: valid */
+    } cases[] = {{1.5e12, ROOF_ABOVE_THEORY, NULL},
+                 {1.5e13, ROOF_PROVEN, "'dram read' is 1.5e+13"},
+                 {0, ROOF_PROVEN, "'bandwidth' is 0"},
+                 {1e300, ROOF_PROVEN, "'bandwidth' is 1e+300"},
+                 {1e12, FIELD_MISSING, "without 'verdict'"}};
+    struct device device;
+    struct error error;
+    device_init(&device);
+    device.theory_bandwidth[LEVEL_DRAM] = 1e12;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct roof roof = roof_of(ROOF_DRAM_READ);
+        roof.bandwidth = cases[i].bandwidth;
+        roof.verdict = cases[i].verdict;
+        assert_int_equal(device_check_roof(&device, &roof, &error),
+                         cases[i].says ? STATUS_SYSTEM : STATUS_OK);
+        if (cases[i].says && !strstr(error.text, cases[i].says))
+            fail_msg("%s", error.text);
+    }
+}
+
 static void counters_prove_or_contradict(void **state)
 {
     static const struct {
@@ -433,6 +460,7 @@ int main(void)
         cmocka_unit_test(a_time_is_the_median),
         cmocka_unit_test(nothing_measured_is_missing),
         cmocka_unit_test(theory_is_at_the_measured_clock),
+        cmocka_unit_test(far_from_theory_is_refused),
         cmocka_unit_test(counters_prove_or_contradict),
         cmocka_unit_test(peaks_are_the_best_usable_roofs),
         cmocka_unit_test(peaks_by_cycle_and_direction),

@@ -618,16 +618,19 @@ static enum status row_measure(const struct device_ops *device, struct device_st
         return error_set(error, STATUS_INTERRUPTED, "a signal came while the program ran");
     if (status == STATUS_DEVICE)
         return status;
+    record->status = RECORD_MEASURED;
+    record->start_time = start_time;
+    record->wall_time = clock_monotonic() - start;
+    if (status == STATUS_OK && record_check(record, error)) /* the program may report anything */
+        status = STATUS_FAILED;
     if (status) { /* a failed row has its configuration and the reason */
         record_clear(record);
         record_set_config(record, &request->config);
         memcpy(record->error, error->text, sizeof error->text);
+        record->status = status == STATUS_UNSUPPORTED ? RECORD_SKIPPED : RECORD_FAILED;
+        record->start_time = start_time;
+        record->wall_time = clock_monotonic() - start;
     }
-    record->status = status == STATUS_OK            ? RECORD_MEASURED
-                     : status == STATUS_UNSUPPORTED ? RECORD_SKIPPED
-                                                    : RECORD_FAILED;
-    record->start_time = start_time;
-    record->wall_time = clock_monotonic() - start;
     return STATUS_OK;
 }
 
