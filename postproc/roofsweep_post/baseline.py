@@ -53,10 +53,16 @@ def roof_centres(files):
 
 def row_centres(files):
     table = compare.time_table(files)
-    table = table[~table["key"].str.endswith(compare.SUSTAINS)]
+    table = table[table["key"] == table["config_hash"]]  # times alone
     found = centres(compare.medians(table, "key"))
     found = found[found["devices"] > 1]
-    return found.assign(text=found["key"].map(dict(zip(table["key"], table["configuration"]))))
+    names = dict(zip(table["key"], table["name"]))
+    twice = pandas.Series(list(names.values())).duplicated(keep=False)
+    unique = {key: f"{name} {key[:8]}" * again or name for (key, name), again in zip(names.items(), twice)}
+    return found.assign(
+        text=found["key"].map(dict(zip(table["key"], table["configuration"]))),
+        name=found["key"].map(unique).str.replace("[|\\[\\]]", "_", regex=True),
+    )
 
 
 def run(options):
@@ -73,7 +79,7 @@ def run(options):
             lines.append(f"{line['key']} = {value} +- {100 * line['tolerance']:.1f} %")
         lines.append("")
         for _, line in rows[rows["model"] == model].iterrows():
-            lines += [f"; {line['text']}", f"[{model} | {line['key']}]", f"where = config_hash={line['key']}"]
+            lines += [f"; {line['text']}", f"[{model} | {line['name']}]", f"where = config_hash={line['key']}"]
             lines += [f"time_median = {scaled(line['value'], 's')} +- {100 * line['tolerance']:.1f} %", ""]
     write(options.output, "\n".join(lines))
     models = f"{len(devices)} model{'s' * (len(devices) > 1)}"

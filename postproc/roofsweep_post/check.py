@@ -193,4 +193,4 @@ def run(options):
     found = judged(data, targets, References(options.targets, data))
     if not options.quiet:
         print(head_line(data))
-    return verdicts.publish(found, "check", options)
+    return verdicts.publish(found, "check", options, [data])

@@ -545,4 +545,4 @@ def run(options):
             print_configurations(times, all_times, options.configurations)
         else:
             print("No configuration was measured on two devices: use distribute = replicate, or one manifest twice.\n")
-    return verdicts.publish(found, "compare", options)
+    return verdicts.publish(found, "compare", options, files)

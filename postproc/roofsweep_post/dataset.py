@@ -201,6 +201,8 @@ def understood(name, variable):
         values = words_of(variable)
     elif values.dtype.kind in "OUS":
         values = np.vectorize(plain, otypes=[object])(values)
+        if name == "device_model":  # AMD fills its names with blanks, which earlier files have
+            values = np.vectorize(str.strip, otypes=[object])(values)
     stored = np.dtype(variable.encoding.get("dtype", values.dtype))
     if stored.kind in "iu" and values.dtype.kind == "f" and np.isfinite(values).all():  # xarray reads integers as float
         values = values.astype(stored)

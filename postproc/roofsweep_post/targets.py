@@ -163,10 +163,11 @@ class Targets:
     def __init__(self, path, kinds):
         self.path, self.counts, self.short, self.by_model = path, Counter(), [], {}
         ini = Ini(path)
-        for model in [name for name in ini.sections() if "|" not in name]:
+        for section in [name for name in ini.sections() if "|" not in name]:
+            model = section.strip()
             self.by_model[model] = {}
-            for kind, value in ini[model].items() if model in kinds.models else ():
-                place = ini.place(model, kind)
+            for kind, value in ini[section].items() if model in kinds.models else ():
+                place = ini.place(section, kind)
                 if not kinds.possible(kind):
                     raise Refused(f"{place} '{kind}' is no roof; there are: {', '.join(kinds.order())}")
                 self.by_model[model][kind] = [Target(text.strip(), kinds, place) for text in value.split(",")]

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as xml
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
+import pandas
 
 from .arguments import write
 from .texts import coloured, listed, plain, say
@@ -124,26 +125,48 @@ def as_junit(verdicts, command):
     return xml.tostring(top, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def as_prometheus(verdicts, command):
-    """Returns text for node_exporter's textfile collector: for each device a verdict with value 1, for each check its
-    value and reference."""
-    lines = {"verdict": [], "check": [], "reference": []}
+# {gauge: help}
+GAUGES = {
+    "device_ok": "1: the device passes; 0: it fails or is inconclusive",
+    "device_inconclusive": "1: no check fails, and one cannot be judged",
+    "check_value": "value of a check, in its unit",
+    "check_reference": "reference of a check, in its unit",
+    "check_limit": "allowed deviation from the reference, as a share of it",
+    "check_deviation": "value over reference, minus 1",
+    "measured_timestamp_seconds": "when the newest of the judged files was measured",
+}
+
+
+def as_prometheus(verdicts, command, measured):
+    """Returns text for node_exporter's textfile collector. measured: s since 1970; NaN: unknown."""
+    lines = {name: [] for name in GAUGES}
 
     def add(name, device, value, **labels):
-        labels = {name: getattr(device, name) for name in ("hostname", "uuid", "model")} | labels
+        if not np.isfinite(value):
+            return
+        labels = {"host": device.hostname, "uuid": device.uuid, "model": device.model, "command": command} | labels
         quoted = {key: plain(text).replace("\\", "\\\\").replace('"', '\\"') for key, text in labels.items()}
         pairs = ",".join(f'{key}="{text}"' for key, text in quoted.items())
-        lines[name].append(f"roofsweep_{name}{{{pairs}}} {value:g}")
+        lines[name].append(f"roofsweep_{name}{{{pairs}}} {value:.12g}")
 
     for verdict in verdicts:
-        add("verdict", verdict, 1, command=command, verdict=verdict.word)
+        add("device_ok", verdict, verdict.word == WORDS["pass"])
+        add("device_inconclusive", verdict, verdict.word == WORDS["inconclusive"])
+        add("measured_timestamp_seconds", verdict, measured)
         for check in verdict.checks:
             labels = {"check": check.name, "unit": check.unit}
-            if np.isfinite(check.value):
-                add("check", verdict, check.value, verdict=check.verdict, **labels)
-            if np.isfinite(check.reference):
-                add("reference", verdict, check.reference, **labels)
-    return "".join(f"# TYPE roofsweep_{name} gauge\n" + "\n".join(own) + "\n" for name, own in lines.items() if own)
+            for name in ("value", "reference", "limit"):
+                add(f"check_{name}", verdict, getattr(check, name), **labels)
+            add("check_deviation", verdict, check.value / check.reference - 1 if check.reference else np.nan, **labels)
+    heads = {name: f"# HELP roofsweep_{name} {text}\n# TYPE roofsweep_{name} gauge\n" for name, text in GAUGES.items()}
+    return "".join(heads[name] + "\n".join(own) + "\n" for name, own in lines.items() if own)
+
+
+def time_of(files):
+    """Returns when the newest file was measured, in s since 1970; NaN: unknown."""
+    texts = [data.attrs.get("time_coverage_end", data.attrs.get("date_created", "")) for data in files]
+    found = pandas.to_datetime(pandas.Series(texts, dtype=object), errors="coerce", utc=True).max()
+    return np.nan if pandas.isna(found) else found.timestamp()
 
 
 def slurm_names(names):
@@ -196,13 +219,15 @@ def status_of(verdicts):
     return 1 if "FAIL" in words else INCONCLUSIVE if "INCONCLUSIVE" in words else 0
 
 
-def publish(verdicts, command, options):
+def publish(verdicts, command, options, files):
     """Prints the lines and writes the files. Returns the exit status."""
     if options.quiet == "drain":
         print(as_drain(verdicts), end="")
     else:
         print(coloured("".join(f"{verdict.line()}\n" for verdict in verdicts)), end="")
-    for path, text in [(options.json, as_json), (options.junit, as_junit), (options.prometheus, as_prometheus)]:
+    for path, text in [(options.json, as_json), (options.junit, as_junit)]:
         if path:
             write(path, text(verdicts, command))
+    if options.prometheus:
+        write(options.prometheus, as_prometheus(verdicts, command, time_of(files)))
     return status_of(verdicts)

@@ -42,6 +42,7 @@ row "^PASS #0 vm .* (6 checks)$"
 expect 0 script baseline "$root"/tests/data/roofs_8xh200.nc "$root/tests/data/node_4xh200.nc" --output fleet.ini
 grep -q "^dram triad = 4.417 TB/s +- 4.0 %$" fleet.ini || { cat fleet.ini; fail "the median of the fleet"; }
 [ "$(grep -c '^time_median' fleet.ini)" = 40 ] || fail "configurations"
+grep -q "^\[NVIDIA H200 | [a-z0-9-]* .*precision=" fleet.ini || { cat fleet.ini; fail "a section has no name of a row"; }
 expect 0 script check "$root/tests/data/node_4xh200.nc" --targets fleet.ini --quiet
 sed '/ | /,$d' fleet.ini >fleet_roofs.ini
 expect 1 script check sick.nc --targets fleet_roofs.ini --quiet
@@ -68,6 +69,15 @@ row "^FAIL #0 node1 GPU-0 (5 checks): dram read: 3.55 TB/s MISSED: -1.4 %, 1 row
 row "^FAIL #1 node1 GPU-1 (4 checks): dram read: 3.55 TB/s NOT KNOWN$"
 row "^FAIL #2 node1 GPU-2 (4 checks): l2 read: 8 TB/s NOT KNOWN$"
 row "^PASS #3 node1 GPU-3 (4 checks)$"
+# Blanks at the end of a model's name, as AMD has, do not count.
+python '
+import shutil, netCDF4, numpy
+shutil.copy("alone.nc", "blanks.nc")
+with netCDF4.Dataset("blanks.nc", "a") as data:
+    data["device_model"][:] = numpy.array([f"{name}   " for name in data["device_model"][:]], object)
+'
+printf '[Sample GPU  ]\n[Sample CPU]\n' >blanks.ini
+expect 0 script check blanks.nc --targets blanks.ini
 # A model without a section does not pass; an empty section requires nothing.
 printf '[Sample GPU]\n' >one.ini
 expect 1 script check alone.nc --targets one.ini

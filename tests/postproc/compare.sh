@@ -132,9 +132,13 @@ python '
 import json, re
 checks = [check for device in json.load(open("found.json"))["devices"] for check in device["checks"]]
 lines = open("fleet.prom").read().split("\n")
-found = [float(line.split()[-1]) for line in lines if line.startswith("roofsweep_check{")]
-assert sum(line.startswith("roofsweep_verdict{") for line in lines) == 4, lines
-assert all(re.fullmatch(r"# TYPE \w+ gauge|\w+\{.*\} \S+|", line) for line in lines)
+found = [float(line.split()[-1]) for line in lines if line.startswith("roofsweep_check_value{")]
+passed = {re.search("host=\"([^\"]*)", line)[1]: line[-1] for line in lines if line.startswith("roofsweep_device_ok{")}
+assert [passed[host] for host in ("gpu002", "gpu003.site", "gpu004")] == ["1", "0", "0"], passed
+assert all(re.fullmatch(r"# TYPE \w+ gauge|# HELP \w+ .+|\w+\{.*\} \S+|", line) for line in lines)
+assert not any("verdict=" in line for line in lines) and any("measured_timestamp_seconds{" in line for line in lines)
+series = [line.rpartition(" ")[0] for line in lines if line and line[0] != "#"]
+assert len(series) == len(set(series)), "a series stands twice"
 wanted = [check["value"] for check in checks if check["value"] is not None]
 assert len(found) == len(wanted) and all(abs(one - other) <= 1e-5 * abs(other) for one, other in zip(found, wanted))
 ' || fail "Prometheus"

@@ -170,6 +170,8 @@ static void model_find(struct topology *topology, hwloc_topology_t tree)
         snprintf(topology->model, sizeof topology->model, "%s", model);
     else
         topology_model("/proc/cpuinfo", topology->model, sizeof topology->model);
+    for (size_t end = strlen(topology->model); end > 0 && topology->model[end - 1] == ' ';)
+        topology->model[--end] = '\0'; /* AMD fills its names with blanks */
 }
 
 /* A list that is too long becomes its first and last core, and the count. */
