@@ -1,22 +1,22 @@
 /* libroofsweep-inject.so: times, traces or counts the region of a program from within.
  *
- * CUDA loads it into the program (CUDA_INJECTION64_PATH) and calls InitializeInjection. NVTX does
- * likewise (NVTX_INJECTION64_PATH) with InitializeInjectionNvtx2. Variables of the environment say
- * what to do; findings go as lines to a file of this process (program/run/report.h). A refusal or
- * a failure is a line too: the program itself never fails. Calls of the program are watched by
- * CUPTI callbacks, all under one lock. These are the variables; without ROOFSWEEP_INJECT
- * the library does nothing:
+ * CUDA loads the library into the program (CUDA_INJECTION64_PATH) and calls InitializeInjection;
+ * NVTX loads it (NVTX_INJECTION64_PATH) and calls InitializeInjectionNvtx2. Environment variables
+ * set the task. The findings are lines in a file of this process (program/run/report.h). Refusals
+ * and failures are lines too, so the program itself never fails. CUPTI callbacks watch the calls of
+ * the program, all under one lock. Without ROOFSWEEP_INJECT the library does nothing. The
+ * variables:
  *
  *   ROOFSWEEP_INJECT    time, trace, count, or profile: trace the first region, count later ones
  *   ROOFSWEEP_REGION    profiler, all, or nvtx NAME
  *   ROOFSWEEP_REPORT    folder for the file of findings
- *   ROOFSWEEP_POINT     set if the program may go on with another point: roofsweep_point
- *   ROOFSWEEP_IMAGE     count, profile: file of the counter data, which goes from run to run
+ *   ROOFSWEEP_POINT     set if the program may call roofsweep_point to measure another point
+ *   ROOFSWEEP_IMAGE     count, profile: file that carries the counter data from run to run
  *   ROOFSWEEP_TENSORS   count, profile: set of tensor quantities, see model/quantity.h
  *   ROOFSWEEP_REGIONS   count, profile: number of regions that the program opens
- *   ROOFSWEEP_RANGES    count, profile: region, launches (each kernel by itself, where the regions
- *                       suffice), or replay (each kernel, repeated by CUPTI)
- *   ROOFSWEEP_LAUNCHES  count: number of launches in a region, as traced
+ *   ROOFSWEEP_RANGES    count, profile: region; launches (each kernel alone, if there are regions
+ *                       enough for all passes); or replay (each kernel, repeated by CUPTI)
+ *   ROOFSWEEP_LAUNCHES  count: number of launches in a region according to the trace
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -35,8 +35,8 @@
 #include "worker/cuda/profiling/tracer.h"
 
 enum {
-    LAUNCHES_MOST = 4000, /* counted one by one at most: each launch takes memory and time */
-    ROOM_LEAST = 64       /* spare ranges, for launches outside the region */
+    LAUNCHES_MOST = 4000, /* more launches are counted as one: each range takes memory and time */
+    ROOM_LEAST = 64       /* spare ranges for launches outside the region */
 };
 enum stage { STAGE_BEFORE, STAGE_OPEN, STAGE_AFTER };
 enum task_kind { TASK_TIME, TASK_TRACE, TASK_COUNT, TASK_PROFILE };
@@ -51,41 +51,43 @@ enum {
 struct task {
     enum task_kind kind;
     enum task_region region;
-    char range[64]; /* name of the NVTX range, of TASK_NVTX */
+    char range[64]; /* TASK_NVTX: name of the NVTX range */
     char folder[4096], image[4096];
     unsigned tensors;
     enum counters_by ranges;
-    size_t regions, launches; /* as ROOFSWEEP_REGIONS, ROOFSWEEP_LAUNCHES */
+    size_t regions, launches; /* values of ROOFSWEEP_REGIONS and ROOFSWEEP_LAUNCHES */
 };
 
-/* State of the process, since CUDA passes no argument. */
+/* State of the process. It is global, since CUDA passes no argument to callbacks. */
 static struct injection {
     pthread_mutex_t lock;
-    pid_t owner; /* the process with the task; 0: none; a fork has another id and is ignored */
+    pid_t owner; /* the process with the task; 0: none; a forked child differs and is ignored */
     struct task task;
-    FILE *notes;                 /* findings; NULL: the file cannot be made */
+    FILE *notes;                 /* file of the findings; NULL: the file cannot be made */
     struct tracer *tracer;       /* NULL: no memory */
     CUptiResult watching;        /* CUPTI's answer to the subscription */
     struct counters *counters;   /* CUPTI may use them until counting_stop */
     bool counting;               /* counters are started, and passes are left */
-    struct counters_order order; /* of the counters */
-    CUcontext context;           /* its GPU is counted */
-    bool tried;                  /* a start of the counters was tried */
-    bool counted;                /* a region, or a part of one, was counted */
-    bool unloaded;               /* code that may have been counted was unloaded, and reported */
+    struct counters_order order; /* order that `counters` were started with */
+    CUcontext context;           /* the counters count the GPU of this context */
+    bool tried;                  /* the process has tried to start the counters */
+    bool counted;                /* counting of a region has begun */
+    bool unloaded;               /* the report says that counted code may have been unloaded */
     enum stage stage;
-    size_t regions;                    /* opened so far */
-    double began;                      /* s, CLOCK_MONOTONIC, of the open region */
-    uint64_t sequence, first_sequence; /* hash of launches in order, of this and the first region */
-    size_t launches, first_launches;   /* number of launches in this and the first region */
-    size_t graphs;                     /* launches of graphs in all regions */
-    size_t begun;                      /* launches since the pass started */
+    size_t regions;                    /* number of regions opened so far */
+    double began;                      /* start of the open region, in s of CLOCK_MONOTONIC */
+    uint64_t sequence, first_sequence; /* hashes of the launches of this and of the first region */
+    size_t launches, first_launches;   /* numbers of launches in this and in the first region */
+    size_t graphs;                     /* number of launches of graphs in all regions */
+    size_t begun;                      /* number of launches since the pass started */
 } injection = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The thread is in a callback: calls of this library are not the program's. */
+/* True while the thread is in a callback of this library: CUDA calls that the thread makes then are
+ * the library's, not the program's. */
 static _Thread_local bool inside;
 
-/* Takes the lock for a call of the program. False: the call does not count. */
+/* Takes the lock for a call of the program. False, without the lock: the call comes from this
+ * library or from a process without a task. */
 static bool enter(void)
 {
     if (inside || injection.owner != getpid())
@@ -162,7 +164,7 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
     fputc('\n', injection.notes);
 }
 
-/* Puts all lines on file before the process may die. */
+/* Writes all lines to the file, before the process may die. */
 static void notes_flush(void)
 {
     if (injection.notes)
@@ -176,8 +178,8 @@ static void refused(const struct outcome *outcome)
     note("refused %lld %s", (long long)outcome->code, outcome->reason);
 }
 
-/* Regions with launches of graphs are counted as a whole: CUPTI does not say which range a graph
- * is. */
+/* Regions with launches of graphs are not counted launch by launch, because CUPTI does not say
+ * which range belongs to a graph. */
 static struct counters_order counting_order(void)
 {
     const struct task *task = &injection.task;
@@ -190,14 +192,15 @@ static struct counters_order counting_order(void)
         order.by = COUNTERS_BY_LAUNCH;
     if (task->ranges == COUNTERS_BY_REPLAY)
         order.by = COUNTERS_BY_REPLAY;
-    /* Each pass needs two regions: the start of a pass fills L2, which the first region replaces.
-     */
+    /* Each pass needs two regions: the start of a pass fills L2 with CUPTI's data, the first region
+     * replaces these, and the second is counted. */
     order.passes = (task->regions - 1) / 2;
     order.room = (order.by == COUNTERS_BY_LAUNCH ? 2 : 1) * each + ROOM_LEAST;
     return order;
 }
 
-/* Ends the counters of a process with several points, so that other processes can count. */
+/* Stops counting. In a process with several points also releases the counters, so that other
+ * processes can count. */
 static void counting_stop(void)
 {
     injection.counting = false;
@@ -226,7 +229,8 @@ static void counting_try(void)
         refused(&refusal);
 }
 
-/* The counted context is that of the first allocation (count), or of the first region (profile). */
+/* Whether the thread uses the counted context: the context of the first allocation (count), or of
+ * the first region (profile). */
 static bool context_is_counted(struct outcome *refusal)
 {
     CUcontext context = NULL;
@@ -260,7 +264,8 @@ static bool by_launch(void)
     return injection.order.by != COUNTERS_BY_RANGE;
 }
 
-/* Writes the values after the last pass: the sum, and by launch also each value. */
+/* Writes the values after the last pass: their sum, and if launches are counted one by one, also
+ * each value. */
 static bool counts_note(struct outcome *refusal)
 {
     size_t count = by_launch() ? injection.launches : 1;
@@ -284,7 +289,8 @@ static bool counts_note(struct outcome *refusal)
     return read;
 }
 
-/* Starts another pass, or leaves it to the next run of the program: then *over. */
+/* Starts another pass if regions enough are left. Otherwise sets *over and leaves the pass to the
+ * next run of the program. */
 static bool counting_go_on(bool *over, struct outcome *refusal)
 {
     injection.begun = 0;
@@ -383,7 +389,7 @@ static void region_close(void)
     injection.stage = timed || several ? STAGE_BEFORE : STAGE_AFTER;
     if (is_traced())
         trace_close();
-    if (!timed && injection.regions == 1) { /* all regions shall launch the same */
+    if (!timed && injection.regions == 1) { /* later regions must launch the same kernels */
         injection.first_sequence = injection.sequence;
         injection.first_launches = injection.launches;
         note("launched %016" PRIx64 " %zu", injection.sequence, injection.launches);
@@ -470,7 +476,7 @@ static void profiler_stopped(const CUpti_CallbackData *data)
         region(false);
 }
 
-/* Calls that are watched: for which tasks, and in which kinds of region. */
+/* Watched calls, with the kinds of task and the kinds of region for which they are watched. */
 #define ALL_REGIONS  (1u << TASK_PROFILER | 1u << TASK_ALL | 1u << TASK_NVTX)
 #define CALL(name)   CUPTI_DRIVER_TRACE_CBID_##name
 #define REGION(name) CALL(name), TIMES | TRACES | COUNTS, 1u << TASK_PROFILER
@@ -550,7 +556,7 @@ static void watching_note(void)
     notes_flush();
 }
 
-/* The program calls this before another point, after it has set the point's variables. */
+/* The program sets the environment variables of another point and then calls this function. */
 __attribute__((visibility("default"))) void roofsweep_point(void);
 void roofsweep_point(void)
 {
@@ -570,7 +576,8 @@ void roofsweep_point(void)
     leave();
 }
 
-/* Begins once in each process, for CUDA or NVTX. False: this process has no task. */
+/* Reads the task and opens the file, once in each process, for CUDA or NVTX. False: this process
+ * has no task. */
 static bool begin(void)
 {
     static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
@@ -585,7 +592,7 @@ static bool begin(void)
     return injection.owner == getpid();
 }
 
-/* CUDA ignores the result. */
+/* Always returns 1; CUDA ignores the result. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
 int InitializeInjection(void)
 {

@@ -1,4 +1,5 @@
-/* The environment of a program: inherited variables, then those of the device and the section. */
+/* The environment of a program: inherited variables, then the device's and the section's variables.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -11,11 +12,12 @@ struct environment {
 };
 
 /* Creates an environment of the variables that every program inherits. A program inherits nothing
- * else: no variable of a launcher, which would make it take itself for a rank, and no secret. */
+ * else: no secret, and no variable of a launcher, since with it MPI would take the program for a
+ * rank of the job. */
 struct environment environment_create(void);
 void environment_clear(struct environment *environment);
 
-/* Sets "NAME=VALUE"; a bare NAME is inherited if it is set here. */
+/* Sets "NAME=VALUE". A bare NAME is inherited if it is set in this process. */
 void environment_set(struct environment *environment, const char *variable);
 /* Sets a variable; does nothing if `value` is NULL. */
 void environment_put(struct environment *environment, const char *name, const char *value);

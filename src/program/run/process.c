@@ -1,11 +1,12 @@
 /* Runs commands through a reaper (reaper.h), each in a session of its own.
  *
- * Three pipes go between the two: the worker holds `life` open for as long as it lives, the reaper
- * writes the command's status to `report`, and `output` carries what the command prints. A
- * persistent process has a socket for its standard input too. One loop polls them, until the report
- * is there, the time is up, or the process answers. Ends are thorough: all descendants of the
- * worker are killed and reaped, so commands never run beside each other. A command that hangs in a
- * driver costs 10 s, and then the device. */
+ * Three pipes connect worker and reaper: the worker holds `life` open for as long as it lives, the
+ * reaper writes the command's status to `report`, and the command prints into `output`. The
+ * standard input of a persistent process is a socket. One loop polls the pipes and the socket until
+ * the report has come, the time is up, or the persistent process answers. Then all descendants of
+ * the worker are killed and reaped, except after an answer, so no process of an old command runs
+ * beside a new one. A command that hangs in a driver costs 10 s, and then the worker gives up the
+ * device (STATUS_DEVICE). */
 #include "program/run/process.h"
 
 #include <errno.h>
@@ -25,20 +26,20 @@
 #include "program/run/descendants.h"
 #include "program/run/reaper.h"
 
-static const double end_patience = 10; /* s, for a process that hangs in a driver to end */
+static const double end_patience = 10; /* s; wait this long for a process that hangs in a driver */
 
 /* A command that runs. Descriptors are the worker's ends; -1: closed. */
 struct running {
     pid_t reaper;
     int life, report, output;
-    int channel; /* standard input of a persistent process */
+    int channel; /* socket: the standard input of a persistent process */
     struct reaper_report ended;
-    size_t ended_bytes; /* of `ended`, read so far */
-    struct tail *tail;  /* of struct process_end */
-    bool answered;      /* "done" has come for the last point */
+    size_t ended_bytes; /* bytes of `ended` that have been read */
+    struct tail *tail;  /* the member of struct process_end */
+    bool answered;      /* the process has answered "done" to the last point */
 };
 
-/* A row needs four processes: timed, traced and counted, and one without CUDA graphs. */
+/* A row needs at most four processes: one timed, one traced, one counted, one without graphs. */
 enum { PERSISTENT_MOST = 4 };
 struct persistent {
     size_t count;
@@ -63,7 +64,8 @@ struct pipes {
     int life[2], report[2], output[2], channel[2];
 };
 
-/* A child inherits the affinity of the calling thread, which changes for a moment. */
+/* A child inherits the affinity of the calling thread, so the thread takes the affinity of the
+ * process while it starts the child. */
 static int spawn_bound(const struct process *process, const char *path, char **arguments,
                        const posix_spawn_file_actions_t *actions, pid_t *pid)
 {
@@ -153,7 +155,8 @@ static enum status start(const struct process *process, struct running *running,
 
 /* ---- while it runs ---- */
 
-/* Reads at most a pipe's worth. The output also goes to standard error, the worker's log. */
+/* Reads at most as much as a pipe holds. The output also goes to standard error, the worker's log.
+ */
 static void output_read(struct running *running)
 {
     char chunk[65536];
@@ -177,7 +180,7 @@ static void report_read(struct running *running)
         close_once(&running->report);
 }
 
-/* Only "done" is an answer. */
+/* Only "done" counts as an answer. */
 static void channel_read(struct running *running)
 {
     char answer[64] = "";
@@ -188,7 +191,7 @@ static void channel_read(struct running *running)
         close_once(&running->channel);
 }
 
-/* Waits for input, a second at most, and reads it. */
+/* Waits up to `seconds`, at most 1 s, for input, and reads it. */
 static void step(struct running *running, double seconds)
 {
     struct pollfd events[3] = {{.fd = running->report, .events = POLLIN},
@@ -209,14 +212,14 @@ static bool is_over(const struct running *running)
     return running->report < 0 || running->ended_bytes == sizeof running->ended;
 }
 
-/* Ends the reaper, all that it left, and all persistent processes. STATUS_DEVICE: some cannot be
- * ended. */
+/* Ends all descendants of the worker: reaper, command and persistent processes. STATUS_DEVICE: some
+ * cannot be ended. */
 static enum status finish(struct running *running, bool timed_out, struct error *error)
 {
     bool gone = descendants_end(end_patience);
     struct pollfd event = {.fd = running->output, .events = POLLIN};
     while (running->output >= 0 && gone && poll(&event, 1, 0) > 0)
-        output_read(running); /* all writers are dead */
+        output_read(running); /* ends, since all writers are dead */
     tail_join(running->tail);
     close_once(&running->life);
     close_once(&running->report);
@@ -293,7 +296,8 @@ void persistent_end(struct persistent **persistent)
     *persistent = NULL;
 }
 
-/* Whether the process gets the variable with each point. The library gets its task at the start. */
+/* Whether the process gets the variable anew with each point. ROOFSWEEP_INJECT is set only at the
+ * start: a process keeps its kind of task. */
 static bool comes_with_points(const char *variable)
 {
     static const char point[] = "ROOFSWEEP_", start[] = "ROOFSWEEP_INJECT=";
@@ -301,7 +305,8 @@ static bool comes_with_points(const char *variable)
            strncmp(variable, start, strlen(start)) != 0;
 }
 
-/* All that a process is started with, as one text. NULL without memory; the caller frees it. */
+/* Words and environment of a process as one text; two points with equal texts share a process.
+ * NULL: no memory. The caller frees the text. */
 static char *key_of(const struct process *process)
 {
     char *key = NULL;
@@ -317,7 +322,7 @@ static char *key_of(const struct process *process)
     return key;
 }
 
-/* Sends a point to a process that waits. False: the process has ended since its last point. */
+/* Sends a point to an idle process. False: the process has ended since its last point. */
 static bool point_send(struct member *member, const char *line)
 {
     struct running *running = &member->running;
@@ -329,7 +334,7 @@ static bool point_send(struct member *member, const char *line)
            send(running->channel, line, (size_t)length, MSG_NOSIGNAL) == length;
 }
 
-/* Takes over `key`. */
+/* Starts a persistent process, and owns `key` from now on. */
 static enum status member_start(struct persistent **persistent, const struct process *process,
                                 char *key, struct member **member, struct error *error)
 {
@@ -355,7 +360,7 @@ static enum status member_start(struct persistent **persistent, const struct pro
     return status;
 }
 
-/* Gives the point to a process that waits for it, or to a new one. */
+/* Sends the point to the process with the same key, or starts one. */
 static enum status point_give(struct persistent **persistent, const struct process *process,
                               struct member **member, struct error *error)
 {

@@ -24,10 +24,11 @@
 #include "program/run/report.h"
 #include "program/run/scratch.h"
 
-static const double patience = 5; /* s, for a process that hangs in a driver to end */
+static const double patience = 5; /* s; wait this long for a process that hangs in a driver */
 
-/* Makes the child the command. The kernel kills it when the reaper dies (PDEATHSIG), and its group
- * when the worker dies and closes REAPER_LIFE (O_ASYNC), also while the reaper is stopped. */
+/* Turns the child into the command. The kernel kills the command when the reaper dies (PDEATHSIG),
+ * and the command's group when the worker dies and closes REAPER_LIFE (O_ASYNC), also while the
+ * reaper is stopped. */
 static _Noreturn void become(const char *folder, char **words, pid_t reaper)
 {
     struct pollfd life = {.fd = REAPER_LIFE, .events = POLLIN};
@@ -39,7 +40,7 @@ static _Noreturn void become(const char *folder, char **words, pid_t reaper)
     fcntl(REAPER_LIFE, F_SETOWN, -getpid());
     fcntl(REAPER_LIFE, F_SETSIG, SIGKILL);
     fcntl(REAPER_LIFE, F_SETFL, O_ASYNC);
-    if (getppid() != reaper || poll(&life, 1, 0) > 0) /* either died before these calls */
+    if (getppid() != reaper || poll(&life, 1, 0) > 0) /* reaper or worker died before these calls */
         _exit(127);
     if (chdir(folder) != 0) {
         fprintf(stderr, "%s: %s\n", folder, strerror(errno));
@@ -50,15 +51,15 @@ static _Noreturn void become(const char *folder, char **words, pid_t reaper)
     _exit(127);
 }
 
-/* Waits until the command has ended, with *status, or the worker is dead. Reaps orphans meanwhile.
- */
+/* Waits until the command has ended, and sets *status, or until the worker is dead. Reaps orphans
+ * meanwhile. */
 static void wait_for(pid_t command, int children, int *status)
 {
     struct pollfd events[2] = {{.fd = REAPER_LIFE, .events = POLLIN},
                                {.fd = children, .events = POLLIN}};
     while (waitpid(command, status, WNOHANG) != command) {
         struct signalfd_siginfo info;
-        if (poll(events, 2, -1) < 0) /* SIGCONT */
+        if (poll(events, 2, -1) < 0) /* SIGCONT interrupts poll */
             continue;
         if (events[0].revents || read(children, &info, sizeof info) != sizeof info)
             return;
@@ -71,12 +72,12 @@ static void wait_for(pid_t command, int children, int *status)
     }
 }
 
-/* Closes descriptors of the rank, as those of MPI, which come down through the worker. */
+/* Closes descriptors that the reaper inherits from the rank through the worker, such as MPI's. */
 static void close_inherited(void)
 {
     DIR *folder = opendir("/proc/self/fd");
     for (const struct dirent *entry; folder && (entry = readdir(folder));) {
-        int descriptor = atoi(entry->d_name); /* 0: "." and ".." */
+        int descriptor = atoi(entry->d_name); /* 0 for "." and ".." */
         if (descriptor > REAPER_REPORT && descriptor != dirfd(folder))
             close(descriptor);
     }
@@ -89,8 +90,8 @@ static void nothing(int number)
     (void)number;
 }
 
-/* Sends the reaper SIGCONT each second, because a program may stop it. The timer goes on only if
- * the signal has a handler. */
+/* Sends the reaper SIGCONT each second, because a program may stop the reaper. Without a handler
+ * for SIGCONT the timer would not go on. */
 static void never_stopped(void)
 {
     const struct sigaction handled = {.sa_handler = nothing, .sa_flags = SA_RESTART};
@@ -114,7 +115,7 @@ int main(int argc, char **argv)
     fcntl(REAPER_LIFE, F_SETFD, FD_CLOEXEC);
     fcntl(REAPER_REPORT, F_SETFD, FD_CLOEXEC);
     close_inherited();
-    /* Some batch systems signal all processes of a job. */
+    /* Some batch systems signal all processes of a job, but only the worker may end the reaper. */
     sigfillset(&all);
     sigdelset(&all, SIGCONT);
     sigprocmask(SIG_BLOCK, &all, NULL);

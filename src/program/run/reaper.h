@@ -8,12 +8,12 @@
  * killed with its group. */
 #pragma once
 
-enum { REAPER_LIFE = 3, REAPER_REPORT = 4 }; /* descriptors: the reaper reads 3 and writes 4 */
+enum { REAPER_LIFE = 3, REAPER_REPORT = 4 }; /* descriptors; the reaper reads 3 and writes 4 */
 
 #define REAPER_PROGRAM "roofsweep-reaper"
 
 /* Written once, when all processes are dead or hang in the system. */
 struct reaper_report {
-    int status;     /* of the command, as of waitpid */
+    int status;     /* status of the command by waitpid */
     double seconds; /* from start to end of the command */
 };

@@ -69,7 +69,7 @@ static enum status report_line(char *line, struct report *report, struct error *
     if (region)
         return region_take(first, report, error);
     TRY(number_read(&text, &second, error));
-    /* The worst of several results is kept. */
+    /* Keep the worst of several results. */
     if (isnan(report->verify_error) ||
         first - second > report->verify_error - report->verify_tolerance) {
         report->verify_error = first;
@@ -112,7 +112,7 @@ static enum status no_meaning(const char *what, const char *text, struct error *
     return error_set(error, STATUS_FAILED, "%s nothing: %.100s", what, text);
 }
 
-/* Index of the kernel; kernel_count if it is not there. */
+/* Index of the kernel; kernel_count: not found. */
 static size_t kernel_find(const struct injected *in, const struct kernel *kernel)
 {
     size_t i = 0;
@@ -179,7 +179,7 @@ static enum status value_take(const char *text, double values[QUANTITY_COUNT], s
     return STATUS_OK;
 }
 
-/* Lines come launch by launch, in order. */
+/* The lines of a launch come together, and the launches come in order. */
 static enum status each_take(const char *text, struct injected *in, struct error *error)
 {
     char *rest;
@@ -252,7 +252,8 @@ void injected_init(struct injected *in)
         in->values[i] = NAN;
 }
 
-/* A process without a region reports why. The process with a region wins. */
+/* A process without a region only reports why nothing was traced or counted; a process with a
+ * region replaces its report. */
 static enum status process_take(const char *name, FILE *file, void *argument, struct error *error)
 {
     struct injected one, *all = argument;
@@ -309,14 +310,14 @@ unsigned injected_tensors(enum precision precision)
 {
     if (precision == PRECISION_COUNT)
         return QUANTITY_ALL_TENSORS & ~quantity_tensor(QUANTITY_TENSOR_INT8);
-    if (precision == PRECISION_FP32) /* libraries may compute it in TF32 */
+    if (precision == PRECISION_FP32) /* libraries may compute FP32 in TF32 */
         precision = PRECISION_TF32;
     return quantity_tensor(quantity_of(precision, true));
 }
 
 /* ---- the trace into a record ---- */
 
-/* Count of one iteration, rounded; at least 1, as of a kernel that the region launches once. */
+/* Count of one iteration, rounded, but at least 1: the region may launch a kernel only once. */
 static int64_t each(int64_t count, int64_t iterations)
 {
     int64_t rounded = (count + iterations / 2) / iterations;
@@ -338,7 +339,7 @@ enum status injected_record_trace(struct injected *traced, int64_t iterations,
     size_t used = strlen(record->error);
     if (traced->kernel_count <= RECORD_KERNELS_MAX)
         status = record_set_kernels(record, traced->kernels, traced->kernel_count, error);
-    else /* the sums stay */
+    else /* the record keeps the sums without the kernels */
         snprintf(record->error + used, sizeof record->error - used,
                  "%sno kernels: the region runs %zu different ones, and a row has %d at most",
                  used ? "; " : "", traced->kernel_count, RECORD_KERNELS_MAX);
@@ -357,7 +358,7 @@ enum status injected_record_trace(struct injected *traced, int64_t iterations,
     return status;
 }
 
-/* `vectorless`: vector FLOPs are missing, and with them the sum of all FLOPs. */
+/* If `vectorless`, vector FLOPs are unknown, and so is the sum of all FLOPs. */
 static void values_record(const double counted[QUANTITY_COUNT], double iterations, bool vectorless,
                           struct record *record)
 {
@@ -385,7 +386,7 @@ static void kernels_record(const struct injected *counted, struct injected *trac
                            double iterations, bool graphs, struct record *record)
 {
     if (counted->each_count == 0 || counted->each_count != traced->launch_count ||
-        record->kernel_count != traced->kernel_count) /* the record has no room for the kernels */
+        record->kernel_count != traced->kernel_count) /* the record had no room for the kernels */
         return;
     launches_sort(traced->launches, traced->launch_count);
     for (size_t i = 0; i < traced->launch_count; ++i) {
@@ -399,7 +400,7 @@ static void kernels_record(const struct injected *counted, struct injected *trac
                 kernel_add(&kernel->bytes_counted[level], bytes[level]);
     }
     for (size_t i = 0; i < record->kernel_count;
-         ++i) { /* after the sum: whole numbers stay whole */
+         ++i) { /* divided only after the sum, so that the sum is a whole number */
         record->kernels[i].flops_counted /= iterations;
         for (int level = 0; level < LEVEL_COUNT; ++level)
             record->kernels[i].bytes_counted[level] /= iterations;
@@ -424,7 +425,7 @@ void injected_ungraph(struct injected *traced, struct injected *counted,
     for (int i = QUANTITY_VECTOR_FP64; i <= QUANTITY_VECTOR_FP16; ++i)
         counted->values[i] = plain_counted->values[i];
     injected_move_each(counted, plain_counted);
-    free(traced->launches); /* launches of `plain`, as launches of these kernels */
+    free(traced->launches); /* replaced by the launches without graphs, of the same kernels */
     traced->launches = plain_traced->launches;
     for (size_t i = 0; i < plain_traced->launch_count; ++i)
         traced->launches[i].kernel =

@@ -1,15 +1,15 @@
-/* Measures a row of a program: its command runs again and again, each time for one thing, and what
- * the runs report becomes a record.
+/* Measures a row of a program: runs its command several times, each time for another task, and
+ * makes a record of the reports. The tasks:
  *
- *   time     without the library, by the program's own clock; else with the library alone
- *   trace    kernels, copies and fills of the first region
- *   profile  trace, and counts of further regions in the same run, where there are three or more
- *   count    one run for each pass of the counters, or each kernel replayed in one run
+ *   time     times regions by the program's own clock; if the program has none, by the library
+ *   trace    traces kernels, copies and fills of the first region
+ *   profile  traces the first region and counts others in the same run, if there are three or more
+ *   count    counts: one run for each pass of the counters, or one run with all kernels replayed
  *
  * A program whose CUDA graphs hide vector FLOPs is traced and counted once more without graphs.
  * Only the time must succeed: a run for kernels or counts that fails leaves its reason in the
- * record. All runs together have the request's timeout. A run while the job was suspended is
- * repeated. Each run costs the start of the program. */
+ * record. The request's timeout holds for all runs together. A run during which the job was
+ * suspended is repeated. Each run costs the start of the program. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,17 +30,17 @@
 
 enum { PROGRAM_HASH = sizeof((struct record *)NULL)->program_hash };
 
-/* s, after which a signal that ended the program has reached the worker too */
+/* s; within this time a signal to all processes of a job reaches the worker after the program */
 static const double signal_patience = 0.5;
 
 struct program {
     const struct request *request;
     struct program_device device;
-    struct command_line command;    /* owned; of all runs */
-    struct environment environment; /* owned; without the variables of a single run */
+    struct command_line command;    /* owned; the same in all runs */
+    struct environment environment; /* owned; variables of single runs are not in it */
     char folder[4096];              /* working folder, absolute */
     int64_t iterations;
-    struct countdown *time;         /* left for all runs */
+    struct countdown *time;         /* time that is left for all runs together */
     struct persistent **persistent; /* NULL: each run is a process of its own */
 };
 
@@ -59,7 +59,8 @@ static bool is_replayed(const struct program *program)
 
 /* ---- before the runs ---- */
 
-/* Sets all that follows from request and device. The caller clears the program, also on failure. */
+/* Sets command, environment, folder and iterations from request and device. The caller clears the
+ * program, also on failure. */
 static enum status program_prepare(struct program *program, struct error *error)
 {
     const struct request *request = program->request;
@@ -77,7 +78,7 @@ static enum status program_prepare(struct program *program, struct error *error)
     if (status == STATUS_OK)
         status = command_line_split(TEXT_OF(program, "environment"), &variables, error);
     if (status)
-        return STATUS_FAILED; /* a text that no manifest made */
+        return STATUS_FAILED; /* a manifest never makes such a text */
     program->environment = environment_create();
     for (size_t i = 0; i < variables.count; ++i)
         environment_set(&program->environment, variables.words[i]);
@@ -93,7 +94,7 @@ static void program_clear(struct program *program)
     environment_clear(&program->environment);
 }
 
-/* Replaces words and variables by those of `ungraphed`: "INDEX:WORD", "NAME=VALUE". */
+/* Makes the command without CUDA graphs: applies "INDEX:WORD" and "NAME=VALUE" of `ungraphed`. */
 static enum status program_ungraph(struct program *program, struct error *error)
 {
     struct command_line entries;
@@ -119,8 +120,8 @@ static enum status program_ungraph(struct program *program, struct error *error)
     return status;
 }
 
-/* 128-bit xxHash (XXH3) of the contents, one after the other, of all words that name a regular
- * file, relative to the folder. "" if no word does: a command from PATH alone. */
+/* 128-bit xxHash (XXH3) of the joined contents of all regular files that words of the command name.
+ * Relative names are below `folder`. "" if no word names a file, as in a command found in PATH. */
 static void program_hash(char *const *words, const char *folder, char hash[PROGRAM_HASH])
 {
     XXH3_state_t *state = XXH3_createState();
@@ -135,7 +136,7 @@ static void program_hash(char *const *words, const char *folder, char hash[PROGR
         size_t got;
         FILE *file;
         bool absolute = *words[i] == '/';
-        if (i == 0 && !strchr(words[i], '/')) /* from PATH */
+        if (i == 0 && !strchr(words[i], '/')) /* the program is searched in PATH */
             continue;
         snprintf(path, sizeof path, "%s%s%s", absolute ? "" : folder, absolute ? "" : "/",
                  words[i]);
@@ -155,9 +156,9 @@ static void program_hash(char *const *words, const char *folder, char hash[PROGR
 
 /* ---- one run ---- */
 
-/* Waits up to `seconds` for a signal that the worker blocks, and returns whether one came. The rank
- * has its worker block the signals that end a job. Launchers send them to all processes of a job,
- * so that the program may die of one before the worker sees its own. */
+/* Waits up to `seconds` for a signal that ends the job, and returns whether one came. The worker
+ * blocks these signals. Launchers send them to all processes of a job, so the program may die of
+ * the signal before the worker receives it. */
 static bool job_ends(double seconds)
 {
     double end = clock_monotonic() + seconds;
@@ -170,7 +171,7 @@ static bool job_ends(double seconds)
     return true;
 }
 
-/* Runs the command, and reads what it reports. `report` and `injected` may be NULL. */
+/* Runs the command, and reads its reports. `report` and `injected` may be NULL. */
 static enum status program_run(struct program *program, struct process_end *end,
                                struct report *report, struct injected *injected,
                                struct error *error)
@@ -196,7 +197,7 @@ static enum status program_run(struct program *program, struct process_end *end,
     if (status)
         job_ends(fmin(signal_patience, program->time->left));
     if (program->time->missed > missed && status != STATUS_DEVICE) {
-        scratch_remove(&folder); /* the job was suspended meanwhile: the times have no meaning */
+        scratch_remove(&folder); /* the job was suspended meanwhile, so the times are wrong */
         return program_run(program, end, report, injected, error);
     }
     if (status == STATUS_OK && report)
@@ -207,7 +208,7 @@ static enum status program_run(struct program *program, struct process_end *end,
     return status;
 }
 
-/* Sets a variable of all further runs. */
+/* Sets an environment variable for all further runs. */
 static void number_put(struct program *program, const char *name, size_t number)
 {
     char text[24];
@@ -215,7 +216,7 @@ static void number_put(struct program *program, const char *name, size_t number)
     environment_put(&program->environment, name, text);
 }
 
-/* Runs with the injected library, whose variables program/inject/inject.c lists. */
+/* Runs with the injected library; program/inject/inject.c lists the library's variables. */
 static enum status program_run_injected(struct program *program, const char *task,
                                         struct injected *injected, struct error *error)
 {
@@ -302,8 +303,8 @@ static enum status record_verified(const struct program *program, const struct r
 /* Trace and counts of one command. */
 struct found {
     struct injected traced;
-    struct injected counted; /* its values alone */
-    struct outcome outcome;  /* of counting */
+    struct injected counted; /* counts of the region and of its launches; nothing else is used */
+    struct outcome outcome;  /* outcome of counting */
 };
 
 static void found_clear(struct found *found)
@@ -312,7 +313,7 @@ static void found_clear(struct found *found)
     injected_clear(&found->counted);
 }
 
-/* `task` is trace or profile. */
+/* `task` is "trace" or "profile". */
 static enum status trace(struct program *program, const char *task, struct injected *traced,
                          struct error *error)
 {
@@ -368,7 +369,7 @@ static enum status count_run(struct program *program, const struct injected *tra
                     "the program launches something else each time that it runs: %s and %s (hash "
                     "and number of its launches)",
                     traced->sequence, counted->sequence);
-        if (replayed) /* one run has all counts, but they are of no traced kernel */
+        if (replayed) /* the sums are right, but the launches are not the traced ones */
             counted->each_count = 0;
         if (replayed || tries == 1)
             return STATUS_OK;
@@ -380,8 +381,8 @@ static enum status count_run(struct program *program, const struct injected *tra
 static enum status count_runs(struct program *program, struct found *found,
                               const struct scratch *images, struct error *error)
 {
-    const size_t most = 64;     /* runs: more than any chip has passes */
-    program->persistent = NULL; /* counters begin with the first allocation of a process */
+    const size_t most = 64;     /* more runs than any chip needs passes */
+    program->persistent = NULL; /* counters start at the first allocation, so in a new process */
     for (size_t i = 0; i < most; ++i) {
         struct injected counted;
         TRY(count_run(program, &found->traced, images, &counted, &found->outcome, error));
@@ -397,8 +398,9 @@ static enum status count_runs(struct program *program, struct found *found,
     return STATUS_OK;
 }
 
-/* Traces the first of several regions and counts in the others. *over: no counting is left to do.
- * Otherwise further runs count from the beginning, or go on with the data of this run. */
+/* Traces the first of several regions and counts in the others. *over: all is counted, or counting
+ * was refused. Otherwise further runs count from the beginning, or continue with the data of this
+ * run. */
 static enum status profile_first(struct program *program, struct found *found,
                                  const struct scratch *images, bool *over, struct error *error)
 {
@@ -416,7 +418,7 @@ static enum status profile_first(struct program *program, struct found *found,
     return STATUS_OK;
 }
 
-/* Three regions are the fewest in which a pass can follow the trace. */
+/* In a run with fewer than three regions, no pass of the counters fits after the trace. */
 static enum status profile_runs(struct program *program, size_t regions, struct found *found,
                                 const struct scratch *images, struct error *error)
 {
@@ -433,19 +435,19 @@ static enum status profile_runs(struct program *program, size_t regions, struct 
     if (status || over)
         return status;
     if (found->traced.refusal.code !=
-        OUTCOME_MISSING) /* regions differ: only the first is traced */
+        OUTCOME_MISSING) /* regions may differ: only the first is traced, so count it alone */
         number_put(program, "ROOFSWEEP_REGIONS", 1);
     environment_put(&program->environment, "ROOFSWEEP_RANGES", alone);
     number_put(program, "ROOFSWEEP_LAUNCHES", found->traced.launch_count);
     status = count_runs(program, found, images, error);
-    if (status && status != STATUS_DEVICE) { /* the trace stays */
+    if (status && status != STATUS_DEVICE) { /* without counts the row still has its trace */
         outcome_set(&found->outcome, COUNTED_INCOMPLETE, "%s", error->text);
         status = STATUS_OK;
     }
     return status;
 }
 
-/* Traces one command, and counts it if `counted`. On failure *found owns nothing. */
+/* Traces the program's command, and counts it if `counted`. On failure *found owns nothing. */
 static enum status profile_command(struct program *program, size_t regions, bool counted,
                                    struct found *found, struct error *error)
 {
@@ -465,7 +467,8 @@ static enum status profile_command(struct program *program, size_t regions, bool
 
 /* ---- without CUDA graphs ---- */
 
-/* Whether vector FLOPs of `plain`, the run without graphs, are those of the graphs. *why if not. */
+/* Whether the vector FLOPs of `plain`, the run without graphs, hold for `found`, the run with
+ * graphs. If not, *why has the reason. */
 static bool is_the_same(const struct found *found, const struct found *plain, struct outcome *why)
 {
     outcome_set(why, OUTCOME_MISSING, NULL);
@@ -478,9 +481,9 @@ static bool is_the_same(const struct found *found, const struct found *plain, st
     return why->code == OUTCOME_MISSING;
 }
 
-/* Takes vector FLOPs of kernels in graphs from a run that launches the same kernels one by one, and
- * tries again with a program that chooses its kernels by chance. *why: the reason if all tries
- * fail. Fails only with STATUS_DEVICE. */
+/* Takes vector FLOPs of kernels in graphs from a run that launches the same kernels one by one.
+ * Makes three tries, since a program may choose its kernels by chance; if all fail, *why has the
+ * reason. Fails only with STATUS_DEVICE. */
 static enum status ungraph(const struct program *program, size_t regions, struct found *found,
                            struct outcome *why, struct error *error)
 {
@@ -531,8 +534,8 @@ static enum status record_counts(const struct program *program, size_t regions, 
     return STATUS_OK;
 }
 
-/* Traces and counts a program that opened `regions` regions when it was timed. Values of
- * a failed run are missing, and the record has the reason. Fails only with STATUS_DEVICE. */
+/* Traces and counts a program that opened `regions` regions when it was timed. If a run fails, its
+ * values are missing and the record has the reason. Fails only with STATUS_DEVICE. */
 static enum status record_profile(struct program *program, size_t regions, struct record *record,
                                   struct error *error)
 {
@@ -572,7 +575,7 @@ static enum status runs_measure(struct program *program, double start, struct re
     bool half =
         precision == PRECISION_TF32 || precision == PRECISION_FP16 || precision == PRECISION_BF16;
     snprintf(record->implementation, sizeof record->implementation, "program");
-    if (precision != PRECISION_COUNT) /* counts replace the unit that a library would use */
+    if (precision != PRECISION_COUNT) /* a guess of the unit; counts replace it */
         record->unit = half ? UNIT_TENSOR : UNIT_VECTOR;
     record->workspace = NAN;
     program_hash(program->command.words, program->folder, record->program_hash);
@@ -583,7 +586,7 @@ static enum status runs_measure(struct program *program, double start, struct re
         status = record_verified(program, &report, record, error);
     report_clear(&report);
     TRY(status);
-    /* The whole program is one region, whatever the program reports. */
+    /* With region = all the whole program is one region, whatever the program reports. */
     bool several = record->samples > 0 && !region_is(program, "all");
     record_end_part(record, PART_TIMING, clock_monotonic() - start);
     status = record_profile(program, several ? (size_t)record->samples : 1, record, error);
@@ -591,7 +594,8 @@ static enum status runs_measure(struct program *program, double start, struct re
     return status;
 }
 
-/* See struct row_kind. *kept: struct persistent; a row with a process of its own ends them. */
+/* See struct row_kind. *kept is a struct persistent; a row with a process of its own ends the
+ * persistent processes. */
 static enum status row_measure(const struct device_ops *device, struct device_state *state,
                                void **kept, const struct request *request, struct record *record,
                                struct error *error)
@@ -614,16 +618,16 @@ static enum status row_measure(const struct device_ops *device, struct device_st
         status = runs_measure(&program, start, record, error);
     *kept = persistent;
     program_clear(&program);
-    if (job_ends(0)) /* the program may have died of it; --resume measures the row */
+    if (job_ends(0)) /* the program may have died of the signal, so --resume measures the row */
         return error_set(error, STATUS_INTERRUPTED, "a signal came while the program ran");
     if (status == STATUS_DEVICE)
         return status;
     record->status = RECORD_MEASURED;
     record->start_time = start_time;
     record->wall_time = clock_monotonic() - start;
-    if (status == STATUS_OK && record_check(record, error)) /* the program may report anything */
+    if (status == STATUS_OK && record_check(record, error)) /* a program may report wrong values */
         status = STATUS_FAILED;
-    if (status) { /* a failed row has its configuration and the reason */
+    if (status) { /* the record of a failed row has only its configuration and the reason */
         record_clear(record);
         record_set_config(record, &request->config);
         memcpy(record->error, error->text, sizeof error->text);

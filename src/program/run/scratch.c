@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The end of a name, for mkdtemp. The host stands before it, as locks may hold on one host only. */
+/* The end of a folder's name, which mkdtemp replaces. The name of the host comes before it, because
+ * a lock may be valid on one host only. */
 static const char unique[] = "XXXXXX";
 
 enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, DEPTH = 200 };
@@ -28,22 +29,22 @@ enum status scratch_create(struct scratch *scratch, struct error *error)
         const bool made = mkdtemp(created.path) != NULL;
         created.descriptor = made ? open(created.path, FOLDER_FLAGS) : -1;
         if (made && created.descriptor < 0 && errno == ENOENT)
-            continue; /* another process swept the folder before it was open */
+            continue; /* another process swept the folder before this one opened it */
         if (created.descriptor < 0)
             return error_set(error, STATUS_FAILED, "%s: %s; TMPDIR names another place",
                              created.path, strerror(errno));
         flock(created.descriptor, LOCK_EX);
         if (access(created.path, F_OK) == 0)
             break;
-        close(created.descriptor); /* another process swept it before it was locked */
+        close(created.descriptor); /* another process swept the folder before this one locked it */
     }
     scratch_sweep(created.path);
     *scratch = created;
     return STATUS_OK;
 }
 
-/* Removes a file or folder. Contents deeper than `depth` stay: each level takes a descriptor and
- * stack. */
+/* Removes a file or folder. Contents deeper than `depth` remain, since each level takes a
+ * descriptor and stack. */
 static void tree_remove(int parent, const char *name, int depth)
 {
     int descriptor = depth > 0 ? openat(parent, name, FOLDER_FLAGS) : -1;
@@ -51,7 +52,7 @@ static void tree_remove(int parent, const char *name, int depth)
         descriptor = openat(parent, name, FOLDER_FLAGS);
     DIR *folder = descriptor >= 0 ? fdopendir(descriptor) : NULL;
     if (folder) {
-        fchmod(descriptor, S_IRWXU); /* a read-only folder keeps its files */
+        fchmod(descriptor, S_IRWXU); /* files in a read-only folder cannot be removed */
         for (const struct dirent *entry; (entry = readdir(folder));)
             if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
                 tree_remove(descriptor, entry->d_name, depth - 1);
@@ -69,7 +70,7 @@ void scratch_remove(struct scratch *scratch)
 void scratch_sweep(const char *path)
 {
     char *parent = strdup(path), *name = parent ? strrchr(parent, '/') : NULL;
-    if (name) { /* split into the parent and a pattern: "?" for what mkdtemp made */
+    if (name) { /* split into parent and pattern, with "?" for each character that mkdtemp made */
         *name++ = '\0';
         memset(name + strlen(name) - strlen(unique), '?', strlen(unique));
     }

@@ -1,15 +1,15 @@
-/* A folder in TMPDIR that a program and its worker share: each run reports in a folder of its own,
- * and the counters' data go from run to run in another one. */
+/* A folder in TMPDIR that a program and its worker share. Each run has a folder for its reports,
+ * and all runs of a row share a folder that carries the counter data from one run to the next. */
 #pragma once
 
 #include <stdio.h>
 
 #include "base/status.h"
 
-/* Locked by flock while its process lives, or until it is removed. */
+/* The folder is locked by flock until it is removed or its process dies. */
 struct scratch {
     char path[4096];
-    int descriptor; /* owned; descriptor of the folder, valid even if a program replaces path */
+    int descriptor; /* owned; stays valid if a program replaces the folder at `path` by another */
 };
 
 /* Makes an empty folder, and sweeps the folders of dead processes. */
@@ -22,7 +22,7 @@ void scratch_remove(struct scratch *scratch);
 void scratch_sweep(const char *path);
 
 /* Calls `take` for each file until it fails. Skips folders and names that begin with a dot.
- * STATUS_FAILED: a file that is not a regular one, since a pipe might never end. */
+ * STATUS_FAILED: a file is not a regular file; reading a pipe, say, might never end. */
 typedef enum status scratch_take(const char *name, FILE *file, void *argument, struct error *error);
 enum status scratch_each(const struct scratch *scratch, scratch_take *take, void *argument,
                          struct error *error);

@@ -1,10 +1,11 @@
-/* A section [program LABEL]: a command with axes of its own. Keys other than settings are axes:
- * axes of whole numbers are shape, axes of words are series.
+/* A section [program LABEL]: a command with axes of its own. Each key that is no setting is an
+ * axis. An axis of whole numbers has the role of a shape, an axis of words that of a series.
  *
- * Lines are kept as they come, since a setting may name axes of later lines. The last line makes
- * the axes a workload of this section, and tries all settings with the first value of each axis.
- * The plan then expands each point: the same functions fill a configuration of program_workload.
- * Errors carry the line; those of a single point carry the section's first line. */
+ * Lines are kept as they come, since a setting may name axes of later lines. After the last line
+ * the axes become a workload of this section, and all settings are tried with the first value of
+ * each axis. The plan then expands each point: the same functions fill a configuration of
+ * program_workload. Errors name the line; errors of a single point name the section's first line.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,17 +32,17 @@ struct line {
 struct lines {
     struct line *list; /* owned; in the order of the file */
     size_t count;
-    struct workload axes; /* set by the last line; names lie in `list` */
+    struct workload axes; /* set after the last line; the names belong to `list` */
     struct parameter parameters[WORKLOAD_PARAMETERS_MAX];
 };
 
-/* A point of the axes, on its way to a configuration. */
+/* A point of the axes, and the configuration that is made of it. */
 struct point {
     const struct lines *lines;
     const struct config *axes;
     struct config *config;                 /* of program_workload */
-    bool written[WORKLOAD_PARAMETERS_MAX]; /* axes in the command and the environment */
-    bool used[WORKLOAD_PARAMETERS_MAX];    /* axes that a formula, a model or the process takes */
+    bool written[WORKLOAD_PARAMETERS_MAX]; /* the axis is in the command or the environment */
+    bool used[WORKLOAD_PARAMETERS_MAX];    /* a formula, a model or the process takes the axis */
     bool shared;                           /* process = shared */
 };
 
@@ -152,7 +153,7 @@ static enum status command_put(struct point *p, const struct line *line, struct 
     return STATUS_OK;
 }
 
-/* environment_put joins the variables. */
+/* Only checks the line; environment_put later joins all variables. */
 static enum status variable_check(struct point *p, const struct line *line, struct error *error)
 {
     const struct template template = {p->axes, p->written};
@@ -212,7 +213,7 @@ static enum status process_put(struct point *p, const struct line *line, struct 
         return error_set(
             error, STATUS_USAGE,
             "a shared process needs region = profiler: each row has regions of its own");
-    if (p->shared) /* it gets each axis that the command lacks */
+    if (p->shared) /* the process gets each axis that the command lacks */
         memset(p->used, true, sizeof p->used);
     return STATUS_OK;
 }
@@ -263,14 +264,14 @@ static enum status axis_set(struct config *axes, const struct line *line, struct
     return STATUS_OK;
 }
 
-/* ungraphed_put makes the second command. */
+/* Only checks the line; ungraphed_put later makes the command without graphs. */
 static enum status ungraphed_check(struct point *p, const struct line *line, struct error *error)
 {
     struct config axes = *p->axes;
     return axis_set(&axes, line, error);
 }
 
-/* env.NAME and ungraphed.AXIS stand for all keys with the same beginning. */
+/* The rows env.NAME and ungraphed.AXIS hold for all keys that begin with env. and ungraphed. */
 /* clang-format off */
 static const struct setting {
     enum status (*put)(struct point *p, const struct line *line, struct error *error);
@@ -326,7 +327,7 @@ static int line_compare(const void *a, const void *b)
     return strcmp((*x)->key, (*y)->key);
 }
 
-/* Lists and ranges of whole numbers are numbers, all else is words. */
+/* The axis has numbers if its line is a list or range of whole numbers, and words otherwise. */
 static struct parameter axis_parameter(const struct line *line)
 {
     bool numbers = line->value[strspn(line->value, "0123456789,:*+ \t")] == '\0';
@@ -373,7 +374,7 @@ static enum status axes_make(struct section *section, size_t *room, int *at, str
         TRY(line_apply(section, axes[i], room, error));
         if (parameter->kind != PARAMETER_TEXT)
             continue;
-        /* A text has as much room in a configuration as its longest value takes. */
+        /* A configuration has room for the longest value of the axis. */
         parameter->maximum = 0;
         for (size_t j = 0; j < section->axes[i].count; ++j) {
             int64_t length = (int64_t)strlen(section->axes[i].values[j].text);
@@ -457,7 +458,7 @@ static enum status word_put(char *out, size_t size, const char *word, const char
                : error_set(error, STATUS_USAGE, "%s more than %zu bytes", what, size - 1);
 }
 
-/* Appends the axes as words NAME=VALUE, without those in `left` (NULL: all). */
+/* Appends the axes as words NAME=VALUE, except the axes marked in `left` (NULL: all axes). */
 static enum status axes_put(const struct config *axes, const bool *left, char *out, size_t size,
                             struct error *error)
 {
@@ -472,8 +473,8 @@ static enum status axes_put(const struct config *axes, const bool *left, char *o
     return STATUS_OK;
 }
 
-/* Variables are sorted by name, since the order of lines has no meaning. Inherited names follow. A
- * shared process also gets the axes that neither command nor variables hold. */
+/* Joins the variables, sorted by name, since the order of lines has no meaning, then the inherited
+ * names. A shared process also gets the axes that neither command nor variables hold. */
 static enum status environment_put(struct point *p, struct error *error)
 {
     static const char what[] = "an environment of";
@@ -507,7 +508,7 @@ static enum status environment_put(struct point *p, struct error *error)
     return STATUS_OK;
 }
 
-/* Appends the words of `other` that differ from `text`; with `index`, as "INDEX:WORD". See
+/* Appends the words of `other` that differ from `text`; if `index`, in the form "INDEX:WORD". See
  * `ungraphed` in program/workload.h. */
 static enum status differences_put(const char *text, const char *other, bool index, char *out,
                                    size_t size, struct error *error)
@@ -529,7 +530,7 @@ static enum status differences_put(const char *text, const char *other, bool ind
     return status;
 }
 
-/* The command and environment of the point without CUDA graphs, as differences. */
+/* Sets `ungraphed` to the differences of command and environment in a run without CUDA graphs. */
 static enum status ungraphed_put(const struct point *p, struct error *error)
 {
     struct config axes = *p->axes, made = config_default(&program_workload);
@@ -548,7 +549,7 @@ static enum status ungraphed_put(const struct point *p, struct error *error)
     return STATUS_OK;
 }
 
-/* An axis `precision` with a word of the parameter says whose peak is the roof. */
+/* An axis named precision sets the parameter if its value is a word of the parameter. */
 static void precision_put(struct config *config)
 {
     int parameter = workload_role(config->workload, ROLE_PRECISION);
@@ -594,7 +595,8 @@ static enum status section_expand(const struct section *section, const char *pat
     return error_prefix(error, status, "%s:%d: [program %s]", path, section->line, section->label);
 }
 
-/* The first `folder` of the colon-separated `path` has the program. */
+/* Whether any folder of the colon-separated `path` has the program. Relative folders of `path` are
+ * below `folder`. */
 static bool path_has(const char *path, const char *folder, const char *program)
 {
     for (const char *at = path; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {

@@ -100,7 +100,7 @@ enum status template_words(const struct template *t, const char *words, char *te
     return status;
 }
 
-/* ---- formulas: sum, term, factor, each as in C ---- */
+/* ---- formulas: a sum has terms, a term has factors, as in C ---- */
 
 enum { DEPTH_MAX = 64 };
 

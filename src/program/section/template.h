@@ -9,8 +9,8 @@
 
 struct template
 {
-    const struct config *point; /* the axes are the parameters of its workload */
-    bool *used;                 /* by axis; set for axes that occur */
+    const struct config *point; /* its workload has the axes as parameters */
+    bool *used;                 /* for each axis; set if the axis occurs in a text or formula */
 };
 
 /* Appends a word to `text`, of `size` bytes, with the value for each {AXIS}; "{{" and "}}" stand
@@ -20,9 +20,9 @@ enum status template_fill(const struct template *t, const char *word, char *text
 /* Fills each word of a command line, and appends the words. */
 enum status template_words(const struct template *t, const char *words, char *text, size_t size,
                            struct error *error);
-/* Evaluates numbers, axes, + - * / and parentheses. A word that is a number, as 0.5, counts as one.
- * STATUS_USAGE: no formula, an axis whose value is no number, or a result that is not finite and
- * above 0. */
+/* Evaluates a formula of numbers, axes, + - * / and parentheses. The value of an axis of words may
+ * be a number, such as 0.5. STATUS_USAGE: `formula` is no formula, the value of an axis is no
+ * number, or the result is not finite or not above 0. */
 enum status template_formula(const struct template *t, const char *formula, double *value,
                              struct error *error);
 
