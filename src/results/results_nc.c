@@ -11,13 +11,17 @@
  * the end. A row takes 0.06 to 0.09 ms (docs/operating.md). */
 #include "results/results_nc.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <math.h>
 #include <netcdf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/staged_file.h"
 #include "model/algorithm.h"
@@ -610,6 +614,46 @@ static enum status fill(struct staged_file *draft, const struct results *results
     return writer_end(&w, error);
 }
 
+struct fill_report {
+    enum status status;
+    struct error error;
+};
+
+/* Calls `fill` in a process of its own, because nc_close crashes where the system cannot close the
+ * file. The process sends a report, then `found` as JSON. */
+static enum status fill_apart(struct staged_file *draft, const struct results *results,
+                              json_t *found, struct error *error)
+{
+    struct fill_report report;
+    int ends[2], state = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return error_set(error, STATUS_SYSTEM, "no pipe: %s", strerror(errno));
+    pid_t pid = fork();
+    if (pid == 0) {
+        report.status = fill(draft, results, found, &report.error);
+        bool sent = file_write(ends[1], (const char *)&report, sizeof report) &&
+                    json_dumpfd(found, ends[1], JSON_COMPACT) == 0;
+        _exit(!sent);
+    }
+    close(ends[1]);
+    bool complete = pid > 0 && read(ends[0], &report, sizeof report) == (ssize_t)sizeof report;
+    json_t *now = complete ? json_loadfd(ends[0], 0, NULL) : NULL;
+    close(ends[0]);
+    if (pid > 0)
+        waitpid(pid, &state, 0);
+    staged_file_hide(draft);
+    if (!now)
+        return error_set(error, STATUS_SYSTEM, "netCDF cannot write the file: %s",
+                         pid < 0              ? strerror(errno)
+                         : WIFSIGNALED(state) ? strsignal(WTERMSIG(state))
+                                              : "its process has ended");
+    json_object_update(found, now);
+    json_decref(now);
+    if (report.status)
+        *error = report.error;
+    return report.status;
+}
+
 /* Builds again if a row had a value without a variable. HDF5 reports a full disk as "HDF error":
  * the draft knows the real reason. */
 static enum status build(struct staged_file *draft, const struct results *results, json_t *found,
@@ -618,7 +662,7 @@ static enum status build(struct staged_file *draft, const struct results *result
     for (;;) {
         size_t before = json_object_size(found);
         TRY(staged_file_open(draft, output, error));
-        enum status status = fill(draft, results, found, error);
+        enum status status = fill_apart(draft, results, found, error);
         if (status == STATUS_OK && json_object_size(found) == before)
             return STATUS_OK;
         int obstacle = status ? staged_file_obstacle(draft) : 0;

@@ -22,10 +22,7 @@ void results_nc_prepare(void);
 /* Writes PATH, which is whole or absent. `published` NULL: replaces a file PATH, or the file that a
  * link PATH names. Otherwise keeps an existing PATH, and *published is the name that the new file
  * got (staged_file.h). Variables without a value in any row, device or roof are left out, except
- * those of PRESENT_ALWAYS.
- *
- * After a failed write, HDF5's handler at exit crashes: a program that calls this ends with
- * _exit. */
+ * those of PRESENT_ALWAYS. A process of its own writes the file, as netCDF can crash. */
 enum status results_nc_write(const struct results *results, const char *path,
                              char published[LINK_TARGET], struct error *error);
 
