@@ -122,6 +122,14 @@ class Variable:
         none = self.words.index("unknown") if "unknown" in self.words else len(self.words) or -1
         self.missing = "" if dtype is str else attributes.get("_FillValue", none)
 
+    def with_unknown(self):
+        """Returns the variable; a flag that cannot be missing gets a value `unknown`."""
+        if not self.words or "unknown" in self.words or "_FillValue" in self.attributes:
+            return self
+        values = np.arange(len(self.words) + 1, dtype=self.type)
+        meanings = " ".join([*self.words, "unknown"])
+        return Variable(self.dims, self.type, self.attributes | {"flag_values": values, "flag_meanings": meanings})
+
 
 def variables(data):
     """Returns {name: Variable} of an open file."""
@@ -234,6 +242,8 @@ class Layout:
             for source in sources:
                 if name in source.variables and source.variables[name].type != self.variables[name].type:
                     raise Refused(f"{source.path}: {name} has another type than in other files")
+            if len(having) < len(sources):
+                self.variables[name] = self.variables[name].with_unknown()
 
     def keep_known(self, dimensions):
         """Drops variables with other dimensions: another tool added them."""
@@ -357,19 +367,21 @@ def find_clashes(sources, devices, newest):
                 times = [sources[file].rows["start_time"][at] for file, at in (other, own)]
                 lost = own if times[0] > times[1] and math.isfinite(times[0]) else other
                 stay[lost[0]][lost[1]] = False
-                clashes.append((source.rows["configuration"][row], device, sources[other[0]].path, source.path))
+                clashes.append((number, row, device, sources[other[0]].path, source.path))
                 own = own if lost == other else other
             holders[identity] = own
     if clashes and newest:
         say(f"{len(clashes)} rows are in several files, of the same device: the one measured last is kept")
     elif clashes:
-        names = "".join(
-            f"; {text}{f' on {device.uuid} of {device.host}' if device else ''} in {one} and {other}"
-            for text, device, one, other in clashes[:NAMED]
+        own = [(number, row) for number in {clash[0] for clash in clashes} for row in range(len(stay[number]))]
+        texts = dict(zip(own, row_names(sources, own)))
+        named = "".join(
+            f"; {texts[number, row]}{f' on {device.uuid} of {device.host}' if device else ''} in {one} and {other}"
+            for number, row, device, one, other in clashes[:NAMED]
         )
         more = "; ..." if len(clashes) > NAMED else ""
         raise Refused(
-            f"{len(clashes)} rows are in several files, of the same device{names}{more}; --newest keeps the last "
+            f"{len(clashes)} rows are in several files, of the same device{named}{more}; --newest keeps the last "
             "measured ones"
         )
     return stay

@@ -17,6 +17,8 @@ try:
     import numpy as np
     import xarray
     from roofsweep_post import cli, merge
+    from roofsweep_post.dataset import load
+    from roofsweep_post.naming import computed
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -116,10 +118,20 @@ def what_one_file_lacks_is_missing():
         del data["device_power_limit"], data["batch"]  # the configurations of its rows contain the batch
 
     rest = np.flatnonzero(whole.config_device != 0)
+
+    def later(data):  # a flag without a value for missing, of another version
+        values = np.array([0, 1], np.int8)
+        flags = {"flag_values": values, "flag_meanings": "counted modelled"}
+        data["flags_source"] = ("config", np.ones(data.sizes["config"], np.int8), flags)
+
+    part(whole, "later.nc", on(0, whole), [0], later)
     part(whole, "gpu.nc", on(0, whole), [0])
     part(whole, "rest.nc", rest, [1], lacks)
     part(whole, "wanted.nc", [*rest, *on(0, whole)], [0, 1])  # rows keep the order of the files
     post("rest.nc", "gpu.nc", "-o", "merged.nc", status=3 if failed else 0, says=[f"failed={failed}"])
+    post("rest.nc", "later.nc", "-o", "later_merged.nc", status=3 if failed else 0)
+    words = list(load("later_merged.nc")["flags_source"].values)
+    assert words == ["unknown"] * len(rest) + ["modelled"] * len(on(0, whole)), words
     same("wanted.nc", "merged.nc", but=["device_power_limit"])
     assert read("merged.nc").device_power_limit[1] == whole.device_power_limit.attrs["_FillValue"]
     known = np.flatnonzero(whole.number_format != "tf32")
@@ -174,7 +186,8 @@ def a_clash_is_named_and_the_newest_may_hold():
     part(whole, "a.nc", range(12), range(4), later)
     part(whole, "b.nc", range(12), range(4))
     uuid, host = whole.uuid.values[0], whole.device_hostname.values[whole.config_device.values[0]]
-    named = f"12 rows are in several files, of the same device; {whole.configuration.values[0]} on {uuid} of {host}"
+    name = computed(whole.label.values[:12], whole.configuration.values[:12])[0]
+    named = f"12 rows are in several files, of the same device; {name} on {uuid} of {host}"
     post("a.nc", "b.nc", "-o", "m.nc", status=2, says=[named, " in a.nc and b.nc; ", "; ...; --newest keeps"])
     assert not os.path.exists("m.nc")
     for pair in ("a.nc", "b.nc"), ("b.nc", "a.nc"):
