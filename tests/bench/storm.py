@@ -9,8 +9,8 @@ process and no temporary file may be left, and no wait may exceed the bounds bel
 
 --publishing N kills --gather at random moments, because publishing takes milliseconds. After each kill the file must be
 whole, and the next run removes temporary files. --programs N storms over a sweep of N programs instead: first --signals
-signals to all processes of the job, then --kills of workers, reapers and programs. A killed program is a failed row; a
-program that ended with its job is none; a killed worker costs a try.
+signals to all processes of the job, or SIGKILL to those named `roofsweep*`, then --kills of workers, reapers and
+programs. A killed program is a failed row; a program that ended with its job is none; a killed worker costs a try.
 
 A scripted worker replaces a device, so that hundreds of kills are cheap; `cpu` and `cuda` are the real workers. Without
 Python's netCDF4 the storm checks the journal and --gather, but no NetCDF file."""
@@ -42,6 +42,7 @@ PHASES = ("opening", "roofs", "measuring", "publishing")
 ALL = {"all TERM": signal.SIGTERM, "all INT": signal.SIGINT}  # victims: all processes of a job
 VICTIMS = ("worker", "rank", "rank 0", "launcher", "folder", "stopped", *ALL)
 PROGRAM_VICTIMS = ("worker", "reaper", "program")
+NAMED = ("rank 0", "rank", "worker")  # processes with the name roofsweep*
 REQUEST_TIMEOUT = 20  # s, `timeout` of the manifest
 OPEN_TIMEOUT = 30  # s, the least time for opening a device
 LOCK_WAIT = 10  # s, for a holder of the journal on this host
@@ -122,7 +123,7 @@ def processes(folder, mark=None):
             if mark and environment.get(MARK) != mark:
                 continue
             rank = environment.get("OMPI_COMM_WORLD_RANK") or environment.get("PMIX_RANK")
-            role = next((role for role in ("worker", "reaper") if name.startswith(f"roofsweep-{role}")), "")
+            role = "worker" if name.startswith("roofsweep-worker") else "reaper" if name == "program-reaper" else ""
             if name == "roofsweep" and rank:
                 role = "rank 0" if rank == "0" else "rank"
             elif name in ("sh", "hostile", "sleep"):
@@ -465,17 +466,24 @@ class ProgramStorm(Storm):
         (self.folder / "storm.sh").write_text(SCRIPTS[kind].replace("{hostile}", str(hostile)))
         self.over, self.killed = threading.Event(), collections.Counter()
 
-    def signal(self, number):
-        """Sends one signal to all processes of a run while programs run, in random order."""
+    def signal(self, kind):
+        """Sends one signal to all processes of a run while programs run, in random order, or ends those with the name
+        `roofsweep*`, as `pkill -9 roofsweep` does."""
         run = Run(self)
         if not run.wait_until(lambda: any(role == "program" for _, role in processes(self.folder))):
             raise Fault(f"no program ran before a signal; status {run.process.returncode}\n{run.tail()}")
         time.sleep(2 * self.pause * self.chance.random())
-        everyone = [pid for pid, _ in processes(self.folder)]
-        signal_all(self.chance.sample(everyone, len(everyone)), number)
+        everyone = [pid for pid, role in processes(self.folder) if kind != "named" or role in NAMED]
+        signal_all(self.chance.sample(everyone, len(everyone)), ALL.get(kind, signal.SIGKILL))
         run.killed = time.monotonic()
         run.wait()
         self.check_ends(marks=False)
+        self.check_temporary(kind)
+
+    def check_temporary(self, what):
+        """No folder of a program may be left in TMPDIR. (pmix-*: of a killed mpirun.)"""
+        if left := [name for name in os.listdir(self.folder / "tmp") if not name.startswith("pmix-")]:
+            raise Fault(f"left in TMPDIR after {what}: {left}")
 
     def kill(self):
         """Kills victims of each kind in turn at random moments, once rows are measured."""
@@ -490,7 +498,7 @@ class ProgramStorm(Storm):
 
     def storm(self):
         for number in range(self.tool.options.signals):
-            self.signal(list(ALL.values())[number % len(ALL)])
+            self.signal((*ALL, "named")[number % (len(ALL) + 1)])
         run = Run(self)
         timer = threading.Timer(self.tool.options.limit, run.process.send_signal, (signal.SIGUSR1,))
         killer = threading.Thread(target=self.kill)
@@ -512,8 +520,7 @@ class ProgramStorm(Storm):
         self.check_rows("journal", [(*row[:2], True) for row in rows], None)
         if netCDF4 and sorted(rows_of_file(self.file)) != sorted(rows):
             raise Fault("the file's rows are not the journal's")
-        if left := [name for name in os.listdir(self.folder / "tmp") if not name.startswith("pmix-")]:
-            raise Fault(f"left in TMPDIR: {left}")  # pmix-*: of a killed mpirun
+        self.check_temporary("the sweep")
         print(f"{len(rows)} rows, {len(errors)} of killed programs; killed: {dict(self.killed)}")
 
 

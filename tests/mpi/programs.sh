@@ -147,4 +147,4 @@ says "layer: model has defaults, which axes can set: batch=16 channels=64 "
 
 # A storm kills workers, reapers and programs at random. Each program leaves a daemon.
 "$ROOFSWEEP_PYTHON" "$root/tests/bench/storm.py" --build "$ROOFSWEEP_BUILD" --worker cpu \
-    --ranks $(($(nproc) > 1 ? 2 : 1)) --programs 40 --signals 2 --kills 12 --limit 120
+    --ranks $(($(nproc) > 1 ? 2 : 1)) --programs 40 --signals 3 --kills 12 --limit 120

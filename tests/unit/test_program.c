@@ -40,15 +40,25 @@ static int tear_down(void **state)
 
 /* ---- processes ---- */
 
-/* Runs a script of sh. */
-static enum status run(const char *script, double timeout, struct process_end *end)
+/* Runs a script of sh, which reports in `in`. The caller releases the process. */
+static enum status run_in(const struct scratch *in, const char *script, double timeout,
+                          struct process_end *end)
 {
+    char report[4200];
     char *const words[] = {"sh", "-c", (char *)script, NULL};
-    char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "A=b", NULL};
+    char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "A=b", report, NULL};
     struct countdown time = countdown_start(timeout);
     const struct process process = {
         .words = words, .environment = environment, .folder = "/", .time = &time};
+    snprintf(report, sizeof report, "%s=%s", REPORT_VARIABLE, in->path);
     return process_run(&process, end, &error);
+}
+
+static enum status run(const char *script, double timeout, struct process_end *end)
+{
+    enum status status = run_in(&folder, script, timeout, end);
+    process_release(end);
+    return status;
 }
 
 static void the_end_of_a_program_is_reported(void **state)
@@ -129,6 +139,79 @@ static void nothing_is_left_running(void **state)
         if (kill(left, 0) == 0 || errno != ESRCH)
             fail_msg("%s: %d still runs", scripts[i], left);
     }
+}
+
+/* A chain of sessions, each the child of the one before. */
+static void nested_descendants_end_at_once(void **state)
+{
+    static const char text[] = "echo $$ >>%s/pids; [ $1 = 0 ] && exec sleep 300\n"
+                               "setsid sh %s/chain $(($1 - 1)) &\nwait\n";
+    char path[4200], script[8500];
+    struct process_end end;
+    int pid, count = 0, left = 0;
+    snprintf(path, sizeof path, "%s/chain", folder.path);
+    snprintf(script, sizeof script, text, folder.path, folder.path);
+    FILE *file = fopen(path, "w");
+    assert_true(file && fputs(script, file) >= 0 && fclose(file) == 0);
+    snprintf(script, sizeof script, "exec sh %s 400", path);
+    assert_int_equal(run_in(&folder, script, 3, &end), STATUS_FAILED);
+    assert_true(end.timed_out);
+    assert_true(end.life >= 0); /* the reaper has done it in its time */
+    snprintf(path, sizeof path, "%s/pids", folder.path);
+    assert_non_null(file = fopen(path, "r"));
+    for (; fscanf(file, "%d", &pid) == 1; ++count)
+        left += kill(pid, 0) == 0 || errno != ESRCH;
+    fclose(file);
+    process_release(&end);
+    if (left > 0 || count < 20)
+        fail_msg("%d of %d still run", left, count);
+}
+
+/* Workers die while a program runs, and after its end, before they have removed the folder. */
+static void a_dead_worker_leaves_no_process_and_no_folder(void **state)
+{
+    static const char *const scripts[] = {
+        "echo $$ >%s/pid; exit 0 # %d",
+        "setsid sh -c 'echo $$ >%s/pid; kill -9 %d; exec sleep 300' & sleep 300",
+    };
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; ++i) {
+        struct scratch lost;
+        char path[4200], script[4400];
+        int pipes[2], left = 0;
+        assert_int_equal(pipe(pipes), 0);
+        pid_t worker = fork();
+        if (worker == 0) {
+            struct process_end end;
+            snprintf(script, sizeof script, scripts[i], folder.path, (int)getpid());
+            enum status status = scratch_create(&lost, &error);
+            if (status == STATUS_OK && write(pipes[1], lost.path, sizeof lost.path) > 0)
+                status = run_in(&lost, script, 60, &end);
+            _exit(status == STATUS_OK ? raise(SIGKILL) : 1);
+        }
+        assert_int_equal(read(pipes[0], lost.path, sizeof lost.path), sizeof lost.path);
+        assert_int_equal(waitpid(worker, &left, 0), worker);
+        assert_true(WIFSIGNALED(left));
+        for (int tries = 0; access(lost.path, F_OK) == 0 && tries < 2000; ++tries)
+            clock_sleep(0.01);
+        if (access(lost.path, F_OK) == 0)
+            fail_msg("%s: the folder stays", scripts[i]);
+        snprintf(path, sizeof path, "%s/pid", folder.path);
+        FILE *file = fopen(path, "r");
+        assert_true(file && fscanf(file, "%d", &left) == 1 && fclose(file) == 0);
+        if (kill(left, 0) == 0 || errno != ESRCH)
+            fail_msg("%s: %d still runs", scripts[i], left);
+        close(pipes[0]);
+        close(pipes[1]);
+    }
+}
+
+/* `pkill roofsweep` ends ranks and workers. The reaper then ends what is left. */
+static void the_reaper_has_a_name_of_its_own(void **state)
+{
+    struct process_end end;
+    const char *script = "cat /proc/$PPID/comm; tr '\\0' '\\n' </proc/$PPID/cmdline | head -n 1";
+    assert_int_equal(run(script, 60, &end), STATUS_OK);
+    assert_string_equal(end.tail.text, "program-reaper|program-reaper");
 }
 
 /* ---- reports of programs, and their folders ---- */
@@ -532,6 +615,9 @@ int main(void)
         TEST(a_program_has_three_descriptors),
         TEST(endless_output_is_cut),
         TEST(nothing_is_left_running),
+        TEST(nested_descendants_end_at_once),
+        TEST(a_dead_worker_leaves_no_process_and_no_folder),
+        TEST(the_reaper_has_a_name_of_its_own),
         TEST(all_processes_report),
         TEST(regions_of_two_processes_are_refused),
         TEST(unknown_lines_are_refused),

@@ -3,15 +3,16 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 
 void descendants_adopt(void)
@@ -34,24 +35,60 @@ static pid_t parent_of(const char *pid)
     return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : -1;
 }
 
-/* Kills children; their children become children of this process. */
-static void kill_children(void)
+/* A process of the machine. */
+struct entry {
+    pid_t pid, parent;
+    bool ours; /* a descendant of this process */
+};
+
+static int entry_compare(const void *a, const void *b)
+{
+    const struct entry *one = a, *other = b;
+    return (one->pid > other->pid) - (one->pid < other->pid);
+}
+
+/* Marks and kills the entry if its parent is ours. */
+static bool entry_kill(struct entry *entry, const struct entry *list, size_t count, pid_t own)
+{
+    const struct entry key = {.pid = entry->parent};
+    const struct entry *parent = bsearch(&key, list, count, sizeof *list, entry_compare);
+    entry->ours = entry->parent == own || (parent && parent->ours);
+    return entry->ours && (kill(entry->pid, SIGKILL), true);
+}
+
+/* Kills all descendants at once, however deep: a chain of hundreds would take a scan of /proc for
+ * each level. The kernel gives numbers out in turn, so none is reused within a scan. */
+static void kill_descendants(void)
 {
     DIR *folder = opendir("/proc");
+    struct entry *list = NULL, *grown;
+    size_t count = 0;
     pid_t own = getpid();
     if (!folder)
         return;
     for (const struct dirent *entry; (entry = readdir(folder));)
-        if (isdigit((unsigned char)entry->d_name[0]) && parent_of(entry->d_name) == own)
-            kill((pid_t)strtol(entry->d_name, NULL, 10), SIGKILL);
+        if (isdigit((unsigned char)entry->d_name[0]) &&
+            (grown = array_grow(list, count, sizeof *list)) != NULL) {
+            list = grown;
+            list[count++] = (struct entry){.pid = (pid_t)strtol(entry->d_name, NULL, 10),
+                                           .parent = parent_of(entry->d_name)};
+        }
     closedir(folder);
+    if (list)
+        qsort(list, count, sizeof *list, entry_compare);
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < count; ++i)
+            more |= !list[i].ours && entry_kill(&list[i], list, count, own);
+    }
+    free(list);
 }
 
 bool descendants_end(double seconds)
 {
     double deadline = clock_monotonic() + seconds;
-    for (;;) {
-        kill_children();
+    for (double pause = 1e-3;; pause = fmin(2 * pause, 0.05)) {
+        kill_descendants();
         pid_t reaped;
         while ((reaped = waitpid(-1, NULL, WNOHANG)) > 0)
             ;
@@ -59,6 +96,6 @@ bool descendants_end(double seconds)
             return true;
         if (clock_monotonic() > deadline)
             return false;
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
+        clock_sleep(pause);
     }
 }

@@ -3,10 +3,11 @@
  * Three pipes connect worker and reaper: the worker holds `life` open for as long as it lives, the
  * reaper writes the command's status to `report`, and the command prints into `output`. The
  * standard input of a persistent process is a socket. One loop polls the pipes and the socket until
- * the report has come, the time is up, or the persistent process answers. Then all descendants of
- * the worker are killed and reaped, except after an answer, so no process of an old command runs
- * beside a new one. A command that hangs in a driver costs 10 s, and then the worker gives up the
- * device (STATUS_DEVICE). */
+ * the report has come, the time is up, or the persistent process answers. Except after an answer
+ * the reaper then ends all descendants of the command, also if the worker is killed meanwhile; if
+ * the reaper was killed, the worker ends them. So no process of an old command runs beside a new
+ * one. A command that hangs in a driver costs 20 s, and then the worker gives up the device
+ * (STATUS_DEVICE). */
 #include "program/run/process.h"
 
 #include <errno.h>
@@ -93,7 +94,7 @@ static int spawn(const struct process *process, const char *path, const struct p
     char **arguments = calloc(count + 3, sizeof *arguments);
     if (!arguments)
         return ENOMEM;
-    arguments[0] = REAPER_PROGRAM;
+    arguments[0] = REAPER_NAME;
     arguments[1] = (char *)process->folder;
     memcpy(arguments + 2, process->words, count * sizeof *arguments);
     posix_spawn_file_actions_t actions;
@@ -212,16 +213,28 @@ static bool is_over(const struct running *running)
     return running->report < 0 || running->ended_bytes == sizeof running->ended;
 }
 
-/* Ends all descendants of the worker: reaper, command and persistent processes. STATUS_DEVICE: some
+/* Ends the command with all that it has started. False: some hang in the system. */
+static bool command_end(struct running *running)
+{
+    double deadline = clock_monotonic() + end_patience;
+    bool told = is_over(running) || write(running->life, "", 1) == 1;
+    for (double left; told && !is_over(running) && (left = deadline - clock_monotonic()) > 0;)
+        step(running, left);
+    if (running->ended_bytes == sizeof running->ended && running->ended.gone)
+        return true;
+    close_once(&running->life); /* the reaper is dead, or ends here */
+    return descendants_end(end_patience);
+}
+
+/* Ends the command. A living reaper stays, until `life` is closed. STATUS_DEVICE: some processes
  * cannot be ended. */
 static enum status finish(struct running *running, bool timed_out, struct error *error)
 {
-    bool gone = descendants_end(end_patience);
+    bool gone = command_end(running);
     struct pollfd event = {.fd = running->output, .events = POLLIN};
     while (running->output >= 0 && gone && poll(&event, 1, 0) > 0)
         output_read(running); /* ends, since all writers are dead */
     tail_join(running->tail);
-    close_once(&running->life);
     close_once(&running->report);
     close_once(&running->output);
     close_once(&running->channel);
@@ -274,11 +287,21 @@ static enum status run(struct running *running, struct countdown *time, struct p
 enum status process_run(const struct process *process, struct process_end *end, struct error *error)
 {
     struct running running = not_started;
-    *end = (struct process_end){.timed_out = false};
+    *end = (struct process_end){.life = -1};
     running.tail = &end->tail;
     descendants_adopt();
     enum status status = start(process, &running, error);
-    return status ? status : run(&running, process->time, end, error);
+    if (status == STATUS_OK)
+        status = run(&running, process->time, end, error);
+    end->life = running.life;
+    return status;
+}
+
+void process_release(struct process_end *end)
+{
+    if (end->life >= 0)
+        descendants_end(end_patience); /* the reaper, and persistent processes */
+    close_once(&end->life);
 }
 
 /* ---- persistent processes ---- */
@@ -292,6 +315,9 @@ void persistent_end(struct persistent **persistent)
         finish(&(*persistent)->list[i].running, true, &unheard);
         free((*persistent)->list[i].key);
     }
+    descendants_end(end_patience); /* the reapers */
+    for (size_t i = 0; i < (*persistent)->count; ++i)
+        close_once(&(*persistent)->list[i].running.life);
     free(*persistent);
     *persistent = NULL;
 }
@@ -328,7 +354,7 @@ static bool point_send(struct member *member, const char *line)
     struct running *running = &member->running;
     ssize_t length = (ssize_t)strlen(line);
     step(running, 0);
-    member->end = (struct process_end){.timed_out = false};
+    member->end = (struct process_end){.life = -1};
     running->answered = false;
     return !is_over(running) && running->channel >= 0 &&
            send(running->channel, line, (size_t)length, MSG_NOSIGNAL) == length;
@@ -347,7 +373,7 @@ static enum status member_start(struct persistent **persistent, const struct pro
         *member = &(*persistent)->list[(*persistent)->count];
         (*member)->running = not_started;
         (*member)->running.tail = &(*member)->end.tail;
-        (*member)->end = (struct process_end){.timed_out = false};
+        (*member)->end = (struct process_end){.life = -1};
         (*member)->key = key;
         status = start(process, &(*member)->running, error);
     } else {
@@ -402,7 +428,5 @@ enum status process_point(const struct process *process, struct persistent **per
         status = error_set(error, STATUS_FAILED,
                            "the program ended well, but asked for no other point: let it take its "
                            "points from roofsweep_region.points, or write process = own");
-    if (status)
-        persistent_end(persistent);
     return status;
 }

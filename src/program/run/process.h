@@ -25,6 +25,7 @@ struct process_end {
     int status; /* status by waitpid; unset if timed_out */
     double seconds;
     struct tail tail; /* end of standard output and error, on one line */
+    int life;         /* owned; of the reaper; -1: none */
 };
 
 /* Runs a command to its end, and sets *end. STATUS_OK: its exit status is 0. STATUS_FAILED: it
@@ -33,17 +34,19 @@ struct process_end {
  * system call and cannot be ended. */
 enum status process_run(const struct process *process, struct process_end *end,
                         struct error *error);
+/* Ends the reaper of process_run, which sweeps scratch folders if the worker dies before. */
+void process_release(struct process_end *end);
 
 /* Persistent processes: programs that start once and measure one point after the other. Points go
  * to the same process if words and environment are equal, without the variables ROOFSWEEP_* of a
  * point. The program reads each further point from its standard input, a socket, as a line of words
  * NAME=VALUE, and answers "done" there. All persistent processes end together: by persistent_end,
- * or at the end of any process_run, which ends all descendants of the worker. */
+ * or by process_release, which ends all descendants of the worker. */
 struct persistent;
 void persistent_end(struct persistent **persistent); /* frees; sets NULL */
 
 /* Measures one point, in a persistent process that is idle or in a new one. *persistent is NULL
  * before the first point. Errors are as for process_run; also STATUS_FAILED if the program ends
- * without an answer. */
+ * without an answer. After an error the caller calls persistent_end. */
 enum status process_point(const struct process *process, struct persistent **persistent,
                           struct error *error);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,7 +25,11 @@
 #include "program/run/report.h"
 #include "program/run/scratch.h"
 
-static const double patience = 5; /* s; wait this long for a process that hangs in a driver */
+/* s; waits this long for a process that hangs in a driver: with a living worker, and alone */
+static const double patience = 5, patience_alone = 600;
+
+/* Linux 5.3; older headers lack it. All architectures but Alpha have this number. */
+enum { PIDFD_OPEN = 434 };
 
 /* Turns the child into the command. The kernel kills the command when the reaper dies (PDEATHSIG),
  * and the command's group when the worker dies and closes REAPER_LIFE (O_ASYNC), also while the
@@ -51,8 +56,8 @@ static _Noreturn void become(const char *folder, char **words, pid_t reaper)
     _exit(127);
 }
 
-/* Waits until the command has ended, and sets *status, or until the worker is dead. Reaps orphans
- * meanwhile. */
+/* Waits until the command has ended, and sets *status, or until the worker wants its end or is
+ * dead. Reaps orphans meanwhile. */
 static void wait_for(pid_t command, int children, int *status)
 {
     struct pollfd events[2] = {{.fd = REAPER_LIFE, .events = POLLIN},
@@ -114,18 +119,22 @@ int main(int argc, char **argv)
     }
     fcntl(REAPER_LIFE, F_SETFD, FD_CLOEXEC);
     fcntl(REAPER_REPORT, F_SETFD, FD_CLOEXEC);
+    prctl(PR_SET_NAME, REAPER_NAME);
     close_inherited();
     /* Some batch systems signal all processes of a job, but only the worker may end the reaper. */
     sigfillset(&all);
     sigdelset(&all, SIGCONT);
     sigprocmask(SIG_BLOCK, &all, NULL);
+    sigaddset(&all, SIGCONT);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     int children = signalfd(-1, &child, SFD_CLOEXEC);
+    int worker =
+        (int)syscall(PIDFD_OPEN, getppid(), 0); /* readable when all its threads are dead */
     never_stopped();
     descendants_adopt();
     double start = clock_monotonic();
-    pid_t worker = getppid(), own = getpid(), command = fork();
+    pid_t own = getpid(), command = fork();
     if (command == 0)
         become(argv[1], argv + 2, own);
     if (command < 0 || children < 0) {
@@ -134,16 +143,16 @@ int main(int argc, char **argv)
     }
     wait_for(command, children, &report.status);
     report.seconds = clock_monotonic() - start;
-    descendants_end(patience);
-    struct pollfd life = {.fd = REAPER_LIFE, .events = POLLIN};
-    if (poll(&life, 1, 0) == 0) /* without exit handlers: a sanitizer would print into the output */
-        _exit(write(REAPER_REPORT, &report, sizeof report) == sizeof report ? 0 : 1);
+    report.gone = descendants_end(patience);
+    sigprocmask(SIG_BLOCK, &all, NULL); /* nobody is left to stop the reaper */
+    if (write(REAPER_REPORT, &report, sizeof report) == sizeof report)
+        poll(&(struct pollfd){.fd = REAPER_LIFE}, 1, -1); /* returns when the worker is dead */
+    descendants_end(patience_alone);
     if (getenv(REPORT_VARIABLE)) {
-        /* The worker's locks may outlast its pipe by seconds, while a driver cleans up. If the
-         * worker was dead from the start, getppid stays the same. */
-        for (int i = 0; getppid() == worker && i < 1000; ++i)
-            clock_sleep(0.01);
+        /* The worker's locks may outlast its pipe by seconds, while a driver cleans up. Without a
+         * descriptor, this waits for the whole time. */
+        poll(&(struct pollfd){.fd = worker, .events = POLLIN}, 1, 10000);
         scratch_sweep(getenv(REPORT_VARIABLE));
     }
-    return 1;
+    _exit(1); /* without exit handlers: a sanitizer would print into the output */
 }

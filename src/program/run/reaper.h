@@ -3,17 +3,23 @@
  *   roofsweep-reaper FOLDER COMMAND [ARGUMENT...]
  *
  * The reaper runs the command in the folder, in a process group of its own. When the command ends,
- * or the worker dies and so closes REAPER_LIFE, the reaper ends all that the command has started
- * and sweeps scratch folders. It leads a session of its own, so that it outlives a worker that is
- * killed with its group. */
+ * or the worker writes a byte to REAPER_LIFE or dies and so closes it, the reaper ends all that the
+ * command has started, and reports. Then it waits: if the worker dies, the reaper sweeps scratch
+ * folders; a worker that has removed its own folder kills the reaper. The reaper leads a session of
+ * its own and has another name than the other programs, so that it outlives a worker that is killed
+ * with its group, or by `pkill roofsweep`. */
 #pragma once
+
+#include <stdbool.h>
 
 enum { REAPER_LIFE = 3, REAPER_REPORT = 4 }; /* descriptors; the reaper reads 3 and writes 4 */
 
-#define REAPER_PROGRAM "roofsweep-reaper"
+#define REAPER_PROGRAM "roofsweep-reaper" /* the file */
+#define REAPER_NAME    "program-reaper"   /* of the process */
 
 /* Written once, when all processes are dead or hang in the system. */
 struct reaper_report {
+    bool gone;      /* all processes are dead */
     int status;     /* status of the command by waitpid */
     double seconds; /* from start to end of the command */
 };

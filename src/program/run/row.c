@@ -171,6 +171,17 @@ static bool job_ends(double seconds)
     return true;
 }
 
+/* Removes the folder of a run. Until then a reaper lives, which removes it if the worker dies. */
+static void folder_remove(struct program *program, struct scratch *folder, struct process_end *end,
+                          bool failed)
+{
+    scratch_remove(folder);
+    if (!program->persistent)
+        process_release(end);
+    else if (failed)
+        persistent_end(program->persistent);
+}
+
 /* Runs the command, and reads its reports. `report` and `injected` may be NULL. */
 static enum status program_run(struct program *program, struct process_end *end,
                                struct report *report, struct injected *injected,
@@ -178,6 +189,7 @@ static enum status program_run(struct program *program, struct process_end *end,
 {
     const double missed = program->time->missed;
     struct scratch folder;
+    end->life = -1;
     TRY(scratch_create(&folder, error));
     enum status status = STATUS_OK;
     environment_put(&program->environment, REPORT_VARIABLE, folder.path);
@@ -194,17 +206,19 @@ static enum status program_run(struct program *program, struct process_end *end,
     else
         status = program->persistent ? process_point(&process, program->persistent, error)
                                      : process_run(&process, end, error);
-    if (status)
+    bool failed = status != STATUS_OK;
+    if (failed)
         job_ends(fmin(signal_patience, program->time->left));
     if (program->time->missed > missed && status != STATUS_DEVICE) {
-        scratch_remove(&folder); /* the job was suspended meanwhile, so the times are wrong */
+        /* The job was suspended meanwhile, so the times are wrong. */
+        folder_remove(program, &folder, end, failed);
         return program_run(program, end, report, injected, error);
     }
     if (status == STATUS_OK && report)
         status = report_read(&folder, report, error);
     if (status == STATUS_OK && injected)
         status = injected_read(&folder, injected, error);
-    scratch_remove(&folder);
+    folder_remove(program, &folder, end, failed);
     return status;
 }
 

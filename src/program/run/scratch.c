@@ -23,9 +23,11 @@ enum status scratch_create(struct scratch *scratch, struct error *error)
     char host[65] = "";
     struct scratch created;
     gethostname(host, sizeof host - 1);
-    for (;;) {
+    for (bool swept = false;; swept = true) {
         snprintf(created.path, sizeof created.path, "%.3900s/roofsweep-program-%s-%s",
                  temporary && *temporary ? temporary : "/tmp", host, unique);
+        if (!swept) /* before the folder is made: it should be short without a reaper */
+            scratch_sweep(created.path);
         const bool made = mkdtemp(created.path) != NULL;
         created.descriptor = made ? open(created.path, FOLDER_FLAGS) : -1;
         if (made && created.descriptor < 0 && errno == ENOENT)
@@ -38,7 +40,6 @@ enum status scratch_create(struct scratch *scratch, struct error *error)
             break;
         close(created.descriptor); /* another process swept the folder before this one locked it */
     }
-    scratch_sweep(created.path);
     *scratch = created;
     return STATUS_OK;
 }
