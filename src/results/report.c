@@ -138,7 +138,7 @@ static void text_print(const struct results *results, bool colour, FILE *stream)
     static const char *const units[] = {"", "", "", "%", "", "FLOP/byte", "", "", "", "%"};
     const int width = name_width(results);
     const size_t count = results->row_count, shown = count < LINES_MAX ? count : LINES_MAX;
-    bool above = false;
+    bool above = false, lacking[LEVEL_COUNT] = {false};
     cells_print(heads, width, stream);
     cells_print(units, width, stream);
     for (size_t i = 0; i < shown; ++i) {
@@ -153,9 +153,19 @@ static void text_print(const struct results *results, bool colour, FILE *stream)
         fputs(colour && code ? COLOUR_END : "", stream);
         record_clear(&line.record);
         above |= line.derived.roof_fraction > 1;
+        for (int level = 0; line.measured && level < LEVEL_COUNT; ++level)
+            lacking[level] |= isnan(line.device->peak_bandwidth[level]) &&
+                              !strcmp(line.derived.roof_memory_level, memory_level_name[level]);
     }
     if (shown < count)
         utf8_print(stream, "... and %zu more rows\n", count - shown);
+    for (int level = 0; level < LEVEL_COUNT; ++level)
+        if (lacking[level])
+            utf8_print(
+                stream,
+                "no roof of %s was measured: rows at that level have no share of a roof; add "
+                "%s to memory of [peaks]\n",
+                memory_level_name[level], memory_level_name[level]);
     if (above)
         fputs("of roof above 100 %: fewer FLOPs than modelled, bytes from a nearer memory, or a "
               "higher clock\nthan while the roof was measured\n",

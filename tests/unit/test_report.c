@@ -42,6 +42,7 @@ static void test_golden(void **state)
     char *text = report_text(results);
     assert_string_equal(text, golden);
     assert_null(strstr(text, "above 100 %"));
+    assert_null(strstr(text, "no roof of"));
     free(text);
     FILE *coloured = open_memstream(&text, &(size_t){0});
     report_print(results, false, true, coloured);
@@ -50,7 +51,9 @@ static void test_golden(void **state)
     free(text);
     results->devices[1].peak_vector[PRECISION_FP32] = 1e9;
     results->devices[1].cycle_vector[PRECISION_FP32] = NAN;
+    results->devices[0].peak_bandwidth[LEVEL_DRAM] = NAN;
     text = report_text(results);
+    assert_non_null(strstr(text, "no roof of dram was measured: rows at that level have no share"));
     assert_non_null(strstr(text, "of roof above 100 %: fewer FLOPs than modelled"));
     free(text);
     results_destroy(results);
