@@ -1,4 +1,4 @@
-/* A layer's activation z -> y, and its derivative as a function of y, in the type of the
+/* A layer's activation y = f(z), and the derivative of f as a function of y, both in the type of
  * computation. */
 #pragma once
 

@@ -5,9 +5,9 @@
 #include "layout.cuh"
 
 /* A convolution written from the definition, and the other steps of a layer. Each thread computes
- * one element of the result; the caches do the rest. */
+ * one element of the result; only the caches reuse data. */
 
-/* struct conv2d in the device's integers. */
+/* struct conv2d with int members in place of int64_t, for the kernels. */
 struct geometry {
     int batch, height, width, channels, filters, kernel_height, kernel_width;
     int stride, pad_height, pad_width, dilation, out_height, out_width;
@@ -93,9 +93,8 @@ __global__ void __launch_bounds__(element_threads)
     }
 }
 
-/* Sums each image by itself and then adds the images' sums: one sum of all pixels would lose
- * digits.
- */
+/* Computes a sum for each image and then adds the images' sums, since one sum of all pixels would
+ * lose digits. */
 template <typename T>
 __global__ void __launch_bounds__(element_threads)
     conv2d_backward_filter(T *dw, const T *x, const T *dy, geometry g, int64_t count)
@@ -149,7 +148,8 @@ __global__ void __launch_bounds__(element_threads)
         dz[i] = to_stored<T>((C)to_computed(dy[i]) * slope_of(activation, (C)to_computed(y[i])));
 }
 
-/* A block has `width` filters: several in NHWC, where filters are neighbours; one in NCHW. */
+/* A block sums `width` filters: several in NHWC, where filters are neighbours in memory, and one in
+ * NCHW. */
 template <typename T, int threads, int width>
 __global__ void __launch_bounds__(threads) conv2d_bias_gradient(T *db, const T *dz, geometry g)
 {
@@ -158,8 +158,8 @@ __global__ void __launch_bounds__(threads) conv2d_bias_gradient(T *db, const T *
     const int lines = threads / width, first = threadIdx.x / width;
     const int64_t filter = (int64_t)blockIdx.x * width + threadIdx.x % width;
     const int64_t image = (int64_t)g.out_height * g.out_width; /* pixels; may exceed an int */
-    /* Pixels of a filter are equally far apart in NHWC; in NCHW pixels of an image are neighbours.
-     */
+    /* A row is the longest run of a filter's pixels at equal distances: in NHWC the pixels of all
+     * images, in NCHW the pixels of one image. */
     const int64_t row = width > 1 ? g.batch * image : image, step = width > 1 ? g.filters : 1;
     const int64_t turn = lines % row, next = lines / row * g.filters * row + turn * step;
     const int64_t carry = (g.filters - 1) * row;
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(threads) conv2d_bias_gradient(T *db, const T *
         sum += (C)to_computed(*dz);
         dz += next;
         place += turn;
-        if (place >= row) { /* in the next image */
+        if (place >= row) { /* the pixel is in the next row */
             place -= row;
             dz += carry;
         }
@@ -248,14 +248,15 @@ cudaError_t kernel_conv2d_slope(const struct conv2d *s, void *dz, const void *dy
     });
 }
 
-/* Few blocks read more at once with more threads. More filters a block make fewer blocks; fewer
- * filters read the same sectors more often. */
+/* If there are few blocks, each has more threads, so that more reads are in flight. With more than
+ * four filters for each block there would be fewer blocks; with fewer than four, more blocks would
+ * read the same sectors. */
 cudaError_t kernel_conv2d_bias_gradient(const struct conv2d *s, void *db, const void *dz,
                                         cudaStream_t stream)
 {
     const int few = element_threads, many = 1024, width = 4;
     const int64_t pixels = s->batch * s->out_height * s->out_width;
-    const unsigned filters = (unsigned)s->filters; /* blocks in NCHW */
+    const unsigned filters = (unsigned)s->filters; /* size of the grid in NCHW: a block a filter */
     const unsigned blocks = (unsigned)((s->filters + width - 1) / width);
     const geometry g = geometry_of(s);
     return by_precision(s->precision, [&](auto element) {

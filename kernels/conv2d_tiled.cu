@@ -3,10 +3,10 @@
  *
  *     y [pixels][filters] = patches [pixels][depth] times w [filters][depth], transposed
  *
- * A patch is the part of x that a filter sees for one output pixel; its depth is taps times
- * channels. A block of threads makes a tile of y, m pixels by n filters, by matrix instructions of
- * its four warps, m16n8k16. The block goes along the depth in slices of 64. While one slice is
- * multiplied, the next ones are copied to shared memory.
+ * A patch is the part of x that a filter multiplies for one output pixel. Its depth is the number
+ * of taps times the number of channels. A block of threads computes a tile of y, m pixels by n
+ * filters, with matrix instructions m16n8k16 of its four warps. The block takes the depth in slices
+ * of 64. While it multiplies one slice, it copies the next slices to shared memory.
  *
  * A slice has rows of 128 bytes. The 16-byte pieces of a row are permuted by the row's number, so
  * that eight rows of one column fall on all banks. */
@@ -17,13 +17,13 @@
 #include "image.cuh"
 #include "kernels.h"
 
-static const int threads = 128, slots = 3; /* slices in shared memory */
+static const int threads = 128, slots = 3; /* slots: number of slices in shared memory */
 static const int slice_depth = 64, slice_row = 128 /* byte */, row_pieces = 8;
-static const int apart = threads / row_pieces; /* rows between two that a thread copies */
+static const int apart = threads / row_pieces; /* a thread copies every `apart`th row */
 static const int tile_gap = 8; /* floats after each row of the result in shared memory */
 
-/* m, n: pixels and filters of a block's tile; warp_m, warp_n: of a warp's part of the tile;
- * resident: blocks of a multiprocessor. */
+/* m, n: pixels and filters of a block's tile. warp_m, warp_n: pixels and filters of a warp's part
+ * of the tile. resident: number of blocks on a multiprocessor. */
 struct tile_128x128x64 {
     static const int m = 128, n = 128, warp_m = 64, warp_n = 64, resident = 2;
 };
@@ -34,11 +34,11 @@ struct tile_64x64x64 {
     static const int m = 64, n = 64, warp_m = 32, warp_n = 32, resident = 4;
 };
 
-/* struct conv2d in the device's integers. channels and filters are those of a group. */
+/* struct conv2d with int members, for the kernels. channels and filters: numbers in one group. */
 struct patched {
     int height, width, channels, filters, all_channels, all_filters, kernel_width;
     int stride, pad_height, pad_width, dilation, out_height, out_width;
-    int pixels, depth, filter_tiles; /* of y; of a patch; of a group */
+    int pixels, depth, filter_tiles; /* pixels of y, depth of a patch, tiles of a group's filters */
 };
 
 /* clang-format off */
@@ -54,14 +54,14 @@ static patched patched_of(const struct conv2d *s, int tile_filters)
 }
 /* clang-format on */
 
-/* A block's tile of y: the first pixel, the group, the first filter in the group. */
+/* Position of a block's tile of y: first pixel, group, first filter in the group. */
 struct tile_place {
     int pixel, group, filter;
 };
 
 /* ---- instructions ---- */
 
-/* Begins a copy of 16 bytes to shared memory, of zeros if `inside` is false. */
+/* Begins a copy of 16 bytes to shared memory; if not `inside`, the 16 bytes are zeros. */
 __device__ static inline void copy_piece(uint32_t to, const void *from, bool inside)
 {
     FROM_800(asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to),
@@ -74,8 +74,8 @@ __device__ static inline void copy_group_end()
     FROM_800(asm volatile("cp.async.commit_group;" ::: "memory");)
 }
 
-/* Loads four matrices of 8 x 8; each lane has the address of one row. A lane gets two neighbours in
- * row lane / 4 of each matrix. */
+/* Loads four matrices of 8 x 8; each lane has the address of one row. From each matrix a
+ * lane gets two neighbouring elements of row lane / 4. */
 __device__ static inline void matrices_load(uint32_t *to, uint32_t from)
 {
     FROM_800(asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -97,7 +97,7 @@ __device__ static inline void matrices_load(uint32_t *to, uint32_t from)
 MULTIPLY(__half, "f16")
 MULTIPLY(__nv_bfloat16, "bf16")
 
-/* ---- slices come into shared memory ---- */
+/* ---- copies of slices to shared memory ---- */
 
 /* The part of each slice that one thread copies: the same piece of every `apart`th row. A slice has
  * the rows of the patches, then those of w. */
@@ -106,10 +106,10 @@ template <typename T, typename tile> struct slices {
     static_assert(m % apart == 0 && n % apart == 0 && apart % row_pieces == 0, "whole rounds");
 
     const T *x[m / apart]; /* for each row the patch's first pixel, which may lie in the padding */
-    int top[m / apart], left[m / apart]; /* that pixel's place in its image */
-    const T *w;                          /* the thread's piece of its first row */
-    int filters;                         /* rows of w from that row to the group's end */
-    int deep, channel, down, right; /* of the piece: its depth, its channel, its tap in pixels */
+    int top[m / apart], left[m / apart]; /* row and column of the patch's first pixel */
+    const T *w;                          /* the thread's piece of its first row of w */
+    int filters;                    /* number of rows from the thread's first to the group's last */
+    int deep, channel, down, right; /* depth and channel of the piece; its tap, in pixels */
     uint32_t to;                    /* the piece's offset in a slice, byte */
 
     __device__ slices(const T *all_x, const T *all_w, const patched &g, const tile_place &place)
@@ -137,7 +137,7 @@ template <typename T, typename tile> struct slices {
             top[i] = INT_MIN / 2; /* places all taps outside the image */
     }
 
-    /* Moves a piece that lies beyond a tap's channels to the next tap. */
+    /* If the piece's channel is past the last one, moves the piece to the next tap. */
     __device__ void settle(const patched &g)
     {
         while (channel >= g.channels) {
@@ -172,12 +172,12 @@ template <typename T, typename tile> struct slices {
 
 /* ---- a warp's part of the tile ---- */
 
-/* The sums lie in fragments of 16 x 8. A lane has two neighbours in row lane / 4 and two in row
- * lane / 4 + 8. */
+/* The sums are in fragments of 16 x 8. A lane has two neighbouring sums in row lane / 4, and two in
+ * row lane / 4 + 8. */
 template <typename T, typename tile> struct warp_part {
     static const int rows = tile::warp_m / 16, columns = tile::warp_n / 8;
     float sums[rows][columns][4];
-    int lane, row, column; /* row, column: the part's first, in the tile */
+    int lane, row, column; /* row, column: the first of this part, counted in the tile */
 
     __device__ warp_part()
     {
@@ -190,7 +190,8 @@ template <typename T, typename tile> struct warp_part {
             sums[i / 4 / columns][i / 4 % columns][i % 4] = 0.0f;
     }
 
-    /* The first two matrices of A lie below each other, the first two of B beside each other. */
+    /* matrices_load takes four matrices of A in the order of columns (the second lies below the
+     * first), and of B in the order of rows (the second lies beside the first). */
     __device__ void add(uint32_t slice)
     {
         uint32_t a_from = slice + (row + lane % 16) * slice_row + (lane / 16 ^ lane % 8) * 16;
@@ -229,10 +230,10 @@ template <typename T, typename tile> struct warp_part {
     }
 };
 
-/* ---- the tile goes out ---- */
+/* ---- the store of the tile ---- */
 
-/* Stores the tile, which lies in shared memory in rows of n + tile_gap floats. `finish` adds the
- * bias and applies the activation. */
+/* Stores the tile to y. In shared memory the tile has rows of n + tile_gap floats. If `finish`,
+ * adds the bias and applies the activation. */
 template <typename T, int m, int n>
 __device__ static inline void tile_store(T *y, const float *tile, const T *b, const patched &g,
                                          const tile_place &place, bool finish,
@@ -278,7 +279,7 @@ __global__ void __launch_bounds__(threads, tile::resident)
     typedef slices<T, tile> all_slices;
     extern __shared__ __align__(1024) unsigned char shared[];
     uint32_t base = (uint32_t)__cvta_generic_to_shared(shared);
-    /* Blocks that need the same pixels are neighbours. */
+    /* Blocks that need the same pixels have neighbouring numbers. */
     const int tiles = g.all_filters / g.filters * g.filter_tiles, index = (int)(blockIdx.x % tiles);
     const tile_place place = {(int)(blockIdx.x / tiles) * tile::m, index / g.filter_tiles,
                               index % g.filter_tiles * tile::n};
@@ -294,7 +295,7 @@ __global__ void __launch_bounds__(threads, tile::resident)
     for (int i = 0; i < count; ++i) {
         /* Waits until all of this thread's groups but the last have arrived. */
         FROM_800(asm volatile("cp.async.wait_group %0;" ::"n"(slots - 2) : "memory");)
-        __syncthreads(); /* all see slice i, and nobody reads the slot that is filled next */
+        __syncthreads(); /* all threads see slice i, and none still reads the slot filled next */
         if (i + slots - 1 < count)
             coming.load(base + (slot == 0 ? slots - 1 : slot - 1) * all_slices::bytes, g);
         copy_group_end();

@@ -1,13 +1,13 @@
-/* One element of a tensor in each stored type, and in the type of its computation: double for fp64,
- * float for all others. Launches by precision, and the loop of kernels that visit all elements. */
+/* Conversion of an element between its stored type and the type of computation, which is double for
+ * fp64 and float for all others. Also launches by precision, and the loop over all elements. */
 #pragma once
 
 #include <stdint.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-/* Calls launch(T()), T being the type of the stored elements (tf32 is stored as fp32). Returns the
- * launch error. */
+/* Calls launch(T()), where T is the type of the stored elements (tf32 is stored as fp32). Returns
+ * the launch error. */
 template <typename F> static inline cudaError_t by_precision(enum precision precision, F launch)
 {
     switch (precision) {
@@ -73,7 +73,7 @@ __device__ inline float to_computed(__nv_bfloat16 x)
     return __bfloat162float(x);
 }
 
-/* Rounds once, to nearest. */
+/* Rounds only once, to the nearest value. */
 template <typename T> __device__ inline T to_stored(typename computed<T>::type x)
 {
     return x;
@@ -87,7 +87,7 @@ template <> __device__ inline __nv_bfloat16 to_stored<__nv_bfloat16>(float x)
     return __float2bfloat16_rn(x);
 }
 
-/* Elements that one access loads or stores: 16 bytes by default. */
+/* The elements that one access loads or stores; 16 bytes by default. */
 template <typename T, int count = 16 / (int)sizeof(T)> struct alignas(count * sizeof(T)) pack {
     T at[count];
 };

@@ -34,7 +34,8 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, str
     };
     if (precision == PRECISION_FP8)
         return launch(__nv_fp8_e4m3());
-    if (precision == PRECISION_INT8) /* the fill's values must be integers: its exponent 7 */
+    if (precision ==
+        PRECISION_INT8) /* the fill must have exponent 7, so that values are integers */
         return launch(int8_t());
     return by_precision(precision, launch);
 }

@@ -20,7 +20,7 @@ __device__ static inline C value_of(C x, C w)
     }
 }
 
-/* Each operation has its own kernel, so that none does FLOPs of another. */
+/* Each operation has a kernel of its own, so that no kernel does FLOPs of another operation. */
 template <typename T, enum elementwise_operation operation>
 __global__ void __launch_bounds__(element_threads)
     elementwise(T *y, const T *x, const T *w, int64_t count)

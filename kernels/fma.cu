@@ -5,15 +5,15 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-/* Each chain iterates x = x * x + c. For c near -1.9 the values are chaotic and stay within [c, c *
- * c
- * + c]. Full mantissas that change all the time draw the power of real data, and the compiler
- * cannot fold them. c is an immediate, so an instruction reads one register, and register banks do
- * not limit the rate. 16 chains cover the latency with one warp on each scheduler. A loop has 512
- * of these instructions; the loop's own three are below 1 %. */
+/* Each chain iterates x = x * x + c. For c near -1.9 the values are chaotic and stay between c and
+ * c * c + c. Full mantissas that change all the time draw as much power as real data, and the
+ * compiler cannot fold them. c is an immediate, so an instruction reads one register, and register
+ * banks do not limit the rate. 16 chains cover the latency with one warp on each scheduler. One
+ * pass of the loop has 512 multiply-adds; the three instructions of the loop itself are below 1 %.
+ */
 static const int chains = 16, unroll = 32;
 
-template <typename T> struct instruction; /* multiply-add of a type */
+template <typename T> struct instruction; /* multiply-add of type T */
 
 template <typename T> struct scalar {
     static const int lanes = 1;

@@ -1,6 +1,7 @@
 /* Hand-written device code. Every launcher launches exactly one kernel on `stream`, does not wait
  * for it, and returns its launch error. Pointers are device memory, owned by the caller. Sums are
- * in fp32, sums of fp64 in fp64. "Not tf32": cudaErrorInvalidValue. */
+ * in fp32, sums of fp64 in fp64. "Not tf32": with tf32 the launcher returns cudaErrorInvalidValue.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -30,68 +31,69 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, str
 cudaError_t kernel_gather(enum precision precision, const void *data, const int64_t *offsets,
                           int64_t count, double *values, cudaStream_t stream);
 
-/* memory.cu: bandwidth, in 16-byte accesses. Rows of one pattern differ in their accesses in
- * flight; the fastest row is the roof. */
+/* memory.cu: kernels that measure bandwidth, with accesses of 16 bytes. The rows of one pattern
+ * differ in the number of accesses in flight; the fastest row is the roof. */
 struct memory_kernel {
     enum memory_pattern pattern;
     const char *what; /* "4 in flight": accesses of a lane; "4 bytes each": size of an addition */
-    int piece;        /* byte a warp takes at a time */
+    int piece;        /* number of bytes that a warp takes at a time */
     int arrays;       /* number of arrays */
-    int bytes_moved;  /* byte read plus written for each byte of one array; of an addition, its
-                         operand */
+    int bytes_moved;  /* bytes read plus written for each byte of one array; additions in place
+                         (atomic) count only their operand */
     /* Makes `repeat` passes over the same data, at most 65535. Triad is a = b + s * c, copy a = b,
      * write a = s, atomic a += s. Read adds b up in a register of each thread, and stores the
-     * register only if it has a value that does not occur. blocks = 0: each warp has one piece of a
-     * pass. Arrays have `bytes` each, a multiple of the piece, and are aligned to 256 bytes. */
+     * register only if it has a value that does not occur. blocks = 0: as many blocks as give each
+     * warp one piece in a pass. Each array has `bytes` bytes, a multiple of the piece, and is
+     * aligned to 256 bytes. */
     cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream);
 };
 extern const struct memory_kernel memory_kernels[]; /* ends with launch NULL */
-/* Reads `bytes` once, through L2, with one fp32 addition for each 4 bytes. bytes: a multiple of
- * 2048. */
+/* Reads `bytes` bytes once, through L2, with one fp32 addition for each 4 bytes. `bytes` is a
+ * multiple of 2048. */
 cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream);
 
 /* fma.cu: independent chains of fused multiply-adds that stay in registers. */
 struct fma_kernel {
     enum precision precision;
-    /* Does blocks * threads * iterations * flops_per_iteration FLOPs. out: an element for each
-     * thread. */
+    /* Does blocks * threads * iterations * flops_per_iteration FLOPs. `out` has one element for
+     * each thread. */
     cudaError_t (*launch)(void *out, int64_t iterations, int blocks, int threads,
                           cudaStream_t stream);
-    int64_t flops_per_iteration; /* of a thread */
+    int64_t flops_per_iteration; /* FLOPs of one thread in one iteration */
 };
 extern const struct fma_kernel fma_kernels[]; /* ends with flops_per_iteration 0 */
 
-/* onchip.cu: reads that stay in the multiprocessor, with 64 bytes of each thread in flight. Each
- * block reads `bytes` of its own `repeat` times: blocks * repeat * bytes in all. Rows of one roof
- * differ in the width of a load; the fastest row is the roof. */
+/* onchip.cu: kernels that read within a multiprocessor, with 64 bytes of each thread in flight.
+ * Each block reads its own `bytes` bytes `repeat` times, so all blocks read blocks * repeat *
+ * bytes. The rows of one roof differ in the width of a load; the fastest row is the roof. */
 struct onchip_kernel {
     enum roof_id roof; /* ROOF_L1_READ or ROOF_SHARED_READ */
     const char *what;  /* "16 bytes a load" */
-    /* data: blocks * bytes, aligned to 256 bytes. threads is a multiple of 32, bytes of 64 *
-     * threads, and bytes / threads * repeat is below 2^37. 512 threads in a multiprocessor cover
-     * the latency. ROOF_L1_READ: the data of all blocks of a multiprocessor fits L1 with room to
-     * spare; the first round comes from L2, so there are many rounds. ROOF_SHARED_READ: bytes is
-     * the shared memory of a block, at most what the device allows. */
+    /* `data` has blocks * bytes bytes, aligned to 256 bytes. `threads` is a multiple of 32, `bytes`
+     * a multiple of 64 * threads, and bytes / threads * repeat is below 2^37. 512 threads in a
+     * multiprocessor cover the latency. ROOF_L1_READ: the data of all blocks of a multiprocessor
+     * must be smaller than L1, and `repeat` large, since the first round comes from L2.
+     * ROOF_SHARED_READ: `bytes` is the size of a block's shared memory. */
     cudaError_t (*launch)(const void *data, size_t bytes, int repeat, int blocks, int threads,
                           cudaStream_t stream);
 };
 extern const struct onchip_kernel onchip_kernels[]; /* ends with launch NULL */
 
-/* Matrix multiply-adds of random operands that stay on chip: tensor.cu (instructions of warps,
- * operands in registers), tensor_wgmma.cu (of warpgroups, operands in shared memory; 9.0a only),
- * tensor_tcgen05.cu (of blocks, sums in tensor memory; 10.0a only). Rows of one roof differ in
- * their instructions; the fastest row is the roof. */
+/* Matrix multiply-adds of random operands that stay on chip. tensor.cu: instructions of warps, with
+ * operands in registers. tensor_wgmma.cu: instructions of warpgroups, with operands in shared
+ * memory, for 9.0a only. tensor_tcgen05.cu: instructions of blocks, with sums in tensor memory, for
+ * 10.0a only. The rows of one roof differ in their instructions; the fastest row is the roof. */
 struct tensor_kernel {
     enum roof_id roof;   /* ROOF_FP16_TENSOR_MMA, ... */
     const char *what;    /* "m16n8k16, 8 chains a warp": the instruction */
     int least, most;     /* range of compute capabilities */
     int blocks, threads; /* blocks of a multiprocessor, threads of a block */
-    /* out: blocks * threads floats, each the total of a thread's sums. Totals are finite, because
-     * sums stay near their start. cudaErrorNoKernelImageForDevice: the build lacks this row for
-     * this device. */
+    /* `out` has blocks * threads floats, each the total of a thread's sums. Totals are finite,
+     * because sums stay near their start. cudaErrorNoKernelImageForDevice: the build lacks this row
+     * for this device. */
     cudaError_t (*launch)(void *out, int64_t iterations, int blocks, cudaStream_t stream);
-    double flops; /* of one block in one iteration; int8: operations */
+    double flops; /* FLOPs (int8: operations) of one block in one iteration */
 };
 extern const struct tensor_kernel tensor_kernels[]; /* ends with launch NULL */
 extern const struct tensor_kernel
@@ -104,7 +106,7 @@ extern const struct tensor_kernel
 /* A factor of a product. A line is a row of the first factor, or a column of the second. */
 struct kernel_factor {
     const void *data;
-    int64_t line, step; /* elements to the next line, and within a line */
+    int64_t line, step; /* distances, in elements, of two lines, and of two elements of a line */
 };
 /* c [m][n], row-major: each element is the sum of k products, by one thread. Not tf32. */
 cudaError_t kernel_product(enum precision precision, void *c, struct kernel_factor a,
@@ -127,7 +129,7 @@ cudaError_t kernel_matmul_tiled(enum precision precision, void *y, const void *x
 /* conv2d.cu: a conv2d (src/model/workloads/conv2d.h) in a named layout, with one thread for each
  * element of a result. */
 
-/* shape->pass is one of the first three: computes y, x or w from the other two. Not tf32. */
+/* Computes y, x or w from the other two; shape->pass is one of the first three passes. Not tf32. */
 struct conv2d_arrays {
     void *x, *w, *y;
     const void *b; /* NULL: no bias */
@@ -150,7 +152,7 @@ cudaError_t kernel_update(enum precision precision, void *updated, const void *w
 /* conv2d_tiled.cu: a forward conv2d in NHWC, in fp16 or bf16, as a matrix product in tiles, by
  * tensor instructions of warps, from compute capability 8.0. A group's channels are a multiple of
  * 8; pixels of x and of y, and weights of a filter, are fewer than 2^30. Arrays are aligned to 16
- * bytes. Each tile takes all such shapes. The fastest tile depends on the shape. */
+ * bytes. Every tile works for all these shapes; the fastest tile depends on the shape. */
 struct conv2d_tile {
     const char *what; /* "mma 128x64x64": pixels, filters and depth of one step */
     /* cudaErrorNoKernelImageForDevice: the build lacks this row for this device. */
@@ -160,8 +162,9 @@ struct conv2d_tile {
 enum { CONV2D_TILES = 3 };
 extern const struct conv2d_tile conv2d_tiles[CONV2D_TILES];
 
-/* lstm.cu: y of one layer, whose input x is `width` wide; w has the layer's weights. In fp16 or
- * bf16, on tensor units; cells are in fp32. width and hidden are multiples of KERNEL_LSTM_MULTIPLE;
+/* lstm.cu: computes y of one layer from the input x, with `width` elements in each step, and the
+ * layer's weights w. In fp16 or bf16, on tensor units; cells are in fp32. width and hidden are
+ * multiples of KERNEL_LSTM_MULTIPLE;
  * hidden is at most KERNEL_LSTM_BLOCK, or KERNEL_LSTM_CLUSTER from compute capability 9.0 on.
  * Arrays are aligned to 16 bytes. */
 enum { KERNEL_LSTM_MULTIPLE = 4, KERNEL_LSTM_BLOCK = 64, KERNEL_LSTM_CLUSTER = 256 };
@@ -180,13 +183,13 @@ cudaError_t kernel_shared_loop(enum precision precision, void *y, const void *x,
 /* elementwise.cu, pool.cu, softmax.cu, norm.cu: workloads of src/model/workloads/, written from the
  * definition. */
 
-/* w NULL: the operation has one input. */
+/* w is NULL if the operation has one input. */
 cudaError_t kernel_elementwise(enum precision precision, enum elementwise_operation operation,
                                void *y, const void *x, const void *w, int64_t count,
                                cudaStream_t stream);
 
 cudaError_t kernel_pool(const struct pool *shape, void *y, const void *x, cudaStream_t stream);
-/* An average does not read x. */
+/* An average pool does not read x. */
 cudaError_t kernel_pool_gradient(const struct pool *shape, void *dx, const void *x, const void *dy,
                                  cudaStream_t stream);
 
@@ -201,7 +204,8 @@ cudaError_t kernel_softmax_gradient(enum precision precision, void *dx, const vo
 /* x, dy, y and dx are in the precision. All other arrays are in fp32, or in fp64 for fp64. */
 struct norm_arrays {
     const void *x, *dy, *gamma, *beta;
-    const void *mean_given, *inverse_given; /* m and r of columns or of rows; NULL: computed */
+    const void *mean_given,
+        *inverse_given; /* means m and factors r; NULL: the kernel computes them */
     void *y, *dx, *mean, *variance, *inverse, *dgamma, *dbeta;
 };
 enum norm_kernel {
@@ -217,16 +221,16 @@ cudaError_t kernel_norm(enum norm_kernel kernel, const struct norm *shape,
 /* stream.cu: one block that does nothing, to time the launch. */
 cudaError_t kernel_empty(cudaStream_t stream);
 
-/* A link in a chain of small kernels, in blocks of 128 threads, with one fp32 number for each
- * thread. Even links compute y from x, odd links x from y, so each link needs the previous result.
- */
+/* Launches one of a chain of small kernels, in blocks of 128 threads, with one fp32 number for each
+ * thread. Even numbers compute y from x, odd numbers x from y, so each kernel needs the previous
+ * result. */
 cudaError_t kernel_link(int number, float *x, float *y, int count, cudaStream_t stream);
 
 /* Blocks the stream for `seconds`, with one thread, while the host enqueues later work. */
 cudaError_t kernel_delay(double seconds, cudaStream_t stream);
-/* Blocks the stream, with one thread, until *released is at least `ticket`, at most for `limit` s:
- * the device goes on if the host hangs or dies. released: pinned host memory, which the host writes
- * while the thread polls. */
+/* Blocks the stream, with one thread, until *released is at least `ticket`, but at most for `limit`
+ * s, so that the device goes on if the host hangs or dies. `released` is pinned host memory, which
+ * the host writes while the thread polls. */
 cudaError_t kernel_block(const volatile uint64_t *released, uint64_t ticket, double limit,
                          cudaStream_t stream);
 
@@ -238,13 +242,13 @@ struct clock_stamp {
 };
 cudaError_t kernel_clock(struct clock_stamp *stamps, int blocks, cudaStream_t stream);
 
-/* known_work.cu, known_wgmma.cu: exactly known FLOPs and bytes, to check counters. */
+/* known_work.cu, known_wgmma.cu: kernels with exactly known FLOPs or bytes, to check counters. */
 struct known_kernel {
     const char *name;
-    enum quantity quantity; /* kind of all its FLOPs (int8: operations) */
+    enum quantity quantity; /* the only kind of FLOPs (int8: operations) in the kernel */
     int least, most;        /* range of compute capabilities */
     cudaError_t (*launch)(int iterations, int blocks, cudaStream_t stream);
-    double flops; /* of one block in one iteration */
+    double flops; /* FLOPs or operations of one block in one iteration */
 };
 extern const struct known_kernel known_kernels[]; /* ends with name NULL */
 extern const struct known_kernel

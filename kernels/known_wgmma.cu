@@ -2,8 +2,8 @@
 
 #include "wgmma.cuh"
 
-/* Warpgroup matrix multiply-adds, instructions of sm_90a: this file is compiled for that
- * architecture only. Operands are zeros in shared memory. */
+/* Matrix multiply-adds of warpgroups. These instructions exist in sm_90a only, so this file is
+ * compiled for sm_90a only. Operands are zeros in shared memory. */
 static const int chains = 4, threads = 128; /* one warpgroup */
 
 #define WGMMA(name, type, letter, k, shape, scales)                                                \
@@ -27,7 +27,7 @@ WGMMA(wgmma_int8, uint32_t, "r", 32, "m64n8k32.s32.s8.s8", "1")
 template <typename instruction>
 __global__ void known_wgmma(int iterations, typename instruction::word *out)
 {
-    __shared__ __align__(128) uint4 tile[256]; /* A: 64 rows of 32 bytes; B, of 8, is part of it */
+    __shared__ __align__(128) uint4 tile[256]; /* A: 64 rows of 32 bytes; B: 8 of these rows */
     for (int i = threadIdx.x; i < 256; i += threads)
         tile[i] = make_uint4(0, 0, 0, 0);
     wgmma_publish();
@@ -41,7 +41,7 @@ __global__ void known_wgmma(int iterations, typename instruction::word *out)
             instruction::step(c, matrix, matrix);
         wgmma_finish();
     }
-    if (out) /* never true, which the compiler does not know */
+    if (out) /* never true, but the compiler does not know that */
         for (int i = 0; i < 4; ++i)
             out[i] = c[i];
 }

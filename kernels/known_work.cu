@@ -4,13 +4,13 @@
 
 #include "image.cuh"
 
-/* Instructions are inline PTX, so that the compiler folds and merges none. Nothing else in these
- * kernels needs a floating-point unit. */
+/* Instructions are inline PTX, so that the compiler folds and merges none of them. No other code of
+ * these kernels uses a floating-point unit. */
 
 static const int threads = 256;
 
-/* ---- instructions: registers read and written, FLOPs of a warp, and the number of independent
- * chains that keeps the pipe full ---- */
+/* ---- instructions: type of the registers, FLOPs of a warp (warp_flops), number of independent
+ * chains that keeps the pipe full (chains) ---- */
 
 #define VECTOR(name, least, type, letter, flops, many, statement)                                  \
     struct name {                                                                                  \
@@ -65,7 +65,7 @@ template <typename instruction>
 __global__ void known_chains(int iterations, typename instruction::word *out)
 {
     const int chains = instruction::chains;
-    typename instruction::word x[chains][instruction::words]; /* all different, so none is merged */
+    typename instruction::word x[chains][instruction::words]; /* different, so none are merged */
     for (int i = 0; i < chains * instruction::words; ++i)
         x[i / instruction::words][i % instruction::words] = (typename instruction::word)(i + 1);
 #pragma unroll 1
@@ -73,7 +73,7 @@ __global__ void known_chains(int iterations, typename instruction::word *out)
 #pragma unroll
         for (int i = 0; i < chains; ++i)
             instruction::step(x[i]);
-    if (out) /* never true, which the compiler does not know */
+    if (out) /* never true, but the compiler does not know that */
         for (int i = 0; i < chains * instruction::words; ++i)
             out[i] = x[i / instruction::words][i % instruction::words];
 }

@@ -6,7 +6,7 @@
 #include "element.cuh"
 #include "model/workloads/loop.h"
 
-/* A register's worth of elements: fp16 and bf16 come in pairs. */
+/* The elements that fill a register: a pair in fp16 and bf16, otherwise one. */
 template <typename T> struct lane_pair {
     typedef T type;
 };
@@ -17,7 +17,7 @@ template <> struct lane_pair<__nv_bfloat16> {
     typedef __nv_bfloat162 type;
 };
 
-/* A multiply-add of a register is one instruction. */
+/* A multiply-add of all elements in a register, by one instruction. */
 __device__ static inline double fused(double v, double a, double x)
 {
     return __fma_rn(v, a, x);
@@ -52,8 +52,9 @@ template <> __device__ inline __nv_bfloat162 factor<__nv_bfloat162>(int step)
 /* ---- compute loop ----
  *
  * Chains are independent, as in fma.cu. Eight chains cover the latency with one warp on each
- * scheduler. A turn of the loop has 512 of these instructions; the loop's own three are below 1 %.
- * The factors are immediates. Blocks are small, so that multiprocessors get nearly equal numbers.
+ * scheduler. One pass of the loop has 512 multiply-adds; the three instructions of the loop itself
+ * are below 1 %. The factors are immediates. Blocks are small, so that all multiprocessors get
+ * nearly the same number of blocks.
  */
 static const int chains = 8, unroll = 64, compute_threads = 64;
 
@@ -115,10 +116,10 @@ cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x
 
 /* ---- shared loop ----
  *
- * A block has one tile. A thread has every 256th value of the tile, at most `each` values; the
- * first half of them always exists. A step reads one buffer and writes the other, so one barrier a
- * step is enough. All reads of a step come first, because the compiler does not know that the
- * writes go to the other buffer. */
+ * A block has one tile. A thread has every 256th value of the tile, at most `each` values. The
+ * first `each` / 2 are always within the tile; the others may lie beyond its end. A step reads one
+ * buffer and writes the other, so one barrier a step is enough. All reads of a step precede its
+ * writes in the code, because the compiler does not know that the buffers differ. */
 static const int shared_threads = 256;
 
 template <typename T, int each>
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(shared_threads)
 #pragma unroll
     for (int i = 0; i < each; ++i) {
         int at = i * shared_threads + threadIdx.x;
-        x[i] = at < tile ? in[first + at] : factor<T>(0); /* beyond the tile: not used */
+        x[i] = at < tile ? in[first + at] : factor<T>(0); /* values beyond the tile are not used */
         neighbour[i] = at + 1 < tile ? at + 1 : 0;
         values[0][at] = x[i];
     }

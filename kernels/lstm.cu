@@ -6,37 +6,38 @@
 #include "image.cuh"
 
 /* A layer of an LSTM over all its steps in one launch, after Diamos et al., "Persistent RNNs:
- * Stashing Recurrent Weights On-Chip", 2016. A block has eight samples, which are independent of
- * all other samples. A warp has eight units with their four gates; their recurrent weights stay in
- * the warp's registers. Only the state h goes from warp to warp, through shared memory, with one
- * barrier a step. If one block has no room for all units, a cluster of blocks shares them, and h
- * goes to the shared memory of each block.
+ * Stashing Recurrent Weights On-Chip", 2016. A block computes eight samples, which are independent
+ * of all other samples. A warp computes the four gates of eight units and keeps the units'
+ * recurrent weights in its registers. Warps exchange only the state h, through shared memory, with
+ * one barrier a step. If one block has no room for all units, a cluster of blocks shares the units,
+ * and h goes to the shared memory of each block.
  *
  * A matrix instruction adds A (16 rows of 16 weights) times B (16 inputs of 8 samples) to 16 x 8
- * sums. Its rows are two gates of the eight units, so two instructions make all gates. A thread
- * gets the four gates of one unit and two samples, and keeps their cells:
+ * sums. The 16 rows are two gates of the eight units, so two instructions compute all four gates. A
+ * thread gets the four gates of one unit for two samples, and keeps the two cells:
  *
  *   lane = 4 row + column:  gates of unit `row` and of samples 2 column, 2 column + 1
  *
- * A lane holds four weights of its row in each half of A, and four inputs of sample `row` of B. The
- * instruction expects pairs that lie apart. But the order of the summands is free if A and B have
- * the same order: here a lane's four values are contiguous, one access of 8 bytes. */
+ * A lane holds four weights of its row in each half of A, and four inputs of sample `row` of B. By
+ * the instruction's definition the four values are two pairs, eight summands apart. But the order
+ * of the summands is free if it is the same in A and B. So a lane takes four contiguous values, in
+ * one access of 8 bytes. */
 
 enum { SAMPLES = 8, UNITS = 8, GATES = 4, DEEP = 16, BLOCK_UNITS = KERNEL_LSTM_BLOCK };
 
 struct layer {
-    int batch, sequence, width, hidden, directions; /* width: of the input */
-    int units;                                      /* of a block */
+    int batch, sequence, width, hidden, directions; /* width: number of inputs of a step */
+    int units;                                      /* number of units of a block */
 };
 
 /* A thread's position. */
 struct place {
     int row, column;
-    int unit, sample; /* the first unit of its warp, the first sample of its block */
+    int unit, sample; /* first unit of the thread's warp, first sample of its block */
 };
 
 struct gates {
-    float sums[2][4]; /* input and forget, cell and output; two samples each */
+    float sums[2][4]; /* two samples each: [0] input and forget gate, [1] cell and output gate */
 };
 
 struct weights {
@@ -62,14 +63,13 @@ __device__ static inline void gates_add(gates &g, const weights &w, uint2 input)
     multiply_add(g.sums[1], w.of[2], w.of[3], input, T());
 }
 
-/* Loads elements k to k + 3 of a row, or its last four if k is past the end. Loads are
+/* Loads elements k to k + 3 of a row, or the last four elements if k is past the end. Loads are
  * unconditional, so that many are in flight together. */
 template <typename T> __device__ static inline uint2 four(const T *row, int k, int width)
 {
     return __ldg((const uint2 *)(row + min(k, width - 4)));
 }
 
-/* Sets the sums to the biases. */
 template <typename T>
 __device__ static inline void gates_start(gates &g, const T *biases, const layer &s,
                                           const place &at)
@@ -81,7 +81,7 @@ __device__ static inline void gates_start(gates &g, const T *biases, const layer
     }
 }
 
-/* Loads weights of a matrix [4][hidden][width]; zeros after the end of its rows. */
+/* Loads weights of a matrix [4][hidden][width], and zeros past the end of a row. */
 template <typename T>
 __device__ static inline weights weights_load(const T *matrix, const layer &s, const place &at,
                                               int k, int width)
@@ -104,9 +104,9 @@ __device__ static inline int64_t time_of(const layer &s, int step)
     return blockIdx.y ? s.sequence - 1 - step : step;
 }
 
-/* Adds the input's part to the gates of several steps. This part needs no state, so the weights are
- * loaded once for all these steps. Steps and samples past the end use the last one; nothing reads
- * their sums. */
+/* Adds the products with the input x to the gates of several steps. These products need no state,
+ * so the weights are loaded once for all these steps. For steps past the end the last step is
+ * computed, and for samples past the end the last sample; nothing reads these sums. */
 template <typename T, int steps>
 __device__ static inline void input_add(gates (&g)[steps], const T *x, const T *matrix,
                                         const layer &s, const place &at, int first)
@@ -114,7 +114,7 @@ __device__ static inline void input_add(gates (&g)[steps], const T *x, const T *
     const int64_t sample = min(at.sample + at.row, s.batch - 1);
     const int64_t next = (blockIdx.y ? -1 : 1) * (int64_t)s.batch * s.width;
     x += (time_of(s, first) * s.batch + sample) * s.width;
-    const int together = steps > 4 ? 2 : 1; /* pieces with loads in flight, as registers allow */
+    const int together = steps > 4 ? 2 : 1; /* number of pieces in flight that registers can hold */
 #pragma unroll together
     for (int k = 0; k < s.width; k += DEEP) {
         weights w = weights_load(matrix, s, at, k, s.width);
@@ -144,7 +144,7 @@ __device__ static inline void input_prefetch(const T *x, const layer &s, const p
     }
 }
 
-/* A single instruction, with an error like that of rounding to fp16. */
+/* tanh by a single instruction, whose error is as large as that of rounding to fp16. */
 __device__ static inline float tangent(float v)
 {
     float result;
@@ -157,7 +157,7 @@ __device__ static inline float sigmoid(float v)
     return fmaf(0.5f, tangent(0.5f * v), 0.5f);
 }
 
-/* Advances the cell of one of the thread's two samples, and returns its h. */
+/* Advances the cell of one of the thread's two samples, and returns the sample's h. */
 __device__ static inline float cell_step(const gates &g, int sample, float &cell)
 {
     float i = sigmoid(g.sums[0][sample]), f = sigmoid(g.sums[0][2 + sample]);
@@ -166,7 +166,7 @@ __device__ static inline float cell_step(const gates &g, int sample, float &cell
     return o * tangent(cell);
 }
 
-/* Transposes an 8 x 8 matrix, of which lane 4 i + j has the elements 2 j and 2 j + 1 of row i. */
+/* Transposes an 8 x 8 matrix. Lane 4 i + j has the elements 2 j and 2 j + 1 of row i. */
 __device__ static inline uint32_t transposed(uint32_t pair)
 {
     uint32_t result;
@@ -174,7 +174,7 @@ __device__ static inline uint32_t transposed(uint32_t pair)
     return result;
 }
 
-/* A cluster is a group of blocks that share the units; clusters need compute capability 9.0. */
+/* Returns the number of blocks in the cluster; clusters need compute capability 9.0. */
 __device__ static inline int cluster_blocks()
 {
     int count = 1;
@@ -182,7 +182,7 @@ __device__ static inline int cluster_blocks()
     return count;
 }
 
-/* The number of this block in its cluster. */
+/* Returns the rank of this block in its cluster. */
 __device__ static inline int cluster_rank()
 {
     int rank = 0;
@@ -210,8 +210,8 @@ template <typename T, bool clustered> struct team {
     {
         return clustered ? cluster_rank() : 0;
     }
-    /* Gives a warp's 8 x 8 states h, of which a lane has a pair of samples, to all blocks, in rows
-     * of `pitch` elements from `to` on. */
+    /* Copies a warp's 8 x 8 states h to all blocks, in rows of `pitch` elements from `to` on. A
+     * lane has the states of one unit for two samples. */
     __device__ static void share(T *to, int pitch, const place &at, const pack<T, 2> &h)
     {
         if (clustered) {
@@ -238,15 +238,16 @@ template <typename T, bool clustered> struct team {
     }
 };
 
-/* `depth` pieces of 16 units hold all units. The name is a warp's work at a time: samples x rows of
- * weights x summands. */
+/* `depth` pieces of 16 units hold all units. The name of the kernel has the size of a warp's matrix
+ * product: samples x rows of weights x summands. */
 template <typename T, int depth>
 __global__ void __launch_bounds__(BLOCK_UNITS / UNITS * 32)
     lstm_8x32x16(T *y, const T *x, const T *w, layer s)
 {
     typedef team<T, (depth * DEEP > BLOCK_UNITS)> ours;
-    const int steps = depth > 4 ? 4 : 8; /* steps with gates in registers */
-    /* Matrix instructions of one chain wait for each other. */
+    const int steps = depth > 4 ? 4 : 8; /* number of steps whose gates are in registers */
+    /* Matrix instructions of one chain wait for each other, so deep products have several chains.
+     */
     const int chains = depth >= 12 ? 4 : depth >= 4 ? 2 : 1;
     const int pitch = DEEP * (depth | 1); /* odd, so that rows lie in different banks */
     __shared__ __align__(8) T states[2][SAMPLES][pitch];
@@ -294,7 +295,7 @@ __global__ void __launch_bounds__(BLOCK_UNITS / UNITS * 32)
 #pragma unroll
                 for (int j = 0; j < 8; ++j)
                     g[i].sums[j / 4][j % 4] += chain[c].sums[j / 4][j % 4];
-            if (first + i > 0) { /* stores the last step, while the matrix instructions run */
+            if (first + i > 0) { /* store the previous step's h while matrix instructions run */
                 if (stored)
                     *(uint32_t *)y = h;
                 y += y_step;

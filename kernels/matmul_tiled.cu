@@ -1,7 +1,8 @@
-/* A matrix product on tensor units: a block makes `tile` x `tile` elements of y, each of its four
- * warps a quarter. Pieces of x and w, `depth` long along their sums, are copied to shared memory, a
- * few ahead of the piece that is multiplied. A chunk is 16 bytes, 8 elements. Two such blocks on a
- * multiprocessor fill each other's waits; one block of twice the size is slower. */
+/* A matrix product on tensor units. A block computes `tile` x `tile` elements of y, and each of its
+ * four warps a quarter of them. Pieces of x and w with `depth` summands are copied to shared
+ * memory, a few pieces ahead of the multiplication. A chunk is 16 bytes, 8 elements. A
+ * multiprocessor runs two blocks: while one waits, the other computes. One block of twice the size
+ * is slower. */
 #include "kernels.h"
 
 #include "element.cuh"
@@ -12,8 +13,8 @@ static const int chunk = 8, chunks_x = depth / chunk, chunks_w = tile / chunk;
 static const int fragments_x = warp_tile / 16, fragments_w = warp_tile / 8;
 static const int piece_chunks = tile * chunks_x + depth * chunks_w;
 
-/* A chunk's place in a piece: x first, then w. Columns are permuted by the row's number, so that
- * eight rows at once fall on all banks. */
+/* A chunk's place in a piece, which holds x and then w. Columns are permuted by the row's number,
+ * so that one column of eight rows falls on all banks. */
 static __device__ int place_x(int row, int column)
 {
     return row * chunks_x + (column ^ row % 8);
@@ -27,7 +28,7 @@ static __device__ int place_w(int row, int column)
 
 /* ---- instructions ---- */
 
-/* Begins a copy of a chunk, of zeros if `inside` is false. */
+/* Begins a copy of a chunk; if not `inside`, the chunk is zeros. */
 static __device__ void copy_begin(uint4 *shared, const void *from, bool inside)
 {
     unsigned to = (unsigned)__cvta_generic_to_shared(shared);
@@ -74,14 +75,14 @@ template <typename T> struct product {
     int64_t m, n, k;
 };
 
-/* A thread copies one chunk in every `rows_x` rows of x and `rows_w` of w. All these chunks have
- * one permuted column, since eight divides rows_x and rows_w. */
+/* A thread copies one chunk of every `rows_x`th row of x and of every `rows_w`th row of w. All
+ * chunks of a thread have the same permuted column, since rows_x and rows_w are multiples of 8. */
 template <typename T> struct copier {
     static const int rows_x = threads / chunks_x, rows_w = threads / chunks_w;
-    const T *x, *w, *none; /* none: a valid address for copies of zeros */
+    const T *x, *w, *none; /* none: a valid address, for copies of zeros */
     int64_t line_x, line_w;
-    int left;   /* rows of x from the thread's first one on */
-    bool there; /* the thread's columns of w exist */
+    int left;   /* number of rows of x from the thread's first row to the end */
+    bool there; /* the thread's columns of w are inside the matrix */
 
     __device__ copier(const product<T> &p, int64_t row, int64_t column)
     {

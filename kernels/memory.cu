@@ -5,9 +5,9 @@
 #include "image.cuh"
 
 /* A warp moves one chunk at a time: `loads` accesses of 16 bytes by each lane, all in flight
- * together. Four accesses cover the latency of HBM with few warps. One access, in many short
- * blocks, walks through memory in order, which is best for writes. Eight are best for reads in L2.
- * A chunk divides 4096 bytes, so that no tail is left. */
+ * together. Four accesses cover the latency of HBM with few warps. One access is best for writes:
+ * in many short blocks it goes through memory in order. Eight accesses are best for reads in L2.
+ * Chunks divide 4096 bytes, so arrays of a multiple of 4096 bytes have no rest. */
 template <int loads> constexpr int chunk_bytes = loads * 32 * (int)sizeof(float4);
 
 __device__ static inline float4 triad(float4 b, float4 c, float s)
@@ -22,7 +22,7 @@ __device__ static inline float total(float4 v)
 
 /* Loads bypass L1, which would otherwise answer in place of L2. Each block has its own part of the
  * arrays, and each warp takes the same chunks in every pass. So no two multiprocessors request the
- * same line at the same time: such requests would be answered together before they reach L2. */
+ * same line at the same time: L2 would see two such requests as one. */
 template <enum memory_pattern pattern, int loads>
 __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks, int64_t part,
                      int repeat)
@@ -57,8 +57,8 @@ __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks
         a[0] = make_float4(sum, sum, sum, sum);
 }
 
-/* Reductions without a result: L2 adds, and nothing comes back. A reduction of 16 bytes is four
- * additions, and needs compute capability 9.0. */
+/* Atomic additions without a result: L2 adds and sends nothing to the multiprocessor. An addition
+ * of 16 bytes is four additions of fp32, and needs compute capability 9.0. */
 __device__ static inline void add_to(float *at, float s)
 {
     asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(at), "f"(s) : "memory");
@@ -70,9 +70,8 @@ __device__ static inline void add_to(float4 *at, float s)
                      : "memory");)
 }
 
-/* Walks as `move` does: each element belongs to one thread, so no two additions wait for each
- * other.
- */
+/* Takes chunks in the order of `move`. Each element belongs to one thread, so no addition waits for
+ * another. */
 template <typename word>
 __global__ void add_in_cache(word *a, int64_t chunks, int64_t part, int repeat)
 {
@@ -99,13 +98,13 @@ struct walk {
 
 static cudaError_t walk_make(int64_t chunks, int repeat, int blocks, int threads, struct walk *walk)
 {
-    const int most_passes = 65535; /* of a grid's second dimension */
+    const int most_passes = 65535; /* largest second dimension of a grid */
     int64_t warps = threads / 32;
     if (chunks < 1 || warps < 1)
         return cudaErrorInvalidValue;
     int64_t part = blocks > 0 ? (chunks + blocks - 1) / blocks : warps;
     int64_t grid = (chunks + part - 1) / part;
-    int passes = blocks > 0 ? 1 : repeat; /* passes that have their own blocks */
+    int passes = blocks > 0 ? 1 : repeat; /* number of passes that have blocks of their own */
     if (grid > INT_MAX || passes > most_passes)
         return cudaErrorInvalidValue;
     *walk = {chunks, part, dim3((unsigned)grid, (unsigned)passes), blocks > 0 ? repeat : 1};

@@ -3,14 +3,14 @@
 #include "block.cuh"
 #include "element.cuh"
 
-/* A block has one mean of a norm: a row of a layer norm, or a column of a batch norm. The
- * block reads all values of its mean once for each sum. */
+/* A block computes one mean of a norm, the mean of a row (layer norm) or of a column (batch norm).
+ * For each sum the block reads all values of the row or column once. */
 
-/* The layout of the values that share a mean, and their gamma and beta. */
+/* The layout of the values that share a mean, gamma and beta. */
 struct shared_values {
-    int64_t means, count; /* number of means, and of values of each */
-    int64_t between;      /* elements from the first value of a mean to the next mean's */
-    int64_t apart;        /* elements from a value to the next one of the same mean */
+    int64_t means, count; /* number of means, and number of values that share a mean */
+    int64_t between;      /* distance of the first values of two neighbouring means, in elements */
+    int64_t apart;        /* distance of two neighbouring values of one mean, in elements */
     bool batch;
 
     __device__ int64_t at(int64_t mean, int64_t i) const
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(row_threads) norm_backward(struct norm_arrays 
     }
 }
 
-/* dgamma = sum of dy h over the rows, dbeta = sum of dy; a block has a column. */
+/* dgamma = sum of dy h over the rows, dbeta = sum of dy over the rows; a block has one column. */
 template <typename T>
 __global__ void __launch_bounds__(row_threads)
     norm_parameters(struct norm_arrays a, int64_t rows, int64_t columns, bool batch)

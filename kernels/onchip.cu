@@ -2,10 +2,10 @@
 
 #include <limits.h>
 
-/* A warp takes one piece at a time: 64 bytes a lane, in loads of 4, 8 or 16 bytes that are all in
- * flight together. A load of the whole warp is 128, 256 or 512 contiguous bytes. L1 and shared
- * memory answer 128 bytes a cycle, so a piece takes 16 cycles. In that time the four schedulers can
- * issue 64 instructions; a piece needs about 40 at most. */
+/* A warp takes one piece at a time: 64 bytes for each lane, in loads of 4, 8 or 16 bytes that are
+ * all in flight together. A load of the whole warp is 128, 256 or 512 contiguous bytes. L1 and
+ * shared memory deliver 128 bytes a cycle, so a piece takes 16 cycles. In 16 cycles the four
+ * schedulers can issue 64 instructions; a piece needs at most about 40. */
 static const int lane_bytes = 64, piece_bytes = 32 * lane_bytes;
 
 static __device__ uint32_t fold(uint32_t x)
@@ -21,8 +21,8 @@ static __device__ uint32_t fold(uint4 x)
     return x.x ^ x.y ^ x.z ^ x.w;
 }
 
-/* Loads are inline PTX, so that the compiler changes none. Global loads go through L1 by default.
- */
+/* Loads are inline PTX, so that the compiler changes none of them. Global loads go through L1 by
+ * default. */
 static __device__ void load(uint32_t &x, uint64_t at)
 {
     asm volatile("ld.global.u32 %0, [%1];" : "=r"(x) : "l"(at));
@@ -58,7 +58,7 @@ template <typename loaded> struct from_shared {
     typedef loaded word;
 };
 
-/* Returns the address of the block's own bytes. */
+/* Returns the address of the block's own part of the data. */
 template <typename word>
 static __device__ uint64_t begin_of(from_l1<word>, const uint4 *data, uint32_t bytes)
 {
@@ -98,22 +98,22 @@ __global__ void __launch_bounds__(1024)
         at += step;
         at = at < end ? at : at - bytes;
     }
-    if (out) /* never true, which the compiler does not know */
+    if (out) /* never true, but the compiler does not know that */
         *out = sum[0] ^ sum[1] ^ sum[2] ^ sum[3];
 }
 
-/* Sets the carve-out to the most L1, or to the most shared memory, so that as many blocks as
+/* Sets the carve-out to the largest L1, or to the largest shared memory, so that as many blocks as
  * possible fit. */
 template <typename memory>
 static cudaError_t launch(const void *data, size_t bytes, int repeat, int blocks, int threads,
                           cudaStream_t stream)
 {
     const bool is_shared = sizeof(typename memory::address) == sizeof(uint32_t);
-    int64_t round = (int64_t)(threads / 32) * piece_bytes; /* bytes of the block at a time */
+    int64_t round = (int64_t)(threads / 32) * piece_bytes; /* bytes that a block reads at a time */
     if (threads < 32 || threads % 32 != 0 || bytes > INT_MAX || bytes % round != 0 ||
         (int64_t)bytes / round * repeat > INT_MAX)
         return cudaErrorInvalidValue;
-    int pieces = (int)((int64_t)bytes / round * repeat); /* of each warp */
+    int pieces = (int)((int64_t)bytes / round * repeat); /* number of pieces of each warp */
     cudaFuncSetAttribute(go_round<memory>, cudaFuncAttributePreferredSharedMemoryCarveout,
                          is_shared ? cudaSharedmemCarveoutMaxShared : cudaSharedmemCarveoutMaxL1);
     if (is_shared)

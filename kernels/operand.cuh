@@ -12,9 +12,9 @@ static __device__ inline uint64_t operand_bits(uint64_t index)
     return fill_mix((index + 1) * 0x9e3779b97f4a7c15u);
 }
 
-/* `count` elements in 32 bits. random: bits of signs, mantissas and the two lowest bits of the
- * exponents. fixed: all other bits of the exponents. sign: bits that turn x into -x, or an integer
- * into -x - 1. */
+/* `count` elements in 32 bits. random: mask of the bits that are random, which are the signs, the
+ * mantissas and the two lowest bits of the exponents. fixed: the other bits of the exponents. sign:
+ * mask that turns x into -x, or an integer x into -x - 1. */
 template <int count, uint32_t random, uint32_t fixed, uint32_t sign> struct packed {
     typedef uint32_t word;
     static const int elements = count;

@@ -14,7 +14,7 @@ __device__ static inline extents y_extents(const struct pool &s)
     return {(int)s.out_height, (int)s.out_width, (int)s.channels, s.layout == LAYOUT_NHWC};
 }
 
-/* A window's rows and columns of the input; bottom and right are excluded. */
+/* Rows top to bottom - 1 and columns left to right - 1 of the input, which a window covers. */
 struct patch {
     int top, bottom, left, right;
 };
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(element_threads)
     }
 }
 
-/* Returns whether the pixel at p is the largest of the window, and the first of equal pixels. */
+/* Returns whether the pixel at p is the largest of the window; of equal pixels the first counts. */
 template <typename T>
 __device__ static inline bool is_largest(const T *x, const struct pool &s, const place &p,
                                          const patch &window)

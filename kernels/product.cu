@@ -5,8 +5,9 @@
 
 /* ---- a product, one thread for each element ----
  *
- * A warp lies along a row of c. Its lanes read the same element of the first factor, and neighbours
- * of the second if step is a line. The caches do the rest. */
+ * The lanes of a warp compute neighbouring elements of a row of c. They read the same element of
+ * the first factor, and neighbouring elements of the second factor if its lines are one element
+ * apart. Only the caches reuse data. */
 
 static const int block_columns = 32, block_rows = 8;
 
@@ -79,7 +80,7 @@ cudaError_t kernel_linear_finish(enum precision precision, void *y, const void *
 
 /* ---- sums of columns ----
  *
- * A block sums 32 neighbouring columns. 32 threads of a column take the rows in turn. */
+ * A block sums 32 neighbouring columns, each with 32 threads that take the rows in turn. */
 static const int sum_columns = 32, sum_rows = 32;
 
 template <typename T>

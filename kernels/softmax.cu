@@ -4,7 +4,8 @@
 #include "block.cuh"
 #include "element.cuh"
 
-/* Softmax: a block reads its row three times, or twice in the backward pass. */
+/* A block computes the softmax of a row. It reads the row three times, or twice in the backward
+ * pass. */
 
 /* y may be x. */
 template <typename T>

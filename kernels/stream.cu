@@ -10,8 +10,8 @@ __device__ static uint64_t global_time(void)
     return now;
 }
 
-/* Stores both counters of a multiprocessor at once, so that blocks on the same multiprocessor leave
- * a pair that belongs together. */
+/* Stores the cycles and the time of a multiprocessor in one access. If several blocks run on one
+ * multiprocessor, the pair that remains comes from one block. */
 static __global__ void stamp(ulonglong2 *stamps)
 {
     unsigned multiprocessor;
@@ -73,8 +73,8 @@ cudaError_t kernel_empty(cudaStream_t stream)
     return cudaGetLastError();
 }
 
-/* Two kernels alternate, as steps of a network do. A single kernel could find its code and
- * arguments where the last launch left them. */
+/* Two kernels alternate, as in the steps of a network. A single kernel might start faster, because
+ * its code and arguments would still be in the caches from the last launch. */
 __global__ static void link_there(float *y, const float *x, float scale, float shift, int count)
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -89,7 +89,7 @@ __global__ static void link_back(float *x, const float *y, float shift, float sc
         x[i] = (y[i] - shift) * scale;
 }
 
-/* Factors are powers of two, so that each pair of links restores x. */
+/* Factors are powers of two, so that two kernels together restore x exactly. */
 cudaError_t kernel_link(int number, float *x, float *y, int count, cudaStream_t stream)
 {
     const int threads = 128, blocks = (count + threads - 1) / threads;

@@ -5,8 +5,8 @@
 
 #include "wgmma.cuh"
 
-/* Operands have the layout of wgmma. The descriptor has another number for the tiling, and a
- * version. */
+/* Operands have the layout of wgmma.cuh. The descriptor differs in the number of the tiling, and
+ * has a version. */
 static __device__ inline uint64_t tcgen05_descriptor(const void *operand, enum tiling tiling)
 {
     const uint64_t version = 1, swizzle = tiling == PLAIN ? 0 : 2;
@@ -14,8 +14,8 @@ static __device__ inline uint64_t tcgen05_descriptor(const void *operand, enum t
            swizzle << 61;
 }
 
-/* Returns the instruction descriptor of a product of `rows` by `columns`. sum, operand: formats.
- * negate: changes the sign of A, which integers do not allow. */
+/* Returns the instruction descriptor of a product of `rows` by `columns`. sum, operand: their
+ * formats. negate: changes the sign of A; not for integers. */
 static __host__ __device__ constexpr uint32_t tcgen05_instruction(int sum, int operand, bool negate,
                                                                   int rows, int columns)
 {
@@ -36,8 +36,8 @@ static __device__ inline uint32_t shared_address(const void *place)
     return (uint32_t)__cvta_generic_to_shared(place);
 }
 
-/* Allocates columns of tensor memory, a power of 2 from 32 on, and stores their address in *place
- * in shared memory. One warp allocates, and frees with tcgen05_give. */
+/* Allocates columns of tensor memory, 32 or a larger power of 2, and stores their address in *place
+ * in shared memory. One warp allocates, and the same warp frees with tcgen05_give. */
 static __device__ inline void tcgen05_take(uint32_t *place, uint32_t columns)
 {
     asm volatile(
@@ -52,7 +52,8 @@ static __device__ inline void tcgen05_give(uint32_t address, uint32_t columns)
                  "r"(columns));
 }
 
-/* Fences that order a thread's work before a barrier of the block and another's work after it. */
+/* Fences before and after a barrier of the block: they order one thread's work before the barrier
+ * with another thread's work after it. */
 static __device__ inline void tcgen05_before_barrier()
 {
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
@@ -62,8 +63,8 @@ static __device__ inline void tcgen05_after_barrier()
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
 
-/* Barriers in shared memory. A barrier changes its phase, 0 or 1, when all products that its thread
- * has started are done. */
+/* A barrier in shared memory, for the products of one thread. It changes its phase, 0 or 1, when
+ * all products that the thread has started are done. */
 static __device__ inline void tcgen05_barrier(uint64_t *barrier)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier))
@@ -101,7 +102,7 @@ static __device__ inline void tcgen05_write(uint32_t address, uint32_t word)
                  : "memory");
 }
 
-/* Loads eight columns of a warp's 32 lanes; each thread gets its lane. */
+/* Loads eight columns of a warp's 32 lanes; each thread gets the columns of its own lane. */
 static __device__ inline void tcgen05_read(uint32_t address, uint32_t sums[8])
 {
     asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];\n"

@@ -5,13 +5,14 @@
 #include "image.cuh"
 #include "operand.cuh"
 
-/* A warp holds `rows` fragments of A and `columns` of B, as a matrix product does. It adds their
- * products to rows * columns sums, which are independent chains. Every second time it takes -B, so
- * that sums stay near their start in any number of iterations. Integers wrap around. */
-static const int threads = 256, blocks_each = 2; /* of a block; of a multiprocessor */
+/* A warp holds `rows` fragments of A and `columns` fragments of B, as in a matrix product. It adds
+ * their products to rows * columns sums, which are independent chains. Every second time it takes
+ * -B, so that sums stay near their start in any number of iterations. Integers wrap around. */
+static const int threads = 256, blocks_each = 2; /* threads of a block, blocks a multiprocessor */
 static const int unroll = 8;
 
-/* Statements by their numbers of registers of A, B and C. s, o: letters of sums and operands. */
+/* ASM_abc: statement of an instruction with a registers of A, b of B and c of C. s, o: the letters
+ * of the asm constraints for sums and operands. */
 #define ASM_112(instruction, s, o)                                                                 \
     asm volatile(instruction " {%0, %1}, {%2}, {%3}, {%0, %1};"                                    \
                  : "+" s(c[0]), "+" s(c[1])                                                        \
@@ -60,7 +61,7 @@ MMA(warp_int8, 800, packed_int8, uint32_t, 16, 8, 32, 4, 2,
 template <typename instruction>
 __global__ void __launch_bounds__(threads, blocks_each) mma_chains(float *out, int iterations)
 {
-    const int registers = 256; /* more than a thread fills */
+    const int registers = 256; /* more registers than a thread fills with operands */
     int64_t thread = (int64_t)blockIdx.x * threads + threadIdx.x;
     uint64_t index = (uint64_t)thread * registers;
     typename instruction::word a[instruction::rows][instruction::a_words],

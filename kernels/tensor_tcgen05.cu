@@ -5,11 +5,11 @@
 #include "operand.cuh"
 #include "tcgen05.cuh"
 
-/* One block in each multiprocessor. Its first thread starts all products, of 128 rows by 256
- * columns, and waits for the products of the iteration before last, so that the tensor cores always
- * have work.
+/* Each multiprocessor runs one block. The first thread of the block starts all products, each of
+ * 128 rows by 256 columns. Before each iteration it waits for the products of the iteration before
+ * last, so that the tensor cores always have work.
  *
- * A and B hold `steps` pieces of 32 bytes along k. The first product makes the sums. An iteration
+ * A and B hold `steps` pieces of 32 bytes along k. The first product sets the sums. An iteration
  * adds all products to the sums and subtracts them again, so that the sums stay near their start.
  * Integers have no negative operands: their sums wrap around.
  *
@@ -19,10 +19,11 @@
 static const int threads = 128, rows = 128, columns = 256;
 static const int steps = 4, unroll = 8;
 static const int a_bytes = rows * steps * 32, b_bytes = columns * steps * 32;
-static const int alignment = 1024; /* of swizzled operands; more than dynamic shared memory has */
+static const int alignment = 1024; /* swizzled operands need more than dynamic shared memory has */
 
-/* of_sums, of_operands: formats in the instruction's descriptor. columns_taken: allocated columns
- * of tensor memory, a power of 2. All threads call prepare once. lanes: the lanes of the warp. */
+/* of_sums, of_operands: formats in the instruction's descriptor. columns_taken: number of allocated
+ * columns of tensor memory, a power of 2. All threads call prepare once, with the address bits of
+ * their warp's lanes in tensor memory. */
 #define TCGEN05(name, operands, type, k, kind, of_sums, of_operands, negative)                     \
     struct name {                                                                                  \
         typedef operands operand;                                                                  \
@@ -51,13 +52,14 @@ TCGEN05(block_bf16, packed_bf16, float, 16, "f16", 1, 1, true)
 TCGEN05(block_fp8, packed_fp8, float, 32, "f8f6f4", 1, 0, true)
 TCGEN05(block_int8, packed_int8, int32_t, 32, "i8", 2, 1, false)
 
-/* Each 32 neighbours along k have a scale of 8 bits, a power of 2. Scales of A lie in 4 columns
- * after the sums, scales of B in 8. All scales are 1, so their order does not matter. */
+/* Every 32 neighbouring elements along k have a scale of 8 bits, a power of 2. The scales of A are
+ * in the 4 columns after the sums, the scales of B in 8 columns. All scales are 1, so their order
+ * does not matter. */
 struct block_fp4 {
     typedef packed_fp4 operand;
     typedef float sum;
     static const int flops = 2 * rows * columns * 64, columns_taken = 512;
-    static const int of_a = columns, of_b = columns + 8; /* scales */
+    static const int of_a = columns, of_b = columns + 8; /* first columns of the scales */
     static __device__ void prepare(uint32_t sums, uint32_t lanes)
     {
         const uint32_t ones = 0x7f7f7f7f;
@@ -82,10 +84,10 @@ struct block_fp4 {
 
 struct place {
     uint64_t turn[2], all; /* barriers of even and odd iterations, and of all products */
-    uint32_t sums;         /* in tensor memory */
+    uint32_t sums;         /* address of the sums in tensor memory */
 };
 
-/* Starts all products; the first thread's part. */
+/* The first thread calls this to start all products. */
 template <typename instruction, enum tiling tiling>
 static __device__ void produce(struct place *place, uint64_t a, uint64_t b, int iterations)
 {
@@ -124,7 +126,7 @@ __global__ void __launch_bounds__(threads, 1) tcgen05_chains(float *out, int ite
     tcgen05_before_barrier();
     wgmma_publish();
     tcgen05_after_barrier();
-    uint32_t lanes = threadIdx.x / 32 * 32 << 16; /* of the warp */
+    uint32_t lanes = threadIdx.x / 32 * 32 << 16; /* address bits of the warp's first lane */
     instruction::prepare(place.sums, lanes);
     if (threadIdx.x == 0)
         produce<instruction, tiling>(&place, tcgen05_descriptor(a, tiling),

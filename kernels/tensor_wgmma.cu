@@ -5,7 +5,7 @@
 #include "operand.cuh"
 #include "wgmma.cuh"
 
-/* A multiprocessor has two warpgroups, each with products of 64 rows by 256 columns. While one
+/* A multiprocessor runs two warpgroups, each with products of 64 rows by 256 columns. While one
  * warpgroup waits for its last product, the tensor cores work for the other. If both warpgroups
  * wait at once, the wait is at most 1 % of a long iteration.
  *
@@ -15,12 +15,13 @@
  *
  * An instruction does 64 * 256 * 32 / (bytes of an element) multiply-adds in 128 cycles. It reads
  * 256 * 32 bytes of B from shared memory, and 64 * 32 bytes of A unless A is in registers. At 128
- * bytes a cycle that takes 64 or 80 cycles. So tensor cores, not shared memory, set the pace. */
+ * bytes a cycle these reads take 64 or 80 cycles. So tensor cores, not shared memory, set the pace.
+ */
 static const int threads = 256, rows = 64, columns = 256, sums = rows * columns / 128;
 static const int steps = 4, unroll = 8;
 static const int a_bytes = rows * steps * 32, b_bytes = columns * steps * 32;
 
-/* Returns the end of an operand's last core matrix in the layout of the descriptors (wgmma.cuh). */
+/* Returns the offset behind an operand's last core matrix, in the layout of wgmma.cuh. */
 static constexpr int end_of(int operand_rows, enum tiling tiling)
 {
     return tiling == PLAIN
@@ -31,9 +32,9 @@ static_assert(end_of(rows, PLAIN) == a_bytes && end_of(rows, SWIZZLED) == a_byte
 static_assert(end_of(columns, PLAIN) == b_bytes && end_of(columns, SWIZZLED) == b_bytes, "B");
 static_assert(a_bytes % 1024 == 0, "the second A and B are aligned as the first");
 
-/* from_shared and from_registers are the arguments after the operands: whether to add to the sums,
- * the signs of A and B, and for 16-bit types whether the operands in shared memory are transposed.
- */
+/* from_shared and from_registers are the instruction's arguments after the operands, with A in
+ * shared memory or in registers: whether to add to the sums, the signs of A and B, and for 16-bit
+ * types whether the operands in shared memory are transposed. */
 #define WGMMA(name, operands, type, letter, k, shape, from_shared, from_registers)                 \
     struct name {                                                                                  \
         typedef operands operand;                                                                  \
@@ -62,7 +63,7 @@ WGMMA(group_bf16, packed_bf16, float, "f", 16, "m64n256k16.f32.bf16.bf16", "1, %
 WGMMA(group_fp8, packed_fp8, float, "f", 32, "m64n256k32.f32.e4m3.e4m3", "1, %130, 1", "1, %133, 1")
 WGMMA(group_int8, packed_int8, uint32_t, "r", 32, "m64n256k32.s32.s8.s8", "1", "1")
 
-/* A's place: at() is the operand of a step. */
+/* Where A is; at() returns the operand of a step. */
 template <enum tiling tiling> struct a_in_shared {
     static const enum tiling b_tiling = tiling;
     uint64_t first;

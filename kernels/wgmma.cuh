@@ -5,24 +5,25 @@
 
 #include <stdint.h>
 
-/* Eight rows of 16 bytes are a core matrix, 128 contiguous bytes.
+/* A core matrix is eight rows of 16 bytes, in 128 contiguous bytes.
  * PLAIN: the two core matrices of an instruction are contiguous; the next eight rows follow.
  * SWIZZLED: eight rows of 128 bytes are contiguous. The 16-byte columns of a row are permuted by
- * the row's number, so that a core matrix falls on all banks. An operand is aligned to 1024 bytes,
- * and its next 32 bytes along k begin 32 bytes farther. */
+ * the row's number, so that a core matrix falls on all banks. An operand is aligned to 1024 bytes;
+ * a step of 32 bytes along k is a step of 32 bytes in memory. */
 enum tiling { PLAIN, SWIZZLED };
 
 static __device__ inline uint64_t wgmma_descriptor(const void *operand, enum tiling tiling)
 {
-    const uint64_t unit = 16, leading = 128; /* byte, between columns; unused if swizzled */
-    const uint64_t stride = tiling == PLAIN ? 256 : 1024; /* byte, from eight rows to the next */
+    const uint64_t unit = 16, leading = 128; /* bytes; leading: column to column, if not swizzled */
+    const uint64_t stride =
+        tiling == PLAIN ? 256 : 1024; /* bytes from eight rows to the next eight */
     uint64_t address = __cvta_generic_to_shared(operand);
     return (address & 0x3ffff) / unit | leading / unit << 16 | stride / unit << 32 |
            (uint64_t)(tiling == PLAIN ? 0 : 1) << 62;
 }
 
-/* Returns the step from a descriptor of `rows` rows to the descriptor 32 bytes further in each row.
- */
+/* Returns the difference of two descriptors of `rows` rows whose operands are 32 bytes apart along
+ * k. */
 static __device__ inline uint64_t wgmma_advance(int rows, enum tiling tiling)
 {
     return (uint64_t)(tiling == PLAIN ? rows * 32 : 32) / 16;
@@ -35,7 +36,7 @@ static __device__ inline void wgmma_publish()
     __syncthreads();
 }
 
-/* "+x"(c[0]), "+x"(c[1]), ... as a statement's operands, and their names. */
+/* The operands "+x"(c[0]), "+x"(c[1]), ... of an asm statement, and their names. */
 #define WGMMA_EACH_8(x, i)                                                                         \
     "+" x(c[i]), "+" x(c[i + 1]), "+" x(c[i + 2]), "+" x(c[i + 3]), "+" x(c[i + 4]),               \
         "+" x(c[i + 5]), "+" x(c[i + 6]), "+" x(c[i + 7])
