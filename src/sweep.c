@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "manifest/plan.h"
 #include "model/device_kind.h"
 #include "ranks/devices.h"
@@ -315,7 +316,7 @@ static enum status create_executor(struct sweep *sweep, struct error *error)
 {
     TRY(folder_of_program(sweep->worker_folder, sizeof sweep->worker_folder, error));
     struct executor_settings settings = executor_settings_of(sweep);
-    sched_getaffinity(0, sizeof settings.binding.cpus, &settings.binding.cpus);
+    sched_getaffinity(0, sizeof settings.binding.cpus, settings.binding.cpus.part);
     sweep->transport = transport_create(sweep->comm);
     const struct sender sender = transport_sender(sweep->transport);
     sweep->executor = executor_create(&settings, &sender, sweep->log);
@@ -390,11 +391,13 @@ static enum status make_session(const struct sweep *sweep, struct session *sessi
     snprintf(session->id, sizeof session->id, "%s.%03ldZ-%ld", stamp, now.tv_nsec / 1000000,
              (long)getpid());
     snprintf(session->version, sizeof session->version, "%s", ROOFSWEEP_VERSION);
-    snprintf(session->title, sizeof session->title, "%s", manifest->sweep.title);
-    snprintf(session->manifest_path, sizeof session->manifest_path, "%s", manifest->path);
+    utf8_copy(session->title, sizeof session->title, manifest->sweep.title,
+              strlen(manifest->sweep.title));
+    utf8_copy(session->manifest_path, sizeof session->manifest_path, manifest->path,
+              strlen(manifest->path));
     snprintf(session->job_id, sizeof session->job_id, "%s", job_id());
     manifest_settings_text(manifest, session->settings);
-    snprintf(session->command, sizeof session->command, "%s", sweep->command);
+    utf8_copy(session->command, sizeof session->command, sweep->command, strlen(sweep->command));
     MPI_Get_library_version(version, &length);
     snprintf(session->mpi, sizeof session->mpi, "%.*s", (int)strcspn(version, "\n"), version);
     session->manifest_text = strdup(manifest->text);

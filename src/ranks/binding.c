@@ -10,13 +10,14 @@
 #include "ranks/liveness.h"
 
 /* Restricts the topology to these cores. */
-static bool load_topology(const cpu_set_t *all, hwloc_topology_t *topology)
+static bool load_topology(const struct cpus *all, hwloc_topology_t *topology)
 {
     hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
     bool loaded = cpus && hwloc_topology_init(topology) == 0;
-    if (loaded && (hwloc_topology_load(*topology) != 0 ||
-                   hwloc_cpuset_from_glibc_sched_affinity(*topology, cpus, all, sizeof *all) != 0 ||
-                   hwloc_topology_restrict(*topology, cpus, 0) != 0)) {
+    if (loaded &&
+        (hwloc_topology_load(*topology) != 0 ||
+         hwloc_cpuset_from_glibc_sched_affinity(*topology, cpus, all->part, sizeof *all) != 0 ||
+         hwloc_topology_restrict(*topology, cpus, 0) != 0)) {
         hwloc_topology_destroy(*topology);
         loaded = false;
     }
@@ -24,9 +25,9 @@ static bool load_topology(const cpu_set_t *all, hwloc_topology_t *topology)
     return loaded;
 }
 
-cpu_set_t binding_share(const cpu_set_t *all, int place, int count, bool *shared)
+struct cpus binding_share(const struct cpus *all, int place, int count, bool *shared)
 {
-    cpu_set_t share = *all;
+    struct cpus share = *all;
     hwloc_topology_t topology;
     *shared = count > 1;
     if (count <= 1 || !load_topology(all, &topology))
@@ -35,7 +36,7 @@ cpu_set_t binding_share(const cpu_set_t *all, int place, int count, bool *shared
     hwloc_cpuset_t *sets = calloc((size_t)count, sizeof *sets);
     if (sets && count <= hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) &&
         hwloc_distrib(topology, &root, 1, sets, (unsigned)count, INT_MAX, 0) == 0) {
-        hwloc_cpuset_to_glibc_sched_affinity(topology, sets[place], &share, sizeof share);
+        hwloc_cpuset_to_glibc_sched_affinity(topology, sets[place], share.part, sizeof share);
         *shared = false;
     }
     for (int i = 0; sets && i < count; ++i)
@@ -72,43 +73,44 @@ struct binding binding_choose(const struct visible *visible, int ranks, int rank
     return binding;
 }
 
-bool binding_narrow(cpu_set_t *cpus, const cpu_set_t *near)
+bool binding_narrow(struct cpus *cpus, const struct cpus *near)
 {
-    cpu_set_t common;
-    CPU_AND(&common, cpus, near);
-    if (CPU_COUNT(&common) > 0)
+    struct cpus common;
+    CPU_AND_S(sizeof common, common.part, cpus->part, near->part);
+    if (CPU_COUNT_S(sizeof common, common.part) > 0)
         *cpus = common;
-    return CPU_COUNT(&common) > 0 || CPU_COUNT(near) == 0;
+    return CPU_COUNT_S(sizeof common, common.part) > 0 ||
+           CPU_COUNT_S(sizeof *near, near->part) == 0;
 }
 
 /* Cores near a device; empty if unknown. */
-static cpu_set_t read_near(int address)
+static struct cpus read_near(int address)
 {
     char path[96];
-    cpu_set_t near;
+    struct cpus near;
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
     snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/local_cpus",
              (unsigned)address >> 16, (unsigned)address >> 8 & 255, (unsigned)address & 255);
-    CPU_ZERO(&near);
+    CPU_ZERO_S(sizeof near, near.part);
     if (set && hwloc_linux_read_path_as_cpumask(path, set) == 0)
-        hwloc_cpuset_to_glibc_sched_affinity(NULL, set, &near, sizeof near);
+        hwloc_cpuset_to_glibc_sched_affinity(NULL, set, near.part, sizeof near);
     hwloc_bitmap_free(set);
     return near;
 }
 
-void binding_divide(const cpu_set_t *masks, int ranks, int rank, struct binding *binding)
+void binding_divide(const struct cpus *masks, int ranks, int rank, struct binding *binding)
 {
-    const cpu_set_t *own = &masks[rank];
+    const struct cpus *own = &masks[rank];
     int place = 0, count = 0;
     bool overlap = false;
     /* Masks that overlap without being equal stay: the user chose them. */
     for (int i = 0; i < ranks; ++i) {
-        cpu_set_t common;
-        CPU_AND(&common, &masks[i], own);
-        if (CPU_EQUAL(&masks[i], own)) {
+        struct cpus common;
+        CPU_AND_S(sizeof common, common.part, masks[i].part, own->part);
+        if (CPU_EQUAL_S(sizeof *own, masks[i].part, own->part)) {
             place += i < rank;
             ++count;
-        } else if (CPU_COUNT(&common) > 0) {
+        } else if (CPU_COUNT_S(sizeof common, common.part) > 0) {
             overlap = true;
         }
     }
@@ -119,19 +121,19 @@ void binding_divide(const cpu_set_t *masks, int ranks, int rank, struct binding 
 struct binding binding_create(MPI_Comm comm, const struct visible *visible)
 {
     MPI_Comm node;
-    cpu_set_t own, near;
+    struct cpus own, near;
     int rank, ranks;
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_rank(node, &rank);
     MPI_Comm_size(node, &ranks);
-    cpu_set_t *masks =
+    struct cpus *masks =
         memory_require(comm, malloc((size_t)ranks * sizeof *masks), "the CPUs of a node");
     struct visible *all =
         memory_require(comm, malloc((size_t)ranks * sizeof *all), "the devices of a node");
     MPI_Allgather(visible, sizeof *visible, MPI_BYTE, all, sizeof *visible, MPI_BYTE, node);
     struct binding binding = binding_choose(all, ranks, rank);
-    if (sched_getaffinity(0, sizeof own, &own) != 0)
-        CPU_ZERO(&own);
+    if (sched_getaffinity(0, sizeof own, own.part) != 0)
+        CPU_ZERO_S(sizeof own, own.part);
     if (binding.device < visible->count) {
         near = read_near(visible->address[binding.device]);
         binding.far = !binding_narrow(&own, &near);

@@ -2,18 +2,18 @@
 #pragma once
 
 #include <mpi.h>
-#include <sched.h>
 #include <stdbool.h>
 
 #include "model/protocol.h"
+#include "ranks/cpus.h"
 
 struct binding {
     int local_rank, local_count; /* among the ranks of this node */
-    int device;     /* index among the rank's visible devices; their number: none left */
-    int devices;    /* distinct devices of all ranks of the node; 0: unknown */
-    cpu_set_t cpus; /* cores of the rank's worker */
-    bool shared;    /* other ranks have the same cores: times disturb one another */
-    bool far;       /* the launcher left the rank no core near the device */
+    int device;       /* index among the rank's visible devices; their number: none left */
+    int devices;      /* distinct devices of all ranks of the node; 0: unknown */
+    struct cpus cpus; /* cores of the rank's worker */
+    bool shared;      /* other ranks have the same cores: times disturb one another */
+    bool far;         /* the launcher left the rank no core near the device */
 };
 
 /* Collective over comm. A rank takes one of its visible devices and keeps the cores near it. Ranks
@@ -27,11 +27,11 @@ struct binding binding_choose(const struct visible *visible, int ranks, int rank
 
 /* Reduces *cpus to the cores in `near`, unless `near` is empty. False: *cpus has no core near the
  * device and stays. */
-bool binding_narrow(cpu_set_t *cpus, const cpu_set_t *near);
+bool binding_narrow(struct cpus *cpus, const struct cpus *near);
 
 /* Sets cpus and shared from the masks of all ranks of a node. */
-void binding_divide(const cpu_set_t *masks, int ranks, int rank, struct binding *binding);
+void binding_divide(const struct cpus *masks, int ranks, int rank, struct binding *binding);
 
 /* Share number `place` of `count` ranks with the mask `all`: whole cores with all hardware threads,
  * close together. */
-cpu_set_t binding_share(const cpu_set_t *all, int place, int count, bool *shared);
+struct cpus binding_share(const struct cpus *all, int place, int count, bool *shared);

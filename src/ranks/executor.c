@@ -274,7 +274,8 @@ struct visible executor_visible(struct executor *executor)
 
 void executor_bind(struct executor *executor, const struct binding *binding)
 {
-    if (!CPU_EQUAL(&executor->settings.binding.cpus, &binding->cpus))
+    if (!CPU_EQUAL_S(sizeof binding->cpus, executor->settings.binding.cpus.part,
+                     binding->cpus.part))
         stop_worker(executor); /* libraries count the cores when loaded */
     executor->settings.binding = *binding;
 }

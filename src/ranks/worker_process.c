@@ -45,13 +45,13 @@ static void close_if_open(int descriptor)
 /* The child inherits the thread's affinity and leads its own process group. It ignores signals that
  * end a sweep, which terminals and batch systems send to all processes: its rank decides and ends
  * it by SIGKILL. */
-static int spawn(const char *path, const char *watched, const cpu_set_t *cpus, int requests,
+static int spawn(const char *path, const char *watched, const struct cpus *cpus, int requests,
                  int errors, pid_t *pid)
 {
     char *const arguments[] = {(char *)path, watched ? "--watch" : NULL, (char *)watched, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    cpu_set_t own;
+    struct cpus own;
     sigset_t ignored;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, requests, STDIN_FILENO);
@@ -62,17 +62,17 @@ static int spawn(const char *path, const char *watched, const cpu_set_t *cpus, i
     posix_spawnattr_setsigmask(&attributes, &ignored);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    bool bound = cpus && sched_getaffinity(0, sizeof own, &own) == 0 &&
-                 sched_setaffinity(0, sizeof *cpus, cpus) == 0;
+    bool bound = cpus && sched_getaffinity(0, sizeof own, own.part) == 0 &&
+                 sched_setaffinity(0, sizeof *cpus, cpus->part) == 0;
     int failure = posix_spawn(pid, path, &actions, &attributes, arguments, environ);
     if (bound)
-        sched_setaffinity(0, sizeof own, &own);
+        sched_setaffinity(0, sizeof own, own.part);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return failure;
 }
 
-enum status worker_process_start(const char *path, const char *watched, const cpu_set_t *cpus,
+enum status worker_process_start(const char *path, const char *watched, const struct cpus *cpus,
                                  FILE *echo, struct worker_process **process, struct error *error)
 {
     int sockets[2] = {-1, -1}, pipes[2] = {-1, -1};

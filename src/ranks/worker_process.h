@@ -3,10 +3,10 @@
 #pragma once
 
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 
 #include "base/status.h"
+#include "ranks/cpus.h"
 
 struct worker_process;
 
@@ -20,7 +20,7 @@ enum worker_event {
 /* `watched`: address for --watch; NULL: a measuring worker. `cpus`: its cores; NULL: the caller's.
  * `echo`: stream for its standard error, or NULL. The worker leads a process group for its children
  * and asks the kernel to die with the thread that started it (worker.c). */
-enum status worker_process_start(const char *path, const char *watched, const cpu_set_t *cpus,
+enum status worker_process_start(const char *path, const char *watched, const struct cpus *cpus,
                                  FILE *echo, struct worker_process **process, struct error *error);
 
 /* Kills the group and reaps the worker; leaves it behind after a few seconds if it hangs in a

@@ -60,7 +60,7 @@ void bench_create(struct bench *bench, const struct bench_settings *settings)
         .retries = 1,
         .device_key = "session/0",
     };
-    sched_getaffinity(0, sizeof executor.binding.cpus, &executor.binding.cpus);
+    sched_getaffinity(0, sizeof executor.binding.cpus, executor.binding.cpus.part);
     bench->executor = executor_create(&executor, &sender, &bench->log);
     assert_non_null(bench->executor);
 }

@@ -11,11 +11,11 @@
 
 static void a_single_rank_gets_all_cores(void **state)
 {
-    cpu_set_t all;
+    struct cpus all;
     bool shared = true;
-    sched_getaffinity(0, sizeof all, &all);
-    cpu_set_t share = binding_share(&all, 0, 1, &shared);
-    assert_true(CPU_EQUAL(&share, &all));
+    sched_getaffinity(0, sizeof all, all.part);
+    struct cpus share = binding_share(&all, 0, 1, &shared);
+    assert_true(CPU_EQUAL_S(sizeof share, share.part, all.part));
     assert_false(shared);
 }
 
@@ -23,32 +23,32 @@ static void a_single_rank_gets_all_cores(void **state)
  * all ranks share all and say so. */
 static void shares_do_not_overlap(void **state)
 {
-    cpu_set_t all, taken;
-    sched_getaffinity(0, sizeof all, &all);
-    int count = CPU_COUNT(&all);
-    CPU_ZERO(&taken);
+    struct cpus all, taken;
+    sched_getaffinity(0, sizeof all, all.part);
+    int count = CPU_COUNT_S(sizeof all, all.part);
+    CPU_ZERO_S(sizeof taken, taken.part);
     for (int place = 0; place < count; ++place) {
         bool shared;
-        cpu_set_t common, share = binding_share(&all, place, count, &shared);
-        CPU_AND(&common, &share, &taken);
-        assert_true(CPU_COUNT(&share) > 0);
+        struct cpus common, share = binding_share(&all, place, count, &shared);
+        CPU_AND_S(sizeof common, common.part, share.part, taken.part);
+        assert_true(CPU_COUNT_S(sizeof share, share.part) > 0);
         if (shared && count > 1)
-            assert_true(CPU_EQUAL(&share, &all));
+            assert_true(CPU_EQUAL_S(sizeof share, share.part, all.part));
         else
-            assert_int_equal(CPU_COUNT(&common), 0);
-        CPU_OR(&taken, &taken, &share);
+            assert_int_equal(CPU_COUNT_S(sizeof common, common.part), 0);
+        CPU_OR_S(sizeof taken, taken.part, taken.part, share.part);
     }
-    assert_true(CPU_EQUAL(&taken, &all));
+    assert_true(CPU_EQUAL_S(sizeof taken, taken.part, all.part));
 }
 
 static void more_ranks_than_cores_share(void **state)
 {
-    cpu_set_t all;
+    struct cpus all;
     bool shared = false;
-    sched_getaffinity(0, sizeof all, &all);
-    cpu_set_t share = binding_share(&all, 3, CPU_COUNT(&all) + 5, &shared);
+    sched_getaffinity(0, sizeof all, all.part);
+    struct cpus share = binding_share(&all, 3, CPU_COUNT_S(sizeof all, all.part) + 5, &shared);
     assert_true(shared);
-    assert_true(CPU_EQUAL(&share, &all));
+    assert_true(CPU_EQUAL_S(sizeof share, share.part, all.part));
 }
 
 enum { RANKS = 8 };
@@ -101,12 +101,12 @@ static void unknown_devices_go_by_number(void **state)
     assert_int_equal(binding_choose(visible, 3, 2).devices, 0);
 }
 
-static cpu_set_t cpus_of(const char *list)
+static struct cpus cpus_of(const char *list)
 {
-    cpu_set_t cpus;
+    struct cpus cpus;
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
     hwloc_bitmap_list_sscanf(set, list);
-    hwloc_cpuset_to_glibc_sched_affinity(NULL, set, &cpus, sizeof cpus);
+    hwloc_cpuset_to_glibc_sched_affinity(NULL, set, cpus.part, sizeof cpus);
     hwloc_bitmap_free(set);
     return cpus;
 }
@@ -117,6 +117,7 @@ static void workers_run_near_their_gpus(void **state)
 {
     static const char a100[] = "package:2 numa:4 core:16 pu:2(indexes=2*128:1*2)";
     static const char h100[] = "package:2 numa:1 core:56 pu:2(indexes=2*112:1*2)";
+    static const char large[] = "package:8 numa:1 core:120 pu:2(indexes=2*960:1*2)";
     static const struct {
         const char *node, *near[RANKS], *left[RANKS], *gets[RANKS];
         bool far;
@@ -135,22 +136,29 @@ static void workers_run_near_their_gpus(void **state)
          false},
         {h100, {"0-55,112-167", "0-55,112-167"}, {"50-63", "0-7"}, {"50-55", "0-7"}, false},
         {h100, {"56-111,168-223", "56-111,168-223"}, {"0-7", "8-15"}, {"0-7", "8-15"}, true},
+        /* more CPUs than a cpu_set_t has */
+        {large, {"", ""}, {"960-1919", "960-1919"}, {"960-1439", "1440-1919"}, false},
+        {large,
+         {"840-959,1800-1919", "720-839,1680-1799"},
+         {"0-1919", "0-1919"},
+         {"840-959,1800-1919", "720-839,1680-1799"},
+         false},
         {h100, {"", "0-223"}, {"0-7", "8-15"}, {"0-7", "8-15"}, false}, /* a virtual machine */
     };
     for (size_t row = 0; row < sizeof rows / sizeof *rows; ++row) {
-        cpu_set_t masks[RANKS];
+        struct cpus masks[RANKS];
         struct binding binding;
         int ranks = 0;
         setenv("HWLOC_SYNTHETIC", rows[row].node, 1);
         for (; ranks < RANKS && rows[row].left[ranks]; ++ranks) {
             masks[ranks] = cpus_of(rows[row].left[ranks]);
-            const cpu_set_t near = cpus_of(rows[row].near[ranks]);
+            const struct cpus near = cpus_of(rows[row].near[ranks]);
             assert_int_equal(binding_narrow(&masks[ranks], &near), !rows[row].far);
         }
         for (int i = 0; i < ranks; ++i) {
-            const cpu_set_t expected = cpus_of(rows[row].gets[i]);
+            const struct cpus expected = cpus_of(rows[row].gets[i]);
             binding_divide(masks, ranks, i, &binding);
-            if (!CPU_EQUAL(&binding.cpus, &expected) || binding.shared)
+            if (!CPU_EQUAL_S(sizeof expected, binding.cpus.part, expected.part) || binding.shared)
                 fail_msg("row %zu, rank %d: not %s", row, i, rows[row].gets[i]);
         }
     }

@@ -113,7 +113,7 @@ static void a_rank_lists_devices_before_it_opens_one(void **state)
         assert_int_equal(visible.count, 2);
         assert_int_equal(visible.address[1], 6912);
         if (!fewer)
-            sched_getaffinity(0, sizeof binding.cpus, &binding.cpus);
+            sched_getaffinity(0, sizeof binding.cpus, binding.cpus.part);
         executor_bind(bench.executor, &binding);
         assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
         assert_int_equal(executor_device(bench.executor)->index, 1);

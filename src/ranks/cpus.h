@@ -1,0 +1,11 @@
+/* CPUs that a thread may run on. cpu_set_t ends at CPU 1023, and the kernel fills no set that is
+ * smaller than its own; the macros CPU_..._S of sched.h take cpus.part and sizeof cpus. */
+#pragma once
+
+#include <sched.h>
+
+enum { CPUS_MAX = 8192 }; /* of Linux */
+
+struct cpus {
+    cpu_set_t part[CPUS_MAX / CPU_SETSIZE];
+};
