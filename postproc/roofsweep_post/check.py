@@ -7,8 +7,8 @@ from .dataset import load, opened, read
 from .devices import Devices
 from .frames import ROOFS, ROWS, head_line, roofs, rows
 from .selection import choose, column, hint, number
-from .targets import FIGURE, Ini, Kinds, Targets
-from .texts import PREFIXES, Refused, listed, percent, plain, scaled
+from .targets import Ini, Kinds, Targets, figure_of
+from .texts import Refused, listed, percent, plain, scaled
 
 HELP = "does every device reach its targets: PASS or FAIL for each"
 DESCRIPTION = """Compares the devices of a result file with targets, an INI file. Only a slower value fails.
@@ -59,15 +59,13 @@ class Reference:
         if name not in units:
             raise Refused(f"'{name}' is no numeric variable of a row; {hint(name, sorted(units))}")
         own = units[name]
-        parsed = FIGURE.fullmatch(text.strip())
-        if not parsed:
+        figure = figure_of(text.strip(), f"{name} = {text}")
+        if not figure:
             example = f"as in {name} = {EXAMPLES[own]} or {EXAMPLES[own]} +- 5 %"
             alone = number(text.partition("+-")[0]) is not None
             raise Refused(f"{name} = {text}: {'a number without a unit' if alone else 'no number'}, {example}")
         self.name, self.text = name, text.strip()
-        unit = parsed[2] or parsed[4]
-        self.wanted = float(parsed[1]) * (0.01 if parsed[2] else PREFIXES[parsed[3]])
-        self.tolerance = 0.01 * float(parsed[5] or 0)
+        self.wanted, unit, self.tolerance = figure
         if own != unit:
             raise Refused(f"{name} = {text}: {name} is in {own}, as in {name} = {EXAMPLES[own]}")
         self.unit, self.at_most = unit, unit == "s"

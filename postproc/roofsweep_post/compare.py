@@ -509,8 +509,8 @@ def all_devices(files):
 
 
 def run(options):
-    if not options.threshold > 0:
-        raise Refused("--threshold must be more than 0")
+    if not 0 < options.threshold < np.inf:
+        raise Refused("--threshold must be more than 0, and finite")
     if len({os.path.realpath(path) for path in options.files}) < len(options.files):
         raise Refused("a file is named twice")
     threshold, across = options.threshold / 100, options.across_models

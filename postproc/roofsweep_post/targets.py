@@ -19,6 +19,18 @@ ROOF_WORDS = {
 FIGURE = re.compile(r"(\d+(?:\.\d+)?) *(?:(%)|([numkMGTP]?)(B/s|FLOP/s|OP/s|s))(?: *\+- *(\d+(?:\.\d+)?) *%)?")
 
 
+def figure_of(text, place):
+    """Returns (SI value, unit, tolerance as a fraction); None if the text is no quantity. Errors begin with `place`."""
+    if not (parsed := FIGURE.fullmatch(text)):
+        return None
+    value, tolerance = float(parsed[1]) * (0.01 if parsed[2] else PREFIXES[parsed[3]]), 0.01 * float(parsed[5] or 0)
+    if not 0 < value < np.inf:
+        raise Refused(f"{place}: a target must be more than 0, and finite")
+    if tolerance >= 1:
+        raise Refused(f"{place}: a tolerance must be below 100 %, or every value passes")
+    return value, parsed[2] or parsed[4], tolerance
+
+
 def of_theory(roof):
     """Returns value over theory at the measured clock, else at the nominal clock."""
     return roof["clock_fraction"] if np.isfinite(roof["clock_fraction"]) else roof["nominal_fraction"]
@@ -105,11 +117,8 @@ class Target:
 
     def __init__(self, text, kinds, place):
         self.text, self.least, self.unit, self.place, self.tolerance = text, None, None, place, 0.0
-        if number := FIGURE.fullmatch(text):
-            self.least = float(number[1]) * (0.01 if number[2] else PREFIXES[number[3]])
-            self.unit, self.tolerance = number[2] or number[4], 0.01 * float(number[5] or 0)
-            if not self.least:
-                raise Refused(f"{place} '{text}': a target must be more than 0")
+        if figure := figure_of(text, f"{place} '{text}'"):
+            self.least, self.unit, self.tolerance = figure
         elif not kinds.possible(text):
             raise Refused(f"{place} '{text}' is neither a quantity, as in 4.28 TB/s or 97 %, nor a roof")
 

@@ -8,20 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DURATION_MAX 1e9 /* s; longer is a typo, and would overflow clocks */
+/* s; less is below the clocks' resolution, more is a typo and would overflow them */
+#define DURATION_MIN 1e-6
+#define DURATION_MAX 1e9
 
 static const char *blanks_skip(const char *text)
 {
     return text + strspn(text, " \t");
 }
 
-/* Reads a decimal number; strtod alone would also take "inf", "nan" and hexadecimal. Returns the
- * place after the number and its blanks; NULL if there is no number. */
-static const char *number_scan(const char *text, double *number)
+const char *units_number(const char *text, double *number)
 {
     char *rest;
     text = blanks_skip(text);
-    if (strspn(text, "+-.0123456789") == 0 || tolower(text[1]) == 'x')
+    const char *digits = text + strspn(text, "+-");
+    if (strspn(digits, ".0123456789") == 0 || tolower((unsigned char)digits[1]) == 'x')
         return NULL;
     *number = strtod(text, &rest);
     return rest == text || !isfinite(*number) ? NULL : blanks_skip(rest);
@@ -75,17 +76,17 @@ enum status units_duration(const char *text, double *seconds, struct error *erro
         double seconds;
     } units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}};
     double number;
-    if (clock_scan(text, &number) && number > 0 && number <= DURATION_MAX) {
+    if (clock_scan(text, &number) && number >= DURATION_MIN && number <= DURATION_MAX) {
         *seconds = number;
         return STATUS_OK;
     }
-    const char *unit = number_scan(text, &number);
+    const char *unit = units_number(text, &number);
     size_t length = unit ? strcspn(unit, " \t") : 0;
     for (size_t i = 0; length && !*blanks_skip(unit + length) && i < sizeof units / sizeof *units;
          ++i) {
         double result = number * units[i].seconds;
-        if (strlen(units[i].name) == length && !memcmp(unit, units[i].name, length) && result > 0 &&
-            result <= DURATION_MAX) {
+        if (strlen(units[i].name) == length && !memcmp(unit, units[i].name, length) &&
+            result >= DURATION_MIN && result <= DURATION_MAX) {
             *seconds = result;
             return STATUS_OK;
         }
@@ -93,18 +94,18 @@ enum status units_duration(const char *text, double *seconds, struct error *erro
     return error_set(
         error, STATUS_USAGE,
         "'%.60s' is not a duration; write a positive number and a unit (us, ms, s, min, "
-        "h), as in '1.5 s', or D-HH:MM:SS, H:MM:SS, M:SS; at most %.0f s",
+        "h), as in '1.5 s', or D-HH:MM:SS, H:MM:SS, M:SS; from 1 us to %.0f s",
         text, DURATION_MAX);
 }
 
 enum status units_fraction(const char *text, double *fraction, struct error *error)
 {
     double number;
-    const char *rest = number_scan(text, &number);
-    if (!rest || *rest != '%' || *blanks_skip(rest + 1) || number <= 0 || number >= 100)
+    const char *rest = units_number(text, &number);
+    if (!rest || *rest != '%' || *blanks_skip(rest + 1) || !(number >= 1e-6) || number >= 100)
         return error_set(error, STATUS_USAGE,
-                         "'%.60s' is not a percentage; write a number between 0 and 100 and a %%, "
-                         "as in '0.5 %%'",
+                         "'%.60s' is not a percentage; write a number from 1e-6 to below 100 and "
+                         "a %%, as in '0.5 %%'",
                          text);
     *fraction = number / 100;
     return STATUS_OK;

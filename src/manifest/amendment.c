@@ -13,7 +13,8 @@
 struct setting {
     char section[INI_NAME_BYTES + 1], key[INI_NAME_BYTES + 1];
     const char *value;
-    bool used; /* written into a section */
+    bool used;   /* written into a section */
+    bool intact; /* a line of an INI file can hold it */
 };
 
 /* The amended text while it is written. */
@@ -32,6 +33,34 @@ struct writer {
 bool amendment_is_empty(const struct amendment *amendment)
 {
     return amendment->set_count == 0 && amendment->only_count == 0;
+}
+
+/* An ini_visit. A comment would cut the value off, or be the whole line. */
+static enum status line_compare(void *user, const struct ini_line *line, struct error *error)
+{
+    struct setting *setting = user;
+    size_t length = strlen(line->value);
+    (void)error;
+    setting->intact = line->key && strcmp(line->key, setting->key) == 0 &&
+                      strncmp(line->value, setting->value, length) == 0 &&
+                      !setting->value[length + strspn(setting->value + length, " \t")];
+    return STATUS_OK;
+}
+
+static enum status setting_check(const char *text, struct setting *setting, struct error *error)
+{
+    char *lines;
+    if (asprintf(&lines, "[x]\n%s = %s", setting->key, setting->value) < 0)
+        return error_set(error, STATUS_SYSTEM, "no memory for --set");
+    enum status status =
+        ini_lines_visit("--set", lines, strlen(lines), line_compare, setting, error);
+    free(lines);
+    TRY(status);
+    return setting->intact ? STATUS_OK
+                           : error_set(error, STATUS_USAGE,
+                                       "--set '%.60s' has a comment, which begins with '#' or "
+                                       "blank and ';'; leave it out",
+                                       text);
 }
 
 static enum status setting_parse(const char *text, struct setting *setting, struct error *error)
@@ -53,7 +82,7 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
     snprintf(setting->key, sizeof setting->key, "%.*s", (int)(end - begin), text + begin);
     setting->value = text + length + 1;
     setting->value += strspn(setting->value, " \t");
-    return STATUS_OK;
+    return setting_check(text, setting, error);
 }
 
 /* Returns whether the setting belongs to the section that the writer is in. */

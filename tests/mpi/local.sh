@@ -32,6 +32,9 @@ expect 0 "$roofsweep" sweep.ini
 # The sweep continues when the reader of its log ends.
 { "$roofsweep" --overwrite sweep.ini; echo $? >code; } 2>&1 | true
 [ "$(cat code)" = 0 ] || fail "exit status $(cat code) when the log is closed"
+# A long title is cut between characters.
+expect 0 "$roofsweep" --overwrite --set "title=xy$(printf 'é %.0s' $(seq 100))" sweep.ini
+ncdump -h sweep.nc | grep -q ':title = "xyé é .* é "' || fail "the title has other letters"
 mkdir elsewhere
 cp sweep.nc.journal elsewhere/
 expect 0 "$roofsweep" --gather elsewhere/sweep.nc.journal

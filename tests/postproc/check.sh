@@ -106,8 +106,8 @@ reference "time_median = $(faster 0.96) +- 5 %" 0
 reference "time_median = $(faster 0.96) +- 3 %" 1
 row "^FAIL #0" "one: time_median" "shall be .* +- 3 % (-4.0 %)"
 reference "roof_fraction = 100 %" 1
-reference "roof_fraction = 0 %" 0
-reference "time_median = 0 s" 1
+reference "roof_fraction = 0.1 %" 0
+reference "time_median = 0.1 ns" 1
 reference "performance = 1 GFLOP/s" 0
 reference "where_not = 3" 2
 reference "time_median = 3 TB/s" 2
@@ -138,6 +138,10 @@ wrong '[A]\nx = \000\n' "wrong.ini:2: no text (UTF-8); targets are an INI file"
 wrong '[NVIDIA H100 80GB HBM3]\ndram triad = quick\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] 'quick' is neither a quantity"
 wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 0 TB/s\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] '0 TB/s': a target must be more than 0"
 wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 0 %%\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] '0 %': a target must be more than 0"
+wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 2 TB/s +- 200 %%\n' \
+    "wrong.ini:2: [NVIDIA H100 80GB HBM3] '2 TB/s +- 200 %': a tolerance must be below 100 %, or every value passes"
+wrong '[NVIDIA H100 80GB HBM3 | rows]\nwhere = batch=16\nperformance = 0 FLOP/s\n' "performance = 0 FLOP/s: a target must be more than 0"
+refused "--threshold must be more than 0, and finite" compare "$paper" --threshold inf
 refused "$paper:1: no text (UTF-8)" check "$paper" --targets "$paper"
 refused "none.ini: No such file" check "$paper" --targets none.ini
 printf '[NVIDIA H100 80GB HBM3]\n[NVIDIA H100 80GB HBM3 | none]\nwhere = batch=77\ntime_median = 1 s\n' >rows.ini

@@ -515,7 +515,7 @@ static void formulas_have_values(void **state)
         {"", NAN},     {"2*", NAN},       {"(2", NAN},     {"2)", NAN},      {"2 3", NAN},
         {"m", NAN},    {"n-3", NAN},      {"n-4", NAN},    {"1/(n-3)", NAN}, {"-1", NAN},
         {"2**3", NAN}, {"n^2", NAN},      {"n;", NAN},     {"nn", NAN},      {"1e999", NAN},
-        {"mode", NAN},
+        {"mode", NAN}, {"0x10", NAN},     {"1+0X1", NAN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         double value = NAN;
@@ -535,6 +535,18 @@ static void deep_parentheses_are_refused(void **state)
     memset(text, '(', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     assert_int_equal(evaluate(text, &value, &error), STATUS_USAGE);
+}
+
+/* Keys are compared one by one: without a limit, 10^5 of them took 24 s. */
+static void programs_of_many_keys_are_refused(void **state)
+{
+    char text[8192] = "[program x]\ncommand = true\n", *at = text + strlen(text);
+    struct manifest *manifest;
+    struct error error;
+    for (int i = 1; i <= 256; ++i)
+        at += sprintf(at, "env.V%d = 1\n", i);
+    assert_int_equal(manifest_parse("m.ini", text, strlen(text), &manifest, &error), STATUS_USAGE);
+    assert_string_equal(error.text, "m.ini:258: more than 256 keys in [program x]");
 }
 
 #else
@@ -635,6 +647,9 @@ static void wrong_amendments_are_refused(void **state)
         {{.sets = {"batch=many"}, .set_count = 1}, "after --set and --only: "},
         {{.sets = {"batch=1", "batch=2"}, .set_count = 2}, "a second time"},
         {{.sets = {"title=1\n[peaks]"}, .set_count = 1}, "in one line"},
+        {{.sets = {"first.#x=1"}, .set_count = 1}, "--set 'first.#x=1' has a comment"},
+        {{.sets = {"title=a ;b"}, .set_count = 1}, "--set 'title=a ;b' has a comment"},
+        {{.sets = {"title=\xff"}, .set_count = 1}, "--set:2: not UTF-8 text"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct manifest *manifest = parse(manifest_text), *before = manifest;
@@ -783,6 +798,7 @@ int main(void)
 #ifdef ROOFSWEEP_PROGRAMS
         cmocka_unit_test(formulas_have_values),
         cmocka_unit_test(deep_parentheses_are_refused),
+        cmocka_unit_test(programs_of_many_keys_are_refused),
 #else
         cmocka_unit_test(programs_name_the_option),
 #endif

@@ -89,6 +89,10 @@ static void test_duration(void **state)
         {"inf s", NAN},
         {"nan s", NAN},
         {"0x10 s", NAN},
+        {"+0x10 s", NAN},
+        {"1 us", 1e-6},
+        {"0.9 us", NAN},
+        {"1e-320 s", NAN},
         {"1 S", NAN},
         {"1 sec", NAN},
         {"1 s s", NAN},
@@ -115,7 +119,7 @@ static void test_fraction(void **state)
     } rows[] = {
         {"0.5 %", 0.005}, {"0.5", NAN},   {"99%", 0.99},  {" 1e-1 % ", 0.001}, {"0", NAN},
         {"1", NAN},       {"100 %", NAN}, {"-1 %", NAN},  {"%", NAN},          {"", NAN},
-        {"0.5 % %", NAN}, {"nan", NAN},   {"0.5 s", NAN},
+        {"0.5 % %", NAN}, {"nan", NAN},   {"0.5 s", NAN}, {"1e-320 %", NAN},   {"1e-6 %", 1e-8},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         double fraction = NAN;

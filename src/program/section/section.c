@@ -28,6 +28,9 @@ struct line {
     int number;
 };
 
+/* Most lines of a section; settings, axes and variables are fewer. */
+enum { LINES_MAX = 256 };
+
 /* The lines of a section, and its axes. */
 struct lines {
     struct line *list; /* owned; in the order of the file */
@@ -97,6 +100,9 @@ static enum status line_take(struct section *section, const struct ini_line *lin
     const struct line *first = lines ? line_find(lines, line->key) : NULL;
     int noted = first ? first->number : 0;
     TRY(ini_line_first(line, &noted, error));
+    if (lines && lines->count == LINES_MAX)
+        return error_set(error, STATUS_USAGE, "more than %d keys in [%s]", LINES_MAX,
+                         line->section);
     void *grown = lines ? array_grow(lines->list, lines->count, sizeof *lines->list) : NULL;
     if (!grown)
         return error_set(error, STATUS_SYSTEM, "out of memory");

@@ -8,6 +8,7 @@
 
 #include "base/command_line.h"
 #include "base/text.h"
+#include "base/units.h"
 
 void template_axis(const struct config *point, size_t axis, char text[WORKLOAD_VALUE_TEXT])
 {
@@ -135,15 +136,14 @@ static double sum(struct parser *p);
 
 static double name(struct parser *p)
 {
-    char text[WORDS_ITEM], value[WORKLOAD_VALUE_TEXT], *end;
+    char text[WORDS_ITEM], value[WORKLOAD_VALUE_TEXT];
+    double number = NAN;
     size_t length = 0;
     while (isalnum((unsigned char)p->next[length]) || p->next[length] == '_')
         ++length;
     snprintf(text, sizeof text, "%.*s", (int)length, p->next);
-    if (!axis_find(p->template, text, value))
-        return fail(p, "no axis of numbers");
-    double number = strtod(value, &end);
-    if (end == value || *end != '\0')
+    const char *end = axis_find(p->template, text, value) ? units_number(value, &number) : NULL;
+    if (!end || *end)
         return fail(p, "no axis of numbers");
     p->next += length;
     return number;
@@ -152,7 +152,7 @@ static double name(struct parser *p)
 static double factor(struct parser *p)
 {
     p->next += strspn(p->next, " \t");
-    char c = *p->next, *end;
+    char c = *p->next;
     if (c == '(') {
         ++p->next;
         if (++p->depth > DEPTH_MAX)
@@ -165,7 +165,10 @@ static double factor(struct parser *p)
         return name(p);
     if (!isdigit((unsigned char)c) && c != '.')
         return fail(p, c ? "nothing that has a value" : "a value is missing");
-    double number = strtod(p->next, &end);
+    double number = NAN;
+    const char *end = units_number(p->next, &number);
+    if (!end)
+        return fail(p, "no decimal number");
     p->next = end;
     return number;
 }
