@@ -386,6 +386,7 @@ static enum status make_session(const struct sweep *sweep, struct session *sessi
     gmtime_r(&now.tv_sec, &utc);
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%S", &utc);
     session->ranks = sweep->ranks;
+    session->rows = (int64_t)sweep->plan->count * (manifest->sweep.replicate ? sweep->ranks : 1);
     session->start_time = clock_date();
     gethostname(session->hostname, sizeof session->hostname - 1);
     snprintf(session->id, sizeof session->id, "%s.%03ldZ-%ld", stamp, now.tv_nsec / 1000000,

@@ -8,7 +8,7 @@ import signal
 import sys
 import warnings
 
-from . import __version__, baseline, check, compare, describe, export, merge, plot, report, roof_table, row_table
+from . import __version__, baseline, check, compare, describe, export, merge, plot, report, roof_table, row_table, watch
 from .arguments import Parser, check_inputs, check_outputs, named
 from .texts import Refused, say
 
@@ -25,6 +25,7 @@ COMMANDS = {
     "describe": describe,
     "export": export,
     "merge": merge,
+    "watch": watch,
 }
 
 # Signals that end a process which reads a damaged file: wrong sizes and addresses crash HDF5.

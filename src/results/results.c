@@ -39,6 +39,7 @@ static const struct field session_fields[] = {
     S(hostname, FIELD_TEXT, "1", "host of rank 0"),
     S(mpi, FIELD_TEXT, "1", "MPI library"),
     S(ranks, FIELD_INTEGER, "1", "MPI ranks"),
+    S(rows, FIELD_INTEGER, "1", "rows of the manifest"),
     FIELD_OF_DATE(struct session, start_time, "start"),
     {0},
 };

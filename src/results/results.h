@@ -27,6 +27,7 @@ struct session {
     char hostname[128]; /* rank 0's */
     char mpi[256];      /* library version */
     int64_t ranks;
+    int64_t rows;      /* that the manifest makes on these ranks */
     double start_time; /* s since 1970-01-01T00:00:00Z */
 };
 

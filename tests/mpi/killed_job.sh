@@ -15,6 +15,8 @@ wait "$job" && fail "the killed job ended with 0"
 before=$(grep -c '"kind":"record"' sweep.nc.journal)
 [ "$before" -lt 40 ] || fail "the job had finished before it was killed"
 none_left
+expect 0 "$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" watch sweep.nc
+says "$before of 40 rows: $before measured"
 
 expect 2 run 2 sweep.ini
 says "--resume"

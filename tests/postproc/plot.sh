@@ -205,8 +205,10 @@ cd ..
 recipes sh
 expect 0 sh -eu recipes
 says "manifest = "
+! grep "CDMS error" output || fail "ncdump prints errors"
 for tool in nco:ncks cdo:cdo; do
     command -v "${tool#*:}" >/dev/null || { echo "recipes of ${tool%:*} not tried: it is not installed"; continue; }
     recipes "${tool%:*}"
     expect 0 sh -eu recipes
+    [ "$tool" != nco:ncks ] || says ": manifest, size"
 done

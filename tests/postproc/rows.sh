@@ -208,6 +208,17 @@ assert rows[0]["verify_error"] is None and rows[3]["start_time"].startswith("202
 expect 0 script export digits.nc --format md --columns name,verify_error --where verify_error\<1ns
 says "| batch batch=16"
 says " | 2.34568e-13 |"
+# The view of a running sweep leaves an incomplete last line out, and refuses what is no journal.
+cp "$root/tests/data/journals/cpu.nc.journal" cpu.nc.journal
+expect 0 script watch cpu.nc
+says "4 rows: 3 measured, 1 skipped, 0 failed"
+printf '{"xxh3":"0","kind":"rec' >>cpu.nc.journal
+expect 0 script watch cpu.nc.journal
+says "4 rows: "
+row "^layers " " us$\| ms$\| s$"
+echo "no journal" >other.journal
+refused "other.journal: a line is damaged; no journal of roofsweep?" watch other
+refused "none.journal: No such file" watch none
 # In a narrow terminal a configuration has one line, and its numbers and advice the next line.
 python '
 import contextlib, io, os, sys

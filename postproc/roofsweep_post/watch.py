@@ -1,0 +1,130 @@
+"""The command `watch` shows how far a running sweep is. It only reads the journal."""
+
+import json
+import os
+import sys
+import time
+from datetime import UTC, datetime
+
+from .arguments import whole
+from .naming import computed
+from .texts import Refused, coloured, plain, scaled, table
+
+HELP = "how far a running sweep is: rows done, by device, failed, slowest, time left"
+DESCRIPTION = """Reads OUTPUT.journal of a running sweep again and again, and shows rows, devices, failures, the slowest
+rows and the time left, by the rate of the latest rows. It does not touch the run. It ends with the sweep, or by
+Ctrl-C."""
+
+RECENT = 32  # rows that the time left follows from
+SHOWN = 5  # failed and slow rows
+
+
+def add_options(parser):
+    parser.add_argument("sweep", metavar="OUTPUT", help="result file of the sweep, or its journal")
+    parser.add_argument("-i", "--interval", type=whole(1), default=2, metavar="S", help="seconds (default: 2)")
+    parser.add_argument("--once", action="store_true", help="print once; the default if the output is no terminal")
+
+
+class Journal:
+    """The content of a journal so far. A later record of a configuration and device replaces the earlier one."""
+
+    def __init__(self, path):
+        self.path, self.offset, self.rows, self.devices, self.session = path, 0, {}, {}, {}
+
+    def read(self):
+        """Reads the lines that were appended since the last call. A last line without an end is not complete."""
+        try:
+            with open(self.path, "rb") as stream:
+                stream.seek(self.offset)
+                text = stream.read()
+        except OSError as error:
+            raise Refused(f"{self.path}: {error.strerror}") from error
+        whole_lines = text[: text.rfind(b"\n") + 1]
+        self.offset += len(whole_lines)
+        for line in whole_lines.splitlines():
+            try:
+                found = json.loads(line)
+                self.take(found["kind"], found["entry"])
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise Refused(f"{self.path}: a line is damaged; no journal of roofsweep?") from error
+
+    def take(self, kind, entry):
+        if kind == "session":
+            self.session = entry
+        elif kind == "device":
+            self.devices[entry["key"]] = entry
+        elif kind == "record":
+            device = self.devices.get(entry.get("device_key"), {})
+            key = entry["config_hash"], device.get("hostname"), device.get("uuid")
+            self.rows.pop(key, None)  # the order of the rows is that of their end
+            self.rows[key] = entry
+
+
+def end_of(row):
+    """Returns when the row ended, in s since 1970."""
+    return row.get("start_time", 0) + row.get("wall_time", 0)
+
+
+def clock(seconds):
+    return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02}:{int(seconds) % 60:02}"
+
+
+def time_left(rows, left):
+    """Returns the time left by the rate of the latest rows; None: unknown."""
+    ends = sorted(filter(None, map(end_of, rows)))[-RECENT:]
+    return left * (ends[-1] - ends[0]) / (len(ends) - 1) if len(ends) > 1 else None
+
+
+def shown(journal, now):
+    """Returns the text of the view."""
+    rows, start = list(journal.rows.values()), journal.session.get("start_time", now)
+    names = computed([row.get("label", "") for row in rows], [row.get("configuration", "") for row in rows])
+    total, status = journal.session.get("rows"), [row.get("status") for row in rows]
+    left = max(total - len(rows), 0) if total else None
+    seconds = time_left(rows, left) if left else None
+    counts = ", ".join(f"{status.count(word)} {word}" for word in ("measured", "skipped", "failed"))
+    began = datetime.fromtimestamp(start, UTC)
+    lines = [
+        f"{plain(journal.path)}: {plain(journal.session.get('title') or journal.session.get('manifest_path', ''))}",
+        f"{len(rows)}{f' of {total}' if total else ''} rows: {counts}",
+        f"begun {began:%Y-%m-%d %H:%M:%S} UTC, {clock(max(now - start, 0))} ago"
+        + (f", {clock(seconds)} left" if seconds is not None else ""),
+        "",
+    ]
+    own = [
+        [
+            plain(f"{device.get('hostname', '')} #{device.get('index', '')}"),
+            plain(device.get("model", "")),
+            str(len(found := [row for row in rows if row.get("device_key") == key])),
+            str(sum(row.get("status") == "failed" for row in found)),
+            clock(max(now - max(map(end_of, found)), 0)) if found else "-",
+        ]
+        for key, device in journal.devices.items()
+    ]
+    text = "\n".join(lines) + "\n" + table(["device", "model", "rows", "failed", "since the last"], own, ["model"])
+    slow = sorted(zip(rows, names), key=lambda pair: -pair[0].get("wall_time", 0))[:SHOWN]
+    heads = [[plain(name), scaled(row.get("wall_time", float("nan")), "s")] for row, name in slow]
+    text += "\n" + table(["slowest rows", "wall time"], heads)
+    failed = [(row, name) for row, name in zip(rows, names) if row.get("status") == "failed"][-SHOWN:]
+    lines = [f"failed: {plain(name)}: {plain(row.get('error', ''))}" for row, name in failed]
+    return text + coloured("".join(f"{line}\n" for line in ["", *lines]) * bool(lines)), left
+
+
+def run(options):
+    path = options.sweep
+    journal = Journal(path if path.endswith(".journal") else f"{path}.journal")
+    terminal = sys.stdout.isatty() and not options.once
+    try:
+        while True:
+            journal.read()
+            text, left = shown(journal, time.time())
+            print(("\033[H\033[J" if terminal else "") + text, end="", flush=True)
+            if not terminal or left == 0:
+                return 0
+            time.sleep(options.interval)
+            if os.path.getsize(journal.path) < journal.offset:  # another sweep has replaced it
+                journal = Journal(journal.path)
+    except KeyboardInterrupt:
+        return 0
+    except FileNotFoundError as error:
+        raise Refused(f"{journal.path}: it is gone") from error
