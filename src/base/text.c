@@ -258,9 +258,9 @@ void tail_append(struct tail *tail, const char *text, size_t length)
 
 void tail_join(struct tail *tail)
 {
-    while (tail->length > 0 && tail->text[tail->length - 1] == '\n')
+    while (tail->length > 0 && strchr("\n", tail->text[tail->length - 1])) /* or NUL */
         tail->text[--tail->length] = '\0';
-    for (char *c = tail->text; *c; ++c)
+    for (char *c = tail->text; c < tail->text + tail->length; ++c)
         if ((unsigned char)*c < ' ')
             *c = *c == '\n' ? '|' : ' ';
 }

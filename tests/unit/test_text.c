@@ -162,10 +162,10 @@ static void tail_has_the_output(void **state)
 static void tail_joins_lines(void **state)
 {
     struct tail tail = {.length = 0};
-    tail_append(&tail, "a\tb\nc\n\n", 7);
+    tail_append(&tail, "a\tb\nc\0d\n\0\n", 11);
     tail_join(&tail);
-    assert_string_equal(tail.text, "a b|c");
-    assert_int_equal(tail.length, 5);
+    assert_string_equal(tail.text, "a b|c d");
+    assert_int_equal(tail.length, 7);
 }
 
 /* Small pieces, a piece that is too long, and a piece that just fits. */

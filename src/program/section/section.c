@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -83,6 +84,20 @@ static void lines_destroy(void *own)
     free(lines);
 }
 
+/* Whether a word of the variable's name says that the value is a secret: HF_TOKEN, not TOKENIZERS.
+ */
+static bool is_secret(const char *name)
+{
+    static const char *const secrets[] = {"token", "key", "secret", "password", NULL};
+    for (size_t length; *name; name += length + (name[length] == '_')) {
+        length = strcspn(name, "_");
+        for (size_t i = 0; secrets[i]; ++i)
+            if (length == strlen(secrets[i]) && strncasecmp(name, secrets[i], length) == 0)
+                return true;
+    }
+    return false;
+}
+
 static enum status line_take(struct section *section, const struct ini_line *line,
                              struct error *error)
 {
@@ -95,6 +110,11 @@ static enum status line_take(struct section *section, const struct ini_line *lin
             "'%s' is no name of an axis or of a variable, env.NAME, ungraphed.AXIS; allowed: "
             "letters, digits and _, no digit first",
             line->key);
+    if (begins(line->key, VARIABLE) && is_secret(name))
+        return error_set(error, STATUS_USAGE,
+                         "the result file would hold the value of %s, which anybody may read; "
+                         "export %s, and write its name into inherit",
+                         line->key, name);
     struct lines *lines = section->own ? section->own : calloc(1, sizeof *lines);
     section->own = lines;
     const struct line *first = lines ? line_find(lines, line->key) : NULL;
