@@ -16,6 +16,7 @@
 #include <malloc.h>
 #include <math.h>
 #include <netcdf.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -624,16 +625,19 @@ struct fill_report {
 static enum status fill_apart(struct staged_file *draft, const struct results *results,
                               json_t *found, struct error *error)
 {
+    static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE};
     struct fill_report report;
     int ends[2], state = 0;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return error_set(error, STATUS_SYSTEM, "no pipe: %s", strerror(errno));
     pid_t pid = fork();
     if (pid == 0) {
+        for (size_t i = 0; i < sizeof crashes / sizeof *crashes; ++i)
+            signal(crashes[i], SIG_DFL); /* MPI's handlers print a page */
         report.status = fill(draft, results, found, &report.error);
         bool sent = file_write(ends[1], (const char *)&report, sizeof report) &&
                     json_dumpfd(found, ends[1], JSON_COMPACT) == 0;
-        _exit(!sent);
+        _exit(sent ? 0 : errno);
     }
     close(ends[1]);
     bool complete = pid > 0 && read(ends[0], &report, sizeof report) == (ssize_t)sizeof report;
@@ -643,10 +647,11 @@ static enum status fill_apart(struct staged_file *draft, const struct results *r
         waitpid(pid, &state, 0);
     staged_file_hide(draft);
     if (!now)
-        return error_set(error, STATUS_SYSTEM, "netCDF cannot write the file: %s",
+        return error_set(error, STATUS_SYSTEM,
+                         "netCDF cannot write the file, as memory, a write or a close failed: %s",
                          pid < 0              ? strerror(errno)
                          : WIFSIGNALED(state) ? strsignal(WTERMSIG(state))
-                                              : "its process has ended");
+                                              : strerror(WEXITSTATUS(state)));
     json_object_update(found, now);
     json_decref(now);
     if (report.status)

@@ -7,6 +7,7 @@
  * worker of a machine collects at a time, and other workers wait. Counts are the modelled values.
  * ROOFSWEEP_SIMULATED_ROOM is the number of rows whose memory fits. */
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -21,6 +22,7 @@ enum { DEVICES = 1024 };
 /* longest time of each step, s */
 static const double open_time = 0.2, tune_time = 0.1, prepare_time = 0.1;
 static const double iteration_time = 1e-3;
+static const double fastest = 1e-4; /* pace of times that workers without pauses state */
 /* time to begin a collection of counters, and time of each row in it, s */
 static const double collection_time = 0.1, row_time = 5e-3;
 enum { COUNT_TOGETHER = 16 };
@@ -35,10 +37,15 @@ struct work {
     struct config config;
 };
 
+static double pace(void)
+{
+    const char *text = getenv("ROOFSWEEP_SIMULATED_PACE");
+    return text ? strtod(text, NULL) : 1;
+}
+
 static void pause_for(double seconds)
 {
-    const char *pace = getenv("ROOFSWEEP_SIMULATED_PACE");
-    seconds *= pace ? strtod(pace, NULL) : 1;
+    seconds *= pace();
     if (seconds > 0)
         nanosleep(
             &(struct timespec){(time_t)seconds, (long)((seconds - (double)(long)seconds) * 1e9)},
@@ -158,8 +165,9 @@ static enum status scripted_time(struct device_state *state, struct work *work, 
     if (record)
         record->sample_iterations = 1;
     for (int i = 0; i < samples; ++i) {
-        seconds[i] = iteration_time * (1 + drand48());
-        pause_for(seconds[i]);
+        const double wait = iteration_time * (1 + drand48());
+        seconds[i] = wait * fmax(pace(), fastest); /* less than the wall time of the row */
+        pause_for(wait);
     }
     return STATUS_OK;
 }
@@ -172,7 +180,7 @@ static enum status scripted_trace(struct device_state *state, struct work *work,
     (void)cold;
     (void)error;
     record->launches = 1;
-    record->busy_time = iteration_time;
+    record->busy_time = iteration_time * fmax(pace(), fastest);
     return STATUS_OK;
 }
 
