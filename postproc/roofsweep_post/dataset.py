@@ -1,8 +1,13 @@
 """Loads a result file as an xarray Dataset with words for flags and levels: .sel(memory_level="dram"),
 status == "measured"."""
 
+import contextlib
+import importlib
 import importlib.util
+import math
+import os
 import re
+import signal
 
 import numpy as np
 import pandas
@@ -10,7 +15,13 @@ import xarray
 
 from .texts import Refused, listed, plain, say
 
+# HDF5 calls a healthy file damaged if it gets no lock: file systems without locks, or another process holds one.
+os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
+
 FORMAT_VERSION = 3  # the readable format
+# CPU time in which a file must be read. HDF5 may read a damaged file without end; 10^5 rows take 10 s for 258 MB.
+READ_SECONDS, READ_RATE = 8.0, 2e6  # s, and bytes per further second
+DEFLATED = 1032  # largest ratio of compression of zlib
 # Modules with which xarray reads netCDF-4. (scipy reads only older formats.)
 BACK_ENDS = ["netCDF4", "h5netcdf"]
 # Every result file has at least one of these variables.
@@ -138,21 +149,66 @@ def back_end():
     """Returns the first installed module of BACK_ENDS."""
     for name in BACK_ENDS:
         if importlib.util.find_spec(name):
-            return name.lower()
+            return name
     raise Refused("xarray has no module that reads netCDF-4: install python3-netcdf4 (pip: netCDF4) or h5netcdf")
 
 
-def opened(path):
-    """Opens a file without decoding. Raises Refused; a damaged file makes the libraries raise any exception."""
+@contextlib.contextmanager
+def bounded(path):
+    """Context that reads a file. If the command line has bounded the CPU time of this process, SIGPROF ends the process
+    when it has read for too long: a handler would wait for HDF5."""
+    left, _ = signal.getitimer(signal.ITIMER_PROF)
+    if not left:  # a notebook, for example
+        yield
+        return
+    size = os.path.getsize(path) if os.path.exists(path) else 0
+    signal.setitimer(signal.ITIMER_PROF, min(left, READ_SECONDS + size / READ_RATE))
     try:
-        return xarray.open_dataset(path, engine=back_end(), decode_cf=False)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, left)
+
+
+def check_sizes(path, variables):
+    """Raises Refused if a file says more values than it can hold. A text takes a byte or more; numbers compress at
+    most by DEFLATED. Missing variables of KNOWN count too, because load() fills them. variables: {name: variable of
+    netCDF4 or h5netcdf}"""
+    size, texts, sizes, widths = os.path.getsize(path), 0, {}, {}
+    for own in variables.values():
+        sizes |= dict(zip(own.dimensions, own.shape))
+    for name, own in variables.items():
+        kind = np.dtype(object if own.dtype is str else own.dtype)
+        widths[name] = own.dimensions, 0 if kind.kind == "O" else kind.itemsize
+    filled = {name: (dims, 8) for name, (dims, _) in SHAPES.items() if set(dims) <= set(sizes)}
+    for name, (dims, width) in (filled | widths).items():
+        count = math.prod(int(sizes[dim]) for dim in dims)
+        texts += 0 if width else count
+        if count * width > DEFLATED * size or texts > size:
+            raise Refused(f"{path}: damaged: {name} would have {count} values, and the file only {size} bytes")
+
+
+@contextlib.contextmanager
+def opened(path):
+    """Context of a file without decoding, see bounded(). Raises Refused."""
+    with bounded(path), raw_of(path) as raw:
+        yield raw
+
+
+def raw_of(path):
+    """Opens a file. Raises Refused; a damaged file makes the libraries raise any exception."""
+    try:
+        back = importlib.import_module(name := back_end())
+        file = back.Dataset(path) if name == "netCDF4" else back.File(path, "r")
+        check_sizes(path, file.variables)
+        store = xarray.backends.NetCDF4DataStore if name == "netCDF4" else xarray.backends.H5NetCDFStore
+        return xarray.open_dataset(store(file), decode_cf=False)
     except OSError as error:
         if error.errno is None or error.errno < 0:
             raise Refused(f"{path}: no NetCDF file, or a damaged one") from error
         raise Refused(f"{path}: {error.strerror or error}") from error
     except Refused:
         raise
-    except Exception as error:  # its text is useless: a ValueError lists modules that xarray could install
+    except Exception as error:  # its text is useless
         raise Refused(f"{path}: no NetCDF file, or a damaged one") from error
 
 

@@ -3,18 +3,21 @@
 import importlib.util
 import multiprocessing
 import os
+import signal
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas
 
-from .dataset import INVALID, load
+from .dataset import INVALID, bounded, check_sizes, load
 from .deviations import at_equal_clock, speed
 from .frames import DOUBTFUL, ROOFS, VALUES, roofs
-from .texts import Refused, listed, percent, say, table
+from .texts import Refused, listed, percent, plain, say, table
 
 FIELDS = (*VALUES, "mean", "sm_clock", "start_time")
 DEVICE = ("hostname", "uuid", "model", "driver_version")
+LONGEST = 3600  # s of CPU time of a child process; bounded() has less for each file
 DAY, FILL = np.timedelta64(1, "D"), 1e36  # numbers of FILL and more are missing values
 
 
@@ -36,6 +39,7 @@ def quick(path):
 
     def column(name):
         own = h5d.open(file, name.encode())
+        check_sizes(path, {name: SimpleNamespace(dimensions=range(len(own.shape)), shape=own.shape, dtype=own.dtype)})
         values = np.empty(own.shape, own.dtype)
         own.read(h5s.ALL, h5s.ALL, values)
         return np.array([one.decode() for one in values], object) if values.dtype.kind in "OS" else values
@@ -64,33 +68,64 @@ def whole(path):
     return {name: found[name].to_numpy() for name in ("name", "device", "condition", "verdict", *FIELDS, *DEVICE)}
 
 
-def read_some(paths):
-    """Returns (a line with the speed of each usable roof of these files, {unreadable path: reason})."""
-    parts, faults = [], {}
-    for path in paths:
-        try:
-            parts.append((quick if importlib.util.find_spec("h5py") else whole)(path))
-        except (OSError, KeyError, ValueError, IndexError, Refused) as error:
-            faults[path] = str(error)
-    if not parts:
-        return None, faults
-    found = pandas.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+def read_one(path):
+    """Returns a line with the speed of each usable roof of a file. Raises Refused or ValueError for a damaged file."""
+    parts = (quick if importlib.util.find_spec("h5py") else whole)(path)
+    found = pandas.DataFrame(parts)
+    found[list(FIELDS)] = found[list(FIELDS)].astype(float)
     found[list(FIELDS)] = found[list(FIELDS)].where(found[list(FIELDS)].abs() < FILL)
     found["value"] = found[list(VALUES)].bfill(axis=1).iloc[:, 0]
     found["unit"] = np.where(found["time"].notna(), "s", "B/s")  # only tells times, which speed() inverts, from rates
     found["start_time"] = pandas.to_datetime(found["start_time"], unit="s")
     found = found[(found["device"] >= 0) & ~found["verdict"].isin(DOUBTFUL)]
     found = at_equal_clock(found).dropna(subset=["value", "start_time"])
+    if not (found["value"] > 0).all():
+        raise ValueError("roofs of 0 or less")
     found = found.assign(key=found["name"] + ", " + found["condition"], speed=speed(found))
-    return found[["hostname", "uuid", "driver_version", "key", "start_time", "speed"]], faults
+    texts = ["hostname", "uuid", "driver_version", "key"]
+    found[texts] = found[texts].apply(lambda column: column.map(plain))
+    return found[["hostname", "uuid", "driver_version", "key", "start_time", "speed"]]
+
+
+def read_some(paths, at, pipe):
+    """Sends (the lines of all files, or None, {unreadable path: reason}). at.value: the file that is read now."""
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    parts, faults = [], {}
+    for at.value, path in enumerate(paths):  # noqa: B020, the parent reads the place if this process dies
+        try:
+            with bounded(path):
+                parts.append(read_one(path))
+        except Exception as error:  # a damaged file makes the libraries raise any exception
+            faults[path] = str(error) or type(error).__name__
+    pipe.send((pandas.concat(parts, ignore_index=True) if parts else None, faults))
+
+
+def started(paths):
+    """Starts read_some() in a child process. Returns (its paths, its place in them, the end of a pipe to it)."""
+    fork = multiprocessing.get_context("fork")
+    at, (here, there) = fork.RawValue("i"), fork.Pipe(False)
+    fork.Process(target=read_some, args=(paths, at, there), daemon=True).start()
+    there.close()
+    return paths, at, here
+
+
+def result_of(paths, at, pipe):
+    """Returns the result of read_some(). If a file ended the child, leaves it out, and reads the others again."""
+    faults = {}
+    while True:
+        try:
+            found, more = pipe.recv()
+            return found, faults | more
+        except EOFError:
+            faults[paths[at.value]] = "reading it ended the process"
+            paths, at, pipe = started([path for path in paths if path not in faults])
 
 
 def read_all(names):
-    """Returns the lines of read_some() for all files, in the order of time. Unreadable files are reported."""
+    """Returns the lines of read_one() for all files, in the order of time. Unreadable files are reported."""
     paths, processes = paths_of(names), min(8, len(os.sched_getaffinity(0)))
-    shares = np.array_split(np.array(paths, object), min(len(paths), 4 * processes))
-    with multiprocessing.get_context("fork").Pool(processes) as pool:
-        tables, faults = zip(*pool.map(read_some, shares, 1), strict=True)
+    children = [started(share) for share in (paths[first::processes] for first in range(processes)) if share]
+    tables, faults = zip(*(result_of(*child) for child in children), strict=True)
     for path, why in (pair for own in faults for pair in own.items()):
         say(f"{path}: left out, no result file with roofs, or a damaged one: {why}")
     tables = [own for own in tables if own is not None]

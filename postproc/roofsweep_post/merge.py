@@ -16,7 +16,17 @@ from datetime import UTC, datetime
 import numpy as np
 
 from .arguments import same
-from .dataset import COORDINATES, FORMAT_VERSION, INDICES, INVALID, SHAPES, check_version, numbers_of
+from .dataset import (
+    COORDINATES,
+    FORMAT_VERSION,
+    INDICES,
+    INVALID,
+    SHAPES,
+    bounded,
+    check_sizes,
+    check_version,
+    numbers_of,
+)
 from .frames import merged
 from .naming import names
 from .texts import Refused, say
@@ -100,11 +110,13 @@ class Files:
     @staticmethod
     def opened(path):
         try:
-            data = netcdf().Dataset(path)
+            with bounded(path):
+                data = netcdf().Dataset(path)
         except OSError as error:
             reason = error.strerror if error.errno and error.errno > 0 else "no NetCDF file, or it is not whole"
             raise Refused(f"{path}: {reason}") from error
         data.set_auto_maskandscale(False)
+        check_sizes(path, data.variables)
         return data
 
     def close(self):
@@ -189,7 +201,9 @@ class Source:
     def column(self, name, low=0, high=None):
         """Returns the file's own values of rows low:high."""
         try:
-            return self.files.get(self.path).variables[name][low:high]
+            data = self.files.get(self.path)
+            with bounded(self.path):
+                return data.variables[name][low:high]
         except (AttributeError, KeyError, OSError, RuntimeError, IndexError) as error:
             damaged = "the file is damaged, or roofsweep did not write it"
             raise Refused(f"{self.path}: {name}: {error}; {damaged}") from error
@@ -624,7 +638,6 @@ def check_output(path, overwrite):
 
 
 def run(options):
-    os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"  # locks fail on some parallel file systems
     start = time.monotonic()
     if len(options.files) < 2:
         raise Refused("merge needs two files or more")

@@ -374,6 +374,43 @@ for month in range(6):
             data["device_roof_bandwidth"][name == "l2 read"] *= 0.9
 '
 echo damaged >months/6.nc
+# A file that HDF5 reads without end, absurd times and texts for numbers are left out by name; escapes are not printed.
+cat >endless.py <<'PY'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[121310] = data[121318] = 0  # sizes in a heap of texts
+open(sys.argv[2], "wb").write(data)
+PY
+file endless.py "$root/tests/data/node_2xh100.nc" months/endless.nc
+python '
+import shutil, netCDF4, numpy
+for name in ("absurd", "text", "escape"):
+    shutil.copy("months/5.nc", f"months/{name}.nc")
+    with netCDF4.Dataset(f"months/{name}.nc", "a") as data:
+        if name == "absurd":
+            data["device_roof_start_time"][0] = 1e30
+        elif name == "text":
+            data.renameVariable("device_roof_bandwidth", "old")
+            data.createVariable("device_roof_bandwidth", str, ("device_roof",))[:] = numpy.full(data["old"].shape, "x", object)
+        else:
+            data["device_driver_version"][0] = "1000\x1b[31m"
+            data["device_roof_start_time"][:] += 86400
+'
+cat >quickly.py <<'PY'
+import sys
+from roofsweep_post import cli, dataset
+dataset.READ_SECONDS = 1.0
+sys.exit(cli.main(sys.argv[1:]))
+PY
+expect 1 file quickly.py compare --since 2023-01-01 months
+for name in absurd text endless; do
+    says "months/$name.nc: left out, "
+done
+row "^  2024-04-13 node1 GPU-.*: 999.1 to 1000?\[31m: no roof changed$"
+rm months/absurd.nc months/text.nc months/escape.nc
+expect 2 file quickly.py check --integrity months/endless.nc
+says "months/endless.nc: damaged: reading it ended the process (SIGPROF)"
+mv months/endless.nc .
 expect 1 script compare --since 2023-01-01 months
 says "months/6.nc: left out, "
 row "^node1 GPU-.* dram read, alone *6 *-2.1 % *-10.5 %$"

@@ -66,7 +66,7 @@ def base_files():
     """Returns small files in memory (see feed()): the golden sample, and a node of four GPUs with some of its rows."""
     subprocess.run(["ncgen", "-4", "-o", "golden.nc", ROOT / "tests/data/golden.cdl"], check=True)
     pathlib.Path("targets.ini").write_text(TARGETS)
-    golden, node = (dataset.opened(path).load() for path in ("golden.nc", ROOT / "tests/data/node_4xh200.nc"))
+    golden, node = (dataset.raw_of(path).load() for path in ("golden.nc", ROOT / "tests/data/node_4xh200.nc"))
     rows = slice(0, 12)
     own = np.flatnonzero(node["kernel_config"].values < rows.stop)
     node = node.isel(config=rows, kernel=own, device_roof=slice(None, None, 4))

@@ -269,3 +269,18 @@ says "values     4; 3 different: measured (2), skipped (1), failed (1)"
 says "filter_height: parameter kernel"
 says "paper_bound: "
 refused "no variable 'tim_median'; did you mean time_median" describe golden.nc tim_median
+
+# A file of 6 kB that says 2e9 rows is refused before it is read. A file that another process has locked is read.
+python '
+import netCDF4, numpy
+with netCDF4.Dataset("huge.nc", "w") as data:
+    data.setncattr("format_version", numpy.int32(3))
+    data.createDimension("config", 2_000_000_000)
+    data.createVariable("config_hash", str, ("config",), chunksizes=(1024,))
+'
+for command in "rows huge.nc" "check --integrity huge.nc" "merge huge.nc golden.nc -o all.nc"; do
+    # shellcheck disable=SC2086 # words
+    refused "huge.nc: damaged: config" $command
+    says "would have 2000000000 values, and the file only "
+done
+expect 0 flock --exclusive golden.nc "$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" rows golden.nc
