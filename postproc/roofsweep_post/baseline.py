@@ -8,7 +8,7 @@ from .arguments import write
 from .dataset import load
 from .deviations import THRESHOLD, centre_of, most_of, scatter, speed, spread_of
 from .frames import ROOFS, ROWS
-from .targets import of_theory
+from .targets import of_theory, section_of
 from .texts import Refused, say, scaled
 
 HELP = "make targets for `check` from the files of healthy devices"
@@ -71,15 +71,18 @@ def run(options):
     if roofs.empty and rows.empty:
         raise Refused("the files have no roof and no configuration to make a target from")
     devices = compare.all_devices(files).drop_duplicates(["hostname", "uuid", "model"])["model"]
-    devices, lines = devices.value_counts(sort=False), []
+    if nameless := int((devices == "").sum()):
+        say(f"{nameless} devices without the name of a model are left out: `check` fails them")
+    devices, lines = devices[devices != ""].value_counts(sort=False), []
     for model, count in devices.items():
-        lines += [f"; {count} devices of {len(files)} files", f"[{model}]"]
+        lines += [f"; {count} devices of {len(files)} files", f"[{section_of(model)}]"]
         for _, line in roofs[roofs["model"] == model].iterrows():
             value = f"{100 * line['value']:.4g} %" if line["unit"] == "%" else scaled(line["value"], line["unit"])
             lines.append(f"{line['key']} = {value} +- {100 * line['tolerance']:.1f} %")
         lines.append("")
         for _, line in rows[rows["model"] == model].iterrows():
-            lines += [f"; {line['text']}", f"[{model} | {line['name']}]", f"where = config_hash={line['key']}"]
+            section = f"[{section_of(model)} | {line['name']}]"
+            lines += [f"; {line['text']}", section, f"where = config_hash={line['key']}"]
             lines += [f"time_median = {scaled(line['value'], 's')} +- {100 * line['tolerance']:.1f} %", ""]
     write(options.output, "\n".join(lines))
     models = f"{len(devices)} model{'s' * (len(devices) > 1)}"

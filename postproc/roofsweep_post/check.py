@@ -1,5 +1,7 @@
 """The command `check` compares every device with its targets and prints one line for each."""
 
+from urllib.parse import unquote
+
 import numpy as np
 
 from . import health, verdicts
@@ -102,7 +104,7 @@ class References:
                     found.append(Reference(key, text, units))
                 except Refused as refused:
                     raise Refused(f"{ini.place(section, key)} {refused}") from refused
-            self.sections.append((model, name, where, found))
+            self.sections.append((unquote(model), name, where, found))
 
     def judge(self, table, model, verdict):
         """Adds the checks of one device's rows to its verdict."""

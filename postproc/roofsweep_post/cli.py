@@ -68,6 +68,9 @@ def run(options):
 def main(words=None):
     """Runs a command in a child process, because a damaged file can crash HDF5. Returns the exit status."""
     options = arguments(words)
+    for stream in (sys.stdout, sys.stderr):  # the locale may lack a character of a title
+        stream.reconfigure(errors="backslashreplace")
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # about fork() with the threads of OpenBLAS
         child = os.fork()
@@ -86,6 +89,8 @@ def main(words=None):
             return 2
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends Ctrl-C to the child too
     signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # until it is reaped, its number stays its own
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if -status in DEADLY:
         paths = ", ".join(named(options, ["file", "files"]))

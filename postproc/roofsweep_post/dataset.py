@@ -16,7 +16,7 @@ import xarray
 from .texts import Refused, listed, plain, say
 
 # HDF5 calls a healthy file damaged if it gets no lock: file systems without locks, or another process holds one.
-os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
+os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"
 
 FORMAT_VERSION = 3  # the readable format
 # CPU time in which a file must be read. HDF5 may read a damaged file without end; 10^5 rows take 10 s for 258 MB.

@@ -19,7 +19,8 @@ DESCRIPTION = """Writes one table of a result file, or of several files below ea
 or devices. Flags are words, units are SI, missing values are empty (null in JSON), counts are whole numbers.
 The output's name chooses the format: .csv, .json, .md, .parquet, .xlsx.
 
-In CSV and .xlsx, a text that begins with = + - or @ has a ' in front, so that no spreadsheet runs it as a formula."""
+In CSV and .xlsx, a text that begins with = + - or @, also as wide characters, has a ' in front, so that no spreadsheet
+runs it as a formula."""
 
 
 def all_rows(files):
@@ -41,11 +42,11 @@ TABLES = {
 
 
 def markdown(table):
-    """Returns a table as Markdown: six digits, with bars in texts escaped."""
+    """Returns a table as Markdown: six digits, with bars and backslashes in texts escaped."""
     numbers = table.select_dtypes("floating")
     table = table.assign(**{name: numbers[name].map("{:.6g}".format, na_action="ignore") for name in numbers})
     cells = table.astype(object).where(table.notna(), "").astype(str)
-    cells = cells.apply(lambda column: column.str.replace("|", "\\|", regex=False))
+    cells = cells.apply(lambda column: column.str.replace(r"([|\\])", r"\\\1", regex=True))
     lines = [list(cells.columns), ["---"] * len(cells.columns), *cells.to_numpy().tolist()]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
@@ -67,7 +68,7 @@ def safe(table):
     """Returns a table in which no text is a spreadsheet formula; a program's command or a host's name could be one."""
 
     def text(cell):
-        return re.sub(r"^(?=[=+@\t-])", "'", str(cell))
+        return re.sub(r"^(?=[=+@\t\uff1d\uff0b\uff0d\uff20-])", "'", str(cell))
 
     texts = table.select_dtypes(exclude=["number", "datetime"])
     return table.assign(**{name: texts[name].map(text, na_action="ignore") for name in texts})

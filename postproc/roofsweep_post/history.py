@@ -91,7 +91,7 @@ def read_some(paths, at, pipe):
     """Sends (the lines of all files, or None, {unreadable path: reason}). at.value: the file that is read now."""
     signal.setitimer(signal.ITIMER_PROF, LONGEST)
     parts, faults = [], {}
-    for at.value, path in enumerate(paths):  # noqa: B020, the parent reads the place if this process dies
+    for at.value, path in enumerate(paths):  # the parent reads the place if this process dies
         try:
             with bounded(path):
                 parts.append(read_one(path))

@@ -4,10 +4,12 @@ Rows keep their kernels, device and roofs, and all derived values follow from th
 indices of rows and devices change."""
 
 import contextlib
+import fcntl
 import math
 import os
 import re
 import signal
+import stat
 import sys
 import tempfile
 import time
@@ -541,15 +543,43 @@ def write_rows(output, layout, lengths, dim, places, new):
             output.variables[name][slab] = new[name][slab] if name in new else values
 
 
+def stop(number, _):
+    """Ends the process as an exception, so that the draft is removed. `timeout` sends its signal twice."""
+    for one in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+def remove_drafts(folder, prefix):
+    """Removes the drafts of killed processes: those that this user owns and that no process has locked."""
+    for name in os.listdir(folder):
+        if not re.fullmatch(re.escape(prefix) + "[a-z0-9_]{8}", name):
+            continue
+        path = os.path.join(folder, name)
+        with (
+            contextlib.suppress(OSError),
+            open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as own,
+        ):
+            about = os.fstat(own.fileno())
+            if stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid():
+                fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path)
+
+
 @contextlib.contextmanager
 def published(path):
     """Yields a temporary file that replaces `path` on success and is removed on failure."""
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
     draft = ""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    prefix = f".roofsweep-post.{name[:64]}."
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
     try:
-        handle, draft = tempfile.mkstemp(prefix=f".{name[:64]}.", dir=folder)
+        remove_drafts(folder, prefix)
+        handle, draft = tempfile.mkstemp(prefix=prefix, dir=folder)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         mask = os.umask(0)
         os.umask(mask)
         os.fchmod(handle, 0o666 & ~mask)

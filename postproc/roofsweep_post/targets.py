@@ -3,6 +3,7 @@
 import configparser
 import re
 from collections import Counter
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -76,7 +77,7 @@ class Ini(configparser.ConfigParser):
     """An INI file that knows the lines of its keys; empty without a path."""
 
     def __init__(self, path):
-        super().__init__(delimiters="=", interpolation=None)
+        super().__init__(delimiters="=", interpolation=None, default_section="")  # [DEFAULT] is a model like others
         self.path, self.text = path, text_of(path) if path else ""
         try:
             self.read_string(self.text, str(path))
@@ -95,6 +96,11 @@ class Ini(configparser.ConfigParser):
             if found and own == section:
                 return f"{self.path}:{number}: [{section}]"
         return f"{self.path}: [{section}]"
+
+
+def section_of(model):
+    """Returns the name of a model's section, which unquote() reverses: bars and blanks at the ends as %7C and %20."""
+    return re.sub(r"^\s|\s$|[%|]", lambda found: quote(found[0]), model)
 
 
 class Kinds:
@@ -173,7 +179,7 @@ class Targets:
         self.path, self.counts, self.short, self.by_model = path, Counter(), [], {}
         ini = Ini(path)
         for section in [name for name in ini.sections() if "|" not in name]:
-            model = section.strip()
+            model = unquote(section.strip())
             self.by_model[model] = {}
             for kind, value in ini[section].items() if model in kinds.models else ():
                 place = ini.place(section, kind)

@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import xml.etree.ElementTree as xml
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -138,13 +139,20 @@ GAUGES = {
 
 
 def as_prometheus(verdicts, command, measured):
-    """Returns text for node_exporter's textfile collector. measured: s since 1970; NaN: unknown."""
-    lines = {name: [] for name in GAUGES}
+    """Returns text for node_exporter's textfile collector. Devices that several files have get a label `device`, as
+    2#0 node7; checks of one name are numbered by a label `line`. measured: s since 1970; NaN: unknown."""
+    lines, seen = {name: [] for name in GAUGES}, Counter()
+    devices = Counter((verdict.hostname, verdict.uuid, verdict.model) for verdict in verdicts)
 
     def add(name, device, value, **labels):
         if not np.isfinite(value):
             return
+        several = devices[device.hostname, device.uuid, device.model] > 1
+        labels = ({"device": device.device} if several else {}) | labels
         labels = {"host": device.hostname, "uuid": device.uuid, "model": device.model, "command": command} | labels
+        seen[name, (*labels.items(),)] += 1
+        if (line := seen[name, (*labels.items(),)]) > 1:
+            labels["line"] = line
         quoted = {key: plain(text).replace("\\", "\\\\").replace('"', '\\"') for key, text in labels.items()}
         pairs = ",".join(f'{key}="{text}"' for key, text in quoted.items())
         lines[name].append(f"roofsweep_{name}{{{pairs}}} {value:.12g}")

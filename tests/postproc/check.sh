@@ -49,6 +49,22 @@ expect 1 script check sick.nc --targets fleet_roofs.ini --quiet
 row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.417 TB/s +- 4.0 % MISSED"
 [ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }
 
+# Models that are no plain name of a section. Each target is written and read back; a slower device fails by its row.
+python '
+import shutil, sys, netCDF4, numpy
+for name, factor in (("odd.nc", 1), ("again.nc", 1), ("slow.nc", 2)):
+    shutil.copy(sys.argv[1], name)
+    with netCDF4.Dataset(name, "a") as data:
+        data["device_model"][:] = numpy.array(["A | B%20", " blanks  ", "DEFAULT", "[]#;"], object)
+        if name == "again.nc":
+            data["device_hostname"][:] = numpy.array(["other"] * 4, object)
+        data["time_median"][:] *= factor
+' "$root/tests/data/node_4xh200.nc" || fail "odd models"
+expect 0 script baseline odd.nc again.nc --output odd.ini
+expect 0 script check odd.nc --targets odd.ini --quiet
+expect 1 script check slow.nc --targets odd.ini --quiet
+[ "$(grep -c '^FAIL.*time_median' output)" = 4 ] || { cat output; fail "a model is skipped"; }
+
 # A device without a measured row reaches no target of a configuration.
 expect 1 script check "$root/tests/data/roofs_8xh200.nc" --targets fleet.ini --quiet
 [ "$(grep -c '^FAIL.*no row of this device was measured' output)" = 8 ] || { cat output; fail "no row, and it passes"; }

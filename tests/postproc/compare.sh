@@ -299,6 +299,13 @@ expect 1 script compare "$paper" slow.nc --configurations "$rows"
 refused "only one device" compare "$paper"
 refused "named twice" compare "$paper" "$paper"
 
+# Files compared at once give no series twice.
+expect 1 script compare "$paper" slow.nc warm.nc --prometheus two.prom
+python '
+lines = [line.rpartition(" ")[0] for line in open("two.prom") if line[0] != "#"]
+assert len(lines) == len(set(lines)) > 400 and sum("device=\"3#0 vm\"" in line for line in lines) > 200, len(lines)
+' || fail "series of Prometheus"
+
 # A device without a reference of its model, or beside another process, is not judged. Noisy samples, and configurations
 # that failed on one device alone, are findings. A row with a lower clock is compared by its cycles.
 expect 6 script compare "$paper" "$root/tests/data/training_cpu.nc" --quiet

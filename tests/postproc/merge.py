@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -243,6 +244,25 @@ def what_cannot_be_merged_is_refused():
     assert pathlib.Path("a.nc").read_bytes() == before
 
 
+def drafts_of_killed_merges_are_removed():
+    whole = read(NODE)
+    for device in range(2):
+        part(whole, f"{device}.nc", [], [device])
+    for turn, last in enumerate((signal.SIGKILL, signal.SIGTERM)):
+        child = os.fork()
+        if child == 0:
+            merge.define = lambda *_, last=last: signal.raise_signal(last)
+            try:
+                post("0.nc", "1.nc", "-o", "m.nc")
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        assert len([name for name in os.listdir() if "m.nc" in name]) == 1 - turn, os.listdir()
+    pathlib.Path(".roofsweep-post.m.nc.of_a_user").write_text("")
+    post("0.nc", "1.nc", "-o", "m.nc")
+    assert sorted(os.listdir()) == [".roofsweep-post.m.nc.of_a_user", "0.nc", "1.nc", "m.nc"], os.listdir()
+
+
 def all_committed_files_are_merged():
     files = sorted(map(str, (ROOT / "tests/data").glob("*.nc")))
     post(*files, "-o", "m.nc", status=2, says=["--any-settings merges them anyway"])
@@ -258,6 +278,7 @@ TESTS = [
     a_device_is_one_unless_its_roofs_differ,
     a_clash_is_named_and_the_newest_may_hold,
     what_cannot_be_merged_is_refused,
+    drafts_of_killed_merges_are_removed,
     all_committed_files_are_merged,
 ]
 for test in TESTS:

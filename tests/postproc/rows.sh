@@ -180,14 +180,43 @@ python '
 import numpy, shutil, netCDF4
 shutil.copy("golden.nc", "formula.nc")
 with netCDF4.Dataset("formula.nc", "a") as data:
-    data["job_id"][:] = numpy.array(["=1+1", "@a", "-2", "1-2"], dtype=object)
+    data["job_id"][:] = numpy.array(["=1+1", "\uff20a", "-2", "1-2\\|3"], dtype=object)
+    data.title = "L\u00e4ufe \u2265 2"
     data["workspace"][0] = -1
 '
 expect 0 script export formula.nc --columns job_id,workspace,start_time
 row "^'=1+1,-1.0,2025-"
-row "^'@a,"
+row "^'＠a,"
 row "^'-2,"
-row "^1-2,"
+row '^1-2.|3,'
+# In Markdown a bar after a backslash divides cells, unless both are escaped.
+expect 0 script export formula.nc --columns job_id --format md
+row '^| 1-2\\\\\\|3 |$'
+# Characters that the locale lacks are escaped.
+cat >narrow.py <<'PY'
+import sys
+from roofsweep_post import cli
+sys.stdout.reconfigure(encoding="iso8859-1", errors="strict")
+sys.exit(cli.main(sys.argv[1:]))
+PY
+printf '[Sample GPU]\n[Sample CPU]\n' >empty.ini
+expect 1 file narrow.py check formula.nc --targets empty.ini
+LC_ALL=C row "ufe .u2265 2"
+# Many SIGTERMs, as `timeout` and Slurm send, end the program by the signal and without a word.
+python '
+import os, signal, sys, time
+from roofsweep_post import cli
+null, error = os.open("/dev/null", os.O_WRONLY), os.open("terminated", os.O_WRONLY | os.O_CREAT)
+for turn in range(20):
+    child = os.fork()
+    if child == 0:
+        os.dup2(null, 1), os.dup2(error, 2)
+        os._exit(cli.main(["rows", "golden.nc"]))
+    time.sleep(0.02 * turn)
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        os.kill(child, signal.SIGTERM)
+'
+[ ! -s terminated ] || { cat terminated; fail "SIGTERM ends by a traceback"; }
 # JSON has all digits, each column once, and null for missing and infinite values.
 python '
 import shutil, netCDF4
