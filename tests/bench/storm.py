@@ -3,9 +3,9 @@
 
 A storm is one sweep under mpirun. A signal hits it in each phase (opening, roofs, measuring, publishing), each time at
 another victim: SIGKILL ends a worker, a rank, rank 0 or the launcher, or a rank of a job that is stopped; all processes
-of the job receive SIGTERM or SIGINT; or the output's folder is removed. --resume restarts the sweep until it ends with
-status 0. Then journal, NetCDF file and a file by --gather must have the rows of an undisturbed run, each once. No
-process and no temporary file may be left, and no wait may exceed the bounds below.
+of the job receive SIGTERM or SIGINT; some receive a signal of any kind; or the output's folder is removed. --resume
+restarts the sweep until it ends with status 0. Then journal, NetCDF file and a file by --gather must have the rows of
+an undisturbed run, each once. No process and no temporary file may be left, and no wait may exceed the bounds below.
 
 --publishing N kills --gather at random moments, because publishing takes milliseconds. After each kill the file must be
 whole, and the next run removes temporary files. --programs N storms over a sweep of N programs instead: first --signals
@@ -40,7 +40,9 @@ except ImportError:
 MARK = "ROOFSWEEP_STORM"  # environment variable of every process of a run but programs
 PHASES = ("opening", "roofs", "measuring", "publishing")
 ALL = {"all TERM": signal.SIGTERM, "all INT": signal.SIGINT}  # victims: all processes of a job
-VICTIMS = ("worker", "rank", "rank 0", "launcher", "folder", "stopped", *ALL)
+VICTIMS = ("worker", "rank", "rank 0", "launcher", "folder", "stopped", *ALL, "some")  # some: any processes, any signal
+SIGNALS = sorted(number for number in signal.valid_signals() if number <= signal.SIGRTMIN)
+STOPS = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 PROGRAM_VICTIMS = ("worker", "reaper", "program")
 NAMED = ("rank 0", "rank", "worker")  # processes with the name roofsweep*
 REQUEST_TIMEOUT = 20  # s, `timeout` of the manifest
@@ -260,7 +262,9 @@ class Run:
         if victim in ("launcher", "folder"):
             return [self.process.pid]
         return [
-            pid for pid, role in found if victim in ALL or role == victim or (victim == "stopped" and "rank" in role)
+            pid
+            for pid, role in found
+            if victim in (*ALL, "some") or role == victim or (victim == "stopped" and "rank" in role)
         ]
 
     def kill(self, victim, chance):
@@ -280,6 +284,13 @@ class Run:
             return victim, phase
         if victim in ALL:  # in random order
             signal_all(chance.sample(found, len(found)), ALL[victim])
+        elif victim == "some":
+            number, some = chance.choice(SIGNALS), chance.sample(found, chance.randint(1, len(found)))
+            self.storm.log.append(f"signal {number} to {len(some)} of {len(found)} processes")
+            signal_all(some, number)
+            if number in STOPS:
+                time.sleep(0.5)
+                signal_all(some, signal.SIGCONT)
         elif victim == "stopped":  # the whole job stops; one rank is killed before the job goes on
             everyone = self.victims("all TERM")
             signal_all(everyone, signal.SIGSTOP)
@@ -557,7 +568,7 @@ class Tool:
             storm.clear()
 
     def blow(self, storm):
-        victims = [victim for victim in VICTIMS if victim != "rank" or self.options.ranks > 1]
+        victims = [victim for victim in self.options.victims if victim != "rank" or self.options.ranks > 1]
         first = int(storm.name.split(".")[1])
         plan = [(victims[(first + i) % len(victims)], phase) for i, phase in enumerate(PHASES)]
         while plan:
@@ -618,6 +629,7 @@ class Tool:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--victims", nargs="+", choices=VICTIMS, default=VICTIMS, help="of --kills, in turn")
     parser.add_argument("--publishing", type=int, default=0, help="kills of --gather, before the storms")
     parser.add_argument("--programs", type=int, default=0, help="rows of programs, on cpu or cuda workers")
     parser.add_argument("--signals", type=int, default=0, help="signals to all processes of a job, with --programs")
