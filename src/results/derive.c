@@ -56,11 +56,18 @@ const struct field derived_fields[] = {
       .comment = "launches times device_launch_overhead; launches by a graph times the roof "
                  "launch gap graph"),
     F(paper_bound, roofline_bound_name, "what bounds the run time, by the paper's Roofline",
-      .flags_known = true, ALWAYS),
+      .flags_known = true,
+      .comment = "overhead if FLOPs / compute_roof and bytes / bandwidth_roof are below "
+                 "overhead_time; else compute if arithmetic_intensity is at least machine_balance, "
+                 "else bandwidth",
+      ALWAYS),
     R(gap_time, FIELD_DOUBLE, "s", "time in which the device was idle between kernels",
       .comment = "time_median - timer_overhead / sample_iterations - busy_time, at least 0; on "
                  "CPUs within the traced run"),
     F(limiter, limiter_name, "what limits the time, by measured shares", .flags_known = true,
+      .comment = "compute or bandwidth from 60 % of the time on; else the larger of gap (overhead; "
+                 "host if host_paced; gaps if it is unknown which) and rest (latency: too few "
+                 "blocks; kernel); limiter_evidence has the shares",
       ALWAYS),
     R(limiter_evidence, FIELD_TEXT, NULL, "the shares that limiter follows from"),
     R(cause, FIELD_TEXT, NULL, "why the kernel that takes longest reaches no roof",
