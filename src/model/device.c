@@ -41,11 +41,11 @@ const struct field device_fields[] = {
       .comment = "missing where the job was killed"),
     D(peak_bandwidth, FIELD_LEVELS, "byte s-1", "bandwidth roof: best measured",
       .origin = FIELD_DERIVED,
-      .comment = "read and written bytes together; best of its roofs at the level"),
+      .comment = "read and written bytes together; best of its roofs at the level", FIELD_RATE),
     D(peak_vector, FIELD_PRECISIONS, "s-1", "compute roof: measured FLOP/s of the vector units",
-      .origin = FIELD_DERIVED, .comment = "best of its roofs"),
+      .origin = FIELD_DERIVED, .comment = "best of its roofs", FIELD_RATE),
     D(peak_tensor, FIELD_PRECISIONS, "s-1", "compute roof: measured FLOP/s of the tensor units",
-      .origin = FIELD_DERIVED, .comment = "best of its roofs"),
+      .origin = FIELD_DERIVED, .comment = "best of its roofs", FIELD_RATE),
     D(cycle_vector, FIELD_PRECISIONS, "1",
       "compute roof for each cycle: measured FLOPs of the vector units", .origin = FIELD_DERIVED,
       .comment = "best of its roofs, on all multiprocessors: the greater of performance x mean / "
@@ -381,7 +381,7 @@ enum status device_check_roof(const struct device *device, const struct roof *ro
                                             : device->theory_vector)[kind->precision];
     else if (kind && kind->level < LEVEL_COUNT)
         theory = device->theory_bandwidth[kind->level];
-    return value > ROOF_THEORIES * theory
+    return theory > 0 && value > ROOF_THEORIES * theory /* 0: the driver told no clock */
                ? error_set(error, STATUS_SYSTEM,
                            "roof '%s' is %g, which nobody can have measured: theory is %g",
                            roof_name(roof), value, theory)

@@ -280,8 +280,8 @@ static const struct bounds {
     {"s", 0, FIELD_SECONDS_MAX},
     {"seconds since 1970-01-01T00:00:00Z", 0, 253402300800}, /* the year 10000 */
     {"byte", 0, 1e21},
-    {"byte s-1", 1, 1e18},
-    {"s-1", 1, 1e21}, /* clocks, and FLOPs in a second */
+    {"byte s-1", 0, 1e18},
+    {"s-1", 0, 1e21}, /* clocks, which some drivers report as 0; FLOPs in a second */
     {"J", 0, 1e12},
     {"W", 0, 1e7},
     {"K", 0, 1e4},

@@ -161,6 +161,8 @@ struct field {
 /* Bounds of times in s: thirty years, and of one iteration a nanosecond. */
 #define FIELD_SECONDS_MAX   1e9
 #define FIELD_ITERATION_MIN 1e-9
+/* Bound of measured rates, byte s-1 or s-1: time over a rate of 0 is infinite. */
+#define FIELD_RATE .least = 1
 
 /* Rows of a table. Designators such as .comment, .origin and .presence may follow the long name. */
 #define FIELD_ROW(structure, member, of_name, of_type, of_units, ...)                              \
