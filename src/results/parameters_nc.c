@@ -145,7 +145,8 @@ static bool variable_define(const struct parameters *p, const struct parameter *
     /* kernel_... are variables of the kernels that ran. */
     bool filter = strcmp(parameter->name, "kernel") == 0;
     snprintf(name, sizeof name, "%s%s", filter ? "filter" : parameter->name, suffix);
-    snprintf(long_name, sizeof long_name, "parameter %s", parameter->name);
+    snprintf(long_name, sizeof long_name, "parameter %s%s%s", parameter->name,
+             *suffix == '_' ? ", " : "", *suffix == '_' ? suffix + 1 : "");
     bool ran = dataset_has_column(p->set, name);
     if (ran)
         fprintf(stream, "as the manifest asks for it, empty for auto; %s is what ran", name);
