@@ -54,6 +54,8 @@ enum status template_fill(const struct template *t, const char *word, char *text
                           struct error *error)
 {
     size_t used = strlen(text);
+    if (strchr(word, '\t')) /* no text of a configuration may have one */
+        return error_set(error, STATUS_USAGE, "a tab in '%.60s'; write blanks", word);
     while (*word) {
         char value[WORKLOAD_VALUE_TEXT], name[WORDS_ITEM];
         const char *piece = word;
