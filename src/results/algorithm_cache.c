@@ -11,13 +11,13 @@
 #include "results/outputs.h"
 
 struct algorithm_cache {
-    char *path; /* of the file that gets new entries; NULL: none does */
+    char *path; /* file that gets new entries; NULL: no file */
     bool keep;
-    json_t *entries; /* key: bytes of a struct algorithm */
+    json_t *entries; /* for each key the bytes of a struct algorithm */
     json_t *pending; /* {KIND: ENTRY, ...} for each line that the file lacks */
 };
 
-/* Devices of one hash can run the same algorithms. */
+/* Devices with equal hashes can run the same algorithms. */
 static void device_hash(const struct device *device, char hash[CONFIG_HASH_TEXT])
 {
     char
@@ -88,7 +88,7 @@ static enum status rows_take(struct algorithm_cache *cache, const struct results
     return status;
 }
 
-/* A journal of sessions is that of a result, to which only its sweep appends. */
+/* Refuses a journal with sessions: it belongs to a result, and only its sweep may append to it. */
 static enum status file_read(struct algorithm_cache *cache, const char *path, size_t *damaged,
                              struct error *error)
 {
@@ -153,7 +153,8 @@ bool algorithm_cache_find(const struct algorithm_cache *cache, const char *confi
     return bytes;
 }
 
-/* A device with only those members that the algorithm depends on. Its hash is its identity, too. */
+/* A device with only those members that an algorithm depends on. `hash` is written as key and as
+ * UUID. */
 static json_t *device_reduce(const struct device *device, const char *hash)
 {
     json_t *object = json_object();

@@ -35,7 +35,7 @@ static const char *const wait_text[ACTIVITY_WAITS] = {
     [ACTIVITY_STALL_WAIT] = "the fixed time of instructions",
 };
 
-static const double busy = 0.60, near = 0.05; /* verdicts this close are both given */
+static const double busy = 0.60, near = 0.05; /* near: verdicts this close are both given */
 
 struct cause {
     char words[128], why[CAUSE_TEXT - 130];
@@ -77,8 +77,8 @@ static void units_say(const double *activity, double most, struct cause *cause)
         }
 }
 
-/* Adds "1 block on a multiprocessor at a time (registers, shared memory)" if its threads fill less
- * than half of the multiprocessor. */
+/* Adds "1 block on a multiprocessor at a time (registers, shared memory)" if the threads of these
+ * blocks fill less than half of the multiprocessor. */
 static void occupancy_say(const struct kernel *kernel, const struct device *device,
                           struct cause *cause)
 {
@@ -113,7 +113,7 @@ void cause_of_kernel(const struct kernel *kernel, const struct device *device,
                      char text[CAUSE_TEXT])
 {
     const double most_active = 0.85;
-    const double many = 5; /* waves: the last one is then a small part */
+    const double many = 5; /* waves; beyond this the last wave is a small part */
     struct cause cause = {"", ""};
     *text = '\0';
     double most = largest(kernel->activity, 0, ACTIVITY_UNITS);

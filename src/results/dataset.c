@@ -7,8 +7,9 @@
 
 #include "base/array.h"
 
-/* Most elements of a chunk, in the first dimension and in all. Rows are written in order, so HDF5
- * caches only the last CACHED chunks of a variable, in a hash table of SLOTS. */
+/* A chunk has at most CHUNK_ROWS elements in the first dimension, and CHUNK_ELEMENTS in all. Rows
+ * are written in order, so HDF5 caches only the last CACHED chunks of a variable, in a hash table
+ * with SLOTS slots. */
 enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536, CACHED = 2, SLOTS = 7 };
 
 static const char *const dimension_name[DIM_COUNT] = {
@@ -33,7 +34,7 @@ static void dataset_check(struct dataset *set, const char *place, int code)
     snprintf(set->place, sizeof set->place, "%s", place);
 }
 
-/* Creating any file initialises the libraries: this one has neither name nor content. */
+/* Initialises the libraries by creating a file without name or content. */
 void dataset_prepare(void)
 {
     int id;
@@ -108,15 +109,16 @@ static void define_storage(struct dataset *set, const char *name, int variable, 
     size_t bytes = chunk[0] * chunk[1] * (type == NC_STRING ? 2 * sizeof(void *) : sizeof(double));
     dataset_check(set, name, nc_def_var_chunking(set->id, variable, NC_CHUNKED, chunk));
     dataset_check(set, name, nc_set_var_chunk_cache(set->id, variable, CACHED * bytes, SLOTS, 1));
-    if (type == NC_STRING) /* HDF5 applies no filter to texts of variable length */
+    if (type == NC_STRING) /* HDF5 cannot compress texts of variable length */
         return;
     dataset_check(set, name, nc_def_var_fletcher32(set->id, variable, NC_FLETCHER32));
     dataset_check(set, name, nc_def_var_deflate(set->id, variable, 1, 1, 1));
 }
 
-/* Sets netCDF's default fill values, which xarray reads as NaN: NCO and CDO cannot skip a NaN.
- * Texts get none, and no attribute, as every text is written: HDF5 would store the fill value as a
- * text for each row and free it again, which took most of the time of a large file. */
+/* Sets netCDF's default fill values. xarray reads them as NaN; NaN itself would not do as a fill
+ * value, because NCO and CDO cannot skip it. Texts have no fill value, since every text is written.
+ * With one, HDF5 would store a text for each row and free it again, which took most of the time of
+ * a large file. */
 static void define_fill(struct dataset *set, const char *name, int variable, nc_type type)
 {
     const double fill_double = NC_FILL_DOUBLE;
@@ -156,8 +158,8 @@ static enum dimension inner_of(enum field_type type)
                                       : DIM_NONE;
 }
 
-/* Only quantities have units: not texts, flags and bits. CF asks for none of counts and
- * fractions. */
+/* Only quantities have units; texts, flags and bits have none. By CF, counts and fractions need
+ * none. */
 static void define_attributes(struct dataset *set, int variable, const struct field *field)
 {
     bool quantity = type_of(field->type) != NC_STRING && !field->flags;
@@ -170,8 +172,8 @@ static void define_attributes(struct dataset *set, int variable, const struct fi
         dataset_attribute(set, variable, "source", "derived from what was measured");
 }
 
-/* Writes the words of a flag, or of a mask's bits. Flags have no fill value, because xarray
- * converts integers with one to floats: a missing flag is one more value, "unknown". */
+/* Writes the words of a flag, or of a mask's bits. Flags have no fill value, because xarray would
+ * convert their integers to floats; a missing flag is a further value, "unknown". */
 static void define_meanings(struct dataset *set, const char *name, int variable,
                             const struct field *field)
 {
@@ -205,7 +207,7 @@ static signed char flag_of(const struct field *field, int64_t value)
     return unknown;
 }
 
-/* Copies a field of one struct to row `row` of netCDF's array. */
+/* Copies a field of one struct to element `row` of the array that netCDF writes. */
 static void gather(const struct field *field, const void *structure, size_t row, size_t width,
                    void *data)
 {
@@ -315,7 +317,7 @@ static void column_put(struct dataset *set, const struct column *column, size_t 
     size_t width = inner == DIM_NONE ? 1 : set->lengths[inner];
     bool made = field->type == FIELD_OUTCOME;
     const size_t start[2] = {first, 0}, counts[2] = {count, width};
-    /* No element is wider than a double. */
+    /* Each element fits in a double. */
     void *data = dataset_allocate(set, count * width, sizeof(double));
     for (size_t row = 0; data && row < count; ++row)
         if (!made)

@@ -1,8 +1,8 @@
-/* A netCDF-4 file while it is written. Field tables lay out its variables, which get some rows at a
- * time.
+/* A netCDF-4 file that is being written. Tables of fields define its variables. Rows are written in
+ * batches.
  *
- * The first failure is kept, and later calls do nothing: dataset_close reports it. Order of calls:
- * lengths set, dataset_create, definitions, puts, dataset_close. */
+ * After a failure later calls do nothing, and dataset_close reports the first failure. Order of
+ * calls: set the lengths, dataset_create, definitions, dataset_put, dataset_close. */
 #pragma once
 
 #include <netcdf.h>
@@ -32,20 +32,20 @@ enum dimension {
 
 /* A field and its variable. */
 struct column {
-    struct field field; /* its name, the variable's, is owned */
+    struct field field; /* field.name is owned and is the name of the variable */
     int variable;       /* netCDF's id; -1: the file lacks the variable */
-    int group;          /* number by the caller; a group is written together */
+    int group;          /* number chosen by the caller; dataset_put writes a whole group */
 };
 
 struct dataset {
-    size_t lengths[DIM_COUNT]; /* set by the caller; 0: no such dimension, except DIM_CONFIG */
-    json_t *found;             /* the caller's: {name of a variable with a value: true} */
+    size_t lengths[DIM_COUNT]; /* set by the caller; 0: the file lacks it, except DIM_CONFIG */
+    json_t *found;             /* owned by the caller: {name of a variable with a value: true} */
     bool open;
     int id;
     int dimensions[DIM_COUNT];
     int code;                    /* the first error of netCDF */
-    int cause;                   /* its errno; 0: unknown */
-    char place[NC_MAX_NAME + 1]; /* variable or dimension of the error */
+    int cause;                   /* errno at the first error; 0: unknown */
+    char place[NC_MAX_NAME + 1]; /* variable or dimension of the first error */
     bool no_memory;
     struct column *columns; /* owned */
     size_t column_count;
@@ -70,9 +70,10 @@ void *dataset_allocate(struct dataset *set, size_t count, size_t size);
 /* `variable` may be NC_GLOBAL. */
 void dataset_attribute(struct dataset *set, int variable, const char *name, const char *text);
 
-/* Defines variable PREFIX + name of a field, in a group. The file gets the variable if it is in
- * `found` or PRESENT_ALWAYS, and only after dataset_create. Integers without units are indices:
- * never missing, so without a fill value. */
+/* Defines a variable for a field, in a group. Its name is `prefix` and the field's name. The file
+ * gets the variable if `found` has it or the field is PRESENT_ALWAYS, and only after
+ * dataset_create. Integers without units are indices: they are never missing and have no fill
+ * value. */
 void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
                           enum dimension dimension, int group);
 
@@ -83,7 +84,7 @@ void dataset_list_field(const struct field *field, const char *prefix, enum dime
 /* Sets a global attribute. */
 void dataset_attribute_integer(struct dataset *set, const char *name, int value);
 
-/* Writes a group's variables in `count` rows from `first` on. rows[i] is the struct of row first +
- * i. Notes values without a variable in `found`. */
+/* Writes `count` rows of a group's variables, from row `first` on. rows[i] is the struct of row
+ * first + i. If a field has a value but no variable, adds the name to `found`. */
 void dataset_put(struct dataset *set, int group, size_t first, size_t count,
                  const void *const *rows);

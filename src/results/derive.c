@@ -1,16 +1,17 @@
-/* Derived values of a row: set-against-roof figures, the limiter with its evidence, energy at the
- * roofs.
+/* Derived values of a row: figures relative to the roofs, the limiter with its evidence, and the
+ * energy that the work would take at the roofs.
  *
- * Counted FLOPs and bytes are used where the record has them, else modelled ones. Counted bytes are
- * set against the bandwidth of the memory level that needs longest for its own bytes. Modelled
- * bytes are compulsory traffic, from one level: with a hot cache the nearest one that holds the
- * footprint (its measured working set, or else its capacity; of a GPU only l2), otherwise device
- * memory. If that level has no measured roof, values that need the roof are missing: no other level
- * stands in.
+ * Counted FLOPs and bytes are used if the record has them, otherwise modelled ones. Counted bytes
+ * are compared with the bandwidth of the memory level that needs longest for its own bytes.
+ * Modelled bytes are compulsory traffic and come from one level. With a hot cache it is the nearest
+ * level that holds the footprint (a level holds its measured working set, or else its capacity; on
+ * a GPU only l2 counts); otherwise it is device memory. If the level has no measured roof, values
+ * that need the roof are missing; no other level replaces it.
  *
- * Nothing is set up, allocated or reported: a missing input is NaN and makes the values NaN that
- * depend on it. A comparison with NaN is false, and fmax ignores NaN; comments mark where that
- * matters. tests/postproc/recompute.py computes all values again in Python. */
+ * These functions need no set-up or memory, and report no errors. A missing input is NaN, and all
+ * values that depend on it become NaN. A comparison with NaN is false, and fmax ignores NaN;
+ * comments mark where that matters. tests/postproc/recompute.py computes all values again in
+ * Python. */
 #include "results/derive.h"
 
 #include <math.h>
@@ -112,9 +113,9 @@ struct derived_kernel derive_kernel(const struct kernel *kernel)
     };
 }
 
-/* The share of the kernels' time in kernels with less than nine tenths of a wave, that is of the
- * blocks that the device holds at a time. Missing without a trace, and on CPUs, whose kernels have
- * no shape. */
+/* The share of the kernels' time that is spent in kernels with less than nine tenths of a wave. A
+ * wave is the number of blocks that the device holds at a time. The share is missing without a
+ * trace, and on CPUs, where kernels have no blocks. */
 static double few_blocks_share(const struct record *record)
 {
     const double full = 0.9;
@@ -141,10 +142,10 @@ static double rate_of(const double vector[PRECISION_COUNT], const double tensor[
     return (unit == UNIT_VECTOR ? vector : tensor)[precision];
 }
 
-/* s-1, the roof of a unit at the row's own clock. A roof loads the device for longer than a short
- * row, so power and heat give the two different clocks, but not different FLOPs per cycle. The roof
- * is the FLOPs per cycle of the device's best roof times the clock that the row counted. If either
- * is missing, it is the roof at the clock of its own measurement. */
+/* s-1, the roof of a unit at the row's own clock. The measurement of a roof loads the device longer
+ * than a short row, so power and heat cause different clocks, but not different FLOPs per cycle.
+ * The result is the FLOPs per cycle of the device's best roof times the clock that was counted in
+ * the row. If either is missing, the result is the roof as measured. */
 static double peak_of(const struct record *record, const struct device *device, int64_t unit,
                       enum precision precision)
 {
@@ -165,8 +166,8 @@ static double yield_of(const struct record *record, const struct device *device,
 typedef double unit_rate(const struct record *record, const struct device *device, int64_t unit,
                          enum precision precision);
 
-/* s or J. A part below 1 % of the FLOPs costs nothing if its rate is unknown; a larger one makes
- * the cost NaN. */
+/* Cost of a part of the FLOPs, in s or J. If the rate is unknown, the cost is 0 for a part below 1
+ * % of all FLOPs, and NaN for a larger part. */
 static double part_cost(double part, double rate, double all)
 {
     const double negligible = 0.01;
@@ -175,7 +176,7 @@ static double part_cost(double part, double rate, double all)
     return isnan(rate) && part < negligible * all ? 0 : part / rate;
 }
 
-/* s or J, the sum over a unit's precisions of FLOPs / rate. int8 operations are no FLOPs. */
+/* Cost in s or J: FLOPs / rate, summed over a unit's precisions. int8 operations are no FLOPs. */
 static double parts_cost(const double parts[PRECISION_COUNT], enum unit unit,
                          const struct record *record, const struct device *device, double flops,
                          unit_rate *rate)
@@ -196,8 +197,8 @@ struct units_cost {
     double vector, tensor;
 };
 
-/* s or J. Without counts by unit, all FLOPs are work of record->unit in the configured precision.
- */
+/* Costs of all units, in s or J. Without counts for each unit, record->unit does all FLOPs, in the
+ * configured precision. */
 static struct units_cost units_cost(const struct record *record, const struct device *device,
                                     double flops, unit_rate *rate)
 {
@@ -212,14 +213,14 @@ static struct units_cost units_cost(const struct record *record, const struct de
         parts_cost(record->flops_tensor, UNIT_TENSOR, record, device, flops, rate)};
 }
 
-/* s, the iteration without the timer's own time. Programs have no timer. */
+/* s, time of an iteration without the timer's own time. Programs have no timer. */
 static double own_time(const struct record *record)
 {
     const double timer = record->timer_overhead / number_of(record->sample_iterations);
     return isnan(timer) ? record->time_median : record->time_median - timer;
 }
 
-/* s, of the unit that needs longest: the units work at the same time. */
+/* s, time of the unit that needs longest, since the units work at the same time. */
 static double units_derive(const struct record *record, const struct device *device, double flops,
                            struct derived *derived)
 {
@@ -233,7 +234,7 @@ static double units_derive(const struct record *record, const struct device *dev
 
 /* ---- bytes and the memory levels that moved them ---- */
 
-/* Bytes that a level moves; `written` is NaN if directions are unknown. */
+/* Bytes that a level moves; `written` is NaN if the number of written bytes is unknown. */
 struct traffic {
     double written, all;
 };
@@ -243,8 +244,8 @@ static bool bytes_counted(const struct record *record)
     return !isnan(record->bytes_counted[LEVEL_DRAM]);
 }
 
-/* Traffic through L1 reaches L2 at most once. Copies by the tensor memory accelerator bypass L1,
- * and L1's counters miss them. */
+/* Whether traffic bypasses the level. Traffic through L1 reaches L2 at most once, so more bytes in
+ * L2 than in L1 are copies by the tensor memory accelerator, which bypass L1 and its counters. */
 static bool passes_by(const struct record *record, int level)
 {
     const double accuracy = 0.05;
@@ -252,7 +253,7 @@ static bool passes_by(const struct record *record, int level)
            record->bytes_counted[LEVEL_L1] < (1 - accuracy) * record->bytes_counted[LEVEL_L2];
 }
 
-/* Caches are flushed before each iteration. A program says so by an axis `cache`. */
+/* Whether caches are flushed before each iteration; programs tell it by an axis `cache`. */
 static bool is_cold(const struct config *config)
 {
     char axis[WORKLOAD_STRING];
@@ -260,8 +261,9 @@ static bool is_cold(const struct config *config)
            (config_axis(config, "cache", axis) && strcmp(axis, workload_caches[1]) == 0);
 }
 
-/* Modelled bytes are traffic of the row's own level, of unknown directions. After a flush device
- * memory moves at least the compulsory bytes: missing ones are writes that are still in a cache. */
+/* Modelled bytes are traffic of level `own`; how many of them are written is unknown. After a flush
+ * device memory moves at least the compulsory bytes: if fewer were counted, the others are writes
+ * that are still in a cache. */
 static struct traffic traffic_of(const struct record *record, int own, int level)
 {
     const double counted = record->bytes_counted[level];
@@ -270,24 +272,25 @@ static struct traffic traffic_of(const struct record *record, int own, int level
     if (passes_by(record, level))
         return (struct traffic){NAN, NAN};
     const bool flushed = level == LEVEL_DRAM && record->config.workload && is_cold(&record->config);
-    const double dirty = flushed ? fmax(record->bytes_model - counted, 0) : 0; /* NaN: 0 */
+    const double dirty = flushed ? fmax(record->bytes_model - counted, 0) : 0; /* fmax: NaN is 0 */
     return (struct traffic){record->bytes_written[level] + dirty, counted + dirty};
 }
 
-/* s, the traffic at the level's roof. */
+/* s that the traffic takes at the level's roof. */
 static double level_time(const struct device *device, int level, struct traffic traffic)
 {
     return traffic.all / device_mix_bandwidth(device, level, traffic.written / traffic.all);
 }
 
-/* The level that modelled bytes come from with a hot cache: the nearest that holds the footprint.
- * The cores of a CPU split the tensors, so their caches hold them together; of a GPU only the last
- * cache can hold them, because blocks move between multiprocessors. LEVEL_COUNT: unknown. */
+/* The level from which modelled bytes come if the cache is hot: the nearest that holds the
+ * footprint. The cores of a CPU split the tensors, so their caches hold the tensors together. On a
+ * GPU only the last cache can hold them, because blocks move between multiprocessors. LEVEL_COUNT:
+ * unknown. */
 static int nearest_level(const struct record *record, const struct device *device)
 {
     const struct device_kind *kind = device_kind_find(device->kind);
     bool known = false;
-    if (isnan(record->footprint)) /* a program that states only its bytes */
+    if (isnan(record->footprint)) /* programs state only their bytes */
         return isnan(record->bytes_model) ? LEVEL_COUNT : LEVEL_DRAM;
     for (int level = kind && kind->accelerator ? LEVEL_L2 : LEVEL_L1; level > LEVEL_DRAM; --level) {
         const bool measured = !isnan(device->working_set[level]);
@@ -299,7 +302,8 @@ static int nearest_level(const struct record *record, const struct device *devic
 }
 
 /* The level of the bandwidth roof; LEVEL_COUNT: unknown. With counted bytes it is the level that
- * needs longest, which is the lowest bandwidth roof; device memory if no level has a roof. */
+ * needs longest, which gives the lowest bandwidth roof. If no level has a roof, it is device
+ * memory. */
 static int roof_level(const struct record *record, const struct device *device)
 {
     int slowest = LEVEL_DRAM;
@@ -318,8 +322,8 @@ static int roof_level(const struct record *record, const struct device *device)
     return slowest;
 }
 
-/* s, from one empty kernel to the next, the mean over the row's launches. A replayed row launches
- * all kernels by a graph; of a program the trace knows how many. */
+/* s from one empty kernel to the next, a mean over the launches of the row. A replayed row launches
+ * all kernels by a graph; for a program the trace has the number of kernels launched by graphs. */
 static double launch_overhead(const struct record *record, const struct device *device)
 {
     const bool replayed = record->config.workload && config_replayed(&record->config);
@@ -345,7 +349,7 @@ static void roofline_derive(const struct record *record, const struct device *de
             roof_time = derived->level_time[i];
         }
     }
-    /* Without bytes the best roof. */
+    /* A row without bytes gets the level's best roof. */
     derived->bandwidth_roof = roof_time > 0.0       ? own.all / roof_time
                               : level < LEVEL_COUNT ? device->peak_bandwidth[level]
                                                     : NAN;
@@ -364,18 +368,21 @@ static void roofline_derive(const struct record *record, const struct device *de
 
 /* ---- shares of the time, and the limiter ---- */
 
-/* Of 1: FLOPs and bytes at their roofs and the gap, over the row's time; kernels with too few
- * blocks, over the kernels' time. */
+/* Shares, 0 to 1. compute, bandwidth: time of FLOPs and of bytes at their roofs, and gap: time
+ * without kernels, all of the row's time. few_blocks: time of kernels with too few blocks, of the
+ * time of all kernels. */
 struct shares {
     double compute, bandwidth, gap, few_blocks;
-    enum limiter idle, rest; /* limiter if the gap is the largest part; if the rest is */
+    enum limiter idle, rest; /* limiter if the gap is the largest part, and if the rest is */
 };
 
-/* Share of the time at a roof from which this roof is the limit, as for units in cause.c. */
+/* A roof is the limit if the work at the roof fills this share of the time; as `busy` in cause.c.
+ */
 static const double at_roof = 0.6;
 
-/* A gap above one half is the largest part, whatever the unknown parts are. Compute and bandwidth
- * overlap in time, so neither decides without the other. */
+/* Whether the shares decide the limiter. A gap above one half is the largest part, whatever the
+ * unknown parts are. Compute and bandwidth overlap in time, so neither decides if the other is
+ * unknown. */
 static bool is_decided(const struct shares *shares)
 {
     const double half = 0.5;
@@ -384,8 +391,8 @@ static bool is_decided(const struct shares *shares)
            (roofs && fmax(shares->compute, shares->bandwidth) >= at_roof);
 }
 
-/* If a large rest has no name, a roof is the limit when it is the largest part. fmax ignores NaN.
- */
+/* A roof is the limit if its share is at least at_roof; or, if no limiter is known for the rest, if
+ * its share is the largest. fmax ignores NaN. */
 static enum limiter limiter_of(const struct shares *shares)
 {
     double compute = fmax(shares->compute, 0), bandwidth = fmax(shares->bandwidth, 0);
@@ -414,10 +421,10 @@ static void evidence_write(const struct shares *shares, const char *level, struc
         texts[0], level, texts[1], texts[2], texts[3]);
 }
 
-/* The gap is the time without kernels. On CPUs the traced run gives both, as tracing does not
- * change the work. Accelerators also have gaps between iterations, which the trace of one iteration
- * lacks, and their traced run can take a little longer than the timed one: there the gap is the
- * timed iteration minus the traced kernels. */
+/* The gap is the time without kernels. On CPUs it is the traced time minus the kernels in it, since
+ * tracing does not change the work. On accelerators it is the time of a timed iteration minus the
+ * traced kernels: gaps between iterations are not in the trace of one iteration, and the traced run
+ * can take a little longer than the timed one. */
 static void limiter_derive(const struct record *record, const struct device *device, int level,
                            double compute_time, struct derived *derived)
 {
@@ -437,7 +444,7 @@ static void limiter_derive(const struct record *record, const struct device *dev
                                                      : LIMITER_GAPS,
         .rest = on_gpu && isnan(few_blocks) ? LIMITER_UNKNOWN
                 : few_blocks > half         ? LIMITER_LATENCY
-                                            : LIMITER_KERNEL, /* CPUs: regions of all cores */
+                                            : LIMITER_KERNEL, /* also on CPUs */
     };
     derived->limiter = limiter_of(&shares);
     time_parts(record, time, shares.gap, derived->time_part);
@@ -452,8 +459,9 @@ static void limiter_derive(const struct record *record, const struct device *dev
 
 /* ---- energy ---- */
 
-/* J. The energy roof of a level includes all nearer levels, so each byte counts once, at the
- * farthest level that it reaches. A level of unknown traffic adds nothing to the farther level. */
+/* J that the bytes take at the energy roofs. The energy roof of a level includes all nearer levels,
+ * so each byte counts once, at the farthest level that it reaches. A level with unknown traffic
+ * adds nothing. */
 static double bytes_energy(const struct record *record, const struct device *device, int own)
 {
     double energy = 0, farther = NAN;
@@ -523,8 +531,8 @@ void time_marks(const struct record *record, char marks[TIME_MARKS])
 {
     const double noisy = 0.05, visible = 0.02, apart = 1.05, time = record->time_median;
     double iterations = record->sample_iterations > 0 ? (double)record->sample_iterations : NAN;
-    /* A caller who enqueues iterations in a loop waits for the host. The limiter is of the measured
-     * time and does not depend on that. */
+    /* A caller who enqueues iterations in a loop waits for the host. The limiter explains the
+     * measured time only, so it does not depend on that. */
     bool waits = record->caller_time * (1 - record->caller_uncertainty) > apart * time;
     const int64_t set[] = {time_uncertainty(record) > noisy,
                            record->host_paced,

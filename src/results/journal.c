@@ -2,11 +2,11 @@
  *
  * Set-up: journal_open locks the file and copies its content, up to COPY_BYTES, into an anonymous
  * file. A reader needs no set-up.
- * Failure: a line that cannot be written whole is cut off; lines that cannot be synced, too. If
- * others change or remove the file, its content moves to a spare name and the sweep ends. Readers
- * report damaged lines by number, or skip them (journal_salvage).
- * Cost: one write per line, one fdatasync per journal_sync. Reading decodes and checks each record
- * once; memory grows by its struct row, and records stay in the file. */
+ * Failure: lines that cannot be written whole or cannot be synced are cut off. If others change or
+ * remove the file, its content moves to a spare name and the sweep ends. Readers report the numbers
+ * of damaged lines, or skip these lines (journal_salvage).
+ * Cost: one write for each line, one fdatasync for each journal_sync. A reader decodes and checks
+ * each record once and keeps only its struct row in memory; the record remains in the file. */
 #include "results/journal.h"
 
 #include <errno.h>
@@ -77,16 +77,16 @@ static const char journal_suffix[] = ".journal";
 
 struct journal {
     int fd;
-    int copy; /* anonymous copy of the content; -1: none, too large */
+    int copy; /* descriptor of an anonymous copy of the content; -1: no copy */
     char path[LINK_TARGET];
     struct error moved; /* reason for a new name; "": not moved */
     bool shared;
-    off_t synced; /* byte; later bytes are not acknowledged */
-    off_t end;    /* byte, end of the last whole line */
-    bool torn;    /* bytes after `end` must be cut off */
+    off_t synced; /* bytes before this offset are durable */
+    off_t end;    /* offset of the end of the last whole line */
+    bool torn;    /* the file has bytes after `end`, which must be cut off */
 };
 
-/* Others may cut or overwrite the open file; the copy restores it up to this size. */
+/* Other processes may cut or overwrite the open file. The copy can replace it, up to this size. */
 enum { COPY_BYTES = 256 << 20 };
 
 static enum status system_error(struct error *error, const char *path, const char *what)
@@ -94,7 +94,7 @@ static enum status system_error(struct error *error, const char *path, const cha
     return error_set(error, STATUS_SYSTEM, "%s: cannot %s: %s", path, what, strerror(errno));
 }
 
-/* s. Processes of a killed job may hold its journal for a moment. */
+/* s. Processes of a killed job may hold the lock of its journal for a moment. */
 static const double lock_timeout = 10;
 
 static bool lock_within(int fd, double seconds)
@@ -145,7 +145,7 @@ static enum status find_end(int fd, const char *path, off_t *end, struct error *
     return STATUS_OK;
 }
 
-/* True if lines follow the file's content. */
+/* True if new lines follow the present content of the file. */
 static bool is_resumed(enum journal_mode mode)
 {
     return mode != JOURNAL_CREATE && mode != JOURNAL_REPLACE;
@@ -189,7 +189,7 @@ static int anonymous_file(void)
     return fd < 0 ? memfd_create("journal", MFD_CLOEXEC) : fd;
 }
 
-/* The journal goes on without the copy. */
+/* Unless `good`, closes the copy; the journal goes on without it. */
 static void keep_copy(struct journal *journal, bool good)
 {
     if (good || journal->copy < 0)
@@ -237,7 +237,7 @@ void journal_close(struct journal *journal)
     free(journal);
 }
 
-/* Removes a partial line: the next line would continue it and be lost. */
+/* Removes a partial line, since the next line would continue it and be lost. */
 static void truncate_to(struct journal *journal, off_t end)
 {
     journal->end = end;
@@ -246,8 +246,8 @@ static void truncate_to(struct journal *journal, off_t end)
                                              lseek(journal->copy, end, SEEK_SET) == end));
 }
 
-/* Continues in a new file after others changed or replaced this one. `whole`: the open file still
- * has its content, else the copy has. */
+/* Continues in a new file after other processes changed or replaced this one. `whole`: the content
+ * comes from the open file, which is intact; otherwise it comes from the copy. */
 static enum status move(struct journal *journal, bool whole, const char *what, struct error *error)
 {
     char name[LINK_TARGET];
@@ -280,7 +280,8 @@ static enum status move(struct journal *journal, bool whole, const char *what, s
     return STATUS_OK;
 }
 
-/* STATUS_SYSTEM: others changed or replaced the file, and moving failed. */
+/* STATUS_SYSTEM: other processes changed or replaced the file; *error has the new name, or the
+ * reason why there is none. */
 static enum status check_path(struct journal *journal, struct error *error)
 {
     struct stat own, named;
@@ -383,13 +384,13 @@ struct reader {
     struct results *results;
     struct journal_damage damage;
     struct error first; /* first damage, or reason why the file is unusable */
-    size_t good;        /* lines */
-    off_t start;        /* byte, start of the line */
+    size_t good;        /* number of valid lines */
+    off_t start;        /* offset of the start of the line */
     size_t line;        /* number of the line, from 1 */
     struct place entry; /* place of the line's entry */
     bool begins_as_journal;
     bool unusable;        /* newer format, or a line without end */
-    struct record record; /* of the last record line */
+    struct record record; /* content of the last record line */
 };
 
 static enum status add_session(struct reader *reader, struct json_text entry, struct error *error)

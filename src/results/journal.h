@@ -1,4 +1,4 @@
-/* The journal, OUTPUT.journal: the durable content of a sweep, which may be killed at any moment.
+/* The journal, OUTPUT.journal: the durable content of a sweep, even if the sweep is killed.
  *
  * JSON lines of the kinds session, device and record, each appended by one write:
  *
@@ -8,8 +8,8 @@
  * The entry of a record is the worker's text, completed by record_complete. A kill may leave a torn
  * last line: readers drop it with a warning, and the next append cuts it off.
  *
- * The first line also has "format":1 after its kind; a missing format is 1. Later formats keep the
- * frame, so that every version can refuse a newer journal. */
+ * The first line also has "format":1 after its kind; a missing format means 1. Later formats must
+ * keep the frame of a line, so that every version can refuse a newer journal. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,33 +23,35 @@ enum { JOURNAL_FORMAT = 1 };
 /* An open journal, locked against other jobs if the filesystem has locks. */
 struct journal;
 
-/* JOURNAL_CREATE refuses an existing file; other modes need one. The first append cuts off a torn
- * line, and with JOURNAL_REPLACE all content. JOURNAL_RESUME waits 10 s for another job to end and
- * refuses files of other users; JOURNAL_ADOPT accepts these; JOURNAL_SHARE does neither.
- * STATUS_USAGE: the file exists, does not exist, is in use or is refused. */
+/* JOURNAL_CREATE refuses an existing file; the other modes need an existing file. The first append
+ * cuts off a torn line, and with JOURNAL_REPLACE all content. JOURNAL_RESUME waits 10 s for another
+ * job to end and refuses files of other users; JOURNAL_ADOPT waits too but accepts these files;
+ * JOURNAL_SHARE neither waits nor refuses. STATUS_USAGE: the file exists, does not exist, is in use
+ * or is refused. */
 enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_ADOPT, JOURNAL_SHARE, JOURNAL_REPLACE };
 enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
                          struct error *error);
 
-/* Steals the reference to `entry`. Cuts off a line that cannot be written whole. Before
- * journal_sync a line may be lost with the machine, but not with the process. */
+/* Appends a line, and owns the reference to `entry`. Cuts off a line that cannot be written whole.
+ * If the machine fails before journal_sync, the line may be lost; if only the process ends, it is
+ * not. */
 enum status journal_append(struct journal *journal, const char *kind, json_t *entry,
                            struct error *error);
 /* Appends an entry that is JSON text, unchanged. */
 enum status journal_append_text(struct journal *journal, const char *kind, const char *entry,
                                 struct error *error);
-/* Makes all lines durable with one fdatasync; on failure cuts off the others. */
+/* Makes all lines durable with one fdatasync; on failure cuts off the lines since the last sync. */
 enum status journal_sync(struct journal *journal, struct error *error);
-/* Checks that the open file is intact and still has its name, as every append does; call it before
- * publishing. If others cut, overwrote, replaced or removed the file, its content continues in
- * another file (spare_name). STATUS_SYSTEM from then on, with the new name or the reason in *error.
- */
+/* Checks that the open file is intact and still has its name. Every append checks this; call it
+ * also before publishing. If others cut, overwrote, replaced or removed the file, its content
+ * continues in another file (spare_name). Then this call and all later ones return STATUS_SYSTEM,
+ * with the new name or the reason in *error. */
 enum status journal_check_path(struct journal *journal, struct error *error);
 const char *journal_path(const struct journal *journal); /* current name, valid while open */
 void journal_close(struct journal *journal);             /* takes NULL */
 
-/* Longer than any record, and any session with its manifest. A file with a longer line is no
- * journal. */
+/* Largest length of a line; every record, and every session with its manifest, is shorter. A file
+ * with a longer line is no journal. */
 enum { JOURNAL_LINE_BYTES = 64 << 20 };
 
 /* True if the file begins as a journal. False for unreadable and irregular files. */
@@ -57,8 +59,8 @@ bool journal_recognised(const char *path);
 
 /* Lines with a wrong checksum or an invalid entry. */
 struct journal_damage {
-    bool torn;    /* incomplete last line, not in `count` */
-    size_t count; /* lines */
+    bool torn;    /* the last line is incomplete; `count` does not include it */
+    size_t count; /* number of lines */
     size_t first[8];
 };
 
@@ -76,6 +78,6 @@ enum status journal_salvage(const char *path, struct results **results,
 enum status journal_read(const char *path, struct results **results, bool *torn,
                          struct error *error);
 
-/* Warns of a torn last line, and of records without a device. */
+/* Warns of a torn last line, and of records whose device the journal lacks. */
 void journal_warn_left_out(const char *path, bool torn, const struct results *results,
                            const struct log *log);

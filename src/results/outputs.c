@@ -15,7 +15,7 @@ static bool exists(const char *path)
     return lstat(path, &unused) == 0;
 }
 
-/* A missing file is no error. check_output finds a missing folder. */
+/* A missing file is no error here; if its folder is missing, check_output reports that. */
 static enum status check_file(const char *path, struct error *error)
 {
     struct stat file;
@@ -28,7 +28,7 @@ static enum status check_file(const char *path, struct error *error)
     return STATUS_OK;
 }
 
-/* The folder of a link's target must be writable. */
+/* Follows links: the folder of the target must be writable. */
 static enum status check_output(const char *path, struct error *error)
 {
     char target[LINK_TARGET];
@@ -41,15 +41,15 @@ static enum status check_output(const char *path, struct error *error)
     if (access(folder, W_OK | X_OK) != 0)
         return error_set(error, STATUS_USAGE, "cannot write %s: folder '%s': %s", path, folder,
                          strerror(errno));
-    /* Only the journal has the rows of a sweep: no option replaces it. */
+    /* A journal may have the only copy of rows, so no option lets a result file replace it. */
     return journal_recognised(path)
                ? error_set(error, STATUS_USAGE,
                            "cannot write %s: it is a journal; --output names another", path)
                : STATUS_OK;
 }
 
-/* --overwrite replaces journals only, never another file of that name. With --resume, journal_read
- * finds out. */
+/* With --overwrite only a journal may be replaced, never another file with this name. With --resume
+ * journal_read reports other files. */
 static enum status check_journal(const char *path, bool overwrite, struct error *error)
 {
     struct stat file;
@@ -164,7 +164,7 @@ static enum status read_earlier(const struct outputs *outputs, const char *setti
     bool torn;
     enum status status = journal_read(journal_path(journal), &earlier, &torn, error);
     if (status &&
-        journal_check_path(journal, &(struct error){""})) /* others took it away meanwhile */
+        journal_check_path(journal, &(struct error){""})) /* others removed the file meanwhile */
         status = journal_read(journal_path(journal), &earlier, &torn, error);
     TRY(status);
     journal_warn_left_out(outputs->journal, torn, earlier, log);
@@ -203,7 +203,7 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
 enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
                           struct error *error)
 {
-    char target[LINK_TARGET]; /* of a link, the file that it names */
+    char target[LINK_TARGET]; /* the file that a link names, or the file itself */
     if (!*journal)
         TRY(journal_open(outputs->journal, JOURNAL_CREATE, journal, error));
     if (!outputs->overwrite)

@@ -24,19 +24,19 @@ void outputs_journal_of(const char *path, char journal[OUTPUTS_JOURNAL]);
 enum status outputs_name(const char *path, bool resume, bool overwrite, struct outputs *outputs,
                          struct error *error);
 
-/* Checks the files before anything is measured, and changes none. STATUS_USAGE: a file exists
- * without resume or overwrite, is no regular file, is a journal in the output's place or something
- * else in the journal's; or the folder is missing or not writable. */
+/* Checks both files before the first measurement, and changes none. STATUS_USAGE: a file exists
+ * without resume or overwrite, or is no regular file; OUTPUT is a journal, or OUTPUT.journal is
+ * none; or the folder is missing or not writable. */
 enum status outputs_check(const struct outputs *outputs, struct error *error);
 
-/* STATUS_USAGE: a file of the sweep would replace `input`, also through a link. `what` names the
- * input in the message: "the manifest". */
+/* Checks that the sweep will not replace `input`, also through a link; otherwise STATUS_USAGE.
+ * `what` names the input in the message: "the manifest". */
 enum status outputs_check_input(const struct outputs *outputs, const char *input, const char *what,
                                 struct error *error);
 
-/* Opens an existing journal, which keeps other jobs from it, and with resume reads it. Changes no
- * file. Without a journal *journal stays NULL and the results are empty. STATUS_USAGE: another job
- * has the journal, or its rows were measured with other settings and cannot be compared. */
+/* Opens and locks an existing journal, and with resume reads it. Changes no file. If there is no
+ * journal, *journal remains NULL and the results are empty. STATUS_USAGE: another job has locked
+ * the journal, or its rows were measured with other settings and cannot be compared. */
 enum status outputs_earlier(const struct outputs *outputs, const char *settings,
                             const struct log *log, struct journal **journal,
                             struct results **results, struct error *error);
@@ -45,10 +45,10 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
 enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
                           struct error *error);
 
-/* STATUS_USAGE: the input of --gather is a result file. The message names its journal. */
+/* STATUS_USAGE: the input of --gather is a result file; the message names the file's journal. */
 enum status outputs_check_journal(const char *journal, struct error *error);
 
-/* Checks that --gather may write `path` from `journal`. STATUS_USAGE: as outputs_check, or `path`
- * exists without `overwrite`, or is a journal. */
+/* Checks that --gather may write `path` from `journal`. STATUS_USAGE: the reasons of outputs_check,
+ * or `path` exists without `overwrite`, or `path` is a journal. */
 enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
                                    struct error *error);

@@ -16,11 +16,11 @@ struct cell {
 struct parameters {
     struct dataset *set;
     int group;
-    bool *used;                          /* owned; by workload: the file has its rows */
-    const struct parameter **parameters; /* owned; each from its first workload */
-    bool *requested;                     /* owned; by parameter: the variable is requested_NAME */
-    size_t count;                        /* parameters, whose cells come first in a row */
-    char **axes; /* owned: names of programs' axes, each a text variable axis_NAME */
+    bool *used;                          /* owned; for each workload: the file has rows of it */
+    const struct parameter **parameters; /* owned; of equal names the first workload's */
+    bool *requested; /* owned; for each parameter: the variable is requested_NAME */
+    size_t count;    /* number of parameters, whose cells come first in a row */
+    char **axes;     /* owned: names of programs' axes, each with a text variable axis_NAME */
     size_t axis_count;
 };
 
@@ -31,7 +31,7 @@ static bool row_is_of(const struct row *row, const struct workload *workload)
            row->configuration[length] == ' ';
 }
 
-/* Rows of a workload mostly follow each other, so the search begins with the last workload. */
+/* Rows of a workload mostly follow each other, so each search begins at the workload found last. */
 static void workloads_mark(struct parameters *p, const struct results *results)
 {
     size_t count = 0, last = 0;
@@ -74,8 +74,8 @@ static void axes_list(struct parameters *p, const struct results *results)
                     axis_note(p, name);
 }
 
-/* Whether a row sets the parameter. A number that all rows leave at its default gets no variable,
- * as `configuration` has it; a later parameter needs a row that names it. */
+/* Whether a row sets the parameter. A number gets no variable if all rows have its default. A later
+ * parameter gets a variable only if a row names it. */
 static bool is_named(const struct workload *workload, const char *name,
                      const struct results *results)
 {
@@ -95,7 +95,7 @@ static bool is_named(const struct workload *workload, const char *name,
     return named;
 }
 
-/* A parameter whose name is an axis of a program gets a variable, too. */
+/* Whether a parameter gets a variable; it also gets one if its name is an axis of a program. */
 static bool is_wanted(const struct parameters *p, const char *name, const struct results *results)
 {
     for (size_t i = 0; p->used && workloads[i]; ++i)
@@ -132,7 +132,8 @@ static void meaning_print(const struct parameters *p, const char *name, FILE *st
     }
 }
 
-/* If a field of records has the name, for the value that ran, the variable is requested_NAME. */
+/* If records have a field with the parameter's name, it has the value that was really used, and the
+ * parameter's variable is requested_NAME. */
 static bool variable_define(const struct parameters *p, const struct parameter *parameter,
                             const char *suffix, enum field_type type, size_t offset)
 {
@@ -142,7 +143,7 @@ static bool variable_define(const struct parameters *p, const struct parameter *
     p->set->no_memory = p->set->no_memory || !stream;
     if (!stream)
         return false;
-    /* kernel_... are variables of the kernels that ran. */
+    /* The variables kernel_... describe the kernels that ran. */
     bool filter = strcmp(parameter->name, "kernel") == 0;
     snprintf(name, sizeof name, "%s%s", filter ? "filter" : parameter->name, suffix);
     snprintf(long_name, sizeof long_name, "parameter %s%s%s", parameter->name,
@@ -252,8 +253,8 @@ static void cell_set(struct cell *cell, const struct parameter *parameter,
         parameter_format(parameter, *value, cell->text);
 }
 
-/* Takes a program's axis of the parameter's name, if its value is one of the parameter: then rows
- * of programs and of libraries lie on one axis. */
+/* If a program has an axis with the parameter's name and a value that the parameter allows, the
+ * cell gets this value, so that rows of programs and of libraries can be compared. */
 static void cell_set_axis(struct cell *cell, const struct config *config,
                           const struct parameter *parameter)
 {

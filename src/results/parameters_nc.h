@@ -1,5 +1,5 @@
-/* The parameters of configurations as variables of a result file. A parameter's variable is missing
- * in rows of workloads without a parameter of that name. */
+/* The parameters of configurations as variables of a result file. A variable has no value in rows
+ * whose workload lacks the parameter. */
 #pragma once
 
 #include "results/dataset.h"
@@ -7,12 +7,12 @@
 
 struct parameters;
 
-/* Defines the variables, in a group: parameters of workloads with rows, and parameters whose name
- * is an axis of a program. Numbers become integers, words and free texts strings without quotes.
- * NULL: no memory, which dataset_close reports. */
+/* Defines, in a group, a variable for each parameter of the workloads in `results`, and for each
+ * axis of their programs. Numbers become integers; words and free texts become strings without
+ * quotes. NULL: no memory; dataset_close reports it. */
 struct parameters *parameters_define(struct dataset *set, const struct results *results, int group);
 void parameters_destroy(struct parameters *parameters); /* takes NULL */
 
-/* Fills `row`, of parameters_row_size bytes, with a configuration, for dataset_put. */
+/* Fills `row`, which has parameters_row_size bytes, with a configuration, for dataset_put. */
 size_t parameters_row_size(const struct parameters *parameters);
 void parameters_row(const struct parameters *parameters, const struct config *config, void *row);

@@ -39,7 +39,7 @@ void summary_format(const struct summary *summary, int status, double seconds,
              seconds, summary->file);
 }
 
-/* The file is written by then, so a closed standard output is no failure. */
+/* The file has been written before, so a closed standard output is no failure. */
 static enum status print_table(const struct results *results, bool json, const struct log *log,
                                struct error *error)
 {
@@ -68,7 +68,7 @@ static enum status write_file(const struct results *results, const struct public
                         access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
 }
 
-/* STATUS_FAILED, and the place of the reasons, if rows failed. */
+/* STATUS_FAILED if rows failed; *error says where the reasons are. */
 static enum status judge(const struct summary *summary, const char *netcdf, struct error *error)
 {
     size_t failed = summary->rows[RECORD_FAILED];
@@ -82,8 +82,8 @@ static enum status judge(const struct summary *summary, const char *netcdf, stru
         failed, rows, netcdf);
 }
 
-/* Sorts by the plan, else by that of the last session's manifest, unless this version rejects it.
- */
+/* Sorts by `plan`; if it is NULL, by the plan of the last session's manifest, or by no plan if this
+ * version rejects the manifest. */
 static enum status sort(struct results *results, const struct plan *plan, struct error *error)
 {
     struct manifest *manifest = NULL;
@@ -119,7 +119,7 @@ static void warn_unplanned(const struct results *results, const struct log *log)
                   names, results->unplanned > NAMES_MAX ? ", ..." : "");
 }
 
-/* Writes file and table. STATUS_FAILED: rows failed. */
+/* Writes file and report. STATUS_FAILED: rows failed. */
 static enum status publish(struct results *results, const struct publication *publication,
                            const char *netcdf, const struct log *log, struct summary *summary,
                            struct error *error)

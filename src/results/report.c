@@ -1,9 +1,9 @@
 /* The report at the end of a run.
  *
- * Its table has one line a row, in the order of results_sort. Each line fetches its record from the
- * journal again; the text stops after LINES_MAX lines, JSON has them all. A record that cannot be
- * read makes a line of missing values: the result file is written by then, so the report never
- * fails. */
+ * The report's table has one line for each row, in the order of results_sort. Each line fetches its
+ * record from the journal again. The text stops after LINES_MAX lines; JSON has all lines. A record
+ * that cannot be read gives a line of missing values: the result file exists already, so the report
+ * must not fail. */
 #include "results/report.h"
 
 #include <jansson.h>
@@ -33,10 +33,10 @@ struct line {
     struct record record;
     struct device blank;
     const struct device *device;
-    int64_t index; /* of the device; -1: unknown */
+    int64_t index; /* index of the device; -1: unknown */
     struct derived derived;
     bool measured;
-    double intensity; /* at the level of the bandwidth roof; missing unless measured */
+    double intensity; /* FLOPs per byte at the level of the bandwidth roof; NaN unless measured */
     char marks[TIME_MARKS];
 };
 
@@ -74,7 +74,7 @@ static const char *bound_of(const struct line *line)
 
 /* ---- as text ---- */
 
-/* Width of the names that are shown. */
+/* Width of the column of names. */
 static int name_width(const struct results *results)
 {
     size_t width = strlen("configuration");
@@ -238,7 +238,8 @@ static void counts_print(const struct results *results, FILE *stream)
     fputc('\n', stream);
 }
 
-/* The meaning of each mark, the first row that has it, and how many more have it. */
+/* Prints for each mark its meaning, the first row with the mark, and the number of other rows with
+ * the mark. */
 static void marks_print(const struct results *results, FILE *stream)
 {
     size_t counts[128] = {0}, first[128] = {0};
@@ -257,7 +258,8 @@ static void marks_print(const struct results *results, FILE *stream)
     }
 }
 
-/* Each reason of rows of a status, with the first row and how many more have it. */
+/* Prints why rows have this status: for each reason the first row, and the number of other rows
+ * with the same reason. */
 static void reasons_print(const struct results *results, enum record_status status, FILE *stream)
 {
     struct {
@@ -299,7 +301,7 @@ static int kernels_longer(const void *a, const void *b)
     return (x->time < y->time) - (x->time > y->time);
 }
 
-/* "  34.0 % ", or "       - " if a value is missing. */
+/* Prints a share: "  34.0 % ", or "       - " if a value is missing. */
 static void share_print(double part, double whole, FILE *stream)
 {
     if (isnan(part / whole))
@@ -308,7 +310,7 @@ static void share_print(double part, double whole, FILE *stream)
         utf8_print(stream, "%6.1f %% ", 100 * part / whole);
 }
 
-/* A part of an iteration's time. */
+/* Prints a part of an iteration's time, in seconds and as a share of `whole`. */
 static void part_print(double seconds, double whole, const char *what, FILE *stream)
 {
     char text[UNITS_TEXT];
@@ -319,8 +321,9 @@ static void part_print(double seconds, double whole, const char *what, FILE *str
     utf8_print(stream, "%-10s %s\n", text, what);
 }
 
-/* Where the time of a single row went: parts of an iteration, then the longest kernels, each with
- * its share of the roofs and its cause. Nothing without kernels. */
+/* For results with a single row, prints where its time went: the parts of an iteration, then the
+ * longest kernels, each with its fraction of the roofs and its cause. Prints nothing if the row has
+ * no kernels. */
 static void parts_print(const struct results *results, FILE *stream)
 {
     struct line line;
@@ -360,7 +363,7 @@ static void parts_print(const struct results *results, FILE *stream)
     record_clear(&line.record);
 }
 
-/* The values of a device's variable, by memory level or precision. */
+/* Prints the values of a device's variable, one for each memory level or precision. */
 static void roofs_print(const struct device *device, const char *title, const char *variable,
                         const char *unit, FILE *stream)
 {
@@ -381,7 +384,7 @@ static void roofs_print(const struct device *device, const char *title, const ch
         fputc('\n', stream);
 }
 
-/* Roofs that are not used, because theory or counters contradict them. */
+/* Prints roofs that are not used, because theory or counters contradict them. */
 static void doubts_print(const struct device *device, FILE *stream)
 {
     for (int64_t i = 0; i < device->roof_count; ++i) {
@@ -393,7 +396,7 @@ static void doubts_print(const struct device *device, FILE *stream)
     }
 }
 
-/* The times from one kernel to the next. */
+/* Prints the times from one kernel to the next. */
 static void launches_print(const struct device *device, FILE *stream)
 {
     char text[UNITS_TEXT];

@@ -1,6 +1,6 @@
-/* The report at the end of a run. As text, for people: a line for each row of the file, reasons of
- * rows without a time, and the roofs of the devices. As JSON, for programs: all rows in SI units,
- * with null for missing values. CSV and Markdown are roofsweep-post's. */
+/* The report at the end of a run. The text is for people: a line for each row of the file, the
+ * reasons why rows have no time, and the roofs of the devices. JSON is for programs: all rows in SI
+ * units, with null for missing values. roofsweep-post writes CSV and Markdown. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,6 +8,6 @@
 
 #include "results/results.h"
 
-/* The text has the beginning of long lists and the number of lines that it leaves out. JSON is the
- * table alone. */
+/* Prints the report. The text cuts long lists and gives the number of lines that it leaves out.
+ * JSON has only the rows. */
 void report_print(const struct results *results, bool json, bool colour, FILE *stream);

@@ -11,9 +11,9 @@
 #include "model/device_kind.h"
 #include "model/naming.h"
 
-/* The struct behind each struct results, with indices for look-ups. */
+/* Each struct results is the first member of this struct, which has indices for look-ups. */
 struct indexed_results {
-    struct results results; /* first member, so that pointers to both convert */
+    struct results results; /* must be the first member */
     json_t *devices;        /* {device key: index of the device} */
     json_t *rows;           /* {identity of a row: index of the row} */
     char *journal;          /* file name; NULL: none */
@@ -59,7 +59,7 @@ static enum status session_decode(struct json_text object, struct session *sessi
     const struct json_text text = json_member(object, "manifest_text");
     TRY(fields_decode(session_fields, object, &decoded, error));
     TRY(fields_check(session_fields, &decoded, error));
-    decoded.manifest_text = calloc(1, text.length + 1); /* no escape is shorter than its text */
+    decoded.manifest_text = calloc(1, text.length + 1); /* decoding makes no text longer */
     if (!decoded.manifest_text)
         return no_memory(error);
     json_text_string(text, decoded.manifest_text, text.length + 1);
@@ -152,7 +152,7 @@ void results_destroy(struct results *results)
     free(owner);
 }
 
-/* Returns the index of an identity. A new identity gets index `count`. -1: no memory. */
+/* Returns the index of an identity; a new identity gets index `count`. -1: no memory. */
 static int64_t index_row(json_t *index, const char *identity, size_t count)
 {
     const json_t *row = json_object_get(index, identity);
@@ -190,8 +190,9 @@ enum status results_add_device(struct results *results, const struct device *dev
     return STATUS_OK;
 }
 
-/* Returns the index of rows of this configuration and device; row_count if there is none, -1
- * without memory. A device is known by host and UUID, because each session gives it another key. */
+/* Returns the index of the row of this configuration and device; row_count: no such row; -1: no
+ * memory. Devices are compared by host and UUID, because each session gives a device another key.
+ */
 static int64_t row_place(const struct indexed_results *owner, const struct row *row)
 {
     const int64_t at = results_device(&owner->results, row->device_key);
@@ -227,7 +228,8 @@ enum status results_add_record(struct results *results, const struct record *rec
     return STATUS_OK;
 }
 
-/* sm_clock_free is the highest possible clock of roofs, and of readings before samples. */
+/* Sets sm_clock_free to the highest clock of the device's roofs and of readings before samples;
+ * clocks above the device's limit do not count. */
 static void clocks_set(struct results *results)
 {
     for (size_t i = 0; i < results->device_count; ++i) {
@@ -247,7 +249,8 @@ static void clocks_set(struct results *results)
     }
 }
 
-/* Rows that failed because no rank had a device have no key, and stay. */
+/* Drops rows whose device is unknown. Rows that failed because no rank had a device have no device
+ * key; these are kept. */
 void results_finish(struct results *results)
 {
     struct indexed_results *owner = (struct indexed_results *)results;
@@ -315,7 +318,8 @@ static int compare_devices(const void *a, const void *b)
     return strverscmp(x->key, y->key);
 }
 
-/* Each session describes all its devices, even without a row. Without memory all entries stay. */
+/* Drops repeated entries of devices: each session describes all its devices, even if they have no
+ * row. Without memory all entries are kept. */
 static void leave_out_repeated(struct results *results)
 {
     size_t count = results->device_count, kept = 0;
@@ -357,7 +361,8 @@ static int compare_rows(const void *a, const void *b)
     return order ? order : strverscmp(x->device_key, y->device_key);
 }
 
-/* The configuration of a row; without a workload if this version does not know it. */
+/* Sets the configuration of a row, without a workload if this version does not know the workload.
+ */
 static void row_config(const struct row *row, struct config *config)
 {
     struct error unknown;
@@ -365,7 +370,8 @@ static void row_config(const struct row *row, struct config *config)
         config->workload = NULL;
 }
 
-/* Sets the names of all rows, whose parameters are those that differ among the first row_count. */
+/* Sets the names of all rows. A name has the parameters that differ among the first row_count rows.
+ */
 static enum status rows_name(struct results *results, struct error *error)
 {
     struct naming *naming = naming_create();

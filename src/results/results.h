@@ -1,6 +1,6 @@
-/* Sessions, devices and rows of a sweep so far, as journal_read collects them for results_nc and
- * report. A row has the few members of its record that order and count rows; results_fetch reads
- * the whole record from the journal. Owns all its contents. */
+/* Sessions, devices and rows of a sweep: journal_read collects them for results_nc and report. A
+ * row has only those members of its record that are needed to sort and count rows; results_fetch
+ * reads the whole record from the journal. struct results owns all its contents. */
 #pragma once
 
 #include <stddef.h>
@@ -14,18 +14,18 @@
 #include "model/record.h"
 #include "results/derive.h"
 
-/* One job of the sweep: the first, or one that resumed it. */
+/* One job of the sweep: the first job, or a job that resumed the sweep. */
 struct session {
     char id[64];        /* unique; the first part of struct device.key */
-    char version[64];   /* roofsweep's, with revision */
-    char settings[256]; /* manifest_settings_text */
+    char version[64];   /* version of roofsweep, with revision */
+    char settings[256]; /* text by manifest_settings_text */
     char title[256];
     char manifest_path[1024];
     char *manifest_text; /* owned */
     char command[1024];  /* command line */
     char job_id[64];
-    char hostname[128]; /* rank 0's */
-    char mpi[256];      /* library version */
+    char hostname[128]; /* host of rank 0 */
+    char mpi[256];      /* version of the MPI library */
     int64_t ranks;
     int64_t rows;      /* that the manifest makes on these ranks */
     double start_time; /* s since 1970-01-01T00:00:00Z */
@@ -33,19 +33,19 @@ struct session {
 
 /* New reference; the caller owns it. */
 json_t *session_encode(const struct session *session);
-void session_clear(struct session *session); /* frees what it owns */
+void session_clear(struct session *session); /* frees manifest_text */
 
-/* The JSON of a record in the journal. */
+/* Where the JSON text of a record is in the journal. */
 struct place {
-    off_t start;   /* byte */
-    size_t length; /* bytes */
-    size_t line;   /* number, from 1 */
+    off_t start;   /* offset in bytes */
+    size_t length; /* number of bytes */
+    size_t line;   /* number of the line, from 1 */
 };
 
 struct row {
-    char *texts; /* owned: memory of the four texts below */
-    char *name;  /* owned, naming.h; set by results_sort */
-    size_t item; /* in the plan; SIZE_MAX: the plan lacks it; set by results_sort */
+    char *texts; /* owned; holds configuration, label, device_key and error */
+    char *name;  /* owned, see naming.h; set by results_sort */
+    size_t item; /* index in the plan, set by results_sort; SIZE_MAX: the plan lacks the row */
     const char *configuration, *label, *device_key;
     const char *error; /* "" for a measured row */
     char config_hash[CONFIG_HASH_TEXT];
@@ -53,9 +53,9 @@ struct row {
     int64_t attempts;
     double end_time;         /* s since 1970-01-01T00:00:00Z; missing: NaN */
     double wall_time;        /* s */
-    double sm_clock_free;    /* s-1, before the samples; missing: NaN */
+    double sm_clock_free;    /* s-1, read before the samples; missing: NaN */
     char marks[TIME_MARKS];  /* see time_marks */
-    size_t kernels, samples; /* counts */
+    size_t kernels, samples; /* numbers of kernels and of samples */
     struct place place;
 };
 
@@ -66,9 +66,9 @@ struct results {
     size_t device_count;
     struct row *rows; /* one per configuration (and device, with distribute = replicate) */
     size_t row_count;
-    size_t unplanned;      /* rows behind row_count that results_sort left out */
-    size_t without_device; /* rows that results_finish left out */
-    char missing_key[sizeof((struct device *)0)->key]; /* device of one of these */
+    size_t unplanned;      /* number of rows that results_sort left out; they follow the others */
+    size_t without_device; /* number of rows that results_finish left out */
+    char missing_key[sizeof((struct device *)0)->key]; /* unknown device of one of these rows */
 };
 
 struct results *results_create(void);          /* NULL without memory */
@@ -82,29 +82,31 @@ enum status results_add_device(struct results *results, const struct device *dev
 enum status results_add_record(struct results *results, const struct record *record,
                                struct place place, struct error *error);
 
-/* Call after the last record. Leaves out rows whose device no line describes: without identity and
- * roofs, a resumed sweep measures them again. Sets sm_clock_free of the devices. */
+/* Call after the last record. Leaves out rows whose device no line of the journal describes: the
+ * device's identity and roofs are unknown, so a resumed sweep measures these rows again. Sets
+ * sm_clock_free of the devices. */
 void results_finish(struct results *results);
 
-/* Sets the journal that results_fetch reads, and its name for errors. Takes over the descriptor. */
+/* Sets the journal that results_fetch reads, and its name for errors. Owns `fd` from then on. */
 enum status results_attach(struct results *results, const char *journal, int fd,
                            struct error *error);
 
-/* Parses the row's record from the journal, at each call; the caller clears it. STATUS_SYSTEM: the
- * line cannot be read, or is no valid record. */
+/* Reads and parses the row's record from the journal, at each call; the caller clears the record.
+ * STATUS_SYSTEM: the line cannot be read, or is no valid record. */
 enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
 
-/* Names and sorts the results for files and tables: devices by session and rank; rows by place in
- * the plan, then those that the plan lacks by label and configuration (numbers within compare as
- * numbers), and rows of one place by device. Leaves out rows that the plan lacks and that were not
- * measured. A device that several sessions describe keeps its entries with rows, or else its last
- * entry. plan: NULL: unknown, all rows have the same place. STATUS_SYSTEM: no memory. */
+/* Names and sorts the results for files and tables. Devices are sorted by session and rank. Rows
+ * are sorted by their place in the plan; rows that the plan lacks follow, by label and
+ * configuration (numbers in these texts compare as numbers); rows of one place are sorted by
+ * device. Leaves out rows that the plan lacks and that were not measured. If several sessions
+ * describe a device, keeps its entries with rows, or else its last entry. If `plan` is NULL, all
+ * rows have the same place. STATUS_SYSTEM: no memory. */
 enum status results_sort(struct results *results, const struct plan *plan, struct error *error);
 
-/* The entry of the same device under the same conditions (UUID, driver and power cap) that has the
- * most roofs, since a session may have been interrupted; among equals the latest. NULL: none has
- * roofs. */
+/* Finds the entry with the most roofs for this device under the same conditions (UUID, driver and
+ * power cap): a session may have been interrupted before it measured all roofs. The latest of equal
+ * entries counts. NULL: no entry has roofs. */
 const struct device *results_roofs(const struct results *results, const struct device *device);
 
 /* Returns the index of a key in devices, or -1. */

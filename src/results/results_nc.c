@@ -1,14 +1,14 @@
-/* The result file: its variables, its attributes, and the way a journal's rows get into it.
+/* The result file: its variables, its attributes, and how it gets the rows of a journal.
  *
- * Field tables describe all variables (`groups`); dataset.c turns a table into variables. A
- * variable without a value in any row is left out, which the first rows decide: `look` reads them
- * and notes variables with a value. If a later row has a value without a variable, the file is
- * built again. Rows pass through memory in batches of BATCH_ROWS, each record fetched from the
- * journal once a build, so memory does not grow with the number of rows.
+ * Tables of fields describe all variables (`groups`); dataset.c makes variables of a table.
+ * Variables without a value in any row are left out. At first only the first rows decide this:
+ * `look` reads them and notes variables with a value. If a later row has a value for a variable
+ * that was left out, the file is built again. Rows are written in batches of BATCH_ROWS, and each
+ * build fetches each record from the journal once, so memory does not grow with the number of rows.
  *
- * The file is built without a name in the output's folder (staged_file.h), then gets its name: it
- * is whole or absent. The first failure of netCDF, of memory or of a record is kept and reported at
- * the end. A row takes 0.06 to 0.09 ms (docs/operating.md). */
+ * The file is built in the output's folder without a name (staged_file.h) and gets its name at the
+ * end, so it is complete or absent. The first failure of netCDF, of memory or of a record is kept
+ * and reported at the end. A row takes 0.06 to 0.09 ms (docs/operating.md). */
 #include "results/results_nc.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@
 #define TEXT(of_name, what)  ONE(.name = of_name, .type = FIELD_TEXT, .long_name = what)
 #define INDEX(of_name, what) ONE(.name = of_name, .type = FIELD_INTEGER, .long_name = what)
 
-/* Variables that are written together, from one struct a row. */
+/* Groups of variables that are written together, from one struct for each row. */
 enum group {
     FORMATS,
     LEVELS,
@@ -101,7 +101,7 @@ static const struct {
                               "that differ within label and workload"),
                "", DIM_CONFIG},
     [WORKLOADS] = {TEXT("workload", "workload"), "", DIM_CONFIG},
-    [PARAMETERS] = {NULL, "", DIM_CONFIG}, /* depend on the rows, parameters_nc.h */
+    [PARAMETERS] = {NULL, "", DIM_CONFIG}, /* parameters_nc.h defines them, depending on the rows */
     [CONFIG_DEVICE] = {INDEX("config_device", "row's device: index, -1 if it reached none"), "",
                        DIM_CONFIG},
     /* Tools that join files row by row lose the table of devices. */
@@ -141,7 +141,7 @@ static void time_format(double time, char text[32])
     strftime(text, 32, isnan(time) ? "unknown" : "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* One line per session, the latest at the end. */
+/* Prints one line for each session, the latest session last. */
 static void history_print(const struct results *results, FILE *stream)
 {
     char start[32];
@@ -154,7 +154,7 @@ static void history_print(const struct results *results, FILE *stream)
     }
 }
 
-/* The distinct values of a text member of devices. */
+/* Prints the different values of a text member of all devices. */
 static void device_names_print(const struct results *results, size_t offset, FILE *stream)
 {
     const char *separator = "";
@@ -195,8 +195,8 @@ static void text_write(struct dataset *set, const struct results *results, const
     free(text);
 }
 
-/* When rows and roofs were measured. All times come from the journal, so that one journal always
- * gives the same file. */
+/* Writes when rows and roofs were measured. All times come from the journal, so that one journal
+ * always gives the same file. */
 static void coverage_write(struct dataset *set, const struct results *results)
 {
     double first = NAN, last = NAN;
@@ -265,21 +265,21 @@ static void globals_write(struct dataset *set, const struct results *results)
 
 /* ---- the rows ---- */
 
-/* Most rows and kernels in memory at a time: at least one row's kernels. A chunk has BATCH_ROWS
- * rows, so that chunks are written whole. */
+/* Largest numbers of rows and kernels in memory at a time; BATCH_KERNELS has room for the kernels
+ * of any row. A chunk of the file also has BATCH_ROWS rows, so that whole chunks are written. */
 enum { BATCH_ROWS = 1024, BATCH_KERNELS = 4 * RECORD_KERNELS_MAX };
 
-/* A file while it is written. */
+/* A file that is being written. */
 struct writer {
     const struct results *results;
     struct dataset set;
     struct parameters *parameters;
     struct device blank_device; /* for rows without a device */
-    size_t kernels, roofs;      /* in the whole file */
-    size_t kernel;              /* kernels written so far */
+    size_t kernels, roofs;      /* numbers of kernels and roofs in the whole file */
+    size_t kernel;              /* number of kernels written so far */
 
     /* The batch in memory. */
-    size_t first, count; /* rows */
+    size_t first, count; /* first row, number of rows */
     struct record *records;
     struct derived *derived;
     int64_t *devices; /* index into results->devices, or -1 */
@@ -309,7 +309,7 @@ static void lengths_set(struct writer *w)
         if (device_has_health(&w->results->devices[i]))
             w->set.lengths[DIM_HEALTH] = HEALTH_COUNT;
     }
-    /* A dimension of length 0 would be an unlimited one. */
+    /* netCDF would make a dimension of length 0 unlimited. */
     w->set.lengths[DIM_KERNEL] = w->kernels ? w->kernels : 1;
     w->set.lengths[DIM_DEVICE] = w->results->device_count ? w->results->device_count : 1;
     w->set.lengths[DIM_ROOF] = w->roofs ? w->roofs : 1;
@@ -354,7 +354,7 @@ static void names_put(struct writer *w)
         put_one(w, ACTIVITIES, i, activity_name[i]);
 }
 
-/* Writes a device's roofs, from `row` on. */
+/* Writes a device's roofs to the rows from `row` on. */
 static void roofs_put(struct writer *w, size_t row, size_t device)
 {
     const struct device *own = &w->results->devices[device];
@@ -387,7 +387,7 @@ static void devices_put(struct writer *w)
     free(devices);
 }
 
-/* Dimensions of length 0 are written with one row without values. */
+/* Dimensions without rows get one row without values, see writer_init. */
 static void blanks_put(struct writer *w)
 {
     const int64_t none = -1;
@@ -469,9 +469,9 @@ static bool row_load(struct writer *w, size_t i)
         return false;
     w->devices[i] = results_device(w->results, record->device_key);
     if (!layout_is_auto(&record->config))
-        record->layout_chosen[0] = '\0'; /* the variable `layout` has it */
+        record->layout_chosen[0] = '\0'; /* the variable `layout` has the layout */
     if (strcmp(record->algorithm_origin, algorithm_searched) == 0)
-        record->algorithm_origin[0] = '\0'; /* a search_time says the same */
+        record->algorithm_origin[0] = '\0'; /* search_time already shows that the row searched */
     w->derived[i] = derive(record, device_of(w, i));
     for (size_t j = 0; j < width; ++j)
         w->samples[i * width + j] = j < record->sample_count ? record->sample[j] : NAN;
@@ -480,7 +480,7 @@ static bool row_load(struct writer *w, size_t i)
     return true;
 }
 
-/* Loads the batch from row `first` on. False: a record cannot be read. */
+/* Loads the batch that begins at row `first`. False: a record cannot be read. */
 static bool rows_load(struct writer *w, size_t first)
 {
     size_t kernels = 0;
@@ -659,8 +659,8 @@ static enum status fill_apart(struct staged_file *draft, const struct results *r
     return report.status;
 }
 
-/* Builds again if a row had a value without a variable. HDF5 reports a full disk as "HDF error":
- * the draft knows the real reason. */
+/* Builds the file, and again if a row had a value for a variable that was left out. HDF5 reports a
+ * full disk as "HDF error", so the real reason comes from the draft. */
 static enum status build(struct staged_file *draft, const struct results *results, json_t *found,
                          const char *output, struct error *error)
 {
@@ -671,7 +671,7 @@ static enum status build(struct staged_file *draft, const struct results *result
         if (status == STATUS_OK && json_object_size(found) == before)
             return STATUS_OK;
         int obstacle = status ? staged_file_obstacle(draft) : 0;
-        staged_file_close(draft); /* a draft can get its name only once */
+        staged_file_close(draft); /* the next build needs a new draft */
         if (obstacle)
             error_set(error, status, "cannot write into the folder '%.*s': %s",
                       (int)(strrchr(draft->path, '/') - draft->path), draft->path,
@@ -685,8 +685,9 @@ void results_nc_prepare(void)
     setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
 }
 
-/* HDF5 allocates and frees two cleared buffers of 1 MiB for each write of texts. A C library that
- * returns them to the system makes it clear their pages each time, a third of the whole time. */
+/* HDF5 allocates and frees two zeroed buffers of 1 MiB for each write of texts. If the C library
+ * returns them to the system, the system zeroes their pages each time, which took a third of the
+ * whole time. So keep freed buffers in the process. */
 static void keep_buffers(void)
 {
 #ifdef M_MMAP_THRESHOLD

@@ -1,8 +1,9 @@
-/* Writes results as one netCDF-4 file (CF-1.11, ACDD-1.3), flat, laid out as tests/data/golden.cdl.
+/* Writes results as one netCDF-4 file (CF-1.11, ACDD-1.3) without groups; tests/data/golden.cdl
+ * shows its layout.
  *
- * Dimensions config (unlimited), kernel (kernel_config points into config), device, precision,
- * memory_level, sample. Variables come from the field tables of record.h, parameters from
- * workload.h. */
+ * The dimensions are config (unlimited), kernel (kernel_config is an index into config), device,
+ * precision, memory_level, sample. The variables come from the field tables of record.h, and from
+ * the parameters of workload.h. */
 #pragma once
 
 #include <stdio.h>
@@ -11,18 +12,18 @@
 #include "base/status.h"
 #include "results/results.h"
 
-/* The attribute format_version. It rises when a variable gets another name, type or meaning, or
- * when a variable of all files becomes optional. New variables and attributes do not raise it. */
+/* The attribute format_version. Raise it when a variable gets another name, type or meaning, or
+ * when a variable that all files have becomes optional; not for new variables and attributes. */
 enum { RESULTS_NC_VERSION = 3 };
 
-/* Tells HDF5 to lock no file: nobody else knows the draft's name. Call first in a process, before
- * its first thread. */
+/* Tells HDF5 not to lock files, since only this process knows the draft's name. Call this before
+ * the process has a second thread. */
 void results_nc_prepare(void);
 
-/* Writes PATH, which is whole or absent. `published` NULL: replaces a file PATH, or the file that a
- * link PATH names. Otherwise keeps an existing PATH, and *published is the name that the new file
- * got (staged_file.h). Variables without a value in any row, device or roof are left out, except
- * those of PRESENT_ALWAYS. A process of its own writes the file, as netCDF can crash. */
+/* Writes `path`; the file is complete or absent. If `published` is NULL, replaces an existing file,
+ * also the target of a link. Otherwise keeps an existing file and sets *published to the name of
+ * the new file (staged_file.h). Leaves out variables that have no value in any row, device or roof,
+ * unless they are PRESENT_ALWAYS. A process of its own writes the file, as netCDF can crash. */
 enum status results_nc_write(const struct results *results, const char *path,
                              char published[LINK_TARGET], struct error *error);
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The part that a reason of stalls belongs to. */
+/* The part of the time for each reason of stalls. */
 static const enum time_part part_of[ACTIVITY_WAITS] = {
     [ACTIVITY_STALL_BARRIER] = TIME_BARRIER,
     [ACTIVITY_STALL_BRANCH_RESOLVING] = TIME_INSTRUCTION_FETCH,
@@ -24,11 +24,11 @@ static const enum time_part part_of[ACTIVITY_WAITS] = {
     [ACTIVITY_STALL_WAIT] = TIME_DEPENDENCY,
 };
 
-/* Share of the kernel's time in which a multiprocessor has a block. Counted cycles and traced time
- * are of two runs, so their quotient can exceed 1. */
+/* Share of the kernel's time in which a multiprocessor has a block. The counted cycles and the
+ * traced time come from different runs, so their quotient can exceed 1. */
 static double active_share(const struct kernel *kernel)
 {
-    return fmin(kernel->activity[ACTIVITY_MULTIPROCESSORS], 1); /* NaN: 1 */
+    return fmin(kernel->activity[ACTIVITY_MULTIPROCESSORS], 1); /* fmin ignores NaN: 1 */
 }
 
 static bool is_known(const struct kernel *kernel)
@@ -39,14 +39,14 @@ static bool is_known(const struct kernel *kernel)
 
 static enum time_part idle_part(const struct kernel *kernel)
 {
-    const double full = 0.9; /* of a wave, as in derive.c */
+    const double full = 0.9; /* nine tenths of a wave, as in derive.c */
     const double blocks = (double)(kernel->grid_x * kernel->grid_y * kernel->grid_z);
     if (kernel->resident == FIELD_MISSING || kernel->grid_x == FIELD_MISSING)
         return TIME_OTHER;
     return blocks < full * (double)kernel->resident ? TIME_FEW_BLOCKS : TIME_TAIL;
 }
 
-/* Adds the kernel's time, of `time` s. */
+/* Adds a kernel that takes `time` s to the parts. */
 static void kernel_add(const struct kernel *kernel, double time, double parts[TIME_PART_COUNT])
 {
     if (!is_known(kernel)) {
@@ -86,7 +86,7 @@ void time_parts(const struct record *record, double time, double gap, double par
     parts[TIME_GAPS] = time - busy;
     if (!(own > 0))
         parts[TIME_INSIDE_KERNELS] = busy;
-    /* Kernels that overlap take their part of the time in which at least one of them runs. */
+    /* If kernels overlap, they divide the time in which at least one of them runs. */
     for (size_t i = 0; i < record->kernel_count && own > 0; ++i)
         kernel_add(&record->kernels[i], busy * record->kernels[i].time / own, parts);
 }
