@@ -4,10 +4,11 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from . import health, verdicts
+from . import compare, health, verdicts
 from .dataset import load, opened, read
 from .devices import Devices
 from .frames import ROOFS, ROWS, head_line, roofs, rows
+from .presence import Presence
 from .selection import choose, column, hint, number
 from .targets import Ini, Kinds, Targets, figure_of
 from .texts import Refused, listed, percent, plain, scaled
@@ -30,8 +31,9 @@ row must reach each variable: times are upper limits, other variables lower limi
     time_median = 16.2 us +- 5 %
     roof_fraction = 40 % +- 10 %
 
-Every model in the file needs a section; it may be empty. A device also fails if one of its rows failed, or if its
-health is bad: uncorrected memory errors during the run, spare rows used up, remapping that failed or awaits a restart.
+Every model in the file needs a section; it may be empty. A device also fails if one of its rows failed, if it lacks
+rows or roofs that other devices of its model in the file have, or if its health is bad: uncorrected memory errors
+during the run, spare rows used up, remapping that failed or awaits a restart.
 `roofsweep-post baseline` makes targets from a healthy fleet's files.
 Exit status: 0 all pass, 1 a device fails, 2 the file or the targets cannot be read, or the file is damaged."""
 
@@ -150,6 +152,8 @@ def judge_roofs(own, rows_of_all, targets, model, verdict):
 def judged(data, targets, references):
     """Returns a verdict for each device."""
     all_roofs, table, devices = roofs(data), rows(data, measured=False), Devices(data)
+    lines, times = compare.all_devices([data]), compare.time_table([data])
+    presence = Presence([data], lines, compare.roof_table([data]), times, compare.time_texts(times))
     found = []
     for place in dict.fromkeys(devices.places):
         model = devices.text(place, "model")
@@ -168,6 +172,7 @@ def judged(data, targets, references):
             verdict.add("targets", f"no targets for {model}; {plain(targets.path)} has: {known}")
         elif not verdict.checks:
             verdict.add("targets")  # an empty section asks for nothing, so the device passes
+        presence.add(verdict, lines[lines["place"] == place].iloc[0])
         health.judge(verdict, data, place)
         found.append(verdict)
     return found + verdicts.of_no_device(data, "#")

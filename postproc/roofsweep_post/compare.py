@@ -10,8 +10,9 @@ from . import health, history, verdicts
 from .arguments import whole
 from .dataset import load
 from .deviations import THRESHOLD, WIDEST, at_equal_clock, judged, limited
-from .frames import ROOFS, ROWS, kind_order, places, roofs, rows
+from .frames import ROOFS, ROWS, kind_order, roofs, rows
 from .naming import names
+from .presence import ENERGY, SUSTAINS, Presence, doubts
 from .selection import moment
 from .texts import Refused, listed, percent, plain, scaled, share, table
 
@@ -40,7 +41,7 @@ gap, is subtracted. Gaps within a graph are compared only with the same device.
 A roof that is above-theory, contradicted or unmeasured is not compared. It counts as a failure if another device of the
 model has it. Failed and skipped configurations count likewise, and so does a roof or configuration that other devices
 of the file have. If only the reference has it, the device is inconclusive. A device of the reference that is in no
-later file fails if its host has fewer devices. Hosts that are in no later file are not judged.
+later file fails if its host has fewer devices. A host that is in no later file is inconclusive, unless --part is given.
 Times compare where several devices measured a configuration: `distribute = replicate`, or several files.
 A device whose roofs were measured by several runs in one file is one line, their median.
 A device fails if its health is bad at the end, or worse than at the start or in the reference: uncorrected memory
@@ -84,7 +85,6 @@ NOISY = 0.05
 SAMPLES_LEAST = 10  # samples of a row from which its noise is known
 # From MANY configurations on, their mean and the mean of the slowest fifth have limits: shares of the threshold.
 MANY, MEAN_DIFFERS, FIFTH_DIFFERS = 20, 0.625, 0.8
-SUSTAINS, ENERGY = ", sustained", ", energy"  # ends of keys
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
 
 
@@ -115,6 +115,9 @@ def add_options(parser):
         default=20,
         metavar="N",
         help="list the N configurations that differ most (default: %(default)d)",
+    )
+    parser.add_argument(
+        "--part", action="store_true", help="hosts of the reference that no later file has are left out"
     )
     since = "print instead which roofs changed since that day, and what new drivers changed; FILE may be a folder"
     parser.add_argument("--since", type=day, metavar="YYYY-MM-DD", help=since)
@@ -244,28 +247,6 @@ def of_many(times, threshold):
     return times
 
 
-def doubts(found):
-    """Returns {(file, place): {key: reason}} for the roofs that cannot be compared."""
-    usable = {(*line,) for line in found.loc[found["usable"], ["file", "place", "key"]].to_numpy()}
-    reasons = {}
-    for _, roof in found[~found["usable"]].iterrows():
-        if (roof["file"], roof["place"], roof["key"]) not in usable:
-            why = roof["setting"] if np.isnan(roof["value"]) else roof["verdict"]
-            reasons.setdefault((roof["file"], roof["place"]), {})[roof["key"]] = why
-    return reasons
-
-
-def failures(files):
-    """Returns {(file, place): {key: reason}} for the rows that failed or were skipped."""
-    found = {}
-    for number, data in enumerate(files):
-        first, device = places(data), data["config_device"].fillna(-1).values.astype(int)
-        for row in np.flatnonzero((data["status"].values != "measured") & (device >= 0)):
-            own = found.setdefault((number, first[device[row]]), {})
-            own[data["config_hash"].values[row]] = f"{data['status'].values[row]}: {data['error'].values[row]}"
-    return found
-
-
 def named(line):
     """Returns the name of a device: "1#0 node1" for file 1, device row 0, host node1."""
     return f"{line['file'] + 1}{line['device_name']}"
@@ -374,9 +355,8 @@ def add_others(verdict, times):
     verdict.add("other processes", why, "inconclusive" if why else "pass", value=float(len(beside)), limit=0.0)
 
 
-def verdict_of(device, roofs_found, times, reasons, wanted, threshold, names):
-    """Returns the verdict of one device. reasons: {key that was not measured: why}; wanted: keys that any device of the
-    model has; names: {key: text} of rows."""
+def verdict_of(device, roofs_found, times, threshold, names):
+    """Returns the verdict of one device. names: {key: text} of rows."""
     verdict = verdicts.Verdict(named(device), device["uuid"], device["model"], device["hostname"])
     own = times[~times["key"].str.endswith((SUSTAINS, ENERGY))]
     slow = {word: own[own[word]] for word in ("slow", "unsure")}
@@ -395,9 +375,6 @@ def verdict_of(device, roofs_found, times, reasons, wanted, threshold, names):
 
     add_compared(verdict, roofs_found, of_roof, {})
     add_compared(verdict, times, of_row, names)
-    for key, why in reasons.items():
-        if key in wanted:
-            verdict.add(names.get(key, key), f"{names.get(key, key)}: {why}")
     if len(own):
         mean = mean_of(own["paced"])
         limit = MEAN_DIFFERS * threshold if len(own) >= MANY else threshold
@@ -406,32 +383,9 @@ def verdict_of(device, roofs_found, times, reasons, wanted, threshold, names):
     return verdict
 
 
-def single(lines):
-    """Returns the lines without those for sustained values and energies."""
-    return lines[~lines["key"].str.endswith((SUSTAINS, ENERGY))]
-
-
-def add_missing(verdict, device, what, lines, reasons, names, required):
-    """Adds a check if the device lacks what its peers have. lines: values of all devices of its model, reasons: keys
-    that the device has without a value, required: whether each device of a file should have what another one has. A
-    value that only the reference has is inconclusive."""
-    here = lines[lines["file"] == device["file"]]
-    own = {*here.loc[here["place"] == device["place"], "key"], *reasons}
-    among = dict.fromkeys(here["key"]) if required else {}
-    earlier = dict.fromkeys(lines.loc[lines["file"] == 0, "key"]) if device["file"] > 0 else {}
-    for word, wanted, by in (
-        ("fail", among, "other devices of the file have"),
-        ("inconclusive", [key for key in earlier if key not in set(here["key"])], "the reference has"),
-    ):
-        lacks = [names.get(key, key) for key in wanted if key not in own]
-        if lacks:
-            why = f"{len(lacks)} {what} not measured, which {by}: {listed(lacks, 2)}"
-            verdict.add(f"missing {what}", why, word, value=float(len(lacks)), limit=0.0)
-
-
-def absent(devices):
-    """Returns verdicts on the reference's devices that no other file has, although it has their host. A host with as
-    many devices as before got another one."""
+def absent(devices, part):
+    """Returns verdicts on the reference's devices that no other file has. A host with as many devices as before got
+    another one. A host that no file has is one verdict, inconclusive, or none if only a part is compared."""
     old, new = devices[devices["file"] == 0], devices[devices["file"] > 0]
     present = {*zip(new["hostname"], new["uuid"])}
     counts = new.groupby("hostname")["uuid"].nunique()
@@ -443,45 +397,37 @@ def absent(devices):
             why = "the device is in no later file, and its host has fewer devices" if lost else "replaced since then"
             verdict.add("device", why, "fail" if lost else "pass")
             found.append(verdict)
+    for host, own in old[~old["hostname"].isin(counts.index)].groupby("hostname", sort=False):
+        verdict = verdicts.Verdict(f"1# {host}", "", own["model"].iloc[0], host)
+        why = f"the host with {len(own)} devices is in no later file; --part leaves such hosts out"
+        verdict.add("host", why, "inconclusive")
+        found += [] if part else [verdict]
     return found
 
 
-def verdicts_of(files, devices, all_roofs, all_times, threshold, across):
+def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=False):
     """Returns (verdicts, judged roofs, judged times). Each device has a verdict, except devices of a reference file."""
     several = devices["file"].nunique() > 1
     first = 0 if several else None
     usable = all_roofs[all_roofs["usable"]]
     roofs_found = judged(medians(usable, "key"), threshold, across, first).dropna(subset="deviation")
     times = judged_times(medians(all_times, "key"), roofs_found, threshold, across, first).dropna(subset="deviation")
-    names, found, reasons = time_texts(all_times), [], doubts(all_roofs)
+    names, found = time_texts(all_times), []
     differs, references = health.drift(files, devices), devices[devices["file"] == 0] if several else devices[:0]
-    for place, failed in failures(files).items():
-        reasons.setdefault(place, {}).update(failed)
+    presence = Presence(files, devices, all_roofs, all_times, names)
     for _, device in (devices[devices["file"] > 0] if several else devices).iterrows():
 
         def own(lines, device=device):
             return lines[(lines["file"] == device["file"]) & (lines["place"] == device["place"])]
 
-        def peers(lines, device=device):
-            return lines if across else lines[lines["model"] == device["model"]]
-
-        wanted = {*peers(usable)["key"], *peers(all_times)["key"]}
-        troubles = reasons.get((device["file"], device["place"]), {})
-        verdict = verdict_of(device, own(roofs_found), own(times), troubles, wanted, threshold, names)
+        verdict = verdict_of(device, own(roofs_found), own(times), threshold, names)
         if several and not across and device["model"] not in set(devices.loc[devices["file"] == 0, "model"]):
             verdict.add("reference", f"the reference has no {device['model']}", "inconclusive")
         elif verdict.checks:
             add_noise(verdict, own(all_roofs[all_roofs["usable"]]), "roofs")
             add_noise(verdict, own(all_times), "configurations")
             add_others(verdict, own(all_times))
-        alone = (devices["file"] == device["file"]).sum() == 1
-        kinds = single(usable[usable["model"] == device["model"]])
-        kinds = kinds[kinds["condition"] != "together"] if alone else kinds
-        add_missing(verdict, device, "roofs", kinds, troubles, {}, True)
-        lines = single(all_times[all_times["model"] == device["model"]])
-        here = lines[lines["file"] == device["file"]]
-        shared = alone or here.groupby("key")["place"].nunique().max() > 1  # else the devices share out the rows
-        add_missing(verdict, device, "configurations", lines, troubles, names, shared)
+        presence.add(verdict, device, across)
         compared = len(own(roofs_found)) + len(own(times))
         if not compared and "reference" not in [check.name for check in verdict.checks]:
             verdict.add("compared", "nothing could be compared", "inconclusive")
@@ -494,7 +440,7 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across):
     for number, data in enumerate(files):
         if number >= several:
             found += verdicts.of_no_device(data, f"{number + 1}#")
-    return found + (absent(devices) if several else []), roofs_found, times
+    return found + (absent(devices, part) if several else []), roofs_found, times
 
 
 def all_devices(files):
@@ -522,7 +468,7 @@ def run(options):
     devices, all_roofs, all_times = all_devices(files), roof_table(files), time_table(files)
     if len(files) == 1 and len(devices) < 2:
         raise Refused("only one device: name a second file, or a file of several devices")
-    found, roofs_found, times = verdicts_of(files, devices, all_roofs, all_times, threshold, across)
+    found, roofs_found, times = verdicts_of(files, devices, all_roofs, all_times, threshold, across, options.part)
     if len(files) == 1 and roofs_found.empty and times.empty:
         raise Refused("no two devices are of the same model; --across-models compares them")
     usable, reasons = all_roofs[all_roofs["usable"]], doubts(all_roofs)

@@ -90,7 +90,12 @@ SHAPES = {
 DTYPES = {"text": "OUS", "flag": "iuf", "time": "M", "number": "iuf"}
 MISSING = {"text": "", "flag": "unknown", "time": np.datetime64("NaT", "ns"), "number": np.nan}
 # Variables of verdicts on devices.
-JUDGED = {"status", "config_device", "time_median", "device_health_start", "device_health_end"}
+JUDGED = {"status", "config_device", "time_median", "health", "device_health_start", "device_health_end"}
+JUDGED |= {"config_hash", "device_roof_device", "device_roof_condition", "device_roof_verdict"}
+# {variable of verdicts: its unit}
+UNITS = {"time_median": "s", "device_roof_bandwidth": "byte s-1", "device_roof_performance": "s-1"}
+UNITS |= {"device_roof_time": "s", "energy": "J", "energy_time": "s", "device_roof_sustained": "s-1"}
+JUDGED |= set(UNITS)
 # A numeric parameter in the text of a configuration.
 NUMBER = re.compile(r" (\w+)=(\d+(?:x\d+)?|same|valid)(?= |$)")
 INVALID = "invalid"  # word for a flag value without a meaning
@@ -311,6 +316,27 @@ def with_coordinates(data, faults):
     return data
 
 
+def check_values(path, data):
+    """Raises Refused if a value that verdicts use is impossible, or belongs to no device."""
+    for name, unit in UNITS.items():
+        if name in data and (found := data[name].attrs.get("units", "none")) != unit:
+            raise Refused(f"{path}: damaged: {name} has the unit {found}, not {unit}")
+    count = {}
+    if {"time_median", "status", "config_device"} <= set(data.variables):
+        measured, times = data["status"].values == "measured", data["time_median"].values
+        count["measured rows have no time"] = (measured & ~(np.isfinite(times) & (times > 0))).sum()
+        count["measured rows have no device"] = (measured & ~(data["config_device"].values >= 0)).sum()
+        count["rows have no known status"] = (data["status"].values == INVALID).sum()
+    for name in ("bandwidth", "performance", "time"):
+        if (name := f"device_roof_{name}") in data and "device_roof_device" in data:
+            values = data[name].values
+            wrong = ~(np.isfinite(values) & (values > 0)) | ~(data["device_roof_device"].values >= 0)
+            count[f"values of {name} are impossible, or of no device"] = (wrong & ~np.isnan(values)).sum()
+    for what, number in count.items():
+        if number:
+            raise Refused(f"{path}: damaged: {number} {what}")
+
+
 def load(path, needs=(), judged=False):
     """Reads a whole result file into memory. Raises Refused if it is no result file of roofsweep, or if it lacks a
     variable of `needs` whose dimension has rows.
@@ -341,10 +367,8 @@ def load(path, needs=(), judged=False):
     data = xarray.Dataset(variables, attrs=attributes | {"path": plain(path)})
     check_indices(data, path, faults)
     data = with_coordinates(data.drop_vars([name for name in faults if name in data]), faults)
-    if judged and {"time_median", "status"} <= set(data.variables):
-        times = data["time_median"].values[data["status"].values == "measured"]
-        if count := (~(np.isfinite(times) & (times > 0))).sum():
-            raise Refused(f"{path}: damaged: {count} measured rows have no time")
+    if judged:
+        check_values(path, data)
     if judged and (wrong := sorted(JUDGED & set(faults))):
         raise Refused(f"{path}: damaged: {listed(f'{name} ({faults[name]})' for name in wrong)}")
     if faults:

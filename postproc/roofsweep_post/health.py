@@ -54,14 +54,19 @@ def health_of(data, place):
     return dict(zip(data.indexes["health"], zip(start, np.where(np.isfinite(end), end, start))))
 
 
-def judge(verdict, data, place, earlier=None):
-    """Adds checks for health values that got worse. earlier: health_of() of the same device in the reference."""
-    own, told = health_of(data, place), {"fail": [], "pass": []}
-    known = [
+def known_of(own):
+    """Returns the names of the values that can be judged. own: health_of()."""
+    return [
         name
         for name, (what, _) in RULES.items()
         if name in own and np.isfinite(own[name][1] if what == "is" else own[name]).all()
     ]
+
+
+def judge(verdict, data, place, earlier=None):
+    """Adds checks for health values that got worse. earlier: health_of() of the same device in the reference."""
+    own, told = health_of(data, place), {"fail": [], "pass": []}
+    known = known_of(own)
     for name in known:
         (what, word), (first, last) = RULES[name], own[name]
         before = (earlier or {}).get(name, (np.nan, np.nan))[1]

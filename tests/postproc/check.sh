@@ -82,8 +82,8 @@ done
 printf '[Sample GPU]\ndram read = 3.55 TB/s\nl2 read = 8 TB/s\nfp32 vector = 98 %%\n' >node.ini
 expect 1 script check node.nc --targets node.ini
 row "^FAIL #0 node1 GPU-0 (5 checks): dram read: 3.55 TB/s MISSED: -1.4 %, 1 rows failed"
-row "^FAIL #1 node1 GPU-1 (4 checks): dram read: 3.55 TB/s NOT KNOWN$"
-row "^FAIL #2 node1 GPU-2 (4 checks): l2 read: 8 TB/s NOT KNOWN$"
+row "^FAIL #1 node1 GPU-1 (5 checks): dram read: 3.55 TB/s NOT KNOWN, dram read, alone: not measured: the bus is gone$"
+row "^FAIL #2 node1 GPU-2 (5 checks): l2 read: 8 TB/s NOT KNOWN, l2 read, alone: contradicted$"
 row "^PASS #3 node1 GPU-3 (4 checks)$"
 # Blanks at the end of a model's name, as AMD has, do not count.
 python '

@@ -108,6 +108,8 @@ with netCDF4.Dataset("fleet.nc", "a") as data:
         (0, "xids_of_programs", 0, 2), (0, "xids", 0, 0), (0, "xid_last", numpy.nan, 31), (1, "ecc_uncorrected_ever", 0, 2),
         (1, "xids", 0, 1), (2, "pcie_replays", 1, 5), (3, "pcie_width", 16, 8),
     ):
+        for when in ("start", "end"):  # the other devices have the value, too
+            data[f"device_health_{when}"][:, names.index(name)] = start
         data["device_health_start"][place, names.index(name)] = start
         data["device_health_end"][place, names.index(name)] = end
 PY
@@ -461,6 +463,13 @@ with doctored("nan.nc") as data:
     data["time_median"][5] = numpy.nan
 with doctored("zero.nc") as data:
     data["time_median"][5] = 0
+with doctored("elsewhere.nc") as data:
+    data["device_hostname"][:] = numpy.array(["elsewhere"] * 4, object)
+with doctored("unit.nc") as data:
+    data["time_median"].units = "ms"
+shutil.copy("node.nc", "names.nc")
+with netCDF4.Dataset("names.nc", "a") as data:
+    data["health"][:] = numpy.array(["xids"] * data.dimensions["health"].size, object)
 shutil.copy("node.nc", "health.nc")
 with netCDF4.Dataset("health.nc", "a") as data:
     data.renameVariable("device_health_end", "old")
@@ -485,6 +494,18 @@ for command in "compare nobody.nc" "check nobody.nc --targets $root/sweeps/targe
     expect 1 script $command --quiet
     row "^FAIL .*# no device" "1 rows failed on no device, the first: no device was left$"
 done
+# `check` shares the notion of what a device should have. A host of the reference that no later file has is a line.
+printf '[NVIDIA H200]\n' >empty.ini
+for file in rows roofs skipped; do
+    expect 1 script check "$file.nc" --targets empty.ini --quiet
+    row "^FAIL #3 vm"
+    [ "$(grep -c '^PASS' output)" = 3 ] || { cat output; fail "$file.nc: another device fails"; }
+done
+expect 6 script compare "$four" elsewhere.nc --quiet
+row "^INCONCLUSIVE 1# vm" "the host with 4 devices is in no later file; --part leaves such hosts out$"
+expect 0 script compare "$four" elsewhere.nc --quiet --part
+refused "unit.nc: damaged: time_median has the unit ms, not s" compare unit.nc
+refused "names.nc: damaged: health (its names are missing, equal" compare names.nc
 refused "nan.nc: damaged: 1 measured rows have no time" compare nan.nc
 refused "zero.nc: damaged: 1 measured rows have no time" check zero.nc --targets "$root/sweeps/targets.ini"
 refused "health.nc: damaged: device_health_end (its values are no number" compare health.nc
