@@ -739,14 +739,16 @@ enum status sweep_publish(const struct sweep *sweep, bool json, struct summary *
     const struct outputs *outputs = &sweep->outputs;
     struct publication publication = {.plan = sweep->plan, .json = json};
     struct error moved;
-    enum status held, status;
-    do { /* again if somebody moved the journal before it was read */
+    char source[JOURNAL_SOURCE];
+    enum status held = journal_check_path(sweep->journal, &moved);
+    journal_source(sweep->journal, source);
+    publication.journal = journal_path(sweep->journal);
+    publication.source = source;
+    publication.netcdf = held ? NULL : outputs->netcdf;
+    publication.overwrite = !held && outputs_replaces(outputs);
+    enum status status = publication_make(&publication, sweep->log, summary, error);
+    if (!held) /* others may have changed the journal since */
         held = journal_check_path(sweep->journal, &moved);
-        publication.journal = journal_path(sweep->journal);
-        publication.netcdf = held ? NULL : outputs->netcdf;
-        publication.overwrite = !held && (outputs->overwrite || outputs->resume);
-        status = publication_make(&publication, sweep->log, summary, error);
-    } while (status == STATUS_SYSTEM && !held && journal_check_path(sweep->journal, &moved));
     if (held) { /* rows may be lost, so `left` is unknown */
         if (status)
             log_print(sweep->log, LOG_WARNING, "%s", error->text);

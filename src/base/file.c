@@ -100,6 +100,19 @@ bool file_copy(int from, int to, off_t length)
     return true;
 }
 
+bool file_equal(int a, int b, off_t length)
+{
+    char of_a[1 << 16], of_b[1 << 16];
+    for (off_t at = 0; at < length; at += (off_t)sizeof of_a) {
+        off_t rest = length - at, size = (off_t)sizeof of_a;
+        size = rest < size ? rest : size;
+        if (pread(a, of_a, (size_t)size, at) != size || pread(b, of_b, (size_t)size, at) != size ||
+            memcmp(of_a, of_b, (size_t)size) != 0)
+            return false;
+    }
+    return true;
+}
+
 bool file_same(const char *a, const char *b)
 {
     struct stat of_a, of_b;

@@ -31,6 +31,9 @@ bool file_write(int fd, const char *data, size_t length);
 /* Appends the first `length` bytes of one file to another. False as for file_write. */
 bool file_copy(int from, int to, off_t length);
 
+/* Whether both files begin with the same `length` bytes. */
+bool file_equal(int a, int b, off_t length);
+
 /* Whether both paths lead to the same file. False if one of them does not exist. */
 bool file_same(const char *a, const char *b);
 

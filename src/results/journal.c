@@ -301,10 +301,18 @@ static enum status check_path(struct journal *journal, struct error *error)
 enum status journal_check_path(struct journal *journal, struct error *error)
 {
     TRY(check_path(journal, error));
+    if (journal->copy >= 0 && !file_equal(journal->fd, journal->copy, journal->end))
+        TRY(move(journal, false, "was changed by others", error));
     if (!*journal->moved.text)
         return STATUS_OK;
     *error = journal->moved;
     return STATUS_SYSTEM;
+}
+
+void journal_source(const struct journal *journal, char source[JOURNAL_SOURCE])
+{
+    snprintf(source, JOURNAL_SOURCE, "/proc/self/fd/%d",
+             journal->copy >= 0 ? journal->copy : journal->fd);
 }
 
 const char *journal_path(const struct journal *journal)
@@ -370,6 +378,16 @@ enum status journal_sync(struct journal *journal, struct error *error)
     }
     journal->synced = journal->end;
     return STATUS_OK;
+}
+
+bool journal_in_use(const char *path)
+{
+    FILE *stream = NULL;
+    if (file_open(path, &stream, &(struct error){""}))
+        return false;
+    bool used = flock(fileno(stream), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    fclose(stream);
+    return used;
 }
 
 bool journal_recognised(const char *path)

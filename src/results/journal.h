@@ -42,17 +42,24 @@ enum status journal_append_text(struct journal *journal, const char *kind, const
                                 struct error *error);
 /* Makes all lines durable with one fdatasync; on failure cuts off the lines since the last sync. */
 enum status journal_sync(struct journal *journal, struct error *error);
-/* Checks that the open file is intact and still has its name. Every append checks this; call it
- * also before publishing. If others cut, overwrote, replaced or removed the file, its content
- * continues in another file (spare_name). Then this call and all later ones return STATUS_SYSTEM,
- * with the new name or the reason in *error. */
+/* Checks that the open file is intact, byte by byte, and still has its name; call it before and
+ * after publishing. Every append checks length and name. If others cut, edited, replaced or removed
+ * the file, its content continues in another file (spare_name). Then this call and all later ones
+ * return STATUS_SYSTEM, with the new name or the reason in *error. */
 enum status journal_check_path(struct journal *journal, struct error *error);
 const char *journal_path(const struct journal *journal); /* current name, valid while open */
-void journal_close(struct journal *journal);             /* takes NULL */
+/* Sets the name of a file with the same content that others cannot change, or of the open file if
+ * the journal is too large for a copy. Valid while open. */
+enum { JOURNAL_SOURCE = 32 };
+void journal_source(const struct journal *journal, char source[JOURNAL_SOURCE]);
+void journal_close(struct journal *journal); /* takes NULL */
 
 /* Largest length of a line; every record, and every session with its manifest, is shorter. A file
  * with a longer line is no journal. */
 enum { JOURNAL_LINE_BYTES = 64 << 20 };
+
+/* Whether a job has the journal open. False where the filesystem has no locks. */
+bool journal_in_use(const char *path);
 
 /* True if the file begins as a journal. False for unreadable and irregular files. */
 bool journal_recognised(const char *path);

@@ -105,6 +105,12 @@ enum status outputs_check_gathered(const char *journal, const char *path, bool o
     if (file_same(journal, path))
         return error_set(error, STATUS_USAGE,
                          "cannot write %s: it is the journal; --output names another", path);
+    char own[OUTPUTS_JOURNAL];
+    snprintf(own, sizeof own, "%s.journal", path);
+    if (file_same(journal, own) && journal_in_use(journal))
+        return error_set(error, STATUS_USAGE,
+                         "%s: a job that runs writes it, and %s at its end; --output names another",
+                         journal, path);
     enum status status = check_output(path, error);
     if (status == STATUS_OK && !overwrite && exists(path))
         status = error_set(error, STATUS_USAGE,
@@ -116,10 +122,15 @@ enum status outputs_name(const char *path, bool resume, bool overwrite, struct o
                          struct error *error)
 {
     struct outputs named = {.resume = resume, .overwrite = overwrite};
+    struct stat before;
     if (strlen(path) >= sizeof named.netcdf)
         return error_set(error, STATUS_USAGE, "the output's name has more than %zu characters",
                          sizeof named.netcdf - 1);
     strcpy(named.netcdf, path);
+    if (stat(path, &before) == 0) {
+        named.device = before.st_dev;
+        named.inode = before.st_ino;
+    }
     snprintf(named.journal, sizeof named.journal, "%s.journal", path);
     *outputs = named;
     return STATUS_OK;
@@ -141,6 +152,14 @@ enum status outputs_check(const struct outputs *outputs, struct error *error)
                          "cannot resume %s: its journal %s is gone; --overwrite measures all anew",
                          outputs->netcdf, outputs->journal);
     return STATUS_OK;
+}
+
+bool outputs_replaces(const struct outputs *outputs)
+{
+    struct stat now;
+    return outputs->overwrite ||
+           (outputs->resume && outputs->inode && stat(outputs->netcdf, &now) == 0 &&
+            now.st_dev == outputs->device && now.st_ino == outputs->inode);
 }
 
 static enum status check_settings(const struct outputs *outputs, const struct results *results,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "results/journal.h"
 #include "base/log.h"
@@ -13,6 +14,8 @@ enum { OUTPUTS_PATH = 4096, OUTPUTS_JOURNAL = OUTPUTS_PATH + sizeof ".journal" }
 struct outputs {
     char netcdf[OUTPUTS_PATH], journal[OUTPUTS_JOURNAL];
     bool resume, overwrite;
+    dev_t device;   /* of the file `netcdf` before the sweep */
+    ino_t inode;    /* 0: none */
     bool any_owner; /* with resume: accepts a journal of another user */
 };
 
@@ -20,7 +23,8 @@ struct outputs {
  * otherwise PATH itself. */
 void outputs_journal_of(const char *path, char journal[OUTPUTS_JOURNAL]);
 
-/* Names the files. STATUS_USAGE: the name is too long. */
+/* Names the files, and notes which file has the output's name. STATUS_USAGE: the name is too long.
+ */
 enum status outputs_name(const char *path, bool resume, bool overwrite, struct outputs *outputs,
                          struct error *error);
 
@@ -45,10 +49,14 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
 enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
                           struct error *error);
 
+/* Whether the result replaces a file of its name: with overwrite, and with resume the file that was
+ * there before the sweep. */
+bool outputs_replaces(const struct outputs *outputs);
+
 /* STATUS_USAGE: the input of --gather is a result file; the message names the file's journal. */
 enum status outputs_check_journal(const char *journal, struct error *error);
 
 /* Checks that --gather may write `path` from `journal`. STATUS_USAGE: the reasons of outputs_check,
- * or `path` exists without `overwrite`, or `path` is a journal. */
+ * or `path` exists without `overwrite`, or `path` is a journal, or the output of a running job. */
 enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
                                    struct error *error);

@@ -160,12 +160,13 @@ enum status publication_make(const struct publication *publication, const struct
                              struct summary *summary, struct error *error)
 {
     const char *journal = publication->journal;
+    const char *source = publication->source ? publication->source : journal;
     struct results *results;
     struct journal_damage damage = {.count = 0};
     char netcdf[OUTPUTS_PATH], lines[JOURNAL_DAMAGE_TEXT];
     TRY(netcdf_name(publication, netcdf, error));
-    TRY(publication->skip_damaged ? journal_salvage(journal, &results, &damage, error)
-                                  : journal_read(journal, &results, &damage.torn, error));
+    TRY(publication->skip_damaged ? journal_salvage(source, &results, &damage, error)
+                                  : journal_read(source, &results, &damage.torn, error));
     journal_warn_left_out(journal, damage.torn, results, log);
     enum status status = publish(results, publication, netcdf, log, summary, error);
     results_destroy(results);

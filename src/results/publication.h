@@ -25,6 +25,7 @@ void summary_format(const struct summary *summary, int status, double seconds,
 /* The caller owns the data behind the pointers. */
 struct publication {
     const char *journal;
+    const char *source;      /* the file to read; NULL: `journal` */
     const struct plan *plan; /* NULL: the plan of the last session's manifest */
     const char *netcdf;      /* path of the file; NULL: the journal's path without ".journal" */
     bool json;               /* format of the table on standard output */

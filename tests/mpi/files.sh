@@ -183,6 +183,22 @@ complete appeared.nc.spare-1 4
 expect 0 bin/roofsweep --overwrite -o appeared.nc sweep.ini
 complete appeared.nc 4
 
+# --resume replaces the file that was there before, and no file that appears.
+grep -v '"kind":"record"' kept >resumed.nc.journal
+worker 'mkfifo resumed.nc 2>fifo.error; exec "$REAL"'
+expect 1 bin/roofsweep --resume -o resumed.nc sweep.ini
+says "resumed.nc has appeared meanwhile and is not replaced: the results are in resumed.nc.spare-1"
+[ -p resumed.nc ] || fail "--resume replaces a fifo that appears"
+complete resumed.nc.spare-1 4
+
+# --gather leaves the output of a running job to the job.
+worker '"$GATHER" --gather gathered.nc.journal >gathering 2>&1; echo $? >code
+    "$GATHER" --gather gathered.nc.journal -o other.nc >>gathering 2>&1; exec "$REAL"'
+export GATHER="$roofsweep"
+expect 0 bin/roofsweep -o gathered.nc sweep.ini
+complete gathered.nc 4
+[ "$(cat code)" = 2 ] || fail "--gather takes the output of a running job: $(cat gathering)"
+
 # The journal disappears with its folder, is replaced by another sweep's journal, or is truncated during the sweep. Its
 # rows continue under another name.
 worker 'while read -r line; do
@@ -190,7 +206,7 @@ worker 'while read -r line; do
     printf "%s\n" "$line"
 done | "$REAL"'
 for HARM in "rm -r out" "rm out/x.nc.journal" "cp kept copy; mv copy out/x.nc.journal" ": >out/x.nc.journal" \
-    "cat kept >out/x.nc.journal"; do
+    "cat kept >out/x.nc.journal" "printf X | dd of=out/x.nc.journal bs=1 seek=100 conv=notrunc 2>dd"; do
     export HARM
     spare=out/x.nc.spare-1
     [ "$HARM" != "rm -r out" ] || spare=./x.nc.spare-1

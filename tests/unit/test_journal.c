@@ -282,6 +282,25 @@ static void others_cut(const char *path)
     assert_int_equal(truncate(path, 0), 0);
 }
 
+/* The length stays. */
+static void others_edit(const char *path)
+{
+    int fd = open(path, O_WRONLY);
+    assert_int_equal(pwrite(fd, "#", 1, 100), 1);
+    close(fd);
+}
+
+/* Others cannot change the file that publishing reads. */
+static void assert_source_rows(const struct journal *journal, size_t count)
+{
+    char source[JOURNAL_SOURCE];
+    bool torn;
+    journal_source(journal, source);
+    struct results *results = read_journal(source, &torn);
+    assert_int_equal(results->row_count, count);
+    results_destroy(results);
+}
+
 static void others_overwrite(const char *path)
 {
     char other[3000];
@@ -299,7 +318,8 @@ static void test_goes_on_elsewhere(void **state)
                 {others_remove_its_folder, "was removed", "./x.nc.spare-1.journal"},
                 {others_replace, "was replaced", "sub/x.nc.spare-1.journal"},
                 {others_cut, "was changed by others", "sub/x.nc.spare-1.journal"},
-                {others_overwrite, "was changed by others", "sub/x.nc.spare-1.journal"}};
+                {others_overwrite, "was changed by others", "sub/x.nc.spare-1.journal"},
+                {others_edit, "was changed by others", "sub/x.nc.spare-1.journal"}};
     static const char path[] = "sub/x.nc.journal";
     char *folder = strdup(path_of(state)), *back = getcwd(NULL, 0);
     assert_int_equal(chdir(dirname(folder)), 0);
@@ -318,6 +338,7 @@ static void test_goes_on_elsewhere(void **state)
         append(journal, "record", record_entry(2, "s1-0", 2));
         assert_ok(journal_check_path(journal, &error), &error);
         rows[row].harm(path);
+        assert_source_rows(journal, 2);
         append(journal, "record", record_entry(3, "s1-0", 3));
         assert_ok(journal_sync(journal, &error), &error);
         assert_int_equal(journal_check_path(journal, &error), STATUS_SYSTEM);
