@@ -16,7 +16,8 @@ OPTION = re.compile(
     r"^ +(?:(-\w)(?: .*?)?, +)?(--[\w-]+)"
     r"(?:[ =](\[?[A-Z{][^ ]*(?: \[[A-Z]+ \.\.\.\])?|chips|variables))?(?: +(.*))?$"
 )
-# Command of all three shells that prints the label of each section, or the workload of a section without a label.
+# The completions of bash, zsh and fish run this command. It prints the label of each section, or the workload if a
+# section has no label.
 LABELS = r"sed -nE '/^\[(sweep|measure|peaks)\]/d; s/^\[[^] ]+ +([^]]+)\].*/\1/p; s/^\[([^] ]+)\].*/\1/p'"
 
 

@@ -48,8 +48,8 @@ left=$((${SLURM_JOB_END_TIME:-0} - $(date +%s) - 180))
 srun "$roofsweep" "${limit[@]}" --resume "$@"
 status=$?
 # 5: interrupted before the time limit. 137, 139: processes were killed (memory, a failed node) or crashed.
-# Requeues are limited: a time limit too short for one configuration never gets further, and a repeated
-# crash needs a person.
+# Requeues are limited: a job whose time limit is too short for one configuration would be requeued for ever,
+# and a repeated crash needs a person.
 case $status in
 5) restarts=20 ;;
 137 | 139) restarts=3 ;;

@@ -44,7 +44,7 @@ class File:
         table["tensor_flops"] = np.nansum(data.flops_tensor.values, axis=1)
         table["ai"] = table.flops / table.bytes
         table["rate"] = table.flops / table.time_median
-        # Bounds are at the level of the row's roof, as its limiter.
+        # The bound uses the memory level of the row's bandwidth roof, as the limiter does.
         own = table.roof_memory_level.map({level: at for at, level in enumerate(self.levels)}).fillna(0).astype(int)
         table["own_ai"] = data.arithmetic_intensity.values[np.arange(len(table)), own]
         table["balance"] = table.compute_roof / table.bandwidth_roof

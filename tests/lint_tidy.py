@@ -49,7 +49,7 @@ def changed_files():
 
 
 def commands_changed(commands, changed):
-    """Returns the commands of changed files. A changed header counts as its own .c file, or one that includes it."""
+    """Returns the commands of changed files; for a header, of its own .c file, or else of a file that includes it."""
     chosen = {command["file"] for command in commands} & changed
     for header in sorted(name for name in changed if name.endswith(".h")):
         include = re.compile(rf'#include "([\w/]*/)?{re.escape(os.path.basename(header))}"')

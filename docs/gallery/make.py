@@ -33,8 +33,9 @@ PLANE = f"{PAPER} --labels conv2d-filters --where pass=forward layout=nhwc cache
 
 PAGE = """# Gallery
 
-`docs/gallery/make.py` draws these figures from the result files of `tests/data/`. Figures 1 to 10 have the paper's
-axes and pass, and a flushed cache. Their bytes are counted in device memory; results that stay in L2 are not counted.
+`docs/gallery/make.py` draws these figures from the result files of `tests/data/`. Figures 1 to 10 show the
+same axes and the same pass as the paper's figures; the caches were flushed before each iteration. Their bytes
+are counted in device memory; results that stay in L2 are not counted.
 [findings](../findings.md) and [frameworks](../frameworks.md) compare the numbers with the paper's.
 """
 

@@ -3,8 +3,8 @@
 reframe -c postproc/reframe/roofsweep_checks.py -r -S manifest=$PWD/sweeps/roofs.ini -S targets=$PWD/sweeps/targets.ini
 
 One rank for each device: -S num_tasks=8 with a parallel launcher in the site's configuration. Performance variables
-are the medians over devices of each roof; a site sets `reference` for them as for any test. What single devices must
-reach is in the targets."""
+are the medians over devices of each roof; a site sets `reference` for them as for any test. The targets say what
+each device must reach."""
 
 import csv
 import os

@@ -78,7 +78,7 @@ class Reference:
         return f"{100 * value:.4g} %" if self.unit == "%" else scaled(value, self.unit)
 
     def reason(self, value):
-        """Why a value does not do; None if it does."""
+        """Returns why a value misses the target, or None if it reaches the target."""
         if not np.isfinite(value):
             return f"{self.name} is missing"
         least, most = (value, self.wanted) if self.at_most else (self.wanted, value)

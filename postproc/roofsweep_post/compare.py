@@ -444,7 +444,7 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=Fa
 
 
 def all_devices(files):
-    """Returns a line for each device of each file, even if several runs of a file opened it."""
+    """Returns one line for each device of each file, also if several runs that wrote to the file used it."""
     found = []
     for number, data in enumerate(files):
         for place in range(data.sizes["device"]):

@@ -27,7 +27,8 @@ struct log {
 bool colour_wanted(int descriptor);
 
 /* Never blocks the process: if nobody reads the pipe or terminal, messages are dropped and counted.
- * The caller may close log.stream, and after that `stream`. */
+ * log.stream may be a new stream on the descriptor of `stream`: close log.stream first, `stream`
+ * after it. */
 struct log log_create(FILE *stream, enum log_level level, int rank);
 
 /* Prints "roofsweep: 2026-11-22T01:50:03Z node7 rank 3: TEXT" and a newline, without "rank 0".

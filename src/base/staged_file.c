@@ -155,7 +155,7 @@ void staged_file_hide(struct staged_file *file)
 
 int staged_file_obstacle(const struct staged_file *file)
 {
-    enum { BLOCKS = 64 }; /* more than a failed write may have left free */
+    enum { BLOCKS = 64 }; /* blocks of 64 KiB: more space than a failed write may leave free */
     static const char block[1 << 16];
     struct stat info;
     if (fstat(file->fd, &info) != 0)

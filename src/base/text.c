@@ -48,7 +48,8 @@ static size_t distance(const char *a, const char *b)
 const char *words_nearest(const char *const *words, const char *text)
 {
     const char *nearest = NULL;
-    /* More than half of the letters must agree: 'cpu' is no typo of 'gpu'. */
+    /* There must be fewer typos than half the letters, rounded down: of three letters none, so
+     * 'cpu' is no typo of 'gpu'. */
     size_t length = strlen(text), bound = least(NEAR + 1, length / 2);
     for (size_t i = 0; words[i]; ++i)
         if (distance(text, words[i]) < bound) {

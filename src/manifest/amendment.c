@@ -172,7 +172,8 @@ static void write_missing_groups(struct writer *writer)
     }
 }
 
-/* Hints at labels, with `groups` also at sweep, measure and peaks. "" without memory. */
+/* Writes the hint for a wrong label: the nearest label and all labels; if `groups`, also sweep,
+ * measure and peaks. "": no memory. */
 static void hint_labels(const struct manifest *manifest, bool groups, const char *text,
                         char hint[WORDS_HINT])
 {

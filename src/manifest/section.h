@@ -36,7 +36,7 @@ struct section_kind {
                           const struct config *point, struct config *config, struct error *error);
     /* STATUS_USAGE: what the configuration runs does not exist on this node. */
     enum status (*find)(const struct config *config, const char *folder, struct error *error);
-    /* "", or what the configuration has that no line of the manifest says. */
+    /* Writes a note on values of the configuration that no line of the manifest sets; "": none. */
     void (*note)(const struct config *config, char text[SECTION_NOTE]);
     void (*destroy)(void *own);                 /* takes NULL */
     const struct section_key *(*key)(size_t i); /* that is no axis; NULL after the last */

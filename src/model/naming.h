@@ -17,6 +17,6 @@ void naming_destroy(struct naming *naming); /* takes NULL */
  * memory. */
 bool naming_add(struct naming *naming, const char *label, const struct config *config);
 
-/* False, without a name: nothing with this label and workload was added. */
+/* Returns false and leaves `name` unchanged if nothing with this label and workload was added. */
 bool naming_format(const struct naming *naming, const char *label, const struct config *config,
                    char name[WORKLOAD_TEXT]);

@@ -116,7 +116,7 @@ struct roof_request {
     bool transfer;     /* host to device, device to host, device to device */
     bool links;        /* between devices of the node, link.h */
     bool condition[2]; /* by enum roof_condition */
-    bool energy;       /* J per byte and FLOP of memory and compute roofs */
+    bool energy; /* also measure energy: J per byte of memory roofs, J per FLOP of compute roofs */
 };
 
 struct roof_kind {

@@ -4,10 +4,11 @@
  * A rank that is silent beyond its timeout counts as lost; other ranks get its configurations. If
  * it writes again, it takes part again. The first of two records of one configuration counts.
  *
- * Timed rows may wait for counting in a batch: [measure] count_together or the device's number, or
- * until 10 s of timings would be lost with the worker, or until no work is left for the rank.
- * Batches of one host end a little earlier if ranks then count at different times. Rows that are
- * lost before counting are measured again and counted alone.
+ * Timed rows may wait and be counted together. They wait until their number is [measure]
+ * count_together (by default the device's own number), until they hold 10 s of timings, which would
+ * be lost with the worker, or until no work is left for the rank. Batches of one host end a little
+ * earlier if ranks then count at different times. Rows that are lost before counting are measured
+ * again and counted alone.
  *
  * With a time limit, only configurations that fit are assigned (estimate.h). The sweep ends, with a
  * report of the remaining ones, if none fits or the limit is reached. */

@@ -43,7 +43,8 @@ static struct countable counted_of(struct measured *row)
     return (struct countable){row->work, row->cold, row->kernels, row->causes, &row->record};
 }
 
-/* Rows without counts by kernel, or without causes, have counts as a whole. */
+/* A row that lacks only the counts of each kernel, or only the causes, still has the counts of the
+ * whole row. */
 static bool has_counts(const struct measured *row)
 {
     return row->record.counters.code == COUNTED_YES ||

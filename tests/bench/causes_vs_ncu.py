@@ -3,11 +3,11 @@
 Usage: causes_vs_ncu.py WORKER
 
 Both profile the longest kernel of each row after a flush of the caches, with the worker's algorithm. Prints a table
-with each activity in per cent by the worker and by ncu. The exit status is 1 if two activities of a row with one kernel
-differ by more than 1 % and by more than 1 point; by more than 2 points for those of the elapsed time, of which the
-table also has ncu's value in the time that the worker traced. Rows of several kernels are not judged, because ncu
-flushes the caches between kernels and the worker does not. The status is 77 without ncu. Needs a GPU with readable
-counters, and three minutes."""
+with each activity in per cent by the worker and by ncu. The exit status is 1 if worker and ncu differ in an activity
+of a row with one kernel: by more than 1 % and more than 1 point, or, for activities relative to the elapsed time, by
+more than 2 points. For the latter the table also shows ncu's value relative to the time that the worker traced.
+Rows of several kernels are not judged, because ncu flushes the caches between kernels and the worker does not. The
+status is 77 without ncu. Needs a GPU with readable counters, and three minutes."""
 
 import csv
 import json

@@ -37,7 +37,8 @@ assert plain.sum() == 24 and ((0.9 < ratio[plain]) & (ratio[plain] <= 1.001)).al
 '
 
 # Hand-written kernels beside the library: tiles of a convolution have at least 60 % of its speed. An LSTM in one
-# launch is faster unless its input is wide. Both count the modelled FLOPs.
+# launch is faster unless its input is wide. For both kinds of kernel the counted FLOPs
+# are the modelled ones.
 file handwritten 60 '
 by_hand = numpy.isin(implementation, ["tiled", "persistent"])
 assert by_hand.sum() == 26 and (abs(ratio[by_hand] - 1) < 0.025).all(), ratio[by_hand]

@@ -317,7 +317,7 @@ def check_nodes(eight):
 
 
 def check_map_numbers(eight):
-    """A cell has a sign for its side of the median, which black and white print loses."""
+    """The number in a cell has a sign: black-and-white print loses the colour, which shows the side of the median."""
     (axes,) = figures.draw(eight, "map", width="page")
     matrix = np.asarray(axes.get_images()[0].get_array())
     told = {(round(text.get_position()[1]), round(text.get_position()[0])): text.get_text() for text in axes.texts}

@@ -19,7 +19,8 @@ export TMPDIR=/var/tmp
 . "$(dirname "$0")/../mpi/lib.sh"
 chmod 755 "$work"
 slurm_daemons="" munge_daemon=""
-# Daemons end in order if they can, else by SIGKILL. A node ends with its unshare.
+# Daemons end in order if they can, else by SIGKILL. All processes of a virtual node end when
+# its `unshare` process ends.
 clean_up() {
     scontrol shutdown >/dev/null 2>&1 || true
     for _ in $(seq 50); do

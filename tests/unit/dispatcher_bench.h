@@ -17,7 +17,7 @@ struct bench_settings {
     int ranks;
     const char *manifest;
     int together; /* batch size of the devices; 0: no counters */
-    bool limited; /* time limit of 100 s, 10 s of them for the file; then ranks never time out */
+    bool limited; /* a time limit of 100 s, 10 s of them for the file, and no timeouts of ranks */
     bool hosts;   /* one host per rank */
 };
 

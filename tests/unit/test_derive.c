@@ -262,8 +262,8 @@ static void energies_add_up(void **state)
     record_clear(&record);
 }
 
-/* Nine tenths of a wave are enough parallelism, even one large block per multiprocessor. The kernel
- * takes 18 of 22 us. */
+/* A kernel with nine tenths of a wave has enough parallelism, even if a wave is only one large
+ * block per multiprocessor. The kernel takes 18 of 22 us. */
 static void blocks_fill_the_device_or_not(void **state)
 {
     static const struct {

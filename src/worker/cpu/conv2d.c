@@ -432,7 +432,7 @@ static void step_run(struct work *work, struct trace *trace)
 #ifdef ROOFSWEEP_ONEDNN
 /* Weights of forward and backward-data are packed before the timed run, as in frameworks that keep
  * a model (`kept`). A training step packs the updated weights in each run. The gradient of
- * backward-filter is reordered to the user's layout within the time. */
+ * backward-filter is reordered to the user's layout during the timed run. */
 static struct onednn_tensor filter_tensor(const struct conv2d *s, bool kept)
 {
     int64_t filters = s->filters / s->groups, channels = s->channels / s->groups;

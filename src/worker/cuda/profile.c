@@ -411,8 +411,8 @@ static void activities_mean(double (*values)[QUANTITY_COUNT], const struct count
 }
 
 /* Puts the counts of a row's launches into the record: values[i] belongs to the i-th launch of the
- * trace. `failure` names the collection: COUNTED_NOT_BY_KERNEL FLOPs and bytes,
- * COUNTED_WITHOUT_CAUSES activities. */
+ * trace. `failure` is the code for a failed collection, and so says what `values` has:
+ * FLOPs and bytes (COUNTED_NOT_BY_KERNEL), or activities (COUNTED_WITHOUT_CAUSES). */
 static void kernels_record(double (*values)[QUANTITY_COUNT], const struct countable *row,
                            enum counted failure, const struct outcome *outcome)
 {

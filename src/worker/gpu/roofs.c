@@ -480,7 +480,9 @@ static struct view view_of(const struct window *windows, int count)
     return (struct view){work / seconds, cycles / seconds, sensed > 0.0 ? joules / sensed : NAN};
 }
 
-static const double under = 0.98, over = 1.002; /* of the power limit, while it limits */
+/* Fractions of the power limit: a mean power between the two means that the limit holds the device
+ * back. */
+static const double under = 0.98, over = 1.002;
 static const double same = 0.01; /* relative; clocks change in steps of 15 MHz, about 1 % */
 
 /* Whether nothing limits the device: the last windows have the burst's clock, and draw no more

@@ -410,8 +410,8 @@ static enum status loop_run(struct gpu *gpu, struct work *work, int iterations,
 }
 
 /* A loop is long enough that the final wait hardly counts, and short enough that its launches fit
- * into the queue. With a cold cache only the host's time is wanted, which has no wait, so loops are
- * shorter. Long loops are few; an interval needs six. */
+ * into the queue. With a cold cache only the host's time is recorded. It does not include the final
+ * wait, so shorter loops are enough. Long loops are few; an interval needs six. */
 enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct record *record,
                           struct error *error)
 {

@@ -140,7 +140,7 @@ enum status timer_flush(struct gpu *gpu, struct error *error)
 enum status timer_stamp(struct gpu *gpu, enum span_end end, struct error *error)
 {
     struct clock_stamp *stamps = gpu->timer->stamps + end * CLOCK_STAMPS;
-    int blocks = 2 * gpu->multiprocessors; /* the scheduler puts some blocks side by side */
+    int blocks = 2 * gpu->multiprocessors; /* some share a multiprocessor */
     TRY(CUDA(cudaMemsetAsync(stamps, 0, CLOCK_STAMPS * sizeof *stamps, gpu->stream)));
     return CUDA(kernel_clock(stamps, blocks, gpu->stream));
 }

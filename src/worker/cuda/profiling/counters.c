@@ -172,7 +172,8 @@ static bool is_well(CUptiResult code, const char *call, struct outcome *refusal)
  * CUPTI can make a range of each launch by itself, but would also make ranges of the launches that
  * prepare a work, and a range costs 1 ms in each pass. */
 
-/* Makes the launch a range, named by its number. Launches beyond the expected ones only count. */
+/* Makes the launch a range, named by its number. Launches beyond the expected number get no range;
+ * `launched` still counts them. */
 static void launch_range(struct counters *counters, CUpti_ApiCallbackSite site)
 {
     const bool named = counters->launched < counters->image.count;

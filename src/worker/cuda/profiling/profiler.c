@@ -176,7 +176,7 @@ enum status profiler_trace(struct profiler *profiler, const struct profiled_work
         status = trace(profiler, work, error);
         if (status == STATUS_OK && profiler->traced.code != TRACED_WELL &&
             tracer_is_attached(profiler->tracer)) {
-            tracer_detach(profiler->tracer); /* may have caused the failure */
+            tracer_detach(profiler->tracer); /* the attached tracer may have caused the failure */
             profiler->tracer_leaves = true;
             status = run_tracer(profiler, work, false, error);
         }

@@ -40,8 +40,8 @@ static const struct library_format {
     {ROOF_INT8_TENSOR_LIBRARY, &int8, DEPTH(8), 75, "to int8"},
 };
 
-/* The second size gives every multiprocessor the same number of tiles, also of tiles with 192
- * columns: half a tile too many would be counted as 3 % more FLOPs than there are. */
+/* The second size gives every multiprocessor the same number of tiles. 3072 columns are 16 tiles of
+ * 192: if half a tile were padding, the counters would see 3 % more FLOPs than the product has. */
 static const struct size {
     int per_multiprocessor, rows; /* m = multiprocessors x the first + the second */
     int columns;                  /* n */

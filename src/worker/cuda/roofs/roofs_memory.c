@@ -114,8 +114,9 @@ static enum status memory_run(struct roofs *roofs, const struct variant *variant
 
 /* ---- the working set of the cache ---- */
 
-/* Returns the read with the smallest piece that has enough bytes in flight. Blocks come in the
- * order of addresses, as in most kernels: such sets are the first to fall out of the cache. */
+/* Returns the read with the smallest piece that has enough bytes in flight. Blocks read in the
+ * order of addresses, as in most kernels. In this order a working set falls out of the cache at a
+ * smaller size than in other orders. */
 static struct variant reach_variant(struct roofs *roofs)
 {
     const int enough = 2048; /* byte, of a warp's accesses */

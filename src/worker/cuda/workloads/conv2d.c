@@ -44,7 +44,7 @@ struct candidate {
 };
 
 struct conv2d_work {
-    struct tensor_work tensors; /* without arrays in a part of a step, which has them */
+    struct tensor_work tensors; /* no arrays if this is a part of a step: the step has them */
     struct conv2d shape;
     const struct format *format;
     cudnnDataType_t compute;

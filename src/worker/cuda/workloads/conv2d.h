@@ -1,4 +1,4 @@
-/* Convolutions by cuDNN: one alone, and as parts of a pass of several. */
+/* Convolutions by cuDNN: a single one, or one of the parts of a pass. */
 #pragma once
 
 #include "model/workloads/conv2d.h"
