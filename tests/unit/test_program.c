@@ -205,11 +205,11 @@ static void a_dead_worker_leaves_no_process_and_no_folder(void **state)
     }
 }
 
-/* `pkill roofsweep` ends ranks and workers. The reaper then ends what is left. */
+/* `pkill -f roofsweep` ends ranks and workers. The reaper then ends what is left. */
 static void the_reaper_has_a_name_of_its_own(void **state)
 {
     struct process_end end;
-    const char *script = "cat /proc/$PPID/comm; tr '\\0' '\\n' </proc/$PPID/cmdline | head -n 1";
+    const char *script = "cat /proc/$PPID/comm; tr -d '\\0' </proc/$PPID/cmdline # roofsweep";
     assert_int_equal(run(script, 60, &end), STATUS_OK);
     assert_string_equal(end.tail.text, "program-reaper|program-reaper");
 }

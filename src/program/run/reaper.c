@@ -108,6 +108,20 @@ static void never_stopped(void)
         timer_settime(timer, 0, &each, NULL);
 }
 
+/* Moves the words out of sight of `pkill -f`, because a path often has "roofsweep". False: no
+ * memory. */
+static bool words_hide(char **words)
+{
+    for (; *words; ++words) {
+        char *copy = strdup(*words);
+        if (!copy)
+            return false;
+        memset(*words, '\0', strlen(*words));
+        *words = copy;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     struct reaper_report report = {0};
@@ -134,7 +148,7 @@ int main(int argc, char **argv)
     never_stopped();
     descendants_adopt();
     double start = clock_monotonic();
-    pid_t own = getpid(), command = fork();
+    pid_t own = getpid(), command = words_hide(argv + 1) ? fork() : -1;
     if (command == 0)
         become(argv[1], argv + 2, own);
     if (command < 0 || children < 0) {

@@ -7,7 +7,7 @@
  * command has started, and reports. Then it waits: if the worker dies, the reaper sweeps scratch
  * folders; a worker that has removed its own folder kills the reaper. The reaper leads a session of
  * its own and has another name than the other programs, so that it outlives a worker that is killed
- * with its group, or by `pkill roofsweep`. */
+ * with its group, or by `pkill -f roofsweep`. */
 #pragma once
 
 #include <stdbool.h>
