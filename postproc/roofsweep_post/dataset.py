@@ -203,7 +203,7 @@ def raw_of(path):
     """Opens a file. Raises Refused; a damaged file makes the libraries raise any exception."""
     try:
         back = importlib.import_module(name := back_end())
-        file = back.Dataset(path) if name == "netCDF4" else back.File(path, "r")
+        file = back.Dataset(path) if name == "netCDF4" else back.File(path, "r", decode_vlen_strings=True)
         check_sizes(path, file.variables)
         store = xarray.backends.NetCDF4DataStore if name == "netCDF4" else xarray.backends.H5NetCDFStore
         return xarray.open_dataset(store(file), decode_cf=False)

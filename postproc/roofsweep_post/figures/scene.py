@@ -206,7 +206,7 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=N
         keys = [name for name in CROSSED if name in table and table[name].replace("", np.nan).nunique() > 1]
         keys += varying(table, [*SOURCES, *(["label"] if labels else [])])
         named = [*keys, *varying(table, ["origin"])]
-        if not labels and table.groupby(named, dropna=False).ngroups <= MOST:  # facets name the workload
+        if named and not labels and table.groupby(named, dropna=False).ngroups <= MOST:  # facets name the workload
             keys = named
     keys, apart = source_keys(keys, table, level)
     by = column(table, by) if by else None
