@@ -253,7 +253,7 @@ static void guard_standard_streams(void)
             open("/dev/null", O_RDONLY);
 }
 
-/* Skips exit handlers: HDF5's crashes after a failed write. */
+/* Skips the exit handlers of libraries: all files are written and closed by now. */
 static _Noreturn void leave(enum status status)
 {
     fflush(stderr);

@@ -55,7 +55,8 @@ const struct field roof_fields[] = {
     F(settled, no_yes,
       "the clock has settled: nothing limits it, or power does on the average, or it held still"),
     R(working_set, FIELD_DOUBLE, "byte", "largest set that is read at nearly the roof's rate",
-      .comment = "of the read roof of a GPU's l2: at nine tenths of it or more"),
+      .comment = "of the read roof of a GPU's l2: at nine tenths of it or more; of a CPU's l3: at "
+                 "five sixths"),
     R(energy, FIELD_DOUBLE, "J",
       "energy of one byte or FLOP (int8: operation), beyond the constant power",
       .comment = "energy_power - constant_power, over bytes or FLOPs in a second of the same run"),

@@ -58,8 +58,8 @@ struct roof {
     double settling_time;   /* s, from the start of the load to the end of the last window */
     int64_t
         settled; /* 1: the clock is free, power-limited or constant; 0: not within the time limit */
-    /* byte, read roof of a cache: largest set read at nearly the same rate; missing unless
-     * requested */
+    /* byte, read roof of a GPU's l2 (if requested) and of a CPU's l3: largest set read at nearly
+     * the same rate */
     double working_set;
     /* Energy run: the work back to back, by the device's energy counter; missing unless requested.
      */

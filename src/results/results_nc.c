@@ -628,6 +628,7 @@ static enum status fill_apart(struct staged_file *draft, const struct results *r
     static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE};
     struct fill_report report;
     int ends[2], state = 0;
+    sigset_t all, before;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return error_set(error, STATUS_SYSTEM, "no pipe: %s", strerror(errno));
     pid_t pid = fork();
@@ -639,12 +640,15 @@ static enum status fill_apart(struct staged_file *draft, const struct results *r
                     json_dumpfd(found, ends[1], JSON_COMPACT) == 0;
         _exit(sent ? 0 : errno);
     }
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* a signal would interrupt the reads */
     close(ends[1]);
     bool complete = pid > 0 && read(ends[0], &report, sizeof report) == (ssize_t)sizeof report;
     json_t *now = complete ? json_loadfd(ends[0], 0, NULL) : NULL;
     close(ends[0]);
     if (pid > 0)
         waitpid(pid, &state, 0);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     staged_file_hide(draft);
     if (!now)
         return error_set(error, STATUS_SYSTEM,
