@@ -151,6 +151,12 @@ static bool is_resumed(enum journal_mode mode)
     return mode != JOURNAL_CREATE && mode != JOURNAL_REPLACE;
 }
 
+/* For modes that refuse journals of other users, who could change the rows later. */
+static const char *const owner_advice[] = {
+    [JOURNAL_RESUME] = ": --resume --any-owner trusts its rows",
+    [JOURNAL_REPLACE] = ", who could change its rows: remove it, or choose another --output",
+};
+
 static enum status open_file(const char *path, enum journal_mode mode, int *fd, struct error *error)
 {
     int flags = O_RDWR | O_APPEND | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
@@ -160,12 +166,11 @@ static enum status open_file(const char *path, enum journal_mode mode, int *fd, 
     *fd = open(target, flags | (mode == JOURNAL_CREATE ? O_CREAT | O_EXCL : 0), 0666);
     if (*fd >= 0 && fstat(*fd, &info) == 0 && !S_ISREG(info.st_mode))
         return error_set(error, STATUS_USAGE, "%s: it is no regular file", path);
-    if (*fd >= 0 && mode == JOURNAL_RESUME && !owner_is_trusted(info.st_uid)) {
+    if (*fd >= 0 && owner_advice[mode] && !owner_is_trusted(info.st_uid)) {
         char owner[OWNER_TEXT];
         owner_format(info.st_uid, owner);
-        return error_set(error, STATUS_USAGE,
-                         "%s belongs to user %s: --resume --any-owner trusts its rows", path,
-                         owner);
+        return error_set(error, STATUS_USAGE, "%s belongs to user %s%s", path, owner,
+                         owner_advice[mode]);
     }
     if (*fd >= 0)
         return STATUS_OK;

@@ -201,6 +201,8 @@ static void test_modes(void **state)
     if (chown(path, 65534, (gid_t)-1) == 0) { /* as root only */
         assert_int_equal(journal_open(path, JOURNAL_RESUME, &journal, &error), STATUS_USAGE);
         assert_non_null(strstr(error.text, "belongs to user nobody: --resume --any-owner"));
+        assert_int_equal(journal_open(path, JOURNAL_REPLACE, &journal, &error), STATUS_USAGE);
+        assert_non_null(strstr(error.text, "belongs to user nobody, who could change its rows"));
         journal_close(open_journal(path, JOURNAL_ADOPT));
     }
 
@@ -224,7 +226,6 @@ static void test_locked(void **state)
     journal_close(open_journal(path, JOURNAL_RESUME));
 }
 
-/* Processes of a killed job may hold the journal for a moment. */
 /* File systems without locks: 524 is ENOTSUPP of DVS. */
 static void test_without_locks(void **state)
 {
@@ -237,6 +238,7 @@ static void test_without_locks(void **state)
     }
 }
 
+/* Processes of a killed job may hold the journal for a moment. */
 static void test_lock_is_waited_for(void **state)
 {
     const char *path = path_of(state);
