@@ -3,12 +3,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-void assert_ok(enum status status, const struct error *error)
-{
-    if (status != STATUS_OK)
-        fail_msg("%s", error->text);
-}
-
 static void open_dispatcher(struct bench *bench, enum journal_mode mode)
 {
     static const struct time_limit limit = {BENCH_BEGIN + 100, 100, "--time-limit 100 s"};

@@ -52,8 +52,6 @@ struct results *bench_rows(struct bench *bench);
 /* Checks that each rank was ordered to stop once, and sends the last messages. */
 enum status bench_end(struct bench *bench, struct error *error);
 
-void assert_ok(enum status status, const struct error *error);
-
 /* ---- the other ranks ---- */
 
 /* Delivers a message; `arrive` also ends the moment. */

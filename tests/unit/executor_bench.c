@@ -70,8 +70,7 @@ void bench_begin(struct bench *bench, struct worker_script script)
     struct error error;
     bench_create(bench, &(struct bench_settings){
                             .script = script, .kind = LAST_KIND, .requested = LAST_KIND});
-    if (executor_open(bench->executor, &error))
-        fail_msg("%s", error.text);
+    assert_ok(executor_open(bench->executor, &error), &error);
     assert_string_equal(executor_device(bench->executor)->uuid, "u1");
     executor_start(bench->executor);
     assert_message(bench, MESSAGE_DEVICE, "\"key\":\"session/0\"");
@@ -138,12 +137,6 @@ static char *wait_for(struct bench *bench, enum message_kind kind)
         poll(descriptors, count, 10);
         executor_step(bench->executor);
     }
-}
-
-void assert_says(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("'%s' does not say '%s'", text, part);
 }
 
 void assert_message(struct bench *bench, enum message_kind kind, const char *part)

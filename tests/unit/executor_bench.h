@@ -45,5 +45,3 @@ void give_work(struct bench *bench, const char *configuration, bool later);
 void assert_message(struct bench *bench, enum message_kind kind, const char *part);
 /* Measures a configuration and returns its record, which the caller clears. */
 struct record measured(struct bench *bench, const char *configuration);
-
-void assert_says(const char *text, const char *part);

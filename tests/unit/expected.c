@@ -22,8 +22,7 @@ struct expectation expect(const struct config *config, double products)
                                               INT64_MAX, loop_in_turn, NULL,     NULL};
     struct expectation expectation = {.count = 0};
     struct error error;
-    if (config->workload->reference(&request, &expectation, &error))
-        fail_msg("%s", error.text);
+    assert_ok(config->workload->reference(&request, &expectation, &error), &error);
     return expectation;
 }
 

@@ -12,12 +12,6 @@ struct folder {
     char path[64], journal[96];
 };
 
-void assert_ok(enum status status, const struct error *error)
-{
-    if (status != STATUS_OK)
-        fail_msg("%s", error->text);
-}
-
 int folder_create(void **state)
 {
     struct folder *folder = calloc(1, sizeof *folder);

@@ -8,8 +8,6 @@ int folder_create(void **state);
 int folder_remove(void **state);
 const char *path_of(void **state); /* path of the journal */
 
-void assert_ok(enum status status, const struct error *error);
-
 struct journal *open_journal(const char *path, enum journal_mode mode);
 void append(struct journal *journal, const char *kind, json_t *entry);
 void write_records(const char *path, int count);

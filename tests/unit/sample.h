@@ -12,12 +12,6 @@
 
 #define SAMPLE_START 1735689600.0 /* 2025-01-01T00:00:00Z */
 
-static void assert_ok(enum status status, const struct error *error)
-{
-    if (status != STATUS_OK)
-        fail_msg("%s", error->text);
-}
-
 static struct session sample_session(void)
 {
     struct session session = {

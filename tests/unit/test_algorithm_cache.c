@@ -58,8 +58,7 @@ static struct algorithm_cache *open_at(const char *path, bool keep, size_t damag
     struct algorithm_cache *cache = NULL;
     struct error error;
     size_t found;
-    if (algorithm_cache_open(path, keep, &cache, &found, &error))
-        fail_msg("%s", error.text);
+    assert_ok(algorithm_cache_open(path, keep, &cache, &found, &error), &error);
     assert_int_equal(found, damaged);
     return cache;
 }
@@ -69,9 +68,8 @@ static void learn(struct algorithm_cache *cache, int batch, const char *algorith
 {
     const struct record record = searched(batch, algorithm);
     struct error error;
-    if (algorithm_cache_learn(cache, &record, record.config_hash, device, &error) ||
-        algorithm_cache_save(cache, 0, &error))
-        fail_msg("%s", error.text);
+    assert_ok(algorithm_cache_learn(cache, &record, record.config_hash, device, &error), &error);
+    assert_ok(algorithm_cache_save(cache, 0, &error), &error);
 }
 
 /* "": the cache has no algorithm of this configuration. */
@@ -182,16 +180,14 @@ static void a_file_outlives_the_run(void **state)
 static void journal_add(struct journal *journal, const char *kind, json_t *entry)
 {
     struct error error;
-    if (journal_append(journal, kind, entry, &error))
-        fail_msg("%s", error.text);
+    assert_ok(journal_append(journal, kind, entry, &error), &error);
 }
 
 static struct journal *journal_make(const char *path)
 {
     struct journal *journal = NULL;
     struct error error;
-    if (journal_open(path, JOURNAL_CREATE, &journal, &error))
-        fail_msg("%s", error.text);
+    assert_ok(journal_open(path, JOURNAL_CREATE, &journal, &error), &error);
     return journal;
 }
 
@@ -269,8 +265,7 @@ static void assert_refused(const char *path, const char *says)
     struct error error;
     size_t damaged;
     assert_int_equal(algorithm_cache_open(path, false, &cache, &damaged, &error), STATUS_USAGE);
-    if (!strstr(error.text, says))
-        fail_msg("%s", error.text);
+    assert_says(error.text, says);
 }
 
 /* Nothing is added to a file that is no algorithm cache. */

@@ -37,8 +37,7 @@ static void take(double bytes, void **memory)
 {
     struct error error;
     *memory = NULL;
-    if (arena_allocate(arena, bytes, "the input", memory, &error))
-        fail_msg("%s", error.text);
+    assert_ok(arena_allocate(arena, bytes, "the input", memory, &error), &error);
 }
 
 static void run(const struct row *row)

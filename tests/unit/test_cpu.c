@@ -167,8 +167,7 @@ static void gpu_memory_is_excluded(void **state)
     assert_int_equal(hwloc_topology_export_xml(tree, path, 0), 0);
     hwloc_topology_destroy(tree);
     setenv("HWLOC_XMLFILE", path, 1);
-    if (topology_init(&topology, &error))
-        fail_msg("%s", error.text);
+    assert_ok(topology_init(&topology, &error), &error);
     unsetenv("HWLOC_XMLFILE");
     unlink(path);
     assert_true(topology.memory == 4.0 * 1024 * 1024 * 1024);

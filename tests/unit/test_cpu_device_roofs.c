@@ -17,8 +17,7 @@ static void tune(struct device_state *state, const struct roof_request *request,
                  bool found[ROOF_KINDS])
 {
     struct error error;
-    if (device_ops.tune_roofs(state, request, true, found, &error))
-        fail_msg("%s", error.text);
+    assert_ok(device_ops.tune_roofs(state, request, true, found, &error), &error);
 }
 
 static void check_roof(const struct roof *roof, int kind, double before)

@@ -189,27 +189,6 @@ static void a_device_is_lost_after_three_workers(void **state)
     }
 }
 
-/* Before the sweep the rank waits while the same steps run. */
-static void a_worker_is_replaced_before_the_sweep(void **state)
-{
-    struct bench bench;
-    struct error error;
-    bench_create(&bench,
-                 &(struct bench_settings){.script.describe = "[ $n -lt 3 ] && device u1 || exit 3",
-                                          .kind = LAST_KIND,
-                                          .requested = LAST_KIND});
-    assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
-    assert_int_equal(executor_reopen(bench.executor, &error), STATUS_OK);
-    assert_int_equal(starts(&bench), 2);
-    assert_int_equal(executor_reopen(bench.executor, &error), STATUS_DEVICE);
-    assert_says(error.text, "ended with status 3");
-    assert_int_equal(starts(&bench), 5);
-    assert_int_equal(bench.sent.count, 0); /* rank 0 learns of the loss when the sweep begins */
-    executor_start(bench.executor);
-    assert_message(&bench, MESSAGE_DEVICE_LOST, "u1 on n1: worker ended with status 3");
-    bench_end(&bench);
-}
-
 /* ---- rows ---- */
 
 #define AT_FIRST(what) "if [ $n = 1 ]; then " what "; else well; fi"
@@ -427,7 +406,6 @@ int main(void)
         cmocka_unit_test(a_signal_ends_the_wait_for_a_worker),
         cmocka_unit_test(a_device_that_never_opens_is_reported_by_name),
         cmocka_unit_test(a_device_is_lost_after_three_workers),
-        cmocka_unit_test(a_worker_is_replaced_before_the_sweep),
         cmocka_unit_test(rows_are_measured_or_have_a_reason),
         cmocka_unit_test(a_signal_to_all_leaves_no_record),
         cmocka_unit_test(a_rank_passes_the_workers_text_on),

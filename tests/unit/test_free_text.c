@@ -318,8 +318,7 @@ static void rows_without_a_model_come_first(void **state)
     char *text = NULL;
     size_t size = 0, item, order[3];
     sections[1].axes[SIZE] = (struct axis){sizes, 2, 3};
-    if (plan_create(&manifest, &plan, &error))
-        fail_msg("%s", error.text);
+    assert_ok(plan_create(&manifest, &plan, &error), &error);
     assert_int_equal(plan->count, 3);
     FILE *stream = open_memstream(&text, &size);
     plan_print(plan, stream);

@@ -65,8 +65,7 @@ static struct manifest *parse(const char *text)
 {
     struct manifest *manifest = NULL;
     struct error error;
-    if (manifest_parse("test.ini", text, strlen(text), &manifest, &error))
-        fail_msg("%s", error.text);
+    assert_ok(manifest_parse("test.ini", text, strlen(text), &manifest, &error), &error);
     return manifest;
 }
 
@@ -74,8 +73,7 @@ static struct manifest *read_valid(const char *path)
 {
     struct manifest *manifest = NULL;
     struct error error;
-    if (manifest_read(path, &manifest, &error))
-        fail_msg("%s", error.text);
+    assert_ok(manifest_read(path, &manifest, &error), &error);
     return manifest;
 }
 
@@ -84,8 +82,7 @@ static struct plan *plan_of(struct manifest *manifest)
 {
     struct plan *plan = NULL;
     struct error error;
-    if (plan_create(manifest, &plan, &error))
-        fail_msg("%s", error.text);
+    assert_ok(plan_create(manifest, &plan, &error), &error);
     manifest_destroy(manifest);
     return plan;
 }
@@ -200,29 +197,6 @@ static void check_invalid(const char *name)
 static void errors_are_golden(void **state)
 {
     assert_true(for_each(INVALID, check_invalid) >= 40);
-}
-
-/* Reads each valid manifest cut off after each byte. */
-static void check_cut(const char *name)
-{
-    char path[PATH_MAX];
-    size_t length;
-    struct error error;
-    snprintf(path, sizeof path, VALID "%s", name);
-    char *text = file_read(path, &length);
-    for (size_t cut = 0; cut < length; ++cut) {
-        char *copy = malloc(cut + 1); /* of the exact size, for the sanitizer */
-        memcpy(copy, text, cut);
-        enum status status = refuse(name, copy, cut, &error);
-        assert_true(status == STATUS_OK || status == STATUS_USAGE);
-        free(copy);
-    }
-    free(text);
-}
-
-static void cut_manifests_are_read_or_refused(void **state)
-{
-    assert_true(for_each(VALID, check_cut) > 0);
 }
 
 /* ---- settings ---- */
@@ -578,8 +552,7 @@ static void assert_amended(const struct amendment *amendment, const char *expect
 {
     struct manifest *manifest = parse(manifest_text);
     struct error error;
-    if (amendment_read(amendment, &manifest, &error))
-        fail_msg("%s", error.text);
+    assert_ok(amendment_read(amendment, &manifest, &error), &error);
     assert_string_equal(manifest->text, expected);
     manifest_destroy(manifest);
 }
@@ -655,26 +628,10 @@ static void wrong_amendments_are_refused(void **state)
         struct manifest *manifest = parse(manifest_text), *before = manifest;
         struct error error = {""};
         assert_int_equal(amendment_read(&rows[i].amendment, &manifest, &error), STATUS_USAGE);
-        if (!strstr(error.text, rows[i].text))
-            fail_msg("'%s' does not say '%s'", error.text, rows[i].text);
+        assert_says(error.text, rows[i].text);
         assert_ptr_equal(manifest, before);
         manifest_destroy(manifest);
     }
-}
-
-static void amended_manifests_are_planned(void **state)
-{
-    struct manifest *manifest = parse(manifest_text);
-    struct amendment amendment = {
-        .sets = {"batch=1,2,3"}, .set_count = 1, .onlys = {"first", "first"}, .only_count = 2};
-    struct plan *plan;
-    struct error error;
-    assert_int_equal(amendment_read(&amendment, &manifest, &error), STATUS_OK);
-    assert_int_equal(plan_create(manifest, &plan, &error), STATUS_OK);
-    assert_int_equal(plan->count, 3);
-    assert_non_null(strstr(manifest->text, "batch = 1,2,3\n"));
-    plan_destroy(plan);
-    manifest_destroy(manifest);
 }
 
 /* ---- plans ---- */
@@ -786,7 +743,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_are_golden),
         cmocka_unit_test(errors_are_golden),
-        cmocka_unit_test(cut_manifests_are_read_or_refused),
         cmocka_unit_test(settings_are_read),
         cmocka_unit_test(axes_are_read),
         cmocka_unit_test(long_lines_are_whole),
@@ -807,7 +763,6 @@ int main(void)
         cmocka_unit_test(settings_get_a_section),
         cmocka_unit_test(wrong_amendments_are_refused),
         cmocka_unit_test(settings_replace_what_they_exclude),
-        cmocka_unit_test(amended_manifests_are_planned),
         cmocka_unit_test(sweeps_have_their_points),
         cmocka_unit_test(rules_exclude),
         cmocka_unit_test(large_plans_merge_repetitions),

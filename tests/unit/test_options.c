@@ -110,8 +110,7 @@ static void wrong_lines_are_explained(void **state)
         struct options options;
         struct error error = {""};
         assert_int_equal(parse(rows[i].line, &options, &error), STATUS_USAGE);
-        if (!strstr(error.text, rows[i].text))
-            fail_msg("'%s' does not say '%s'", error.text, rows[i].text);
+        assert_says(error.text, rows[i].text);
     }
 }
 

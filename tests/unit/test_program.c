@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "parsed.h"
 #include "program/run/environment.h"
 #include "program/run/report.h"
 #include "program/run/process.h"
@@ -574,14 +575,6 @@ static void files_of_the_command_are_hashed(void **state)
     assert_string_not_equal(hash_of_row(), first);
 }
 
-static struct config config_of(const char *text)
-{
-    struct config config;
-    if (config_parse(text, &config, &error))
-        fail_msg("%s", error.text);
-    return config;
-}
-
 static void a_program_has_the_model_that_it_names(void **state)
 {
     static const char *const impossible[] = {
@@ -589,19 +582,19 @@ static void a_program_has_the_model_that_it_names(void **state)
         "program axes=kernel=0 command=x modelled_as=conv2d",
         "program command=x modelled_as=program",
     };
-    struct config conv = config_of("conv2d batch=3 filters=7 precision=fp16");
+    struct config conv = parse_any("conv2d batch=3 filters=7 precision=fp16");
     struct config program =
-        config_of("program axes=\"batch=3 filters=7 mode=eager precision=fp16\" "
+        parse_any("program axes=\"batch=3 filters=7 mode=eager precision=fp16\" "
                   "command=x modelled_as=conv2d precision=fp16");
     assert_int_equal(config_check(&program, &error), STATUS_OK);
     assert_true(config_cost(&program).flops == config_cost(&conv).flops);
     assert_true(config_cost(&program).bytes == config_cost(&conv).bytes);
     assert_int_equal(config_precision(&program), PRECISION_FP16);
-    program = config_of("program command=x model_flops=12");
+    program = parse_any("program command=x model_flops=12");
     assert_true(config_cost(&program).flops == 12 && isnan(config_cost(&program).bytes));
     assert_int_equal(config_precision(&program), PRECISION_COUNT);
     for (size_t i = 0; i < sizeof impossible / sizeof *impossible; ++i) {
-        program = config_of(impossible[i]);
+        program = parse_any(impossible[i]);
         assert_int_equal(config_check(&program, &error), STATUS_UNSUPPORTED);
     }
 }

@@ -14,9 +14,8 @@ static void order_is_golden(void **state)
     struct manifest *manifest;
     struct plan *plan;
     struct error error;
-    if (manifest_read(TEST_DATA_DIR "/queue.ini", &manifest, &error) ||
-        plan_create(manifest, &plan, &error))
-        fail_msg("%s", error.text);
+    assert_ok(manifest_read(TEST_DATA_DIR "/queue.ini", &manifest, &error), &error);
+    assert_ok(plan_create(manifest, &plan, &error), &error);
     struct queue *queue = queue_create(plan, 1, false);
     FILE *golden = fopen(TEST_DATA_DIR "/queue.txt", "r");
     assert_non_null(golden);

@@ -140,8 +140,7 @@ static void check_layer(const char *text, size_t slices)
                                               INT64_MAX, loop_in_turn, layer_read, &l};
     struct expectation expectation = {.count = 0};
     struct error error;
-    if (config.workload->reference(&request, &expectation, &error))
-        fail_msg("%s", error.text);
+    assert_ok(config.workload->reference(&request, &expectation, &error), &error);
     assert_int_equal(expectation.count, slices);
     for (size_t i = 0; i < expectation.count; ++i)
         check_slice(&l, &expectation.slices[i]);

@@ -64,12 +64,6 @@ int link(const char *name, const char *target)
     return linkat(AT_FDCWD, name, AT_FDCWD, target, 0);
 }
 
-static void assert_ok(enum status status, const struct error *error)
-{
-    if (status != STATUS_OK)
-        fail_msg("%s", error->text);
-}
-
 /* Each test has its own folder, and leaves only these files. */
 static char folder[] = "/tmp/roofsweep-staged-XXXXXX";
 static const char *const files[] = {"file",         "victim",       "link",        "second",
@@ -122,16 +116,6 @@ static enum status publish_as(const char *path, char *published, struct error *e
 static enum status publish(const char *path, struct error *error)
 {
     return publish_as(path, NULL, error);
-}
-
-static void test_publishes(void **state)
-{
-    struct error error;
-    assert_ok(publish("file", &error), &error);
-    assert_holds("file", "new");
-    store("file", "older, and longer");
-    assert_ok(publish("file", &error), &error);
-    assert_holds("file", "new");
 }
 
 static void test_follows_links(void **state)
@@ -246,33 +230,6 @@ static void test_links_are_read_from_their_folder(void **state)
     assert_non_null(strstr(error.text, "circle"));
 }
 
-static void test_failures_leave_nothing(void **state)
-{
-    struct error error;
-    struct rlimit before;
-    store("file", "older");
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    const struct rlimit limit = {3, before.rlim_max};
-    struct staged_file file;
-    assert_ok(staged_file_open(&file, "file", &error), &error);
-    staged_file_hide(&file);
-    assert_int_equal(write(file.fd, "longer", 6), 6);
-    assert_int_equal(staged_file_obstacle(&file), 0);
-    signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    enum status status = staged_file_publish(&file, "file", NULL, &error);
-    int obstacle = staged_file_obstacle(&file);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    staged_file_close(&file);
-    assert_int_equal(status, STATUS_SYSTEM);
-    assert_int_equal(obstacle, EFBIG);
-    assert_non_null(strstr(error.text, strerror(EFBIG)));
-    assert_holds("file", "older");
-    assert_int_equal(publish("victim/file", &error), STATUS_SYSTEM);
-    assert_int_equal(mkdir("victim", 0700), 0);
-    assert_int_equal(publish("victim", &error), STATUS_SYSTEM);
-}
-
 static size_t temporary_files(void)
 {
     size_t count = 0;
@@ -355,16 +312,10 @@ static void test_name_is_short_lived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_publishes),
-        TEST(test_follows_links),
-        TEST(test_links_are_read_from_their_folder),
-        TEST(test_failures_leave_nothing),
-        TEST(test_leftovers_are_swept),
-        TEST(test_name_is_short_lived),
-        TEST(test_keeps_existing_files),
-        TEST(test_links_of_others),
-        TEST(test_folders_without_sync),
-        TEST(test_folders_without_links),
+        TEST(test_follows_links),        TEST(test_links_are_read_from_their_folder),
+        TEST(test_leftovers_are_swept),  TEST(test_name_is_short_lived),
+        TEST(test_keeps_existing_files), TEST(test_links_of_others),
+        TEST(test_folders_without_sync), TEST(test_folders_without_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

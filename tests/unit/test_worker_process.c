@@ -19,8 +19,7 @@ static struct worker_process *start(const char *path)
 {
     struct worker_process *process;
     struct error error;
-    if (worker_process_start(path, NULL, NULL, NULL, &process, &error))
-        fail_msg("%s", error.text);
+    assert_ok(worker_process_start(path, NULL, NULL, NULL, &process, &error), &error);
     return process;
 }
 
@@ -134,8 +133,7 @@ static void end_is_explained(void **state)
             free(line);
             worker_process_send(process, "{}", rows[i].timeout);
         }
-        if (!strstr(why.text, rows[i].reason))
-            fail_msg("'%s' does not say '%s'", why.text, rows[i].reason);
+        assert_says(why.text, rows[i].reason);
         if (grandchild)
             assert_gone(grandchild);
         worker_process_destroy(process);

@@ -6,6 +6,21 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
+#include "base/status.h"
+
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+
+static inline void assert_ok(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", error->text);
+}
+
+static inline void assert_says(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' does not say '%s'", text, part);
+}
