@@ -2,6 +2,8 @@
 #pragma once
 
 #include "model/reference.h"
+#include "model/workloads/conv2d.h"
+#include "model/workloads/lstm.h"
 
 enum { SEED = 7 };
 
@@ -15,3 +17,21 @@ struct expectation expect(const struct config *config, double products);
 double *expect_all(const struct config *config, enum tensor tensor, int64_t size);
 
 double sigmoid(double v);
+
+/* Significands in bits of an arithmetic; 53: no rounding. */
+struct arithmetic {
+    int inputs, sums, result;
+};
+
+/* Rounds to the nearest value of `significand` bits, with an unlimited exponent. */
+double rounded(double value, int significand);
+double add_product(const struct arithmetic *how, double sum, double a, double b);
+
+/* y by the definition, a scatter over all products. */
+void conv2d_plain(const struct conv2d *s, const struct arithmetic *how, const double *x,
+                  const double *w, double *y);
+
+/* One direction of a layer by the cells' formulas, step by step: `input` [T][N][width], and its
+ * part of `output` [T][N][row]. */
+void lstm_plain(const struct lstm *s, const struct arithmetic *how, int64_t layer,
+                int64_t direction, const double *w, const double *input, double *output);

@@ -3,8 +3,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "expected.h"
 #include "in_turn.h"
 #include "parsed.h"
 #include "model/reference.h"
@@ -14,29 +16,16 @@
 #include "worker/measure.h"
 #include "worker/verify.h"
 
-static const uint64_t seed = 7; /* of all inputs */
-
-/* Arithmetic of a computation: significands in bits; 53: no rounding. */
-struct arithmetic {
-    int inputs, sums, result;
-    bool taps_dropped; /* taps of the kernel's last column */
-    bool tile_skipped; /* every eighth tile of outputs stays 0 */
-    int64_t wrong;     /* distance of elements that are off by `shift`; 0: none */
-    double shift;
-};
+static const uint64_t seed = SEED; /* of all inputs */
 
 struct computed {
     struct config config; /* with the layout in memory */
     struct arithmetic how;
+    bool taps_dropped; /* taps of the kernel's last column, or the last 32 products of a matmul */
+    bool tile_skipped; /* every eighth tile of outputs stays 0 */
+    int64_t wrong;     /* distance of elements that are off by `shift`; 0: none */
+    double shift;
 };
-
-/* Rounds to the nearest value of `significand` bits, with an unlimited exponent. */
-static double rounded(double value, int significand)
-{
-    int exponent;
-    double mantissa = frexp(value, &exponent);
-    return ldexp(rint(ldexp(mantissa, significand)), exponent - significand);
-}
 
 /* Does nothing; `read` computes. */
 static enum status computed_run(struct device_state *state, struct work *work, int64_t samples,
@@ -78,51 +67,59 @@ static void verdict_is(enum verdict expected, read_function *read, void *state,
     record_clear(&record);
 }
 
-/* Adds a product to a sum. */
-static double add_product(const struct arithmetic *how, double sum, double a, double b)
+/* ---- forward passes ---- */
+
+static double *conv2d_results(const struct computed *computed, const double *x, double *w)
 {
-    return rounded(sum + rounded(a, how->inputs) * rounded(b, how->inputs), how->sums);
+    const struct conv2d s = conv2d_from(&computed->config);
+    double *y = zeros(conv2d_y_size(&s));
+    for (int64_t i = 0; computed->taps_dropped && i < conv2d_w_size(&s) / s.kernel_width; ++i)
+        w[conv2d_w_at(&s, i / s.channels / s.kernel_height, i / s.channels % s.kernel_height,
+                      s.kernel_width - 1, i % s.channels)] = 0.0;
+    conv2d_plain(&s, &computed->how, x, w, y);
+    return y;
 }
 
-/* ---- conv2d, forward ---- */
-
-static double computed_output(const struct computed *computed, int64_t offset)
+static double *matmul_results(const struct computed *computed, const double *x, const double *w)
 {
-    struct conv2d s = conv2d_from(&computed->config);
-    const struct arithmetic *how = &computed->how;
-    struct fill x = config_fill(&computed->config, seed, TENSOR_INPUT);
-    struct fill w = config_fill(&computed->config, seed, TENSOR_WEIGHT);
-    int64_t plane = s.out_height * s.out_width, image = offset / (plane * s.filters);
-    int64_t rest = offset % (plane * s.filters);
-    bool nhwc = s.layout == LAYOUT_NHWC;
-    int64_t filter = nhwc ? rest % s.filters : rest / plane;
-    int64_t pixel = nhwc ? rest / s.filters : rest % plane;
-    int64_t row = pixel / s.out_width * s.stride - s.pad_height;
-    int64_t column = pixel % s.out_width * s.stride - s.pad_width;
-    double sum = 0.0;
-    for (int64_t r = 0; r < s.kernel_height; ++r)
-        for (int64_t q = 0; q < s.kernel_width - how->taps_dropped; ++q)
-            for (int64_t c = 0; c < s.channels; ++c) {
-                int64_t h = row + r, v = column + q;
-                if (h < 0 || h >= s.height || v < 0 || v >= s.width)
-                    continue;
-                double a = fill_value(x, (uint64_t)conv2d_x_at(&s, image, h, v, c));
-                double b = fill_value(w, (uint64_t)conv2d_w_at(&s, filter, r, q, c));
-                sum = add_product(how, sum, a, b);
-            }
-    double shift = how->wrong && offset % how->wrong == 0 ? how->shift : 0.0;
-    if (how->tile_skipped && offset / 8 % 8 == 7)
-        return 0.0;
-    return rounded(sum, how->result) + shift;
+    const struct matmul s = matmul_from(&computed->config);
+    double *y = zeros(s.m * s.n);
+    for (int64_t i = 0; i < s.m * s.n; ++i)
+        for (int64_t k = 0; k < s.k - (computed->taps_dropped ? 32 : 0); ++k)
+            y[i] = add_product(&computed->how, y[i], x[i / s.n * s.k + k], w[i % s.n * s.k + k]);
+    return y;
+}
+
+static double *lstm_results(const struct computed *computed, const double *x, const double *w)
+{
+    const struct lstm s = lstm_from(&computed->config);
+    double *y = zeros(lstm_y_size(&s));
+    lstm_plain(&s, &computed->how, 0, 0, w, x, y);
+    return y;
 }
 
 static enum status computed_read(struct device_state *state, struct work *work, enum tensor tensor,
                                  const int64_t *offsets, int64_t count, double *values,
                                  struct error *error)
 {
+    const struct computed *computed = (const struct computed *)state;
+    const struct workload *workload = computed->config.workload;
+    const int64_t most = 65536 * (workload == &matmul_workload ? 16 : 1); /* enough for all rows */
+    double *x = filled(&computed->config, TENSOR_INPUT, most);
+    double *w = filled(&computed->config, TENSOR_WEIGHT, most);
+    double *y = workload == &conv2d_workload   ? conv2d_results(computed, x, w)
+                : workload == &matmul_workload ? matmul_results(computed, x, w)
+                                               : lstm_results(computed, x, w);
     assert_int_equal(tensor, TENSOR_OUTPUT);
-    for (int64_t i = 0; i < count; ++i)
-        values[i] = computed_output((const struct computed *)state, offsets[i]);
+    for (int64_t i = 0; i < count; ++i) {
+        bool skipped = computed->tile_skipped && offsets[i] / 8 % 8 == 7;
+        bool wrong = computed->wrong && offsets[i] % computed->wrong == 0;
+        values[i] = skipped ? 0.0 : rounded(y[offsets[i]], computed->how.result);
+        values[i] += wrong ? computed->shift : 0.0;
+    }
+    free(x);
+    free(w);
+    free(y);
     return STATUS_OK;
 }
 
@@ -131,54 +128,79 @@ static const struct device_ops computing = {.run = computed_run, .read = compute
 /* Sums in fp32 are right (in fp64 for fp64). Sums in the inputs' format, inputs in a narrower
  * format, dropped taps, skipped tiles and NaN are wrong. Everything in between is inaccurate. Sums
  * are shallow for an image's three channels, and deep for a 3x3 kernel over 256. */
-static void wrong_convolutions_are_found(void **state)
+static void wrong_results_are_found(void **state)
 {
-    static const char *const shapes[] = {
-        "height=20 width=20 channels=3 filters=8 kernel=7 stride=2",
-        "height=10 width=10 channels=16 filters=8 kernel=3 stride=1",
-        "height=6 width=6 channels=256 filters=8 kernel=3 stride=1",
+#define MATMUL "matmul m=16 n=16 k="
+#define LSTM   "lstm batch=4 sequence=16 features=32 hidden=16"
+    static const char *const convolutions[] = {
+        "conv2d batch=1 height=20 width=20 channels=3 filters=8 kernel=7 stride=2",
+        "conv2d batch=1 height=10 width=10 channels=16 filters=8 kernel=3 stride=1",
+        "conv2d batch=1 height=6 width=6 channels=256 filters=8 kernel=3 stride=1",
     };
     static const struct {
         enum verdict expected;
+        const char *shape; /* NULL: each convolution */
         const char *precision;
-        struct arithmetic how;
+        struct computed computed;
     } rows[] = {
-        {ACCURATE, "fp64", {53, 53, 53, false, false, 0, 0.0}},
-        {ACCURATE, "fp32", {24, 24, 24, false, false, 0, 0.0}},
-        {ACCURATE, "tf32", {11, 24, 24, false, false, 0, 0.0}},
-        {ACCURATE, "fp16", {11, 24, 11, false, false, 0, 0.0}},
-        {ACCURATE, "bf16", {8, 24, 8, false, false, 0, 0.0}},
-        {WRONG, "fp64", {53, 24, 53, false, false, 0, 0.0}},
-        {WRONG, "fp32", {24, 11, 24, false, false, 0, 0.0}},
-        {WRONG, "tf32", {11, 11, 24, false, false, 0, 0.0}},
-        {WRONG, "fp16", {11, 11, 11, false, false, 0, 0.0}},
-        {WRONG, "bf16", {8, 8, 8, false, false, 0, 0.0}},
-        {WRONG, "fp64", {24, 53, 53, false, false, 0, 0.0}},
-        {WRONG, "fp32", {11, 24, 24, false, false, 0, 0.0}},
-        {WRONG, "tf32", {8, 24, 24, false, false, 0, 0.0}},
-        {WRONG, "fp16", {8, 24, 11, false, false, 0, 0.0}},
-        {WRONG, "bf16", {4, 24, 8, false, false, 0, 0.0}},
-        {WRONG, "fp64", {53, 53, 53, true, false, 0, 0.0}},
-        {WRONG, "fp32", {24, 24, 24, true, false, 0, 0.0}},
-        {WRONG, "fp16", {11, 24, 11, true, false, 0, 0.0}},
-        {WRONG, "bf16", {8, 24, 8, true, false, 0, 0.0}},
-        {WRONG, "fp64", {53, 53, 53, false, true, 0, 0.0}},
-        {WRONG, "fp32", {24, 24, 24, false, true, 0, 0.0}},
-        {WRONG, "fp16", {11, 24, 11, false, true, 0, 0.0}},
-        {WRONG, "bf16", {8, 24, 8, false, true, 0, 0.0}},
-        {INACCURATE, "fp64", {53, 40, 53, false, false, 0, 0.0}},
-        {INACCURATE, "fp32", {12, 24, 24, false, false, 0, 0.0}},
-        {INACCURATE, "tf32", {11, 14, 24, false, false, 0, 0.0}},
-        {INACCURATE, "fp16", {11, 24, 9, false, false, 0, 0.0}},
-        {INACCURATE, "bf16", {6, 24, 8, false, false, 0, 0.0}},
-        {WRONG, "fp32", {24, 24, 24, false, false, 50, NAN}},
+        {ACCURATE, NULL, "fp64", {.how = {53, 53, 53}}},
+        {ACCURATE, NULL, "fp32", {.how = {24, 24, 24}}},
+        {ACCURATE, NULL, "tf32", {.how = {11, 24, 24}}},
+        {ACCURATE, NULL, "fp16", {.how = {11, 24, 11}}},
+        {ACCURATE, NULL, "bf16", {.how = {8, 24, 8}}},
+        {WRONG, NULL, "fp64", {.how = {53, 24, 53}}},
+        {WRONG, NULL, "fp32", {.how = {24, 11, 24}}},
+        {WRONG, NULL, "tf32", {.how = {11, 11, 24}}},
+        {WRONG, NULL, "fp16", {.how = {11, 11, 11}}},
+        {WRONG, NULL, "bf16", {.how = {8, 8, 8}}},
+        {WRONG, NULL, "fp64", {.how = {24, 53, 53}}},
+        {WRONG, NULL, "fp32", {.how = {11, 24, 24}}},
+        {WRONG, NULL, "tf32", {.how = {8, 24, 24}}},
+        {WRONG, NULL, "fp16", {.how = {8, 24, 11}}},
+        {WRONG, NULL, "bf16", {.how = {4, 24, 8}}},
+        {WRONG, NULL, "fp64", {.how = {53, 53, 53}, .taps_dropped = true}},
+        {WRONG, NULL, "fp32", {.how = {24, 24, 24}, .taps_dropped = true}},
+        {WRONG, NULL, "fp16", {.how = {11, 24, 11}, .taps_dropped = true}},
+        {WRONG, NULL, "bf16", {.how = {8, 24, 8}, .taps_dropped = true}},
+        {WRONG, NULL, "fp64", {.how = {53, 53, 53}, .tile_skipped = true}},
+        {WRONG, NULL, "fp32", {.how = {24, 24, 24}, .tile_skipped = true}},
+        {WRONG, NULL, "fp16", {.how = {11, 24, 11}, .tile_skipped = true}},
+        {WRONG, NULL, "bf16", {.how = {8, 24, 8}, .tile_skipped = true}},
+        {INACCURATE, NULL, "fp64", {.how = {53, 40, 53}}},
+        {INACCURATE, NULL, "fp32", {.how = {12, 24, 24}}},
+        {INACCURATE, NULL, "tf32", {.how = {11, 14, 24}}},
+        {INACCURATE, NULL, "fp16", {.how = {11, 24, 9}}},
+        {INACCURATE, NULL, "bf16", {.how = {6, 24, 8}}},
+        {WRONG, NULL, "fp32", {.how = {24, 24, 24}, .wrong = 50, .shift = NAN}},
+        {ACCURATE, MATMUL "16", "fp8", {.how = {4, 24, 11}}},
+        {WRONG, MATMUL "16", "fp8", {.how = {2, 24, 11}}},
+        {ACCURATE, MATMUL "128", "fp8", {.how = {4, 24, 11}}},
+        {WRONG, MATMUL "128", "fp8", {.how = {2, 24, 11}}},
+        {ACCURATE, MATMUL "1024", "fp8", {.how = {4, 24, 11}}},
+        {WRONG, MATMUL "1024", "fp8", {.how = {2, 24, 11}}},
+        {ACCURATE, MATMUL "4096", "fp8", {.how = {4, 24, 11}}},
+        {WRONG, MATMUL "4096", "fp8", {.how = {2, 24, 11}}},
+        {WRONG, MATMUL "1024", "fp8", {.how = {4, 24, 8}}},
+        {WRONG, MATMUL "1024", "fp8", {.how = {4, 24, 11}, .taps_dropped = true}},
+        /* Tensor units sum with 14 bits, which is right for short sums only. */
+        {WRONG, MATMUL "4096", "fp8", {.how = {4, 11, 11}}},
+        {ACCURATE, MATMUL "1024", "fp8", {.how = {4, 14, 11}}},
+        {WRONG, MATMUL "65536", "fp8", {.how = {4, 14, 11}}},
+        {ACCURATE, LSTM, "fp32", {.how = {24, 24, 24}}},
+        {WRONG, LSTM, "fp32", {.how = {11, 24, 24}}},
+        {WRONG, LSTM, "fp32", {.how = {24, 11, 24}}},
+        {ACCURATE, LSTM, "fp16", {.how = {11, 24, 11}}},
+        {INACCURATE, LSTM, "fp16", {.how = {11, 11, 11}}},
+        {WRONG, LSTM, "fp16", {.how = {8, 24, 11}}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
-        for (size_t j = 0; j < sizeof shapes / sizeof *shapes; ++j) {
+        for (size_t j = 0; j < (rows[i].shape ? 1 : sizeof convolutions / sizeof *convolutions);
+             ++j) {
             char text[WORKLOAD_TEXT];
-            snprintf(text, sizeof text, "conv2d batch=1 %s precision=%s", shapes[j],
-                     rows[i].precision);
-            struct computed computed = {parse(text), rows[i].how};
+            struct computed computed = rows[i].computed;
+            snprintf(text, sizeof text, "%s precision=%s",
+                     rows[i].shape ? rows[i].shape : convolutions[j], rows[i].precision);
+            computed.config = parse(text);
             snprintf(text, sizeof text, "row %zu", i);
             verdict_is(rows[i].expected, computed_read, &computed, &computed.config, text);
         }
@@ -188,9 +210,11 @@ static void wrong_convolutions_are_found(void **state)
 static void one_wrong_element_fails(void **state)
 {
     struct computed computed = {
-        parse("conv2d batch=1 height=20 width=20 channels=3 filters=8 kernel=7 stride=2 "
-              "precision=bf16"),
-        {8, 24, 8, false, false, 100000, 0.5}};
+        .config = parse("conv2d batch=1 height=20 width=20 channels=3 filters=8 kernel=7 stride=2 "
+                        "precision=bf16"),
+        .how = {8, 24, 8},
+        .wrong = 100000,
+        .shift = 0.5};
     struct record record;
     record_init(&record);
     assert_int_equal(verify(&computing, &computed, &computed.config, &record), WRONG);
@@ -199,143 +223,7 @@ static void one_wrong_element_fails(void **state)
     record_clear(&record);
 }
 
-/* ---- products in fp8 ---- */
-
-static enum status product_read(struct device_state *state, struct work *work, enum tensor tensor,
-                                const int64_t *offsets, int64_t count, double *values,
-                                struct error *error)
-{
-    const struct computed *computed = (const struct computed *)state;
-    const struct arithmetic *how = &computed->how;
-    struct matmul s = matmul_from(&computed->config);
-    struct fill x = config_fill(&computed->config, seed, TENSOR_INPUT);
-    struct fill w = config_fill(&computed->config, seed, TENSOR_WEIGHT);
-    assert_int_equal(tensor, TENSOR_OUTPUT);
-    for (int64_t i = 0; i < count; ++i) {
-        double sum = 0.0;
-        for (int64_t k = 0; k < s.k - (how->taps_dropped ? 32 : 0); ++k) {
-            double a = fill_value(x, (uint64_t)(offsets[i] / s.n * s.k + k));
-            double b = fill_value(w, (uint64_t)(offsets[i] % s.n * s.k + k));
-            sum = add_product(how, sum, a, b);
-        }
-        values[i] = rounded(sum, how->result);
-    }
-    return STATUS_OK;
-}
-
-static void product_is(enum verdict expected, int k, struct arithmetic how)
-{
-    char text[WORKLOAD_TEXT], what[64];
-    snprintf(text, sizeof text, "matmul m=16 n=16 k=%d precision=fp8", k);
-    snprintf(what, sizeof what, "inputs of %d bits, sums of %d", how.inputs, how.sums);
-    struct computed computed = {parse(text), how};
-    verdict_is(expected, product_read, &computed, &computed.config, what);
-}
-
-/* Tensor units sum with 14 bits, which is right for short sums only. */
-static void wrong_products_in_fp8_are_found(void **state)
-{
-    static const int depths[] = {16, 128, 1024, 4096};
-    for (size_t i = 0; i < sizeof depths / sizeof *depths; ++i) {
-        product_is(ACCURATE, depths[i], (struct arithmetic){4, 24, 11, false, false, 0, 0.0});
-        product_is(WRONG, depths[i], (struct arithmetic){2, 24, 11, false, false, 0, 0.0});
-    }
-    product_is(WRONG, 1024, (struct arithmetic){4, 24, 8, false, false, 0, 0.0});
-    product_is(WRONG, 1024, (struct arithmetic){4, 24, 11, true, false, 0, 0.0});
-    product_is(WRONG, 4096, (struct arithmetic){4, 11, 11, false, false, 0, 0.0});
-    product_is(ACCURATE, 1024, (struct arithmetic){4, 14, 11, false, false, 0, 0.0});
-    product_is(WRONG, 65536, (struct arithmetic){4, 14, 11, false, false, 0, 0.0});
-}
-
-/* ---- LSTM ---- */
-
-enum { LSTM_OUTPUTS_MAX = 4096, LSTM_HIDDEN_MAX = 64, GATES = 4 };
-
-struct computed_lstm {
-    struct config config;
-    struct arithmetic how;
-    double y[LSTM_OUTPUTS_MAX];
-};
-
-static double sigmoid(double value)
-{
-    return 1.0 / (1.0 + exp(-value));
-}
-
-/* Returns one gate's sum over the input and the last state. */
-static double gate_sum(const struct computed_lstm *l, const struct lstm *s, int64_t gate,
-                       int64_t unit, int64_t row, const double *state)
-{
-    const struct arithmetic *how = &l->how;
-    struct fill x = config_fill(&l->config, seed, TENSOR_INPUT);
-    struct fill w = config_fill(&l->config, seed, TENSOR_WEIGHT);
-    int64_t line = gate * s->hidden + unit;
-    int64_t input = lstm_w_at(s, 0, 0, LSTM_INPUT_MATRIX) + line * s->features;
-    int64_t recurrent = lstm_w_at(s, 0, 0, LSTM_RECURRENT_MATRIX) + line * s->hidden;
-    double sum = fill_value(w, (uint64_t)(lstm_w_at(s, 0, 0, LSTM_BIAS) + line));
-    for (int64_t i = 0; i < s->features; ++i)
-        sum = add_product(how, sum, fill_value(x, (uint64_t)(row * s->features + i)),
-                          fill_value(w, (uint64_t)(input + i)));
-    for (int64_t i = 0; i < s->hidden; ++i)
-        sum = add_product(how, sum, state[i], fill_value(w, (uint64_t)(recurrent + i)));
-    return sum;
-}
-
-static void lstm_compute(struct computed_lstm *l)
-{
-    const struct lstm s = lstm_from(&l->config);
-    const int bits = l->how.result;
-    for (int64_t n = 0; n < s.batch; ++n) {
-        double cell[LSTM_HIDDEN_MAX] = {0}, state[LSTM_HIDDEN_MAX] = {0};
-        for (int64_t t = 0; t < s.sequence; ++t) {
-            int64_t row = t * s.batch + n;
-            double next[LSTM_HIDDEN_MAX] = {0};
-            for (int64_t i = 0; i < s.hidden; ++i) {
-                double gates[GATES];
-                for (int64_t gate = 0; gate < GATES; ++gate)
-                    gates[gate] = gate_sum(l, &s, gate, i, row, state);
-                cell[i] =
-                    rounded(sigmoid(gates[1]) * cell[i] + sigmoid(gates[0]) * tanh(gates[2]), bits);
-                next[i] = rounded(sigmoid(gates[3]) * tanh(cell[i]), bits);
-            }
-            memcpy(state, next, sizeof next);
-            for (int64_t i = 0; i < s.hidden; ++i)
-                l->y[row * s.hidden + i] = state[i];
-        }
-    }
-}
-
-static enum status lstm_read(struct device_state *state, struct work *work, enum tensor tensor,
-                             const int64_t *offsets, int64_t count, double *values,
-                             struct error *error)
-{
-    assert_int_equal(tensor, TENSOR_OUTPUT);
-    for (int64_t i = 0; i < count; ++i)
-        values[i] = ((const struct computed_lstm *)state)->y[offsets[i]];
-    return STATUS_OK;
-}
-
-static void lstm_is(enum verdict expected, const char *precision, struct arithmetic how)
-{
-    static struct computed_lstm l;
-    char text[WORKLOAD_TEXT], what[64];
-    snprintf(text, sizeof text, "lstm batch=4 sequence=16 features=32 hidden=16 precision=%s",
-             precision);
-    snprintf(what, sizeof what, "inputs of %d bits, sums of %d", how.inputs, how.sums);
-    l = (struct computed_lstm){.config = parse(text), .how = how};
-    lstm_compute(&l);
-    verdict_is(expected, lstm_read, &l, &l.config, what);
-}
-
-static void wrong_lstms_are_found(void **state)
-{
-    lstm_is(ACCURATE, "fp32", (struct arithmetic){24, 24, 24, false, false, 0, 0.0});
-    lstm_is(WRONG, "fp32", (struct arithmetic){11, 24, 24, false, false, 0, 0.0});
-    lstm_is(WRONG, "fp32", (struct arithmetic){24, 11, 24, false, false, 0, 0.0});
-    lstm_is(ACCURATE, "fp16", (struct arithmetic){11, 24, 11, false, false, 0, 0.0});
-    lstm_is(INACCURATE, "fp16", (struct arithmetic){11, 11, 11, false, false, 0, 0.0});
-    lstm_is(WRONG, "fp16", (struct arithmetic){8, 24, 11, false, false, 0, 0.0});
-}
+/* ---- gradients ---- */
 
 /* A backward pass with errors in some elements of one gate's gradient. */
 struct gradient {
@@ -384,7 +272,7 @@ static void each_gate_has_its_own_size(void **state)
     static const char text[] = "lstm batch=4 pass=backward precision=fp16";
     static const enum lstm_part parts[] = {LSTM_INPUT_MATRIX, LSTM_RECURRENT_MATRIX, LSTM_BIAS};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
-        for (int64_t gate = 0; gate < GATES; ++gate) {
+        for (int64_t gate = 0; gate < 4; ++gate) {
             struct gradient g = {.part = parts[i], .gate = gate, .every = 1, .off = 5e-4};
             gradient_is(ACCURATE, text, g);
             g.off = 1.5e-3;
@@ -392,10 +280,10 @@ static void each_gate_has_its_own_size(void **state)
             g.off = 3e-3;
             gradient_is(WRONG, text, g);
             g.off = 0.2;
-            g.every = LSTM_OUTPUTS_MAX; /* the first element alone */
+            g.every = INT64_MAX / 2; /* the first element alone */
             gradient_is(WRONG, text, g);
         }
-    for (int64_t gate = 0; gate < GATES; ++gate)
+    for (int64_t gate = 0; gate < 4; ++gate)
         gradient_is(ACCURATE, text, (struct gradient){.gate = gate, .every = 100, .off = 8e-3});
 }
 
@@ -422,7 +310,7 @@ static void the_chosen_layout_is_compared(void **state)
     struct config config = parse(CONV2D "auto");
     for (int lies = 0; lies < 2; ++lies)
         for (int named = 0; named < 2; ++named) {
-            struct computed computed = {parse(texts[lies]), {24, 24, 24, false, false, 0, 0.0}};
+            struct computed computed = {.config = parse(texts[lies]), .how = {24, 24, 24}};
             struct record record;
             record_init(&record);
             record_set_config(&record, &config);
@@ -612,7 +500,7 @@ static void one_reference_serves_hot_and_cold(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct record record;
         struct error error;
-        struct computed computed = {.how = {0}};
+        struct computed computed = {.how = {53, 53, 53}};
         snprintf(text, sizeof text, "conv2d height=8 width=8 precision=fp32 %s",
                  rows[i].parameters);
         assert_int_equal(config_parse_as(&counted, text, &computed.config, &error), STATUS_OK);
@@ -628,10 +516,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fastest_that_is_not_wrong_is_measured),
         cmocka_unit_test(one_reference_serves_hot_and_cold),
-        cmocka_unit_test(wrong_convolutions_are_found),
+        cmocka_unit_test(wrong_results_are_found),
         cmocka_unit_test(one_wrong_element_fails),
-        cmocka_unit_test(wrong_products_in_fp8_are_found),
-        cmocka_unit_test(wrong_lstms_are_found),
         cmocka_unit_test(each_gate_has_its_own_size),
         cmocka_unit_test(gradients_may_vanish_in_fp16),
         cmocka_unit_test(the_chosen_layout_is_compared),
