@@ -112,19 +112,23 @@ def check_inputs(options):
 
 
 def stranger(path):
-    """Returns the owner of a symbolic link on the way to this file, if other users can write to the link's folder. ""
-    if there is no such link, or if the user or root owns it."""
-    trusted = 0, os.geteuid()
-    for _ in range(40):  # Linux follows 40 links at most
-        if not os.path.islink(path):
-            break
-        folder = os.path.dirname(path) or "."
-        owner, around = os.lstat(path).st_uid, os.stat(folder)
+    """Returns the owner of a symbolic link on the way to this file, folders included, if other users can write to the
+    link's folder. "" if there is no such link, or if the user or root owns it."""
+    trusted, links = (0, os.geteuid()), 0
+    folder, names = "/" if path.startswith("/") else ".", path.split("/")[::-1]
+    while names and links < 40:  # Linux follows 40 links at most
+        own = os.path.join(folder, names.pop() or ".")
+        if not os.path.islink(own):
+            folder = own
+            continue
+        owner, around = os.lstat(own).st_uid, os.stat(folder)
         if owner not in trusted and (around.st_uid not in trusted or around.st_mode & 0o022):
             with contextlib.suppress(KeyError):
                 return pwd.getpwuid(owner).pw_name
             return str(owner)
-        path = os.path.join(folder, os.readlink(path))
+        text, links = os.readlink(own), links + 1
+        folder = "/" if text.startswith("/") else folder
+        names += text.split("/")[::-1]
     return ""
 
 
@@ -144,7 +148,7 @@ def check_outputs(options, writes_netcdf=False):
         if any(same(path, earlier) for earlier, _ in outputs[:place]):
             raise Refused(f"cannot write {path}: another option names it, too{other}")
         if owner := stranger(path):
-            raise Refused(f"cannot write {path}: it is a link of user {owner}, which is not followed{other}")
+            raise Refused(f"cannot write {path}: a link of user {owner} is on its way, and is not followed{other}")
         what = valuable(path)
         if what and not (writes_netcdf and "NetCDF" in what):
             raise Refused(f"cannot write {path}: it exists and is {what}{other}, or remove it first")

@@ -19,14 +19,14 @@ enum status folder_sync(const char *path, struct error *error)
 {
     char *copy = strdup(path);
     if (!copy)
-        return error_set(error, STATUS_SYSTEM, "%s: no memory", path);
+        return error_set(error, STATUS_SYSTEM, "no memory");
     int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(copy);
     enum status status = STATUS_OK;
     /* EINVAL: this file system cannot sync folders. */
     if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL && !file_lacks(errno)))
-        status = error_set(error, STATUS_SYSTEM, "%s: cannot make its folder durable: %s", path,
-                           strerror(errno));
+        status =
+            error_set(error, STATUS_SYSTEM, "cannot make its folder durable: %s", strerror(errno));
     if (fd >= 0)
         close(fd);
     return status;
@@ -146,48 +146,6 @@ void spare_name(const char *path, const char *suffix, int index, char name[LINK_
     snprintf(name, LINK_TARGET, "%.*s%.2000s%s%.*s.spare-%d%s", place ? 0 : (int)(file - path),
              path, folders[place], place == 2 ? "/" : "", (int)(length - tail), file,
              index % SPARE_NUMBERS + 1, file + length - tail);
-}
-
-/* The rule of fs.protected_symlinks, for every folder. */
-static enum status link_check(const char *link, const char *text, struct error *error)
-{
-    char folder[LINK_TARGET], owner[OWNER_TEXT];
-    struct stat own, around;
-    snprintf(folder, sizeof folder, "%s", link);
-    if (lstat(link, &own) != 0 || owner_is_trusted(own.st_uid) ||
-        (stat(dirname(folder), &around) == 0 && owner_is_trusted(around.st_uid) &&
-         !(around.st_mode & (S_IWGRP | S_IWOTH))))
-        return STATUS_OK;
-    owner_format(own.st_uid, owner);
-    return error_set(error, STATUS_SYSTEM,
-                     "%.300s is a link of user %s to %.300s: links of others are not followed; "
-                     "name the file itself",
-                     link, owner, text);
-}
-
-enum status link_follow(const char *path, char target[LINK_TARGET], struct error *error)
-{
-    enum { STEPS_MAX = 40 }; /* as Linux itself */
-    char at[LINK_TARGET], next[LINK_TARGET], text[LINK_TARGET];
-    if (snprintf(at, sizeof at, "%s", path) >= LINK_TARGET)
-        return error_set(error, STATUS_SYSTEM, "%s: the name is too long", path);
-    for (int i = 0; i < STEPS_MAX; ++i) {
-        ssize_t length = readlink(at, text, sizeof text - 1);
-        if (length < 0) { /* no link, or nothing */
-            strcpy(target, at);
-            return STATUS_OK;
-        }
-        text[length] = '\0';
-        TRY(link_check(at, text, error));
-        /* A relative target starts at the folder of the link. */
-        const char *slash = *text == '/' ? NULL : strrchr(at, '/');
-        int folder = slash ? (int)(slash - at) + 1 : 0;
-        if (snprintf(next, sizeof next, "%.*s%s", folder, at, text) >= LINK_TARGET)
-            return error_set(error, STATUS_SYSTEM, "%s: the name that it links to is too long",
-                             path);
-        strcpy(at, next);
-    }
-    return error_set(error, STATUS_SYSTEM, "%s: its links lead in a circle", path);
 }
 
 /* Room for one byte more than `length`. */

@@ -12,7 +12,7 @@
 bool file_lacks(int code);
 
 /* Syncs the folder of `path`, after `path` was created or renamed. Only then does the name survive
- * a crash. */
+ * a crash. The caller adds `path` to the error. */
 enum status folder_sync(const char *path, struct error *error);
 
 /* The folder of the running program; its workers are in the same one. */
@@ -38,11 +38,6 @@ bool file_equal(int a, int b, off_t length);
 bool file_same(const char *a, const char *b);
 
 enum { LINK_TARGET = 4096 }; /* bytes of a path */
-
-/* Resolves symbolic links: sets `target` to `path` itself or to the file at the end of the links,
- * which need not exist. STATUS_SYSTEM: the links form a circle, a name is too long, or a link is
- * not trusted: its owner is neither this user nor root, and others may write to its folder. */
-enum status link_follow(const char *path, char target[LINK_TARGET], struct error *error);
 
 /* Whether the owner is the effective user or root. */
 bool owner_is_trusted(uid_t owner);

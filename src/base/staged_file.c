@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void folder_of(const char *path, char folder[LINK_TARGET])
+static void folder_of(const struct target *target, char folder[TARGET_PATH])
 {
-    char copy[LINK_TARGET];
-    snprintf(copy, sizeof copy, "%s", path);
-    snprintf(folder, LINK_TARGET, "%s", dirname(copy));
+    char copy[TARGET_PATH];
+    strcpy(copy, target->path);
+    strcpy(folder, dirname(copy));
 }
 
 /* FNV-1a, 32 bit. */
@@ -34,26 +34,31 @@ enum { NAME_LENGTH = sizeof NAME_PREFIX - 1 + 16, HASH_LENGTH = 8 };
 
 /* The first half of the digits identifies the output. The second half is random, so that nobody can
  * create the file first. */
-static bool name_make(const char *folder, const char *target, char name[STAGED_PATH])
+static bool name_make(const struct target *target, char name[TARGET_PATH])
 {
+    char folder[TARGET_PATH];
     unsigned number;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         return false;
-    snprintf(name, STAGED_PATH, "%s/" NAME_PREFIX "%08x%08x", folder, name_hash(target), number);
+    folder_of(target, folder);
+    snprintf(name, TARGET_PATH, "%.64s/" NAME_PREFIX "%08x%08x", folder, name_hash(target->path),
+             number);
     return true;
 }
 
-/* Opens a new file in the folder and locks it, so that a sweep sees that its process lives. On file
- * systems without locks nothing is swept. Sets `name` to its name, or to the name that a nameless
- * file may get. The sweep of another process can remove the file before it is locked: then the next
- * try makes another. */
-static int open_aside(const char *folder, const char *target, mode_t mode, bool nameless,
-                      char name[STAGED_PATH])
+/* Opens a new file in the target's folder and locks it, so that a sweep sees that its process
+ * lives. On file systems without locks nothing is swept. Sets `name` to its name, or to the name
+ * that a nameless file may get. The sweep of another process can remove the file before it is
+ * locked: then the next try makes another. */
+static int open_aside(const struct target *target, mode_t mode, bool nameless,
+                      char name[TARGET_PATH])
 {
     enum { TRIES = 3 };
+    char folder[TARGET_PATH];
     const int flags = nameless ? O_TMPFILE : O_CREAT | O_EXCL | O_NOFOLLOW;
     struct stat info;
-    for (int i = 0; i < TRIES && name_make(folder, target, name); ++i) {
+    folder_of(target, folder);
+    for (int i = 0; i < TRIES && name_make(target, name); ++i) {
         int fd = open(nameless ? folder : name, O_RDWR | O_CLOEXEC | flags, mode);
         if (fd >= 0)
             flock(fd, LOCK_EX | LOCK_NB);
@@ -99,11 +104,12 @@ static void sweep_file(int folder, const char *name)
 
 void staged_file_sweep(const char *output)
 {
-    char target[LINK_TARGET], path[LINK_TARGET], start[sizeof NAME_PREFIX + HASH_LENGTH];
-    if (link_follow(output, target, &(struct error){""}))
+    char path[TARGET_PATH], start[sizeof NAME_PREFIX + HASH_LENGTH];
+    struct target target;
+    if (target_open(output, true, &target, &(struct error){""}))
         return;
-    snprintf(start, sizeof start, NAME_PREFIX "%08x", name_hash(target));
-    folder_of(target, path);
+    snprintf(start, sizeof start, NAME_PREFIX "%08x", name_hash(target.path));
+    folder_of(&target, path);
     DIR *folder = opendir(path);
     const struct dirent *entry;
     while (folder && (entry = readdir(folder)))
@@ -111,24 +117,26 @@ void staged_file_sweep(const char *output)
             sweep_file(dirfd(folder), entry->d_name);
     if (folder)
         closedir(folder);
+    target_close(&target);
 }
 
 enum status staged_file_open(struct staged_file *file, const char *output, struct error *error)
 {
-    char target[LINK_TARGET], folder[LINK_TARGET];
-    if (link_follow(output, target, error)) /* staged_file_publish reports the error */
-        snprintf(target, sizeof target, "%s", output);
-    folder_of(target, folder);
+    if (target_open(output, true, &file->target, error)) /* staged_file_publish follows again */
+        TRY(target_open(output, false, &file->target, error));
     block_signals(&file->signals);
-    file->fd = open_aside(folder, target, 0600, true, file->path);
+    file->fd = open_aside(&file->target, 0600, true, file->path);
     file->named = file->fd < 0;
     if (file->named)
-        file->fd = open_aside(folder, target, 0600, false, file->path);
+        file->fd = open_aside(&file->target, 0600, false, file->path);
     if (file->fd < 0)
-        error_set(error, STATUS_SYSTEM, "folder '%s': %s", folder, strerror(errno));
+        error_set(error, STATUS_SYSTEM, "cannot write into its folder: %s", strerror(errno));
     if (!file->named || file->fd < 0)
         pthread_sigmask(SIG_SETMASK, &file->signals, NULL);
-    return file->fd < 0 ? STATUS_SYSTEM : STATUS_OK;
+    if (file->fd >= 0)
+        return STATUS_OK;
+    target_close(&file->target);
+    return STATUS_SYSTEM;
 }
 
 enum status staged_file_show(struct staged_file *file, struct error *error)
@@ -208,20 +216,21 @@ static bool place(int fd, const char *name, bool *named, const char *target, boo
 }
 
 /* As staged_file_publish, without the sync of the folder. False: errno says why. */
-static bool copy_to(int from, const char *folder, const char *target, char *published,
+static bool copy_to(int from, const struct target *target, const char *path, char *published,
                     bool nameless)
 {
-    char name[STAGED_PATH];
-    int fd = open_aside(folder, target, 0666, nameless, name);
+    char name[TARGET_PATH], spare[LINK_TARGET];
+    int fd = open_aside(target, 0666, nameless, name);
     bool named = fd >= 0 && !nameless, done = false;
     struct stat info;
     if (published)
-        strcpy(published, target);
+        snprintf(published, LINK_TARGET, "%s", path);
     if (fd >= 0 && fstat(from, &info) == 0 && file_copy(from, fd, info.st_size) && fsync(fd) == 0) {
-        done = place(fd, name, &named, target, !published);
+        done = place(fd, name, &named, target->path, !published);
         for (int i = 0; published && !done && errno == EEXIST && i < SPARE_NUMBERS; ++i) {
-            spare_name(target, "", i, published);
-            done = place(fd, name, &named, published, false);
+            spare_name(path, "", i, published);
+            spare_name(target->path, "", i, spare);
+            done = place(fd, name, &named, spare, false);
         }
     }
     int cause = errno;
@@ -237,21 +246,20 @@ static bool copy_to(int from, const char *folder, const char *target, char *publ
 enum status staged_file_publish(const struct staged_file *file, const char *path,
                                 char published[LINK_TARGET], struct error *error)
 {
-    char target[LINK_TARGET], folder[LINK_TARGET];
+    struct target target;
     sigset_t before;
-    snprintf(target, sizeof target, "%s", path);
-    if (!published)
-        TRY(link_follow(path, target, error));
-    folder_of(target, folder);
+    enum status status = target_open(path, !published, &target, error);
+    TRY(error_prefix(error, status, "%s", path));
     block_signals(&before);
-    enum status status =
-        copy_to(file->fd, folder, target, published, true) ||
-                copy_to(file->fd, folder, target, published, false)
-            ? folder_sync(target, error)
-            : error_set(error, STATUS_SYSTEM, "%s: cannot write into the folder '%s': %s", path,
-                        folder, strerror(errno));
+    if (copy_to(file->fd, &target, path, published, true) ||
+        copy_to(file->fd, &target, path, published, false))
+        status = folder_sync(target.path, error);
+    else
+        status =
+            error_set(error, STATUS_SYSTEM, "cannot write into its folder: %s", strerror(errno));
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return status;
+    target_close(&target);
+    return error_prefix(error, status, "%s", path);
 }
 
 void staged_file_close(struct staged_file *file)
@@ -260,4 +268,5 @@ void staged_file_close(struct staged_file *file)
     bool cut = ftruncate(file->fd, 0) == 0;
     (void)cut; /* otherwise the blocks are freed when the process ends */
     close(file->fd);
+    target_close(&file->target);
 }

@@ -12,12 +12,12 @@
 
 #include "base/file.h"
 #include "base/status.h"
-
-enum { STAGED_PATH = LINK_TARGET + 32 };
+#include "base/target.h"
 
 struct staged_file {
     int fd;
-    char path[STAGED_PATH]; /* the temporary name */
+    struct target target;   /* in the same folder */
+    char path[TARGET_PATH]; /* the temporary name */
     bool named;             /* the file has the temporary name now */
     sigset_t signals;       /* the mask to restore when the name is gone */
 };

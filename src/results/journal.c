@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/target.h"
 
 /* Frame of a line. The checksum covers the bytes from CHECKED_AT to the last brace. */
 #define FRAME_START "{\"xxh3\":\""
@@ -160,10 +161,12 @@ static const char *const owner_advice[] = {
 static enum status open_file(const char *path, enum journal_mode mode, int *fd, struct error *error)
 {
     int flags = O_RDWR | O_APPEND | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
-    char target[LINK_TARGET];
+    struct target target;
     struct stat info;
-    TRY(link_follow(path, target, error));
-    *fd = open(target, flags | (mode == JOURNAL_CREATE ? O_CREAT | O_EXCL : 0), 0666);
+    enum status status = target_open(path, true, &target, error);
+    TRY(error_prefix(error, status, "%s", path));
+    *fd = open(target.path, flags | (mode == JOURNAL_CREATE ? O_CREAT | O_EXCL : 0), 0666);
+    target_close(&target);
     if (*fd >= 0 && fstat(*fd, &info) == 0 && !S_ISREG(info.st_mode))
         return error_set(error, STATUS_USAGE, "%s: it is no regular file", path);
     if (*fd >= 0 && owner_advice[mode] && !owner_is_trusted(info.st_uid)) {
@@ -219,7 +222,7 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
     if (status == STATUS_OK && is_resumed(mode))
         status = find_end(opened->fd, path, &opened->end, error);
     if (status == STATUS_OK && mode == JOURNAL_CREATE)
-        status = folder_sync(path, error);
+        status = error_prefix(error, folder_sync(path, error), "%s", path);
     opened->synced = opened->end;
     if (status == STATUS_OK && !opened->shared && opened->end < COPY_BYTES) {
         opened->copy = anonymous_file();
@@ -256,10 +259,14 @@ static void truncate_to(struct journal *journal, off_t end)
 static enum status move(struct journal *journal, bool whole, const char *what, struct error *error)
 {
     char name[LINK_TARGET];
+    struct target target;
     int fd = -1, from = whole ? journal->fd : journal->copy;
     for (int i = 0; fd < 0 && i < SPARE_NAMES; ++i) {
         spare_name(journal->path, journal_suffix, i, name);
-        fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (target_open(name, false, &target, error))
+            continue;
+        fd = open(target.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        target_close(&target);
     }
     off_t length = from < 0 ? 0 : journal->end;
     if (fd < 0 || !file_copy(from, fd, length) || fcntl(fd, F_SETFL, O_APPEND) != 0 ||

@@ -1,13 +1,13 @@
 #include "results/outputs.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/target.h"
 
 static bool exists(const char *path)
 {
@@ -31,16 +31,17 @@ static enum status check_file(const char *path, struct error *error)
 /* Follows links: the folder of the target must be writable. */
 static enum status check_output(const char *path, struct error *error)
 {
-    char target[LINK_TARGET];
-    if (link_follow(path, target, error)) {
-        error_prefix(error, STATUS_USAGE, "cannot write");
+    struct target target;
+    if (target_open(path, true, &target, error)) {
+        error_prefix(error, STATUS_USAGE, "cannot write %s", path);
         return error_append(error, STATUS_USAGE, "; --output names another");
     }
+    int cause = faccessat(target.folder, ".", W_OK | X_OK, 0) == 0 ? 0 : errno;
+    target_close(&target);
     TRY(check_file(path, error));
-    const char *folder = dirname(target);
-    if (access(folder, W_OK | X_OK) != 0)
-        return error_set(error, STATUS_USAGE, "cannot write %s: folder '%s': %s", path, folder,
-                         strerror(errno));
+    if (cause)
+        return error_set(error, STATUS_USAGE, "cannot write %s into its folder: %s", path,
+                         strerror(cause));
     /* A journal may have the only copy of rows, so no option lets a result file replace it. */
     return journal_recognised(path)
                ? error_set(error, STATUS_USAGE,
@@ -222,14 +223,16 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
 enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
                           struct error *error)
 {
-    char target[LINK_TARGET]; /* the file that a link names, or the file itself */
+    struct target target;
     if (!*journal)
         TRY(journal_open(outputs->journal, JOURNAL_CREATE, journal, error));
     if (!outputs->overwrite)
         return STATUS_OK;
-    TRY(link_follow(outputs->netcdf, target, error));
-    return unlink(target) == 0 || errno == ENOENT
-               ? STATUS_OK
-               : error_set(error, STATUS_SYSTEM, "cannot remove %s: %s", outputs->netcdf,
+    enum status status = target_open(outputs->netcdf, true, &target, error);
+    TRY(error_prefix(error, status, "%s", outputs->netcdf));
+    if (unlink(target.path) != 0 && errno != ENOENT)
+        status = error_set(error, STATUS_SYSTEM, "cannot remove %s: %s", outputs->netcdf,
                            strerror(errno));
+    target_close(&target);
+    return status;
 }

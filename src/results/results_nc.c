@@ -677,9 +677,7 @@ static enum status build(struct staged_file *draft, const struct results *result
         int obstacle = status ? staged_file_obstacle(draft) : 0;
         staged_file_close(draft); /* the next build needs a new draft */
         if (obstacle)
-            error_set(error, status, "cannot write into the folder '%.*s': %s",
-                      (int)(strrchr(draft->path, '/') - draft->path), draft->path,
-                      strerror(obstacle));
+            error_set(error, status, "cannot write into its folder: %s", strerror(obstacle));
         TRY(status);
     }
 }

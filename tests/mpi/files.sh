@@ -164,9 +164,12 @@ complete sweep.nc 4
 # Links and journals of another user are refused.
 mkdir -m 777 shared
 ln -s ../victim shared/x.nc
-if chown -h 65534 shared/x.nc sweep.nc.journal 2>/dev/null; then
-    expect 2 "$roofsweep" --overwrite -o shared/x.nc sweep.ini
-    says "shared/x.nc is a link of user "
+ln -s .. shared/way
+if chown -h 65534 shared/x.nc shared/way sweep.nc.journal 2>/dev/null; then
+    for name in x.nc way/victim; do
+        expect 2 "$roofsweep" --overwrite -o shared/$name sweep.ini
+        says "'${name%/*}' is a link of user "
+    done
     [ "$(cat victim)" = precious ] || fail "a link of another user is followed"
     for action in --resume --overwrite; do
         expect 2 "$roofsweep" $action sweep.ini

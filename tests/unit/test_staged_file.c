@@ -196,38 +196,73 @@ static void test_folders_without_links(void **state)
 static void test_links_of_others(void **state)
 {
     enum { OTHER = 65534 };
-    char target[LINK_TARGET];
+    char path[64], published[LINK_TARGET];
+    struct target target;
     struct error error;
     store("victim", "precious");
     assert_int_equal(symlink("victim", "link"), 0);
     if (lchown("link", OTHER, (gid_t)-1) != 0)
-        skip();                                             /* needs root */
-    assert_ok(link_follow("link", target, &error), &error); /* others cannot write here */
+        skip();                                                    /* needs root */
+    assert_ok(target_open("link", true, &target, &error), &error); /* others cannot write here */
+    target_close(&target);
     assert_int_equal(chmod(folder, 01777), 0);
     assert_int_equal(publish("link", &error), STATUS_SYSTEM);
-    assert_non_null(strstr(error.text, "is a link of user nobody to victim"));
+    assert_non_null(strstr(error.text, "'link' is a link of user nobody to victim"));
     assert_holds("victim", "precious");
     assert_int_equal(chmod(folder, 0700) | chown(folder, OTHER, (gid_t)-1), 0);
     assert_int_equal(publish("link", &error), STATUS_SYSTEM);
     assert_int_equal(lchown("link", 0, (gid_t)-1), 0);
     assert_ok(publish("link", &error), &error); /* root's link, in any folder */
     assert_holds("victim", "new");
+
+    store("victim", "precious");
+    assert_int_equal(symlink(folder, "second"), 0); /* a folder of the way */
+    snprintf(path, sizeof path, "%s/second/victim", folder);
+    assert_ok(publish(path, &error), &error);
+    store("victim", "precious");
+    assert_int_equal(lchown("second", OTHER, (gid_t)-1), 0);
+    assert_int_equal(publish(path, &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, "'second' is a link of user nobody"));
+    assert_int_equal(publish_as(path, published, &error),
+                     STATUS_SYSTEM); /* also without replacing */
+    assert_holds("victim", "precious");
 }
 
 static void test_links_are_read_from_their_folder(void **state)
 {
-    char target[LINK_TARGET], path[64];
+    char path[64];
+    struct target target;
     struct error error;
     assert_int_equal(symlink("victim", "link"), 0);
     snprintf(path, sizeof path, "%s/link", folder);
-    assert_ok(link_follow(path, target, &error), &error);
-    assert_int_equal(strncmp(target, folder, strlen(folder)), 0);
-    assert_string_equal(target + strlen(folder), "/victim");
+    assert_int_equal(chdir("/"), 0);
+    enum status status = target_open(path, true, &target, &error);
+    assert_int_equal(chdir(folder), 0);
+    assert_ok(status, &error);
+    store("victim", "new");
+    assert_true(file_same(target.path, "victim"));
+    target_close(&target);
     assert_int_equal(symlink("link", "second"), 0);
     assert_int_equal(unlink("link"), 0);
     assert_int_equal(symlink("second", "link"), 0);
-    assert_int_equal(link_follow("link", target, &error), STATUS_SYSTEM);
+    assert_int_equal(target_open("link", true, &target, &error), STATUS_SYSTEM);
     assert_non_null(strstr(error.text, "circle"));
+}
+
+/* A folder that another user replaces by a link after it was opened. */
+static void test_folders_stay_open(void **state)
+{
+    char path[64];
+    struct target target;
+    struct error error;
+    assert_int_equal(mkdir("file", 0700), 0);
+    snprintf(path, sizeof path, "%s/file/new", folder);
+    assert_ok(target_open(path, true, &target, &error), &error);
+    assert_int_equal(rename("file", "second") | symlink(folder, "file"), 0);
+    store(target.path, "new");
+    target_close(&target);
+    assert_holds("second/new", "new");
+    assert_int_equal(unlink("second/new"), 0);
 }
 
 static size_t temporary_files(void)
@@ -316,6 +351,7 @@ int main(void)
         TEST(test_leftovers_are_swept),  TEST(test_name_is_short_lived),
         TEST(test_keeps_existing_files), TEST(test_links_of_others),
         TEST(test_folders_without_sync), TEST(test_folders_without_links),
+        TEST(test_folders_stay_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

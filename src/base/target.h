@@ -1,0 +1,21 @@
+/* The file that an output's path leads to. Its folder stays open, so that nobody can lead the path
+ * elsewhere by putting a link in the place of a folder. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+enum { TARGET_PATH = 320 };
+
+struct target {
+    int folder;             /* descriptor; AT_FDCWD: the working folder */
+    char path[TARGET_PATH]; /* the file, which need not exist, in this folder */
+};
+
+/* Follows the links of all folders, and with `follow` those of the file. The caller closes the
+ * target. STATUS_SYSTEM: a folder cannot be opened, the links form a circle, a name is too long, or
+ * a link is not trusted: its owner is neither this user nor root, and others may write to its
+ * folder. The text names the folder or link, not `path`. */
+enum status target_open(const char *path, bool follow, struct target *target, struct error *error);
+void target_close(struct target *target);
