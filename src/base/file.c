@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 bool file_lacks(int code)
@@ -132,6 +133,39 @@ void owner_format(uid_t owner, char text[OWNER_TEXT])
         snprintf(text, OWNER_TEXT, "%.48s", user->pw_name);
     else
         snprintf(text, OWNER_TEXT, "%ld", (long)owner);
+}
+
+static void holder_format(int process, char text[HOLDER_TEXT])
+{
+    char path[32], command[32], user[OWNER_TEXT];
+    struct stat about;
+    snprintf(text, HOLDER_TEXT, "process %d", process);
+    snprintf(path, sizeof path, "/proc/%d/comm", process);
+    FILE *stream = fopen(path, "re");
+    if (stream && fstat(fileno(stream), &about) == 0 && fscanf(stream, "%31[^\n]", command) == 1) {
+        owner_format(about.st_uid, user);
+        snprintf(text, HOLDER_TEXT, "process %d (%s, user %s)", process, command, user);
+    }
+    if (stream)
+        fclose(stream);
+}
+
+void lock_holder(int fd, char text[HOLDER_TEXT])
+{
+    char line[256];
+    struct stat own;
+    unsigned upper, lower;
+    unsigned long inode;
+    int process;
+    FILE *locks = fopen("/proc/locks", "re");
+    snprintf(text, HOLDER_TEXT, "another job");
+    while (locks && fstat(fd, &own) == 0 && fgets(line, sizeof line, locks))
+        if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &process, &upper, &lower, &inode) ==
+                4 &&
+            makedev(upper, lower) == own.st_dev && inode == own.st_ino)
+            holder_format(process, text);
+    if (locks)
+        fclose(locks);
 }
 
 void spare_name(const char *path, const char *suffix, int index, char name[LINK_TARGET])

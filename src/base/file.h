@@ -45,6 +45,11 @@ bool owner_is_trusted(uid_t owner);
 enum { OWNER_TEXT = 64 };
 void owner_format(uid_t owner, char text[OWNER_TEXT]);
 
+/* Sets `text` to the process that has locked the open file (flock), with its command and user.
+ * Without such a process on this node it is "another job". */
+enum { HOLDER_TEXT = 160 };
+void lock_holder(int fd, char text[HOLDER_TEXT]);
+
 /* Alternative names for a file that must not replace the existing `path`: ".spare-1" to ".spare-9"
  * before the suffix, in the folder of `path`, then in the working folder, then in TMPDIR or /tmp.
  * `index` is below SPARE_NAMES. */

@@ -113,10 +113,13 @@ static enum status file_lock(int fd, const char *path, enum journal_mode mode, s
 {
     if (lock_within(fd, mode == JOURNAL_RESUME || mode == JOURNAL_ADOPT ? lock_timeout : 0))
         return STATUS_OK;
-    if (errno == EWOULDBLOCK)
+    if (errno == EWOULDBLOCK) {
+        char holder[HOLDER_TEXT];
+        lock_holder(fd, holder);
         return error_set(error, STATUS_USAGE,
-                         "%s is in use by another job; wait for its end, or choose another output",
-                         path);
+                         "%s is in use by %s; wait for its end, or choose another output", path,
+                         holder);
+    }
     /* Some parallel filesystems have no locks; a sweep must still run there. */
     if (file_lacks(errno))
         return STATUS_OK;
@@ -392,12 +395,14 @@ enum status journal_sync(struct journal *journal, struct error *error)
     return STATUS_OK;
 }
 
-bool journal_in_use(const char *path)
+bool journal_in_use(const char *path, char holder[HOLDER_TEXT])
 {
     FILE *stream = NULL;
     if (file_open(path, &stream, &(struct error){""}))
         return false;
     bool used = flock(fileno(stream), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (used)
+        lock_holder(fileno(stream), holder);
     fclose(stream);
     return used;
 }

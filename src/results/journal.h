@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "results/results.h"
@@ -58,8 +59,9 @@ void journal_close(struct journal *journal); /* takes NULL */
  * with a longer line is no journal. */
 enum { JOURNAL_LINE_BYTES = 64 << 20 };
 
-/* Whether a job has the journal open. False where the filesystem has no locks. */
-bool journal_in_use(const char *path);
+/* Whether a job has the journal open; then sets `holder`, see lock_holder. False where the
+ * filesystem has no locks. */
+bool journal_in_use(const char *path, char holder[HOLDER_TEXT]);
 
 /* True if the file begins as a journal. False for unreadable and irregular files. */
 bool journal_recognised(const char *path);

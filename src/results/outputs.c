@@ -106,12 +106,12 @@ enum status outputs_check_gathered(const char *journal, const char *path, bool o
     if (file_same(journal, path))
         return error_set(error, STATUS_USAGE,
                          "cannot write %s: it is the journal; --output names another", path);
-    char own[OUTPUTS_JOURNAL];
+    char own[OUTPUTS_JOURNAL], holder[HOLDER_TEXT];
     snprintf(own, sizeof own, "%s.journal", path);
-    if (file_same(journal, own) && journal_in_use(journal))
+    if (file_same(journal, own) && journal_in_use(journal, holder))
         return error_set(error, STATUS_USAGE,
-                         "%s: a job that runs writes it, and %s at its end; --output names another",
-                         journal, path);
+                         "%s is in use by %s; a job writes %s at its end; --output names another",
+                         journal, holder, path);
     enum status status = check_output(path, error);
     if (status == STATUS_OK && !overwrite && exists(path))
         status = error_set(error, STATUS_USAGE,

@@ -217,8 +217,10 @@ static void test_locked(void **state)
     const char *path = path_of(state);
     struct journal *first = open_journal(path, JOURNAL_CREATE), *second = NULL;
     struct error error;
+    char holder[64];
+    snprintf(holder, sizeof holder, "in use by process %d (test_journal, user ", getpid());
     assert_int_equal(journal_open(path, JOURNAL_SHARE, &second, &error), STATUS_USAGE);
-    assert_non_null(strstr(error.text, "in use"));
+    assert_non_null(strstr(error.text, holder));
     assert_non_null(strstr(error.text, path));
     assert_null(second);
     append(first, "record", record_entry(1, "s1-0", 1)); /* the first journal goes on */
