@@ -12,13 +12,7 @@ for file in "$paper" "$root"/tests/data/loops_h100.nc "$root"/tests/data/roofs_*
     expect 0 script check "$file" --targets "$root/sweeps/targets.ini"
     ! grep -q '^FAIL' output || { cat output; fail "a committed GPU fails"; }
 done
-python '
-import shutil, sys, netCDF4
-shutil.copy(sys.argv[1], "sick.nc")
-with netCDF4.Dataset("sick.nc", "a") as data:
-    sick = (data["device_roof_name"][:] == "dram triad") & (data["device_roof_device"][:] == 5)
-    data["device_roof_bandwidth"][sick] *= 0.95
-' "$root/tests/data/roofs_8xh200.nc"
+sick "$root/tests/data/roofs_8xh200.nc" "dram triad"
 expect 1 script check sick.nc --targets "$root/sweeps/targets.ini" --quiet --json found.json --junit found.xml
 row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.28 TB/s MISSED"
 [ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }
@@ -50,16 +44,10 @@ row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.417 TB/s +- 4.0 % MISSED"
 [ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }
 
 # Models that are no plain name of a section. Each target is written and read back; a slower device fails by its row.
-python '
-import shutil, sys, netCDF4, numpy
-for name, factor in (("odd.nc", 1), ("again.nc", 1), ("slow.nc", 2)):
-    shutil.copy(sys.argv[1], name)
-    with netCDF4.Dataset(name, "a") as data:
-        data["device_model"][:] = numpy.array(["A | B%20", " blanks  ", "DEFAULT", "[]#;"], object)
-        if name == "again.nc":
-            data["device_hostname"][:] = numpy.array(["other"] * 4, object)
-        data["time_median"][:] *= factor
-' "$root/tests/data/node_4xh200.nc" || fail "odd models"
+odd='data["device_model"][:] = numpy.array(["A | B%20", " blanks  ", "DEFAULT", "[]#;"], object)'
+doctored "$root/tests/data/node_4xh200.nc" odd.nc "$odd"
+doctored odd.nc again.nc 'data["device_hostname"][:] = numpy.array(["other"] * 4, object)'
+doctored odd.nc slow.nc 'data["time_median"][:] *= 2'
 expect 0 script baseline odd.nc again.nc --output odd.ini
 expect 0 script check odd.nc --targets odd.ini --quiet
 expect 1 script check slow.nc --targets odd.ini --quiet
@@ -86,12 +74,8 @@ row "^FAIL #1 node1 GPU-1 (5 checks): dram read: 3.55 TB/s NOT KNOWN, dram read,
 row "^FAIL #2 node1 GPU-2 (5 checks): l2 read: 8 TB/s NOT KNOWN, l2 read, alone: contradicted$"
 row "^PASS #3 node1 GPU-3 (4 checks)$"
 # Blanks at the end of a model's name, as AMD has, do not count.
-python '
-import shutil, netCDF4, numpy
-shutil.copy("alone.nc", "blanks.nc")
-with netCDF4.Dataset("blanks.nc", "a") as data:
-    data["device_model"][:] = numpy.array([f"{name}   " for name in data["device_model"][:]], object)
-'
+doctored alone.nc blanks.nc 'names = [f"{name}   " for name in data["device_model"][:]]
+data["device_model"][:] = numpy.array(names, object)'
 printf '[Sample GPU  ]\n[Sample CPU]\n' >blanks.ini
 expect 0 script check blanks.nc --targets blanks.ini
 # A model without a section does not pass; an empty section requires nothing.
@@ -164,12 +148,8 @@ printf '[NVIDIA H100 80GB HBM3]\n[NVIDIA H100 80GB HBM3 | none]\nwhere = batch=7
 expect 1 script check "$paper" --targets rows.ini
 row "^FAIL #0" "none: no row has batch=77"
 # Control characters, which terminals and XML reject, in names of targets and in a file.
-python '
-import shutil, sys, netCDF4
-shutil.copy(sys.argv[1], "control.nc")
-with netCDF4.Dataset("control.nc", "a") as data:
-    data["status"][3], data["error"][3] = 2, "ended \ufffe, \"quoted\" <here> & there"
-' "$paper"
+doctored "$paper" control.nc \
+    'data["status"][3], data["error"][3] = 2, "ended \ufffe, \"quoted\" <here> & there"'
 printf '[NVIDIA H100 80GB HBM3]\n[NVIDIA H100 80GB HBM3 | a\033[31mb]\nwhere = batch=77\001\ntime_median = 1 s\n' >rows.ini
 expect 1 script check control.nc --targets rows.ini --junit found.xml
 row "^FAIL #0" "a?\[31mb: no row has batch=77?"
@@ -179,12 +159,7 @@ one, other = xml.parse("found.xml").getroot().iter("failure")
 assert "ended ?, \"quoted\" <here> & there" in other.text and "a?[31mb" in one.get("message"), (one.text, other.text)
 ' || fail "JUnit of texts that are no XML"
 # A failed row fails its device.
-python '
-import shutil, sys, netCDF4
-shutil.copy(sys.argv[1], "failed.nc")
-with netCDF4.Dataset("failed.nc", "a") as data:
-    data["status"][3], data["error"][3] = 2, "worker was killed"
-' "$paper"
+doctored "$paper" failed.nc 'data["status"][3], data["error"][3] = 2, "worker was killed"'
 printf '[NVIDIA H100 80GB HBM3]\n' >empty.ini
 expect 1 script check failed.nc --targets empty.ini
 row "^FAIL #0" "1 rows failed, the first: worker was killed"

@@ -44,12 +44,7 @@ assert found([100, 90, 80], files=[0, 1, 1], model=["m", "n", "n"])["deviation"]
 ' || fail "statistics"
 
 # All roofs and conditions. Doubtful roofs are listed and not compared. A device without a comparable value does not pass.
-python '
-import netCDF4
-for name in ("golden.nc", "alone.nc"):
-    with netCDF4.Dataset(name, "a") as data:
-        data["device_roof_spread"][:] = 0.01
-'
+for name in golden.nc alone.nc; do doctored $name $name 'data["device_roof_spread"][:] = 0.01'; done
 expect 6 script compare golden.nc alone.nc
 row "fp16 tensor library, alone: above-theory: 1#0 node1, 2#0 node1"
 says "No configuration was measured on two devices"
@@ -97,23 +92,18 @@ refused "cannot write new: another option names it, too; --junit must" compare n
 [ ! -e new ] || fail "it is refused too late"
 expect 1 script compare node.nc --json /dev/null --junit /dev/null
 # Nodes to drain, in the form of Slurm; a text that is no name of a node is refused. Values for Prometheus.
-cat >fleet.py <<'PY'
-import shutil, netCDF4, numpy
-shutil.copy("node.nc", "fleet.nc")
-with netCDF4.Dataset("fleet.nc", "a") as data:
-    data["device_hostname"][:] = numpy.array(["gpu002", "gpu003.site", "gpu004", "x'$(touch run)"], object)
-    data["device_driver_version"][2] = "999.1"
-    names = list(data["health"][:])
-    for place, name, start, end in (
-        (0, "xids_of_programs", 0, 2), (0, "xids", 0, 0), (0, "xid_last", numpy.nan, 31), (1, "ecc_uncorrected_ever", 0, 2),
-        (1, "xids", 0, 1), (2, "pcie_replays", 1, 5), (3, "pcie_width", 16, 8),
-    ):
-        for when in ("start", "end"):  # the other devices have the value, too
-            data[f"device_health_{when}"][:, names.index(name)] = start
-        data["device_health_start"][place, names.index(name)] = start
-        data["device_health_end"][place, names.index(name)] = end
-PY
-file fleet.py
+doctored node.nc fleet.nc '
+data["device_hostname"][:] = numpy.array(["gpu002", "gpu003.site", "gpu004", "x'"'"'$(touch run)"], object)
+data["device_driver_version"][2] = "999.1"
+names = list(data["health"][:])
+for place, name, start, end in (
+    (0, "xids_of_programs", 0, 2), (0, "xids", 0, 0), (0, "xid_last", numpy.nan, 31), (1, "ecc_uncorrected_ever", 0, 2),
+    (1, "xids", 0, 1), (2, "pcie_replays", 1, 5), (3, "pcie_width", 16, 8),
+):
+    for when in ("start", "end"):  # the other devices have the value, too
+        data[f"device_health_{when}"][:, names.index(name)] = start
+    data["device_health_end"][place, names.index(name)] = end
+'
 expect 1 script compare fleet.nc --drain --prometheus fleet.prom --json found.json
 row "^scontrol update NodeName=gpu003 State=DRAIN Reason='roofsweep: .* on GPU-1'$"
 row "^# srun --exclude='gpu\[003-004\]'$"
@@ -157,8 +147,7 @@ row "^PASS 1#0 node1" "(4 checks)$"
 row "^FAIL 1#1 node2 cpu-node2-0-3 (2 checks): fp32 vector, alone -99.6 %"
 [ "$(wc -l <output)" = 2 ] || { cat output; fail "more than a line for each device"; }
 # Without an interval of times, the notch of the samples takes its place.
-cp golden.nc bare.nc
-python 'import netCDF4; netCDF4.Dataset("bare.nc", "a").renameVariable("time_median_low", "another")'
+doctored golden.nc bare.nc 'data.renameVariable("time_median_low", "another")'
 expect 1 script compare bare.nc --across-models --quiet
 row "^PASS 1#0 node1" "(4 checks)$"
 refused_option "argument -c/--configurations: '-1' is no whole number >= 0" compare node.nc --configurations -1
@@ -166,18 +155,12 @@ refused_option "argument -c/--configurations: '-1' is no whole number >= 0" comp
 expect 1 script compare alone.nc node.nc
 row "^FAIL 2#3 node1 GPU-3" "dram triad, together -17.6 %"
 ! grep -q "^FAIL 1#" output || { cat output; fail "the reference is judged"; }
-python '
-import shutil, netCDF4
-for name, factor in (("faster.nc", 1.5), ("slower.nc", 0.9)):
-    shutil.copy("golden.nc", name)
-    with netCDF4.Dataset(name, "a") as data:
-        data["device_roof_bandwidth"][:] *= factor
-        data["device_roof_spread"][:] = 0.01
-for name, variable, factor in (("roof.nc", "device_roof_energy", 1.25), ("row.nc", "energy", 1.25), ("less.nc", "energy", 0.8)):
-    shutil.copy("golden.nc", name)
-    with netCDF4.Dataset(name, "a") as data:
-        data[variable][:] *= factor
-'
+roofs='data["device_roof_spread"][:] = 0.01; data["device_roof_bandwidth"][:] *='
+doctored golden.nc faster.nc "$roofs 1.5"
+doctored golden.nc slower.nc "$roofs 0.9"
+doctored golden.nc roof.nc 'data["device_roof_energy"][:] *= 1.25'
+doctored golden.nc row.nc 'data["energy"][:] *= 1.25'
+doctored golden.nc less.nc 'data["energy"][:] *= 0.8'
 expect 0 script compare golden.nc faster.nc
 expect 1 script compare golden.nc slower.nc
 # More energy for equal work counts like a slower roof or row.
@@ -191,16 +174,6 @@ row "^FAIL 2#0 node1" "batch batch=16.*, energy -20.0 % (limit 9.0 %)"
 expect 0 script compare "$eight"
 ! grep -q '%\*' output || { cat output; fail "a healthy GPU is marked"; }
 [ "$(grep -c '^PASS' output)" = 8 ] || { cat output; fail "a healthy GPU fails"; }
-cat >sick.py <<'PY'
-import shutil, sys
-import netCDF4
-shutil.copy(sys.argv[1], "sick.nc")
-with netCDF4.Dataset("sick.nc", "a") as data:
-    sick = (data["device_roof_name"][:] == sys.argv[2]) & (data["device_roof_device"][:] == 5)
-    sick &= data["device_roof_condition"][:] == 0
-    for value in "bandwidth", "performance":
-        data[f"device_roof_{value}"][sick] *= 0.95
-PY
 # Four healthy GPUs; one is farther from its L2, and one has a row at -6.1 % because of the place of its buffers.
 expect 0 script compare "$root/tests/data/node_4xh200.nc"
 row "^launch gap dependent graph, alone *4 " "-10.1 %   1#0 vm"
@@ -208,18 +181,15 @@ row " -6.1 %   1#1 vm"
 ! grep -q '%[*?]' output || { cat output; fail "a healthy GPU is marked"; }
 [ "$(grep -c '^PASS' output)" = 4 ] || { cat output; fail "a healthy GPU does not pass"; }
 # A burst of tensor units at a lower clock is no finding.
-python '
-import shutil, sys, netCDF4
-shutil.copy(sys.argv[1], "clock.nc")
-with netCDF4.Dataset("clock.nc", "a") as data:
-    own = (data["device_roof_name"][:] == "bf16 tensor mma") & (data["device_roof_device"][:] == 5)
-    for value in "performance", "sm_clock":
-        data[f"device_roof_{value}"][own] *= 0.9
-' "$eight"
+doctored "$eight" clock.nc '
+own = (data["device_roof_name"][:] == "bf16 tensor mma") & (data["device_roof_device"][:] == 5)
+for value in "performance", "sm_clock":
+    data[f"device_roof_{value}"][own] *= 0.9
+'
 expect 0 script compare clock.nc
 row "^bf16 tensor mma, alone *8 " "FLOP/cycle"
 for kind in "dram read" "l2 triad" "shared read" "fp32 vector" "fp16 tensor wgmma"; do
-    file sick.py "$eight" "$kind"
+    sick "$eight" "$kind"
     expect 1 script compare sick.nc --quiet
     row "^FAIL 1#5 vm GPU-7b4be556" "$kind, alone -[45]\.. % (limit 4"
     [ "$(grep -c '^FAIL' output)" = 1 ] || { cat output; fail "another one fails, too"; }
@@ -261,29 +231,18 @@ assert len(worst) > 390 and 0.9 < max(worst) < 1.002
 ' "$eight" "$paper" "$root/tests/data/node_4xh200.nc" || fail "above theory"
 
 # Sustained roofs have lines of their own; they repeat less well than bursts.
-python '
-import netCDF4, shutil, sys
-for name, factor in (("warm.nc", 0.95), ("hot.nc", 0.85)):
-    shutil.copy(sys.argv[1], name)
-    with netCDF4.Dataset(name, "a") as data:
-        data["device_roof_sustained"][:] *= factor
-' "$paper"
+doctored "$paper" warm.nc 'data["device_roof_sustained"][:] *= 0.95'
+doctored "$paper" hot.nc 'data["device_roof_sustained"][:] *= 0.85'
 expect 0 script compare "$paper" warm.nc
 row "^fp32 vector, alone, sustained *1 " "-5.0 %  "
 expect 1 script compare "$paper" hot.nc --quiet
 row "^FAIL 2#0" "sustained -15.0 % (limit 9.0 %)"
 
 # Rows with doubled times are found.
-python '
-import netCDF4, shutil, sys
-shutil.copy(sys.argv[1], "slow.nc")
-data = netCDF4.Dataset("slow.nc", "a")
-for name in ("time_median", "time_median_low", "time_median_high"):
+doctored "$paper" slow.nc 'for name in ("time_median", "time_median_low", "time_median_high"):
     data[name][:] *= 2
 data["device_roof_bandwidth"][:] /= 2
-data["algorithm"][0] = "another"
-data.close()
-' "$paper"
+data["algorithm"][0] = "another"'
 expect 1 script compare "$paper" slow.nc
 rows=$(python 'import sys, xarray; print(xarray.open_dataset(sys.argv[1]).sizes["config"])' "$paper")
 row "^dram read, alone *1 " "-50.0 %\*  2#0"
@@ -312,15 +271,8 @@ assert len(lines) == len(set(lines)) > 400 and sum("device=\"3#0 vm\"" in line f
 # that failed on one device alone, are findings. A row with a lower clock is compared by its cycles.
 expect 6 script compare "$paper" "$root/tests/data/training_cpu.nc" --quiet
 row "^INCONCLUSIVE 2#0 vm cpu-.* (1 checks): the reference has no Intel(R) Xeon(R) Processor$"
-cat >changed.py <<'PY'
-import shutil, sys
-import netCDF4, numpy
-shutil.copy(sys.argv[1], "changed.nc")
-with netCDF4.Dataset("changed.nc", "a") as data:
-    exec(sys.argv[2])
-PY
 changed() {
-    file changed.py "$paper" "$1"
+    doctored "$paper" changed.nc "$1"
 }
 changed 'data["other_processes"][:] = numpy.array(["none", "sim (process 9, 35 % busy)"] * 999,
     object)[: data.dimensions["config"].size]'
@@ -337,10 +289,10 @@ throttled='import roofsweep_post as post; own = post.rows(post.load(sys.argv[1])
 changed "$throttled; data['throttle_reasons'][own] = 4"
 mv changed.nc capped.nc
 slower="$throttled; data['time_median'][own] *= 1.2"
-file changed.py capped.nc "$slower; data['sm_clock'][own] /= 1.2"
+doctored capped.nc changed.nc "$slower; data['sm_clock'][own] /= 1.2"
 expect 0 script compare capped.nc changed.nc --quiet
 expect 1 script compare "$paper" changed.nc --quiet
-file changed.py capped.nc "$slower"
+doctored capped.nc changed.nc "$slower"
 expect 1 script compare capped.nc changed.nc --quiet
 # Longer gaps between launches belong to the process, not to the device.
 gaps='kind = data["device_roof_name"][:] == "launch gap"; gap = data["device_roof_time"][kind].mean()
@@ -354,34 +306,24 @@ changed 'data.createVariable("placements", "i8", ("config",))[:] = 5
 for name in ("low", "high"):
     data[f"time_median_{name}"][:] = data["time_median"][:] * (1.06 if name == "high" else 1)'
 mv changed.nc placed.nc
-python '
-import netCDF4, numpy, shutil
-for name, factor in (("near.nc", 1.055), ("far.nc", 1.08)):
-    shutil.copy("placed.nc", name)
-    with netCDF4.Dataset(name, "a") as data:
-        times = data["time_median"][:]
-        times[::9] *= factor
-        data["time_median"][:] = times
-'
+for pair in near:1.055 far:1.08; do
+    doctored placed.nc "${pair%:*}.nc" 'data["time_median"][:] *= numpy.where(
+    numpy.arange(data.dimensions["config"].size) % 9, 1, float(words[0]))' "${pair#*:}"
+done
 expect 0 script compare placed.nc near.nc --quiet
 expect 1 script compare placed.nc far.nc --quiet
 row "^FAIL 2#0" "configurations are slower, at most -7.4 %"
 
 # Files of several months: the slope of a roof, and the day on which a new driver changed a roof.
-python '
-import os, shutil, netCDF4
-os.mkdir("months")
-for month in range(6):
-    path = f"months/{month}.nc"
-    shutil.copy("golden.nc", path)
-    with netCDF4.Dataset(path, "a") as data:
-        data["device_roof_start_time"][:] = 1.7e9 + 30 * 86400 * month
-        name = data["device_roof_name"][:]
-        data["device_roof_bandwidth"][name == "dram read"] *= 1 - 0.02 * month
-        if month >= 3:
-            data["device_driver_version"][0] = "999.1"
-            data["device_roof_bandwidth"][name == "l2 read"] *= 0.9
-'
+mkdir months
+for month in 0 1 2 3 4 5; do
+    doctored golden.nc months/$month.nc 'month, name = int(words[0]), data["device_roof_name"][:]
+data["device_roof_start_time"][:] = 1.7e9 + 30 * 86400 * month
+data["device_roof_bandwidth"][name == "dram read"] *= 1 - 0.02 * month
+if month >= 3:
+    data["device_driver_version"][0] = "999.1"
+    data["device_roof_bandwidth"][name == "l2 read"] *= 0.9' $month
+done
 echo damaged >months/6.nc
 # A file that HDF5 reads without end, absurd times and texts for numbers are left out by name; escapes are not printed.
 cat >endless.py <<'PY'
@@ -391,20 +333,12 @@ data[121310] = data[121318] = 0  # sizes in a heap of texts
 open(sys.argv[2], "wb").write(data)
 PY
 file endless.py "$root/tests/data/node_2xh100.nc" months/endless.nc
-python '
-import shutil, netCDF4, numpy
-for name in ("absurd", "text", "escape"):
-    shutil.copy("months/5.nc", f"months/{name}.nc")
-    with netCDF4.Dataset(f"months/{name}.nc", "a") as data:
-        if name == "absurd":
-            data["device_roof_start_time"][0] = 1e30
-        elif name == "text":
-            data.renameVariable("device_roof_bandwidth", "old")
-            data.createVariable("device_roof_bandwidth", str, ("device_roof",))[:] = numpy.full(data["old"].shape, "x", object)
-        else:
-            data["device_driver_version"][0] = "1000\x1b[31m"
-            data["device_roof_start_time"][:] += 86400
-'
+doctored months/5.nc months/absurd.nc 'data["device_roof_start_time"][0] = 1e30'
+doctored months/5.nc months/text.nc 'data.renameVariable("device_roof_bandwidth", "old")
+texts = numpy.full(data["old"].shape, "x", object)
+data.createVariable("device_roof_bandwidth", str, ("device_roof",))[:] = texts'
+doctored months/5.nc months/escape.nc 'data["device_driver_version"][0] = "1000\x1b[31m"
+data["device_roof_start_time"][:] += 86400'
 cat >quickly.py <<'PY'
 import sys
 from roofsweep_post import cli, dataset
@@ -467,15 +401,12 @@ with doctored("elsewhere.nc") as data:
     data["device_hostname"][:] = numpy.array(["elsewhere"] * 4, object)
 with doctored("unit.nc") as data:
     data["time_median"].units = "ms"
-shutil.copy("node.nc", "names.nc")
-with netCDF4.Dataset("names.nc", "a") as data:
-    data["health"][:] = numpy.array(["xids"] * data.dimensions["health"].size, object)
-shutil.copy("node.nc", "health.nc")
-with netCDF4.Dataset("health.nc", "a") as data:
-    data.renameVariable("device_health_end", "old")
-    data.createVariable("device_health_end", str, ("device", "health"))[:] = numpy.full(data["old"].shape, "1", object)
 PY
 file lack.py "$four"
+doctored node.nc names.nc 'data["health"][:] = numpy.array(["xids"] * data.dimensions["health"].size, object)'
+doctored node.nc health.nc 'data.renameVariable("device_health_end", "old")
+texts = numpy.full(data["old"].shape, "1", object)
+data.createVariable("device_health_end", str, ("device", "health"))[:] = texts'
 expect 1 script compare rows.nc --quiet
 row "^FAIL 1#3 vm" "38 configurations not measured, which other devices of the file have"
 [ "$(grep -c '^FAIL' output)" = 1 ] || { cat output; fail "lost rows: another device fails"; }

@@ -60,12 +60,7 @@ says "Sample GPU: 4 devices on 1 host"
 row "^dram read " "3.57 TB/s" "3.0 %" "1.755 GHz" "-2.0 %" "#0 node1"
 row "^dram triad " "4.06 TB/s" "3.92 TB/s" "20.3 %"
 # Devices of one host and session are neighbours.
-python '
-import netCDF4, shutil
-shutil.copy("node.nc", "sessions.nc")
-with netCDF4.Dataset("sessions.nc", "a") as data:
-    data["device_key"][3] = "another session/0"
-'
+doctored node.nc sessions.nc 'data["device_key"][3] = "another session/0"'
 expect 0 script roofs sessions.nc
 row "^dram triad " "4.06 TB/s" "3.92 TB/s" "2.0 %"
 expect 0 script roofs node.nc
@@ -153,21 +148,12 @@ refused "wrong.ini:2: [Sample GPU] fp32 vector is in FLOP/s, its target '1 TB/s'
 refused "absent.ini: No such file; roofsweep-post baseline makes targets" roofs node.nc --targets absent.ini
 
 # Units are those of the file; int8 has OP/s instead of FLOP/s.
-python '
-import shutil, netCDF4
-shutil.copy("golden.nc", "int8.nc")
-with netCDF4.Dataset("int8.nc", "a") as data:
-    names = data["device_roof_name"]
-    names[list(names[:]).index("fp16 tensor wgmma")] = "int8 tensor wgmma"
-'
+doctored golden.nc int8.nc 'names = data["device_roof_name"]
+names[list(names[:]).index("fp16 tensor wgmma")] = "int8 tensor wgmma"'
 expect 0 script roofs int8.nc
 row "^int8 tensor wgmma" "800 TOP/s"
 row "^fp32 vector" "50 TFLOP/s"
-python '
-import netCDF4
-with netCDF4.Dataset("int8.nc", "a") as data:
-    data["device_roof_performance"].long_name = "FLOP/s"
-'
+doctored int8.nc int8.nc 'data["device_roof_performance"].long_name = "FLOP/s"'
 expect 0 script roofs int8.nc
 row "^int8 tensor wgmma" "800 TFLOP/s"
 

@@ -89,12 +89,8 @@ python 'import json; row = json.load(open("output"))[0]; assert row["name"].star
 expect 0 script rows golden.nc --time
 row "^batch .* kernel=3 .* #0 node1" "2.000 s" "25.0 %" "75.0 %"
 row "^all 2" "4.000 s" "25.0 %" "75.0 %"
-python '
-import shutil, netCDF4
-shutil.copy("golden.nc", "energy.nc")
-with netCDF4.Dataset("energy.nc", "a") as data:
-    data.createVariable("energy_at_roofs", "f8", ("config",), fill_value=-1.0)[:] = 0.93 * data["energy"][:]
-'
+doctored golden.nc energy.nc 'roofs = data.createVariable("energy_at_roofs", "f8", ("config",), fill_value=-1.0)
+roofs[:] = 0.93 * data["energy"][:]'
 expect 0 script rows energy.nc --energy
 row "^batch" "16.40 mJ" "4.429 pJ/FLOP" "15.25 mJ" "-7.0 %"
 says "1 of 1 rows are within 10.0 %"
@@ -127,14 +123,12 @@ refused "paper.ini: a manifest, not a result file" rows "$root/sweeps/paper.ini"
 refused "it is a folder; name its files, as ./*.nc" rows .
 
 # Damaged variables are named and left out. Commands that need them are refused, all others work.
+doctored golden.nc damaged.nc 'data.renameVariable("time_median", "another")
+data.createVariable("time_median", str, ("config",))
+data["status"][0] = 99
+data.createVariable("sums", "f8", ("config",), fletcher32=True)[:] = [1.25, 2.5, 3.75, 5.0]'
 python '
-import pathlib, shutil, struct, netCDF4
-shutil.copy("golden.nc", "damaged.nc")
-with netCDF4.Dataset("damaged.nc", "a") as data:
-    data.renameVariable("time_median", "another")
-    data.createVariable("time_median", str, ("config",))
-    data["status"][0] = 99
-    data.createVariable("sums", "f8", ("config",), fletcher32=True)[:] = [1.25, 2.5, 3.75, 5.0]
+import pathlib, struct
 bits = bytearray(pathlib.Path("damaged.nc").read_bytes())
 bits[bits.index(struct.pack("<4d", 1.25, 2.5, 3.75, 5.0))] ^= 1
 pathlib.Path("flipped.nc").write_bytes(bits)
@@ -180,14 +174,9 @@ if chown -h 65534 shared/link.csv shared/way 2>/dev/null; then
     done
 fi
 # Texts in CSV cannot be formulas; negative numbers stay numbers.
-python '
-import numpy, shutil, netCDF4
-shutil.copy("golden.nc", "formula.nc")
-with netCDF4.Dataset("formula.nc", "a") as data:
-    data["job_id"][:] = numpy.array(["=1+1", "\uff20a", "-2", "1-2\\|3"], dtype=object)
-    data.title = "L\u00e4ufe \u2265 2"
-    data["workspace"][0] = -1
-'
+doctored golden.nc formula.nc 'data["job_id"][:] = numpy.array(["=1+1", "\uff20a", "-2", "1-2\\|3"], dtype=object)
+data.title = "L\u00e4ufe \u2265 2"
+data["workspace"][0] = -1'
 expect 0 script export formula.nc --columns job_id,workspace,start_time
 row "^'=1+1,-1.0,2025-"
 row "^'＠a,"
@@ -223,12 +212,8 @@ for turn in range(20):
 # On a fast machine the last of them come after the command's own line.
 ! grep -v "configurations were not measured" terminated || fail "SIGTERM ends by a traceback"
 # JSON has all digits, each column once, and null for missing and infinite values.
-python '
-import shutil, netCDF4
-shutil.copy("golden.nc", "digits.nc")
-with netCDF4.Dataset("digits.nc", "a") as data:
-    data["verify_error"][2], data["compute_roof"][2] = 2.345678901234567e-13, float("inf")
-'
+doctored golden.nc digits.nc \
+    'data["verify_error"][2], data["compute_roof"][2] = 2.345678901234567e-13, float("inf")'
 expect 0 script export digits.nc --format json --columns verify_error,compute_roof,start_time,verify_error
 python '
 import json, math, sys

@@ -23,6 +23,20 @@ python() {
 file() {
     served file "$@"
 }
+# doctored SOURCE TARGET CODE ARGUMENT...: TARGET is a copy of SOURCE that CODE has changed; it sees `data`, `numpy` and `words`.
+doctored() {
+    served code 'import shutil, sys, netCDF4, numpy
+source, target, code, *words = sys.argv[1:]
+source == target or shutil.copy(source, target)
+with netCDF4.Dataset(target, "a") as data:
+    exec(code)' "$@"
+}
+# sick FILE KIND: sick.nc is a copy of FILE in which device 5 has 95 % of a roof.
+sick() {
+    doctored "$1" sick.nc 'sick = (data["device_roof_name"][:] == words[0]) & (data["device_roof_device"][:] == 5)
+for value in "bandwidth", "performance":
+    data[f"device_roof_{value}"][sick] *= 0.95' "$2"
+}
 # row TEXT...: `output` must have a line with all these texts in this order.
 row() {
     pattern=$(printf '%s.*' "$@")
