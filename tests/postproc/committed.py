@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Checks that the committed result files stay readable, and that their contents agree with each other and the models.
+
+recompute.py computes their derived values anew."""
+
+import collections
+import os
+import pathlib
+import sys
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path += [str(TESTS), str(TESTS.parent / "postproc")]
+os.chdir(TESTS / "data")
+try:
+    import numpy as np
+    import roofsweep_post as post
+    import test_xarray
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+# Rows of each file whose rows were all measured and verified.
+ROWS = {
+    "paper_h100": 378,
+    "conv2d_batch_h100": 18,
+    "guide_h100": 22,
+    "training_h100": 54,
+    "handwritten_h100": 60,
+    "energy_h100": 60,
+    "node_2xh100": 80,
+    "training_cpu": 26,
+}
+
+
+def load(name):
+    """Returns a file whose rows are measured, verified, and on a GPU counted."""
+    data = post.load(f"{name}.nc")
+    assert data.sizes["config"] == ROWS[name] and (data.status == "measured").all(), name
+    assert (data.verify_error >= 0).all(), name
+    assert "cpu" in name or (data.flops_counted.notnull().all() and "H100" in data.device_model.values[0]), name
+    return data
+
+
+def ratio(data):
+    return (data.flops_counted / data.flops_model).values
+
+
+def words(data, name):
+    return {word for text in data[name].values for word in text.split()}
+
+
+def check_paper(data):
+    assert set(data.precision.values) == {"fp16", "fp32"} and set(data.workload.values) == {"conv2d", "lstm"}
+    assert {"conv2d-batch", "conv2d-stride", "lstm-batch", "lstm-hidden"} <= words(data, "label")
+    assert (data.cause.values[data.limiter.values == "kernel"] != "").all() and (data.roof_fraction < 1).all()
+    # An implicit GEMM in fp32 does hardly more than the multiply-adds of the definition.
+    gemm = (data.algorithm.values == "implicit-precomp-gemm") & (data.precision.values == "fp32")
+    assert gemm.sum() >= 10 and (abs(ratio(data)[gemm] - 1) < 0.02).all(), ratio(data)[gemm]
+    # The paper: an LSTM of the default size is bound by overhead.
+    lstm = data.isel(config=data.workload.values == "lstm")
+    default = (lstm.batch == 16) & (lstm.sequence == 16) & (lstm.features == 32) & (lstm.hidden == 16)
+    assert default.any() and (lstm.paper_bound.values[default.values] == "overhead").all()
+
+
+def counted(data):
+    blocks = [tuple(data.kernel_blocks.values[data.kernel_config.values == row]) for row in range(data.sizes["config"])]
+    keys = zip(data.configuration.values, data.algorithm_id.values, blocks)
+    return dict(zip(keys, data.flops_counted.values))
+
+
+def check_two_sweeps(one, paper):
+    """Two sweeps that run the same kernels with equal numbers of blocks count equal FLOPs."""
+    ours, theirs = counted(one), counted(paper)
+    both = set(ours) & set(theirs)
+    assert len(both) >= 10 and all(ours[key] == theirs[key] for key in both), len(both)
+    assert (one.roof_fraction < 1).all()
+
+
+def check_guide(data):
+    """A layer of 4096 x 1024 counts the modelled FLOPs. A kernel for one sample fills tiles of eight, and a thread
+    computes eight values. The library's ReLU scales each element and adds, its pool adds once for nine pixels, its
+    layer norm (by Welford) does twice the modelled FLOPs."""
+    found = {word: own for text, own in zip(data.label.values, ratio(data)) for word in text.split()}
+    assert abs(found["linear-512"] - 1) < 1e-3 and found["linear-1"] == found["thread"] == 8, found
+    assert abs(found["pooling"] - 1 / 9) < 1e-3 and found["relu"] == 2 and 1.5 < found["norm"] < 2.5, found
+
+
+def check_training(data, cpu):
+    """A product and the loops do exactly the modelled operations. A hand-written step leaves out padding."""
+    known = np.isin(data.label.values, ["product", "registers", "shared"])
+    assert known.sum() == 6 and np.allclose(ratio(data)[known], 1, rtol=1e-3), ratio(data)[known]
+    plain = (data.implementation.values == "plain") & ~known
+    assert plain.sum() == 24 and ((ratio(data)[plain] > 0.9) & (ratio(data)[plain] <= 1.001)).all(), ratio(data)[plain]
+    assert (cpu.roof_fraction.values[cpu.label == "registers"] > 0.9).all()
+
+
+def check_handwritten(data):
+    """Tiles of a convolution have at least 60 % of the library's speed. An LSTM in one launch is faster unless its
+    input is wide. Both kinds of kernel count the modelled FLOPs."""
+    implementation, others = data.implementation.values, collections.defaultdict(dict)
+    by_hand = np.isin(implementation, ["tiled", "persistent"])
+    assert by_hand.sum() == 26 and (abs(ratio(data)[by_hand] - 1) < 0.025).all(), ratio(data)[by_hand]
+    for text, name, time in zip(data.configuration.values, implementation, data.time_median.values):
+        key = " ".join(word for word in text.split() if not word.startswith("implementation="))
+        others[key][name] = time
+    speed = {key: times["cudnn"] / times[hand] for key, times in others.items()
+             for hand in ("tiled", "persistent") if hand in times and "cudnn" in times}  # fmt: skip
+    assert len(speed) == 25 and all(value > 0.6 for value in speed.values()), speed
+    slower = sorted(key for key, value in speed.items() if key.startswith("lstm") and value < 1)
+    assert len(slower) == 2 and "features=128 hidden=256" in slower[0] and "features=256" in slower[1], slower
+    assert all(value > 1.4 for key, value in speed.items() if "lstm" in key and "features=32 hidden=16 " in key), speed
+
+
+def check_energy(data):
+    """No row differs from the energy at the roofs by a half, the median by less than a quarter (docs/measurements.md).
+    In a run of 0.7 s the power was up to 11 % above the cap."""
+    rows = post.rows(data)
+    off, share = (rows.energy_at_roofs / rows.energy - 1).abs(), rows.energy_constant_share
+    assert len(rows) == 60 and (off < 0.5).all() and off.median() < 0.25, off.describe()
+    assert ((share > 0) & (share < 1)).all(), share.describe()
+    assert (rows.energy / rows.energy_time < 1.15 * float(data.device_power_limit[0])).all()
+
+
+def check_roofs(data):
+    """Roofs of two H100s are proven by counters, and none is above theory."""
+    name = data.device_roof_name.values
+    uncounted = [str(kind).startswith(("launch", "host", "device")) for kind in name]
+    wrong = set(name[data.device_roof_verdict.values != np.where(uncounted, "unproven", "proven")])
+    assert not wrong and not (data.device_roof_clock_fraction > 1.01).any(), wrong
+    assert data.sizes["device"] == 2 and data.sizes["device_roof"] == 2 * 2 * len(set(name))
+
+
+def check_node(data):
+    """Roofs together start within half a millisecond, after all roofs alone. A neighbour does not change on-chip roofs,
+    unless the power limit does. One algorithm counts equal FLOPs on both GPUs, and takes about the same time."""
+    name, condition = data.device_roof_name.values, data.device_roof_condition.values
+    start = data.device_roof_start_time.values
+    alone, together = condition == "alone", condition == "together"
+    assert len(set(name)) == 40 and start[alone].max() < start[together].min()
+    for kind in set(name):
+        starts = start[together & (name == kind)]
+        assert np.ptp(starts) < np.timedelta64(500, "us"), (kind, np.ptp(starts))
+    value = data.device_roof_bandwidth.fillna(data.device_roof_performance).values
+    for kind in ["dram read", "dram copy", "l2 read", "l1 read", "fp64 vector", "fp32 vector", "fp64 tensor mma"]:
+        moved = np.median(value[together & (name == kind)]) / np.median(value[alone & (name == kind)])
+        assert abs(moved - 1) < 0.005, (kind, moved)
+    rows = collections.defaultdict(list)
+    for row, configuration in enumerate(data.configuration.values):
+        rows[configuration].append(row)
+    assert len(rows) == 40 and all(sorted(data.config_device.values[found]) == [0, 1] for found in rows.values())
+    flops, algorithm, times = data.flops_counted.values, data.algorithm_id.values, data.time_median.values
+    alike = [found for found in rows.values() if len(set(algorithm[found])) == 1]
+    assert len(alike) >= 34 and all(len(set(flops[found])) == 1 for found in alike), len(alike)
+    far = [row for found in alike for row in found if abs(times[row] / np.median(times[found]) - 1) > 0.04]
+    assert len(far) <= 2, data.configuration.values[far]
+
+
+def main():
+    for path in sorted(pathlib.Path().glob("*.nc")):
+        if "frameworks" not in path.name:  # axes of programs are no parameters of their rows
+            test_xarray.check(path)
+    files = {name: load(name) for name in ROWS}
+    check_paper(files["paper_h100"])
+    check_two_sweeps(files["conv2d_batch_h100"], files["paper_h100"])
+    check_guide(files["guide_h100"])
+    check_training(files["training_h100"], files["training_cpu"])
+    check_handwritten(files["handwritten_h100"])
+    check_energy(files["energy_h100"])
+    check_roofs(files["node_2xh100"])
+    check_node(files["node_2xh100"])
+    check_roofs(post.load("roofs_2xh100.nc"))
+
+
+main()
