@@ -737,7 +737,11 @@ enum status sweep_publish(const struct sweep *sweep, bool json, struct summary *
     if (!sweep->journal)
         return STATUS_OK;
     const struct outputs *outputs = &sweep->outputs;
-    struct publication publication = {.plan = sweep->plan, .json = json};
+    struct publication publication = {
+        .plan = sweep->plan,
+        .json = json,
+        .patience = {short_patience, 1, &signals_caught},
+    };
     struct error moved;
     char source[JOURNAL_SOURCE];
     enum status held = journal_check_path(sweep->journal, &moved);

@@ -1,6 +1,7 @@
 /* Clocks, in seconds, and waits. */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 
 double clock_monotonic(void); /* for differences */
@@ -18,5 +19,15 @@ struct countdown {
 
 struct countdown countdown_start(double seconds);
 bool countdown_over(struct countdown *countdown);
+
+/* Limit on a wait for others. */
+struct wait_limit {
+    double seconds;                      /* 0: none */
+    double after_signal;                 /* s, once *signal is set; 0: no change */
+    const volatile sig_atomic_t *signal; /* may be NULL */
+};
+
+struct countdown wait_start(const struct wait_limit *limit);
+bool wait_over(struct countdown *wait, const struct wait_limit *limit);
 
 void clock_sleep(double seconds); /* a signal may end it early */

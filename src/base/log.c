@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/text.h"
 
 /* A pipe or a terminal that perhaps nobody reads. */
@@ -19,38 +19,46 @@ struct outlet {
     size_t lost; /* messages dropped since the last one that was written */
 };
 
-static bool outlet_takes(const struct outlet *outlet, int milliseconds)
+/* Writes to a descriptor that perhaps nobody reads, blocking or not. False: errno says why;
+ * ETIMEDOUT after the limit. */
+static bool outlet_put(int descriptor, const char *text, size_t length,
+                       const struct wait_limit *limit)
 {
-    struct pollfd out = {.fd = outlet->descriptor, .events = POLLOUT};
-    int found;
-    while ((found = poll(&out, 1, milliseconds)) < 0 && errno == EINTR)
-        ;
-    return found > 0;
+    struct pollfd out = {.fd = descriptor, .events = POLLOUT};
+    struct countdown wait = wait_start(limit);
+    for (size_t at = 0; at < length;) {
+        const int looks = (int)fmin(100, 1e3 * wait.left); /* ms */
+        if (poll(&out, 1, looks) <= 0) {
+            errno = ETIMEDOUT;
+            if (wait_over(&wait, limit))
+                return false;
+            continue;
+        }
+        /* poll promises room for PIPE_BUF bytes */
+        size_t part = length - at < PIPE_BUF ? length - at : PIPE_BUF;
+        ssize_t written = write(descriptor, text + at, part);
+        if (written < 0 && errno != EINTR && errno != EAGAIN)
+            return false;
+        at += written > 0 ? (size_t)written : 0;
+    }
+    return true;
 }
 
 /* Waits a second for a slow reader. After a dropped message it does not wait until the reader reads
  * again. */
 static ssize_t outlet_write(void *cookie, const char *text, size_t length)
 {
-    const int patience = 1000; /* ms */
     struct outlet *outlet = cookie;
-    bool takes = outlet_takes(outlet, outlet->lost ? 0 : patience);
-    if (takes && outlet->lost) {
-        dprintf(outlet->descriptor, "roofsweep: %zu messages are missing here, nobody read them\n",
-                outlet->lost);
+    const struct wait_limit limit = {.seconds = outlet->lost ? 1e-3 : 1};
+    char missing[80] = "";
+    if (outlet->lost)
+        snprintf(missing, sizeof missing,
+                 "roofsweep: %zu messages are missing here, nobody read them\n", outlet->lost);
+    bool put = outlet_put(outlet->descriptor, missing, strlen(missing), &limit);
+    if (put)
         outlet->lost = 0;
-        takes = outlet_takes(outlet, 0);
-    }
-    for (size_t at = 0; at < length && takes;) {
-        /* poll promises room for PIPE_BUF bytes */
-        size_t part = length - at < PIPE_BUF ? length - at : PIPE_BUF;
-        ssize_t written = write(outlet->descriptor, text + at, part);
-        if (written < 0)
-            return (ssize_t)length; /* the reader has gone */
-        at += (size_t)written;
-        takes = at == length || outlet_takes(outlet, patience);
-    }
-    outlet->lost += !takes;
+    put = put && outlet_put(outlet->descriptor, text, length, &limit);
+    outlet->lost += !put && errno == ETIMEDOUT; /* otherwise the reader has gone */
     return (ssize_t)length;
 }
 
@@ -137,19 +145,20 @@ enum status printout_open(struct printout *printout, struct error *error)
     return printout->stream ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory to print");
 }
 
-enum status printout_close(struct printout *printout, bool *unread, struct error *error)
+enum status printout_close(struct printout *printout, const struct wait_limit *limit, bool *unread,
+                           struct error *error)
 {
     enum status status = STATUS_OK;
     bool whole = fflush(printout->stream) == 0 && !ferror(printout->stream);
     fclose(printout->stream);
-    bool printed = whole && file_write(STDOUT_FILENO, printout->text, printout->length);
-    if (unread && !printed)
-        *unread = whole && errno == EPIPE;
+    bool printed = whole && outlet_put(STDOUT_FILENO, printout->text, printout->length, limit);
+    const int cause = errno;
+    *unread = whole && !printed && (cause == EPIPE || cause == ETIMEDOUT);
     if (!whole)
         status = error_set(error, STATUS_SYSTEM, "no memory to print");
     else if (!printed)
-        status =
-            error_set(error, STATUS_SYSTEM, "cannot write to standard output: %s", strerror(errno));
+        status = error_set(error, STATUS_SYSTEM, "cannot write to standard output: %s",
+                           cause == ETIMEDOUT ? "nobody reads it" : strerror(cause));
     free(printout->text);
     return status;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 
 enum log_level { LOG_WARNING, LOG_INFO, LOG_DEBUG };
@@ -51,5 +52,6 @@ struct printout {
 enum status printout_open(struct printout *printout, struct error *error);
 
 /* Prints and frees the text. STATUS_SYSTEM if it cannot be written; *unread then says whether the
- * reader of a pipe has gone. `unread` may be NULL. */
-enum status printout_close(struct printout *printout, bool *unread, struct error *error);
+ * reader of a pipe has gone, or does not read within the limit. */
+enum status printout_close(struct printout *printout, const struct wait_limit *limit, bool *unread,
+                           struct error *error);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/file.h"
 #include "manifest/axis.h"
 #include "manifest/ini_lines.h"
 #include "manifest/section.h"
@@ -262,12 +263,15 @@ enum status manifest_read(const char *path, struct manifest **manifest, struct e
 {
     bool standard = strcmp(path, "-") == 0;
     const char *name = standard ? "stdin" : path;
-    FILE *stream = standard ? stdin : fopen(path, "rb");
+    FILE *stream = stdin;
     char *text = NULL;
     size_t length = 0;
-    if (!stream)
-        return error_set(error, STATUS_USAGE, "%s: %s", name, strerror(errno));
-    enum status status = stream_read(stream, &text, &length, error);
+    enum status status = standard ? STATUS_OK : file_open(path, &stream, error);
+    if (status == STATUS_USAGE)
+        return error_append(error, status, "; '-' reads standard input");
+    if (status)
+        return STATUS_USAGE;
+    status = stream_read(stream, &text, &length, error);
     if (!standard)
         fclose(stream);
     TRY(error_prefix(error, status, "%s", name));

@@ -11,22 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-
 bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *limit)
 {
     const long longest = 500000; /* ns */
     struct timespec pause = {.tv_nsec = 100000};
-    struct countdown time = countdown_start(limit->seconds > 0 ? limit->seconds : INFINITY);
-    bool signalled = false;
+    struct countdown time = wait_start(limit);
     int done = 0;
     for (MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE); !done;
          MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE)) {
-        if (!signalled && limit->signal && *limit->signal && limit->after_signal > 0) {
-            signalled = true;
-            time.left = fmin(time.left, limit->after_signal);
-        }
-        if (countdown_over(&time))
+        if (wait_over(&time, limit))
             return false;
         nanosleep(&pause, NULL);
         pause.tv_nsec = pause.tv_nsec < longest / 2 ? 2 * pause.tv_nsec : longest;

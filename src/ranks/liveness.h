@@ -5,17 +5,10 @@
 #pragma once
 
 #include <mpi.h>
-#include <signal.h>
 #include <stdbool.h>
 
+#include "base/clock.h"
 #include "base/log.h"
-
-/* Limit on waiting for other ranks. */
-struct wait_limit {
-    double seconds;                      /* 0: none */
-    double after_signal;                 /* s, once *signal is set; 0: no change */
-    const volatile sig_atomic_t *signal; /* may be NULL */
-};
 
 /* Sleeps until the requests complete. False: time limit. */
 bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *limit);

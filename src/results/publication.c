@@ -40,14 +40,14 @@ void summary_format(const struct summary *summary, int status, double seconds,
 }
 
 /* The file has been written before, so a closed standard output is no failure. */
-static enum status print_table(const struct results *results, bool json, const struct log *log,
-                               struct error *error)
+static enum status print_table(const struct results *results, const struct publication *publication,
+                               const struct log *log, struct error *error)
 {
     struct printout table;
     bool unread = false;
     TRY(printout_open(&table, error));
-    report_print(results, json, colour_wanted(STDOUT_FILENO), table.stream);
-    enum status status = printout_close(&table, &unread, error);
+    report_print(results, publication->json, colour_wanted(STDOUT_FILENO), table.stream);
+    enum status status = printout_close(&table, &publication->patience, &unread, error);
     if (status && unread) {
         log_print(log, LOG_WARNING, "the table: %s", error->text);
         status = STATUS_OK;
@@ -129,7 +129,7 @@ static enum status publish(struct results *results, const struct publication *pu
     warn_unplanned(results, log);
     TRY(write_file(results, publication, netcdf, written, error));
     *summary = summary_of(results, written);
-    enum status status = print_table(results, publication->json, log, error);
+    enum status status = print_table(results, publication, log, error);
     log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->row_count, summary->roofs,
               written);
     if (status == STATUS_OK && strcmp(written, netcdf) != 0)

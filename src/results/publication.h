@@ -25,12 +25,13 @@ void summary_format(const struct summary *summary, int status, double seconds,
 /* The caller owns the data behind the pointers. */
 struct publication {
     const char *journal;
-    const char *source;      /* the file to read; NULL: `journal` */
-    const struct plan *plan; /* NULL: the plan of the last session's manifest */
-    const char *netcdf;      /* path of the file; NULL: the journal's path without ".journal" */
-    bool json;               /* format of the table on standard output */
-    bool overwrite;          /* replaces an existing NetCDF file */
-    bool skip_damaged;       /* leaves out damaged lines of the journal, and reports them */
+    const char *source;         /* the file to read; NULL: `journal` */
+    const struct plan *plan;    /* NULL: the plan of the last session's manifest */
+    const char *netcdf;         /* path of the file; NULL: the journal's path without ".journal" */
+    bool json;                  /* format of the table on standard output */
+    bool overwrite;             /* replaces an existing NetCDF file */
+    struct wait_limit patience; /* with readers of the table */
+    bool skip_damaged;          /* leaves out damaged lines of the journal, and reports them */
 };
 
 /* Sets *summary as soon as the file exists. STATUS_FAILED: configurations failed; the file exists.

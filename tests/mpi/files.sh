@@ -141,6 +141,37 @@ for action in --list --help "--dry-run sweep.ini"; do
     says "cannot write to standard output"
 done
 
+# Nobody reads the pipe at standard output: a signal ends the wait, and so do 60 s by a fast clock. The file is whole. A late
+# reader of a non-blocking pipe gets everything.
+cat >unread.py <<'PY'
+import fcntl, os, subprocess, sys, time
+reader, writer = os.pipe()
+fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+os.set_blocking(writer, sys.argv[1] == "block")
+if sys.argv[1] != "late":
+    os.write(writer, bytes(4096))
+job = subprocess.Popen(sys.argv[2:], stdout=writer)
+os.close(writer)
+if sys.argv[1] == "block":
+    while not os.path.exists("unread.nc"):
+        time.sleep(0.01)
+    time.sleep(0.3)
+    job.terminate()
+elif sys.argv[1] == "late":
+    time.sleep(0.3)
+    sys.stdout.buffer.write(open(reader, "rb").read())
+sys.exit(job.wait(20))
+PY
+expect 0 "$ROOFSWEEP_PYTHON" unread.py late "$roofsweep" --list
+"$roofsweep" --list | cmp - output || fail "a late reader misses something"
+expect 0 "$ROOFSWEEP_PYTHON" unread.py block "$roofsweep" -o unread.nc sweep.ini
+says "the table: cannot write to standard output: nobody reads it"
+complete unread.nc 4
+fast="LD_PRELOAD=$ROOFSWEEP_BUILD/tests/libstop_in.so CLOCK_RATE=100"
+# shellcheck disable=SC2086 # words
+expect 0 "$ROOFSWEEP_PYTHON" unread.py rest env $fast "$roofsweep" --resume -o unread.nc sweep.ini
+says "the table: cannot write to standard output: nobody reads it"
+
 # A full standard output is a failure; the result file is written nevertheless.
 for action in --list --help --version "--dry-run sweep.ini" "--gather sweep.nc.journal -o full.nc"; do
     status=0
