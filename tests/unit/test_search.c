@@ -203,7 +203,7 @@ static void names_follow_kernels_and_order(void **state)
         {3, 3, {50.1, 50, 80}, {0}, false, "b", "", "a", 0, 50.1, 3},
         /* Equal kernels under three names are one entry. */
         {4, 0, {50, 50, 50, 53}, {0xabc, 0xabc, 0xabc}, false, "a", "a", "d", 50, 53, 2},
-        {5, 2, {50, 70, 70, 50, 60}, {0, 0xabc, 0xabc}, false, "a", "b", NULL, 70, 0, 4},
+        {5, 2, {50, 70, 70, 50.1, 60}, {0, 0xabc, 0xabc}, false, "a", "b", NULL, 70, 0, 4},
         /* A refused candidate is not the library's own choice. */
         {4, 0, {0, 60, 0, 50}, {0}, false, "d", "b", "b", 60, 60, 2},
         /* Refused kernels are not chosen under another name. */

@@ -3,7 +3,7 @@
  * A series of samples is taken in chunks. Each chunk is enqueued behind a blocking kernel, so that
  * the device never waits for the host within the chunk. How many samples fit into a chunk follows
  * from the work's pace: the stream's queue must take all launches, or the host waits for a device
- * that waits for the host. struct pace is learnt from the first two iterations and refined with
+ * that waits for the host. struct pace is learnt from the first three iterations and refined with
  * each chunk. How many iterations make a sample follows from the timer's overhead, which is
  * measured once for each open GPU.
  *
@@ -124,12 +124,17 @@ enum status timing_clock(struct gpu *gpu, double *clock, struct error *error)
 
 /* ---- chunks ---- */
 
-enum { CHUNK_SAMPLES_MAX = 256 };
+/* The first iteration loads code; the second shows the host's pace. */
+enum { CHUNK_SAMPLES_MAX = 256, LEARNING = 2 };
+
+/* s of the host. The queue holds about a thousand launches, of 2 us each and more. */
+static const double queue_host_time = 1e-3;
 
 /* Samples that are enqueued together. */
 struct chunk {
     int samples;
-    /* s, limit of the blocking kernel; 0: no blocking kernel, because the pace is unknown */
+    /* s, limit of the blocking kernel; 0: no blocking kernel, because the pace is unknown or a
+     * sample fills the queue */
     double limit;
 };
 
@@ -145,13 +150,11 @@ double timing_block_limit(double host_time)
  * Work that was given up gets about the time that the host should need. */
 static struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int attempt)
 {
-    /* s. The queue holds about a thousand launches, of 2 us each and more. */
-    const double host_time_most = 1e-3;
     const double device_time_most = 20e-3;                      /* s: a failure discards no more */
     const double given_up_margin = 1.5, given_up_least = 20e-6; /* s */
-    if (!(pace->enqueue_time > 0.0))
+    if (pace->unblocked < LEARNING || pace->queue_full)
         return (struct chunk){1, 0.0};
-    double most = host_time_most / (pace->enqueue_time * iterations);
+    double most = queue_host_time / (pace->enqueue_time * iterations);
     if (pace->iteration_time > 0.0)
         most = fmin(most, device_time_most / (pace->iteration_time * iterations));
     int samples = pace->one_by_one ? 1 : (int)within(most, 1.0, fmin(left, CHUNK_SAMPLES_MAX));
@@ -205,16 +208,37 @@ static enum status samples_enqueue(const struct series *s, int samples, struct e
     return vendor.pending(s->gpu, 0, &enqueued->ahead, error);
 }
 
-/* Enqueues a chunk, up to twice, until the device is still blocked at its end. Unblocks the device
- * in any case. */
+/* Waits for the device. *behind: the one sample was still running for a good part of its time, as
+ * it is if the host had to wait for places in the queue. */
+static enum status behind_judge(struct gpu *gpu, bool *behind, struct error *error)
+{
+    const double least = 0.05; /* of the sample */
+    double begin = clock_monotonic(), time;
+    TRY(vendor.synchronize(gpu, error));
+    double lead = clock_monotonic() - begin;
+    TRY(vendor.elapsed(gpu, 0, 1, &time, error));
+    *behind = lead >= least * time;
+    return STATUS_OK;
+}
+
+/* The host needs long enough for a sample, and the device is not known to be much faster. */
+static bool may_fill_queue(const struct pace *pace, int iterations)
+{
+    return pace->enqueue_time * iterations >= queue_host_time &&
+           (!(pace->iteration_time > 0.0) || pace->iteration_time > pace->enqueue_time / 2);
+}
+
+/* Enqueues a chunk, up to twice, until the device is still blocked at its end or a single sample
+ * proves to fill the queue. Unblocks the device in any case. */
 static enum status chunk_try(const struct series *s, int left, struct chunk *chunk,
                              struct enqueued *enqueued, struct error *error)
 {
-    int attempts = s->work->pace.given_up ? 1 : 2;
+    struct pace *pace = &s->work->pace;
+    int attempts = pace->given_up ? 1 : 2;
     for (int i = 0; i < attempts; ++i) {
         if (i > 0)
             TRY(vendor.synchronize(s->gpu, error));
-        *chunk = chunk_plan(&s->work->pace, s->iterations, left, i);
+        *chunk = chunk_plan(pace, s->iterations, left, i);
         if (chunk->limit > 0.0)
             TRY(vendor.block(s->gpu, chunk->limit, error));
         enum status status = samples_enqueue(s, chunk->samples, enqueued, error);
@@ -223,7 +247,11 @@ static enum status chunk_try(const struct series *s, int left, struct chunk *chu
         if (enqueued->ahead || chunk->limit == 0.0)
             return STATUS_OK;
         if (chunk->samples > 1)
-            s->work->pace.one_by_one = true;
+            pace->one_by_one = true;
+        else if (i == attempts - 1 || may_fill_queue(pace, s->iterations))
+            TRY(behind_judge(s->gpu, &pace->queue_full, error));
+        if (pace->queue_full)
+            return STATUS_OK;
     }
     return STATUS_OK;
 }
@@ -246,27 +274,22 @@ static enum status conditions_record(struct gpu *gpu, int last, struct record *r
     return STATUS_OK;
 }
 
-/* Learns the host's pace if the host never waited, and the device's pace if the device was blocked.
- *
- * The host cannot enqueue a sample of more launches than the queue holds while the device is
- * blocked. If the host then had to wait at the end for `lead` s, the queue was full all the time,
- * and the device did not wait for the host. */
+/* Learns the host's pace if the host never waited, and the device's pace if the device was blocked
+ * or `behind` the host. A device that is not behind takes back that a sample fills the queue. */
 static void pace_update(struct series *s, const struct chunk *chunk,
-                        const struct enqueued *enqueued, double lead, double shortest)
+                        const struct enqueued *enqueued, bool behind, double shortest)
 {
     struct pace *pace = &s->work->pace;
     bool blocked = chunk->limit > 0.0;
+    pace->unblocked += !blocked;
+    pace->queue_full = pace->queue_full && behind;
     if (enqueued->ahead || !blocked)
         pace->enqueue_time = enqueued->time;
-    if (blocked)
+    if (blocked || pace->queue_full)
         pace->iteration_time =
             pace->iteration_time > 0.0 ? fmin(pace->iteration_time, shortest) : shortest;
-    if (blocked && !enqueued->ahead) {
-        const double least = 0.05; /* of a sample */
-        bool queue_was_full = chunk->samples == 1 && lead >= least * shortest * s->iterations;
-        pace->given_up = true;
-        s->host_paced = s->host_paced || !queue_was_full;
-    }
+    if (!behind || (blocked && !enqueued->ahead && !pace->queue_full))
+        pace->given_up = s->host_paced = true;
 }
 
 /* Takes the next chunk of `left` samples. */
@@ -277,19 +300,21 @@ static enum status chunk_take(struct series *s, int left, double *seconds, int *
     struct chunk chunk;
     struct enqueued enqueued;
     double shortest = INFINITY;
+    bool behind = true;
     TRY(chunk_try(s, left, &chunk, &enqueued, error));
-    double end = clock_monotonic();
     if (s->record && chunk.samples == left)
         TRY(conditions_record(s->gpu, 2 * chunk.samples - 1, s->record, error));
-    TRY(vendor.synchronize(s->gpu, error));
-    double lead = clock_monotonic() - end;
+    if (chunk.limit == 0.0 && s->work->pace.queue_full)
+        TRY(behind_judge(s->gpu, &behind, error));
+    else
+        TRY(vendor.synchronize(s->gpu, error));
     for (int i = 0; i < chunk.samples; ++i) {
         double time;
         TRY(vendor.elapsed(s->gpu, 2 * i, 2 * i + 1, &time, error));
         seconds[i] = time / s->iterations;
         shortest = fmin(shortest, fmax(time - overhead, time / 4) / s->iterations);
     }
-    pace_update(s, &chunk, &enqueued, lead, shortest);
+    pace_update(s, &chunk, &enqueued, behind, shortest);
     *taken = chunk.samples;
     if (s->record) {
         struct clock_span span;
@@ -318,17 +343,17 @@ static enum status series_begin(struct gpu *gpu, struct work *work, bool cold, s
 }
 
 /* Learns the pace, and chooses the iterations of a sample: the timer's overhead becomes `share` of
- * it. The first iteration loads code and shows the host's pace, the second shows the device's. The
- * number depends on the device alone: a busy host changes no sample. Since a launch takes the
- * device about a microsecond, a sample never has more launches than the queue holds. Iterations
- * that need a preparation are timed one by one. */
+ * it. The iteration after those of LEARNING shows the device's pace. The number depends on the
+ * device alone: a busy host changes no sample. Since a launch takes the device about a microsecond,
+ * only a sample of one iteration can have more launches than the queue holds. Iterations that need
+ * a preparation are timed one by one. */
 static enum status sample_size(struct series *s, double share, int *iterations, struct error *error)
 {
     const double most = 1000.0;
     const struct pace *pace = &s->work->pace;
-    double seconds[2];
-    if (!(pace->iteration_time > 0.0))
-        TRY(series_take(s, 2, seconds, error));
+    double seconds;
+    while (!(pace->iteration_time > 0.0))
+        TRY(series_take(s, 1, &seconds, error));
     *iterations =
         s->cold || s->work->ops->reset
             ? 1
