@@ -22,7 +22,7 @@ def half_width(table):
 def limiter_cause(table):
     """Returns `limit` if the parts inside kernels are known; else the limiter, instead of `kernel` the words of the
     cause."""
-    words = table["cause"].astype(str).str.split(":").str[0].replace("", "cause not collected")
+    words = table["cause"].str.split(":").str[0].replace("", "cause not collected")
     split = (table["limit"] != "") & (table["cause"] != "") & ~table["limit"].str.contains("inside_kernels")
     return table["limit"].where(split, table["limiter"].mask(table["limiter"] == "kernel", words))
 

@@ -260,7 +260,7 @@ def understood(name, variable):
         raise ValueError("it has no flag_values")
     if "flag_values" in variable.attrs and "flag_masks" not in variable.attrs:  # a mask holds several words at once
         values = words_of(variable)
-    elif values.dtype.kind in "OUS":
+    elif kind == "text" or values.dtype.kind in "OUS":  # xarray reads texts of no rows as numbers
         values = np.vectorize(plain, otypes=[object])(values)
         if name == "device_model":  # AMD fills its names with blanks, which earlier files have
             values = np.vectorize(str.strip, otypes=[object])(values)

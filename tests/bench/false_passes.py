@@ -12,6 +12,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import traceback
 import warnings
 
 import numpy as np
@@ -21,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "postproc"))
 from roofsweep_post import cli, dataset, merge  # noqa: E402
 
+TRACEBACK = -1  # no exit status
 EVERY, KNOWN, BEFORE = ("alone", "before", "targets"), ("before", "targets"), ("before",)
 GROWING = ["ecc_uncorrected", "ecc_uncorrected_ever", "rows_remapped_uncorrected", "pages_retired_uncorrected", "xids"]
 STATES = ["banks_without_spares", "remap_pending", "remap_failed", "retirement_pending"]
@@ -229,7 +231,10 @@ def as_text(data, name):
 def status_of(*words):
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        return cli.run(cli.arguments([*words, "--quiet"])), out.getvalue()
+        try:
+            return cli.run(cli.arguments([*words, "--quiet"])), out.getvalue()
+        except Exception:  # pylint: disable=broad-except
+            return TRACEBACK, traceback.format_exc()
 
 
 def judged(path):
@@ -276,7 +281,9 @@ def main(count=300):
             data = how(base.copy(deep=True))
             written(data, f"{number}.nc")
             for command, (status, text) in judged(f"{number}.nc").items():
-                if status == 0 and command in bad:
+                if status == TRACEBACK:
+                    wrong.append(f"{command} ends with a traceback: {name}: {text[-300:]}")
+                elif status == 0 and command in bad:
                     wrong.append(f"{command} passes: {name}")
                 elif status != 0 and not bad:
                     strict.append(f"{command} does not pass: {name}: {text[:300]}")
