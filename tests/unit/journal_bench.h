@@ -6,6 +6,7 @@
 /* Set-up and tear-down of each test. */
 int folder_create(void **state);
 int folder_remove(void **state);
+#define FOLDER_TEST(name) TEST_WITH(name, folder_create, folder_remove)
 const char *path_of(void **state); /* path of the journal */
 
 struct journal *open_journal(const char *path, enum journal_mode mode);

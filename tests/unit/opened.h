@@ -20,3 +20,5 @@ static inline int close_device(void **state)
     device_ops.close(*state);
     return 0;
 }
+
+#define DEVICE_TEST(name) TEST_WITH(name, open_device, close_device)

@@ -12,7 +12,7 @@
 #include "results/journal.h"
 
 /* Algorithms are copied from and to records by the names of members. */
-static void members_are_those_of_a_record(void **state)
+TEST(members_are_those_of_a_record)
 {
     for (const struct field *field = algorithm_fields; field->name; ++field) {
         const struct field *of_record = record_fields;
@@ -84,7 +84,7 @@ static void assert_found(const struct algorithm_cache *cache, int batch,
     assert_string_equal(algorithm.algorithm_origin, origin);
 }
 
-static void the_run_remembers(void **state)
+TEST(the_run_remembers)
 {
     const struct device h200 = device_of("H200", "cuDNN 9.14.0");
     const struct device h100 = device_of("H100", "cuDNN 9.14.0");
@@ -114,7 +114,7 @@ static void the_run_remembers(void **state)
     algorithm_cache_close(cache);
 }
 
-static void only_searches_of_measured_rows_count(void **state)
+TEST(only_searches_of_measured_rows_count)
 {
     const struct device device = device_of("H200", "cuDNN 9.14.0");
     struct algorithm_cache *cache = open_at(NULL, true, 0);
@@ -148,7 +148,7 @@ static void append(const char *path, const char *text)
     fclose(stream);
 }
 
-static void a_file_outlives_the_run(void **state)
+TEST(a_file_outlives_the_run)
 {
     static const char origin[] = "file of 2025-11-18";
     const struct device h200 = device_of("H200", "cuDNN 9.14.0");
@@ -193,7 +193,7 @@ static struct journal *journal_make(const char *path)
 
 /* Lines with right checksums that no run wrote. A worker would refuse such an algorithm, and its
  * device would count as lost. */
-static void absurd_entries_are_left_out(void **state)
+TEST(absurd_entries_are_left_out)
 {
     struct device device = device_of("H200", "cuDNN 9.14.0");
     char path[64];
@@ -223,7 +223,7 @@ static void absurd_entries_are_left_out(void **state)
 
 /* NAME.nc stands for NAME.nc.journal, which stays as it is. A row that took its algorithm from a
  * file passes the origin on. */
-static void a_result_serves(void **state)
+TEST(a_result_serves)
 {
     struct device device = device_of("H200", "cuDNN 9.14.0");
     struct stat before, after;
@@ -269,7 +269,7 @@ static void assert_refused(const char *path, const char *says)
 }
 
 /* Nothing is added to a file that is no algorithm cache. */
-static void another_file_is_refused(void **state)
+TEST(another_file_is_refused)
 {
     char path[64];
     static const char foreign[] = "no line of a roofsweep journal";
@@ -287,7 +287,7 @@ static void another_file_is_refused(void **state)
 }
 
 /* While another run writes to the file, nobody waits, and nothing is lost. */
-static void a_file_in_use_delays_nobody(void **state)
+TEST(a_file_in_use_delays_nobody)
 {
     char path[] = "/tmp/roofsweep-algorithms-XXXXXX";
     struct journal *other;
@@ -307,19 +307,4 @@ static void a_file_in_use_delays_nobody(void **state)
     assert_found(cache, 1, &device, "engine-1", "file of 2025-11-18");
     algorithm_cache_close(cache);
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_in_use_delays_nobody),
-        cmocka_unit_test(members_are_those_of_a_record),
-        cmocka_unit_test(the_run_remembers),
-        cmocka_unit_test(only_searches_of_measured_rows_count),
-        cmocka_unit_test(a_file_outlives_the_run),
-        cmocka_unit_test(absurd_entries_are_left_out),
-        cmocka_unit_test(a_result_serves),
-        cmocka_unit_test(another_file_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,9 @@ static void run(const struct row *row)
         arena_free(arena, memory[i]);
 }
 
-static void similar_rows_allocate_once(void **state)
+#define BENCH_TEST(name) TEST_WITH(name, set_up, tear_down)
+
+BENCH_TEST(similar_rows_allocate_once)
 {
     for (int i = 0; i < ROWS; ++i)
         run(&rows[i]);
@@ -64,7 +66,7 @@ static void similar_rows_allocate_once(void **state)
     assert_true(allocations <= PARTS + 4);
 }
 
-static void blocks_in_use_are_not_reused(void **state)
+BENCH_TEST(blocks_in_use_are_not_reused)
 {
     void *first, *second, *third;
     take(1e6, &first);
@@ -77,7 +79,7 @@ static void blocks_in_use_are_not_reused(void **state)
     arena_free(arena, second);
 }
 
-static void a_small_part_gets_no_large_block(void **state)
+BENCH_TEST(a_small_part_gets_no_large_block)
 {
     void *large, *small;
     take(1e9, &large);
@@ -91,7 +93,7 @@ static void a_small_part_gets_no_large_block(void **state)
 }
 
 /* The smallest block is more than twice as large as the request, and is still reused. */
-static void a_tiny_part_gets_a_tiny_block_again(void **state)
+BENCH_TEST(a_tiny_part_gets_a_tiny_block_again)
 {
     void *first, *second;
     take(64, &first);
@@ -102,7 +104,7 @@ static void a_tiny_part_gets_a_tiny_block_again(void **state)
 }
 
 /* Idle blocks are freed before a row is refused. */
-static void idle_memory_is_freed_for_a_row(void **state)
+BENCH_TEST(idle_memory_is_freed_for_a_row)
 {
     const double all = script.free_bytes;
     void *memory;
@@ -122,7 +124,7 @@ static void idle_memory_is_freed_for_a_row(void **state)
 
 /* The message is that of memory_allocate, with the requested bytes and all bytes that can be free.
  */
-static void oversized_requests_are_refused(void **state)
+BENCH_TEST(oversized_requests_are_refused)
 {
     struct error error, plain;
     void *memory = NULL, *kept;
@@ -138,7 +140,7 @@ static void oversized_requests_are_refused(void **state)
 }
 
 /* A search limits its workspaces by the free memory, which must not depend on earlier rows. */
-static void available_memory_does_not_depend_on_earlier_rows(void **state)
+BENCH_TEST(available_memory_does_not_depend_on_earlier_rows)
 {
     const double all = script.free_bytes;
     double available;
@@ -157,7 +159,7 @@ static void available_memory_does_not_depend_on_earlier_rows(void **state)
 }
 
 /* The next row must not write to a block that the device still uses. */
-static void freed_blocks_are_idle(void **state)
+BENCH_TEST(freed_blocks_are_idle)
 {
     void *memory;
     struct error error;
@@ -167,21 +169,4 @@ static void freed_blocks_are_idle(void **state)
     arena_free(arena, memory);
     assert_true(clock_monotonic() >= before);
     assert_true(clock_monotonic() >= script_device_time());
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(similar_rows_allocate_once),
-        TEST(blocks_in_use_are_not_reused),
-        TEST(a_small_part_gets_no_large_block),
-        TEST(a_tiny_part_gets_a_tiny_block_again),
-        TEST(idle_memory_is_freed_for_a_row),
-        TEST(oversized_requests_are_refused),
-        TEST(available_memory_does_not_depend_on_earlier_rows),
-        TEST(freed_blocks_are_idle),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

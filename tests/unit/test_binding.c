@@ -9,7 +9,7 @@
 
 #include "ranks/binding.h"
 
-static void a_single_rank_gets_all_cores(void **state)
+TEST(a_single_rank_gets_all_cores)
 {
     struct cpus all;
     bool shared = true;
@@ -21,7 +21,7 @@ static void a_single_rank_gets_all_cores(void **state)
 
 /* One rank per processor: the cores are divided without overlap; if two processors are one core,
  * all ranks share all and say so. */
-static void shares_do_not_overlap(void **state)
+TEST(shares_do_not_overlap)
 {
     struct cpus all, taken;
     sched_getaffinity(0, sizeof all, all.part);
@@ -41,7 +41,7 @@ static void shares_do_not_overlap(void **state)
     assert_true(CPU_EQUAL_S(sizeof taken, taken.part, all.part));
 }
 
-static void more_ranks_than_cores_share(void **state)
+TEST(more_ranks_than_cores_share)
 {
     struct cpus all;
     bool shared = false;
@@ -55,7 +55,7 @@ enum { RANKS = 8 };
 
 /* Ways of launchers to show GPUs: visible devices of each rank in its order, a letter for each PCI
  * address; the device that each rank takes, "-" for none; number of distinct devices. */
-static void each_rank_takes_a_device(void **state)
+TEST(each_rank_takes_a_device)
 {
     static const struct {
         const char *way, *visible[RANKS], *taken;
@@ -94,7 +94,7 @@ static void each_rank_takes_a_device(void **state)
 }
 
 /* CUDA_VISIBLE_DEVICES is empty or wrong, or the worker is of another kind. */
-static void unknown_devices_go_by_number(void **state)
+TEST(unknown_devices_go_by_number)
 {
     const struct visible visible[3] = {{0}};
     assert_int_equal(binding_choose(visible, 3, 2).device, 2);
@@ -113,7 +113,7 @@ static struct cpus cpus_of(const char *list)
 
 /* Nodes with eight GPUs: cores, local_cpulist of each GPU, masks from the launcher, masks of the
  * workers. */
-static void workers_run_near_their_gpus(void **state)
+TEST(workers_run_near_their_gpus)
 {
     static const char a100[] = "package:2 numa:4 core:16 pu:2(indexes=2*128:1*2)";
     static const char h100[] = "package:2 numa:1 core:56 pu:2(indexes=2*112:1*2)";
@@ -163,17 +163,4 @@ static void workers_run_near_their_gpus(void **state)
         }
     }
     unsetenv("HWLOC_SYNTHETIC");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_single_rank_gets_all_cores),
-        cmocka_unit_test(shares_do_not_overlap),
-        cmocka_unit_test(more_ranks_than_cores_share),
-        cmocka_unit_test(each_rank_takes_a_device),
-        cmocka_unit_test(unknown_devices_go_by_number),
-        cmocka_unit_test(workers_run_near_their_gpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,7 +107,7 @@ static const struct {
     {RTX_PRO_6000, TENSOR, PRECISION_FP4, 2e15, 0.05e15},
 };
 
-static void peaks_are_the_quoted_ones(void **state)
+TEST(peaks_are_the_quoted_ones)
 {
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; ++i) {
         const struct chip_product *product = product_of(peaks[i].product);
@@ -132,7 +132,7 @@ static const struct {
     {B200, 8184e9, 148 * 128 * 1.86e9, NAN},
 };
 
-static void bandwidths_are_the_quoted_ones(void **state)
+TEST(bandwidths_are_the_quoted_ones)
 {
     for (size_t i = 0; i < sizeof bandwidths / sizeof *bandwidths; ++i) {
         struct theory theory = theory_of(bandwidths[i].product);
@@ -148,7 +148,7 @@ static void bandwidths_are_the_quoted_ones(void **state)
 }
 
 /* The paper's V100, at the paper's clock, with the paper's measured bandwidth. */
-static void machine_balance_is_the_papers(void **state)
+TEST(machine_balance_is_the_papers)
 {
     const double measured = 828.8e9;
     struct theory theory = chip_theory(chip_find(70, ""), 80, 1.312e9, 0.877e9, 4096);
@@ -156,7 +156,7 @@ static void machine_balance_is_the_papers(void **state)
     assert_near(theory.tensor[PRECISION_FP16] / measured, 129.68, 0.005);
 }
 
-static void what_a_chip_has_not_is_missing(void **state)
+TEST(what_a_chip_has_not_is_missing)
 {
     assert_true(chip_find(70, "")->tensor[PRECISION_TF32] == 0.0);
     assert_true(isnan(theory_of(V100).tensor[PRECISION_TF32]));
@@ -172,7 +172,7 @@ static void what_a_chip_has_not_is_missing(void **state)
 }
 
 /* Products with one chip can differ in rates by a factor of 2. */
-static void products_are_told_apart(void **state)
+TEST(products_are_told_apart)
 {
     static const struct {
         int capability;
@@ -199,7 +199,7 @@ static void products_are_told_apart(void **state)
     }
 }
 
-static void an_unknown_chip_is_all_unknown(void **state)
+TEST(an_unknown_chip_is_all_unknown)
 {
     struct theory theory = chip_theory(chip_find(999, ""), 100, 1e9, 1e9, 1024);
     assert_true(isnan(chip_find(999, "")->tensor[PRECISION_FP16]));
@@ -240,7 +240,7 @@ static void check_rate(const json_t *row, const char *key, double rate)
         assert_true(json_number_value(value) == rate);
 }
 
-static void json_has_every_rate(void **state)
+TEST(json_has_every_rate)
 {
     char *text = printed(true);
     json_t *list = json_loads(text, 0, NULL);
@@ -261,7 +261,7 @@ static void json_has_every_rate(void **state)
     free(text);
 }
 
-static void the_text_has_rates_and_peaks(void **state)
+TEST(the_text_has_rates_and_peaks)
 {
     static const char *const lines[] = {
         "Ampere               8.6 A10                     ",
@@ -273,19 +273,4 @@ static void the_text_has_rates_and_peaks(void **state)
         if (!strstr(text, lines[i]))
             fail_msg("no line '%s' in:\n%s", lines[i], text);
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(peaks_are_the_quoted_ones),
-        cmocka_unit_test(bandwidths_are_the_quoted_ones),
-        cmocka_unit_test(machine_balance_is_the_papers),
-        cmocka_unit_test(what_a_chip_has_not_is_missing),
-        cmocka_unit_test(products_are_told_apart),
-        cmocka_unit_test(an_unknown_chip_is_all_unknown),
-        cmocka_unit_test(json_has_every_rate),
-        cmocka_unit_test(the_text_has_rates_and_peaks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,7 +146,7 @@ static const char *refusal(void)
     return text_of(&outcome);
 }
 
-static void a_refusal_has_its_cause_and_the_way_out(void **state)
+TEST(a_refusal_has_its_cause_and_the_way_out)
 {
     CUptiResult *const places[] = {&cupti.initialize, &cupti.supported, &cupti.availability};
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
@@ -171,7 +171,7 @@ static void a_refusal_has_its_cause_and_the_way_out(void **state)
             CUPTI_PROFILER_CONFIGURATION_##level, what                                             \
     }
 
-static void support_levels_become_causes(void **state)
+TEST(support_levels_become_causes)
 {
     static const struct {
         size_t member;
@@ -198,10 +198,12 @@ static void support_levels_become_causes(void **state)
 
 /* ---- counts ---- */
 
+#define BENCH_TEST(name) TEST_WITH(name, set_up, tear_down)
+
 /* Each pass starts once and runs every work. The names of ranges assign values to works: the
  * script's image has the last range first. CUPTI gets room for exactly the ranges of a collection;
  * more ranges enable the profiler again. */
-static void each_work_has_its_counts(void **state)
+BENCH_TEST(each_work_has_its_counts)
 {
     static const struct {
         size_t works, room;
@@ -223,7 +225,7 @@ static void each_work_has_its_counts(void **state)
 
 /* Launches of `prepare` and of other works do not count. The script's image has the last range
  * first. */
-static void each_launch_has_its_counts(void **state)
+BENCH_TEST(each_launch_has_its_counts)
 {
     for (size_t count = 1; count <= LAUNCHES; ++count) {
         size_t launches = 0;
@@ -243,7 +245,7 @@ static void each_launch_has_its_counts(void **state)
 }
 
 /* Happens on a shared MIG slice. */
-static void a_metric_without_value_is_missing(void **state)
+BENCH_TEST(a_metric_without_value_is_missing)
 {
     cupti.lacking = "dram__";
     assert_string_equal(collect(0, 1), "counted");
@@ -252,7 +254,7 @@ static void a_metric_without_value_is_missing(void **state)
 }
 
 /* Any failure detaches CUPTI, and the next collection succeeds. */
-static void failures_say_why(void **state)
+BENCH_TEST(failures_say_why)
 {
     static const struct {
         struct cupti_trouble trouble;
@@ -293,7 +295,7 @@ static void failures_say_why(void **state)
 }
 
 /* In any pass a failure detaches CUPTI and leaves no value; the next collection succeeds. */
-static void a_work_that_fails_ends_the_collection(void **state)
+BENCH_TEST(a_work_that_fails_ends_the_collection)
 {
     for (int pass = 1; pass <= CUPTI_PASSES; ++pass) {
         struct outcome outcome;
@@ -312,7 +314,7 @@ static void a_work_that_fails_ends_the_collection(void **state)
 /* ---- attachment ---- */
 
 /* One attachment serves many collections; another kind of range needs a new one. */
-static void cupti_stays_attached(void **state)
+BENCH_TEST(cupti_stays_attached)
 {
     for (int i = 0; i < 3; ++i) {
         assert_string_equal(collect(0, 1), "counted");
@@ -333,7 +335,7 @@ static void cupti_stays_attached(void **state)
 }
 
 /* CUPTI that refuses a second configuration is attached for each collection, not twice. */
-static void a_refused_configuration_attaches_each_time(void **state)
+BENCH_TEST(a_refused_configuration_attaches_each_time)
 {
     cupti.config_once = true;
     for (int i = 1; i <= 4; ++i) {
@@ -343,7 +345,7 @@ static void a_refused_configuration_attaches_each_time(void **state)
 }
 
 /* Activities need a configuration of their own, and exclude other quantities. */
-static void activities_are_counted_apart(void **state)
+BENCH_TEST(activities_are_counted_apart)
 {
     static const unsigned requested[] = {0, QUANTITY_ACTIVITIES, QUANTITY_ACTIVITIES};
     static const int enabled[] = {1, 2, 2};
@@ -359,7 +361,7 @@ static void activities_are_counted_apart(void **state)
 /* CUPTI keeps its first configuration, so new tensors attach it again, to count all tensors
  * requested so far. A later collection of any of them needs no attachment. Each collection gets
  * only the values that it requested. */
-static void requested_tensors_add_up(void **state)
+BENCH_TEST(requested_tensors_add_up)
 {
     enum { FP16 = 1 << 2, BF16 = 1 << 3, DETACHED = 1 << 16 };
     static const struct {
@@ -384,7 +386,7 @@ static void requested_tensors_add_up(void **state)
 }
 
 /* CUPTI would take code loaded to the same address for the unloaded code. */
-static void unloaded_code_attaches_again(void **state)
+BENCH_TEST(unloaded_code_attaches_again)
 {
     static const int enabled[] = {1, 1, 2, 2}; /* after each collection */
     cupti_unload();                            /* before anything was counted */
@@ -401,7 +403,7 @@ static void unloaded_code_attaches_again(void **state)
 
 /* While another tool is the subscriber, unloaded modules are not reported: each collection attaches
  * CUPTI. */
-static void without_a_subscriber_each_collection_attaches(void **state)
+BENCH_TEST(without_a_subscriber_each_collection_attaches)
 {
     cupti.subscribe = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     for (int i = 1; i <= 3; ++i) {
@@ -409,26 +411,4 @@ static void without_a_subscriber_each_collection_attaches(void **state)
         assert_int_equal(cupti.enabled, i);
     }
     assert_int_equal(cupti.subscribed, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_refusal_has_its_cause_and_the_way_out),
-        cmocka_unit_test(support_levels_become_causes),
-        TEST(each_work_has_its_counts),
-        TEST(each_launch_has_its_counts),
-        TEST(a_metric_without_value_is_missing),
-        TEST(failures_say_why),
-        TEST(a_work_that_fails_ends_the_collection),
-        TEST(cupti_stays_attached),
-        TEST(a_refused_configuration_attaches_each_time),
-        TEST(activities_are_counted_apart),
-        TEST(requested_tensors_add_up),
-        TEST(unloaded_code_attaches_again),
-        TEST(without_a_subscriber_each_collection_attaches),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

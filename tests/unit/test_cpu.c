@@ -34,7 +34,7 @@ static void number_set(void *data, bool wide, int64_t index, double value)
 }
 
 /* Small integers: exact in both precisions. */
-static void products_are_right(void **state)
+TEST(products_are_right)
 {
     static double a[LEADING * LEADING], b[LEADING * LEADING], c[LEADING * LEADING];
     blas_single_thread();
@@ -63,7 +63,7 @@ static void products_are_right(void **state)
     }
 }
 
-static void library_name_is_terminated(void **state)
+TEST(library_name_is_terminated)
 {
     char text[64], part[8];
     blas_describe(text, sizeof text);
@@ -84,7 +84,7 @@ static double through(enum precision precision, double value)
     return element_load(precision, data, 1);
 }
 
-static void elements_round_trip(void **state)
+TEST(elements_round_trip)
 {
     static const enum precision precisions[] = {PRECISION_FP64, PRECISION_FP32, PRECISION_BF16,
                                                 PRECISION_FP16};
@@ -101,7 +101,7 @@ static void elements_round_trip(void **state)
         }
 }
 
-static void halves_are_truncated(void **state)
+TEST(halves_are_truncated)
 {
     static const struct {
         enum precision precision;
@@ -139,7 +139,7 @@ static void check_model(const char *expected, const char *cpuinfo)
     assert_string_equal(model, expected);
 }
 
-static void models_are_named(void **state)
+TEST(models_are_named)
 {
     check_model("Some CPU @ 3 GHz",
                 "processor\t: 0\nmodel\t\t: 1\nmodel name\t: Some CPU @ 3 GHz\n");
@@ -151,7 +151,7 @@ static void models_are_named(void **state)
 
 /* A package with a node of 4 GiB and, as on a GH200, a node of 1 GiB that is the GPU's memory.
  * hwloc builds the topology and reads it back in place of this machine's. */
-static void gpu_memory_is_excluded(void **state)
+TEST(gpu_memory_is_excluded)
 {
     static const char machine[] = "Package:1 [NUMANode(memory=4294967296)] "
                                   "[NUMANode(memory=1073741824)] Core:1024 PU:1";
@@ -210,7 +210,7 @@ static void check_sweep(enum memory_pattern pattern, simd_sweep *sweep)
         assert_true(result < 0.0 && -result * 2.0 <= 3.0 * COUNT); /* one lane's share */
 }
 
-static void sweeps_write_their_pattern(void **state)
+TEST(sweeps_write_their_pattern)
 {
     const struct simd *kinds[SIMD_KINDS];
     int count = simd_list(kinds);
@@ -235,7 +235,7 @@ static double fma_result(simd_fma *fma, int64_t iterations)
 }
 
 /* Every value still alternates between two numbers after thousands of steps. */
-static void chains_alternate(void **state)
+TEST(chains_alternate)
 {
     const struct simd *kinds[SIMD_KINDS];
     for (int precision = 0; precision < PRECISION_COUNT; ++precision)
@@ -267,7 +267,7 @@ static void widths_find(int threads, int widths[THREADS])
 
 /* A smaller region ends threads. New threads may run on all processors, not only on the caller's.
  */
-static void new_threads_of_an_unbound_team_get_all_cores(void **state)
+TEST(new_threads_of_an_unbound_team_get_all_cores)
 {
     cpu_set_t all;
     int cpus[THREADS], found = 0, widths[THREADS];
@@ -298,20 +298,4 @@ static void new_threads_of_an_unbound_team_get_all_cores(void **state)
     widths_find(THREADS, widths);
     for (int i = 0; i < THREADS; ++i)
         assert_int_equal(widths[i], CPU_COUNT(&all));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_right),
-        cmocka_unit_test(library_name_is_terminated),
-        cmocka_unit_test(elements_round_trip),
-        cmocka_unit_test(halves_are_truncated),
-        cmocka_unit_test(models_are_named),
-        cmocka_unit_test(gpu_memory_is_excluded),
-        cmocka_unit_test(sweeps_write_their_pattern),
-        cmocka_unit_test(chains_alternate),
-        cmocka_unit_test(new_threads_of_an_unbound_team_get_all_cores),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

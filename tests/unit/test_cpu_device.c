@@ -129,7 +129,7 @@ static bool check_offered(struct device_state *state, const char *text)
     }
 
 /* Everything that every CPU supports, by `auto` and by each named routine. */
-static void results_agree(void **state)
+DEVICE_TEST(results_agree)
 {
     static words families[] = {
         {{"conv2d batch=2 height=9 width=9 channels=3 filters=5",
@@ -227,7 +227,7 @@ static void results_agree(void **state)
 
 /* oneDNN in each precision with instructions on this CPU, also its slow definitions. Precisions and
  * shapes alternate, so that leftovers of one would be seen in the next. */
-static void onednn_agrees(void **state)
+DEVICE_TEST(onednn_agrees)
 {
     static const char *const precisions[] = {"fp32", "bf16", "fp16"};
     int done[3] = {0};
@@ -302,7 +302,7 @@ static bool check_step(struct device_state *state, const char *text)
     return true;
 }
 
-static void conv2d_steps_agree(void **state)
+DEVICE_TEST(conv2d_steps_agree)
 {
     static words steps = {
         {"conv2d batch=2 height=9 width=8 channels=3 filters=5",
@@ -325,7 +325,7 @@ static void conv2d_steps_agree(void **state)
 /* ---- messages of rows ---- */
 
 /* The row of a workload without a reference says that nothing is compared. */
-static void missing_references_are_reported(void **state)
+DEVICE_TEST(missing_references_are_reported)
 {
     struct workload added = *workload_find("matmul");
     struct config config = parse("matmul");
@@ -342,7 +342,7 @@ static void missing_references_are_reported(void **state)
     assert_true(isnan(record.verify_error));
 }
 
-static void unsupported_configurations_are_refused(void **state)
+DEVICE_TEST(unsupported_configurations_are_refused)
 {
     static const struct {
         const char *text, *reason;
@@ -385,7 +385,7 @@ static void unsupported_configurations_are_refused(void **state)
     }
 }
 
-static void trace_counts_regions(void **state)
+DEVICE_TEST(trace_counts_regions)
 {
     static const struct {
         const char *text;
@@ -423,18 +423,4 @@ static void trace_counts_regions(void **state)
         device_ops.release(*state, work);
         record_clear(&record);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(results_agree, open_device, close_device),
-        cmocka_unit_test_setup_teardown(onednn_agrees, open_device, close_device),
-        cmocka_unit_test_setup_teardown(conv2d_steps_agree, open_device, close_device),
-        cmocka_unit_test_setup_teardown(missing_references_are_reported, open_device, close_device),
-        cmocka_unit_test_setup_teardown(unsupported_configurations_are_refused, open_device,
-                                        close_device),
-        cmocka_unit_test_setup_teardown(trace_counts_regions, open_device, close_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

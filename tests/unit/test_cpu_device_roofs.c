@@ -44,7 +44,7 @@ static void check_roof(const struct roof *roof, int kind, double before)
 }
 
 /* A cache that the machine lacks or hides has no roofs. CPUs have no atomic pattern. */
-static void roofs_are_sane(void **state)
+DEVICE_TEST(roofs_are_sane)
 {
     struct roof_request request = roof_request_all();
     struct roof roofs[ROOF_KINDS];
@@ -71,7 +71,7 @@ static void roofs_are_sane(void **state)
 }
 
 /* found[] is false for roofs that were not requested, and for GPU roofs. */
-static void roofs_are_those_requested(void **state)
+DEVICE_TEST(roofs_are_those_requested)
 {
     struct roof_request request = {
         .compute = {[PRECISION_FP32] = true}, .launch = true, .transfer = true};
@@ -94,7 +94,7 @@ static void roofs_are_those_requested(void **state)
     /* close_device must free the roofs. */
 }
 
-static void roofs_begin_together(void **state)
+DEVICE_TEST(roofs_begin_together)
 {
     struct roof_request request = {.memory = {[LEVEL_L1] = true}, .launch = true};
     struct error error;
@@ -123,7 +123,7 @@ static void roofs_begin_together(void **state)
 }
 
 /* The device is the affinity mask. Closing restores the mask. */
-static void device_is_the_mask(void **state)
+TEST(device_is_the_mask)
 {
     cpu_set_t all, one, after;
     CPU_ZERO(&all);
@@ -154,15 +154,4 @@ static void device_is_the_mask(void **state)
     assert_true(CPU_EQUAL(&one, &after));
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
     assert_int_equal(device_ops.open(1, &opened, &device, &error), STATUS_DEVICE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_is_the_mask),
-        cmocka_unit_test_setup_teardown(roofs_are_sane, open_device, close_device),
-        cmocka_unit_test_setup_teardown(roofs_are_those_requested, open_device, close_device),
-        cmocka_unit_test_setup_teardown(roofs_begin_together, open_device, close_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
 
 /* Modelled bytes come from the nearest cache that holds the footprint, if the cache is hot. */
-static void test_level(void **state)
+TEST(test_level)
 {
     static const struct {
         const char *text;
@@ -48,7 +48,7 @@ static void test_level(void **state)
 }
 
 /* A program can state its bytes, but not its footprint. */
-static void stated_bytes_are_of_device_memory(void **state)
+TEST(stated_bytes_are_of_device_memory)
 {
     struct device device = gpu_device();
     struct record record = sample_record("lstm cache=hot", "lstm", "s1-1", 0);
@@ -60,7 +60,7 @@ static void stated_bytes_are_of_device_memory(void **state)
 
 /* The footprint lies in a cache without a measured roof, as with "memory = dram". The roof of
  * device memory would show more than 100 %. */
-static void no_level_stands_in_for_another(void **state)
+TEST(no_level_stands_in_for_another)
 {
     struct device device = gpu_device();
     struct record record = conv2d_record();
@@ -74,7 +74,7 @@ static void no_level_stands_in_for_another(void **state)
 }
 
 /* In 25 us kernels run for 22, and the timer takes 2. */
-static void shares_of_the_time(void **state)
+TEST(shares_of_the_time)
 {
     struct device device = gpu_device();
     struct record record = counted_record();
@@ -105,7 +105,7 @@ static void shares_of_the_time(void **state)
 }
 
 /* Counted bytes: the level that needs longest is the roof. */
-static void test_counted(void **state)
+TEST(test_counted)
 {
     struct device device = gpu_device();
     struct record record = conv2d_record();
@@ -131,7 +131,7 @@ static void test_counted(void **state)
 
 /* An L2 reads at 6, writes at 3, copies at 5 and does a triad at 8 TB/s. A copy writes half of its
  * bytes, a triad a third. */
-static void a_row_has_the_roof_of_its_mix(void **state)
+TEST(a_row_has_the_roof_of_its_mix)
 {
     static const struct {
         double written; /* of 1 */
@@ -166,7 +166,7 @@ static void a_row_has_the_roof_of_its_mix(void **state)
 
 /* The compute roof is the roof of the record's unit and precision, at the row's clock. Without a
  * clock it stays at the clock of its measurement. */
-static void test_compute_roof(void **state)
+TEST(test_compute_roof)
 {
     static const struct {
         int64_t unit;
@@ -198,7 +198,7 @@ static void test_compute_roof(void **state)
 }
 
 /* Units work at the same time; precisions of one unit do not. */
-static void the_slowest_unit_needs_longest(void **state)
+TEST(the_slowest_unit_needs_longest)
 {
     struct device device = gpu_device(); /* fp32 vector 5e13, fp16 tensor 8e14 */
     struct record record = conv2d_record();
@@ -227,7 +227,7 @@ static void the_slowest_unit_needs_longest(void **state)
 
 /* A byte counts at the farthest level that it reaches. Without an energy roof the sum is unknown,
  * unless the part is negligible. */
-static void energies_add_up(void **state)
+TEST(energies_add_up)
 {
     struct device device = gpu_device();
     struct record record = counted_record();
@@ -259,7 +259,7 @@ static void energies_add_up(void **state)
 
 /* A kernel with nine tenths of a wave has enough parallelism, even if a wave is only one large
  * block per multiprocessor. The kernel takes 18 of 22 us. */
-static void blocks_fill_the_device_or_not(void **state)
+TEST(blocks_fill_the_device_or_not)
 {
     static const struct {
         int64_t blocks, resident;
@@ -283,7 +283,7 @@ static void blocks_fill_the_device_or_not(void **state)
     record_clear(&record);
 }
 
-static void the_largest_part_limits(void **state)
+TEST(the_largest_part_limits)
 {
     static const struct {
         double compute, bandwidth, gap, few_blocks;
@@ -349,7 +349,7 @@ static void the_largest_part_limits(void **state)
 
 /* The kernel takes 18 of 22 us. The device's 100 multiprocessors hold 2048 threads each, or 300 of
  * the kernel's blocks of 256 threads. */
-static void a_kernel_has_a_cause(void **state)
+TEST(a_kernel_has_a_cause)
 {
     static const struct {
         double dram, pipe, issue, active, memory, barrier;
@@ -397,7 +397,7 @@ static void a_kernel_has_a_cause(void **state)
 }
 
 /* Launches by a graph have the gap of graphs. */
-static void each_launch_has_its_overhead(void **state)
+TEST(each_launch_has_its_overhead)
 {
     struct device device = gpu_device();
     struct record record = conv2d_record();
@@ -415,7 +415,7 @@ static void each_launch_has_its_overhead(void **state)
 
 /* After a flush writes that stay in L2 are traffic of device memory. With a hot cache they need
  * never reach it, and no byte is no intensity. */
-static void dirty_bytes_reach_device_memory(void **state)
+TEST(dirty_bytes_reach_device_memory)
 {
     struct device device = gpu_device();
     struct record record = counted_record();
@@ -436,7 +436,7 @@ static void dirty_bytes_reach_device_memory(void **state)
 }
 
 /* 23 us, of which kernels take 18 and 4: with activities of the first kernel, and without. */
-static void parts_add_up_to_the_time(void **state)
+TEST(parts_add_up_to_the_time)
 {
     struct device device = gpu_device();
     struct record record = counted_record();
@@ -482,7 +482,7 @@ static void parts_add_up_to_the_time(void **state)
     record_clear(&record);
 }
 
-static void test_nothing_known(void **state)
+TEST(test_nothing_known)
 {
     struct record record;
     struct device device;
@@ -498,7 +498,7 @@ static void test_nothing_known(void **state)
     assert_string_equal(marks, "");
 }
 
-static void each_mark_of_a_time_has_a_meaning(void **state)
+TEST(each_mark_of_a_time_has_a_meaning)
 {
     struct record record;
     char marks[TIME_MARKS];
@@ -526,28 +526,4 @@ static void each_mark_of_a_time_has_a_meaning(void **state)
     for (const char *mark = marks; *mark; ++mark)
         assert_non_null(time_mark_text(*mark));
     assert_null(time_mark_text('x'));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_level),
-        cmocka_unit_test(stated_bytes_are_of_device_memory),
-        cmocka_unit_test(no_level_stands_in_for_another),
-        cmocka_unit_test(shares_of_the_time),
-        cmocka_unit_test(test_counted),
-        cmocka_unit_test(a_row_has_the_roof_of_its_mix),
-        cmocka_unit_test(test_compute_roof),
-        cmocka_unit_test(the_slowest_unit_needs_longest),
-        cmocka_unit_test(energies_add_up),
-        cmocka_unit_test(blocks_fill_the_device_or_not),
-        cmocka_unit_test(the_largest_part_limits),
-        cmocka_unit_test(a_kernel_has_a_cause),
-        cmocka_unit_test(each_launch_has_its_overhead),
-        cmocka_unit_test(dirty_bytes_reach_device_memory),
-        cmocka_unit_test(parts_add_up_to_the_time),
-        cmocka_unit_test(test_nothing_known),
-        cmocka_unit_test(each_mark_of_a_time_has_a_meaning),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static struct device device(const char *kind, const char *host, const char *uuid
     return device;
 }
 
-static void a_gpu_with_two_ranks_is_refused(void **state)
+TEST(a_gpu_with_two_ranks_is_refused)
 {
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
@@ -28,7 +28,7 @@ static void a_gpu_with_two_ranks_is_refused(void **state)
     assert_non_null(strstr(error.text, "srun --ntasks-per-node=3 --gpus-per-task=1"));
 }
 
-static void different_devices_are_accepted(void **state)
+TEST(different_devices_are_accepted)
 {
     struct error error;
     struct device devices[] = {device("cuda", "n1", "GPU-a"),     device("cuda", "n1", "GPU-b"),
@@ -39,7 +39,7 @@ static void different_devices_are_accepted(void **state)
 }
 
 /* The row of the kind decides. binding.h reports ranks on the same cores. */
-static void exclusive_kinds_are_not_shared(void **state)
+TEST(exclusive_kinds_are_not_shared)
 {
     for (int i = 0; i < DEVICE_KINDS; ++i) {
         struct error error = {""};
@@ -54,7 +54,7 @@ static void exclusive_kinds_are_not_shared(void **state)
 
 /* With more ranks than cores each rank is a device of its own, so that --resume does not confuse
  * their rows. */
-static void ranks_on_the_same_cores_get_names(void **state)
+TEST(ranks_on_the_same_cores_get_names)
 {
     static const char *const names[] = {"cpu-n1-0-1", "cpu-n1-0-1#2", "cpu-n1-2",
                                         "cpu-n1-0-1", "cpu-n1-0-1#3", ""};
@@ -66,7 +66,7 @@ static void ranks_on_the_same_cores_get_names(void **state)
         assert_string_equal(devices[i].uuid, names[i]);
 }
 
-static void mixed_kinds_are_refused(void **state)
+TEST(mixed_kinds_are_refused)
 {
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
@@ -78,7 +78,7 @@ static void mixed_kinds_are_refused(void **state)
 }
 
 /* A device that never opened has only host and kind. */
-static void lost_devices_are_ignored(void **state)
+TEST(lost_devices_are_ignored)
 {
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", ""), device("cuda", "n1", ""),
@@ -87,17 +87,4 @@ static void lost_devices_are_ignored(void **state)
     assert_int_equal(devices_check_kinds(devices, 3, &error), STATUS_OK);
     assert_int_equal(devices_check_kinds(devices, 4, &error), STATUS_DEVICE);
     assert_non_null(strstr(error.text, "rank 2 on n2 has a cpu device, but rank 3 on n1"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_gpu_with_two_ranks_is_refused),
-        cmocka_unit_test(different_devices_are_accepted),
-        cmocka_unit_test(exclusive_kinds_are_not_shared),
-        cmocka_unit_test(mixed_kinds_are_refused),
-        cmocka_unit_test(ranks_on_the_same_cores_get_names),
-        cmocka_unit_test(lost_devices_are_ignored),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -433,7 +433,7 @@ static void play_statement(struct scene *scene)
         play_row(scene, verb, rank, (char)(first + 1));
 }
 
-static void scripts_play_as_written(void **state)
+TEST(scripts_play_as_written)
 {
     for (size_t i = 0; i < sizeof plays / sizeof *plays; ++i) {
         static struct scene scene;
@@ -451,7 +451,7 @@ static void scripts_play_as_written(void **state)
 }
 
 /* The journal holds the worker's text, then the members that the ranks add. */
-static void the_journal_keeps_the_workers_text(void **state)
+TEST(the_journal_keeps_the_workers_text)
 {
     struct bench bench;
     char line[16384];
@@ -475,7 +475,7 @@ static void the_journal_keeps_the_workers_text(void **state)
     bench_clear(&bench);
 }
 
-static void a_failed_action_ends_the_sweep(void **state)
+TEST(a_failed_action_ends_the_sweep)
 {
     for (int interrupted = 0; interrupted < 2; ++interrupted) {
         struct bench bench;
@@ -499,7 +499,7 @@ static void a_failed_action_ends_the_sweep(void **state)
 }
 
 /* The dispatcher has ordered the end before its last sync is carried out. */
-static void rows_of_a_failed_last_sync_are_left(void **state)
+TEST(rows_of_a_failed_last_sync_are_left)
 {
     struct bench bench;
     struct request request;
@@ -549,7 +549,7 @@ static void searched_arrives(struct bench *bench, int from, const char *configur
 }
 
 /* An algorithm that one device found goes to the next device of the model. */
-static void an_algorithm_travels_to_an_equal_device(void **state)
+TEST(an_algorithm_travels_to_an_equal_device)
 {
     struct bench bench;
     struct request request;
@@ -573,16 +573,4 @@ static void an_algorithm_travels_to_an_equal_device(void **state)
         assert_string_equal(request.algorithm.algorithm_origin, rank == 1 ? "run" : "");
     }
     bench_clear(&bench);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scripts_play_as_written),
-        cmocka_unit_test(the_journal_keeps_the_workers_text),
-        cmocka_unit_test(a_failed_action_ends_the_sweep),
-        cmocka_unit_test(rows_of_a_failed_last_sync_are_left),
-        cmocka_unit_test(an_algorithm_travels_to_an_equal_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,7 +122,7 @@ static struct played play(const struct bench_settings *settings, size_t rows)
 
 /* Each collection has a fixed cost: rows that fit a batch are counted once, with and without
  * neighbours. */
-static void rows_that_fit_a_batch_are_counted_once(void **state)
+TEST(rows_that_fit_a_batch_are_counted_once)
 {
     static const struct {
         struct bench_settings settings;
@@ -149,7 +149,7 @@ static void assert_full_batches(const struct player *player, size_t full, size_t
 }
 
 /* Batches stay full until the sweep ends. */
-static void a_rank_without_neighbours_fills_its_batches(void **state)
+TEST(a_rank_without_neighbours_fills_its_batches)
 {
     struct played played =
         play(&(struct bench_settings){.ranks = 1, .manifest = twenty, .together = 8}, 20);
@@ -162,7 +162,7 @@ static void a_rank_without_neighbours_fills_its_batches(void **state)
 }
 
 /* If three ranks begin together, one counts early and the other two collide once. */
-static void ranks_of_a_host_drift_apart(void **state)
+TEST(ranks_of_a_host_drift_apart)
 {
     for (int ranks = 2; ranks <= 3; ++ranks) {
         struct played played = play(
@@ -173,14 +173,4 @@ static void ranks_of_a_host_drift_apart(void **state)
             for (size_t i = 0; i + 1 < played.players[rank].batch_count; ++i)
                 assert_in_range(played.players[rank].batches[i], 14, 16);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_that_fit_a_batch_are_counted_once),
-        cmocka_unit_test(a_rank_without_neighbours_fills_its_batches),
-        cmocka_unit_test(ranks_of_a_host_drift_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static struct plan_item item_of(const char *workload, double flops, double bytes
 }
 
 /* Measured conv2d rows and the resulting estimate. The first rows assume a slow device. */
-static void similar_rows_determine_the_estimate(void **state)
+TEST(similar_rows_determine_the_estimate)
 {
     enum { MOST = 4 };
     const int iterations = measure_default.warmup + measure_default.iterations;
@@ -82,7 +82,7 @@ static char *printed(const struct estimate_total *total)
     return text;
 }
 
-static void journal_rows_determine_the_total(void **state)
+TEST(journal_rows_determine_the_total)
 {
     struct manifest *manifest;
     struct plan *plan;
@@ -120,13 +120,4 @@ static void journal_rows_determine_the_total(void **state)
     results_destroy(earlier);
     plan_destroy(plan);
     manifest_destroy(manifest);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(similar_rows_determine_the_estimate),
-        cmocka_unit_test(journal_rows_determine_the_total),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

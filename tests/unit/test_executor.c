@@ -13,7 +13,7 @@
 
 /* The worker counts two devices: a third rank must neither share one nor take another kind. The
  * error of a worker without devices names the remedy. */
-static void failures_to_open_have_a_reason(void **state)
+TEST(failures_to_open_have_a_reason)
 {
     static const struct {
         struct bench_settings settings;
@@ -46,7 +46,7 @@ static void failures_to_open_have_a_reason(void **state)
 
 /* The watcher survives a worker that was lost over a row. A watcher that hangs does not delay the
  * end. */
-static void health_is_reported_at_the_end(void **state)
+TEST(health_is_reported_at_the_end)
 {
     for (int answered = 0; answered < 2; ++answered) {
         struct bench bench;
@@ -70,7 +70,7 @@ static void health_is_reported_at_the_end(void **state)
     }
 }
 
-static void auto_takes_the_next_kind_with_the_reason(void **state)
+TEST(auto_takes_the_next_kind_with_the_reason)
 {
     struct bench bench;
     struct error error;
@@ -84,7 +84,7 @@ static void auto_takes_the_next_kind_with_the_reason(void **state)
     bench_end(&bench);
 }
 
-static void a_rank_takes_the_device_of_its_number(void **state)
+TEST(a_rank_takes_the_device_of_its_number)
 {
     static const char *const describe[] = {
         "case $line in *'\"index\":0'*) device u1 ;; *) fail usage wrong ;; esac",
@@ -102,7 +102,7 @@ static void a_rank_takes_the_device_of_its_number(void **state)
 }
 
 /* The worker that lists devices also opens the device, unless its rank keeps fewer cores. */
-static void a_rank_lists_devices_before_it_opens_one(void **state)
+TEST(a_rank_lists_devices_before_it_opens_one)
 {
     for (int fewer = 0; fewer < 2; ++fewer) {
         struct bench bench;
@@ -122,7 +122,7 @@ static void a_rank_lists_devices_before_it_opens_one(void **state)
     }
 }
 
-static void a_signal_ends_the_wait_for_a_worker(void **state)
+TEST(a_signal_ends_the_wait_for_a_worker)
 {
     static const volatile sig_atomic_t signalled = 1;
     struct bench bench;
@@ -135,7 +135,7 @@ static void a_signal_ends_the_wait_for_a_worker(void **state)
     bench_end(&bench);
 }
 
-static void a_device_that_never_opens_is_reported_by_name(void **state)
+TEST(a_device_that_never_opens_is_reported_by_name)
 {
     static const struct {
         struct worker_script script;
@@ -168,7 +168,7 @@ static void a_device_that_never_opens_is_reported_by_name(void **state)
 }
 
 /* Three new workers in a row must fail; a worker that opens the device resets the count. */
-static void a_device_is_lost_after_three_workers(void **state)
+TEST(a_device_is_lost_after_three_workers)
 {
     static const struct {
         const char *describe, *reason;
@@ -195,7 +195,7 @@ static void a_device_is_lost_after_three_workers(void **state)
 
 /* A lost worker costs an attempt; failures to open the device do not. An error that the worker
  * reports is final. */
-static void rows_are_measured_or_have_a_reason(void **state)
+TEST(rows_are_measured_or_have_a_reason)
 {
     static const struct {
         struct worker_script script;
@@ -253,7 +253,7 @@ static void rows_are_measured_or_have_a_reason(void **state)
 
 /* A worker blocks the signal, this one or its shell does not. With and without retries, a row that
  * ends with its job has no record. */
-static void a_signal_to_all_leaves_no_record(void **state)
+TEST(a_signal_to_all_leaves_no_record)
 {
     static const struct worker_script scripts[] = {
         {.measure =
@@ -273,7 +273,7 @@ static void a_signal_to_all_leaves_no_record(void **state)
     }
 }
 
-static void a_rank_passes_the_workers_text_on(void **state)
+TEST(a_rank_passes_the_workers_text_on)
 {
     struct bench bench;
     bench_begin(&bench, (struct worker_script){.count = NULL});
@@ -285,7 +285,7 @@ static void a_rank_passes_the_workers_text_on(void **state)
     bench_end(&bench);
 }
 
-static void late_replies_are_ignored(void **state)
+TEST(late_replies_are_ignored)
 {
     struct bench bench;
     struct pollfd descriptors[2];
@@ -326,7 +326,7 @@ static void bench_begin_waiting(struct bench *bench, struct worker_script script
 }
 
 /* A row that is measured at once leaves the waiting rows alone. */
-static void waiting_rows_are_counted(void **state)
+TEST(waiting_rows_are_counted)
 {
     struct bench bench;
     bench_begin_waiting(&bench, (struct worker_script){.count = NULL});
@@ -344,7 +344,7 @@ static void waiting_rows_are_counted(void **state)
 }
 
 /* Failures while counting: all waiting rows return and none fails. Rows with a record stay. */
-static void rows_that_cannot_be_counted_return(void **state)
+TEST(rows_that_cannot_be_counted_return)
 {
     static const struct worker_script rows[] = {
         {.count = "[ $(grep -c . counts) = 1 ] && counted || exit 7"}, /* the first of two */
@@ -370,7 +370,7 @@ static void rows_that_cannot_be_counted_return(void **state)
 }
 
 /* Waiting rows are lost with the worker of another row; that row is tried again, alone. */
-static void waiting_rows_return_first(void **state)
+TEST(waiting_rows_return_first)
 {
     struct bench bench;
     bench_begin_waiting(&bench,
@@ -383,7 +383,7 @@ static void waiting_rows_return_first(void **state)
     bench_end(&bench);
 }
 
-static void waiting_rows_return_when_an_idle_worker_ends(void **state)
+TEST(waiting_rows_return_when_an_idle_worker_ends)
 {
     struct bench bench;
     bench_begin_waiting(
@@ -393,27 +393,4 @@ static void waiting_rows_return_when_an_idle_worker_ends(void **state)
     assert_message(&bench, MESSAGE_RETURNED, " batch=4 ");
     order_count(&bench); /* messages have crossed */
     bench_end(&bench);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failures_to_open_have_a_reason),
-        cmocka_unit_test(health_is_reported_at_the_end),
-        cmocka_unit_test(auto_takes_the_next_kind_with_the_reason),
-        cmocka_unit_test(a_rank_takes_the_device_of_its_number),
-        cmocka_unit_test(a_rank_lists_devices_before_it_opens_one),
-        cmocka_unit_test(a_signal_ends_the_wait_for_a_worker),
-        cmocka_unit_test(a_device_that_never_opens_is_reported_by_name),
-        cmocka_unit_test(a_device_is_lost_after_three_workers),
-        cmocka_unit_test(rows_are_measured_or_have_a_reason),
-        cmocka_unit_test(a_signal_to_all_leaves_no_record),
-        cmocka_unit_test(a_rank_passes_the_workers_text_on),
-        cmocka_unit_test(late_replies_are_ignored),
-        cmocka_unit_test(waiting_rows_are_counted),
-        cmocka_unit_test(rows_that_cannot_be_counted_return),
-        cmocka_unit_test(waiting_rows_return_first),
-        cmocka_unit_test(waiting_rows_return_when_an_idle_worker_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static const struct workload grown = {
     .implementations = made_up_implementations,
 };
 
-static void later_parameters_leave_old_texts(void **state)
+TEST(later_parameters_leave_old_texts)
 {
     static const struct {
         const char *given, *canonical; /* after "made-up command=a" */
@@ -85,7 +85,7 @@ static void later_parameters_leave_old_texts(void **state)
     }
 }
 
-static void hostile_texts_round_trip(void **state)
+TEST(hostile_texts_round_trip)
 {
     /* clang-format off */
     static const char *const texts[] = {
@@ -118,7 +118,7 @@ static void hostile_texts_round_trip(void **state)
 }
 
 /* Quotes stand only where they are needed. */
-static void texts_are_formatted(void **state)
+TEST(texts_are_formatted)
 {
     static const char *const rows[][2] = {
         {"eager", "made-up command=eager mode=\"\" size=1"},
@@ -135,7 +135,7 @@ static void texts_are_formatted(void **state)
 }
 
 /* The longest texts, of bytes that need an escape; and one byte more. */
-static void texts_have_bounds(void **state)
+TEST(texts_have_bounds)
 {
     char longest[256], mode[21], text[WORKLOAD_TEXT], value[WORKLOAD_VALUE_TEXT];
     struct config parsed;
@@ -163,7 +163,7 @@ static void texts_have_bounds(void **state)
     }
 }
 
-static void wrong_texts_are_refused(void **state)
+TEST(wrong_texts_are_refused)
 {
     static const char *const values[] = {
         "\"open", "\"",   "\"open\\\"", "\"a\"b", "\"a\" ",       "\"\\n\"",  "a\tb",
@@ -190,7 +190,7 @@ static void wrong_texts_are_refused(void **state)
         assert_int_equal(config_parse_as(&made_up, configs[i], &config, &error), STATUS_USAGE);
 }
 
-static void texts_are_axes(void **state)
+TEST(texts_are_axes)
 {
     struct axis axis = {.line = 1};
     size_t room = MANIFEST_VALUES_MAX;
@@ -213,7 +213,7 @@ static void texts_are_axes(void **state)
     assert_non_null(strstr(error.text, "no closing quote"));
 }
 
-static void texts_are_excluded(void **state)
+TEST(texts_are_excluded)
 {
     static const struct {
         const char *rule, *command;
@@ -269,14 +269,14 @@ static void check_row(const struct workload *workload)
     assert_true(!workload->reference || config_precision(&config) < PRECISION_COUNT);
 }
 
-static void workloads_keep_the_rules(void **state)
+TEST(workloads_keep_the_rules)
 {
     for (size_t i = 0; workloads[i]; ++i)
         check_row(workloads[i]);
     check_row(&made_up);
 }
 
-static void rows_without_a_model_have_missing_values(void **state)
+TEST(rows_without_a_model_have_missing_values)
 {
     struct config config = made_up_config("run", "", 1);
     struct error error;
@@ -302,7 +302,7 @@ static void rows_without_a_model_have_missing_values(void **state)
 
 /* A plan of a matmul and two made-up sizes: the dry run shows "-", and the sizes come first, in the
  * manifest's order. */
-static void rows_without_a_model_come_first(void **state)
+TEST(rows_without_a_model_come_first)
 {
     struct value sizes[] = {{.first = 9}, {.first = 3}};
     struct section sections[] = {
@@ -334,21 +334,4 @@ static void rows_without_a_model_come_first(void **state)
     queue_destroy(queue);
     plan_destroy(plan);
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(later_parameters_leave_old_texts),
-        cmocka_unit_test(hostile_texts_round_trip),
-        cmocka_unit_test(texts_are_formatted),
-        cmocka_unit_test(texts_have_bounds),
-        cmocka_unit_test(wrong_texts_are_refused),
-        cmocka_unit_test(texts_are_axes),
-        cmocka_unit_test(texts_are_excluded),
-        cmocka_unit_test(workloads_keep_the_rules),
-        cmocka_unit_test(rows_without_a_model_have_missing_values),
-        cmocka_unit_test(rows_without_a_model_come_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,9 +249,11 @@ static void assert_starts(const char *text, const char *start)
 
 /* ---- values ---- */
 
+#define FRESH_TEST(name) TEST_WITH(name, restart, restart)
+
 /* Devices of a node measure in turn, so all kinds together must be quick, except for the rests
  * before bursts of the tensor units. */
-static void all_kinds_have_their_values(void **state)
+FRESH_TEST(all_kinds_have_their_values)
 {
     const double rest = 0.06; /* s */
     double rests = 0.0, cool = 0.0;
@@ -284,7 +286,7 @@ static void all_kinds_have_their_values(void **state)
 }
 
 /* The clock is that of the device's counters, not of the driver. */
-static void theory_goes_by_the_clock_that_was_counted(void **state)
+FRESH_TEST(theory_goes_by_the_clock_that_was_counted)
 {
     tune_all(false);
     const struct theory *theory = script.theory;
@@ -314,7 +316,7 @@ static void theory_goes_by_the_clock_that_was_counted(void **state)
 }
 
 /* For a short load the sensor would report the power before it. */
-static void power_is_of_long_loads(void **state)
+FRESH_TEST(power_is_of_long_loads)
 {
     tune_all(false);
     assert_true(isnan(measure(ROOF_DRAM_READ, at_once).power));
@@ -331,7 +333,7 @@ static bool a_few_times(void *argument)
 }
 
 /* Keeps the device busy until the neighbours have their samples. */
-static void a_roof_keeps_the_device_busy(void **state)
+FRESH_TEST(a_roof_keeps_the_device_busy)
 {
     struct error error;
     tune_all(false);
@@ -353,7 +355,7 @@ static void a_roof_keeps_the_device_busy(void **state)
 /* ---- the search ---- */
 
 /* In a short run begin_time would outweigh the better rate. */
-static void the_fastest_variant_wins(void **state)
+FRESH_TEST(the_fastest_variant_wins)
 {
     static const struct {
         int best;
@@ -373,7 +375,7 @@ static void the_fastest_variant_wins(void **state)
     }
 }
 
-static void only_requested_kinds_are_tuned(void **state)
+FRESH_TEST(only_requested_kinds_are_tuned)
 {
     struct roof_request request;
     const size_t flags = offsetof(struct roof_request, condition);
@@ -394,7 +396,7 @@ static void only_requested_kinds_are_tuned(void **state)
 
 /* ---- what fails ---- */
 
-static void a_variant_that_cannot_run_is_passed_over(void **state)
+FRESH_TEST(a_variant_that_cannot_run_is_passed_over)
 {
     struct roof roof, untouched;
     struct error error;
@@ -411,7 +413,7 @@ static void a_variant_that_cannot_run_is_passed_over(void **state)
 /* Fails each of the first calls once, and later ones ever more rarely. A lost device is reported,
  * and nothing stays allocated. Any other failure costs a variant, or at most a kind, and no memory.
  */
-static void any_call_may_fail(void **state)
+FRESH_TEST(any_call_may_fail)
 {
     const struct roof_request request = everything();
     tune(&request, true);
@@ -439,7 +441,7 @@ static void any_call_may_fail(void **state)
 }
 
 /* The message names the variant that lost the device, one of hundreds. */
-static void a_lost_device_is_reported(void **state)
+FRESH_TEST(a_lost_device_is_reported)
 {
     const struct roof_request request = everything();
     struct roof roof;
@@ -457,7 +459,7 @@ static void a_lost_device_is_reported(void **state)
 }
 
 /* With little memory each kind is measured, or names memory as the reason. */
-static void no_memory_is_a_reason(void **state)
+FRESH_TEST(no_memory_is_a_reason)
 {
     for (int i = 0; i <= CHOICES; ++i) {
         script.free_bytes = (i + 0.5) * (1 << 20);
@@ -475,7 +477,7 @@ static void no_memory_is_a_reason(void **state)
 
 /* ---- common start ---- */
 
-static void samples_begin_at_the_common_start(void **state)
+FRESH_TEST(samples_begin_at_the_common_start)
 {
     const double resolution = 20e-6; /* s for enqueueing the first sample */
     tune_all(false);
@@ -488,7 +490,7 @@ static void samples_begin_at_the_common_start(void **state)
     }
 }
 
-static void a_start_that_has_passed_is_too_late(void **state)
+FRESH_TEST(a_start_that_has_passed_is_too_late)
 {
     static const struct {
         double start, slower; /* s from now; factor of times: the third warm-up takes too long */
@@ -513,7 +515,7 @@ static void a_start_that_has_passed_is_too_late(void **state)
 /* ---- proofs ---- */
 
 /* Each case doctors the counts of one quantity. Counters do not see copy engines. */
-static void counts_decide_the_verdict(void **state)
+FRESH_TEST(counts_decide_the_verdict)
 {
     static const struct {
         const char *collection;
@@ -558,7 +560,7 @@ static void assert_between(double value, double least, double most)
 
 /* One window at the burst's clock is enough, because nothing limits it. With only_sustained the
  * burst is not repeated. */
-static void a_settled_clock_is_sustained_soon(void **state)
+FRESH_TEST(a_settled_clock_is_sustained_soon)
 {
     const double rate = offer_of(ROOF_FP16_TENSOR_WGMMA)->rate;
     tune_all(false);
@@ -586,7 +588,7 @@ static void a_settled_clock_is_sustained_soon(void **state)
 /* After the burst the clock falls to `share` of the full clock, and returns with a time constant.
  * The script's power is proportional to the clock: 700 W at the full one. The limit holds on the
  * average: a load draws more for a while, and then less. */
-static void a_load_goes_on_until_the_clock_settles(void **state)
+FRESH_TEST(a_load_goes_on_until_the_clock_settles)
 {
     static const struct {
         double share, comes_back_in, swings_by, limit;
@@ -623,7 +625,7 @@ static void a_load_goes_on_until_the_clock_settles(void **state)
 
 /* The clock falls by a fifth: the burst has the high clock, and the sustained value comes after the
  * fall. */
-static void sustained_comes_after_the_fall(void **state)
+FRESH_TEST(sustained_comes_after_the_fall)
 {
     tune_all(false);
     script.falls_by = 0.25;
@@ -648,7 +650,7 @@ static void sustained_comes_after_the_fall(void **state)
 
 /* The constant power is measured once and subtracted. Each power is known to 2 %, which takes
  * longer if the counter is read less often. */
-static void a_roof_has_its_energy(void **state)
+FRESH_TEST(a_roof_has_its_energy)
 {
     static const struct {
         int pause_every;
@@ -683,38 +685,11 @@ static void a_roof_has_its_energy(void **state)
 }
 
 /* A longer load before the burst would lower the clock. */
-static void a_burst_begins_cool(void **state)
+FRESH_TEST(a_burst_begins_cool)
 {
     tune_all(false);
     double busy = script.busy;
     measure(ROOF_FP16_TENSOR_WGMMA,
             (struct roof_order){.start = clock_epoch() + 0.5, .sustained = true});
     assert_between(script.busy - busy, 0.1, 0.2); /* the window, without the half second before */
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, restart, restart)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(all_kinds_have_their_values),
-        TEST(theory_goes_by_the_clock_that_was_counted),
-        TEST(power_is_of_long_loads),
-        TEST(a_roof_keeps_the_device_busy),
-        TEST(the_fastest_variant_wins),
-        TEST(only_requested_kinds_are_tuned),
-        TEST(a_variant_that_cannot_run_is_passed_over),
-        TEST(any_call_may_fail),
-        TEST(a_lost_device_is_reported),
-        TEST(no_memory_is_a_reason),
-        TEST(samples_begin_at_the_common_start),
-        TEST(a_start_that_has_passed_is_too_late),
-        TEST(counts_decide_the_verdict),
-        TEST(a_settled_clock_is_sustained_soon),
-        TEST(a_load_goes_on_until_the_clock_settles),
-        TEST(sustained_comes_after_the_fall),
-        TEST(a_roof_has_its_energy),
-        TEST(a_burst_begins_cool),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

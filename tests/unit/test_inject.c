@@ -197,7 +197,9 @@ static struct injected run(const struct program *program, const char *task, cons
 
 /* ---- tests ---- */
 
-static void regions_are_those_of_the_program(void **state)
+#define BENCH_TEST(name) TEST_WITH(name, set_up, NULL)
+
+BENCH_TEST(regions_are_those_of_the_program)
 {
     static const struct {
         struct program program;
@@ -228,7 +230,7 @@ static void runs_kernels(void)
     kernel_ran(1550, 7);
 }
 
-static void kernels_of_the_first_region_are_traced(void **state)
+BENCH_TEST(kernels_of_the_first_region_are_traced)
 {
     struct record record;
     struct error error;
@@ -250,7 +252,7 @@ static void kernels_of_the_first_region_are_traced(void **state)
 }
 
 /* A pass that is not the last is left for the next run. */
-static void passes_are_counted_or_left_or_refused(void **state)
+BENCH_TEST(passes_are_counted_or_left_or_refused)
 {
     enum { LAST = 1, LEFT = 2, UNLOADED = 4 };
     static const struct {
@@ -329,7 +331,7 @@ static void passes_are_counted_or_left_or_refused(void **state)
     }
 }
 
-static void each_launch_is_its_kernels(void **state)
+BENCH_TEST(each_launch_is_its_kernels)
 {
     struct record record;
     struct error error;
@@ -347,7 +349,7 @@ static void each_launch_is_its_kernels(void **state)
     injected_clear(&found);
 }
 
-static void counts_go_from_run_to_run(void **state)
+BENCH_TEST(counts_go_from_run_to_run)
 {
     struct injected found =
         run(&(struct program){.calls = USUAL}, "count", "profiler", "1", "region");
@@ -382,7 +384,7 @@ static void two_points(void)
         _exit(1);
 }
 
-static void points_of_one_process_are_apart(void **state)
+BENCH_TEST(points_of_one_process_are_apart)
 {
     struct error error;
     struct injected first, other;
@@ -399,18 +401,4 @@ static void points_of_one_process_are_apart(void **state)
     injected_clear(&first);
     injected_clear(&other);
     scratch_remove(&second);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(regions_are_those_of_the_program),
-        TEST(kernels_of_the_first_region_are_traced),
-        TEST(passes_are_counted_or_left_or_refused),
-        TEST(each_launch_is_its_kernels),
-        TEST(counts_go_from_run_to_run),
-        TEST(points_of_one_process_are_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

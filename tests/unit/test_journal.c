@@ -29,7 +29,7 @@ int flock(int fd, int operation)
     return -1;
 }
 
-static void test_round_trip(void **state)
+FOLDER_TEST(test_round_trip)
 {
     const char *path = path_of(state);
     struct session session = {.id = "s1",
@@ -81,7 +81,7 @@ static void test_round_trip(void **state)
 }
 
 /* More kernels than a buffer of fixed size would hold. */
-static void test_large_record(void **state)
+FOLDER_TEST(test_large_record)
 {
     enum { COUNT = 500 };
     const char *path = path_of(state);
@@ -120,7 +120,7 @@ static void test_large_record(void **state)
 
 /* A later record of the same configuration and device replaces the earlier one, also under the key
  * of a later session; another device has its own record. */
-static void test_replaces(void **state)
+FOLDER_TEST(test_replaces)
 {
     const char *path = path_of(state);
     struct journal *journal = open_journal(path, JOURNAL_CREATE);
@@ -149,7 +149,7 @@ static void test_replaces(void **state)
 
 /* Rows of an undescribed device are left out and measured again, because the device has neither
  * identity nor roofs. A row that failed with several devices names none. */
-static void test_without_device(void **state)
+FOLDER_TEST(test_without_device)
 {
     const char *path = path_of(state);
     struct journal *journal = open_journal(path, JOURNAL_CREATE);
@@ -175,7 +175,7 @@ static void test_without_device(void **state)
     }
 }
 
-static void test_modes(void **state)
+FOLDER_TEST(test_modes)
 {
     const char *path = path_of(state);
     struct journal *journal = NULL;
@@ -212,7 +212,7 @@ static void test_modes(void **state)
     results_destroy(results);
 }
 
-static void test_locked(void **state)
+FOLDER_TEST(test_locked)
 {
     const char *path = path_of(state);
     struct journal *first = open_journal(path, JOURNAL_CREATE), *second = NULL;
@@ -229,7 +229,7 @@ static void test_locked(void **state)
 }
 
 /* File systems without locks: 524 is ENOTSUPP of DVS. */
-static void test_without_locks(void **state)
+FOLDER_TEST(test_without_locks)
 {
     const int codes[] = {ENOLCK, ENOSYS, EOPNOTSUPP, 524};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
@@ -241,7 +241,7 @@ static void test_without_locks(void **state)
 }
 
 /* Processes of a killed job may hold the journal for a moment. */
-static void test_lock_is_waited_for(void **state)
+FOLDER_TEST(test_lock_is_waited_for)
 {
     const char *path = path_of(state);
     int ready[2];
@@ -313,7 +313,7 @@ static void others_overwrite(const char *path)
 }
 
 /* Changes by others lose nothing: the journal continues under another name. */
-static void test_goes_on_elsewhere(void **state)
+FOLDER_TEST(test_goes_on_elsewhere)
 {
     static const struct {
         void (*harm)(const char *path);
@@ -364,7 +364,7 @@ static void test_goes_on_elsewhere(void **state)
 
 /* The journal of a real sweep by roofsweep 0.1.0+bd9fec0b12 (journal format 1, result format 3) has
  * all rows of its manifest, can be gathered, and takes another record. */
-static void test_earlier_version(void **state)
+FOLDER_TEST(test_earlier_version)
 {
     const char *path = path_of(state);
     char netcdf[128];
@@ -408,23 +408,4 @@ static void test_earlier_version(void **state)
     results = read_journal(path, &torn);
     assert_int_equal(results->row_count, 5);
     results_destroy(results);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_create, folder_remove)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_round_trip),
-        TEST(test_large_record),
-        TEST(test_replaces),
-        TEST(test_without_device),
-        TEST(test_modes),
-        TEST(test_locked),
-        TEST(test_without_locks),
-        TEST(test_lock_is_waited_for),
-        TEST(test_goes_on_elsewhere),
-        TEST(test_earlier_version),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

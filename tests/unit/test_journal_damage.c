@@ -37,7 +37,7 @@ static void append_and_read(const char *path, size_t rows)
 }
 
 /* A kill can leave any part of the file. All whole lines count. */
-static void test_every_truncation(void **state)
+FOLDER_TEST(test_every_truncation)
 {
     const char *path = path_of(state);
     size_t length;
@@ -57,7 +57,7 @@ static void test_every_truncation(void **state)
 }
 
 /* The first new line removes the old ones, unless another job writes them. */
-static void test_replace(void **state)
+FOLDER_TEST(test_replace)
 {
     const char *path = path_of(state);
     struct journal *second = NULL;
@@ -94,7 +94,7 @@ static void assert_corrupt(const char *path, size_t line)
 }
 
 /* A changed byte in a whole line is reported with the line's number. */
-static void test_every_flipped_byte(void **state)
+FOLDER_TEST(test_every_flipped_byte)
 {
     const char *path = path_of(state);
     size_t length;
@@ -111,7 +111,7 @@ static void test_every_flipped_byte(void **state)
     free(text);
 }
 
-static void test_joined_and_foreign_lines(void **state)
+FOLDER_TEST(test_joined_and_foreign_lines)
 {
     const char *path = path_of(state);
     static const char *const foreign[] = {"\n", "{}\n", "hello\n", "{\"xxh3\":\"\n",
@@ -136,7 +136,7 @@ static void test_joined_and_foreign_lines(void **state)
 }
 
 /* Keeps all lines but one, two or many damaged ones in the middle. */
-static void test_salvage(void **state)
+FOLDER_TEST(test_salvage)
 {
     const char *path = path_of(state);
     size_t length;
@@ -169,7 +169,7 @@ static void test_salvage(void **state)
 }
 
 /* Messages distinguish foreign files, newer journals and damaged lines, also in salvage. */
-static void test_three_causes(void **state)
+FOLDER_TEST(test_three_causes)
 {
     const char *path = path_of(state);
     struct journal_damage damage;
@@ -215,7 +215,7 @@ static void line_seal(char *line)
 }
 
 /* The first line has the format; a later format is refused. */
-static void test_format(void **state)
+FOLDER_TEST(test_format)
 {
     const char *path = path_of(state);
     struct results *results;
@@ -251,7 +251,7 @@ static void test_format(void **state)
 }
 
 /* A valid checksum does not admit impossible numbers. */
-static void test_absurd_entries(void **state)
+FOLDER_TEST(test_absurd_entries)
 {
     static const struct {
         const char *kind, *entry;
@@ -281,7 +281,7 @@ static void test_absurd_entries(void **state)
 }
 
 /* A file size limit plays a full disk: the partial line is removed. */
-static void test_failed_write(void **state)
+FOLDER_TEST(test_failed_write)
 {
     const char *path = path_of(state);
     struct journal *journal = open_journal(path, JOURNAL_CREATE);
@@ -311,7 +311,7 @@ static void test_failed_write(void **state)
 }
 
 /* A hole has no newline and takes no disk space. */
-static void test_line_without_end(void **state)
+FOLDER_TEST(test_line_without_end)
 {
     const char *path = path_of(state);
     struct results *results = NULL;
@@ -340,23 +340,4 @@ static void test_line_without_end(void **state)
     assert_int_equal(results->row_count, 1);
     results_destroy(results);
     append_and_read(path, 2);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_create, folder_remove)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_every_truncation),
-        TEST(test_replace),
-        TEST(test_every_flipped_byte),
-        TEST(test_joined_and_foreign_lines),
-        TEST(test_salvage),
-        TEST(test_three_causes),
-        TEST(test_format),
-        TEST(test_absurd_entries),
-        TEST(test_failed_write),
-        TEST(test_line_without_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include "model/json_text.h"
 
-static void members_are_found(void **state)
+TEST(members_are_found)
 {
     static const char text[] = " { \"a\" : -1.5e3 , \"list\":[1,[2,\"]\"],{\"b\":3}],"
                                "\"b\":\"quote \\\" brace } \\u00e4\",\"empty\":[ ],\"c\":null,"
@@ -31,7 +31,7 @@ static void members_are_found(void **state)
     assert_false(json_text_number(json_member(object, "absent"), &number));
 }
 
-static void elements_are_read_in_turn(void **state)
+TEST(elements_are_read_in_turn)
 {
     static const char *const arrays[] = {"[]", "[ 1 ]", "[1,[2,\"]\"],{\"b\":3}]"};
     static const size_t counts[] = {0, 1, 3};
@@ -46,7 +46,7 @@ static void elements_are_read_in_turn(void **state)
     }
 }
 
-static void other_numbers_than_those_of_json(void **state)
+TEST(other_numbers_than_those_of_json)
 {
     static const char *const texts[] = {"[NaN]", "[nan]", "[0x10]", "[-]",  "[inf]",
                                         "[+1]",  "[.5]",  "[1e]",   "[1a]", "[-0x1]"};
@@ -60,7 +60,7 @@ static void other_numbers_than_those_of_json(void **state)
     }
 }
 
-static void texts_that_are_no_object(void **state)
+TEST(texts_that_are_no_object)
 {
     static const char *const texts[] = {"",         "[]",
                                         "{",        "{\"a\"}",
@@ -84,15 +84,4 @@ static void texts_that_are_no_object(void **state)
         assert_true(reader.broken);
         free(text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_are_found),
-        cmocka_unit_test(elements_are_read_in_turn),
-        cmocka_unit_test(other_numbers_than_those_of_json),
-        cmocka_unit_test(texts_that_are_no_object),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void check_kept(struct device_state *state, const char *layout, double ti
     record_clear(&record);
 }
 
-static void the_faster_layout_is_kept(void **state)
+TEST(the_faster_layout_is_kept)
 {
     check_kept(&(struct device_state){.time = {2, 3}}, "nhwc", 2, 3);
     check_kept(&(struct device_state){.time = {3, 2}}, "nchw", 2, 3);
@@ -112,7 +112,7 @@ static void the_faster_layout_is_kept(void **state)
 }
 
 /* The second layout wins only by more than the noise of the searches. */
-static void noise_keeps_the_first_layout(void **state)
+TEST(noise_keeps_the_first_layout)
 {
     struct device_state noisy = {.time = {1.0, 0.96}, .noise = {0.01, 0.05}, .searches = true};
     check_kept(&noisy, "nhwc", 1.0, 0.96);
@@ -120,7 +120,7 @@ static void noise_keeps_the_first_layout(void **state)
     check_kept(&noisy, "nchw", 0.96, 1.0);
 }
 
-static void a_layout_that_is_refused_does_not_count(void **state)
+TEST(a_layout_that_is_refused_does_not_count)
 {
     check_kept(&(struct device_state){.time = {2, 3}, .refusal = {STATUS_UNSUPPORTED, 0}}, "nchw",
                3, NAN);
@@ -136,7 +136,7 @@ static void a_layout_that_is_refused_does_not_count(void **state)
     assert_string_equal(record.layout_chosen, "nhwc");
 }
 
-static void the_last_refusal_is_the_error(void **state)
+TEST(the_last_refusal_is_the_error)
 {
     struct device_state refusing = {.refusal = {STATUS_UNSUPPORTED, STATUS_FAILED}};
     struct record record;
@@ -150,7 +150,7 @@ static void the_last_refusal_is_the_error(void **state)
     assert_int_equal(stuck.prepared, 2);
 }
 
-static void a_lost_device_ends_it(void **state)
+TEST(a_lost_device_ends_it)
 {
     struct device_state lost = {.refusal = {STATUS_DEVICE, 0}};
     struct record record;
@@ -160,7 +160,7 @@ static void a_lost_device_ends_it(void **state)
 }
 
 /* The record tells the wall time of both searches. */
-static void both_searches_are_paid(void **state)
+TEST(both_searches_are_paid)
 {
     for (int fast = 0; fast < 2; ++fast) {
         struct device_state searching = {.time = {2, fast ? 1 : 3}, .searches = true};
@@ -171,7 +171,7 @@ static void both_searches_are_paid(void **state)
     }
 }
 
-static void named_layouts_are_prepared_once(void **state)
+TEST(named_layouts_are_prepared_once)
 {
     struct device_state once = {.time = {1, 2}};
     struct record record;
@@ -183,7 +183,7 @@ static void named_layouts_are_prepared_once(void **state)
 }
 
 /* If the device still runs the kernels of an offered algorithm, its layout is kept. */
-static void the_offered_layout_is_kept(void **state)
+TEST(the_offered_layout_is_kept)
 {
     struct algorithm offer;
     algorithm_init(&offer);
@@ -202,19 +202,4 @@ static void the_offered_layout_is_kept(void **state)
     assert_int_equal(others.prepared, 2);
     assert_string_equal(record.layout_chosen, "nhwc");
     assert_true(record.layout_other_time == 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_faster_layout_is_kept),
-        cmocka_unit_test(noise_keeps_the_first_layout),
-        cmocka_unit_test(a_layout_that_is_refused_does_not_count),
-        cmocka_unit_test(the_last_refusal_is_the_error),
-        cmocka_unit_test(a_lost_device_ends_it),
-        cmocka_unit_test(both_searches_are_paid),
-        cmocka_unit_test(named_layouts_are_prepared_once),
-        cmocka_unit_test(the_offered_layout_is_kept),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

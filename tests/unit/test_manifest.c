@@ -127,7 +127,7 @@ static void check_valid(const char *name)
     compare_plan(path, golden);
 }
 
-static void plans_are_golden(void **state)
+TEST(plans_are_golden)
 {
     assert_true(for_each(VALID, check_valid) >= 18);
     compare_plan(SWEEPS "paper.ini", PLANS "paper.txt");
@@ -194,7 +194,7 @@ static void check_invalid(const char *name)
     free(text);
 }
 
-static void errors_are_golden(void **state)
+TEST(errors_are_golden)
 {
     assert_true(for_each(INVALID, check_invalid) >= 40);
 }
@@ -229,7 +229,7 @@ static void assert_settings(const char *name, const char *sweep, const char *mea
     manifest_destroy(m);
 }
 
-static void settings_are_read(void **state)
+TEST(settings_are_read)
 {
     assert_settings("minimal.ini",
                     "'' 'minimal.nc' auto replicate=0 overwrite=0 120 s retries=1 failures=-1 "
@@ -271,7 +271,7 @@ static void assert_axis(const struct axis *axis, const int64_t *values, size_t c
 }
 
 /* Values that golden plans do not show. */
-static void axes_are_read(void **state)
+TEST(axes_are_read)
 {
     struct manifest *manifest =
         parse("[conv2d a]\nkernel = 3, 5x7\npadding = same, 0, valid\npass = backward-data\n"
@@ -295,7 +295,7 @@ static void axes_are_read(void **state)
     manifest_destroy(manifest);
 }
 
-static void long_lines_are_whole(void **state)
+TEST(long_lines_are_whole)
 {
     struct manifest *manifest = read_valid(VALID "long_line.ini");
     char title[1024] = "";
@@ -319,7 +319,7 @@ static void long_lines_are_whole(void **state)
     }
 }
 
-static void outputs_have_default_names(void **state)
+TEST(outputs_have_default_names)
 {
     static const char *const rows[][2] = {
         {"sweep.ini", "sweep.nc"}, {"/a/b.c/sweep.ini", "sweep.nc"},
@@ -362,7 +362,7 @@ static void assert_unreadable(const char *path, const char *reason)
     assert_null(manifest);
 }
 
-static void unreadable_files_are_refused(void **state)
+TEST(unreadable_files_are_refused)
 {
     assert_unreadable(TEST_DATA_DIR "/missing.ini", "cannot open: No such file or directory");
     assert_unreadable(TEST_DATA_DIR, "it is no regular file; '-' reads standard input");
@@ -400,7 +400,7 @@ static enum status parse_sections(int count, const char *lines, struct error *er
 }
 
 /* Ranges are counted before they are expanded, so that a small text cannot fill the memory. */
-static void sections_and_values_have_limits(void **state)
+TEST(sections_and_values_have_limits)
 {
     static const char rule[] = "batch=1 & batch=1 & batch=1 & batch=1 & batch=1 & batch=1";
     char lines[512];
@@ -421,7 +421,7 @@ static void sections_and_values_have_limits(void **state)
 }
 
 /* Opening a fifo without a writer would wait. */
-static void fifos_are_refused(void **state)
+TEST(fifos_are_refused)
 {
     char folder[] = "/tmp/roofsweep-manifest-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
@@ -432,7 +432,7 @@ static void fifos_are_refused(void **state)
     rmdir(folder);
 }
 
-static void standard_input_is_read(void **state)
+TEST(standard_input_is_read)
 {
     struct manifest *manifest = NULL;
     struct error error;
@@ -466,7 +466,7 @@ static enum status evaluate(const char *text, double *value, struct error *error
     return template_formula(&template, text, value, error);
 }
 
-static void formulas_have_values(void **state)
+TEST(formulas_have_values)
 {
     static const struct {
         const char *text;
@@ -489,7 +489,7 @@ static void formulas_have_values(void **state)
     }
 }
 
-static void deep_parentheses_are_refused(void **state)
+TEST(deep_parentheses_are_refused)
 {
     char text[4001];
     double value;
@@ -500,7 +500,7 @@ static void deep_parentheses_are_refused(void **state)
 }
 
 /* Keys are compared one by one: without a limit, 10^5 of them took 24 s. */
-static void programs_of_many_keys_are_refused(void **state)
+TEST(programs_of_many_keys_are_refused)
 {
     char text[8192] = "[program x]\ncommand = true\n", *at = text + strlen(text);
     struct manifest *manifest;
@@ -512,7 +512,7 @@ static void programs_of_many_keys_are_refused(void **state)
 }
 
 #else
-static void programs_name_the_option(void **state)
+TEST(programs_name_the_option)
 {
     struct manifest *manifest = NULL;
     struct error error;
@@ -545,7 +545,7 @@ static void assert_amended(const struct amendment *amendment, const char *expect
     manifest_destroy(manifest);
 }
 
-static void a_key_goes_to_all_sections_that_have_it(void **state)
+TEST(a_key_goes_to_all_sections_that_have_it)
 {
     struct amendment amendment = {.sets = {"batch=1,2", "features=8"}, .set_count = 2};
     assert_amended(&amendment,
@@ -555,7 +555,7 @@ static void a_key_goes_to_all_sections_that_have_it(void **state)
                    "[lstm]\nbatch = 1,2\nfeatures = 8\n#batch = 1\n");
 }
 
-static void a_label_selects_one_section(void **state)
+TEST(a_label_selects_one_section)
 {
     struct amendment amendment = {.sets = {"b.c.batch=7", "sweep.title=x = y"}, .set_count = 2};
     assert_amended(&amendment, "; a comment\n[sweep]\ntitle = x = y\n#title = two\n"
@@ -563,7 +563,7 @@ static void a_label_selects_one_section(void **state)
                                "[ conv2d  b.c ]\nbatch = 7\nfilters = 8\n[lstm]\nbatch = 1\n");
 }
 
-static void settings_get_a_section(void **state)
+TEST(settings_get_a_section)
 {
     struct amendment amendment = {.sets = {"iterations=7", "measure.warmup=0", "timeout=9 s"},
                                   .set_count = 3,
@@ -576,7 +576,7 @@ static void settings_get_a_section(void **state)
 }
 
 /* A setting replaces the lines that it excludes. Programs keep the manifest's folder. */
-static void settings_replace_what_they_exclude(void **state)
+TEST(settings_replace_what_they_exclude)
 {
     struct manifest *manifest = parse("[measure]\niterations = 9\nwarmup = 1\n[lstm]\nbatch = 1\n");
     struct amendment amendment = {.sets = {"stop=2%", "max_time=3 s"}, .set_count = 2};
@@ -589,7 +589,7 @@ static void settings_replace_what_they_exclude(void **state)
     manifest_destroy(manifest);
 }
 
-static void wrong_amendments_are_refused(void **state)
+TEST(wrong_amendments_are_refused)
 {
     static const struct {
         struct amendment amendment;
@@ -625,7 +625,7 @@ static void wrong_amendments_are_refused(void **state)
 /* ---- plans ---- */
 
 /* The committed sweeps: numbers of configurations, which can all exist and have a cost. */
-static void sweeps_have_their_points(void **state)
+TEST(sweeps_have_their_points)
 {
     static const struct {
         const char *path;
@@ -667,7 +667,7 @@ static void sweeps_have_their_points(void **state)
     }
 }
 
-static void rules_exclude(void **state)
+TEST(rules_exclude)
 {
     /* clang-format off */
     static const struct {
@@ -707,7 +707,7 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* 100,000 configurations, the default limit; the second section repeats the first. */
-static void large_plans_merge_repetitions(void **state)
+TEST(large_plans_merge_repetitions)
 {
     struct plan *plan = plan_of(parse("[lstm a]\nbatch = 1:250:+1\nhidden = 1:200:+1\n"
                                       "[lstm b]\nhidden = 1:200:+1\nbatch = 1:250:+1\n"));
@@ -724,36 +724,4 @@ static void large_plans_merge_repetitions(void **state)
         assert_true(strcmp(hashes[i - 1], hashes[i]) < 0);
     free(hashes);
     plan_destroy(plan);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_are_golden),
-        cmocka_unit_test(errors_are_golden),
-        cmocka_unit_test(settings_are_read),
-        cmocka_unit_test(axes_are_read),
-        cmocka_unit_test(long_lines_are_whole),
-        cmocka_unit_test(outputs_have_default_names),
-        cmocka_unit_test(unreadable_files_are_refused),
-        cmocka_unit_test(sections_and_values_have_limits),
-        cmocka_unit_test(fifos_are_refused),
-        cmocka_unit_test(standard_input_is_read),
-#ifdef ROOFSWEEP_PROGRAMS
-        cmocka_unit_test(formulas_have_values),
-        cmocka_unit_test(deep_parentheses_are_refused),
-        cmocka_unit_test(programs_of_many_keys_are_refused),
-#else
-        cmocka_unit_test(programs_name_the_option),
-#endif
-        cmocka_unit_test(a_key_goes_to_all_sections_that_have_it),
-        cmocka_unit_test(a_label_selects_one_section),
-        cmocka_unit_test(settings_get_a_section),
-        cmocka_unit_test(wrong_amendments_are_refused),
-        cmocka_unit_test(settings_replace_what_they_exclude),
-        cmocka_unit_test(sweeps_have_their_points),
-        cmocka_unit_test(rules_exclude),
-        cmocka_unit_test(large_plans_merge_repetitions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,7 +169,7 @@ static struct record measured(struct device_state *state, const struct request *
     return row.record;
 }
 
-static void a_row_has_an_interval(void **state)
+TEST(a_row_has_an_interval)
 {
     struct device_state device = {.time = 1e-3, .noise = 0.01, .iterations = 7};
     const struct request request = measure_request();
@@ -186,7 +186,7 @@ static void a_row_has_an_interval(void **state)
     record_clear(&record);
 }
 
-static void two_modes_are_marked(void **state)
+TEST(two_modes_are_marked)
 {
     struct device_state device = {
         .time = 1e-3, .noise = 0.01, .straggler = 3, .every = 2, .iterations = 1};
@@ -213,7 +213,7 @@ static struct request adaptive_request(void)
 
 /* The rule uses the recorded interval of the median. An interval of the mean would stay wide
  * because of the stragglers. */
-static void the_adaptive_rule_uses_the_interval_of_the_median(void **state)
+TEST(the_adaptive_rule_uses_the_interval_of_the_median)
 {
     struct device_state device = {
         .time = 1e-3, .noise = 0.01, .straggler = 50, .every = 10, .iterations = 1};
@@ -227,7 +227,7 @@ static void the_adaptive_rule_uses_the_interval_of_the_median(void **state)
 }
 
 /* min_time includes all iterations. */
-static void samples_of_many_iterations_take_as_long(void **state)
+TEST(samples_of_many_iterations_take_as_long)
 {
     struct device_state device = {.time = 1e-5, .noise = 1e-6, .iterations = 100};
     struct request request = adaptive_request();
@@ -237,7 +237,7 @@ static void samples_of_many_iterations_take_as_long(void **state)
     record_clear(&record);
 }
 
-static void energy_is_measured_on_request(void **state)
+TEST(energy_is_measured_on_request)
 {
     struct device_state device = {.time = 1e-3, .noise = 0.01, .iterations = 1};
     struct request request = measure_request();
@@ -250,7 +250,7 @@ static void energy_is_measured_on_request(void **state)
 
 /* The row has the time and clock of the placement with the median time, and the spread between
  * placements, which a single one cannot show. A throttled row gets a run for its energy. */
-static void a_row_is_measured_in_placements(void **state)
+TEST(a_row_is_measured_in_placements)
 {
     static const struct {
         int repeat, room, placements; /* requested; works that fit beside; measured */
@@ -357,7 +357,7 @@ static void assert_empty(struct batch *batch, struct device_state *device)
 }
 
 /* Counts do not depend on the order of rows. */
-static void rows_are_counted_together(void **state)
+TEST(rows_are_counted_together)
 {
     static const int orders[][4] = {{1, 2, 3, 4}, {4, 3, 2, 1}, {3, 1, 4, 2}};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
@@ -378,7 +378,7 @@ static void rows_are_counted_together(void **state)
 }
 
 /* Each step takes 1 ms or more; two rows share the time of counting. */
-static void wall_time_is_recorded_by_part(void **state)
+TEST(wall_time_is_recorded_by_part)
 {
     static const double least[PART_COUNT] = {[PART_PREPARE] = 1e-3,
                                              [PART_TIMING] = 2e-3, /* warm-up and samples */
@@ -402,7 +402,7 @@ static void wall_time_is_recorded_by_part(void **state)
     batch_destroy(batch, &device);
 }
 
-static void a_row_may_be_counted_at_once(void **state)
+TEST(a_row_may_be_counted_at_once)
 {
     struct device_state device = counting;
     struct batch *batch = batch_create(&made_up);
@@ -417,7 +417,7 @@ static void a_row_may_be_counted_at_once(void **state)
 }
 
 /* A device without has_room counts each row at once. */
-static void without_room_nothing_waits(void **state)
+TEST(without_room_nothing_waits)
 {
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 0};
     struct device_ops alone = made_up;
@@ -434,7 +434,7 @@ static void without_room_nothing_waits(void **state)
 }
 
 /* Waiting rows are counted before the next one is prepared, and keep their order. */
-static void without_room_waiting_rows_are_counted_first(void **state)
+TEST(without_room_waiting_rows_are_counted_first)
 {
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 2};
     struct batch *batch = batch_create(&made_up);
@@ -449,7 +449,7 @@ static void without_room_waiting_rows_are_counted_first(void **state)
 }
 
 /* Otherwise it would be skipped only because of the waiting rows. */
-static void a_row_that_fails_beside_others_is_measured_alone(void **state)
+TEST(a_row_that_fails_beside_others_is_measured_alone)
 {
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 9, .crowded = 3};
     struct batch *batch = batch_create(&made_up);
@@ -460,7 +460,7 @@ static void a_row_that_fails_beside_others_is_measured_alone(void **state)
 }
 
 /* Other rows get their counts; this one is labelled, or failed. */
-static void a_row_that_cannot_be_counted_is_counted_alone(void **state)
+TEST(a_row_that_cannot_be_counted_is_counted_alone)
 {
     static const enum status failures[] = {STATUS_OK, STATUS_FAILED};
     for (int failure = 0; failure < 2; ++failure) {
@@ -489,7 +489,7 @@ static void a_row_that_cannot_be_counted_is_counted_alone(void **state)
     }
 }
 
-static void a_lost_device_is_an_error(void **state)
+TEST(a_lost_device_is_an_error)
 {
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 9, .lost = true};
     struct batch *batch = batch_create(&made_up);
@@ -501,25 +501,4 @@ static void a_lost_device_is_an_error(void **state)
     assert_string_equal(error.text, "off the bus");
     batch_destroy(batch, &device); /* with a lost state nothing would be released */
     assert_int_equal(device.works, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_has_an_interval),
-        cmocka_unit_test(two_modes_are_marked),
-        cmocka_unit_test(the_adaptive_rule_uses_the_interval_of_the_median),
-        cmocka_unit_test(samples_of_many_iterations_take_as_long),
-        cmocka_unit_test(energy_is_measured_on_request),
-        cmocka_unit_test(a_row_is_measured_in_placements),
-        cmocka_unit_test(rows_are_counted_together),
-        cmocka_unit_test(wall_time_is_recorded_by_part),
-        cmocka_unit_test(a_row_may_be_counted_at_once),
-        cmocka_unit_test(without_room_nothing_waits),
-        cmocka_unit_test(without_room_waiting_rows_are_counted_first),
-        cmocka_unit_test(a_row_that_fails_beside_others_is_measured_alone),
-        cmocka_unit_test(a_row_that_cannot_be_counted_is_counted_alone),
-        cmocka_unit_test(a_lost_device_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

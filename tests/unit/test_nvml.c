@@ -40,7 +40,7 @@ static int scripted_utilization(nvml_device device, struct nvml_utilization *sam
     return 0;
 }
 
-static void others_are_named(void **state)
+TEST(others_are_named)
 {
     char init[32], first[96];
     name_read(1, init);
@@ -126,7 +126,7 @@ static int scripted_wait(nvml_events events, struct nvml_event *event, unsigned 
 }
 
 /* The driver reports each XID once; counts include all since the start. */
-static void xids_are_counted(void **state)
+TEST(xids_are_counted)
 {
     (void)state;
     static const unsigned long long waiting[] = {31, 79, 13, 0, 94, 0};
@@ -146,7 +146,7 @@ static void xids_are_counted(void **state)
 }
 
 /* Values that the driver lacks, or does not report, are missing, never 0. */
-static void health_is_read(void **state)
+TEST(health_is_read)
 {
     double expected[HEALTH_COUNT], health[HEALTH_COUNT];
     struct nvml nvml = {.ecc_errors = scripted_ecc,
@@ -171,12 +171,4 @@ static void health_is_read(void **state)
     for (int i = 0; i < HEALTH_COUNT; ++i)
         if (isnan(expected[i]) ? !isnan(health[i]) : fabs(health[i] - expected[i]) > 1e-9)
             fail_msg("%s is %g, not %g", health_name[i], health[i], expected[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(others_are_named),
-                                       cmocka_unit_test(xids_are_counted),
-                                       cmocka_unit_test(health_is_read)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void read_all(struct device_state *state, struct work *work, enum tensor 
 }
 
 /* Twice in one work, and once in a new work. */
-static void results_are_the_same_to_the_bit(void **state)
+DEVICE_TEST(results_are_the_same_to_the_bit)
 {
     static const struct {
         const char *text;
@@ -94,7 +94,7 @@ static int threads_count(void)
 
 /* The row's algorithm and the kernel's name have the library's name of the code. The library starts
  * no threads. */
-static void record_names_the_code(void **state)
+DEVICE_TEST(record_names_the_code)
 {
     struct record record;
     struct error error;
@@ -119,7 +119,7 @@ static void record_names_the_code(void **state)
 }
 
 /* `auto` is oneDNN if it supports the configuration, else the next routine. */
-static void auto_prefers_onednn(void **state)
+DEVICE_TEST(auto_prefers_onednn)
 {
     static const struct {
         const char *text, *with, *without;
@@ -157,7 +157,7 @@ static struct onednn_tensor a_matrix(enum onednn_place place, int64_t rows, int6
 
 /* A packed tensor keeps the values of onednn_bind, unless the library uses the caller's layout,
  * which depends on the CPU. A reordered tensor has the current values. */
-static void packed_tensors_are_copied_once(void **state)
+DEVICE_TEST(packed_tensors_are_copied_once)
 {
     enum { N = 64 };
     static float x[N * N], w[N * N], y[N * N];
@@ -191,7 +191,7 @@ static void packed_tensors_are_copied_once(void **state)
     free(memory);
 }
 
-static void missing_operations_are_reported(void **state)
+TEST(missing_operations_are_reported)
 {
     struct onednn_operation operation = {.kind = ONEDNN_MATMUL, .pass = ONEDNN_BACKWARD};
     struct onednn *made = NULL;
@@ -208,16 +208,4 @@ static void missing_operations_are_reported(void **state)
     onednn_describe(text, sizeof text);
     assert_true(memchr(text, '\0', sizeof text) != NULL);
     onednn_destroy(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(missing_operations_are_reported),
-        cmocka_unit_test_setup_teardown(packed_tensors_are_copied_once, open_device, close_device),
-        cmocka_unit_test_setup_teardown(auto_prefers_onednn, open_device, close_device),
-        cmocka_unit_test_setup_teardown(record_names_the_code, open_device, close_device),
-        cmocka_unit_test_setup_teardown(results_are_the_same_to_the_bit, open_device, close_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static enum status parse(const char *line, struct options *options, struct error
     return status;
 }
 
-static void actions(void **state)
+TEST(actions)
 {
     static const struct {
         const char *line;
@@ -49,7 +49,7 @@ static void actions(void **state)
     }
 }
 
-static void values(void **state)
+TEST(values)
 {
     struct options options;
     struct error error;
@@ -73,7 +73,7 @@ static void values(void **state)
     assert_non_null(options.workload);
 }
 
-static void wrong_lines_are_explained(void **state)
+TEST(wrong_lines_are_explained)
 {
     static const struct {
         const char *line, *text;
@@ -116,7 +116,7 @@ static void wrong_lines_are_explained(void **state)
 
 /* ---- kinds of devices ---- */
 
-static void rows_are_complete_and_unique(void **state)
+TEST(rows_are_complete_and_unique)
 {
     for (int i = 0; i < DEVICE_KINDS; ++i) {
         const struct device_kind *kind = &device_kinds[i];
@@ -132,13 +132,13 @@ static void rows_are_complete_and_unique(void **state)
 }
 
 /* Devices without a number are the cores of ranks, which two ranks can share (binding.h). */
-static void an_exclusive_kind_is_numbered(void **state)
+TEST(an_exclusive_kind_is_numbered)
 {
     for (int i = 0; i < DEVICE_KINDS; ++i)
         assert_true(device_kinds[i].numbered || !device_kinds[i].exclusive);
 }
 
-static void an_option_of_a_device_is_the_index_of_its_word(void **state)
+TEST(an_option_of_a_device_is_the_index_of_its_word)
 {
     const char *words[DEVICE_KINDS + 2];
     device_kind_words(words);
@@ -147,17 +147,4 @@ static void an_option_of_a_device_is_the_index_of_its_word(void **state)
     for (int i = 1; words[i]; ++i)
         assert_string_equal(device_kind_chosen(i)->name, words[i]);
     assert_null(words[DEVICE_KINDS + 1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(actions),
-        cmocka_unit_test(values),
-        cmocka_unit_test(wrong_lines_are_explained),
-        cmocka_unit_test(rows_are_complete_and_unique),
-        cmocka_unit_test(an_exclusive_kind_is_numbered),
-        cmocka_unit_test(an_option_of_a_device_is_the_index_of_its_word),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

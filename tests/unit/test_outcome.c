@@ -16,7 +16,7 @@ static const char *text_of(const struct outcome *outcome)
     return text;
 }
 
-static void words_and_reasons_round_trip(void **state)
+TEST(words_and_reasons_round_trip)
 {
     static const struct {
         const char *text, *reason;
@@ -37,7 +37,7 @@ static void words_and_reasons_round_trip(void **state)
     }
 }
 
-static void unknown_words_are_refused(void **state)
+TEST(unknown_words_are_refused)
 {
     static const char *const texts[] = {
         "", "count", "counted:", "countedly", "offer", "Refused: x"};
@@ -49,7 +49,7 @@ static void unknown_words_are_refused(void **state)
     }
 }
 
-static void a_missing_outcome_has_no_text(void **state)
+TEST(a_missing_outcome_has_no_text)
 {
     struct outcome outcome;
     outcome_set(&outcome, OUTCOME_MISSING, NULL);
@@ -63,7 +63,7 @@ static void a_missing_outcome_has_no_text(void **state)
 }
 
 /* A character of two bytes at the end of the room. */
-static void a_long_reason_is_cut_between_characters(void **state)
+TEST(a_long_reason_is_cut_between_characters)
 {
     char text[OUTCOME_REASON + 32] = "refused: ";
     struct outcome outcome;
@@ -90,7 +90,7 @@ static enum status decode(json_t *object, struct holder *holder, struct error *e
     return status;
 }
 
-static void as_a_field_it_is_its_text(void **state)
+TEST(as_a_field_it_is_its_text)
 {
     struct holder holder, copy;
     struct error error;
@@ -113,7 +113,7 @@ static void as_a_field_it_is_its_text(void **state)
     json_decref(object);
 }
 
-static void units_have_their_quantities(void **state)
+TEST(units_have_their_quantities)
 {
     assert_int_equal(quantity_of(PRECISION_FP16, true), QUANTITY_TENSOR_FP16);
     assert_int_equal(quantity_of(PRECISION_FP16, false), QUANTITY_VECTOR_FP16);
@@ -122,7 +122,7 @@ static void units_have_their_quantities(void **state)
     assert_int_equal(quantity_of(PRECISION_FP32, true), QUANTITY_COUNT);
 }
 
-static void bytes_are_read_and_written(void **state)
+TEST(bytes_are_read_and_written)
 {
     double values[QUANTITY_COUNT], bytes[LEVEL_COUNT];
     for (int i = 0; i < QUANTITY_COUNT; ++i)
@@ -134,18 +134,4 @@ static void bytes_are_read_and_written(void **state)
     values[QUANTITY_L2_READ] = NAN;
     quantity_bytes(values, bytes);
     assert_true(isnan(bytes[LEVEL_L2]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_and_reasons_round_trip),
-        cmocka_unit_test(unknown_words_are_refused),
-        cmocka_unit_test(a_missing_outcome_has_no_text),
-        cmocka_unit_test(a_long_reason_is_cut_between_characters),
-        cmocka_unit_test(as_a_field_it_is_its_text),
-        cmocka_unit_test(units_have_their_quantities),
-        cmocka_unit_test(bytes_are_read_and_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 #include "ranks/transport.h"
 
-static void polls_follow_messages_and_become_rare(void **state)
+TEST(polls_follow_messages_and_become_rare)
 {
     const double longest = 2e-3;
     double interval = poll_interval(longest, true, longest), waited = 0;
@@ -19,10 +19,4 @@ static void polls_follow_messages_and_become_rare(void **state)
     }
     assert_true(interval == longest && waited < 3 * longest);
     assert_true(poll_interval(interval, false, longest / 4) == longest / 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(polls_follow_messages_and_become_rare)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,8 +206,10 @@ static struct record count_one(struct counted_work *work, bool cold, enum unit u
     return record;
 }
 
+#define BENCH_TEST(name) TEST_WITH(name, set_up, tear_down)
+
 /* Vector FLOPs of a graph would be 0, so the same kernels in the stream are counted, or nothing. */
-static void a_replay_is_counted_in_the_stream(void **state)
+BENCH_TEST(a_replay_is_counted_in_the_stream)
 {
     for (int differs = 0; differs < 2; ++differs) {
         struct counted_work stream = work_of(2), work = work_of(1);
@@ -222,7 +224,7 @@ static void a_replay_is_counted_in_the_stream(void **state)
 }
 
 /* Counters would include another process's work. Once that process ends, rows are counted. */
-static void a_gpu_with_other_processes_is_not_counted(void **state)
+BENCH_TEST(a_gpu_with_other_processes_is_not_counted)
 {
     struct counted_work work = work_of(1);
     for (processes = 2; processes > 0; --processes) {
@@ -267,7 +269,7 @@ static void rows_clear(struct rows *rows)
 }
 
 /* Counts do not depend on the order or on other rows. */
-static void rows_are_counted_in_one_collection(void **state)
+BENCH_TEST(rows_are_counted_in_one_collection)
 {
     static const int orders[][ROWS] = {{1, 2, 3, 4}, {4, 3, 2, 1}, {2, 4, 1, 3}};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
@@ -285,7 +287,7 @@ static void rows_are_counted_in_one_collection(void **state)
 
 /* A row has no counts of tensor units that it cannot use, though other rows of the collection can.
  */
-static void tensor_counts_of_other_rows_are_dropped(void **state)
+BENCH_TEST(tensor_counts_of_other_rows_are_dropped)
 {
     static const int order[ROWS] = {1, 2, 3, 4};
     struct rows rows;
@@ -303,7 +305,7 @@ static void tensor_counts_of_other_rows_are_dropped(void **state)
 }
 
 /* All rows get the failure of the collection, and can be counted again one by one. */
-static void a_batch_that_fails_can_be_counted_again(void **state)
+BENCH_TEST(a_batch_that_fails_can_be_counted_again)
 {
     static const int order[ROWS] = {1, 2, 3, 4};
     for (int work_fails = 0; work_fails < 2; ++work_fails) {
@@ -348,7 +350,7 @@ static void rows_trace(struct rows *rows, const int order[ROWS])
 }
 
 /* A collection has at most 256 launches. After a failure each row is counted alone. */
-static void kernels_are_counted_together(void **state)
+BENCH_TEST(kernels_are_counted_together)
 {
     static const struct {
         int launches[ROWS];
@@ -376,7 +378,7 @@ static void kernels_are_counted_together(void **state)
 }
 
 /* Each row keeps its own launches, though other rows were traced later. */
-static void kernels_of_a_batch_have_their_counts(void **state)
+BENCH_TEST(kernels_of_a_batch_have_their_counts)
 {
     enum { STALLS = ACTIVITY_COUNT - ACTIVITY_STALL_BARRIER };
     static const int order[ROWS] = {1, 2, 3, 4};
@@ -413,7 +415,7 @@ static void kernels_of_a_batch_have_their_counts(void **state)
 }
 
 /* Data that the profiler leaves in L2 would be written to memory at the row's cost. */
-static void rows_are_counted_with_the_cache_as_timed(void **state)
+BENCH_TEST(rows_are_counted_with_the_cache_as_timed)
 {
     static const enum script_cache expected[] = {SCRIPT_WARM, SCRIPT_FLUSHED};
     struct counted_work work = work_of(1);
@@ -428,7 +430,7 @@ static void rows_are_counted_with_the_cache_as_timed(void **state)
 
 /* Blocks by registers, shared memory, threads and block slots, worked out by hand for a
  * multiprocessor of compute capability 9.0. */
-static void each_resource_limits(void **state)
+BENCH_TEST(each_resource_limits)
 {
     static const struct {
         int64_t threads, registers, static_shared, dynamic_shared, shared_room;
@@ -495,22 +497,4 @@ static void each_resource_limits(void **state)
         record_clear(&record);
         profile_release(&work.base);
     }
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_replay_is_counted_in_the_stream),
-        TEST(a_gpu_with_other_processes_is_not_counted),
-        TEST(rows_are_counted_with_the_cache_as_timed),
-        TEST(rows_are_counted_in_one_collection),
-        TEST(tensor_counts_of_other_rows_are_dropped),
-        TEST(a_batch_that_fails_can_be_counted_again),
-        TEST(kernels_of_a_batch_have_their_counts),
-        TEST(kernels_are_counted_together),
-        TEST(each_resource_limits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

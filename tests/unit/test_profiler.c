@@ -210,9 +210,11 @@ static void step(char word)
         profiler_detach(profiler);
 }
 
+#define BENCH_TEST(name) TEST_WITH(name, set_up, tear_down)
+
 /* Attaching counters or tracer detaches the other first. Counters stay until
  * profiler_detach_counters, the tracer until profiler_detach. */
-static void attachment_follows_the_last_request(void **state)
+BENCH_TEST(attachment_follows_the_last_request)
 {
     static const struct {
         const char *steps; /* y: try, c: count, k: count launches, t: trace, l: detach counters, d:
@@ -245,7 +247,7 @@ static void attachment_follows_the_last_request(void **state)
 
 /* The first trace decides, by times of known kernels without CUPTI and beside the tracer. The best
  * of three times counts, since a single disturbance may be noise. */
-static void a_tracer_stays_that_disturbs_nothing(void **state)
+BENCH_TEST(a_tracer_stays_that_disturbs_nothing)
 {
     static const struct {
         double disturbed;
@@ -269,7 +271,7 @@ static void a_tracer_stays_that_disturbs_nothing(void **state)
 }
 
 /* Without their times the next trace decides. */
-static void without_known_kernels_nothing_is_decided(void **state)
+BENCH_TEST(without_known_kernels_nothing_is_decided)
 {
     test.known = STATUS_UNSUPPORTED; /* a device too full for them */
     assert_int_equal(trace_one(), TRACED_WELL);
@@ -281,7 +283,7 @@ static void without_known_kernels_nothing_is_decided(void **state)
 
 /* ---- refusals ---- */
 
-static void refused_counters_are_not_tried_again(void **state)
+BENCH_TEST(refused_counters_are_not_tried_again)
 {
     assert_int_equal(trace_one(), TRACED_WELL);
     cupti.supported = CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED;
@@ -295,7 +297,7 @@ static void refused_counters_are_not_tried_again(void **state)
     assert_int_equal(test.judged, 2); /* decided by the first trace */
 }
 
-static void counters_without_memory_are_refused(void **state)
+BENCH_TEST(counters_without_memory_are_refused)
 {
     test.reserve = STATUS_UNSUPPORTED;
     struct outcome outcome = try_counters();
@@ -305,14 +307,14 @@ static void counters_without_memory_are_refused(void **state)
 }
 
 /* The refusal comes when counting starts, with all tensors and with none. */
-static void a_refusal_that_shows_late_is_one(void **state)
+BENCH_TEST(a_refusal_that_shows_late_is_one)
 {
     cupti.trouble.start = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     assert_int_equal(try_counters().code, COUNTED_REFUSED);
     assert_attached(NOTHING);
 }
 
-static void refused_traces_are_not_tried_again(void **state)
+BENCH_TEST(refused_traces_are_not_tried_again)
 {
     CUptiResult *const places[] = {&cupti.register_callbacks, &cupti.activity_enable};
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
@@ -330,7 +332,7 @@ static void refused_traces_are_not_tried_again(void **state)
     }
 }
 
-static void a_trace_that_fails_beside_cupti_is_repeated_without(void **state)
+BENCH_TEST(a_trace_that_fails_beside_cupti_is_repeated_without)
 {
     assert_int_equal(trace_one(), TRACED_WELL);
     cupti.in_the_way = true;
@@ -348,7 +350,7 @@ static void assert_seconds(double seconds, double expected)
     assert_true(fabs(seconds - expected) < 1e-15);
 }
 
-static void incomplete_traces_say_why(void **state)
+BENCH_TEST(incomplete_traces_say_why)
 {
     static const struct {
         const char *reason;
@@ -380,7 +382,7 @@ static void incomplete_traces_say_why(void **state)
 }
 
 /* CUPTI delivers records in the order of their ends. */
-static void kernels_are_known_by_name_and_shape(void **state)
+BENCH_TEST(kernels_are_known_by_name_and_shape)
 {
     static const struct {
         uint32_t correlation;
@@ -415,7 +417,7 @@ static void kernels_are_known_by_name_and_shape(void **state)
 }
 
 /* Two of three kernels overlap. The gap is from 1700 to 2000. */
-static void times_of_kernels_at_the_same_time_count_once(void **state)
+BENCH_TEST(times_of_kernels_at_the_same_time_count_once)
 {
     add_record("first", 1, 1000, 1500);
     add_record("second", 2, 1300, 1700);
@@ -426,7 +428,7 @@ static void times_of_kernels_at_the_same_time_count_once(void **state)
 }
 
 /* The blocking kernel is launched first, and is not part of the work. */
-static void the_blocking_kernel_is_not_in_the_trace(void **state)
+BENCH_TEST(the_blocking_kernel_is_not_in_the_trace)
 {
     const struct profiled_work blocked = {work_prepare, work_run, NULL, work_block};
     struct outcome outcome;
@@ -456,7 +458,7 @@ static void the_blocking_kernel_is_not_in_the_trace(void **state)
 
 /* ---- failures of the work, and a device that is lost ---- */
 
-static void work_that_fails_leaves_nothing_attached(void **state)
+BENCH_TEST(work_that_fails_leaves_nothing_attached)
 {
     enum status *const places[] = {&test.prepare, &test.run};
     struct outcome outcome;
@@ -479,7 +481,7 @@ static void work_that_fails_leaves_nothing_attached(void **state)
 }
 
 /* After that no function of CUPTI is called until the end. */
-static void a_lost_device_is_reported(void **state)
+BENCH_TEST(a_lost_device_is_reported)
 {
     static const struct {
         enum status *place;
@@ -507,27 +509,4 @@ static void a_lost_device_is_reported(void **state)
         assert_int_equal(cupti.finalized + cupti.disabled, calls);
         assert_int_equal(test.runs, rows[i].runs);
     }
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(attachment_follows_the_last_request),
-        TEST(a_tracer_stays_that_disturbs_nothing),
-        TEST(without_known_kernels_nothing_is_decided),
-        TEST(refused_counters_are_not_tried_again),
-        TEST(counters_without_memory_are_refused),
-        TEST(a_refusal_that_shows_late_is_one),
-        TEST(refused_traces_are_not_tried_again),
-        TEST(a_trace_that_fails_beside_cupti_is_repeated_without),
-        TEST(incomplete_traces_say_why),
-        TEST(kernels_are_known_by_name_and_shape),
-        TEST(times_of_kernels_at_the_same_time_count_once),
-        TEST(the_blocking_kernel_is_not_in_the_trace),
-        TEST(work_that_fails_leaves_nothing_attached),
-        TEST(a_lost_device_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,9 @@ static enum status run(const char *script, double timeout, struct process_end *e
     return status;
 }
 
-static void the_end_of_a_program_is_reported(void **state)
+#define BENCH_TEST(name) TEST_WITH(name, set_up, tear_down)
+
+BENCH_TEST(the_end_of_a_program_is_reported)
 {
     static const struct {
         const char *script, *text; /* NULL: it ends well */
@@ -85,7 +87,7 @@ static void the_end_of_a_program_is_reported(void **state)
     }
 }
 
-static void a_timeout_ends_the_program(void **state)
+BENCH_TEST(a_timeout_ends_the_program)
 {
     struct process_end end;
     assert_int_equal(run("echo here; trap '' TERM; sleep 300", 0.3, &end), STATUS_FAILED);
@@ -97,7 +99,7 @@ static void a_timeout_ends_the_program(void **state)
 }
 
 /* A rank hands down descriptors of MPI. */
-static void a_program_has_three_descriptors(void **state)
+BENCH_TEST(a_program_has_three_descriptors)
 {
     struct process_end end;
     int pipes[2];
@@ -110,7 +112,7 @@ static void a_program_has_three_descriptors(void **state)
     close(high);
 }
 
-static void endless_output_is_cut(void **state)
+BENCH_TEST(endless_output_is_cut)
 {
     struct process_end end;
     assert_int_equal(run("yes | head -c 3000000; echo last; exit 1", 60, &end), STATUS_FAILED);
@@ -118,7 +120,7 @@ static void endless_output_is_cut(void **state)
     assert_string_equal(end.tail.text + end.tail.length - 6, "y|last");
 }
 
-static void nothing_is_left_running(void **state)
+BENCH_TEST(nothing_is_left_running)
 {
     static const char *const scripts[] = {
         "sleep 300 & echo $! >%s/pid; exit 0",
@@ -143,7 +145,7 @@ static void nothing_is_left_running(void **state)
 }
 
 /* A chain of sessions, each the child of the one before. */
-static void nested_descendants_end_at_once(void **state)
+BENCH_TEST(nested_descendants_end_at_once)
 {
     static const char text[] = "echo $$ >>%s/pids; [ $1 = 0 ] && exec sleep 300\n"
                                "setsid sh %s/chain $(($1 - 1)) &\nwait\n";
@@ -169,7 +171,7 @@ static void nested_descendants_end_at_once(void **state)
 }
 
 /* Workers die while a program runs, and after its end, before they have removed the folder. */
-static void a_dead_worker_leaves_no_process_and_no_folder(void **state)
+BENCH_TEST(a_dead_worker_leaves_no_process_and_no_folder)
 {
     static const char *const scripts[] = {
         "echo $$ >%s/pid; exit 0 # %d",
@@ -207,7 +209,7 @@ static void a_dead_worker_leaves_no_process_and_no_folder(void **state)
 }
 
 /* `pkill -f roofsweep` ends ranks and workers. The reaper then ends what is left. */
-static void the_reaper_has_a_name_of_its_own(void **state)
+BENCH_TEST(the_reaper_has_a_name_of_its_own)
 {
     struct process_end end;
     const char *script = "cat /proc/$PPID/comm; tr -d '\\0' </proc/$PPID/cmdline # roofsweep";
@@ -238,7 +240,7 @@ static void assert_regions(const struct scratch *in, size_t regions, double erro
     report_clear(&report);
 }
 
-static void all_processes_report(void **state)
+BENCH_TEST(all_processes_report)
 {
     assert_regions(&folder, 0, NAN);
     file_write(&folder, "12", "region 0.5\nregion 1.5e-3\nverify 1e-9 1e-6\nverify 3e-6 1e-6\n");
@@ -247,7 +249,7 @@ static void all_processes_report(void **state)
 }
 
 /* A child that was forked within a region also reports the region. */
-static void regions_of_two_processes_are_refused(void **state)
+BENCH_TEST(regions_of_two_processes_are_refused)
 {
     struct report report;
     file_write(&folder, "12", "region 0.5\n");
@@ -256,7 +258,7 @@ static void regions_of_two_processes_are_refused(void **state)
     assert_non_null(strstr(error.text, "several processes"));
 }
 
-static void unknown_lines_are_refused(void **state)
+BENCH_TEST(unknown_lines_are_refused)
 {
     static const char *const texts[] = {
         "region\n",   "region x\n", "region -1\n", "region nan\n", "region inf\n", "region 1e30\n",
@@ -269,7 +271,7 @@ static void unknown_lines_are_refused(void **state)
     }
 }
 
-static void only_regular_files_are_read(void **state)
+BENCH_TEST(only_regular_files_are_read)
 {
     static const struct {
         const char *command;
@@ -298,7 +300,7 @@ static void only_regular_files_are_read(void **state)
 }
 
 /* The program reports, and then replaces its folder by a link to a folder of the user. */
-static void links_are_not_followed(void **state)
+BENCH_TEST(links_are_not_followed)
 {
     char command[16400];
     struct scratch moved;
@@ -315,7 +317,7 @@ static void links_are_not_followed(void **state)
 }
 
 /* A killed worker leaves its folder. The next worker sweeps it, and no folder of a living one. */
-static void folders_of_dead_workers_are_swept(void **state)
+BENCH_TEST(folders_of_dead_workers_are_swept)
 {
     int report[2];
     struct scratch dead, next;
@@ -339,7 +341,7 @@ static void folders_of_dead_workers_are_swept(void **state)
 }
 
 /* Each worker sweeps while the others are between making a folder and locking it. */
-static void folders_made_at_once_stay(void **state)
+BENCH_TEST(folders_made_at_once_stay)
 {
     (void)state;
     enum { WORKERS = 4, FOLDERS = 300 };
@@ -365,7 +367,7 @@ static void folders_made_at_once_stay(void **state)
 
 /* ---- reports of the injected library ---- */
 
-static void processes_without_a_region_lose(void **state)
+BENCH_TEST(processes_without_a_region_lose)
 {
     static const struct {
         const char *first, *second;
@@ -389,7 +391,7 @@ static void processes_without_a_region_lose(void **state)
     }
 }
 
-static void copies_and_fills_are_recorded(void **state)
+BENCH_TEST(copies_and_fills_are_recorded)
 {
     file_write(&folder, "1.injected",
                "opened\ncopy 10 30 4000\ncopy 40 60 4000\nfill 5 10 256\nclosed 1\n");
@@ -401,7 +403,7 @@ static void copies_and_fills_are_recorded(void **state)
 }
 
 /* A region of more different kernels than a record has room for keeps its sums. */
-static void too_many_kernels_leave_sums(void **state)
+BENCH_TEST(too_many_kernels_leave_sums)
 {
     enum { KERNELS = RECORD_KERNELS_MAX + 1 };
     char *text;
@@ -444,7 +446,7 @@ static struct injected region_of(const char *name, int64_t count, bool graph)
     return region;
 }
 
-static void graphs_take_flops_of_the_run_without(void **state)
+BENCH_TEST(graphs_take_flops_of_the_run_without)
 {
     struct injected graph = region_of("a", 2, true), plain = region_of("a", 2, false);
     struct injected name = region_of("b", 2, false), count = region_of("a", 3, false), one_by_one;
@@ -473,7 +475,7 @@ static void graphs_take_flops_of_the_run_without(void **state)
 }
 
 /* Vector FLOPs are missing, and never 0, where graphs launched all kernels or code was unloaded. */
-static void doubtful_vector_flops_are_missing(void **state)
+BENCH_TEST(doubtful_vector_flops_are_missing)
 {
     static const struct {
         size_t in_graphs;
@@ -507,7 +509,7 @@ static void doubtful_vector_flops_are_missing(void **state)
     }
 }
 
-static void tensors_follow_from_the_precision(void **state)
+BENCH_TEST(tensors_follow_from_the_precision)
 {
     assert_int_equal(injected_tensors(PRECISION_FP16), quantity_tensor(QUANTITY_TENSOR_FP16));
     assert_int_equal(injected_tensors(PRECISION_FP32), quantity_tensor(QUANTITY_TENSOR_TF32));
@@ -517,7 +519,7 @@ static void tensors_follow_from_the_precision(void **state)
 
 /* ---- environment, hash, model ---- */
 
-static void only_named_variables_are_inherited(void **state)
+BENCH_TEST(only_named_variables_are_inherited)
 {
     setenv("OMPI_COMM_WORLD_RANK", "3", 1);
     setenv("TMPDIR", "/tmp", 1);
@@ -564,7 +566,7 @@ static const char *hash_of_row(void)
     return record.program_hash;
 }
 
-static void files_of_the_command_are_hashed(void **state)
+BENCH_TEST(files_of_the_command_are_hashed)
 {
     char first[sizeof record.program_hash];
     assert_string_equal(hash_of_row(), "");
@@ -575,7 +577,7 @@ static void files_of_the_command_are_hashed(void **state)
     assert_string_not_equal(hash_of_row(), first);
 }
 
-static void a_program_has_the_model_that_it_names(void **state)
+BENCH_TEST(a_program_has_the_model_that_it_names)
 {
     static const char *const impossible[] = {
         "program command=\"\"",
@@ -597,36 +599,4 @@ static void a_program_has_the_model_that_it_names(void **state)
         program = parse_any(impossible[i]);
         assert_int_equal(config_check(&program, &error), STATUS_UNSUPPORTED);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_end_of_a_program_is_reported),
-        TEST(a_timeout_ends_the_program),
-        TEST(a_program_has_three_descriptors),
-        TEST(endless_output_is_cut),
-        TEST(nothing_is_left_running),
-        TEST(nested_descendants_end_at_once),
-        TEST(a_dead_worker_leaves_no_process_and_no_folder),
-        TEST(the_reaper_has_a_name_of_its_own),
-        TEST(all_processes_report),
-        TEST(regions_of_two_processes_are_refused),
-        TEST(unknown_lines_are_refused),
-        TEST(only_regular_files_are_read),
-        TEST(links_are_not_followed),
-        TEST(folders_of_dead_workers_are_swept),
-        TEST(folders_made_at_once_stay),
-        TEST(processes_without_a_region_lose),
-        TEST(copies_and_fills_are_recorded),
-        TEST(too_many_kernels_leave_sums),
-        TEST(graphs_take_flops_of_the_run_without),
-        TEST(doubtful_vector_flops_are_missing),
-        TEST(tensors_follow_from_the_precision),
-        TEST(only_named_variables_are_inherited),
-        TEST(files_of_the_command_are_hashed),
-        TEST(a_program_has_the_model_that_it_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

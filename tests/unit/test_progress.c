@@ -3,7 +3,7 @@
 #include "unit.h"
 #include "ranks/progress.h"
 
-static void lines(void **state)
+TEST(lines)
 {
     static const struct {
         size_t total, left, timed, failed;
@@ -24,10 +24,4 @@ static void lines(void **state)
         progress_format(rows[i].total, left, rows[i].failed, rows[i].seconds, text);
         assert_string_equal(text, rows[i].text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lines)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

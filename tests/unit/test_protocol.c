@@ -34,7 +34,7 @@ static void pass_on(const struct reply *reply, struct reply *copy)
     assert_int_equal(copy->kind, reply->kind);
 }
 
-static void request_round_trips(void **state)
+TEST(request_round_trips)
 {
     struct request copy, request = request_default(REQUEST_MEASURE);
     struct error error;
@@ -64,7 +64,7 @@ static void request_round_trips(void **state)
     assert_true(copy.count_later);
 }
 
-static void roofs_round_trip(void **state)
+TEST(roofs_round_trip)
 {
     struct request copy, request = request_default(REQUEST_ROOFS);
     request.peaks.memory[LEVEL_L2] = false;
@@ -78,7 +78,7 @@ static void roofs_round_trip(void **state)
     assert_false(copy.prove);
 }
 
-static void roof_round_trips(void **state)
+TEST(roof_round_trips)
 {
     struct request copy, request = request_default(REQUEST_ROOF);
     request.kind = ROOF_DRAM_READ;
@@ -111,7 +111,7 @@ static void roof_round_trips(void **state)
     reply_clear(&reply);
 }
 
-static void links_round_trip(void **state)
+TEST(links_round_trip)
 {
     const double seconds[] = {3, 1, 2};
     struct request copy, request = request_default(REQUEST_LINKS);
@@ -142,7 +142,7 @@ static void links_round_trip(void **state)
     reply_clear(&reply);
 }
 
-static void short_requests_take_defaults(void **state)
+TEST(short_requests_take_defaults)
 {
     struct request request;
     struct error error;
@@ -155,7 +155,7 @@ static void short_requests_take_defaults(void **state)
     assert_int_equal(request.index, 0);
 }
 
-static void invalid_requests_are_refused(void **state)
+TEST(invalid_requests_are_refused)
 {
     static const char *const lines[] = {"",
                                         "\n",
@@ -178,7 +178,7 @@ static void invalid_requests_are_refused(void **state)
 }
 
 /* An ignored mistake would measure something else. */
-static void mistakes_are_explained(void **state)
+TEST(mistakes_are_explained)
 {
     static const struct {
         const char *line, *key, *allowed;
@@ -232,7 +232,7 @@ static void mistakes_are_explained(void **state)
 }
 
 /* Every encoded key can be decoded. */
-static void every_request_round_trips(void **state)
+TEST(every_request_round_trips)
 {
     for (int op = REQUEST_DEVICES; op <= REQUEST_MEASURE; ++op) {
         struct request copy, request = request_default((enum request_op)op);
@@ -256,7 +256,7 @@ static void every_request_round_trips(void **state)
     }
 }
 
-static void wrong_replies_are_refused(void **state)
+TEST(wrong_replies_are_refused)
 {
     static const char *const lines[] = {"{\"reply\":\"tale\"}",
                                         "{\"reply\":5}",
@@ -291,7 +291,7 @@ static void wrong_replies_are_refused(void **state)
 }
 
 /* The record's text keeps unknown members, which a newer worker may send. */
-static void a_record_keeps_its_text(void **state)
+TEST(a_record_keeps_its_text)
 {
     struct reply reply;
     struct error error;
@@ -307,7 +307,7 @@ static void a_record_keeps_its_text(void **state)
     assert_null(reply.record_text);
 }
 
-static void replies_round_trip(void **state)
+TEST(replies_round_trip)
 {
     struct reply reply, copy;
     struct error error;
@@ -342,22 +342,4 @@ static void replies_round_trip(void **state)
     assert_int_not_equal(reply_decode("{\"reply\":\"tale\"}", &copy, &error), STATUS_OK);
     reply_clear(&copy);
     reply_clear(&reply);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(request_round_trips),
-        cmocka_unit_test(roofs_round_trip),
-        cmocka_unit_test(roof_round_trips),
-        cmocka_unit_test(links_round_trip),
-        cmocka_unit_test(short_requests_take_defaults),
-        cmocka_unit_test(invalid_requests_are_refused),
-        cmocka_unit_test(replies_round_trip),
-        cmocka_unit_test(mistakes_are_explained),
-        cmocka_unit_test(every_request_round_trips),
-        cmocka_unit_test(wrong_replies_are_refused),
-        cmocka_unit_test(a_record_keeps_its_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "ranks/queue.h"
 
 /* The order for a single rank, against tests/data/queue.txt. */
-static void order_is_golden(void **state)
+TEST(order_is_golden)
 {
     struct manifest *manifest;
     struct plan *plan;
@@ -45,7 +45,7 @@ static struct queue *five_items(void)
     return queue_create(&plan, 1, false);
 }
 
-static void an_item_done_twice_counts_once(void **state)
+TEST(an_item_done_twice_counts_once)
 {
     struct queue *queue = five_items();
     queue_done(queue, 0, 2);
@@ -61,7 +61,7 @@ static bool is_even(const void *context, size_t item)
 }
 
 /* An item that a filter rejects keeps its place. */
-static void a_rejected_item_keeps_its_place(void **state)
+TEST(a_rejected_item_keeps_its_place)
 {
     struct queue *queue = five_items();
     size_t item, asked = 0, expected[ITEMS] = {0, 2, 4, 3, 1};
@@ -76,14 +76,4 @@ static void a_rejected_item_keeps_its_place(void **state)
         assert_int_equal(item, expected[i]);
     }
     queue_destroy(queue);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rejected_item_keeps_its_place),
-        cmocka_unit_test(order_is_golden),
-        cmocka_unit_test(an_item_done_twice_counts_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

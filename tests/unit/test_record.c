@@ -18,7 +18,7 @@ static enum status decode(json_t *object, struct record *record, struct error *e
     return status;
 }
 
-static void cleared_record_encodes_to_nothing(void **state)
+TEST(cleared_record_encodes_to_nothing)
 {
     struct record record;
     record_init(&record);
@@ -28,7 +28,7 @@ static void cleared_record_encodes_to_nothing(void **state)
     json_decref(object);
 }
 
-static void wrong_types_are_refused(void **state)
+TEST(wrong_types_are_refused)
 {
     static const struct {
         const char *text, *says;
@@ -54,7 +54,7 @@ static void wrong_types_are_refused(void **state)
     }
 }
 
-static void more_samples_than_a_row_has_are_refused(void **state)
+TEST(more_samples_than_a_row_has_are_refused)
 {
     struct record record;
     struct error error;
@@ -71,7 +71,7 @@ static void more_samples_than_a_row_has_are_refused(void **state)
     record_clear(&record);
 }
 
-static void more_kernels_than_a_row_has_are_refused(void **state)
+TEST(more_kernels_than_a_row_has_are_refused)
 {
     struct record record;
     struct error error;
@@ -90,7 +90,7 @@ static void more_kernels_than_a_row_has_are_refused(void **state)
 }
 
 /* Cases replace members of a valid record. */
-static void impossible_numbers_are_refused(void **state)
+TEST(impossible_numbers_are_refused)
 {
     static const struct {
         const char *members, *says; /* error; NULL: valid */
@@ -179,7 +179,7 @@ static void impossible_numbers_are_refused(void **state)
 }
 
 /* Unknown members are ignored, long texts cut, bytes that are not UTF-8 replaced. */
-static void unknown_members_and_long_texts_are_accepted(void **state)
+TEST(unknown_members_and_long_texts_are_accepted)
 {
     struct record record;
     struct error error;
@@ -208,7 +208,7 @@ static void unknown_members_and_long_texts_are_accepted(void **state)
 }
 
 /* Members of the ranks replace the worker's; all other text stays as printed. */
-static void a_record_is_completed(void **state)
+TEST(a_record_is_completed)
 {
     static const char text[] = "{\"status\":\"measured\", \"mood\" : 7,\"time_median\":1e-1,"
                                "\"label\":\"the worker's\",\"attempts\":9}";
@@ -232,18 +232,4 @@ static void a_record_is_completed(void **state)
     json_decref(object);
     free(complete);
     record_clear(&record);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cleared_record_encodes_to_nothing),
-        cmocka_unit_test(wrong_types_are_refused),
-        cmocka_unit_test(more_samples_than_a_row_has_are_refused),
-        cmocka_unit_test(more_kernels_than_a_row_has_are_refused),
-        cmocka_unit_test(impossible_numbers_are_refused),
-        cmocka_unit_test(unknown_members_and_long_texts_are_accepted),
-        cmocka_unit_test(a_record_is_completed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

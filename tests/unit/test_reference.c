@@ -12,7 +12,7 @@
 #include "model/workloads/lstm.h"
 #include "parsed.h"
 
-static void matmul_by_hand(void **state)
+TEST(matmul_by_hand)
 {
     struct config config = parse("matmul m=2 n=3 k=4 precision=fp64");
     double *x = filled(&config, TENSOR_INPUT, 2 * 4), *w = filled(&config, TENSOR_WEIGHT, 4 * 3);
@@ -29,7 +29,7 @@ static void matmul_by_hand(void **state)
 }
 
 /* In fp8 the second matrix is stored by columns. All inputs are exact in e4m3. */
-static void matmul_of_fp8_by_hand(void **state)
+TEST(matmul_of_fp8_by_hand)
 {
     struct config config = parse("matmul m=2 n=16 k=16 precision=fp8");
     double *x = filled(&config, TENSOR_INPUT, 2 * 16), *w = filled(&config, TENSOR_WEIGHT, 16 * 16);
@@ -46,7 +46,7 @@ static void matmul_of_fp8_by_hand(void **state)
     free(w);
 }
 
-static void weights_of_fp8_are_exact(void **state)
+TEST(weights_of_fp8_are_exact)
 {
     for (int64_t inputs = 16; inputs <= 1048576; inputs *= 4) {
         char text[80];
@@ -68,7 +68,7 @@ static void check_linear(const char *text, enum tensor tensor, int64_t count,
 }
 
 /* Two samples of two numbers, one output. */
-static void linear_by_hand(void **state)
+TEST(linear_by_hand)
 {
 #define LAYER "linear batch=2 inputs=2 outputs=1 precision=fp64"
     struct config config = parse(LAYER);
@@ -98,7 +98,7 @@ static void linear_by_hand(void **state)
 
 /* The softmax by its definition, for small scores. Each query sees two keys; with a mask the first
  * query sees one. */
-static void attention_by_hand(void **state)
+TEST(attention_by_hand)
 {
 #define ATTENTION "attention batch=1 heads=1 sequence=2 keys=2 head_size=1 precision=fp64"
     struct config config = parse(ATTENTION), causal = parse(ATTENTION " causal=yes");
@@ -143,7 +143,7 @@ static void check_loop(const char *text)
     free(next);
 }
 
-static void loops_as_defined(void **state)
+TEST(loops_as_defined)
 {
     check_loop("compute-loop elements=3 steps=1 precision=fp64");
     check_loop("compute-loop elements=5 steps=100 precision=bf16");
@@ -153,7 +153,7 @@ static void loops_as_defined(void **state)
     check_loop("shared-loop tiles=2 tile=7 steps=50");
 }
 
-static void cost_counts_products(void **state)
+TEST(cost_counts_products)
 {
     const char *shape =
         "batch=2 height=8 width=8 channels=6 filters=4 kernel=3x5 stride=1 groups=2";
@@ -172,7 +172,7 @@ static void cost_counts_products(void **state)
 }
 
 /* The compared elements include both ends, and are spread evenly. */
-static void places_are_spread(void **state)
+TEST(places_are_spread)
 {
     struct config config = parse("matmul m=100 n=100 k=2");
     struct expectation expectation = expect(&config, 2.0 * 50);
@@ -183,15 +183,4 @@ static void places_are_spread(void **state)
     for (int64_t i = 0; i < 50; ++i)
         assert_int_equal(slice->offsets[i] / 200, i);
     expectation_clear(&expectation);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matmul_by_hand),           cmocka_unit_test(matmul_of_fp8_by_hand),
-        cmocka_unit_test(weights_of_fp8_are_exact), cmocka_unit_test(linear_by_hand),
-        cmocka_unit_test(attention_by_hand),        cmocka_unit_test(loops_as_defined),
-        cmocka_unit_test(cost_counts_products),     cmocka_unit_test(places_are_spread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

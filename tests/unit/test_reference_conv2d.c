@@ -15,7 +15,7 @@ static const struct arithmetic exact = {53, 53, 53};
 
 /* x = 1 2 3 / 4 5 6 / 7 8 9, w = 1 2 / 3 4 (no flip): y = 1*1 + 2*2 + 4*3 + 5*4 = 37, ... With
  * padding 1 and stride 2 the kernel sees 1 | 2 3 / 4 | 5 6, 7 | 8 9 and zeros around. */
-static void conv2d_by_hand(void **state)
+TEST(conv2d_by_hand)
 {
     static const struct {
         const char *text;
@@ -124,7 +124,7 @@ static void check_layer(const char *text, size_t slices)
         free(all[i]);
 }
 
-static void conv2d_layers(void **state)
+TEST(conv2d_layers)
 {
     static const char *const shapes[] = {
         "batch=2 height=5 width=4 channels=2 filters=3 kernel=3 stride=2 layout=nhwc",
@@ -156,13 +156,4 @@ static void conv2d_layers(void **state)
             snprintf(text, sizeof text, "conv2d precision=fp64 %s %s", shapes[i], steps[j].text);
             check_layer(text, steps[j].slices);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv2d_by_hand),
-        cmocka_unit_test(conv2d_layers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

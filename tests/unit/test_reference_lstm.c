@@ -77,7 +77,7 @@ static void check_lstm(const char *text, int64_t samples)
     free(dw);
 }
 
-static void lstm_gradients(void **state)
+TEST(lstm_gradients)
 {
     static const char *const cells[] = {"cell=lstm", "cell=gru", "cell=tanh", "cell=relu",
                                         "projection=1"};
@@ -106,7 +106,7 @@ static void lstm_gradients(void **state)
 }
 
 /* Zeros of the device's output switch units of a relu off: with zeros alone no gradient passes. */
-static void lstm_switched_by_the_device(void **state)
+TEST(lstm_switched_by_the_device)
 {
     struct config config =
         parse("lstm cell=relu batch=2 sequence=3 features=2 hidden=3 pass=backward precision=fp64");
@@ -122,7 +122,7 @@ static void lstm_switched_by_the_device(void **state)
 }
 
 /* Samples are whole: at least one, at most the batch. */
-static void lstm_takes_samples(void **state)
+TEST(lstm_takes_samples)
 {
     struct config config = parse("lstm batch=4 sequence=3 features=2 hidden=5 pass=backward");
     double sample = config_cost(&config).flops / 2.0 / 4;
@@ -141,14 +141,4 @@ static void lstm_takes_samples(void **state)
         assert_int_equal(expectation.slices[1].count, 4 * 5 * (2 + 5 + 1));
         expectation_clear(&expectation);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lstm_switched_by_the_device),
-        cmocka_unit_test(lstm_gradients),
-        cmocka_unit_test(lstm_takes_samples),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

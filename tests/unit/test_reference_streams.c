@@ -48,7 +48,7 @@ static void check_gradient(const struct config *config, loss_of *loss, enum tens
     free(values);
 }
 
-static void elementwise_by_hand(void **state)
+TEST(elementwise_by_hand)
 {
     enum { COUNT = 50 };
     static const char *const words[ELEMENTWISE_OPERATIONS] = {"relu", "sigmoid", "tanh", "add",
@@ -104,7 +104,7 @@ static double pool_loss(const struct config *config, double *const arrays[TENSOR
 }
 
 /* Each shape: maximum and average, in both layouts, forward and backward. */
-static void pools_by_hand(void **state)
+TEST(pools_by_hand)
 {
     static const char *const shapes[] = {
         "batch=2 height=5 width=7 channels=3",
@@ -134,7 +134,7 @@ static void pools_by_hand(void **state)
 }
 
 /* Elements that depend on the choice among equal values are not compared. */
-static void equal_values_are_not_compared(void **state)
+TEST(equal_values_are_not_compared)
 {
     struct config config =
         parse("pool batch=4 channels=8 height=32 width=32 window=7 precision=bf16 pass=backward");
@@ -147,7 +147,7 @@ static void equal_values_are_not_compared(void **state)
     expectation_clear(&expectation);
 }
 
-static void softmax_by_hand(void **state)
+TEST(softmax_by_hand)
 {
     enum { COLUMNS = 4 };
     struct config config = parse("softmax rows=3 columns=4");
@@ -161,7 +161,7 @@ static void softmax_by_hand(void **state)
 }
 
 /* The Jacobian of a softmax, dy_j/dx_i = y_j ((i == j) - y_i), times dy. */
-static void softmax_gradient_by_hand(void **state)
+TEST(softmax_gradient_by_hand)
 {
     enum { COLUMNS = 5 };
     struct config config = parse("softmax rows=2 columns=5 pass=backward");
@@ -201,7 +201,7 @@ static double norm_loss(const struct config *config, double *const arrays[TENSOR
     return loss;
 }
 
-static void norm_gradients(void **state)
+TEST(norm_gradients)
 {
     static const char *const words[] = {"batch", "layer"};
     for (int i = 0; i < 2; ++i) {
@@ -224,7 +224,7 @@ static void norm_gradients(void **state)
 
 /* With two values for each mean the terms cancel. Their rounding is accepted, a lost term is not.
  */
-static void norm_terms_that_cancel(void **state)
+TEST(norm_terms_that_cancel)
 {
     static const char *const texts[] = {"norm rows=64 columns=2 pass=backward operation=layer",
                                         "norm rows=2 columns=64 pass=backward operation=batch"};
@@ -248,7 +248,7 @@ static void norm_terms_that_cancel(void **state)
 }
 
 /* Two rows and columns: half the difference is the standard deviation. */
-static void norms_by_hand(void **state)
+TEST(norms_by_hand)
 {
     for (int layer = 0; layer < 2; ++layer) {
         char text[WORKLOAD_TEXT];
@@ -272,19 +272,4 @@ static void norms_by_hand(void **state)
         free(gamma);
         free(beta);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elementwise_by_hand),
-        cmocka_unit_test(pools_by_hand),
-        cmocka_unit_test(equal_values_are_not_compared),
-        cmocka_unit_test(norm_gradients),
-        cmocka_unit_test(norm_terms_that_cancel),
-        cmocka_unit_test(norms_by_hand),
-        cmocka_unit_test(softmax_by_hand),
-        cmocka_unit_test(softmax_gradient_by_hand),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

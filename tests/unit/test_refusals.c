@@ -64,7 +64,7 @@ static const struct {
     {norm_cudnn_prepare, "norm precision=fp64", "use implementation=plain", 0},
 };
 
-static void each_refusal_has_its_reason(void **state)
+TEST(each_refusal_has_its_reason)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct gpu gpu = {.capability = rows[i].capability ? rows[i].capability : 90};
@@ -81,7 +81,7 @@ static void each_refusal_has_its_reason(void **state)
 }
 
 /* cuDNN's calls count elements in an int. */
-static void oversized_tensors_are_refused(void **state)
+TEST(oversized_tensors_are_refused)
 {
     const struct cudnn_extents extents = cudnn_extents_nchw(1, 1, 1 << 16, 1 << 15);
     cudnnTensorDescriptor_t descriptor = NULL;
@@ -90,13 +90,4 @@ static void oversized_tensors_are_refused(void **state)
                      STATUS_UNSUPPORTED);
     assert_null(descriptor);
     assert_non_null(strstr(error.text, "implementation = plain has no such bound"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_refusal_has_its_reason),
-        cmocka_unit_test(oversized_tensors_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static char *report_text(const struct results *results)
     return printed(results, false);
 }
 
-static void test_golden(void **state)
+TEST(test_golden)
 {
     char folder[] = "/tmp/roofsweep-report-XXXXXX", journal[64], golden[8192] = "";
     assert_non_null(mkdtemp(folder));
@@ -60,7 +60,7 @@ static void test_golden(void **state)
 }
 
 /* The report of a single row shows where its time went, the longest kernel first. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
     struct error error;
     struct device device = gpu_device();
@@ -84,7 +84,7 @@ static void test_parts(void **state)
 
 /* A long table ends with the number of rows that it leaves out. A sweep without rows is no error.
  */
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
     struct results *results = results_create();
     char *text = report_text(results);
@@ -112,7 +112,7 @@ static void test_sizes(void **state)
 }
 
 /* Columns stay aligned beside names as long as those of a zipped conv2d. */
-static void test_long_names(void **state)
+TEST(test_long_names)
 {
     struct record records[2];
     for (int i = 1; i <= 2; ++i) {
@@ -133,7 +133,7 @@ static void test_long_names(void **state)
 }
 
 /* Control sequences of a terminal in texts of workers and journals do not reach the table. */
-static void test_hostile_texts(void **state)
+TEST(test_hostile_texts)
 {
     static const char hostile[] = "\x1b[2J\xe2\x80\xae\x9b\nfailed: nothing\xe2\x82";
     struct error error;
@@ -156,7 +156,7 @@ static void test_hostile_texts(void **state)
     results_destroy(results);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
     struct record *records = calloc(300, sizeof *records);
     assert_non_null(records);
@@ -186,7 +186,7 @@ static void test_json(void **state)
     results_destroy(results);
 }
 
-static void test_summary(void **state)
+TEST(test_summary)
 {
     char text[SUMMARY_TEXT];
     struct summary summary = {.rows = {[RECORD_SKIPPED] = 1}, .left = SIZE_MAX, .file = "a b.nc"};
@@ -196,15 +196,4 @@ static void test_summary(void **state)
     summary.left = 7;
     summary_format(&summary, 5, 1.25, text);
     assert_non_null(strstr(text, "status=5 rows=1 measured=0 skipped=1 failed=0 left=7 devices=0"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),          cmocka_unit_test(test_summary),
-        cmocka_unit_test(test_golden),        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_sizes),         cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_hostile_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
 
-static void test_order(void **state)
+TEST(test_order)
 {
     static const struct {
         const char *text, *label;
@@ -36,7 +36,7 @@ static void test_order(void **state)
 }
 
 /* Rows are in the order of the plan. Rows that it lacks follow, if they were measured. */
-static void test_order_of_the_plan(void **state)
+TEST(test_order_of_the_plan)
 {
     static const char ini[] = "[lstm b]\nbatch = 16, 2\n[lstm a]\nbatch = 1\n";
     static const struct {
@@ -71,7 +71,7 @@ static void test_order_of_the_plan(void **state)
 }
 
 /* Devices are in the order of ranks, not of arrival; a later session follows. */
-static void test_order_of_devices(void **state)
+TEST(test_order_of_devices)
 {
     static const char *const arrived[] = {"2026.1Z-7/10", "2026.1Z-7/2", "2026.2Z-7/0",
                                           "2026.1Z-7/0"};
@@ -93,7 +93,7 @@ static void test_order_of_devices(void **state)
     results_destroy(results);
 }
 
-static void test_row_of_a_record(void **state)
+TEST(test_row_of_a_record)
 {
     for (int status = RECORD_MEASURED; status <= RECORD_FAILED; ++status) {
         struct results *results = results_create();
@@ -133,7 +133,7 @@ static void test_row_of_a_record(void **state)
 
 /* The free clock is the session's highest clock, of a roof or of a row, even if the row comes last.
  */
-static void test_free_clock(void **state)
+TEST(test_free_clock)
 {
     static const char *const kinds[] = {"cuda", "cuda", "cpu"};
     struct results *results = results_create();
@@ -164,7 +164,7 @@ static void test_free_clock(void **state)
 }
 
 /* Entries of a device without rows are left out; if no entry has rows, one stays. */
-static void test_device_is_one_entry(void **state)
+TEST(test_device_is_one_entry)
 {
     static const struct {
         const char *key, *uuid;
@@ -212,7 +212,7 @@ static void add_session(struct results *results, int session, int roofs)
 }
 
 /* A later session can have been interrupted before it had all roofs. */
-static void test_most_roofs_then_the_latest(void **state)
+TEST(test_most_roofs_then_the_latest)
 {
     const struct device gpu = gpu_device();
     struct results *results = results_create();
@@ -229,7 +229,7 @@ static void test_most_roofs_then_the_latest(void **state)
 }
 
 /* Another card, driver or power cap has other roofs. */
-static void test_roofs_of_the_same_device_only(void **state)
+TEST(test_roofs_of_the_same_device_only)
 {
     struct results *results = sample_results("roofs_test.journal");
     const struct device gpu = gpu_device(), cpu = cpu_device();
@@ -243,19 +243,4 @@ static void test_roofs_of_the_same_device_only(void **state)
     for (int i = 0; i < 3; ++i)
         assert_null(results_roofs(results, &others[i]));
     results_destroy(results);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_order_of_the_plan),
-        cmocka_unit_test(test_order_of_devices),
-        cmocka_unit_test(test_row_of_a_record),
-        cmocka_unit_test(test_free_clock),
-        cmocka_unit_test(test_device_is_one_entry),
-        cmocka_unit_test(test_most_roofs_then_the_latest),
-        cmocka_unit_test(test_roofs_of_the_same_device_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

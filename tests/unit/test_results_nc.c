@@ -27,6 +27,7 @@ static int folder_create(void **state)
 {
     struct folder *folder = calloc(1, sizeof *folder);
     assert_non_null(folder);
+    results_nc_prepare();
     strcpy(folder->path, "/tmp/roofsweep-nc-XXXXXX");
     assert_non_null(mkdtemp(folder->path));
     snprintf(folder->journal, sizeof folder->journal, "%s/sample.nc.journal", folder->path);
@@ -47,6 +48,8 @@ static int folder_remove(void **state)
     return failed;
 }
 
+#define FOLDER_TEST(name) TEST_WITH(name, folder_create, folder_remove)
+
 static int run(const char *format, ...)
 {
     char command[512];
@@ -65,7 +68,7 @@ static void write_sample(const struct folder *folder)
     results_destroy(results);
 }
 
-static void test_golden(void **state)
+FOLDER_TEST(test_golden)
 {
     const struct folder *folder = *state;
     write_sample(folder);
@@ -86,7 +89,7 @@ static void test_golden(void **state)
 
 /* Rows that a worker, a library or a user can cause do not stop the file: the most kernels, an
  * invalid date, invalid UTF-8, a manifest of a megabyte. */
-static void test_odd_rows(void **state)
+FOLDER_TEST(test_odd_rows)
 {
     enum { KERNELS = RECORD_KERNELS_MAX, MANIFEST = 1 << 20 };
     const struct folder *folder = *state;
@@ -128,7 +131,7 @@ static void test_odd_rows(void **state)
 }
 
 /* The golden text is complete: ncgen makes a file from it whose CDL is the same text. */
-static void test_golden_regenerates(void **state)
+FOLDER_TEST(test_golden_regenerates)
 {
     const struct folder *folder = *state;
     assert_int_equal(run("ncgen -4 -o %s " GOLDEN, folder->file), 0);
@@ -149,7 +152,7 @@ static double get_double(int file, const char *name, size_t row, size_t column)
 #define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
 
 /* Without rows all dimensions exist, and only config has length 0. */
-static void test_empty(void **state)
+FOLDER_TEST(test_empty)
 {
     const struct folder *folder = *state;
     struct results *results = results_create();
@@ -179,7 +182,7 @@ static void test_empty(void **state)
     results_destroy(results);
 }
 
-static void test_unwritable(void **state)
+FOLDER_TEST(test_unwritable)
 {
     const struct folder *folder = *state;
     struct results *results = results_create();
@@ -201,7 +204,7 @@ static void tick(int number)
 }
 
 /* Signals that arrive meanwhile, as SIGTERM does, neither end nor damage the file. */
-static void test_signals(void **state)
+FOLDER_TEST(test_signals)
 {
     const struct folder *folder = *state;
     const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
@@ -217,7 +220,7 @@ static void test_signals(void **state)
 
 /* A limit on file sizes acts as a full disk: an error, no crash of HDF5, and the existing file
  * stays whole. mpi/failing-calls lets each call fail. */
-static void test_full_disk(void **state)
+FOLDER_TEST(test_full_disk)
 {
     const struct folder *folder = *state;
     struct results *results = results_create();
@@ -271,7 +274,7 @@ static bool has_variable(const char *path, const char *name)
 }
 
 /* A value that no row has is no variable, unless every reader needs it. */
-static void test_absent_variables(void **state)
+FOLDER_TEST(test_absent_variables)
 {
     static const char *const present[] = {"time_median",  "time_sample", "error",       "hidden",
                                           "batch",        "limiter",     "kernel_name", "precision",
@@ -319,7 +322,7 @@ static void test_absent_variables(void **state)
 }
 
 /* One value in one row makes a variable, even after the first batch of rows. */
-static void test_rare_values(void **state)
+FOLDER_TEST(test_rare_values)
 {
     enum { ROWS = 1100 };
     const struct folder *folder = *state;
@@ -349,7 +352,7 @@ static void test_rare_values(void **state)
 }
 
 /* A parameter is one variable for all workloads, so it has one kind. */
-static void test_parameters_agree(void **state)
+TEST(test_parameters_agree)
 {
     for (size_t i = 0; workloads[i] != NULL; ++i)
         for (size_t j = 0; j < workloads[i]->count; ++j)
@@ -359,19 +362,4 @@ static void test_parameters_agree(void **state)
                 if (other >= 0)
                     assert_int_equal(workloads[k]->parameters[other].kind, p->kind);
             }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_create, folder_remove)
-
-int main(void)
-{
-    results_nc_prepare();
-    const struct CMUnitTest tests[] = {
-        TEST(test_golden),           TEST(test_golden_regenerates),
-        TEST(test_absent_variables), TEST(test_rare_values),
-        TEST(test_odd_rows),         TEST(test_empty),
-        TEST(test_unwritable),       TEST(test_signals),
-        TEST(test_full_disk),        cmocka_unit_test(test_parameters_agree),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static struct roof roof_of(enum roof_id id)
     return roof;
 }
 
-static void kinds_have_distinct_names(void **state)
+TEST(kinds_have_distinct_names)
 {
     for (int i = 0; i < ROOF_KINDS; ++i) {
         assert_non_null(roof_kinds[i].name); /* an id without its row */
@@ -29,7 +29,7 @@ static void kinds_have_distinct_names(void **state)
     assert_null(roof_kind_name(-1));
 }
 
-static void requests_select_roofs(void **state)
+TEST(requests_select_roofs)
 {
     const struct roof_request request = {.memory = {[LEVEL_L1] = true},
                                          .compute = {[PRECISION_FP8] = true}};
@@ -42,7 +42,7 @@ static void requests_select_roofs(void **state)
         assert_false(roof_requested(&request, others[i]));
 }
 
-static void the_best_sample_is_the_value(void **state)
+TEST(the_best_sample_is_the_value)
 {
     struct roof roof = roof_of(ROOF_DRAM_COPY);
     double seconds[] = {4.0, 2.0, 7.0, 3.0};
@@ -57,7 +57,7 @@ static void the_best_sample_is_the_value(void **state)
 }
 
 /* The median, because the fastest launch is luck. */
-static void a_time_is_the_median(void **state)
+TEST(a_time_is_the_median)
 {
     struct roof roof = roof_of(ROOF_LAUNCH_GAP);
     double seconds[] = {4e-3, 1e-3, 2e-3};
@@ -67,7 +67,7 @@ static void a_time_is_the_median(void **state)
     assert_true(fabs(roof.mean - 7.0 / 6.0) < 1e-12);
 }
 
-static void nothing_measured_is_missing(void **state)
+TEST(nothing_measured_is_missing)
 {
     struct roof roof = roof_of(ROOF_FP32_VECTOR);
     roof_set_samples(&roof, 1e9, NULL, 0);
@@ -77,7 +77,7 @@ static void nothing_measured_is_missing(void **state)
 }
 
 /* Nominally 2 of 2.2, but at 80 % of the clock: beyond the hardware. */
-static void theory_is_at_the_measured_clock(void **state)
+TEST(theory_is_at_the_measured_clock)
 {
     struct roof roof = roof_of(ROOF_FP32_VECTOR);
     double seconds[] = {1.0};
@@ -107,7 +107,7 @@ static void theory_is_at_the_measured_clock(void **state)
 }
 
 /* Above theory is an error to investigate; far above it, and 0, are damage. */
-static void far_from_theory_is_refused(void **state)
+TEST(far_from_theory_is_refused)
 {
     static const struct {
         double bandwidth;
@@ -133,7 +133,7 @@ static void far_from_theory_is_refused(void **state)
     }
 }
 
-static void counters_prove_or_contradict(void **state)
+TEST(counters_prove_or_contradict)
 {
     static const struct {
         enum roof_id id;
@@ -180,7 +180,7 @@ static void add(struct device *device, enum roof_id id, enum roof_condition cond
     device_add_roof(device, &roof);
 }
 
-static void peaks_are_the_best_usable_roofs(void **state)
+TEST(peaks_are_the_best_usable_roofs)
 {
     struct device device;
     device_init(&device);
@@ -217,7 +217,7 @@ static struct roof compute_roof(enum roof_id id, double time, double clock, doub
 }
 
 /* A roof at a low clock may have the most FLOPs per cycle; directions are separate. */
-static void peaks_by_cycle_and_direction(void **state)
+TEST(peaks_by_cycle_and_direction)
 {
     struct device device;
     device_init(&device);
@@ -242,7 +242,7 @@ static void peaks_by_cycle_and_direction(void **state)
 }
 
 /* Sustained rates are measured after all bursts and added to their roofs. */
-static void sustained_rates_are_added(void **state)
+TEST(sustained_rates_are_added)
 {
     struct device device;
     device_init(&device);
@@ -272,7 +272,7 @@ static void sustained_rates_are_added(void **state)
 }
 
 /* The order of display does not depend on the order of measurement. */
-static void roofs_have_an_order(void **state)
+TEST(roofs_have_an_order)
 {
     static const struct {
         enum roof_id id;
@@ -296,7 +296,7 @@ static void roofs_have_an_order(void **state)
 }
 
 /* Two ranks on one socket: each alone has the whole bandwidth of the memory, together half each. */
-static void shared_memory_counts_together(void **state)
+TEST(shared_memory_counts_together)
 {
     struct device device;
     device_init(&device);
@@ -312,7 +312,7 @@ static void shared_memory_counts_together(void **state)
     assert_true(device.peak_vector[PRECISION_FP32] == 4.0);
 }
 
-static void a_cache_slower_than_memory_is_contradicted(void **state)
+TEST(a_cache_slower_than_memory_is_contradicted)
 {
     struct device device;
     device_init(&device);
@@ -332,7 +332,7 @@ static void a_cache_slower_than_memory_is_contradicted(void **state)
 }
 
 /* An unknown kind of another version keeps its name and is not used. */
-static void an_unknown_kind_is_kept(void **state)
+TEST(an_unknown_kind_is_kept)
 {
     struct device device, again;
     struct error error;
@@ -389,7 +389,7 @@ static bool alike(double value, double expected)
 }
 
 /* A missing quantity makes only its dependents missing. */
-static void each_work_has_its_bound(void **state)
+TEST(each_work_has_its_bound)
 {
     const double P = v100.peak, B = v100.bandwidth, L = v100.launch_overhead, M = P / B;
     const struct {
@@ -443,27 +443,4 @@ static void each_work_has_its_bound(void **state)
                                                                 : side / 2    ? BOUND_COMPUTE
                                                                               : BOUND_BANDWIDTH);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds_have_distinct_names),
-        cmocka_unit_test(requests_select_roofs),
-        cmocka_unit_test(the_best_sample_is_the_value),
-        cmocka_unit_test(a_time_is_the_median),
-        cmocka_unit_test(nothing_measured_is_missing),
-        cmocka_unit_test(theory_is_at_the_measured_clock),
-        cmocka_unit_test(far_from_theory_is_refused),
-        cmocka_unit_test(counters_prove_or_contradict),
-        cmocka_unit_test(peaks_are_the_best_usable_roofs),
-        cmocka_unit_test(peaks_by_cycle_and_direction),
-        cmocka_unit_test(sustained_rates_are_added),
-        cmocka_unit_test(roofs_have_an_order),
-        cmocka_unit_test(shared_memory_counts_together),
-        cmocka_unit_test(a_cache_slower_than_memory_is_contradicted),
-        cmocka_unit_test(an_unknown_kind_is_kept),
-        cmocka_unit_test(each_work_has_its_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

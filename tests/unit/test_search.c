@@ -127,7 +127,9 @@ static void offers_are(size_t count, const double *times)
         offers[i].time = times[i];
 }
 
-static void the_fastest_wins_wherever_it_stands(void **state)
+#define SCRIPT_TEST(name) TEST_WITH(name, script_set_up, script_tear_down)
+
+SCRIPT_TEST(the_fastest_wins_wherever_it_stands)
 {
     for (int cold = 0; cold < 2; ++cold)
         for (int fastest = 0; fastest < CANDIDATES; ++fastest) {
@@ -148,7 +150,7 @@ static void the_fastest_wins_wherever_it_stands(void **state)
 }
 
 /* The library's own choice is 2 % slower. It wins only if the noise is larger than that. */
-static void the_first_choice_stays_within_the_noise(void **state)
+SCRIPT_TEST(the_first_choice_stays_within_the_noise)
 {
     static const double times[] = {51e-6, 50e-6, 80e-6};
     const struct {
@@ -169,7 +171,7 @@ static void the_first_choice_stays_within_the_noise(void **state)
 }
 
 /* Only candidates near the fastest are timed in graphs. With a cold cache nothing is. */
-static void the_fastest_in_a_graph_is_replayed(void **state)
+SCRIPT_TEST(the_fastest_in_a_graph_is_replayed)
 {
     static const double times[] = {50e-6, 52e-6, 90e-6};
     for (int cold = 0; cold < 2; ++cold) {
@@ -188,7 +190,7 @@ static void the_fastest_in_a_graph_is_replayed(void **state)
 
 /* Candidates before `ordered` are not the library's own choice, but lend their names to the same
  * kernels in its order. */
-static void names_follow_kernels_and_order(void **state)
+SCRIPT_TEST(names_follow_kernels_and_order)
 {
     static const struct {
         int count, ordered;
@@ -247,7 +249,7 @@ static void names_follow_kernels_and_order(void **state)
 }
 
 /* But the library's own first choice is timed. */
-static void candidates_slow_with_a_hot_cache_are_skipped_with_a_cold_one(void **state)
+SCRIPT_TEST(candidates_slow_with_a_hot_cache_are_skipped_with_a_cold_one)
 {
     static const double times[] = {50e-6, 60e-6, 4e-4, 9e-4, 52e-6};
     struct record record;
@@ -264,7 +266,7 @@ static void candidates_slow_with_a_hot_cache_are_skipped_with_a_cold_one(void **
 }
 
 /* Each refusal goes to the list and to the record. A recalled algorithm drops earlier refusals. */
-static void refused_algorithms_are_listed(void **state)
+SCRIPT_TEST(refused_algorithms_are_listed)
 {
     char list[SEARCH_REFUSED] = "";
     struct record record;
@@ -301,7 +303,7 @@ static struct algorithm algorithm_of(int count)
     return algorithm;
 }
 
-static void an_earlier_algorithm_is_bound_without_a_search(void **state)
+SCRIPT_TEST(an_earlier_algorithm_is_bound_without_a_search)
 {
     static const double times[] = {50e-6, 70e-6, 60e-6};
     struct record record;
@@ -322,7 +324,7 @@ static void an_earlier_algorithm_is_bound_without_a_search(void **state)
 }
 
 /* Other kernels or grids under the name, an unknown name, or a refusal lead to a search. */
-static void an_offer_that_does_not_match_leads_to_a_search(void **state)
+SCRIPT_TEST(an_offer_that_does_not_match_leads_to_a_search)
 {
     static const double times[] = {50e-6, 70e-6, 60e-6}, refusal[] = {0, 70e-6, 60e-6};
     static const struct {
@@ -380,7 +382,7 @@ static struct kernel_list kernels_of(const char *const *names, struct identity *
 }
 
 /* By the names of its kernels, in any order. */
-static void an_algorithm_is_known_by_its_kernels(void **state)
+SCRIPT_TEST(an_algorithm_is_known_by_its_kernels)
 {
     static const char *const iterations[][4] = {{"gemm", "add"}, {"add", "gemm"}, {"gemm", "sub"}};
     struct identity found[3];
@@ -392,7 +394,7 @@ static void an_algorithm_is_known_by_its_kernels(void **state)
 }
 
 /* Symbols as the driver has them. Generic kernels are left out. */
-static void names_are_short(void **state)
+SCRIPT_TEST(names_are_short)
 {
     static const struct {
         const char *symbol, *text;
@@ -422,7 +424,7 @@ static void names_are_short(void **state)
     }
 }
 
-static void the_most_launched_is_first(void **state)
+SCRIPT_TEST(the_most_launched_is_first)
 {
     const char *names[34] = {"gemm_b", "gemm_a"};
     struct identity unused;
@@ -439,7 +441,7 @@ static void the_most_launched_is_first(void **state)
 }
 
 /* Names are cut, and kernels beyond KERNEL_LIST_MAX are dropped. */
-static void a_list_has_its_bounds(void **state)
+SCRIPT_TEST(a_list_has_its_bounds)
 {
     enum { KERNELS = KERNEL_LIST_MAX + 3 };
     char name[KERNELS][KERNEL_LIST_NAME + 20], text[4 * KERNEL_LIST_NAME];
@@ -455,25 +457,4 @@ static void a_list_has_its_bounds(void **state)
     assert_int_equal(list.count, KERNEL_LIST_MAX);
     kernel_list_format(&list, text, sizeof text);
     assert_int_equal(strlen(text), 3 * (KERNEL_LIST_NAME - 1) + 4 + 5);
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, script_set_up, script_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_fastest_wins_wherever_it_stands),
-        TEST(the_first_choice_stays_within_the_noise),
-        TEST(the_fastest_in_a_graph_is_replayed),
-        TEST(names_follow_kernels_and_order),
-        TEST(candidates_slow_with_a_hot_cache_are_skipped_with_a_cold_one),
-        TEST(refused_algorithms_are_listed),
-        TEST(an_earlier_algorithm_is_bound_without_a_search),
-        TEST(an_offer_that_does_not_match_leads_to_a_search),
-        TEST(an_algorithm_is_known_by_its_kernels),
-        TEST(names_are_short),
-        TEST(the_most_launched_is_first),
-        TEST(a_list_has_its_bounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,8 @@ static int folder_remove(void **state)
     return chdir("/") == 0 ? rmdir(folder) : -1; /* fails if there is a temporary file */
 }
 
+#define FOLDER_TEST(name) TEST_WITH(name, folder_create, folder_remove)
+
 static void store(const char *path, const char *text)
 {
     FILE *stream = fopen(path, "w");
@@ -118,7 +120,7 @@ static enum status publish(const char *path, struct error *error)
     return publish_as(path, NULL, error);
 }
 
-static void test_follows_links(void **state)
+FOLDER_TEST(test_follows_links)
 {
     struct error error;
     struct stat info;
@@ -134,7 +136,7 @@ static void test_follows_links(void **state)
     assert_holds("victim", "new");
 }
 
-static void test_keeps_existing_files(void **state)
+FOLDER_TEST(test_keeps_existing_files)
 {
     char published[LINK_TARGET];
     struct error error;
@@ -154,7 +156,7 @@ static void test_keeps_existing_files(void **state)
 }
 
 /* Folders that cannot be synced: 524 is ENOTSUPP of DVS. */
-static void test_folders_without_sync(void **state)
+FOLDER_TEST(test_folders_without_sync)
 {
     const int codes[] = {EINVAL, EOPNOTSUPP, ENOSYS, 524};
     struct error error;
@@ -171,7 +173,7 @@ static void test_folders_without_sync(void **state)
 }
 
 /* File systems with neither RENAME_NOREPLACE nor hard links. */
-static void test_folders_without_links(void **state)
+FOLDER_TEST(test_folders_without_links)
 {
     const int codes[] = {EINVAL, ENOSYS};
     char published[LINK_TARGET];
@@ -193,7 +195,7 @@ static void test_folders_without_links(void **state)
     link_code = rename_code = 0;
 }
 
-static void test_links_of_others(void **state)
+FOLDER_TEST(test_links_of_others)
 {
     enum { OTHER = 65534 };
     char path[64], published[LINK_TARGET];
@@ -228,7 +230,7 @@ static void test_links_of_others(void **state)
     assert_holds("victim", "precious");
 }
 
-static void test_links_are_read_from_their_folder(void **state)
+FOLDER_TEST(test_links_are_read_from_their_folder)
 {
     char path[64];
     struct target target;
@@ -250,7 +252,7 @@ static void test_links_are_read_from_their_folder(void **state)
 }
 
 /* A folder that another user replaces by a link after it was opened. */
-static void test_folders_stay_open(void **state)
+FOLDER_TEST(test_folders_stay_open)
 {
     char path[64];
     struct target target;
@@ -300,7 +302,7 @@ static pid_t killed_with_a_name(const char *output)
 }
 
 /* A sweep removes files that killed processes left for the same output, and no others. */
-static void test_leftovers_are_swept(void **state)
+FOLDER_TEST(test_leftovers_are_swept)
 {
     static const char foreign[] = ".roofsweep-0123456789abcdef";
     store(foreign, "somebody's");
@@ -324,7 +326,7 @@ static void test_leftovers_are_swept(void **state)
 }
 
 /* The file has a name only between show and hide. */
-static void test_name_is_short_lived(void **state)
+FOLDER_TEST(test_name_is_short_lived)
 {
     struct staged_file file;
     struct error error;
@@ -340,18 +342,4 @@ static void test_name_is_short_lived(void **state)
     assert_ok(staged_file_show(&file, &error), &error);
     staged_file_close(&file);
     assert_int_equal(temporary_files(), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_create, folder_remove)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_follows_links),        TEST(test_links_are_read_from_their_folder),
-        TEST(test_leftovers_are_swept),  TEST(test_name_is_short_lived),
-        TEST(test_keeps_existing_files), TEST(test_links_of_others),
-        TEST(test_folders_without_sync), TEST(test_folders_without_links),
-        TEST(test_folders_stay_open),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

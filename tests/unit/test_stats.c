@@ -17,7 +17,7 @@ static struct stats compute(const double *values, size_t count)
     return stats;
 }
 
-static void test_hand_values(void **state)
+TEST(test_hand_values)
 {
     const double values[] = {9, 2, 5, 4, 12, 7, 8, 11, 9, 3, 7, 4, 12, 5, 4, 10, 9, 6, 9, 4};
     struct stats stats = compute(values, COUNT(values));
@@ -28,7 +28,7 @@ static void test_hand_values(void **state)
     assert_true(values[0] == 9 && values[19] == 4); /* the input keeps its order */
 }
 
-static void test_odd_even_and_single(void **state)
+TEST(test_odd_even_and_single)
 {
     const double values[] = {30, 10, 20, 1000};
     assert_near(compute(values, 3).median, 20, 1e-15);
@@ -39,7 +39,7 @@ static void test_odd_even_and_single(void **state)
 }
 
 /* A deviation of 1 ns in 1000 s, for which a sum of squares fails. */
-static void test_small_deviation(void **state)
+TEST(test_small_deviation)
 {
     const double values[] = {1000 - 1e-9, 1000, 1000 + 1e-9};
     assert_near(compute(values, 3).stdev, 1e-9, 1e-3);
@@ -48,7 +48,7 @@ static void test_small_deviation(void **state)
 }
 
 /* Rows of Le Boudec's table A.1. */
-static void test_interval_ranks(void **state)
+TEST(test_interval_ranks)
 {
     static const struct {
         size_t count, rank;
@@ -66,7 +66,7 @@ static void test_interval_ranks(void **state)
     }
 }
 
-static void test_interval(void **state)
+TEST(test_interval)
 {
     const double values[] = {9, 2, 5, 4, 12, 7, 8, 11, 9, 3, 7, 4, 12, 5, 4, 10, 9, 6, 9, 4};
     struct stats stats = compute(values, COUNT(values)); /* the 6th and the 15th in order */
@@ -82,7 +82,7 @@ static void test_interval(void **state)
 
 /* Ten times the values, about a third of the width: so the stopping rule ends. One straggler in a
  * thousand values makes no difference. */
-static void test_uncertainty_shrinks(void **state)
+TEST(test_uncertainty_shrinks)
 {
     double values[1000];
     for (size_t i = 0; i < COUNT(values); ++i)
@@ -95,7 +95,7 @@ static void test_uncertainty_shrinks(void **state)
 }
 
 /* The interval contains the true median in 95 of 100 cases, for a distribution with a long tail. */
-static void test_interval_holds_the_median(void **state)
+TEST(test_interval_holds_the_median)
 {
     enum { CASES = 2000, N = 20 };
     int held = 0;
@@ -125,7 +125,7 @@ static double normal(void)
     return sqrt(-2 * log(1 - drand48())) * cos(6.283185307179586 * drand48());
 }
 
-static void stragglers_are_no_mode(void **state)
+TEST(stragglers_are_no_mode)
 {
     double values[100];
     srand48(1);
@@ -136,7 +136,7 @@ static void stragglers_are_no_mode(void **state)
 
 /* A timer's steps of 32 ns are modes, but differ by a tenth of a per cent; also with a straggler.
  */
-static void timer_steps_are_no_modes(void **state)
+TEST(timer_steps_are_no_modes)
 {
     double values[100];
     for (int i = 0; i < 100; ++i)
@@ -146,7 +146,7 @@ static void timer_steps_are_no_modes(void **state)
     assert_false(two_modes(values, 100));
 }
 
-static void few_and_equal_values_have_one_mode(void **state)
+TEST(few_and_equal_values_have_one_mode)
 {
     double values[20], equal[20] = {0};
     for (int i = 0; i < 20; ++i)
@@ -158,7 +158,7 @@ static void few_and_equal_values_have_one_mode(void **state)
 }
 
 /* In at most 3 of 100 cases of a uniform, a normal and a one-sided distribution. */
-static void one_mode_is_rarely_taken_for_two(void **state)
+TEST(one_mode_is_rarely_taken_for_two)
 {
     enum { CASES = 2000 };
     static const int counts[] = {20, 50, 200, 1000};
@@ -183,7 +183,7 @@ static void one_mode_is_rarely_taken_for_two(void **state)
 }
 
 /* Modes that differ by eight deviations are found in most cases, also with a straggler. */
-static void two_modes_are_found(void **state)
+TEST(two_modes_are_found)
 {
     enum { CASES = 200, N = 20 };
     int found = 0;
@@ -196,23 +196,4 @@ static void two_modes_are_found(void **state)
         found += two_modes(values, N);
     }
     assert_in_range(found, 0.9 * CASES, CASES);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hand_values),
-        cmocka_unit_test(test_odd_even_and_single),
-        cmocka_unit_test(test_small_deviation),
-        cmocka_unit_test(test_interval_ranks),
-        cmocka_unit_test(test_interval),
-        cmocka_unit_test(test_uncertainty_shrinks),
-        cmocka_unit_test(test_interval_holds_the_median),
-        cmocka_unit_test(stragglers_are_no_mode),
-        cmocka_unit_test(timer_steps_are_no_modes),
-        cmocka_unit_test(few_and_equal_values_have_one_mode),
-        cmocka_unit_test(one_mode_is_rarely_taken_for_two),
-        cmocka_unit_test(two_modes_are_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static const struct {
 };
 
 /* The text ends at the end of its memory, so that a sanitizer detects reads beyond. */
-static void hostile_texts_are_cleaned(void **state)
+TEST(hostile_texts_are_cleaned)
 {
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; ++i) {
         size_t length = strlen(hostile[i].text), expected = strlen(hostile[i].seen);
@@ -65,7 +65,7 @@ static void hostile_texts_are_cleaned(void **state)
     }
 }
 
-static void clean_lines_keep_newlines(void **state)
+TEST(clean_lines_keep_newlines)
 {
     char text[] = "a\n\x1b\xe2\x80\xae"
                   "b\n\0"
@@ -75,7 +75,7 @@ static void clean_lines_keep_newlines(void **state)
 }
 
 /* Any bytes become valid text. */
-static void every_pair_of_bytes_becomes_text(void **state)
+TEST(every_pair_of_bytes_becomes_text)
 {
     for (int pair = 0; pair < 1 << 16; ++pair) {
         char text[] = {'x', (char)(pair >> 8), (char)pair, 'y'};
@@ -89,7 +89,7 @@ static void every_pair_of_bytes_becomes_text(void **state)
     }
 }
 
-static void print_keeps_newlines_of_its_format(void **state)
+TEST(print_keeps_newlines_of_its_format)
 {
     char *text;
     size_t size;
@@ -104,7 +104,7 @@ static void print_keeps_newlines_of_its_format(void **state)
 }
 
 /* A late reader learns how many messages are missing. */
-static void log_does_not_wait_for_its_reader(void **state)
+TEST(log_does_not_wait_for_its_reader)
 {
     enum { ROOM = 4096 };
     char text[ROOM] = {0};
@@ -126,7 +126,7 @@ static void log_does_not_wait_for_its_reader(void **state)
     close(ends[0]);
 }
 
-static void log_lines_are_clean(void **state)
+TEST(log_lines_are_clean)
 {
     char *text;
     size_t size;
@@ -148,7 +148,7 @@ static void log_lines_are_clean(void **state)
 
 /* ---- the last output of a process ---- */
 
-static void tail_has_the_output(void **state)
+TEST(tail_has_the_output)
 {
     struct tail tail = {.length = 0};
     tail_join(&tail);
@@ -159,7 +159,7 @@ static void tail_has_the_output(void **state)
     assert_int_equal(tail.length, 13);
 }
 
-static void tail_joins_lines(void **state)
+TEST(tail_joins_lines)
 {
     struct tail tail = {.length = 0};
     tail_append(&tail, "a\tb\nc\0d\n\0\n", 11);
@@ -169,7 +169,7 @@ static void tail_joins_lines(void **state)
 }
 
 /* Small pieces, a piece that is too long, and a piece that just fits. */
-static void tail_keeps_the_last_bytes(void **state)
+TEST(tail_keeps_the_last_bytes)
 {
     static char text[3 * TAIL_MAX];
     struct tail tail = {.length = 0};
@@ -198,7 +198,7 @@ static void words_join(const struct command_line *line, char text[256])
     assert_null(line->words[line->count]);
 }
 
-static void words_are_split_as_a_shell_would(void **state)
+TEST(words_are_split_as_a_shell_would)
 {
     static const struct {
         const char *text, *words; /* NULL: refused */
@@ -230,7 +230,7 @@ static void words_are_split_as_a_shell_would(void **state)
     }
 }
 
-static void appended_words_split_again(void **state)
+TEST(appended_words_split_again)
 {
     static const char *const words[] = {"plain", "",   "a b", "it's",   "\"",      "\\",
                                         "A=x y", "A=", "=",   "$(x)=1", "\xc3\xa4"};
@@ -247,7 +247,7 @@ static void appended_words_split_again(void **state)
     assert_non_null(strstr(text, "A='x y'"));
 }
 
-static void missing_room_changes_nothing(void **state)
+TEST(missing_room_changes_nothing)
 {
     char text[8] = "abc";
     assert_false(command_line_append(text, sizeof text, "defgh"));
@@ -256,23 +256,4 @@ static void missing_room_changes_nothing(void **state)
     assert_string_equal(text, "abc");
     assert_true(command_line_append(text, sizeof text, "def"));
     assert_string_equal(text, "abc def");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hostile_texts_are_cleaned),
-        cmocka_unit_test(clean_lines_keep_newlines),
-        cmocka_unit_test(every_pair_of_bytes_becomes_text),
-        cmocka_unit_test(print_keeps_newlines_of_its_format),
-        cmocka_unit_test(log_lines_are_clean),
-        cmocka_unit_test(log_does_not_wait_for_its_reader),
-        cmocka_unit_test(tail_has_the_output),
-        cmocka_unit_test(tail_joins_lines),
-        cmocka_unit_test(tail_keeps_the_last_bytes),
-        cmocka_unit_test(words_are_split_as_a_shell_would),
-        cmocka_unit_test(appended_words_split_again),
-        cmocka_unit_test(missing_room_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static void assert_near(double value, double expected)
 /* The program began 10 s ago. */
 static const struct time_limit_clock now = {.start = 1000, .now = 1010, .epoch = 1800000000};
 
-static void the_earlier_limit_holds(void **state)
+TEST(the_earlier_limit_holds)
 {
     static const struct {
         double option;
@@ -40,7 +40,7 @@ static void the_earlier_limit_holds(void **state)
     }
 }
 
-static void invalid_ends_of_a_job_are_ignored(void **state)
+TEST(invalid_ends_of_a_job_are_ignored)
 {
     static const char *const texts[] = {"", "Unknown", "-1", "1800000000x", "1e300", "inf", " 7"};
     double epoch = 7;
@@ -51,7 +51,7 @@ static void invalid_ends_of_a_job_are_ignored(void **state)
     assert_true(time_limit_job_end("1800000000", &epoch) && epoch == 1800000000);
 }
 
-static void time_for_the_file_is_reserved(void **state)
+TEST(time_for_the_file_is_reserved)
 {
     struct time_limit limit = {.end = 2000, .whole = 100};
     assert_near(time_limit_left(&limit, 1900, 0), 90);
@@ -64,7 +64,7 @@ static void time_for_the_file_is_reserved(void **state)
     assert_true(isinf(time_limit_left(&limit, 1e9, 1)));
 }
 
-static void remaining_rows_are_reported(void **state)
+TEST(remaining_rows_are_reported)
 {
     const struct time_limit limit = time_limit_create(60, NULL, &now);
     char text[LEFT_OVER_TEXT];
@@ -100,15 +100,4 @@ static void remaining_rows_are_reported(void **state)
     assert_false(left_over_is_permanent(&left_over));
     left_over_format(&left_over, &limit, 8, text);
     assert_non_null(strstr(text, "it has come"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_earlier_limit_holds),
-        cmocka_unit_test(invalid_ends_of_a_job_are_ignored),
-        cmocka_unit_test(time_for_the_file_is_reserved),
-        cmocka_unit_test(remaining_rows_are_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

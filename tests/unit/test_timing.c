@@ -87,10 +87,12 @@ static void assert_all_near(const double *seconds, int count, double expected)
         assert_near(seconds[i], expected);
 }
 
+#define SCRIPT_TEST(name) TEST_WITH(name, script_set_up, script_tear_down)
+
 /* Samples have the device's time: the host enqueues a chunk while the device is blocked. A sample
  * has enough iterations that the timer hardly shows. Their number depends on the device alone: a
  * busy host once made it smaller, and the timer added 6 % to a row. */
-static void samples_show_the_device(void **state)
+SCRIPT_TEST(samples_show_the_device)
 {
     enum { SAMPLES = 300 };
     static const struct {
@@ -126,7 +128,7 @@ static void samples_show_the_device(void **state)
 
 /* A chunk of several samples must fit into the queue, and a failure must discard little: 1 ms of
  * the host, 20 ms of the device. The limit leaves the host four times its usual time. */
-static void no_chunk_exceeds_its_bounds(void **state)
+SCRIPT_TEST(no_chunk_exceeds_its_bounds)
 {
     static const struct {
         double call_time, kernel_time; /* s */
@@ -153,7 +155,7 @@ static void no_chunk_exceeds_its_bounds(void **state)
 
 /* The overhead of a pair of events and the free clock come from the device, once. The clock is read
  * until it no longer rises. */
-static void the_timer_is_calibrated_once(void **state)
+SCRIPT_TEST(the_timer_is_calibrated_once)
 {
     double seconds[10];
     script.uncalibrated = true;
@@ -185,7 +187,7 @@ static const char *candidate_name(const struct work *work, int candidate)
 
 /* The second candidate is the faster one, and takes the host 40 times as long. The block's limit
  * must follow its pace, not that of the first. */
-static void the_limit_follows_the_bound_algorithm(void **state)
+SCRIPT_TEST(the_limit_follows_the_bound_algorithm)
 {
     enum { SAMPLES = 100, PARTS = 40 };
     double seconds[SAMPLES];
@@ -224,7 +226,7 @@ static struct scripted_work call_of_a_library(void)
 
 /* A host slower than before still finishes within the limit. A host that pauses for longer than the
  * limit does not: after the second attempt each sample is tried once, with a short limit. */
-static void a_slow_host_is_waited_for_within_a_limit(void **state)
+SCRIPT_TEST(a_slow_host_is_waited_for_within_a_limit)
 {
     enum { SAMPLES = 20 };
     static const struct {
@@ -264,7 +266,7 @@ static void a_slow_host_is_waited_for_within_a_limit(void **state)
 }
 
 /* The host continues at once, not after the limit. */
-static void a_failure_unblocks_the_device(void **state)
+SCRIPT_TEST(a_failure_unblocks_the_device)
 {
     enum { SAMPLES = 20 };
     double seconds[SAMPLES];
@@ -282,7 +284,7 @@ static void a_failure_unblocks_the_device(void **state)
 }
 
 /* Pauses of the host that are longer than the limit: the chunk is taken again. */
-static void a_chunk_that_the_host_lost_is_repeated(void **state)
+SCRIPT_TEST(a_chunk_that_the_host_lost_is_repeated)
 {
     enum { SAMPLES = 500 };
     static double seconds[SAMPLES];
@@ -297,7 +299,7 @@ static void a_chunk_that_the_host_lost_is_repeated(void **state)
 
 /* Launches of many nodes fill the queue sooner than their number suggests. Several samples do not
  * fit together, but one does. The host is blocked once. */
-static void samples_that_do_not_fit_together_come_one_by_one(void **state)
+SCRIPT_TEST(samples_that_do_not_fit_together_come_one_by_one)
 {
     enum { SAMPLES = 30, NODES = 200 };
     double seconds[SAMPLES];
@@ -314,7 +316,7 @@ static void samples_that_do_not_fit_together_come_one_by_one(void **state)
 
 /* A sample is larger than the queue: only a device faster than the host has to wait. The blocking
  * kernel is tried once, even if the host loaded code for 0.2 s in the first iteration. */
-static void more_launches_than_the_queue_holds(void **state)
+SCRIPT_TEST(more_launches_than_the_queue_holds)
 {
     enum { SAMPLES = 5, LAUNCHES = 5000 };
     for (int slower = 0; slower < 2; ++slower) {
@@ -334,7 +336,7 @@ static void more_launches_than_the_queue_holds(void **state)
     }
 }
 
-static void a_throttled_clock_is_recorded(void **state)
+SCRIPT_TEST(a_throttled_clock_is_recorded)
 {
     enum { SAMPLES = 20 };
     script.empty_time = 100e-6;
@@ -350,7 +352,7 @@ static void a_throttled_clock_is_recorded(void **state)
 
 /* A caller's loop has the pace of the slower side. The host's time never has that of a full queue.
  * Cold rows, and rows with a preparation between iterations, have no caller_time. */
-static void a_caller_sees_the_slower_side(void **state)
+SCRIPT_TEST(a_caller_sees_the_slower_side)
 {
     static const struct {
         double device; /* time of an iteration over the host's */
@@ -380,7 +382,7 @@ static void a_caller_sees_the_slower_side(void **state)
 
 /* Gaps in a graph are smaller. Cold rows, rows with a preparation between iterations, and work that
  * cannot be captured have no graph_time. */
-static void a_graph_has_a_time_of_its_own(void **state)
+SCRIPT_TEST(a_graph_has_a_time_of_its_own)
 {
     static const struct {
         const struct work_ops *ops;
@@ -404,7 +406,7 @@ static void a_graph_has_a_time_of_its_own(void **state)
 }
 
 /* The preparation between iterations is launched in the stream, and is in no sample. */
-static void a_replay_has_the_pace_of_its_graph(void **state)
+SCRIPT_TEST(a_replay_has_the_pace_of_its_graph)
 {
     enum { SAMPLES = 20 };
     const struct work_ops *const kinds[] = {&ops, &reset_ops};
@@ -431,7 +433,7 @@ static void a_replay_has_the_pace_of_its_graph(void **state)
 
 /* Whichever call fails, no graph is left, and the caller still owns the stream's work. A failed
  * capture is STATUS_UNSUPPORTED, even if the failed call looks like a lost device. */
-static void a_replay_that_fails_leaves_nothing(void **state)
+SCRIPT_TEST(a_replay_that_fails_leaves_nothing)
 {
     static const enum status failures[] = {STATUS_FAILED, STATUS_DEVICE};
     struct work *work = NULL;
@@ -462,7 +464,7 @@ static void a_replay_that_fails_leaves_nothing(void **state)
 
 /* Rows have no energy without a counter, with a cold cache, or with a preparation between
  * iterations. */
-static void energy_is_of_the_work_alone(void **state)
+SCRIPT_TEST(energy_is_of_the_work_alone)
 {
     static const struct {
         double idle_power, busy_power; /* W */
@@ -497,28 +499,4 @@ static void energy_is_of_the_work_alone(void **state)
         }
         record_clear(&record);
     }
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, script_set_up, script_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(samples_show_the_device),
-        TEST(no_chunk_exceeds_its_bounds),
-        TEST(the_timer_is_calibrated_once),
-        TEST(the_limit_follows_the_bound_algorithm),
-        TEST(a_slow_host_is_waited_for_within_a_limit),
-        TEST(a_failure_unblocks_the_device),
-        TEST(a_chunk_that_the_host_lost_is_repeated),
-        TEST(samples_that_do_not_fit_together_come_one_by_one),
-        TEST(more_launches_than_the_queue_holds),
-        TEST(a_throttled_clock_is_recorded),
-        TEST(a_caller_sees_the_slower_side),
-        TEST(a_graph_has_a_time_of_its_own),
-        TEST(a_replay_has_the_pace_of_its_graph),
-        TEST(a_replay_that_fails_leaves_nothing),
-        TEST(energy_is_of_the_work_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

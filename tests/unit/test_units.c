@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 
-static void test_integer(void **state)
+TEST(test_integer)
 {
     static const struct {
         const char *text;
@@ -49,7 +49,7 @@ static void test_integer(void **state)
     assert_string_equal(error.text, "'x' is not a whole number from 1 to 8");
 }
 
-static void test_duration(void **state)
+TEST(test_duration)
 {
     static const struct {
         const char *text;
@@ -111,7 +111,7 @@ static void test_duration(void **state)
     }
 }
 
-static void test_fraction(void **state)
+TEST(test_fraction)
 {
     static const struct {
         const char *text;
@@ -131,7 +131,7 @@ static void test_fraction(void **state)
     }
 }
 
-static void test_flag(void **state)
+TEST(test_flag)
 {
     struct error error;
     int value = -1;
@@ -145,7 +145,7 @@ static void test_flag(void **state)
     assert_int_equal(value, 0);
 }
 
-static void test_format(void **state)
+TEST(test_format)
 {
     static const struct {
         double value;
@@ -178,14 +178,4 @@ static void test_format(void **state)
         units_format(rows[i].value, rows[i].unit, text);
         assert_string_equal(text, rows[i].text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_integer),  cmocka_unit_test(test_duration),
-        cmocka_unit_test(test_fraction), cmocka_unit_test(test_flag),
-        cmocka_unit_test(test_format),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

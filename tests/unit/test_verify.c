@@ -128,7 +128,7 @@ static const struct device_ops computing = {.run = computed_run, .read = compute
 /* Sums in fp32 are right (in fp64 for fp64). Sums in the inputs' format, inputs in a narrower
  * format, dropped taps, skipped tiles and NaN are wrong. Everything in between is inaccurate. Sums
  * are shallow for an image's three channels, and deep for a 3x3 kernel over 256. */
-static void wrong_results_are_found(void **state)
+TEST(wrong_results_are_found)
 {
 #define MATMUL "matmul m=16 n=16 k="
 #define LSTM   "lstm batch=4 sequence=16 features=32 hidden=16"
@@ -207,7 +207,7 @@ static void wrong_results_are_found(void **state)
 }
 
 /* The 2-norm over hundreds of elements hides a single element that is off by a seventh. */
-static void one_wrong_element_fails(void **state)
+TEST(one_wrong_element_fails)
 {
     struct computed computed = {
         .config = parse("conv2d batch=1 height=20 width=20 channels=3 filters=8 kernel=7 stride=2 "
@@ -267,7 +267,7 @@ static void gradient_is(enum verdict expected, const char *text, struct gradient
 }
 
 /* The gradients of gates, matrices and bias differ by a factor of up to two hundred. */
-static void each_gate_has_its_own_size(void **state)
+TEST(each_gate_has_its_own_size)
 {
     static const char text[] = "lstm batch=4 pass=backward precision=fp16";
     static const enum lstm_part parts[] = {LSTM_INPUT_MATRIX, LSTM_RECURRENT_MATRIX, LSTM_BIAS};
@@ -288,7 +288,7 @@ static void each_gate_has_its_own_size(void **state)
 }
 
 /* Gradients of the first of six layers are 1e-7, less than fp16 can represent. */
-static void gradients_may_vanish_in_fp16(void **state)
+TEST(gradients_may_vanish_in_fp16)
 {
     const struct gradient lost = {.part = LSTM_RECURRENT_MATRIX, .every = 1, .off = 1.0};
     struct gradient last = lost;
@@ -302,7 +302,7 @@ static void gradients_may_vanish_in_fp16(void **state)
 /* ---- layout of the result ---- */
 
 /* With layout = auto the record names the layout of the result. */
-static void the_chosen_layout_is_compared(void **state)
+TEST(the_chosen_layout_is_compared)
 {
 #define CONV2D "conv2d batch=2 height=7 width=5 channels=3 filters=4 precision=fp32 layout="
     const char *const words[] = {"nhwc", "nchw"};
@@ -322,7 +322,7 @@ static void the_chosen_layout_is_compared(void **state)
         }
 }
 
-static void a_named_layout_is_the_row_s_own(void **state)
+TEST(a_named_layout_is_the_row_s_own)
 {
     struct config config = parse("conv2d layout=nchw");
     struct record record;
@@ -418,7 +418,7 @@ static void choosing_release(struct device_state *state, struct work *work)
 
 /* A row measures the fastest algorithm that is not wrong. If that one is inaccurate, the row also
  * names the fastest accurate one. */
-static void the_fastest_that_is_not_wrong_is_measured(void **state)
+TEST(the_fastest_that_is_not_wrong_is_measured)
 {
     static const struct device_ops ops = {
         .prepare = choosing_prepare,
@@ -487,7 +487,7 @@ static enum status counted_reference(const struct reference_request *request,
 }
 
 /* References depend on shape and seed, not on the cache. */
-static void one_reference_serves_hot_and_cold(void **state)
+TEST(one_reference_serves_hot_and_cold)
 {
     static const struct {
         const char *parameters;
@@ -509,19 +509,4 @@ static void one_reference_serves_hot_and_cold(void **state)
         assert_int_equal(references, rows[i].references);
         assert_true(record.verify_elements > 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_fastest_that_is_not_wrong_is_measured),
-        cmocka_unit_test(one_reference_serves_hot_and_cold),
-        cmocka_unit_test(wrong_results_are_found),
-        cmocka_unit_test(one_wrong_element_fails),
-        cmocka_unit_test(each_gate_has_its_own_size),
-        cmocka_unit_test(gradients_may_vanish_in_fp16),
-        cmocka_unit_test(the_chosen_layout_is_compared),
-        cmocka_unit_test(a_named_layout_is_the_row_s_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static void assert_gone(pid_t pid)
     assert_false(is_running(pid));
 }
 
-static void worker_answers(void **state)
+TEST(worker_answers)
 {
     static const char *const requests[] = {"{\"op\":\"devices\"}", "{\"op\":\"describe\"}",
                                            "nonsense", "{\"op\":\"describe\",\"counters\":\"of\"}"};
@@ -102,7 +102,7 @@ static void worker_answers(void **state)
 
 /* The worker prints the number of a process that it has started and that keeps socket and standard
  * error open, or 0. Allows a busy machine seconds to end a process. */
-static void end_is_explained(void **state)
+TEST(end_is_explained)
 {
     static const struct {
         const char *body, *reason;
@@ -141,7 +141,7 @@ static void end_is_explained(void **state)
     }
 }
 
-static void a_group_is_killed_as_one(void **state)
+TEST(a_group_is_killed_as_one)
 {
     char path[64], *line;
     struct error why;
@@ -156,7 +156,7 @@ static void a_group_is_killed_as_one(void **state)
 }
 
 /* A closed standard error must not wake every poll: the rank would spin. */
-static void closed_errors_do_not_wake(void **state)
+TEST(closed_errors_do_not_wake)
 {
     char path[64], *line = NULL;
     struct error why;
@@ -171,7 +171,7 @@ static void closed_errors_do_not_wake(void **state)
     unlink(path);
 }
 
-static void long_replies_arrive_whole(void **state)
+TEST(long_replies_arrive_whole)
 {
     char path[64], *line;
     struct error why;
@@ -188,7 +188,7 @@ static void long_replies_arrive_whole(void **state)
     unlink(path);
 }
 
-static void missing_program_is_named(void **state)
+TEST(missing_program_is_named)
 {
     struct worker_process *process = NULL;
     struct error error = {""};
@@ -284,7 +284,7 @@ static void rank_dies(const struct family *family)
 }
 
 /* The worker, or the whole job, may be stopped when the rank dies. */
-static void all_end_with_the_rank(void **state)
+TEST(all_end_with_the_rank)
 {
     struct family family = family_start("");
     rank_dies(&family);
@@ -303,7 +303,7 @@ static void all_end_with_the_rank(void **state)
 }
 
 /* Stop and death in either order, a moment apart. */
-static void a_stop_at_the_same_moment(void **state)
+TEST(a_stop_at_the_same_moment)
 {
     for (useconds_t apart = 0; apart < 2000; apart += 200) {
         const struct family family = family_start("");
@@ -315,7 +315,7 @@ static void a_stop_at_the_same_moment(void **state)
 }
 
 /* A program may stop its reaper, also after the worker's death has continued the reaper. */
-static void a_program_that_stops_its_reaper(void **state)
+TEST(a_program_that_stops_its_reaper)
 {
     const struct family family = family_start("while kill -STOP $PPID; do :; done");
     wait_for_state(family.others[REAPER], 'T');
@@ -326,7 +326,7 @@ static void a_program_that_stops_its_reaper(void **state)
 }
 
 /* Some batch systems signal every process of a job; only the rank reacts. */
-static void signals_to_all_end_nothing(void **state)
+TEST(signals_to_all_end_nothing)
 {
     static const int numbers[] = {SIGUSR1, SIGTERM, SIGINT, SIGHUP};
     const struct family family = family_start("");
@@ -339,22 +339,3 @@ static void signals_to_all_end_nothing(void **state)
     rank_dies(&family);
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worker_answers),
-        cmocka_unit_test(end_is_explained),
-        cmocka_unit_test(a_group_is_killed_as_one),
-        cmocka_unit_test(closed_errors_do_not_wake),
-        cmocka_unit_test(long_replies_arrive_whole),
-        cmocka_unit_test(missing_program_is_named),
-#ifdef ROOFSWEEP_PROGRAMS
-        cmocka_unit_test(all_end_with_the_rank),
-        cmocka_unit_test(a_stop_at_the_same_moment),
-        cmocka_unit_test(a_program_that_stops_its_reaper),
-        cmocka_unit_test(signals_to_all_end_nothing),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

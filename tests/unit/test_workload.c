@@ -19,7 +19,7 @@ static bool has_no_reference(const struct workload *workload)
     return !workload->reference;
 }
 
-static void a_hint_lists_all_names(void **state)
+TEST(a_hint_lists_all_names)
 {
     static const char *const others[] = {"sweep", "measure", NULL};
     char hint[WORDS_HINT], expected[WORDS_HINT] = "; allowed: sweep, measure";
@@ -34,7 +34,7 @@ static void a_hint_lists_all_names(void **state)
 
 /* The text identifies a configuration for ever. The hashes are of rows that were measured before
  * later parameters existed. */
-static void texts_and_hashes_stay(void **state)
+TEST(texts_and_hashes_stay)
 {
     static const struct {
         bool all_default;
@@ -108,7 +108,7 @@ static void texts_and_hashes_stay(void **state)
     }
 }
 
-static void wrong_text_is_refused(void **state)
+TEST(wrong_text_is_refused)
 {
     static const char *const texts[] = {
         "pool2d batch=1",      "conv2d batch",          "conv2d batch=0",
@@ -132,7 +132,7 @@ struct shape {
     int64_t pad_height, pad_width, out_height, out_width;
 };
 
-static void shapes(void **state)
+TEST(shapes)
 {
     static const struct shape rows[] = {
         {"conv2d", 1, 1, 56, 56},
@@ -153,7 +153,7 @@ static void shapes(void **state)
     }
 }
 
-static void impossible_configurations_are_refused(void **state)
+TEST(impossible_configurations_are_refused)
 {
     static const struct {
         const char *text, *reason;
@@ -217,7 +217,7 @@ static void impossible_configurations_are_refused(void **state)
 }
 
 /* Costs by hand, from the definitions. */
-static void costs(void **state)
+TEST(costs)
 {
     /* the default conv2d and a small one with stride 1: elements of tensors, and products */
     const double x = 16.0 * 112 * 112 * 64, w = 64.0 * 9 * 64, y = 16.0 * 56 * 56 * 64;
@@ -330,7 +330,7 @@ static int64_t pixels_met(int64_t size, int64_t out, int64_t kernel, int64_t pad
 }
 
 /* A 1x1 kernel with stride 2 reads a quarter of its input, but writes the whole gradient. */
-static void unread_pixels_do_not_count(void **state)
+TEST(unread_pixels_do_not_count)
 {
     char text[128];
     for (int64_t stride = 1; stride <= 5; ++stride)
@@ -362,7 +362,7 @@ static void unread_pixels_do_not_count(void **state)
 }
 
 /* The backward pass of a maximum reads the same pixels, that of an average none. */
-static void pools_read_covered_pixels(void **state)
+TEST(pools_read_covered_pixels)
 {
     char text[160];
     for (int64_t window = 1; window <= 4; ++window)
@@ -392,7 +392,7 @@ static void pools_read_covered_pixels(void **state)
 }
 
 /* The factor equals the device's conversion of the constant. */
-static void loop_factors_are_rounded(void **state)
+TEST(loop_factors_are_rounded)
 {
     for (int64_t step = 0; step < 2; ++step) {
         double exact = LOOP_FACTOR(step);
@@ -408,7 +408,7 @@ static void loop_factors_are_rounded(void **state)
 }
 
 /* The parts fill w without overlap. */
-static void lstm_parts_tile_the_weights(void **state)
+TEST(lstm_parts_tile_the_weights)
 {
     struct config config = parse_any("lstm layers=3 directions=2 features=5 hidden=7");
     struct lstm s = lstm_from(&config);
@@ -428,7 +428,7 @@ static void lstm_parts_tile_the_weights(void **state)
 /* ---- short names ---- */
 
 /* A name has the label and the parameters that differ among all configurations. */
-static void names_show_differences(void **state)
+TEST(names_show_differences)
 {
     static const struct {
         const char *label, *configuration, *name;
@@ -460,7 +460,7 @@ static void names_show_differences(void **state)
 }
 
 /* A text that this version cannot parse has no configuration, and so no short name. */
-static void unknown_configurations_have_no_name(void **state)
+TEST(unknown_configurations_have_no_name)
 {
     struct naming *naming = naming_create();
     struct config known = parse("conv2d batch=8"), unknown = {.workload = NULL};
@@ -471,23 +471,4 @@ static void unknown_configurations_have_no_name(void **state)
     assert_string_equal(name, "as it was");
     naming_destroy(naming);
     naming_destroy(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hint_lists_all_names),
-        cmocka_unit_test(texts_and_hashes_stay),
-        cmocka_unit_test(wrong_text_is_refused),
-        cmocka_unit_test(shapes),
-        cmocka_unit_test(impossible_configurations_are_refused),
-        cmocka_unit_test(costs),
-        cmocka_unit_test(unread_pixels_do_not_count),
-        cmocka_unit_test(pools_read_covered_pixels),
-        cmocka_unit_test(loop_factors_are_rounded),
-        cmocka_unit_test(lstm_parts_tile_the_weights),
-        cmocka_unit_test(names_show_differences),
-        cmocka_unit_test(unknown_configurations_have_no_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

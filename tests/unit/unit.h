@@ -24,3 +24,15 @@ static inline void assert_says(const char *text, const char *part)
     if (!strstr(text, part))
         fail_msg("'%s' does not say '%s'", text, part);
 }
+
+/* Begins the definition of a test, which unit.c runs: TEST(name) { ... } */
+void test_add(const char *name, CMUnitTestFunction run, CMFixtureFunction set_up,
+              CMFixtureFunction tear_down);
+#define TEST_WITH(name, set_up, tear_down)                                                         \
+    static void name(void **state);                                                                \
+    __attribute__((constructor)) static void name##_add(void)                                      \
+    {                                                                                              \
+        test_add(#name, name, set_up, tear_down);                                                  \
+    }                                                                                              \
+    static void name(void **state)
+#define TEST(name) TEST_WITH(name, NULL, NULL)
