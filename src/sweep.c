@@ -91,11 +91,18 @@ static const int long_patience = 600;
 /* s, longest wait for ranks that go from one collective call to the next. */
 static const int short_patience = 60;
 
+/* s. Other ranks wait longer than rank 0, so that rank 0 reports first. */
+static double patience_of(const struct sweep *sweep, double seconds)
+{
+    return sweep->rank == 0 ? seconds : margin * seconds + stop_patience;
+}
+
 /* Waits for all ranks. If some do not come, names them and ends the job. */
 static void wait_or_abort(const struct sweep *sweep, double seconds, enum status status,
                           const char *what)
 {
-    const struct wait_limit patience = {seconds, stop_patience, &signals_caught};
+    const struct wait_limit patience = {seconds, patience_of(sweep, stop_patience),
+                                        &signals_caught};
     char absent[LIVENESS_TEXT];
     if (liveness_barrier(sweep->liveness, &patience, absent))
         return;
@@ -264,12 +271,13 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, char **argv
     struct guard *guard = guard_all(created, short_patience, "the first call of all ranks");
     created->liveness = memory_require(comm, liveness_create(comm), "the ranks");
     guard_end(guard);
-    wait_or_abort(created, short_patience, STATUS_SYSTEM, "starting");
+    wait_or_abort(created, patience_of(created, short_patience), STATUS_SYSTEM, "starting");
     if (created->rank == 0) {
         set_time_limit(created, options, start);
         status = read_inputs(created, options, error);
     }
-    wait_or_abort(created, long_patience, STATUS_SYSTEM, "reading manifest and journal");
+    wait_or_abort(created, created->rank == 0 ? short_patience : long_patience, STATUS_SYSTEM,
+                  "reading manifest and journal");
     guard = guard_all(created, short_patience, "sharing the manifest");
     status = liveness_agree(comm, status, error);
     if (status == STATUS_OK)
@@ -329,7 +337,7 @@ static enum status create_executor(struct sweep *sweep, struct error *error)
 static void wait_for_opening(struct sweep *sweep)
 {
     const struct executor_settings settings = executor_settings_of(sweep);
-    wait_or_abort(sweep, margin * executor_opening(&settings), STATUS_DEVICE,
+    wait_or_abort(sweep, patience_of(sweep, margin * executor_opening(&settings)), STATUS_DEVICE,
                   "opening the devices");
 }
 
@@ -669,7 +677,7 @@ static void run_loop(struct sweep *sweep)
     }
 }
 
-/* False: a rank is silent. Other ranks wait longer, as rank 0 may be writing the file. */
+/* False: a rank is silent. Other ranks wait for rank 0 to write the file. */
 static bool wait_for_ranks(struct sweep *sweep)
 {
     const struct wait_limit patience = {.seconds =
@@ -677,9 +685,11 @@ static bool wait_for_ranks(struct sweep *sweep)
     char absent[LIVENESS_TEXT];
     if (sweep->abandoned)
         return false;
+    const double began = clock_monotonic();
     sweep->abandoned = !liveness_barrier(sweep->liveness, &patience, absent);
     if (sweep->abandoned)
-        log_print(sweep->log, LOG_WARNING, "no answer at the end from: %s", absent);
+        log_print(sweep->log, LOG_WARNING, "no answer at the end within %.0f s from: %s",
+                  clock_monotonic() - began, absent);
     if (sweep->abandoned && sweep->rank != 0) /* rank 0 does not publish */
         MPI_Abort(sweep->comm, exit_code_of(STATUS_SYSTEM));
     return !sweep->abandoned;

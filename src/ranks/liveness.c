@@ -31,9 +31,9 @@ bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *li
 
 enum { HOST = 128, TAG_HERE = 0, TAG_GO = 1 };
 
-static const double answer_timeout = 10; /* s, for ranks that were here a moment ago */
-static const double later_factor = 1.25,
-                    later = 10; /* all ranks but 0 wait longer, so that rank 0 reports first */
+/* s, for ranks that were here a moment ago. All ranks but 0 wait longer, so that rank 0 reports
+ * first. */
+static const double answer_timeout = 10, later_answer_timeout = 22.5;
 
 /* Rank 0 has a host and a request for each other rank; other ranks have those of rank 0. */
 struct liveness {
@@ -121,22 +121,13 @@ static bool barrier_round(struct liveness *liveness, const struct wait_limit *li
     return true;
 }
 
-static double longer(double seconds)
-{
-    return seconds > 0 ? later_factor * seconds + later : 0;
-}
-
 /* In the first round ranks may wait long and stop meanwhile, so a second, short round follows. */
 bool liveness_barrier(struct liveness *liveness, const struct wait_limit *limit,
                       char absent[LIVENESS_TEXT])
 {
-    struct wait_limit first = *limit, second = {.seconds = answer_timeout};
-    if (liveness->rank != 0) {
-        first.seconds = longer(first.seconds);
-        first.after_signal = longer(first.after_signal);
-        second.seconds = longer(second.seconds);
-    }
-    return barrier_round(liveness, &first, absent) && barrier_round(liveness, &second, absent);
+    const struct wait_limit second = {.seconds = liveness->rank == 0 ? answer_timeout
+                                                                     : later_answer_timeout};
+    return barrier_round(liveness, limit, absent) && barrier_round(liveness, &second, absent);
 }
 
 const char *liveness_host_of_rank_0(const struct liveness *liveness)

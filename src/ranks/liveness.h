@@ -23,8 +23,8 @@ struct liveness *liveness_create(MPI_Comm comm);
 void liveness_destroy(struct liveness *liveness);
 
 /* Collective. True: all ranks are here. False after the time limit; *absent lists the missing
- * ranks: "rank 3 on node7, rank 5 on node8". Rank 0 knows them; other ranks wait 25 % and 10 s
- * longer and list rank 0. */
+ * ranks: "rank 3 on node7, rank 5 on node8". Rank 0 knows them; other ranks list rank 0, and should
+ * wait longer than rank 0 for anything but rank 0's own work. */
 enum { LIVENESS_TEXT = 800 };
 bool liveness_barrier(struct liveness *liveness, const struct wait_limit *limit,
                       char absent[LIVENESS_TEXT]);

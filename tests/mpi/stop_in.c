@@ -57,6 +57,25 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
     return PMPI_Comm_split_type(comm, type, key, info, part);
 }
 
+/* The third message of a rank says that it waits for rank 0 to read the manifest. */
+int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    static int sent;
+    if (++sent == 3)
+        stop_in("reading");
+    return PMPI_Send(data, count, type, to, tag, comm);
+}
+
+/* A result file gets its name. */
+int linkat(int from, const char *name, int to, const char *target, int flags)
+{
+    int (*next)(int, const char *, int, const char *, int) =
+        (int (*)(int, const char *, int, const char *, int))dlsym(RTLD_NEXT, "linkat");
+    if (!strstr(target, "/.roofsweep-"))
+        stop_in("publishing");
+    return next(from, name, to, target, flags);
+}
+
 /* A rank opens a socket pair to each worker that it starts. */
 int socketpair(int domain, int type, int protocol, int descriptors[2])
 {

@@ -42,19 +42,15 @@ binding=$job
 # Rank 1 stops at the very end: the file is complete, and the exit status is the sweep's.
 begin end sweep.ini
 end=$job
-# Rank 1 stops while it waits for rank 0, which reads the manifest.
-mkfifo slow.ini
-begin nowhere slow.ini
-nowhere=$job
-sleep 2
-kill -STOP "$(rank_of "$nowhere" 1)"
-cat sweep.ini >slow.ini
+# Rank 1 stops while rank 0 reads the manifest.
+begin reading sweep.ini
+reading=$job
 # Rank 1 stops while it opens its device. The signal shortens the wait, which is otherwise the time that opening may take.
 begin opening sweep.ini
 wait_until "$job" opening.log stopped "$job"
 kill -USR1 "$job"
 ended "$job" opening 5 "opening the devices: no answer from rank 1 on $host; the sweep ends"
-ended "$nowhere" nowhere 1 "reading manifest and journal: no answer from rank 1 on $host; the sweep ends"
+ended "$reading" reading 1 "reading manifest and journal: no answer from rank 1 on $host; the sweep ends"
 ended "$end" end 0 "ending MPI: MPI does not come back within 3[0-9] s, a rank has stopped: rank 1, process"
 complete end.nc 4
 ended "$binding" binding 1 "dividing the cores: MPI does not come back within 6[0-9] s, a rank has stopped: rank 1, process"

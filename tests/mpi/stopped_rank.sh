@@ -69,6 +69,25 @@ job=
 says "rank 0 on $(hostname) has said nothing for 600 s; go on with --resume"
 none_left
 
+# Rank 0 stops while it publishes: the same 600 s.
+height=8 width=8 batch=1 write_sweep sweep.ini
+rm -f sweep.nc* fast
+clock="-x STOP_IN=publishing -x STOP_RANK=0 $clock"
+begin 100 4
+stopped() {
+    grep -q '^State:.T' "/proc/$(rank_of "$job" 0)/status"
+}
+wait_until "$job" output stopped
+touch fast
+status=0
+wait "$job" || status=$?
+job=
+[ "$status" = 1 ] || { cat output; fail "exit status $status instead of 1"; }
+grep -q "no answer at the end within 6[0-9][0-9] s from: rank 0 on $(hostname)" output || { cat output; fail "another wait"; }
+none_left
+expect 0 "$ROOFSWEEP_BIN/roofsweep" --gather sweep.nc.journal --overwrite
+complete sweep.nc 4
+
 has_programs || exit 0
 # The whole job is suspended for longer than its timeout. The program's run that was suspended is repeated.
 cat >programs.ini <<'INI'
