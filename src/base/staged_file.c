@@ -243,23 +243,63 @@ static bool copy_to(int from, const struct target *target, const char *path, cha
 }
 
 /* Signals are blocked as long as the temporary name exists. */
-enum status staged_file_publish(const struct staged_file *file, const char *path,
-                                char published[LINK_TARGET], struct error *error)
+static enum status publish_to(int from, const struct target *target, const char *path,
+                              char *published, struct error *error)
 {
-    struct target target;
     sigset_t before;
-    enum status status = target_open(path, !published, &target, error);
-    TRY(error_prefix(error, status, "%s", path));
+    enum status status;
     block_signals(&before);
-    if (copy_to(file->fd, &target, path, published, true) ||
-        copy_to(file->fd, &target, path, published, false))
-        status = folder_sync(target.path, error);
+    if (copy_to(from, target, path, published, true) ||
+        copy_to(from, target, path, published, false))
+        status = folder_sync(target->path, error);
     else
         status =
             error_set(error, STATUS_SYSTEM, "cannot write into its folder: %s", strerror(errno));
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
+enum status staged_file_publish(const struct staged_file *file, const char *path,
+                                char published[LINK_TARGET], struct error *error)
+{
+    struct target target;
+    enum status status = target_open(path, !published, &target, error);
+    TRY(error_prefix(error, status, "%s", path));
+    status = publish_to(file->fd, &target, path, published, error);
     target_close(&target);
     return error_prefix(error, status, "%s", path);
+}
+
+/* Publishes twice, as a new name and in the place of an older file. */
+static enum status try_names(struct staged_file *file, struct error *error)
+{
+    struct target trial = file->target;
+    char published[LINK_TARGET];
+    TRY(staged_file_show(file, error));
+    staged_file_hide(file);
+    if (!name_make(&file->target, trial.path))
+        return error_set(error, STATUS_SYSTEM, "no random number: %s", strerror(errno));
+    enum status status = publish_to(file->fd, &trial, trial.path, published, error);
+    if (status == STATUS_OK)
+        status = publish_to(file->fd, &trial, trial.path, NULL, error);
+    if (unlink(trial.path) != 0 && status == STATUS_OK)
+        status = error_set(error, STATUS_SYSTEM, "cannot remove a file from its folder: %s",
+                           strerror(errno));
+    return status;
+}
+
+enum status staged_file_try(const char *output, struct error *error)
+{
+    struct staged_file file;
+    sigset_t before;
+    block_signals(&before); /* until all names are gone */
+    enum status status = staged_file_open(&file, output, error);
+    if (status == STATUS_OK) {
+        status = try_names(&file, error);
+        staged_file_close(&file);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
 }
 
 void staged_file_close(struct staged_file *file)

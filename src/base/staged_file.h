@@ -46,5 +46,9 @@ int staged_file_obstacle(const struct staged_file *file);
 enum status staged_file_publish(const struct staged_file *file, const char *path,
                                 char published[LINK_TARGET], struct error *error);
 
+/* Publishes an empty file for `output` under temporary names and removes it. STATUS_SYSTEM: no file
+ * can be published there; the text does not name `output`. */
+enum status staged_file_try(const char *output, struct error *error);
+
 /* Truncates the file, which frees its blocks even while a library holds it open, and closes it. */
 void staged_file_close(struct staged_file *file);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/staged_file.h"
 #include "base/target.h"
 
 static bool exists(const char *path)
@@ -28,14 +29,18 @@ static enum status check_file(const char *path, struct error *error)
     return STATUS_OK;
 }
 
+static enum status refuse(const char *path, struct error *error)
+{
+    error_prefix(error, STATUS_USAGE, "cannot write %s", path);
+    return error_append(error, STATUS_USAGE, "; --output names another");
+}
+
 /* Follows links: the folder of the target must be writable. */
 static enum status check_output(const char *path, struct error *error)
 {
     struct target target;
-    if (target_open(path, true, &target, error)) {
-        error_prefix(error, STATUS_USAGE, "cannot write %s", path);
-        return error_append(error, STATUS_USAGE, "; --output names another");
-    }
+    if (target_open(path, true, &target, error))
+        return refuse(path, error);
     int cause = faccessat(target.folder, ".", W_OK | X_OK, 0) == 0 ? 0 : errno;
     target_close(&target);
     TRY(check_file(path, error));
@@ -152,7 +157,7 @@ enum status outputs_check(const struct outputs *outputs, struct error *error)
         return error_set(error, STATUS_USAGE,
                          "cannot resume %s: its journal %s is gone; --overwrite measures all anew",
                          outputs->netcdf, outputs->journal);
-    return STATUS_OK;
+    return staged_file_try(outputs->netcdf, error) ? refuse(outputs->netcdf, error) : STATUS_OK;
 }
 
 bool outputs_replaces(const struct outputs *outputs)

@@ -30,7 +30,7 @@ enum status outputs_name(const char *path, bool resume, bool overwrite, struct o
 
 /* Checks both files before the first measurement, and changes none. STATUS_USAGE: a file exists
  * without resume or overwrite, or is no regular file; OUTPUT is a journal, or OUTPUT.journal is
- * none; or the folder is missing or not writable. */
+ * none; or no file can be published in the folder, which is tried. */
 enum status outputs_check(const struct outputs *outputs, struct error *error);
 
 /* Checks that the sweep will not replace `input`, also through a link; otherwise STATUS_USAGE.

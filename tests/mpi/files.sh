@@ -209,6 +209,11 @@ if chown -h 65534 shared/x.nc shared/way sweep.nc.journal 2>/dev/null; then
     expect 0 "$roofsweep" --resume --any-owner sweep.ini
 fi
 
+# No file can be published in the folder: the sweep does not begin.
+expect 2 env LD_PRELOAD="$ROOFSWEEP_BUILD/tests/libfail_call.so" FAIL_CALL="fsync 2 5" "$roofsweep" -o tried.nc sweep.ini
+says "cannot write tried.nc: cannot make its folder durable: Input/output error; --output names another"
+[ ! -e tried.nc.journal ] || fail "a sweep begins that cannot be published"
+
 # A file that appears at the output's place during the sweep stays, except with --overwrite.
 wrap_workers
 worker 'echo precious >appeared.nc; exec "$REAL"'

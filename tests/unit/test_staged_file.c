@@ -166,10 +166,12 @@ FOLDER_TEST(test_folders_without_sync)
         sync_code = 0;
         assert_ok(status, &error);
     }
+    remove("file");
     sync_code = EIO;
-    enum status status = publish("file", &error);
+    enum status status = staged_file_try("file", &error);
     sync_code = 0;
     assert_int_equal(status, STATUS_SYSTEM);
+    assert_int_not_equal(access("file", F_OK), 0);
 }
 
 /* File systems with neither RENAME_NOREPLACE nor hard links. */
@@ -183,6 +185,8 @@ FOLDER_TEST(test_folders_without_links)
         rename_code = codes[i];
         remove("file");
         remove("file.spare-1");
+        enum status tried = staged_file_try("file", &error);
+        assert_ok(tried, &error);
         enum status first = publish_as("file", published, &error);
         bool own = strcmp(published, "file") == 0;
         enum status second = first ? first : publish_as("file", published, &error);
