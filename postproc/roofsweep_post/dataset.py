@@ -98,6 +98,7 @@ UNITS |= {"device_roof_time": "s", "energy": "J", "energy_time": "s", "device_ro
 JUDGED |= set(UNITS)
 # A numeric parameter in the text of a configuration.
 NUMBER = re.compile(r" (\w+)=(\d+(?:x\d+)?|same|valid)(?= |$)")
+ROUNDING = 1e-6  # relative error of values that are computed from others
 INVALID = "invalid"  # word for a flag value without a meaning
 # Variables that are not filled if absent, because tables then use others instead.
 REPLACED = {"time_median_low", "time_median_high", "level_time", *COORDINATES}
@@ -316,6 +317,32 @@ def with_coordinates(data, faults):
     return data
 
 
+def contradictions(data):
+    """Returns the places of roofs whose value and stored shares of theory contradict each other. A value over its share
+    is the theory, which equal roofs of a device have in common. For each cycle of a multiprocessor the theory of units,
+    shared memory and l1 is a power of two (src/model/chip.c)."""
+    device, rows = data["device_roof_device"].values, data.sizes["device_roof"]
+    own = {
+        name: data[f"device_roof_{name}"].values if f"device_roof_{name}" in data else np.full(rows, np.nan)
+        for name in ("bandwidth", "performance", "mean", "nominal_fraction", "clock_fraction", "sm_clock", "name")
+    }
+    names = pandas.Series(own.pop("name"), dtype=object).astype(str)
+    inside = names.str.contains("vector|tensor|shared|l1")
+    own = pandas.DataFrame(own).astype(float)
+    theory = own["bandwidth"].fillna(own["performance"]) / own["nominal_fraction"]
+    clock = (own["clock_fraction"] * own["sm_clock"] / own["mean"] / own["nominal_fraction"]).where(inside)
+    count = data["device_multiprocessors"].values[device] if "device_multiprocessors" in data else np.nan
+    exponent = np.log2(theory / clock / count)
+    wrong = abs(exponent - exponent.round()) > ROUNDING
+    for found, keys in (
+        (theory, [device, names.where(~names.str.startswith("dram "), "dram")]),
+        (exponent, [data["device_model"].values[device], names]),
+        (clock, [device]),
+    ):
+        wrong |= abs(found / found.groupby(keys).transform("median") - 1) > ROUNDING
+    return np.flatnonzero(wrong)
+
+
 def check_values(path, data):
     """Raises Refused if a value that verdicts use is impossible, or belongs to no device."""
     for name, unit in UNITS.items():
@@ -335,6 +362,10 @@ def check_values(path, data):
     for what, number in count.items():
         if number:
             raise Refused(f"{path}: damaged: {number} {what}")
+    if {"device_roof_device", "device_roof_name", "device_model"} <= set(data.variables):
+        wrong = [data["device_roof_name"].values[place] for place in contradictions(data)]
+        if wrong:
+            raise Refused(f"{path}: damaged: values and shares of theory contradict each other: {listed(wrong)}")
 
 
 def load(path, needs=(), judged=False):

@@ -134,6 +134,8 @@ def doctorings(names):
             own = lambda x, d=d, n=name: roofs_of(x, d, n)  # noqa: E731
             for far in (0.5, 0.8):
                 yield f"{name} {far}", lambda x, own=own, f=far: scaled(x, VALUES + SHARES, own(x), f), EVERY
+            if name != "l2 read":  # has no theory
+                yield f"{name} and its share", lambda x, own=own: scaled(x, VALUES, own(x), 1.1), EVERY
             yield (
                 f"{name} contradicted",
                 lambda x, own=own: filled(x, "device_roof_verdict", own(x), verdict_at(x, "contradicted")),

@@ -28,6 +28,7 @@ from roofsweep_post import compare, deviations  # noqa: E402
 SLOWER = 1.05
 ROOF_TIMES = ["device_roof_time"]
 ROOF_RATES = ["device_roof_bandwidth", "device_roof_performance", "device_roof_sustained"]
+ROOF_RATES += ["device_roof_nominal_fraction", "device_roof_clock_fraction"]
 ROW_TIMES = ["time_median", "time_median_low", "time_median_high", "time_sample", "energy_time"]
 
 

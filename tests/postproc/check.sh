@@ -13,6 +13,9 @@ for file in "$paper" "$root"/tests/data/loops_h100.nc "$root"/tests/data/roofs_*
     ! grep -q '^FAIL' output || { cat output; fail "a committed GPU fails"; }
 done
 sick "$root/tests/data/roofs_8xh200.nc" "dram triad"
+doctored sick.nc torn.nc 'data["device_roof_bandwidth"][data["device_roof_name"][:] == "l1 read"] *= 1.1'
+expect 2 script check torn.nc --targets "$root/sweeps/targets.ini"
+says "torn.nc: damaged: values and shares of theory contradict each other: l1 read"
 expect 1 script check sick.nc --targets "$root/sweeps/targets.ini" --quiet --json found.json --junit found.xml
 row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.28 TB/s MISSED"
 [ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }

@@ -195,7 +195,7 @@ row " -6.1 %   1#1 vm"
 # A burst of tensor units at a lower clock is no finding.
 doctored "$eight" clock.nc '
 own = (data["device_roof_name"][:] == "bf16 tensor mma") & (data["device_roof_device"][:] == 5)
-for value in "performance", "sm_clock":
+for value in "performance", "nominal_fraction", "sm_clock":
     data[f"device_roof_{value}"][own] *= 0.9
 '
 expect 0 script compare clock.nc

@@ -34,7 +34,7 @@ with netCDF4.Dataset(target, "a") as data:
 # sick FILE KIND: sick.nc is a copy of FILE in which device 5 has 95 % of a roof.
 sick() {
     doctored "$1" sick.nc 'sick = (data["device_roof_name"][:] == words[0]) & (data["device_roof_device"][:] == 5)
-for value in "bandwidth", "performance":
+for value in "bandwidth", "performance", "nominal_fraction", "clock_fraction":
     data[f"device_roof_{value}"][sick] *= 0.95' "$2"
 }
 # row TEXT...: `output` must have a line with all these texts in this order.
