@@ -42,7 +42,7 @@ static const char *rate_text(double rate, char text[CELL])
     return text;
 }
 
-/* Drops the star of a pattern as "GeForce RTX 40*". */
+/* The model's name, without the star of a pattern such as "GeForce RTX 40*". */
 static const char *model_text(const struct chip *of, char text[CELL])
 {
     bool siblings = false;
@@ -126,7 +126,7 @@ void chip_list_print(bool json, FILE *stream)
         return;
     }
     fputs("Theory, dense: fused multiply-adds of one multiprocessor in one clock.\n"
-          "-: no such unit; ?: not known. others: of that capability and not named above.\n\n",
+          "-: no such unit; ?: not known; others: GPUs of that capability not named above.\n\n",
           stream);
     rates_print(rates, count, stream);
     fputs("\nWhole chips, at their boost clocks.\n\n", stream);

@@ -93,7 +93,8 @@ enum status named_sweeps_list(bool json, FILE *stream, struct error *error)
         char path[SWEEP_PATH];
         struct manifest *manifest = NULL;
         snprintf(path, sizeof path, "%s/%s%s", names.folder, names.names[i], ending);
-        /* A build without programs refuses sweeps of programs: the reason stands for the title. */
+        /* A build without programs refuses sweeps of programs: the reason takes the place of the
+         * title. */
         const char *title = manifest_read(path, &manifest, error) == STATUS_OK
                                 ? manifest->sweep.title
                                 : error->text;

@@ -138,8 +138,8 @@ static enum status take_time_limit(const char *text, struct options *options, st
 static const struct known_option {
     const char *name;
     char letter;       /* short option; 0: none */
-    const char *value; /* its name in --help; NULL: none */
-    const char *help;  /* NULL: not in --help. After the words of --device */
+    const char *value; /* name of the value in --help; NULL: no value */
+    const char *help;  /* NULL: not in --help. For --device, the words that it takes come first */
     enum { SETS_ACTION, SETS_LEVEL, SETS_FLAG, TAKES_VALUE, MOVED } what;
     int number;  /* an action or a level */
     size_t flag; /* offset of the bool */
@@ -160,7 +160,8 @@ static const struct known_option {
      "      --list chips      print the theoretical rates of known GPUs for each clock\n"
      "      --list variables  print what a result file can hold",
      ACTION(ACTION_LIST)},
-    {"sweeps", 0, NULL, "print the names of the manifests that come along", ACTION(ACTION_SWEEPS)},
+    {"sweeps", 0, NULL, "print the names of the manifests that come with roofsweep",
+     ACTION(ACTION_SWEEPS)},
     {"resume", 0, NULL, "go on with what FILE.journal lacks; begins if there is none",
      FLAG(resume)},
     {"any-owner", 0, NULL, "with --resume: a journal of another user, too", FLAG(any_owner)},
@@ -175,7 +176,8 @@ static const struct known_option {
      VALUE(take_time_limit)},
     {"self-test", 0, NULL, "count known work on the first GPU: are its counters right?",
      ACTION(ACTION_SELF_TEST)},
-    {"advice", 0, NULL, "say how to ask what limits each row, and what to try", FLAG(advice)},
+    {"advice", 0, NULL, "print the command that shows what limits each row, and what to try",
+     FLAG(advice)},
     {"json", 0, NULL,
      "print JSON: the final table of all rows in SI units, and what" MORE
      "--dry-run, --list and --sweeps print",
@@ -261,7 +263,7 @@ static enum status check_operands(const struct options *options, char **operands
     if (manifests && count == 0 && options->advice)
         return error_set(
             error, STATUS_USAGE,
-            "--advice goes with a sweep; of a result file, roofsweep-post rows FILE.nc "
+            "--advice goes with a sweep; for a result file, roofsweep-post rows FILE.nc "
             "--advice prints what limits each row, and what to try");
     if (manifests && count == 0)
         return error_set(error, STATUS_USAGE,
@@ -411,7 +413,7 @@ static bool is_listed(const struct workload *workload, const char *name)
            (!workload->axes || section_kind_of(workload));
 }
 
-/* A section with a kind gets its parameters from its settings and axes. */
+/* For a section with a kind, prints the kind's settings instead of the workload's parameters. */
 static void list_workload(const struct workload *workload, FILE *stream)
 {
     const struct section_kind *kind = section_kind_of(workload);

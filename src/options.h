@@ -14,9 +14,9 @@ enum exit_code {
     EXIT_MEASURED = 0, /* all configurations measured, or skipped with a reason */
     EXIT_SYSTEM = 1,   /* a file, a library or MPI failed */
     EXIT_USAGE = 2,    /* the command line or the manifest is wrong; nothing ran */
-    /* complete, but some configurations failed; or they need more than the time limit */
+    /* complete, but some configurations failed or need more than the time limit */
     EXIT_SOME_FAILED = 3,
-    EXIT_NO_DEVICE = 4,  /* no usable device; required counters refused; (replicate) one was lost */
+    EXIT_NO_DEVICE = 4,  /* no usable device; required counters refused; replicate lost a device */
     EXIT_INTERRUPTED = 5 /* ended by a signal or the time limit; --resume goes on */
 };
 enum exit_code exit_code_of(enum status status);
@@ -37,12 +37,12 @@ enum action {
 /* Strings point into argv. */
 struct options {
     enum action action;
-    const char *manifest; /* NULL with --gather, --list, --help, --version */
-    const char *program;  /* --program: a command instead of a manifest; NULL: none */
-    const char *journal;  /* --gather */
+    const char *manifest; /* "program" with --program; NULL for actions without a manifest */
+    const char *program;  /* --program: command to measure instead of a manifest; NULL: none */
+    const char *journal;  /* argument of --gather */
     const char *output;   /* NULL: as the manifest says */
     struct amendment amendment;
-    const char *workload; /* of ACTION_LIST; NULL: all */
+    const char *workload; /* the one that ACTION_LIST prints; NULL: all */
     bool has_device;
     int device; /* only if has_device; argument of device_kind_chosen */
     bool resume, overwrite, skip_damaged, any_owner;

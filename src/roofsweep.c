@@ -155,7 +155,7 @@ static void summarize(const struct options *options, const struct log *log,
     utf8_print(log->stream, "roofsweep: %s\n", text);
 }
 
-/* s. A large job can take minutes to start. Its end only closes connections. */
+/* s to wait for MPI_Init, which can take minutes in a large job, and for MPI_Finalize. */
 static const int start_patience = 600, end_patience = 30;
 
 static void begin_mpi(int *argc, char ***argv, const struct log *log)
@@ -168,8 +168,9 @@ static void begin_mpi(int *argc, char ***argv, const struct log *log)
 }
 
 /* srun without a PMI that this MPI supports, or the launcher of another MPI (PMI_SIZE), starts
- * single ranks that all write one output: an error, which only the first task reports. Ranks of
- * mpirun inherit the variables of the task that is mpirun's daemon, so they are exempt. */
+ * single ranks that would all write one output. This launch is an error, which only the first task
+ * reports. Ranks of mpirun inherit the variables of the task that is mpirun's daemon, so they are
+ * exempt. */
 static enum status check_launch(struct log *log, bool by_mpirun, struct error *error)
 {
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS"), *task = getenv("SLURM_PROCID");
@@ -198,7 +199,7 @@ static enum status check_launch(struct log *log, bool by_mpirun, struct error *e
                      tasks);
 }
 
-/* A rank that hangs here does no harm, as all is published. */
+/* Everything is published by now, so a rank that hangs here loses nothing. */
 static void end_mpi(MPI_Comm comm, const struct log *log, enum status status, struct sweep *sweep)
 {
     /* Rank 0's guard ends the job first: if two ranks end it at once, the launcher can return 1. */
@@ -235,10 +236,11 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
         log_print(log, LOG_WARNING, "%s", publishing.text);
     }
     bool all_here = sweep_part(sweep);
-    /* Before the ranks part: a launcher can kill rank 0 as soon as another rank fails. */
+    /* Speaks before MPI_Finalize, because a launcher can kill rank 0 once another rank has
+     * failed. */
     say(log, status, error);
     summarize(options, log, &summary, status, start);
-    if (!all_here) { /* MPI_Abort ends the others, and gives the launcher this exit status */
+    if (!all_here) { /* MPI_Abort ends the silent ranks, and gives the launcher this exit status */
         fflush(NULL);
         MPI_Abort(comm, exit_code_of(status));
     }
@@ -246,8 +248,8 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     return status;
 }
 
-/* If a standard stream is closed, the next file that opens would take its place and get the table.
- * A read-only /dev/null takes it instead, so that printing fails. */
+/* If a standard stream is closed, the next opened file would get its descriptor, and the table. A
+ * read-only /dev/null takes the descriptor instead, so that printing fails. */
 static void guard_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
@@ -284,8 +286,8 @@ int main(int argc, char **argv)
         if (status == STATUS_OK)
             leave(run_sweep(MPI_COMM_WORLD, &options, start, &log, argv, &error));
     }
-    /* Actions without MPI or a device. Every process that a launcher started does them: without MPI
-     * its rank is unknown, as a shell within a job has the launcher's variables, too. */
+    /* Actions without MPI. A launcher's processes all carry them out: none knows its rank without
+     * MPI, because a shell within a job has the launcher's variables, too. */
     struct summary summary = {.file = ""};
     if (status == STATUS_OK && options.action != ACTION_SWEEP)
         status = options.action == ACTION_GATHER      ? gather(&options, &log, &summary, &error)

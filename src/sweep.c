@@ -48,7 +48,7 @@ struct sweep {
     int rank, ranks;
     const struct log *log;
     char *command; /* command line */
-    size_t name;   /* bytes of the program's name in `command` */
+    size_t name;   /* length of the program's name in `command` */
     struct manifest *manifest;
     bool complete; /* see sweep_complete */
     struct transport *transport;
@@ -67,7 +67,7 @@ struct sweep {
     /* only on rank 0 */
     struct plan *plan;
     struct outputs outputs;
-    struct results *earlier;            /* rows of the journal that is resumed */
+    struct results *earlier;            /* content of the journal that is resumed */
     struct journal *journal;            /* NULL: not begun */
     struct algorithm_cache *algorithms; /* NULL: every row searches */
     struct results *roofs_source;       /* [peaks] reuse; NULL: all roofs are measured */
@@ -80,18 +80,18 @@ struct sweep {
 /* Opening a device loads gigabytes of libraries, perhaps from a slow file system. */
 static const double open_timeout_least = 30; /* s */
 
-/* s, for a rank's last message after the end or a signal. The rank kills its worker within half of
- * that. Some batch systems kill a job 30 s after the signal. */
+/* s from the end or a signal to a rank's last message. The rank kills its worker within half that
+ * time. Some batch systems kill a job 30 s after the signal. */
 static const double stop_patience = 10;
-/* A rank counts as silent after this many times the longest time that its work may take. */
+/* A rank counts as silent after `margin` times the longest time that its work may take. */
 static const double margin = 1.25;
 
-/* s, for rank 0 to read or write a journal and a file of any size, perhaps over a slow network. */
+/* s; time for rank 0 to read or write journal and file of any size, perhaps over a slow network. */
 static const int long_patience = 600;
-/* s, longest wait for ranks that go from one collective call to the next. */
+/* s; longest time between two collective calls of a rank without long work between them. */
 static const int short_patience = 60;
 
-/* s. Other ranks wait longer than rank 0, so that rank 0 reports first. */
+/* s; ranks other than 0 wait longer than rank 0, so that rank 0 reports first. */
 static double patience_of(const struct sweep *sweep, double seconds)
 {
     return sweep->rank == 0 ? seconds : margin * seconds + stop_patience;
@@ -118,8 +118,8 @@ static struct guard *guard_all(const struct sweep *sweep, int seconds, const cha
     return guard_begin(&settings);
 }
 
-/* Only rank 0 counts the time, as it has the job's environment. Other ranks get an alarm, which
- * ends the opening of devices and the measurement of roofs. */
+/* Only rank 0 counts the time, as it has the job's environment. share_time_limit gives every rank
+ * an alarm, which ends the opening of devices and the measurement of roofs. */
 static void set_time_limit(struct sweep *sweep, const struct options *options, double start)
 {
     const struct time_limit_clock now = {start, clock_monotonic(), clock_epoch()};
@@ -174,7 +174,7 @@ static enum status read_roofs(struct sweep *sweep, struct error *error)
     return STATUS_OK;
 }
 
-/* Programs run on all nodes, and are looked for on this one before minutes go into roofs. */
+/* Looks for the manifest's programs on rank 0's node, before minutes go into roofs. */
 static enum status check_programs(const struct sweep *sweep, struct error *error)
 {
     char *notes = NULL;
@@ -439,7 +439,7 @@ static enum status begin_session(struct sweep *sweep, struct error *error)
     return status;
 }
 
-/* s, for the roofs of one device, three lost workers included. */
+/* s; enough for the roofs of one device even if three workers are lost. */
 static double roofs_patience(const struct sweep *sweep)
 {
     return 25 * fmax(sweep->manifest->sweep.timeout, open_timeout_least);
@@ -508,11 +508,11 @@ static void create_dispatcher(struct sweep *sweep)
 
 /* ---- actions of the dispatcher ---- */
 
-/* Writes found algorithms to the cache file. If another run writes to the file at the moment, the
- * next rows try again, or this call, if it is the last. A failure does not end the sweep. */
+/* Writes found algorithms to the cache file. If another run is writing to the file, the next rows
+ * try again; the last call waits for that run. A failure does not end the sweep. */
 static void save_algorithms(struct sweep *sweep, bool last)
 {
-    const double patience = last ? 1 : 0; /* s; another run's write takes a moment only */
+    const double patience = last ? 1 : 0; /* s; longer than another run writes */
     struct error error;
     enum status status =
         sweep->algorithms ? algorithm_cache_save(sweep->algorithms, patience, &error) : STATUS_OK;
@@ -584,7 +584,8 @@ static void take_signal(struct sweep *sweep)
 }
 
 /* Ends the job if rank 0 is silent, as no other rank can hand out work or publish; the journal has
- * all finished rows. Rank 0 can have no message for hours, so this rank sends an echo request. */
+ * all finished rows. Rank 0 may have nothing to send for hours, so this rank sends an echo request
+ * in time. */
 static void watch_rank_0(struct sweep *sweep)
 {
     struct error error;
@@ -601,7 +602,7 @@ static void watch_rank_0(struct sweep *sweep)
         sweep->asked = transport_send(sweep->transport, 0, MESSAGE_ECHO, "", &error) == STATUS_OK;
 }
 
-/* Waits for output of the worker. True: there is some. */
+/* Waits for output of the worker. True: the worker has written. */
 static bool wait_for_worker(const struct sweep *sweep, double seconds)
 {
     struct pollfd descriptors[2];
@@ -677,7 +678,8 @@ static void run_loop(struct sweep *sweep)
     }
 }
 
-/* False: a rank is silent. Other ranks wait for rank 0 to write the file. */
+/* Waits for all ranks. False: a rank is silent. Ranks other than 0 wait until rank 0 has written
+ * the file. */
 static bool wait_for_ranks(struct sweep *sweep)
 {
     const struct wait_limit patience = {.seconds =
@@ -690,7 +692,7 @@ static bool wait_for_ranks(struct sweep *sweep)
     if (sweep->abandoned)
         log_print(sweep->log, LOG_WARNING, "no answer at the end within %.0f s from: %s",
                   clock_monotonic() - began, absent);
-    if (sweep->abandoned && sweep->rank != 0) /* rank 0 does not publish */
+    if (sweep->abandoned && sweep->rank != 0) /* rank 0 hangs and publishes nothing */
         MPI_Abort(sweep->comm, exit_code_of(STATUS_SYSTEM));
     return !sweep->abandoned;
 }
@@ -723,7 +725,7 @@ enum status sweep_measure(struct sweep *sweep, struct error *error)
     signals_alarm(INFINITY); /* from here on the dispatcher keeps the time limit */
     if (signals_caught == SIGALRM)
         signals_caught = 0;
-    if (signals_caught) /* before this rank's device arrives: the last device can end the sweep */
+    if (signals_caught) /* before this rank reports its device, as the report can end the sweep */
         take_signal(sweep);
     executor_start(sweep->executor);
     run_loop(sweep);

@@ -17,7 +17,7 @@ struct sweep;
 enum status sweep_load(MPI_Comm comm, const struct options *options, char **argv, double start,
                        const struct log *log, struct sweep **sweep, struct error *error);
 
-/* The journal of a resumed sweep has all rows. */
+/* Whether the journal of a resumed sweep has all rows. */
 bool sweep_complete(const struct sweep *sweep);
 
 /* Every rank opens its device. Two ranks on one GPU are an error. */

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Makes room for item number `count`. Returns the array, which may have moved; NULL without memory:
- * `items` is then unchanged. */
+/* Makes room for one more item in an array of `count` items. Returns the array, which may have
+ * moved; NULL: no memory, and `items` stays valid. */
 static inline void *array_grow(void *items, size_t count, size_t size)
 {
     if (count & (count - 1))

@@ -4,25 +4,25 @@
 #include <signal.h>
 #include <stdbool.h>
 
-double clock_monotonic(void); /* for differences */
-double clock_epoch(void);     /* since 1970-01-01T00:00:00Z */
-/* As clock_epoch, for records: NaN if the clock was never set and stands before 1970. */
+double clock_monotonic(void); /* s; for differences */
+double clock_epoch(void);     /* s since 1970-01-01T00:00:00Z */
+/* clock_epoch for records: NaN if the clock shows a time before 1970, because it was never set. */
 double clock_date(void);
 
-/* A timeout. The caller calls countdown_over at least once a second, so a longer gap means that the
- * process was stopped, for example with its job (SIGSTOP, SIGCONT). These gaps do not count. */
+/* A timeout that pauses while the process is stopped, for example with its job (SIGSTOP, SIGCONT).
+ * The caller calls countdown_over at least once a second; a longer gap counts as 2 s at most. */
 struct countdown {
     double left;   /* s until the timeout; INFINITY: none */
-    double missed; /* s that did not count */
+    double missed; /* s of gaps that did not count */
     double last;   /* s, clock_monotonic of the last call */
 };
 
 struct countdown countdown_start(double seconds);
 bool countdown_over(struct countdown *countdown);
 
-/* Limit on a wait for others. */
+/* Limit on a wait for other ranks or processes. */
 struct wait_limit {
-    double seconds;                      /* 0: none */
+    double seconds;                      /* s; 0: no limit */
     double after_signal;                 /* s, once *signal is set; 0: no change */
     const volatile sig_atomic_t *signal; /* may be NULL */
 };

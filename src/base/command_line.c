@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-/* The position while a word is read. `out` has room for the whole text. */
+/* The rest of the text, and the end of the word so far. `out` has room for the whole text. */
 struct reading {
     const char *next;
     char *out;
@@ -16,7 +16,7 @@ static void take(struct reading *r)
     *r->out++ = *r->next++;
 }
 
-/* Begins after an opening quote; ends after the closing one. */
+/* Reads from after an opening quote to after the closing one. */
 static enum status take_quoted(struct reading *r, char quote, struct error *error)
 {
     for (; *r->next && *r->next != quote; take(r))
@@ -98,7 +98,7 @@ void command_line_clear(struct command_line *line)
     *line = (struct command_line){NULL, 0};
 }
 
-/* Appends at `at`. Returns the new end; NULL without room, and if `at` is NULL. */
+/* Copies `text` to `at`. Returns the place of its NUL; NULL if there is no room or `at` is NULL. */
 static char *put(char *at, const char *end, const char *text)
 {
     size_t length = strlen(text);

@@ -17,6 +17,7 @@ struct command_line {
 enum status command_line_split(const char *text, struct command_line *line, struct error *error);
 void command_line_clear(struct command_line *line);
 
-/* Appends a word to `text`, after a blank and in quotes where these are needed, so that splitting
- * the text returns the word. False: `size` bytes are too few, and the text is unchanged. */
+/* Appends `word` to `text`, with a blank and quotes where needed, so that command_line_split
+ * returns the word. False: the word does not fit into the `size` bytes of `text`, which is
+ * unchanged. */
 bool command_line_append(char *text, size_t size, const char *word);

@@ -12,7 +12,7 @@
 
 bool file_lacks(int code)
 {
-    enum { ENOTSUPP = 524 }; /* of the kernel's NFS; DVS passes it on to programs */
+    enum { ENOTSUPP = 524 }; /* internal to Linux' NFS, but Cray's DVS passes it to programs */
     return code == ENOLCK || code == ENOSYS || code == EOPNOTSUPP || code == ENOTSUPP;
 }
 
@@ -182,7 +182,7 @@ void spare_name(const char *path, const char *suffix, int index, char name[LINK_
              index % SPARE_NUMBERS + 1, file + length - tail);
 }
 
-/* Room for one byte more than `length`. */
+/* Makes room for one byte more than `length`. */
 static bool line_grow(char **line, size_t *size, size_t length)
 {
     if (length < *size)

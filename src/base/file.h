@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-/* Whether the error code of a lock or sync says that the file system has no such call. */
+/* Whether this errno of a lock, link or sync means that the file system lacks the call. */
 bool file_lacks(int code);
 
 /* Syncs the folder of `path`, after `path` was created or renamed. Only then does the name survive
@@ -22,13 +22,13 @@ enum status folder_of_program(char *folder, size_t size, struct error *error);
  * not a regular file; STATUS_SYSTEM: cannot be opened. Both name the path. */
 enum status file_open(const char *path, FILE **stream, struct error *error);
 
-/* Whether a regular file begins with these bytes. A shorter file is compared as far as it goes. An
- * empty or unreadable file does not. */
+/* Whether a regular file begins with these bytes. Compares only as many bytes as the file has.
+ * False for an empty or unreadable file. */
 bool file_begins(const char *path, const char *bytes, size_t length);
 
 /* Writes all bytes. False: errno of write says why. */
 bool file_write(int fd, const char *data, size_t length);
-/* Appends the first `length` bytes of one file to another. False as for file_write. */
+/* Appends the first `length` bytes of one file to another. False: reading or writing failed. */
 bool file_copy(int from, int to, off_t length);
 
 /* Whether both files begin with the same `length` bytes. */
@@ -41,22 +41,22 @@ enum { LINK_TARGET = 4096 }; /* bytes of a path */
 
 /* Whether the owner is the effective user or root. */
 bool owner_is_trusted(uid_t owner);
-/* The user's name, or the number if it has none. */
+/* Writes the user's name; a user without a name gets the number. */
 enum { OWNER_TEXT = 64 };
 void owner_format(uid_t owner, char text[OWNER_TEXT]);
 
-/* Sets `text` to the process that has locked the open file (flock), with its command and user.
- * Without such a process on this node it is "another job". */
+/* Describes the process of this node that has locked the open file (flock) by number, command and
+ * user. The text is "another job" if no process of this node has the lock. */
 enum { HOLDER_TEXT = 160 };
 void lock_holder(int fd, char text[HOLDER_TEXT]);
 
-/* Alternative names for a file that must not replace the existing `path`: ".spare-1" to ".spare-9"
- * before the suffix, in the folder of `path`, then in the working folder, then in TMPDIR or /tmp.
- * `index` is below SPARE_NAMES. */
+/* Makes name number `index`, below SPARE_NAMES, for a file that must not replace the existing
+ * `path`: with ".spare-1" to ".spare-9" before the suffix, first in the folder of `path`, then in
+ * the working folder, then in TMPDIR or /tmp. */
 enum { SPARE_NUMBERS = 9, SPARE_NAMES = 3 * SPARE_NUMBERS };
 void spare_name(const char *path, const char *suffix, int index, char name[LINK_TARGET]);
 
-/* As getline: reads the next line with its newline into *line, which has *size bytes and which the
- * caller frees. Returns the bytes read; 0 at the end of the file; -1 if reading or memory fails.
- * Stops after `most` + 1 bytes of a line. */
+/* Reads the next line with its newline, without a NUL, into *line, a buffer of *size bytes that
+ * grows and that the caller frees. Stops after `most` + 1 bytes. Returns the number of bytes; 0 at
+ * the end of the file; -1 if reading or memory fails. */
 ssize_t line_read(FILE *stream, size_t most, char **line, size_t *size);

@@ -44,8 +44,8 @@ static bool outlet_put(int descriptor, const char *text, size_t length,
     return true;
 }
 
-/* Waits a second for a slow reader. After a dropped message it does not wait until the reader reads
- * again. */
+/* Waits up to a second for a slow reader. After a dropped message it does not wait at all, until
+ * the reader reads again. */
 static ssize_t outlet_write(void *cookie, const char *text, size_t length)
 {
     struct outlet *outlet = cookie;
@@ -68,7 +68,8 @@ static int outlet_close(void *cookie)
     return 0;
 }
 
-/* A stream over `stream` that never waits for a reader. Regular files are returned as they are. */
+/* Returns a stream on the descriptor of `stream` that never waits for a reader. Returns `stream`
+ * itself if it is a regular file. */
 static FILE *never_waiting(FILE *stream)
 {
     struct stat about;

@@ -27,13 +27,13 @@ struct log {
 /* The descriptor is a terminal, and the variable NO_COLOR is unset or empty (no-color.org). */
 bool colour_wanted(int descriptor);
 
-/* Never blocks the process: if nobody reads the pipe or terminal, messages are dropped and counted.
- * log.stream may be a new stream on the descriptor of `stream`: close log.stream first, `stream`
- * after it. */
+/* Makes a log that never blocks the process: if nobody reads the pipe or terminal, messages are
+ * dropped and counted. log.stream may be a new stream on the descriptor of `stream`: close
+ * log.stream first, `stream` after it. */
 struct log log_create(FILE *stream, enum log_level level, int rank);
 
-/* Prints "roofsweep: 2026-11-22T01:50:03Z node7 rank 3: TEXT" and a newline, without "rank 0".
- * utf8_clean makes the text safe for a terminal. */
+/* Prints "roofsweep: 2026-11-22T01:50:03Z node7 rank 3: TEXT" and a newline, for rank 0 without
+ * "rank 0". utf8_clean makes the text safe for a terminal. */
 void log_print(const struct log *log, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -48,7 +48,7 @@ struct printout {
     size_t length;
 };
 
-/* STATUS_SYSTEM without memory. */
+/* STATUS_SYSTEM: no memory. */
 enum status printout_open(struct printout *printout, struct error *error);
 
 /* Prints and frees the text. STATUS_SYSTEM if it cannot be written; *unread then says whether the

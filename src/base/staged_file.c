@@ -46,10 +46,10 @@ static bool name_make(const struct target *target, char name[TARGET_PATH])
     return true;
 }
 
-/* Opens a new file in the target's folder and locks it, so that a sweep sees that its process
- * lives. On file systems without locks nothing is swept. Sets `name` to its name, or to the name
- * that a nameless file may get. The sweep of another process can remove the file before it is
- * locked: then the next try makes another. */
+/* Opens a new file in the target's folder and locks it, so that staged_file_sweep of other
+ * processes leaves it alone. (Without locks on the file system it removes nothing.) Sets `name` to
+ * the file's name, or to the name that a nameless file may get. Another process can remove the file
+ * before it is locked: then the next try makes another file. */
 static int open_aside(const struct target *target, mode_t mode, bool nameless,
                       char name[TARGET_PATH])
 {
@@ -122,7 +122,8 @@ void staged_file_sweep(const char *output)
 
 enum status staged_file_open(struct staged_file *file, const char *output, struct error *error)
 {
-    if (target_open(output, true, &file->target, error)) /* staged_file_publish follows again */
+    /* An untrusted link: staged_file_publish reports it. */
+    if (target_open(output, true, &file->target, error))
         TRY(target_open(output, false, &file->target, error));
     block_signals(&file->signals);
     file->fd = open_aside(&file->target, 0600, true, file->path);
@@ -177,8 +178,9 @@ int staged_file_obstacle(const struct staged_file *file)
     return 0;
 }
 
-/* Renames the file unless the target exists. File systems without RENAME_NOREPLACE may have links;
- * without both an empty file reserves the target, and is then replaced. */
+/* Renames the file unless the target exists. Where RENAME_NOREPLACE is missing, a hard link does
+ * the same. Where both are missing, an empty file reserves the target until the rename replaces
+ * it. */
 static bool rename_new(const char *name, const char *target)
 {
     if (renameat2(AT_FDCWD, name, AT_FDCWD, target, RENAME_NOREPLACE) == 0)
@@ -201,8 +203,8 @@ static bool rename_new(const char *name, const char *target)
     return false;
 }
 
-/* Gives the file its final name. A nameless file gets it by a link, unless it replaces another
- * file. */
+/* Gives the file its final name. A nameless file gets that name by a link; if it must replace
+ * another file, it first gets its temporary name. */
 static bool place(int fd, const char *name, bool *named, const char *target, bool replace)
 {
     if (!*named && name_link(fd, target))
@@ -237,7 +239,7 @@ static bool copy_to(int from, const struct target *target, const char *path, cha
     if (named)
         unlink(name);
     if (fd >= 0)
-        close(fd); /* an error loses nothing after fsync */
+        close(fd); /* after fsync an error of close loses nothing */
     errno = cause;
     return done;
 }
@@ -306,7 +308,7 @@ void staged_file_close(struct staged_file *file)
 {
     staged_file_hide(file);
     bool cut = ftruncate(file->fd, 0) == 0;
-    (void)cut; /* otherwise the blocks are freed when the process ends */
+    (void)cut; /* if this fails, the blocks are freed when the process ends */
     close(file->fd);
     target_close(&file->target);
 }

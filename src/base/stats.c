@@ -9,7 +9,7 @@
  * 1/2. 0: there is no interval. Sums exponentials of logarithms, because 2^-count underflows. */
 static size_t median_rank(size_t count)
 {
-    const double most = 0.025; /* on either side */
+    const double most = 0.025; /* probability on either side */
     double n = (double)count, sum = 0.0;
     for (size_t rank = 0; rank < count; ++rank) {
         double k = (double)rank;
@@ -26,7 +26,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The caller frees it; NULL without memory. */
+/* The caller frees it; NULL: no memory. */
 static double *sorted_copy(const double *values, size_t count, struct error *error)
 {
     double *copy = malloc(count * sizeof *copy);
@@ -75,9 +75,9 @@ double stats_uncertainty(const struct stats *stats)
 }
 
 /* Finds the cut that leaves the least variance within its two sides. For comparison: a uniform
- * distribution keeps a quarter of its variance, a normal one 36 %. The outermost twentieth on
- * either side is clipped to its neighbour, because the square of one straggler would outweigh all
- * else. */
+ * distribution keeps a quarter of its variance, a normal one 36 %. The lowest and the highest
+ * twentieth of the values are clipped to the next value inwards, because the square of one
+ * straggler would outweigh all else. */
 static bool has_two_modes(const double *sorted, size_t count)
 {
     const double matters = 0.02, rest_most = 0.1;

@@ -9,23 +9,23 @@
 struct stats {
     double median, mean, min, max;
     double stdev; /* standard deviation of the sample; NaN for a single value */
-    /* 95 % confidence interval of the median, both ends values of the sample (Le Boudec,
+    /* 95 % confidence interval of the median; both ends are values of the sample (Le Boudec,
      * Performance Evaluation of Computer and Communication Systems, 2010, theorem 2.1). It assumes
-     * independent values, and no distribution. NaN for fewer than six values. */
+     * independent values, but no particular distribution. NaN for fewer than six values. */
     double median_low, median_high;
 };
 
-/* count >= 1. STATUS_SYSTEM without memory. */
+/* count >= 1. STATUS_SYSTEM: no memory. */
 enum status stats_compute(const double *values, size_t count, struct stats *stats,
                           struct error *error);
 
-/* Half the width of the confidence interval over the median, which the stopping rule compares. NaN
- * without an interval: `<= stop` is then false. */
+/* Half the width of the confidence interval, divided by the median. The stopping rule compares it
+ * with `stop`. Without an interval it is NaN, and `<= stop` is false. */
 double stats_uncertainty(const struct stats *stats);
 
-/* Sets *two if the values have two modes that differ. They do if a cut exists with at least a tenth
- * of the values on each side, at most a tenth of the variance within the sides, and medians that
- * differ by more than 2 % of the lower one (a timer's steps differ by less). Fewer than
- * STATS_MODES_LEAST values never have two modes. count >= 1. STATUS_SYSTEM without memory. */
+/* Sets *two if the values have two modes that differ. They do if the sorted values can be cut with
+ * at least a tenth of them on each side, less than a tenth of the variance within the sides, and
+ * medians that differ by more than 2 % of the lower one (a timer's steps differ by less). Fewer
+ * than STATS_MODES_LEAST values never have two modes. count >= 1. STATUS_SYSTEM: no memory. */
 enum { STATS_MODES_LEAST = 20 };
 enum status stats_two_modes(const double *values, size_t count, bool *two, struct error *error);

@@ -11,7 +11,7 @@ enum status {
     STATUS_OK = 0,
     STATUS_SYSTEM,      /* a file, a system call or a library failed */
     STATUS_USAGE,       /* the command line or the manifest is wrong */
-    STATUS_FAILED,      /* this configuration could not be measured; the next one may */
+    STATUS_FAILED,      /* this configuration could not be measured; the next may be measurable */
     STATUS_UNSUPPORTED, /* the device or library does not offer this configuration: it is skipped */
     STATUS_DEVICE,      /* the device is unusable, or was lost in mid-run (a "sticky" error) */
     STATUS_INTERRUPTED  /* a signal asked for the end */
@@ -41,7 +41,7 @@ enum status error_append(struct error *error, enum status status, const char *fo
             return try_status;                                                                     \
     } while (0)
 
-#ifdef __clang_analyzer__ /* does not see that these functions return their argument */
+#ifdef __clang_analyzer__ /* clang's analyzer does not see that these functions return `status` */
 #define error_set(error, status, ...)    (error_set(error, status, __VA_ARGS__), (status))
 #define error_prefix(error, status, ...) (error_prefix(error, status, __VA_ARGS__), (status))
 #define error_append(error, status, ...) (error_append(error, status, __VA_ARGS__), (status))

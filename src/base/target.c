@@ -9,10 +9,10 @@
 
 #include "base/file.h"
 
-/* A walk along a path: each folder is opened from the folder before it. */
+/* A walk along a path, which opens each folder from the one before. */
 struct walk {
     struct target at;
-    int links; /* followed so far */
+    int links; /* number of links followed so far */
     char rest[LINK_TARGET];
 };
 
@@ -33,7 +33,7 @@ static enum status enter(struct walk *walk, int folder, const char *rest)
     return STATUS_OK;
 }
 
-/* The rule of fs.protected_symlinks, for every folder. */
+/* Applies the rule of fs.protected_symlinks to every folder. */
 static bool link_is_trusted(const struct walk *walk, uid_t owner)
 {
     struct stat around;
@@ -46,7 +46,7 @@ static bool link_is_trusted(const struct walk *walk, uid_t owner)
 static enum status follow_link(struct walk *walk, const char *name, uid_t owner, const char *text,
                                const char *rest, struct error *error)
 {
-    enum { LINKS_MAX = 40 }; /* as Linux itself */
+    enum { LINKS_MAX = 40 }; /* the limit of Linux itself */
     char user[OWNER_TEXT], whole[LINK_TARGET];
     if (!link_is_trusted(walk, owner)) {
         owner_format(owner, user);
@@ -71,7 +71,7 @@ static enum status step(struct walk *walk, bool follow, bool *end, struct error 
     size_t length = strcspn(walk->rest, "/");
     const char *rest = walk->rest + length + strspn(walk->rest + length, "/");
     snprintf(name, sizeof name, "%.*s", length ? (int)length : 1, walk->rest);
-    /* O_DIRECTORY, so that a folder is mounted that is mounted on first use. */
+    /* O_DIRECTORY makes an automounter mount the folder. */
     int inner = *rest || *name == '/' ? openat(walk->at.folder, name, FLAGS | O_DIRECTORY) : -1;
     if (inner >= 0)
         return enter(walk, inner, rest);

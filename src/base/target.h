@@ -1,5 +1,5 @@
-/* The file that an output's path leads to. Its folder stays open, so that nobody can lead the path
- * elsewhere by putting a link in the place of a folder. */
+/* The file that an output's path leads to. Its folder stays open, so that nobody can redirect the
+ * path by replacing a folder with a link. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@ enum { TARGET_PATH = 320 };
 
 struct target {
     int folder;             /* descriptor; AT_FDCWD: the working folder */
-    char path[TARGET_PATH]; /* the file, which need not exist, in this folder */
+    char path[TARGET_PATH]; /* path of the file through `folder`; it need not exist */
 };
 
 /* Follows the links of all folders, and with `follow` those of the file. The caller closes the

@@ -48,8 +48,8 @@ static size_t distance(const char *a, const char *b)
 const char *words_nearest(const char *const *words, const char *text)
 {
     const char *nearest = NULL;
-    /* There must be fewer typos than half the letters, rounded down: of three letters none, so
-     * 'cpu' is no typo of 'gpu'. */
+    /* A typo has fewer wrong letters than half its length, rounded down. A text of three letters
+     * may have none wrong, so 'cpu' is no typo of 'gpu'. */
     size_t length = strlen(text), bound = least(NEAR + 1, length / 2);
     for (size_t i = 0; words[i]; ++i)
         if (distance(text, words[i]) < bound) {
@@ -174,13 +174,12 @@ void utf8_copy(char *copy, size_t size, const char *text, size_t length)
     copy[length] = '\0';
 }
 
-/* Ranges, by first and last, of characters of several bytes that terminals and figures must not
- * get. */
+/* Ranges (first and last) of multi-byte characters that terminals and figures must not get. */
 static const struct {
     const char *first, *last;
 } unseen[] = {
     {"\xc2\x80", "\xc2\x9f"},         /* C1: some begin a command of a terminal */
-    {"\xd8\x9c", "\xd8\x9c"},         /* U+061C changes the direction, as do those below */
+    {"\xd8\x9c", "\xd8\x9c"},         /* U+061C changes the direction, as do the next rows */
     {"\xe2\x80\x8e", "\xe2\x80\x8f"}, /* U+200E, U+200F */
     {"\xe2\x80\xa8", "\xe2\x80\xae"}, /* U+2028, U+2029: ends of lines; U+202A to U+202E */
     {"\xe2\x81\xa6", "\xe2\x81\xa9"}, /* U+2066 to U+2069 */
@@ -259,7 +258,8 @@ void tail_append(struct tail *tail, const char *text, size_t length)
 
 void tail_join(struct tail *tail)
 {
-    while (tail->length > 0 && strchr("\n", tail->text[tail->length - 1])) /* or NUL */
+    /* strchr also finds a NUL. */
+    while (tail->length > 0 && strchr("\n", tail->text[tail->length - 1]))
         tail->text[--tail->length] = '\0';
     for (char *c = tail->text; c < tail->text + tail->length; ++c)
         if ((unsigned char)*c < ' ')

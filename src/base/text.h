@@ -9,10 +9,11 @@
 /* Index of `text` in the NULL-terminated `words`, or -1. */
 int words_find(const char *const *words, const char *text);
 
-/* The word that `text` resembles: a typo of it, or its first letters. NULL: none. */
+/* The word of which `text` is a typo or the beginning. NULL: none. */
 const char *words_nearest(const char *const *words, const char *text);
 
-/* "; did you mean 'filters'? allowed: batch, filters"; without the question if no word is near. */
+/* Writes "; did you mean 'filters'? allowed: batch, filters", without the question if `text`
+ * resembles no word. */
 enum { WORDS_HINT = 512 };
 void words_hint(const char *const *words, const char *text, char hint[WORDS_HINT]);
 
@@ -26,8 +27,8 @@ enum status words_parse(const char *const *words, const char *text, int *index,
 enum { WORDS_ITEM = 80 };
 enum status words_next(const char **text, const char *separators, char item[WORDS_ITEM],
                        struct error *error);
-/* As words_next, but parts of the item in double quotes may hold separators, blanks, \" and \\; the
- * quotes stay. `item` has `size` bytes. STATUS_USAGE also if a quote is not closed. */
+/* words_next for items with parts in double quotes, which may hold separators, blanks, \" and \\.
+ * The quotes stay. `item` has `size` bytes. STATUS_USAGE also if a quote is not closed. */
 enum status words_next_quoted(const char **text, const char *separators, char *item, size_t size,
                               struct error *error);
 
@@ -36,7 +37,7 @@ enum status words_next_quoted(const char **text, const char *separators, char *i
 const char *words_quote_end(const char *text);
 
 /* Text is UTF-8 without control characters. Files store text unchanged. log_print, log_error and
- * utf8_print pass it through utf8_clean, so their callers need not. */
+ * utf8_print call utf8_clean, so their callers need not. */
 
 /* Bytes of the UTF-8 character at the beginning of `text`, which has `left` bytes; 0 for invalid
  * bytes and for control characters except the tab. */
@@ -52,10 +53,10 @@ size_t utf8_clean(char *text, size_t length);
 /* As utf8_clean, but keeps newlines. */
 size_t utf8_clean_lines(char *text, size_t length);
 
-/* fprintf through utf8_clean. Newlines at both ends of `format` stay. */
+/* Prints as fprintf does, cleaned by utf8_clean. Newlines at both ends of `format` stay. */
 void utf8_print(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The last output of a process. All zero: none so far. */
+/* The last output of a process. All zero: no output so far. */
 enum { TAIL_MAX = 600 };
 
 struct tail {
@@ -66,5 +67,5 @@ struct tail {
 /* Appends the text and keeps the last TAIL_MAX bytes. */
 void tail_append(struct tail *tail, const char *text, size_t length);
 
-/* Joins the lines to one: '|' for a newline, a blank for any other control character. */
+/* Makes one line of all: '|' for a newline, a blank for any other control character. */
 void tail_join(struct tail *tail);

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* s; less is below the clocks' resolution, more is a typo and would overflow them */
+/* s; a shorter time is below the clocks' resolution, a longer one is a typo and would overflow
+ * them */
 #define DURATION_MIN 1e-6
 #define DURATION_MAX 1e9
 
@@ -44,7 +45,7 @@ enum status units_integer(const char *text, int64_t minimum, int64_t maximum, in
     return STATUS_OK;
 }
 
-/* As Slurm writes it: D-HH, D-HH:MM, D-HH:MM:SS, H:MM:SS, M:SS. */
+/* Parses durations as Slurm writes them: D-HH, D-HH:MM, D-HH:MM:SS, H:MM:SS, M:SS. */
 static bool clock_scan(const char *text, double *seconds)
 {
     double parts[4] = {0};

@@ -5,18 +5,20 @@
 
 #include "base/status.h"
 
-/* A whole decimal number within [minimum, maximum], with blanks around it or none. */
+/* Parses a whole decimal number from `minimum` to `maximum`; blanks around it are allowed. */
 enum status units_integer(const char *text, int64_t minimum, int64_t maximum, int64_t *value,
                           struct error *error);
-/* A finite decimal number, with blanks around it or none. Returns the place after it; NULL without
- * one. (strtod also takes "inf", "nan" and hexadecimal.) */
+/* Parses a finite decimal number; blanks around it are allowed. Returns the place after it; NULL:
+ * no number. Refuses "inf", "nan" and hexadecimal numbers, which strtod takes. */
 const char *units_number(const char *text, double *number);
-/* "120 s", "500 ms", "20 us", "2 min", "1.5 h" or "01:30:00" to seconds, from 1e-6 to 1e9. The
- * error for a number without a unit names the units. */
+/* Converts "120 s", "500 ms", "20 us", "2 min", "1.5 h" or "01:30:00" to seconds, from 1e-6 to 1e9.
+ * The error for a number without a unit names the units. */
 enum status units_duration(const char *text, double *seconds, struct error *error);
-/* "0.5 %" to a fraction from 1e-8 to below 1. Refuses 0.5, which could mean 50 % or 0.5 %. */
+/* Converts "0.5 %" to a fraction from 1e-8 to below 1. Refuses 0.5, which could mean 50 % or 0.5
+ * %. */
 enum status units_fraction(const char *text, double *fraction, struct error *error);
-enum status units_flag(const char *text, int *value, struct error *error); /* yes, no */
+/* Parses "yes" or "no". */
+enum status units_flag(const char *text, int *value, struct error *error);
 
 enum { UNITS_TEXT = 24 };
 /* "4.680 TB/s", "1.230 ms": four significant digits and an SI prefix before `unit`; "-" for NaN. */

@@ -14,16 +14,16 @@ struct setting {
     char section[INI_NAME_BYTES + 1], key[INI_NAME_BYTES + 1];
     const char *value;
     bool used;   /* written into a section */
-    bool intact; /* a line of an INI file can hold it */
+    bool intact; /* a line of an INI file can hold the whole value */
 };
 
 /* The amended text while it is written. */
 struct writer {
     const struct amendment *amendment;
     struct setting settings[AMENDMENTS_MAX];
-    bool kept[AMENDMENTS_MAX]; /* by entry of --only: a section has its label */
+    bool kept[AMENDMENTS_MAX]; /* by entry of --only: a section has this label */
     FILE *stream;
-    const char *next; /* first line of the manifest's text that is not written */
+    const char *next; /* first line of the manifest's text that is not yet written */
     int number;       /* number of the line at `next`, from 1 */
     /* section of the line at `next` */
     char name[INI_NAME_BYTES + 1], label[INI_NAME_BYTES + 1];
@@ -35,7 +35,8 @@ bool amendment_is_empty(const struct amendment *amendment)
     return amendment->set_count == 0 && amendment->only_count == 0;
 }
 
-/* An ini_visit. A comment would cut the value off, or be the whole line. */
+/* An ini_visit. Checks that the line has the whole value: a comment would cut it off, or be the
+ * whole line. */
 static enum status line_compare(void *user, const struct ini_line *line, struct error *error)
 {
     struct setting *setting = user;
@@ -96,7 +97,7 @@ static bool is_meant(const struct setting *setting, const struct writer *writer)
                     : group && strcmp(group, writer->name) == 0;
 }
 
-/* A setting also replaces lines that its key excludes. */
+/* Whether a setting replaces the line of `key`. It also replaces keys that its own key excludes. */
 static bool is_replaced(const struct writer *writer, const char *key)
 {
     const bool group = words_find(settings_groups, writer->name) >= 0;
@@ -110,7 +111,8 @@ static bool is_replaced(const struct writer *writer, const char *key)
     return false;
 }
 
-/* Writes the lines before number `end`. A comment of the greatest length loses its last byte. */
+/* Writes the lines before number `end`, as comments if `comment`. A line of the greatest length
+ * loses its last byte to the '#'. */
 static void write_lines(struct writer *writer, int end, bool comment)
 {
     for (; writer->number < end && *writer->next; ++writer->number) {
@@ -132,7 +134,8 @@ static void write_settings(struct writer *writer)
     }
 }
 
-/* An ini_visit. A section without a label goes by its name. */
+/* An ini_visit. Writes the manifest up to and including this line. The label of a section without
+ * one is its name. */
 static enum status line_take(void *user, const struct ini_line *line, struct error *error)
 {
     struct writer *writer = user;

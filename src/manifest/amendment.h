@@ -1,9 +1,9 @@
 /* Changes a manifest by --set and --only. The amended text is parsed, shared among the ranks, and
  * kept in the file.
  *
- * Lines of sections that --only leaves out become comments, so that lines keep their numbers; so do
- * the lines whose values --set replaces. A key that a section lacks is added after the section's
- * name. */
+ * Lines of sections that --only leaves out become comments, so that other lines keep their numbers.
+ * --set writes its key below the section's name, and makes a comment of the line that it
+ * replaces. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@ enum { AMENDMENTS_MAX = 32 };
 /* Strings stay the caller's. */
 struct amendment {
     /* "KEY=VALUE" or "SECTION.KEY=VALUE", where SECTION is sweep, measure, peaks or a label.
-     * Without SECTION the key goes to each workload section that may have it, else to its settings.
-     */
+     * Without SECTION the key goes to each workload section that may have it, and to the section of
+     * settings that has it; the latter is added if no other section has taken the key. */
     const char *sets[AMENDMENTS_MAX];
     size_t set_count;
     const char *onlys[AMENDMENTS_MAX]; /* labels of workload sections to keep; none: all */

@@ -5,7 +5,7 @@
 
 enum {
     AXIS_VALUES_MAX = 65536,
-    MANIFEST_VALUES_MAX = 200000 /* of all lists, ranges and excludes of a manifest */
+    MANIFEST_VALUES_MAX = 200000 /* in all lists, ranges and excludes of a manifest */
 };
 
 /* Takes `count` values from *room, the number of values that the manifest may still have.
@@ -14,7 +14,7 @@ enum status room_take(size_t count, size_t *room, struct error *error);
 
 /* Parses values in the order of the text: words, numbers and free texts, which need double quotes
  * if they have commas or outer blanks. Integers also have the inclusive ranges "a:b:*f" and
- * "a:b:+s", which are counted before they are expanded. Sets *axis, without its line, on success
+ * "a:b:+s", which are counted before they are expanded. Sets *axis, except for its line, on success
  * only. */
 enum status axis_parse(const struct parameter *parameter, const char *text, size_t *room,
                        struct axis *axis, struct error *error);

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "manifest/axis.h"
 
-/* A parameter, a comparison and a value. */
+/* bytes of a parameter, a comparison and a value */
 enum { TERM_TEXT = WORDS_ITEM + WORKLOAD_VALUE_TEXT };
 
 static const char *const comparison_text[] = {
@@ -74,7 +74,7 @@ static enum status term_parse(const struct workload *workload, const char *text,
     return STATUS_OK;
 }
 
-/* Sets *text to the comma after the rule, or to the final NUL. */
+/* Parses one rule. Sets *text to the comma after the rule, or to the final NUL. */
 static enum status rule_parse(const struct workload *workload, const char **text, size_t *room,
                               struct exclusion *exclusion, struct error *error)
 {
@@ -152,7 +152,7 @@ static bool term_holds(const struct term *term, const struct config *config)
     enum parameter_kind kind = config->workload->parameters[parameter].kind;
     int64_t first = config->values[parameter].first, second = config->values[parameter].second;
     if (term->comparison == COMPARE_EQ || term->comparison == COMPARE_NE) {
-        /* Only free texts are copied: the plan evaluates each term for each configuration. */
+        /* Copies only free texts, because the plan evaluates each term for each configuration. */
         bool equal = kind == PARAMETER_TEXT
                          ? strcmp(config_get(config, parameter).text, term->value.text) == 0
                          : first == term->value.first && second == term->value.second;

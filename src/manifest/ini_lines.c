@@ -11,9 +11,9 @@ static const char blanks[] = " \t";
 /* A text while it is read. */
 struct lines {
     const char *next, *end;           /* the unread rest */
-    int number;                       /* of `line`, from 1 */
+    int number;                       /* number of `line`, from 1 */
     char line[INI_LINE_BYTES + 1];    /* without comment and trailing blanks */
-    char section[INI_NAME_BYTES + 1]; /* of the line; "" before the first section */
+    char section[INI_NAME_BYTES + 1]; /* section of the line; "" before the first section */
 };
 
 static enum status bytes_check(const char *text, size_t length, struct error *error)
@@ -133,7 +133,7 @@ static enum status line_visit(struct lines *lines, ini_visit visit, void *user, 
 enum status ini_lines_visit(const char *path, const char *text, size_t length, ini_visit visit,
                             void *user, struct error *error)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* how some editors begin a UTF-8 file */
+    static const char mark[] = "\xef\xbb\xbf"; /* byte order mark; some editors write it */
     size_t skipped = length >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
     struct lines lines = {.next = text + skipped, .end = text + length};
     enum status status = STATUS_OK;

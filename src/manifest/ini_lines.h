@@ -29,7 +29,7 @@ void ini_section_split(const char *text, char name[INI_NAME_BYTES + 1],
 /* Sets *noted to the line's number. STATUS_USAGE: *noted is not 0, as the key or section is
  * repeated. */
 enum status ini_line_first(const struct ini_line *line, int *noted, struct error *error);
-/* Returns STATUS_USAGE: the line's key is not in `keys`. `home`: the section of such a key, or
- * NULL. */
+/* Returns STATUS_USAGE with the error for a line whose key is not in `keys`. `home`: another
+ * section that has the key; NULL: none. */
 enum status ini_line_unknown(const struct ini_line *line, const char *const *keys, const char *home,
                              struct error *error);

@@ -37,7 +37,7 @@ struct reader {
     struct manifest *manifest;
     struct settings settings;
     int group;                  /* index of the current section of settings; -1: a workload */
-    size_t room;                /* number of values that may still come */
+    size_t room;                /* number of values that the rest of the manifest may have */
     void *labels;               /* tree of labels, see tsearch */
     int group_line[GROUPS_MAX]; /* first line of each section of settings; 0: not there */
 };
@@ -47,7 +47,7 @@ static int label_compare(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* A function of tdestroy; labels lie in their sections. */
+/* For tdestroy: frees nothing, because sections own their labels. */
 static void label_keep(void *label)
 {
     (void)label;
@@ -241,7 +241,7 @@ static enum status stream_read(FILE *stream, char **text, size_t *length, struct
     return status;
 }
 
-/* Parses a manifest and sets its folder, that of `path`. */
+/* Parses a manifest, and sets its folder to the folder of `path`. */
 static enum status parse_at(const char *path, const char *name, const char *text, size_t length,
                             struct manifest **manifest, struct error *error)
 {
@@ -280,7 +280,7 @@ enum status manifest_read(const char *path, struct manifest **manifest, struct e
     return status;
 }
 
-/* Doubles braces, since the section has no axes. */
+/* The manifest of --program. Doubles braces, because single ones would name an axis. */
 static char *program_text(const char *command)
 {
     char *text = NULL;

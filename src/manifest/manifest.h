@@ -22,9 +22,9 @@ struct sweep_settings {
     int device;     /* see device_kind_chosen */
     bool replicate; /* distribute = replicate */
     bool overwrite;
-    double timeout;              /* s, one configuration */
+    double timeout;              /* s for one configuration */
     int retries;                 /* further attempts after a worker was lost */
-    int64_t max_failures;        /* failed rows that end the sweep; -1: none do */
+    int64_t max_failures;        /* number of failed rows that ends the sweep; -1: no limit */
     uint64_t max_configurations; /* a larger plan is refused */
     uint64_t seed;               /* seed of the inputs' random values */
     char *algorithms;            /* NULL, "run", "search", or a path: see sweep_algorithms_file */
@@ -33,8 +33,8 @@ struct sweep_settings {
 /* One parameter's list of values. */
 struct axis {
     struct value *values;
-    size_t count; /* 0: the section does not name the parameter */
-    int line;     /* INT_MAX: from [measure], after all lines of the section */
+    size_t count; /* number of values; 0: the section does not name the parameter */
+    int line; /* line of the key; INT_MAX: values from [measure], after all lines of the section */
 };
 
 enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
@@ -50,9 +50,9 @@ struct exclusion {
 };
 
 struct section {
-    const struct workload *workload; /* of a section with a kind: its own, of its axes */
+    const struct workload *workload; /* with a kind: its parameters are the section's axes */
     const struct section_kind *kind; /* section.h; NULL: the keys are the workload's parameters */
-    void *own;                       /* owned; state of the kind; NULL before the first line */
+    void *own; /* owned; state of `kind`; NULL before the section's first line */
     char *label;
     enum vary vary;
     struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
@@ -61,15 +61,15 @@ struct section {
     int line, vary_line, exclude_line; /* 0: not in the section */
 };
 
-/* Where searches' choices are kept: the file, NULL for none. */
+/* Path of the algorithm cache; NULL: no file. */
 const char *sweep_algorithms_file(const struct sweep_settings *sweep);
-/* Each configuration is searched anew, whatever others have found. */
+/* Whether every row searches its algorithm, whatever earlier rows have found. */
 bool sweep_searches_anew(const struct sweep_settings *sweep);
 
 struct manifest {
-    char *path;   /* as given, for messages */
+    char *path;   /* path as given, for messages */
     char *text;   /* the whole file, for journal and NetCDF */
-    char *folder; /* of the file, absolute; programs run there. NULL: from manifest_parse */
+    char *folder; /* absolute folder of the file, where programs run; NULL: from manifest_parse */
     struct sweep_settings sweep;
     struct measure_settings measure;
     struct roof_request peaks;
@@ -79,8 +79,8 @@ struct manifest {
     size_t section_count; /* 0: a manifest of [peaks] alone measures the roofs */
 };
 
-/* Sets *manifest, owned by the caller, on success only. `path` "-" is standard input, named
- * "stdin". */
+/* Sets *manifest, owned by the caller, on success only. `path` "-" is standard input, which
+ * messages call "stdin". */
 enum status manifest_read(const char *path, struct manifest **manifest, struct error *error);
 enum status manifest_parse(const char *path, const char *text, size_t length,
                            struct manifest **manifest, struct error *error);

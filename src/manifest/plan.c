@@ -16,7 +16,7 @@
  * together. */
 struct places {
     const struct section *section;
-    size_t shape, count;                    /* number of places of the shape; of all places */
+    size_t shape, count;                    /* number of places of the shape, and of all places */
     int parameter[WORKLOAD_PARAMETERS_MAX]; /* by place */
     size_t at[WORKLOAD_PARAMETERS_MAX];     /* by place: index of the current value */
     struct config config;                   /* defaults */
@@ -231,7 +231,7 @@ static int items_compare(const void *a, const void *b)
     return item_compare(*(const struct plan_item *const *)a, *(const struct plan_item *const *)b);
 }
 
-/* Sets names and index. */
+/* Sets the names of all items, and by_hash. */
 static enum status items_finish(struct plan *plan, struct error *error)
 {
     struct naming *naming = naming_create();
@@ -279,7 +279,7 @@ static enum status builder_fill(struct builder *builder, const struct manifest *
         TRY(section_add(builder, manifest, &manifest->sections[i], error));
     if (builder->plan.count > 0 || builder->plan.excluded == 0)
         return items_finish(&builder->plan, error);
-    /* All sections are empty, so that each has an exclude; the error names the first. */
+    /* Every section is empty, so each has an exclude; the error names the first. */
     return error_set(error, STATUS_USAGE,
                      "%s:%d: exclude leaves out every configuration of [%s %s]%s, %zu in all",
                      manifest->path, first->exclude_line, first->workload->name, first->label,

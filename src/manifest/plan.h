@@ -1,9 +1,9 @@
 /* The plan: every configuration of a manifest, each once, in the manifest's order.
  *
- * A pure function of the manifest. The order: sections as they stand; within a section its shape
- * parameters as they stand, the first varying slowest, and within each shape the series likewise.
- * Configurations that two sections share are one item, at its first place, with both labels.
- * Immutable after plan_create. */
+ * A pure function of the manifest. The order is that of the sections. Within a section, shape
+ * parameters vary in the order of their lines, the first slowest; within each shape the series do
+ * likewise. Configurations that two sections share are one item, at its first place, with both
+ * labels. Immutable after plan_create. */
 #pragma once
 
 #include <jansson.h>
@@ -14,8 +14,8 @@
 struct plan_item {
     struct config config;
     char hash[CONFIG_HASH_TEXT];
-    char *label;      /* owned; labels of all sections that have it, separated by a space */
-    char *name;       /* owned; of its row, naming.h */
+    char *label;      /* owned; labels of all sections that have the item, separated by a space */
+    char *name;       /* owned; name of its row, see naming.h */
     struct cost cost; /* 0: the configuration cannot exist; NaN: the workload has no model */
 };
 
@@ -27,18 +27,17 @@ struct plan {
     size_t excluded;                  /* configurations left out by `exclude` */
 };
 
-/* STATUS_USAGE: more configurations than manifest->sweep.max_configurations, which are counted
- * before they are expanded, or none. */
+/* STATUS_USAGE: no configuration, or more than manifest->sweep.max_configurations, which are
+ * counted before they are expanded. */
 enum status plan_create(const struct manifest *manifest, struct plan **plan, struct error *error);
 void plan_destroy(struct plan *plan); /* takes NULL */
 
-/* The item of a hash; plan->count: none. */
+/* Index of the item with the hash; plan->count: none. */
 size_t plan_find(const struct plan *plan, const char *hash);
 
 /* STATUS_USAGE, with the row's name: the program of a label's first row is not on this node. */
 enum status plan_find_programs(const struct plan *plan, const char *folder, struct error *error);
-/* Prints for each label what its rows have that no line of the manifest says (section_kind.note).
- */
+/* Prints for each label the values that no line of the manifest sets (section_kind.note). */
 void plan_print_notes(const struct plan *plan, FILE *stream);
 
 /* Prints the text of --dry-run: a line for each item with hash, modelled FLOPs, bytes and memory,
@@ -46,5 +45,5 @@ void plan_print_notes(const struct plan *plan, FILE *stream);
  * cost without a model. */
 void plan_print(const struct plan *plan, FILE *stream);
 /* Encodes the plan as JSON. Values are in SI units, hashes have all digits, and costs without a
- * model are null. NULL without memory. */
+ * model are null. NULL: no memory. */
 json_t *plan_encode(const struct plan *plan);

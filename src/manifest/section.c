@@ -37,7 +37,7 @@ enum status section_take(struct section *section, const struct ini_line *line, s
     return error_prefix(error, status, "%s", keys[key]);
 }
 
-/* Number of values of an axis of the shape. 0: a series, or not in the section. */
+/* Number of values of an axis of the shape; 0: the parameter is a series, or not in the section. */
 static size_t shape_count(const struct section *section, size_t parameter)
 {
     return section->workload->parameters[parameter].series ? 0 : section->axes[parameter].count;

@@ -4,7 +4,7 @@
 #include "manifest/ini_lines.h"
 #include "manifest/manifest.h"
 
-/* Sets one key: vary, exclude or a parameter. Values take from *room, see axis.h. */
+/* Sets one key: vary, exclude or a parameter. Its values are taken from *room, see axis.h. */
 enum status section_take(struct section *section, const struct ini_line *line, size_t *room,
                          struct error *error);
 /* After the last line: checks the axes against each other, and gives a section that does not name
@@ -23,26 +23,27 @@ enum { SECTION_NOTE = 512 };
 /* Sections whose lines are not the parameters of a workload. The plan combines the axes of such a
  * section as it does with parameters; then `expand` makes a configuration of each point. */
 struct section_kind {
-    const struct workload *workload; /* what the section is named after, and expands to */
-    /* Keeps one line. */
+    const struct workload *workload; /* the section has its name and expands to it */
+    /* Stores one line of the section. */
     enum status (*take)(struct section *section, const struct ini_line *line, struct error *error);
     /* After the last line, before section_finish: sets workload, vary, axes and exclusions of the
      * section. "PATH:LINE: " is in front of the error. */
     enum status (*finish)(struct section *section, const char *path, size_t *room,
                           struct error *error);
-    /* Makes of `point`, a configuration of the section's own workload, the one that runs.
-     * STATUS_USAGE with "PATH:LINE: " in front: no configuration has these values. */
+    /* Converts `point`, a configuration whose parameters are the section's axes, to the
+     * configuration that runs. STATUS_USAGE with "PATH:LINE: " in front: no configuration has these
+     * values. */
     enum status (*expand)(const struct section *section, const char *path,
                           const struct config *point, struct config *config, struct error *error);
-    /* STATUS_USAGE: what the configuration runs does not exist on this node. */
+    /* STATUS_USAGE: the program of the configuration does not exist on this node. */
     enum status (*find)(const struct config *config, const char *folder, struct error *error);
     /* Writes a note on values of the configuration that no line of the manifest sets; "": none. */
     void (*note)(const struct config *config, char text[SECTION_NOTE]);
     void (*destroy)(void *own);                 /* takes NULL */
-    const struct section_key *(*key)(size_t i); /* that is no axis; NULL after the last */
+    const struct section_key *(*key)(size_t i); /* keys that are no axes; NULL after the last */
 };
 
-/* NULL: the workload's sections have no kind, or this build lacks it. */
+/* The kind of the workload's sections; NULL: they have none, or this build lacks it. */
 const struct section_kind *section_kind_of(const struct workload *workload);
 /* Defined in src/program/section, which is not built with -DROOFSWEEP_PROGRAMS=OFF. */
 extern const struct section_kind program_section;

@@ -17,11 +17,11 @@ struct setting {
     int group;
     const char *key;
     enum { TEXT, WORD, DEVICE, INTEGER, LIMIT, FLAG, DURATION, FRACTION, SET } kind;
-    size_t offset, size; /* byte; of the target member in struct settings */
+    size_t offset, size; /* byte; place of the target in struct settings */
     int64_t minimum, maximum;
-    const char *const *words; /* of a WORD or SET; the first one */
-    size_t stride;   /* byte, between words of a SET, which has `maximum` words and flags */
-    const char *all; /* the word for all words of a SET */
+    const char *const *words; /* first word of a WORD or SET */
+    size_t stride;            /* byte, between words of a SET, which has `maximum` words */
+    const char *all;          /* the word for all words of a SET */
 };
 
 /* Targets are bool, int, an enum, int64_t or uint64_t. */
@@ -190,7 +190,7 @@ enum status settings_take(struct settings *settings, int group, const struct ini
     return ini_line_unknown(line, keys, settings_group_of(line->key), error);
 }
 
-/* Finds the first of a key that two groups have. */
+/* Index of a key; the first index if two groups have the key; -1: none. */
 static int setting_find(const char *key)
 {
     for (int i = 0; i < SETTINGS; ++i)

@@ -10,7 +10,7 @@
 
 struct naming;
 
-struct naming *naming_create(void);         /* NULL without memory */
+struct naming *naming_create(void);         /* NULL: no memory */
 void naming_destroy(struct naming *naming); /* takes NULL */
 
 /* `label` has labels separated by spaces. Ignores a configuration without a workload. False: no

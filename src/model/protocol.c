@@ -279,7 +279,7 @@ static bool key_belongs(const struct key *key, enum request_op op)
     return key->ops >> op & 1;
 }
 
-/* Consumes the object. The caller frees the line; NULL without memory. */
+/* Consumes the object. The caller frees the line; NULL: no memory. */
 static char *line_dump(json_t *object)
 {
     char *line = json_dumps(object, JSON_COMPACT);

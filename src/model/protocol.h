@@ -132,7 +132,7 @@ struct request {
 /* A request without keys: measure_default, all roofs, proven. */
 struct request request_default(enum request_op op);
 
-/* One line without its newline; the caller frees it. NULL without memory. */
+/* One line without its newline; the caller frees it. NULL: no memory. */
 char *request_encode(const struct request *request);
 /* STATUS_USAGE: the request is wrong; STATUS_SYSTEM: it is no JSON object. */
 enum status request_decode(const char *line, struct request *request, struct error *error);
@@ -169,7 +169,7 @@ struct reply {
     struct error error;
 };
 
-/* One line without its newline; the caller frees it. NULL without memory. */
+/* One line without its newline; the caller frees it. NULL: no memory. */
 char *reply_encode(const struct reply *reply);
 /* Ignores unknown members of records and devices, which a newer worker may send. Checks records,
  * devices and roofs (record_check, device_check, roof_check). */

@@ -148,7 +148,7 @@ void record_clear(struct record *record);
 void record_set_config(struct record *record, const struct config *config);
 /* Sets layout_chosen to the requested layout; "" for "auto" or without a layout. */
 void record_set_layout(struct record *record, const struct config *config);
-/* Replaces the kernels by a copy of these. STATUS_SYSTEM without memory. */
+/* Replaces the kernels by a copy of these. STATUS_SYSTEM: no memory. */
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);
 /* Sets FLOPs and bytes of one iteration: by unit and precision, by level, and their sums. Vector
@@ -162,7 +162,7 @@ void record_end_part(struct record *record, enum wall_part part, double seconds)
 void record_format_parts(const struct record *record, char *text, size_t size);
 /* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...]. The caller owns the object. */
 json_t *record_encode(const struct record *record);
-/* The JSON as text. The caller frees it; NULL without memory. */
+/* The JSON as text. The caller frees it; NULL: no memory. */
 char *record_print(const struct record *record);
 /* Appends device_key, job_id, attempts and label of `record` to the JSON text that a worker
  * printed. Members that come last replace the worker's. The caller frees the text; NULL without

@@ -73,7 +73,7 @@ struct expectation {
 };
 void expectation_clear(struct expectation *expectation); /* frees the slices */
 
-/* Adds a slice with room for `count` elements. STATUS_FAILED without memory; the caller keeps
+/* Adds a slice with room for `count` elements. STATUS_FAILED: no memory; the caller keeps
  * earlier slices. */
 enum status expectation_add(struct expectation *expectation, enum tensor tensor, int64_t count,
                             struct slice **slice, struct error *error);

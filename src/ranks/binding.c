@@ -9,7 +9,7 @@
 
 #include "ranks/liveness.h"
 
-/* Restricts the topology to these cores. */
+/* Loads the topology of these cores. */
 static bool load_topology(const struct cpus *all, hwloc_topology_t *topology)
 {
     hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
@@ -83,7 +83,7 @@ bool binding_narrow(struct cpus *cpus, const struct cpus *near)
            CPU_COUNT_S(sizeof *near, near->part) == 0;
 }
 
-/* Cores near a device; empty if unknown. */
+/* Cores near the device with this PCI address; empty if unknown. */
 static struct cpus read_near(int address)
 {
     char path[96];

@@ -8,8 +8,8 @@
 #include "ranks/cpus.h"
 
 struct binding {
-    int local_rank, local_count; /* among the ranks of this node */
-    int device;       /* index among the rank's visible devices; their number: none left */
+    int local_rank, local_count; /* number of the rank on its node, and number of ranks there */
+    int device;       /* index among the rank's visible devices; beyond the last: none is left */
     int devices;      /* distinct devices of all ranks of the node; 0: unknown */
     struct cpus cpus; /* cores of the rank's worker */
     bool shared;      /* other ranks have the same cores: times disturb one another */
@@ -21,8 +21,8 @@ struct binding {
 struct binding binding_create(MPI_Comm comm, const struct visible *visible);
 
 /* Sets device and devices of a rank, from the visible devices of all ranks of its node. Ranks that
- * see fewer devices choose first, each the first free device. A single visible device is taken in
- * any case. Without addresses the rank's number decides. */
+ * see fewer devices choose first, each the first free device. A rank that sees a single device
+ * takes it in any case. Without addresses the rank's number decides. */
 struct binding binding_choose(const struct visible *visible, int ranks, int rank);
 
 /* Reduces *cpus to the cores in `near`, unless `near` is empty. False: *cpus has no core near the
@@ -32,6 +32,6 @@ bool binding_narrow(struct cpus *cpus, const struct cpus *near);
 /* Sets cpus and shared from the masks of all ranks of a node. */
 void binding_divide(const struct cpus *masks, int ranks, int rank, struct binding *binding);
 
-/* Share number `place` of `count` ranks with the mask `all`: whole cores with all hardware threads,
- * close together. */
+/* Share number `place` of `count` shares of the mask `all`: whole cores with all hardware threads,
+ * close together. *shared: there are more ranks than cores, and all get the whole mask. */
 struct cpus binding_share(const struct cpus *all, int place, int count, bool *shared);

@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-enum { CPUS_MAX = 8192 }; /* of Linux */
+enum { CPUS_MAX = 8192 }; /* the limit of Linux */
 
 struct cpus {
     cpu_set_t part[CPUS_MAX / CPU_SETSIZE];

@@ -55,7 +55,7 @@ enum status devices_check_kinds(const struct device *devices, int count, struct 
             return error_set(
                 error, STATUS_DEVICE,
                 "rank %d on %s has a %s device, but rank %d on %s a %s device, and they "
-                "would share out one list; mend the GPU, name one kind with --device, or "
+                "would divide one list of rows; repair the GPU, name one kind with --device, or "
                 "measure all on each with distribute = replicate",
                 (int)(first - devices), first->hostname, first->kind, i, devices[i].hostname,
                 devices[i].kind);
@@ -173,7 +173,8 @@ enum status devices_collect(struct devices *devices, struct executor *executor, 
     return liveness_agree(devices->comm, status, error);
 }
 
-/* Roofs for the device of each rank, or none. Rank 0 alone. */
+/* Finds earlier roofs for each rank's device; without a match an entry has no roofs. Only on rank
+ * 0. */
 static struct device *match_earlier(const struct devices *devices, const struct results *earlier)
 {
     void *memory = calloc((size_t)devices->ranks, sizeof(struct device));

@@ -1,4 +1,5 @@
-/* The devices of all ranks, for rank 0: logged, compared, named, given earlier roofs. */
+/* Gathers the devices of all ranks at rank 0, which logs and compares them, numbers shared ones,
+ * and finds their roofs in an earlier result. */
 #pragma once
 
 #include <mpi.h>
@@ -19,8 +20,8 @@ struct devices {
 };
 
 /* Collective. Gives UUIDs to ranks that share a device (devices_number_shared). STATUS_DEVICE: no
- * rank has a device, two ranks have one exclusive device, ranks that share a list have different
- * kinds, or required counters are refused. */
+ * rank has a device, two ranks have one exclusive device, ranks that divide the configurations have
+ * different kinds, or required counters are refused. */
 enum status devices_collect(struct devices *devices, struct executor *executor,
                             struct error *error);
 
@@ -36,10 +37,10 @@ void devices_clear(struct devices *devices);
 /* STATUS_DEVICE if two devices of an exclusive kind are equal (kind, hostname, uuid). */
 enum status devices_check_distinct(const struct device *devices, int count, struct error *error);
 
-/* STATUS_DEVICE if kinds differ: if a CPU and a GPU shared a list, the CPU would take and skip rows
- * that only a GPU offers. */
+/* STATUS_DEVICE if kinds differ: if a CPU and a GPU divided the configurations, the CPU would take
+ * and skip rows that only a GPU offers. */
 enum status devices_check_kinds(const struct device *devices, int count, struct error *error);
 
 /* Ranks on one device of a shareable kind count as separate devices: all but the first append "#2",
- * "#3", ... to the UUID. A later job with as many ranks repeats the names. */
+ * "#3", ... to the UUID. A later job with as many ranks gets the same UUIDs. */
 void devices_number_shared(struct device *devices, int count);

@@ -2,11 +2,10 @@
  *
  * Set-up: dispatcher_create marks rows of earlier sessions as done and feeds their times to the
  * estimator. Each rank starts in RANK_PREPARING; once no rank prepares, assign_work gives one row
- * at a time to each idle rank.
- * Failure: a lost or silent rank returns its items to the queue. After a second lost device an item
- * fails. A failed action, a signal, max_failures or the time limit call `stop`, which keeps the
- * first reason, but for the end of the work: rows whose sync fails are left. Without memory the
- * process aborts.
+ * at a time to each idle rank. Failure: a lost or silent rank returns its items to the queue. After
+ * a second lost device an item fails. A failed action, a signal, max_failures or the time limit
+ * call `stop`, which keeps the first reason. Only if that reason is that all work was done, a
+ * failed sync replaces it, because rows are missing on disk. Without memory the process aborts.
  * Cost: per message a few scans of the ranks and one of the queue; each record is decoded once. */
 #include "ranks/dispatcher.h"
 
@@ -32,18 +31,18 @@ enum rank_state {
     RANK_GONE
 };
 
-/* An item that a rank has and whose record is outstanding. */
+/* An item that was sent to a rank, whose record has not arrived. */
 struct in_flight {
     size_t item;    /* index into the plan */
     bool timed;     /* waits for counting */
-    double seconds; /* s, until timed */
+    double seconds; /* s from the assignment until timed */
 };
 
 struct rank {
     enum rank_state state;
     struct in_flight *in_flight; /* owned, oldest first */
     size_t count, capacity;
-    /* s: begin of RANK_PREPARING or RANK_MEASURING; last record of RANK_COUNTING. */
+    /* s: begin of RANK_PREPARING or RANK_MEASURING; in RANK_COUNTING the last record. */
     double since;
     double count_began; /* s, begin of RANK_COUNTING */
     size_t count_rows;  /* rows in flight at that time */
@@ -63,13 +62,14 @@ struct dispatcher {
     bool changed;                /* messages came since dispatcher_commit */
     double rows_time;            /* s left for rows when the first could begin; NaN before */
     size_t failures;
-    size_t dropped; /* configurations that are given up with their device (replicate), or devices
-                       (roofs alone) */
+    /* number of configurations given up with their device (replicate), or of devices lost in a
+     * sweep of roofs alone */
+    size_t dropped;
     bool stopping;
     size_t left;        /* configurations without a row on disk, as of the last sync */
     enum status status; /* first reason to stop */
     struct error error;
-    struct dispatcher_action *actions; /* the first `taken` are carried out */
+    struct dispatcher_action *actions; /* dispatcher_next has returned the first `taken` */
     size_t action_count, action_room, taken;
 };
 
@@ -80,7 +80,7 @@ static void *or_abort(void *memory)
     return memory;
 }
 
-/* Estimates a configuration by an earlier row of the same kind and model of device. */
+/* Feeds an earlier row to the estimator if a rank has a device of the same kind and model. */
 static void add_earlier_time(struct dispatcher *dispatcher, const struct device *device,
                              const struct row *row, size_t item)
 {
@@ -216,7 +216,7 @@ bool dispatcher_next(struct dispatcher *dispatcher, struct dispatcher_action *ac
     return true;
 }
 
-/* Keeps the first reason. Lost ranks get the message too, because they wait for it. */
+/* Stops all ranks, at the first call. Lost ranks get the message too, because they wait for it. */
 static void stop(struct dispatcher *dispatcher, enum status status, const char *why)
 {
     if (dispatcher->stopping)
@@ -272,7 +272,7 @@ static void add_in_flight(struct rank *rank, size_t item)
     rank->in_flight[rank->count++] = (struct in_flight){.item = item};
 }
 
-/* Finds an item by its canonical text; NULL: not in flight there. */
+/* Finds an item in flight at rank `from` by its canonical text; NULL: none. */
 static struct in_flight *find_in_flight(const struct dispatcher *dispatcher, int from,
                                         const char *configuration)
 {
@@ -292,7 +292,7 @@ static void remove_in_flight(struct rank *rank, struct in_flight *found)
     memmove(found, found + 1, after * sizeof *found);
 }
 
-/* The item that is being measured; NULL: none. */
+/* The item that the rank is measuring; NULL: none. */
 static const struct in_flight *measured_by(const struct rank *rank)
 {
     for (size_t i = 0; i < rank->count; ++i)
@@ -307,7 +307,7 @@ static size_t count_timed(const struct rank *rank)
     return rank->count - (rank->state == RANK_MEASURING && rank->count > 0);
 }
 
-/* s of timed rows without a record: lost if the worker is lost. */
+/* s of timings that would be lost with the worker: timed rows have no record yet. */
 static double timed_seconds(const struct rank *rank)
 {
     double seconds = 0;
@@ -324,8 +324,8 @@ static double time_left(const struct dispatcher *dispatcher)
                            queue_total(dispatcher->queue) - queue_left(dispatcher->queue));
 }
 
-/* Rows of this rank to count together: [measure] count_together, else the device's number; 1
- * without counters. */
+/* Number of rows that this rank counts together: [measure] count_together, else the device's
+ * number; 1 without counters. */
 static size_t batch_size(const struct dispatcher *dispatcher, int rank)
 {
     const struct measure_settings *measure = &dispatcher->settings.manifest->measure;
@@ -357,7 +357,8 @@ static bool may_measure(const void *context, size_t item)
            (isinf(selection->left) || estimated(selection->dispatcher, item) <= selection->left);
 }
 
-/* Timed rows still await counting: budgets them as if unmeasured. */
+/* Takes an item for the rank out of the queue. Timed rows still await counting, so they take time
+ * from the budget as if unmeasured. */
 static bool next_item(const struct dispatcher *dispatcher, int to, size_t *item)
 {
     const struct rank *rank = &dispatcher->ranks[to];
@@ -433,8 +434,8 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
     send_to(dispatcher, to, MESSAGE_MEASURE, request_encode(&request));
 }
 
-/* Waits until all ranks have their roofs, because rows would disturb roofs on shared cores or
- * memory. Assigns one row at a time, so that the last rows go to free ranks. */
+/* Assigns nothing until all ranks have their roofs, because rows would disturb roofs on shared
+ * cores or memory. Assigns one row at a time, so that the last rows go to free ranks. */
 static void assign_work(struct dispatcher *dispatcher)
 {
     if (any_rank(dispatcher, RANK_PREPARING, RANK_PREPARING))
@@ -457,7 +458,7 @@ static void assign_work(struct dispatcher *dispatcher)
 
 /* ---- the end ---- */
 
-/* Reports the remaining rows and the reason, see time_limit.h. */
+/* Stops, and reports how many rows remain and why (time_limit.h). */
 static void stop_for_time(struct dispatcher *dispatcher)
 {
     const struct plan *plan = dispatcher->settings.plan;
@@ -533,7 +534,7 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
     log_print(dispatcher->log, LOG_DEBUG, "%s: %s%s%s%s", planned->name,
               record_status_name[record->status], record->error[0] ? ": " : "", record->error,
               parts);
-    /* Marks that affect how to read the row's time. */
+    /* Logs marks that affect how to read the row's time. */
     if (record->host_paced == 1)
         log_print(dispatcher->log, LOG_INFO, "%s: %s", planned->name, time_mark_text('h'));
     if (record->bimodal == 1)
@@ -595,7 +596,7 @@ static struct in_flight *decode_record(const struct dispatcher *dispatcher, int 
     return in_flight;
 }
 
-/* An overdue rank may send a record that another rank has sent meanwhile. */
+/* Drops a record of an overdue rank if another rank has sent one meanwhile. */
 static void handle_record(struct dispatcher *dispatcher, const struct message *message)
 {
     struct rank *rank = &dispatcher->ranks[message->from];
@@ -623,7 +624,7 @@ static void handle_record(struct dispatcher *dispatcher, const struct message *m
             store_record(dispatcher, message->from, item, &record, text);
         update_rank(dispatcher, message->from);
     } else {
-        stop(dispatcher, STATUS_SYSTEM, "a rank sent something that is no record");
+        stop(dispatcher, STATUS_SYSTEM, "a rank sent no record of its own rows");
     }
     record_clear(&record);
 }
@@ -632,7 +633,8 @@ static void handle_timed(struct dispatcher *dispatcher, const struct message *me
 {
     struct in_flight *in_flight = find_in_flight(dispatcher, message->from, message->text);
     if (!in_flight) {
-        stop(dispatcher, STATUS_SYSTEM, "a rank has timed what nobody gave it");
+        stop(dispatcher, STATUS_SYSTEM,
+             "a rank has timed a configuration that it was not assigned");
         return;
     }
     in_flight->timed = true;
@@ -641,13 +643,13 @@ static void handle_timed(struct dispatcher *dispatcher, const struct message *me
     report_progress(dispatcher);
 }
 
-/* The row was timed and lost with the worker. Counted alone it is lost with no other row and its
- * attempts are limited, so this happens once per item. */
+/* The row was timed, then lost with the worker. From now on it is counted alone: it cannot be lost
+ * with another row, and its attempts are limited, so it is returned only once. */
 static void handle_returned(struct dispatcher *dispatcher, const struct message *message)
 {
     struct in_flight *in_flight = find_in_flight(dispatcher, message->from, message->text);
     if (!in_flight) {
-        stop(dispatcher, STATUS_SYSTEM, "a rank gave back what nobody gave it");
+        stop(dispatcher, STATUS_SYSTEM, "a rank returned a configuration that it was not assigned");
         return;
     }
     log_print(dispatcher->log, LOG_DEBUG, "%s: lost before it was counted; it is assigned again",
@@ -660,8 +662,8 @@ static void handle_returned(struct dispatcher *dispatcher, const struct message 
 
 /* ---- lost ranks ---- */
 
-/* The item may have caused the loss, so it is measured alone. After a second device it fails, or it
- * would take all devices. */
+/* The item may have caused the loss, so it is counted alone from now on. After a second lost device
+ * the item fails, or it could take all devices. */
 static void count_device_loss(struct dispatcher *dispatcher, int from, size_t item, const char *why)
 {
     enum { LOSSES_MAX = 2 };
@@ -775,7 +777,7 @@ void dispatcher_time(struct dispatcher *dispatcher, double now)
         lose_if_silent(dispatcher, rank);
     dispatcher_commit(dispatcher);
     if (!dispatcher->stopping && time_left(dispatcher) <= 0)
-        stop_for_time(dispatcher); /* rows or roofs are still under way */
+        stop_for_time(dispatcher); /* rows or roofs are unfinished */
 }
 
 void dispatcher_suspended(struct dispatcher *dispatcher, double seconds)

@@ -1,14 +1,14 @@
 /* Rank 0's half of a sweep: assigns configurations to ranks. A state machine: messages, time and
  * signals in, actions out. No MPI, no files, no waiting.
  *
- * A rank that is silent beyond its timeout counts as lost; other ranks get its configurations. If
- * it writes again, it takes part again. The first of two records of one configuration counts.
+ * A rank that is silent beyond its timeout counts as lost; other ranks get its configurations. A
+ * rank that writes again takes part again. The first of two records of one configuration counts.
  *
  * Timed rows may wait and be counted together. They wait until their number is [measure]
  * count_together (by default the device's own number), until they hold 10 s of timings, which would
- * be lost with the worker, or until no work is left for the rank. Batches of one host end a little
- * earlier if ranks then count at different times. Rows that are lost before counting are measured
- * again and counted alone.
+ * be lost with the worker, or until no work is left for the rank. A rank counts a little earlier if
+ * no other rank of its host is counting, so that ranks of a host count at different times. Rows
+ * that are lost before counting are measured again and counted alone.
  *
  * With a time limit, only configurations that fit are assigned (estimate.h). The sweep ends, with a
  * report of the remaining ones, if none fits or the limit is reached. */
@@ -42,7 +42,7 @@ struct dispatcher_settings {
     const struct algorithm_cache *algorithm_cache; /* NULL: every row searches */
 };
 
-/* Actions for the caller, in this order. */
+/* Actions, which the caller carries out in the order of dispatcher_next. */
 enum action_kind {
     ACTION_STORE_DEVICE, /* append `text` to the journal */
     ACTION_STORE_RECORD, /* append `text` to the journal; learn the algorithm of `record` */
@@ -64,8 +64,8 @@ struct dispatcher_action {
 
 struct dispatcher;
 
-/* Borrows everything; `settings`, `earlier` and `limit` during the call only. NULL without memory.
- * Later the process aborts without memory, because ranks would wait for ever. */
+/* Borrows everything; `settings`, `earlier` and `limit` during the call only. NULL: no memory. If
+ * memory is missing later, the process aborts, because ranks would wait for ever. */
 struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
                                      const struct log *log);
 void dispatcher_destroy(struct dispatcher *dispatcher); /* takes NULL */
@@ -74,8 +74,8 @@ void dispatcher_destroy(struct dispatcher *dispatcher); /* takes NULL */
 
 /* `now`: s, never decreasing. Call before the messages of that moment. */
 void dispatcher_time(struct dispatcher *dispatcher, double now);
-/* Rank 0, and most likely the job, was suspended: no rank was silent, and no row took that time.
- * Call before the next dispatcher_time. */
+/* Rank 0, and most likely the job, was suspended for this time, which does not count as silence or
+ * as time of a row. Call before the next dispatcher_time. */
 void dispatcher_suspended(struct dispatcher *dispatcher, double seconds);
 /* Handles a rank's message. Carry out the following actions at once. */
 void dispatcher_message(struct dispatcher *dispatcher, const struct message *message);
@@ -85,9 +85,9 @@ void dispatcher_commit(struct dispatcher *dispatcher);
 /* After a signal: assigns nothing, stops all workers, and keeps no failed rows, because the signal
  * may be the cause. */
 void dispatcher_interrupt(struct dispatcher *dispatcher);
-/* After a failed action: drops all actions but MESSAGE_STOP and stops. The status of a dispatcher
- * that had stopped without an error becomes STATUS_SYSTEM; any other keeps its status, and its text
- * gets that of the error. */
+/* After a failed action: drops all actions but MESSAGE_STOP and stops. The status becomes
+ * STATUS_SYSTEM, unless the dispatcher had stopped with an error: then it keeps its status, and the
+ * text of `error` is appended. */
 void dispatcher_failed(struct dispatcher *dispatcher, const struct error *error);
 
 /* ---- actions ---- */

@@ -12,7 +12,7 @@ enum { CLASSES = 128, LOWEST = -64, UNMODELLED = CLASSES, CLASS_COUNT };
 static const double safety_factor = 1.5; /* on measured times */
 /* The assumed slow device: s to start, s-1, byte s-1, factor on the iterations. */
 static const double assumed_start = 5, assumed_flops = 1e10, assumed_bytes = 1e9, assumed_work = 2;
-static const double skip_time = 1; /* s, of configurations that cannot exist */
+static const double skip_time = 1; /* s; estimate of a configuration that cannot exist */
 
 /* Measured times of one workload. */
 struct history {
@@ -98,7 +98,8 @@ void estimator_add(struct estimator *estimator, const struct plan_item *item, do
     history->slowness = fmax(history->slowness, seconds / assumed(estimator, item->cost));
 }
 
-/* s from measured rows of the workload; INFINITY: none. */
+/* s; longest row of the class, else the bound by its measured neighbours. INFINITY: no measured
+ * rows. */
 static double from_others(const double *longest, int class)
 {
     double larger = INFINITY, smaller = INFINITY;

@@ -1,13 +1,13 @@
 /* Estimates the time of a configuration, from preparation to record.
  *
- * Measured: rows of a workload fall into classes by modelled duration, a factor of two each. A
- * measured class takes as long as its longest row. Another class takes no longer than the next
- * larger measured class, and no longer than the next smaller one scaled by the model. The estimate
- * adds 50 %.
+ * Rows of a workload fall into classes by modelled duration, a factor of two each. The estimate of
+ * a class with measured rows is 1.5 times its longest row. The estimate of another class is the
+ * least of three: 1.5 times the next larger measured class, 1.5 times the next smaller one scaled
+ * by the model, and an assumed time.
  *
- * Assumed, for a class without rows: a slow device needs 5 s, plus twice all iterations at 10
- * GFLOP/s and 1 GB/s. If any row took longer than that, the ratio applies to all. Configurations
- * without a modelled cost take as long as the longest of them.
+ * Assumed is a slow device, which needs 5 s plus twice all iterations at 10 GFLOP/s and 1 GB/s. If
+ * a measured row exceeded its assumed time, all assumed times grow by the largest such ratio.
+ * Configurations without a modelled cost are one class, without neighbours or assumed time.
  *
  * The timeout of an attempt limits every estimate. */
 #pragma once
@@ -27,7 +27,7 @@ struct estimate {
 
 struct estimator;
 
-/* `timeout`: s, of an attempt. NULL without memory. */
+/* `timeout`: s, of an attempt. NULL: no memory. */
 struct estimator *estimator_create(const struct measure_settings *measure, double timeout);
 void estimator_destroy(struct estimator *estimator); /* takes NULL */
 
@@ -46,12 +46,12 @@ double estimate_modelled(struct cost cost);
 
 struct estimate_total {
     size_t left;    /* configurations without a row */
-    size_t judged;  /* configurations with a measured estimate */
-    double seconds; /* s of those on one device */
-    double at_most; /* s of the others on the slow device */
+    size_t judged;  /* configurations among these with a measured estimate */
+    double seconds; /* s; estimate of the judged configurations on one device */
+    double at_most; /* s; estimate of the other ones on the slow device */
 };
 
-/* `earlier`: content of the journal; NULL: empty. STATUS_SYSTEM without memory. */
+/* `earlier`: content of the journal; NULL: empty. STATUS_SYSTEM: no memory. */
 enum status estimate_make(const struct manifest *manifest, const struct plan *plan,
                           const struct results *earlier, struct estimate_total *total,
                           struct error *error);

@@ -1,12 +1,12 @@
 /* A rank's device and worker: a state machine (enum stage) over one worker process.
  *
- * Set-up: executor_open tries the kinds of devices in order, up to three workers each. GPUs with
- * health get a second process, the watcher, which outlives workers.
- * Failure: a lost worker is replaced by one with the same device, and the row is tried again,
- * alone, up to `retries` times; then its record is a failed one. If no worker opens the device,
- * rank 0 gets MESSAGE_DEVICE_LOST. Timed rows in a lost worker go back to rank 0. A signal that
- * ends a worker yields no record. Cost: executor_open and executor_call wait; all else returns at
- * once. A record is decoded once, to check it, and passed on as text. */
+ * Set-up: executor_open tries the kinds of devices in order, up to three workers each. A GPU that
+ * reports its health gets a second process, the watcher, which outlives workers. Failure: a lost
+ * worker is replaced by one with the same device, and the row is tried again, alone, up to
+ * `retries` times; then its record is a failed one. If no worker opens the device, rank 0 gets
+ * MESSAGE_DEVICE_LOST. Timed rows in a lost worker go back to rank 0. A signal that ends a worker
+ * yields no record. Cost: functions of the device wait; those of the loop return at once. A record
+ * is decoded once, to check it, and passed on as text. */
 #include "ranks/executor.h"
 
 #include <stdio.h>
@@ -17,12 +17,12 @@
 #include "base/clock.h"
 #include "ranks/signals.h"
 
-/* Most workers in a row that may fail to open the device. */
+/* Number of workers in a row that may fail to open the device. */
 static const int open_tries_max = 3;
-/* Times in open_timeouts: latest start of another worker after the first, and the two requests of
- * each. */
+/* Times in units of open_timeout: latest start of another worker after the first; the two requests
+ * of a worker. */
 static const double open_span = 1.5, open_requests = 2;
-/* s for the driver, less than rank 0's wait for a rank's end. */
+/* s for the driver to report the health; rank 0 waits longer for a rank's end. */
 static const double health_timeout = 4;
 static const char unexpected_reply[] = "the worker's answer is about something else";
 
@@ -48,13 +48,13 @@ struct executor {
     struct worker_process *watcher;
     const struct device_kind *kind;
     struct device device;
-    char opened[sizeof((struct device *)0)->uuid]; /* UUID from the worker */
+    char opened[sizeof((struct device *)0)->uuid]; /* UUID as the worker reports it */
     char reason[1200];
     char lost[1024];   /* reason for the loss of the device; "": not lost */
     bool loss_pending; /* loss not yet reported to rank 0 */
     bool reopening;    /* a new worker has not yet described the device */
     int open_tries;    /* workers in a row that could not open the device */
-    double open_start; /* s, CLOCK_MONOTONIC: start of the first of them */
+    double open_start; /* s, CLOCK_MONOTONIC: start of the first try */
     bool worker_lost;  /* the last executor_call got no answer */
     bool worker_hung;  /* the last executor_call timed out */
     /* the measurement */
@@ -202,8 +202,8 @@ static void wait_for(const struct worker_process *worker)
     poll(descriptors, 2, 100);
 }
 
-/* After a wrong reply the next line may answer this request: ends the worker and sets *worker to
- * NULL. */
+/* Sends a request and waits for its reply. Without a right reply it ends the worker and sets
+ * *worker to NULL, because the next line could still answer this request. */
 static enum status call(struct executor *executor, struct worker_process **worker,
                         const struct request *request, enum reply_kind kind, double timeout,
                         struct reply *reply, struct error *error)
@@ -276,12 +276,12 @@ void executor_bind(struct executor *executor, const struct binding *binding)
 {
     if (!CPU_EQUAL_S(sizeof binding->cpus, executor->settings.binding.cpus.part,
                      binding->cpus.part))
-        stop_worker(executor); /* libraries count the cores when loaded */
+        stop_worker(executor); /* its libraries have counted the cores already */
     executor->settings.binding = *binding;
 }
 
-/* A single visible device belongs to this rank; of several it takes the binding's. Any other choice
- * could put two ranks on one device. */
+/* Takes the only visible device, or the binding's of several. Any other choice could put two ranks
+ * on one device. */
 static enum status choose_index(const struct executor *executor, int64_t count, int64_t *index,
                                 struct error *error)
 {
@@ -391,7 +391,7 @@ enum status executor_open(struct executor *executor, struct error *error)
             return STATUS_OK;
         }
         /* A worker that ends before it counts its devices may be a user's mistake, so the next kind
-         * follows; any later loss is the device's. */
+         * follows. A hang or a later loss is the device's fault. */
         if (executor->worker_lost && (answered || executor->worker_hung)) {
             set_lost_device(executor, error->text);
             return STATUS_OK;
@@ -517,7 +517,7 @@ static void send_message(struct executor *executor, enum message_kind kind, cons
     }
 }
 
-/* Steals the reference. */
+/* Takes over the reference. */
 static void send_json(struct executor *executor, enum message_kind kind, json_t *object)
 {
     char *text = json_dumps(object, JSON_COMPACT);
@@ -526,7 +526,7 @@ static void send_json(struct executor *executor, enum message_kind kind, json_t 
     free(text);
 }
 
-/* Timed rows without counts are lost with the worker. */
+/* Returns timed rows, which are lost with the worker, to rank 0. */
 static void return_waiting(struct executor *executor)
 {
     for (size_t i = 0; i < executor->waiting_count; ++i)
@@ -637,7 +637,7 @@ static void attempt_failed(struct executor *executor, const char *why)
     }
     ++executor->attempts;
     request.count_later = false;
-    algorithm_init(&request.algorithm); /* may have caused the loss */
+    algorithm_init(&request.algorithm); /* the cached algorithm may have caused the loss */
     set_request(executor, request_encode(&request));
     start_attempt(executor);
 }
@@ -700,7 +700,7 @@ static void request_count(struct executor *executor, size_t rows)
     send_request(executor->worker, &request, executor->settings.timeout * (double)rows);
 }
 
-/* The culprit is unknown: rank 0 assigns each row again, alone. */
+/* Returns all rows, since any may be the cause: rank 0 assigns each again, alone. */
 static void count_failed(struct executor *executor, const char *why)
 {
     log_print(executor->log, LOG_WARNING, "counting %zu configurations, from %s on: %s",
@@ -756,7 +756,7 @@ static void send_finished(struct executor *executor, const char *line)
     send_message(executor, MESSAGE_FINISHED, "");
 }
 
-/* Does not wait for a busy worker. */
+/* Begins the end, without waiting for a busy worker. */
 static void begin_end(struct executor *executor)
 {
     const struct request describe = describe_again(executor);
@@ -777,7 +777,7 @@ static struct worker_process *active_process(const struct executor *executor)
     return executor->stage == STAGE_ENDING ? executor->watcher : executor->worker;
 }
 
-/* `line`: the worker's reply; NULL: the worker is lost, and `why`. */
+/* `line`: the worker's reply; NULL: the worker is lost, for the reason `why`. */
 static void handle_event(struct executor *executor, const char *line, const char *why)
 {
     if (executor->stage == STAGE_MEASURING && line) {
@@ -851,7 +851,8 @@ void executor_handle(struct executor *executor, const struct message *message)
     } else if (message->kind == MESSAGE_MEASURE) {
         handle_work(executor, message->text);
     } else if (executor->stage == STAGE_IDLE &&
-               executor->waiting_count > 0) { /* else they were returned before the message came */
+               /* Otherwise the rows were returned before the message came. */
+               executor->waiting_count > 0) {
         request_count(executor, executor->waiting_count);
     }
 }

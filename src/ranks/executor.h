@@ -6,10 +6,10 @@
  *
  * Timed rows may wait in the worker for counting (protocol.h, "count_later"). Rank 0 decides which
  * rows wait and when they are counted. If the worker is lost before, the executor returns the rows
- * to rank 0. Each waiting row adds a `timeout` to a request, because the worker may have to count
- * first.
+ * to rank 0. Each waiting row adds one `timeout` to the limit of a request, because the worker may
+ * have to count first.
  *
- * Without MPI: messages leave through the sender and arrive by executor_handle. */
+ * The executor does not call MPI: it sends through the sender, and receives by executor_handle. */
 #pragma once
 
 #include <signal.h>
@@ -27,28 +27,28 @@ struct executor_settings {
     const char *worker_folder;        /* folder with the workers of all kinds */
     const struct device_kind *device; /* NULL: the first kind that opens */
     struct binding binding;
-    double open_timeout;           /* s, of each request while opening */
-    enum counters_choice counters; /* tried while opening unless off */
+    double open_timeout;           /* s; limit of each request while opening */
+    enum counters_choice counters; /* if not off, the worker tries counters while opening */
     /* Set by a signal, ends waiting. May be NULL. */
     const volatile sig_atomic_t *interrupted;
-    double timeout; /* s, of an attempt at a configuration */
+    double timeout; /* s; limit of an attempt at a configuration */
     int retries;
     const char *device_key; /* struct device.key of this rank in this session */
 };
 
 struct executor;
 
-/* Copies settings and sender, but not what they point to. NULL without memory. */
+/* Copies settings and sender, but not what they point to. NULL: no memory. */
 struct executor *executor_create(const struct executor_settings *settings,
                                  const struct sender *sender, const struct log *log);
 /* Kills the worker. Takes NULL. */
 void executor_destroy(struct executor *executor);
 
-/* s, most time of executor_open with all kinds. */
+/* s; longest time of executor_open, which may try all kinds. */
 double executor_opening(const struct executor_settings *settings);
 
-/* s, most time of a rank for a configuration: all attempts, each with a worker that opens slowly.
- * Each waiting row adds `timeout`. */
+/* s; longest time of a rank for a configuration: all attempts, each with a worker that opens
+ * slowly. Each waiting row adds `timeout`. */
 double executor_longest(const struct executor_settings *settings);
 
 /* ---- the device; these wait ---- */
@@ -59,14 +59,14 @@ struct visible executor_visible(struct executor *executor);
 void executor_bind(struct executor *executor, const struct binding *binding);
 
 /* Chooses and opens a device. A lost worker costs one of three tries within 3.5 open_timeout.
- * STATUS_DEVICE with reason and remedy; STATUS_INTERRUPTED. STATUS_OK also if workers were lost
- * after they answered: executor_lost has the reason, the device has kind, host and number, and
- * executor_start reports the loss. */
+ * STATUS_DEVICE with reason and remedy; STATUS_INTERRUPTED. STATUS_OK also if workers hung, or were
+ * lost after they had answered: executor_lost has the reason, the device has kind, host and number,
+ * and executor_start reports the loss. */
 enum status executor_open(struct executor *executor, struct error *error);
 
-/* Sends a request and waits for its reply of this kind, at most `timeout` seconds. Any other reply
- * but an error ends the worker. STATUS_DEVICE and STATUS_INTERRUPTED: the worker is gone;
- * executor_reopen must precede the next request. */
+/* Sends a request and waits for its reply of this kind, at most `timeout` seconds. A reply of
+ * another kind, except an error, ends the worker. STATUS_DEVICE and STATUS_INTERRUPTED: the worker
+ * is gone; executor_reopen must precede the next request. */
 enum status executor_call(struct executor *executor, const struct request *request,
                           enum reply_kind kind, double timeout, struct reply *reply,
                           struct error *error);
@@ -79,7 +79,7 @@ enum status executor_call_separate(struct executor *executor, struct worker_proc
  * reports it. */
 enum status executor_reopen(struct executor *executor, struct error *error);
 
-/* The open device, its kind, and for people the reason for this kind. */
+/* The open device; its kind; for people, why it is of this kind. */
 const struct device *executor_device(const struct executor *executor);
 const struct device_kind *executor_kind(const struct executor *executor);
 const char *executor_reason(const struct executor *executor);

@@ -31,8 +31,7 @@ bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *li
 
 enum { HOST = 128, TAG_HERE = 0, TAG_GO = 1 };
 
-/* s, for ranks that were here a moment ago. All ranks but 0 wait longer, so that rank 0 reports
- * first. */
+/* s; ranks answered a moment ago. Ranks other than 0 wait longer, so that rank 0 reports first. */
 static const double answer_timeout = 10, later_answer_timeout = 22.5;
 
 /* Rank 0 has a host and a request for each other rank; other ranks have those of rank 0. */
@@ -94,8 +93,7 @@ static void name_absent(struct liveness *liveness, char absent[LIVENESS_TEXT])
     for (int i = 0; i < liveness->others; ++i) {
         const char *host = liveness->hosts[i];
         int here = 0;
-        MPI_Test(&liveness->requests[i], &here,
-                 MPI_STATUS_IGNORE); /* done if there is no request */
+        MPI_Test(&liveness->requests[i], &here, MPI_STATUS_IGNORE); /* a null request is done */
         if (!here && used < LIVENESS_TEXT)
             used += (size_t)snprintf(absent + used, LIVENESS_TEXT - used, "%srank %d on %s",
                                      used ? ", " : "", other(liveness, i),
@@ -153,8 +151,8 @@ struct guard {
 static const char *const rank_names[] = {
     "OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
 
-/* Finds a stopped process of the same launcher on this host: ": rank 1, process 4711". Nobody else
- * can name it during a call of MPI. False: none. */
+/* Finds a stopped process of the same launcher on this host: ": rank 1, process 4711". During a
+ * call of MPI no other rank can name it. False: none. */
 static bool find_stopped(char text[64])
 {
     DIR *folder = opendir("/proc");
@@ -230,7 +228,7 @@ struct guard *guard_begin(const struct guard_settings *settings)
         return NULL;
     guard->settings = *settings;
     guard->ended = eventfd(0, EFD_CLOEXEC);
-    /* Signals must interrupt the waiting thread, not this one. */
+    /* Signals must interrupt the thread that calls MPI, not the guard's. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool started = guard->ended >= 0 && pthread_create(&guard->thread, NULL, watch, guard) == 0;

@@ -17,19 +17,19 @@ bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *li
 
 struct liveness;
 
-/* Collective, without a limit. NULL without memory. */
+/* Collective, without a time limit. NULL: no memory. */
 struct liveness *liveness_create(MPI_Comm comm);
 /* Collective. Takes NULL. Not after a failed barrier, because MPI still writes to the memory. */
 void liveness_destroy(struct liveness *liveness);
 
 /* Collective. True: all ranks are here. False after the time limit; *absent lists the missing
- * ranks: "rank 3 on node7, rank 5 on node8". Rank 0 knows them; other ranks list rank 0, and should
- * wait longer than rank 0 for anything but rank 0's own work. */
+ * ranks: "rank 3 on node7, rank 5 on node8". Only rank 0 knows the missing ranks; other ranks list
+ * rank 0. They should wait longer than rank 0, except for work of rank 0 itself. */
 enum { LIVENESS_TEXT = 800 };
 bool liveness_barrier(struct liveness *liveness, const struct wait_limit *limit,
                       char absent[LIVENESS_TEXT]);
 
-/* Host of rank 0, on other ranks after the first barrier. */
+/* Host of rank 0, known to other ranks after the first barrier. */
 const char *liveness_host_of_rank_0(const struct liveness *liveness);
 
 /* ---- guard on a call of MPI ---- */
@@ -41,26 +41,27 @@ struct guard_settings {
     const struct log *log;
     int seconds;
     int exit_code;
-    const char *what; /* for people: the call */
+    const char *what; /* for people: name of the call */
 };
 
 /* Starts a thread that watches until guard_end. After `seconds` it logs, calls MPI_Abort, and if
  * that hangs ends the process. A stopped rank on this host is named and ends the wait after a
- * minute. Copies the settings. NULL without memory, descriptor or thread: no limit. */
+ * minute. Copies the settings. NULL: memory, descriptor or thread is missing, and nothing is
+ * guarded. */
 struct guard *guard_begin(const struct guard_settings *settings);
 void guard_end(struct guard *guard); /* takes NULL */
 
 /* ---- memory ---- */
 
-/* Returns `memory`. NULL ends the job: `what` is said to be missing, and status 1. For memory
- * without which this rank could not tell the others. */
+/* Returns `memory`. If it is NULL, prints that there is no memory for `what`, and ends the job with
+ * status 1. For memory without which this rank could not report an error to other ranks. */
 void *memory_require(MPI_Comm comm, void *memory, const char *what)
     __attribute__((returns_nonnull));
 
 /* ---- agreements ---- */
 
-/* Collective. Returns the status of the lowest rank that is not STATUS_OK to all ranks. Its error
- * text, prefixed with the rank if it is not 0, is in *error. */
+/* Collective. Returns, on all ranks, the status of the lowest rank with an error. *error gets the
+ * text of that rank, prefixed with the rank unless it is 0. STATUS_OK: no rank has an error. */
 enum status liveness_agree(MPI_Comm comm, enum status own, struct error *error);
 
 /* Collective. Returns rank 0's text; the caller frees it. */

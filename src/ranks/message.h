@@ -27,7 +27,7 @@ struct message {
 /* Plain data, valid while `context` lives. */
 struct sender {
     void *context;
-    /* Copies the text without waiting. STATUS_SYSTEM without memory. */
+    /* Copies the text without waiting. STATUS_SYSTEM: no memory. */
     enum status (*send)(void *context, int to, enum message_kind kind, const char *text,
                         struct error *error);
 };

@@ -17,9 +17,10 @@
 #include "ranks/progress.h"
 
 static const int call_timeout =
-    60; /* s, of collective calls of ranks that were here a moment ago */
-static const double tune_timeouts = 3; /* tuning tries many variants of all roofs */
-enum { LOSSES_MAX = 3 };               /* lost workers before the device gets no more roofs */
+    60; /* s; limit of a collective call right after all ranks have met */
+/* in units of the timeout; tuning tries many variants of all roofs */
+static const double tune_timeouts = 3;
+enum { LOSSES_MAX = 3 }; /* lost workers before the device gets no more roofs */
 
 /* A rank within its node. On the heap, because MPI still writes to an abandoned collective call
  * when the last rank arrives. */
@@ -33,13 +34,14 @@ struct node {
     bool abandoned; /* timed out: a collective call is pending, no other may follow */
     struct {
         double moment, interrupted;
-    } own, all; /* of node_wait */
+    } own, all; /* arguments of node_wait: this rank's; the maximum over the node */
 
     struct device device;   /* executor's device with the roofs so far */
     int device_kind;        /* index into device_kinds */
-    bool found[ROOF_KINDS]; /* roofs of this device; without those that a worker was lost over */
+    bool found[ROOF_KINDS]; /* roofs of this device, except those over which a worker was lost */
     bool tuned[ROOF_KINDS]; /* roofs that the current worker has tuned */
-    /* Devices of the node with the roof, by kind of device: a GPU's "dram read" is not a CPU's. */
+    /* Number of devices of the node with the roof, by kind of device: a GPU's "dram read" is not a
+     * CPU's. */
     int owners[DEVICE_KINDS][ROOF_KINDS];
     double bursts[DEVICE_KINDS][ROOF_KINDS], burst_sums[DEVICE_KINDS][ROOF_KINDS];
     /* Compute roofs to measure again once the clock has settled. */
@@ -49,8 +51,8 @@ struct node {
 
     struct progress *progress; /* rank 0 of the job; else NULL */
     size_t left;               /* roofs of the node that are not measured yet */
-    double part_began;         /* s, clock_monotonic */
-    size_t alone_roofs;        /* roofs that this device measures in its turn */
+    double part_began;         /* s, clock_monotonic: begin of the part that log_part reports */
+    size_t alone_roofs;        /* number of roofs that this device measures in its turn */
 };
 
 /* Waits for a collective call. False: timeout; the call is abandoned. */
@@ -59,7 +61,7 @@ static bool node_await(struct node *node, MPI_Request request)
     if (liveness_wait(&request, 1, &node->settings->wait_limit))
         return true;
     log_print(node->log, LOG_WARNING,
-              "%s: a rank of this node does not come to the next roof; it is waited for no longer",
+              "%s: a rank of this node does not come to the next roof; the others leave it",
               node->device.hostname);
     node->leaving = node->abandoned = true;
     return false;
@@ -108,7 +110,7 @@ static bool replace_worker(struct node *node)
     return executor_reopen(node->executor, &error) == STATUS_OK && ++node->losses < LOSSES_MAX;
 }
 
-/* A new worker must tune again. */
+/* Replaces lost workers, and tunes with the new one. */
 static void tune_with_retries(struct node *node)
 {
     while (tune(node) == STATUS_DEVICE)
@@ -129,9 +131,8 @@ static bool wants_together(const struct node *node, int kind)
     return is_together(node, node->device_kind, kind);
 }
 
-/* Returns false, with the reason, without a reply. Replaces a lost worker and tunes it; does not
- * repeat the roof.
- */
+/* Measures a roof. False, with the reason: no reply. Replaces a lost worker and tunes it, but does
+ * not repeat the roof. */
 static bool call_roof(struct node *node, const struct request *request, struct reply *reply,
                       struct error *error)
 {
@@ -149,7 +150,8 @@ static bool call_roof(struct node *node, const struct request *request, struct r
     return status == STATUS_OK;
 }
 
-/* Measures value or burst, or with only_sustained the sustained rate of a known burst. */
+/* Measures a roof's value or burst; with only_sustained, the sustained rate of a roof with a
+ * burst. */
 static void measure(struct node *node, int kind, enum roof_condition condition, double start,
                     bool only_sustained)
 {
@@ -195,7 +197,8 @@ static void call_and_log(struct node *node, enum request_op op, enum reply_kind 
     reply_clear(&reply);
 }
 
-/* Ends the work that keeps the device busy until all ranks have their samples; any request does. */
+/* Ends the work that has kept the device busy until all ranks have their samples; any request does
+ * so. */
 static void stop_busy_work(struct node *node)
 {
     if (node->kept_busy)
@@ -242,13 +245,13 @@ static double lead_time(int device_kind, int kind)
 {
     const double ready = 0.04, sensor = 0.065, stop_busy_work = 0.07;
     if (!device_kinds[device_kind].clock_settles)
-        return 0.1; /* ranks share the cores that wake up */
+        return 0.1; /* cores wake up slowly if ranks share them */
     return takes_rounds(device_kind, kind)              ? stop_busy_work
            : roof_kinds[kind].measure == ROOF_BANDWIDTH ? sensor
                                                         : ready;
 }
 
-/* Roofs that this device measures alone; other devices of its kind have about as many. */
+/* Number of roofs that this device measures alone; other devices of its kind have about as many. */
 static size_t count_alone(const struct node *node, bool in_rounds)
 {
     size_t count = 0;
@@ -264,7 +267,7 @@ static void measure_alone(struct node *node, int kind)
 {
     const bool senses =
         device_kinds[node->device_kind].clock_settles && roof_kinds[kind].measure == ROOF_BANDWIDTH;
-    double start = 0; /* at once */
+    double start = 0; /* 0: at once */
     if (!node->found[kind] || !wants_alone(node, kind) || *node->settings->wait_limit.signal)
         return;
     if (senses && node->count == 1)
@@ -355,8 +358,8 @@ static bool is_fastest(const double rates[ROOF_KINDS], int kind)
     return own->measure == ROOF_COMPUTE && rates[kind] > 0;
 }
 
-/* Selects the fastest variants, because settling takes far longer than a burst. Devices of a kind
- * agree on the sum of their bursts, because they measure together. */
+/* Selects the fastest variants, because settling takes far longer than a burst. The sum of the
+ * bursts decides for all devices of a kind, because they measure together. */
 static void select_sustained(struct node *node)
 {
     MPI_Request request;
@@ -382,7 +385,8 @@ static bool any_sustained(const struct node *node, bool together)
     return false;
 }
 
-/* Without pauses: each roof finds the device under the load of the previous one. */
+/* Measures sustained rates without pauses, so that each roof finds the device loaded by the
+ * previous one. */
 static void sustain(struct node *node, enum roof_condition condition)
 {
     const bool together = condition == ROOF_TOGETHER;
@@ -416,8 +420,8 @@ static void log_part(struct node *node, const char *part)
     node->part_began = now;
 }
 
-/* Runs on the node's first rank. A separate process sees all devices; a rank's worker may see only
- * one. */
+/* Runs on the node's first rank. Uses a separate process, which sees all devices: a rank's worker
+ * may see only one. */
 static void call_links(struct node *node, const struct device *devices)
 {
     struct request request = request_default(REQUEST_LINKS);
@@ -497,7 +501,7 @@ static void node_find(struct node *node, const struct guard_settings *bound)
     if (!node->abandoned)
         MPI_Allreduce(found, node->owners, DEVICE_KINDS * ROOF_KINDS, MPI_INT, MPI_SUM, node->comm);
     guard_end(guard);
-    log_part(node, "fastest ways, with their proofs");
+    log_part(node, "fastest variants, with their proofs");
 }
 
 static void node_measure(struct node *node)

@@ -1,13 +1,13 @@
 /* The roofs of all devices of a node, before the sweep.
  *
- * - Tuning: all devices find and prove their fastest variants at once.
+ * - Tuning: all devices find and prove their fastest variants at the same time.
  * - Alone: each device measures while its neighbours idle, one device after the other; devices that
  *   must rest between two roofs take turns roof by roof.
  * - Together: devices of a kind measure each roof at the same time, because they share power,
  *   cooling, the way to the host, and on CPUs the memory. An agreed moment starts the roof; devices
  *   stay busy until the last has its samples.
- * - Sustained: the fastest variants of each precision and unit, until the clock has settled.
- * - Links between devices, by the first rank of the node, which keeps them with its device.
+ * - Sustained: the fastest variants of each precision and unit run until the clock has settled.
+ * - Links: the first rank of the node measures them, and stores them with its device.
  *
  * A worker that is lost or out of step is replaced; its roof is not repeated. */
 #pragma once
@@ -20,11 +20,11 @@
 
 struct node_roofs_settings {
     struct roof_request request;
-    bool prove; /* by hardware counters */
+    bool prove; /* prove the fastest variants by hardware counters */
     /* The device has its roofs or is lost: the rank only takes part in collective calls. */
     bool skip;
-    double timeout; /* s, of a roof; tuning may take three times as long */
-    /* Limit on waiting for ranks of the node; needs an end and a signal. Afterwards the rank leaves
+    double timeout; /* s; limit of a roof; tuning may take three times as long */
+    /* Limit on waiting for ranks of the node, with a time and a signal. Afterwards the rank leaves
      * with the roofs so far. */
     struct wait_limit wait_limit;
 };

@@ -12,9 +12,9 @@ struct progress {
     const struct log *log;
     const char *what;
     size_t total;
-    double printed; /* s, CLOCK_MONOTONIC */
-    /* The latest changes, by number % RECENT. The first one is the first row that ended: what came
-     * before, as loading of libraries, does not repeat. */
+    double printed; /* s, CLOCK_MONOTONIC: time of the last line */
+    /* The latest changes, by number % RECENT. The first change is the end of the first row, because
+     * work before it, such as loading libraries, does not repeat. */
     struct {
         double time; /* s, CLOCK_MONOTONIC */
         size_t reached;
@@ -58,7 +58,7 @@ void progress_format(size_t total, struct progress_left left, size_t failed, dou
              time);
 }
 
-/* s, by the rate of the latest rows, since the longest come first. Timed rows count as done,
+/* s left at the rate of the latest rows, because the longest come first. Timed rows count as done,
  * because counting takes a small part of a row. < 0: unknown. */
 static double seconds_left(struct progress *progress, struct progress_left left, double now)
 {

@@ -8,13 +8,14 @@
 
 struct progress; /* borrows the log */
 
-/* `done` of `total` exist already. `what` begins each line, "" or "roofs: ", and is borrowed. NULL
- * without memory. */
+/* `done` of `total` are done already. `what` begins each line, "" or "roofs: ", and is borrowed.
+ * NULL without memory. */
 struct progress *progress_create(const struct log *log, const char *what, size_t done,
                                  size_t total);
 /* Starts the estimate of the time left. */
 void progress_start(struct progress *progress);
-/* Configurations that are left (fewer if a rank was lost), and timed ones of these. */
+/* Number of configurations that are left, and of timed ones among them. With replicate a lost rank
+ * gives up those that it has left. */
 struct progress_left {
     size_t count, timed;
 };

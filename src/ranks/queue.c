@@ -7,7 +7,8 @@
 
 enum state { WAITING, IN_FLIGHT, DONE };
 
-/* `count` states in each list; one list, or with replicate one per rank. */
+/* Each list has a state for each of `count` items. There is one list, or with replicate one per
+ * rank. */
 struct queue {
     size_t count;
     int lists;

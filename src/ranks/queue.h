@@ -1,8 +1,8 @@
 /* Items of a plan that wait, are in flight at a rank, or are done. Pure data: no clock, no MPI.
  *
  * Order: longest modelled cost first, so that the last items are short. Items without a modelled
- * cost precede them in the manifest's order, because they may be long, as do items that share a
- * process. Split gives each item to one rank, replicate to every rank. */
+ * cost, which may be long, and items that share a process precede all others, in the manifest's
+ * order. Split gives each item to one rank, replicate to every rank. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,11 +12,11 @@
 
 struct queue;
 
-/* Does not keep the plan. NULL without memory. */
+/* Does not keep the plan. NULL: no memory. */
 struct queue *queue_create(const struct plan *plan, int ranks, bool replicate);
 void queue_destroy(struct queue *queue); /* takes NULL */
 
-/* Marks an item as done, with replicate for this rank. */
+/* Marks an item as done; with replicate, for this rank only. */
 void queue_done(struct queue *queue, int rank, size_t item);
 
 bool queue_is_done(const struct queue *queue, int rank, size_t item);

@@ -9,10 +9,11 @@
 
 #define RESUME_NONE SIZE_MAX
 
-/* The item of each row, or RESUME_NONE; the caller frees the array. NULL without memory. */
+/* Index of each row's item in the plan, or RESUME_NONE; the caller frees the array. NULL: no
+ * memory. */
 size_t *resume_items(const struct plan *plan, const struct results *results);
 
-/* Number of items without a row: on any device, or with `devices` summed over these. All items
- * without memory. */
+/* Number of items without a row on any device; with `devices`, the sum over the devices of items
+ * without a row on that device. Without memory it counts all items. */
 size_t resume_missing(const struct plan *plan, const struct results *results,
                       const struct device *devices, size_t count);

@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-/* All of them but SIGALRM, which only this process gets. */
+/* Sets *set to these signals but SIGALRM, which only this process gets. */
 void signals_ending(sigset_t *set);
 
 /* Notes signals from now on. A second signal of a kind ends the process at once. */
@@ -13,7 +13,7 @@ void signals_catch(void);
 /* Schedules SIGALRM in `seconds`, at once if not positive; INFINITY cancels. */
 void signals_alarm(double seconds);
 
-/* "interrupted by a signal", or for SIGALRM that the time limit has come. */
+/* Returns "interrupted by a signal", or for SIGALRM that the time limit has come. */
 const char *signals_text(int number);
 
 /* Last signal; 0: none. Global because handlers set it; the caller may reset it. */

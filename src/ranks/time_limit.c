@@ -8,7 +8,7 @@
 
 static const double reserve_share = 0.1, reserve_least = 1, reserve_most = 30, reserve_row = 2e-3;
 
-/* Upper limit on plausible dates. */
+/* s since 1970; later dates are implausible. */
 static const double epoch_most = 1e11;
 
 bool time_limit_job_end(const char *text, double *epoch)
@@ -95,7 +95,7 @@ static const char *seconds_format(double seconds, char text[SECONDS_TEXT])
 void left_over_format(const struct left_over *left_over, const struct time_limit *limit,
                       size_t total, char text[LEFT_OVER_TEXT])
 {
-    enum { PART_TEXT = 192 }; /* a reason */
+    enum { PART_TEXT = 192 }; /* bytes of a reason */
     char late[PART_TEXT] = "", never[PART_TEXT] = "", some[SECONDS_TEXT], most[SECONDS_TEXT];
     size_t count = left_over->late + left_over->never;
     if (count == 0) {
@@ -108,7 +108,7 @@ void left_over_format(const struct left_over *left_over, const struct time_limit
         snprintf(late, PART_TEXT, "%s remain for rows, and the shortest of them may take %s",
                  seconds_format(left_over->left, some), seconds_format(left_over->shortest, most));
     else if (left_over->late > 0)
-        snprintf(late, PART_TEXT, "it has come, less the time to write the file");
+        snprintf(late, PART_TEXT, "only the time to write the file remains");
     if (left_over->never > 0)
         snprintf(never, PART_TEXT,
                  "%zu of them may take up to %s, more than any run with this limit has for a row "

@@ -8,9 +8,9 @@
 #include "ranks/estimate.h"
 
 struct time_limit {
-    double end;    /* INFINITY: none */
+    double end;    /* INFINITY: no limit */
     double whole;  /* s, from the start of the program to the end */
-    char text[96]; /* for people: origin */
+    char text[96]; /* for people: which limit it is */
 };
 
 struct time_limit time_limit_none(void);
@@ -38,16 +38,16 @@ struct left_over {
     double left;      /* s left for measuring; <= 0: the limit has come */
     double rows_time; /* s that the run had for rows, after opening and roofs; NaN: none */
     size_t late;      /* configurations that another run can measure */
-    double shortest;  /* s, shortest of these */
+    double shortest;  /* s; shortest estimate among `late` */
     size_t never;     /* configurations whose measured estimate exceeds rows_time */
-    double longest;   /* s, longest of these */
+    double longest;   /* s; longest estimate among `never` */
 };
 void left_over_add(struct left_over *left_over, struct estimate estimate);
 
-/* True if another run with this limit would leave the same. */
+/* True if another run with this limit would leave the same configurations. */
 bool left_over_is_permanent(const struct left_over *left_over);
 
-/* One line for people. `total`: configurations of the sweep. */
+/* Writes one line for people. `total`: number of configurations of the sweep. */
 enum { LEFT_OVER_TEXT = 576 };
 void left_over_format(const struct left_over *left_over, const struct time_limit *limit,
                       size_t total, char text[LEFT_OVER_TEXT]);

@@ -27,7 +27,7 @@ struct transport *transport_create(MPI_Comm comm)
     return transport;
 }
 
-/* Frees received messages. */
+/* Frees texts that MPI has sent. */
 static void free_delivered(struct transport *transport)
 {
     for (size_t i = 0; i < transport->count;) {
@@ -94,7 +94,7 @@ bool transport_receive(struct transport *transport, struct message *message)
     if (!waiting)
         return false;
     MPI_Get_count(&status, MPI_CHAR, &length);
-    /* The message, perhaps a record, would be lost. */
+    /* Without memory the message, perhaps a record, would be lost. */
     char *text = memory_require(transport->comm, malloc((size_t)length), "a message");
     MPI_Mrecv(text, length, MPI_CHAR, &matched, MPI_STATUS_IGNORE);
     *message = (struct message){(enum message_kind)status.MPI_TAG, status.MPI_SOURCE, text};

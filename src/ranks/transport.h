@@ -10,7 +10,7 @@
 
 struct transport;
 
-/* Borrows the communicator. NULL without memory. */
+/* Borrows the communicator. NULL: no memory. */
 struct transport *transport_create(MPI_Comm comm);
 /* Waits until every message has been received. Takes NULL. */
 void transport_destroy(struct transport *transport);
@@ -20,7 +20,7 @@ enum status transport_send(struct transport *transport, int to, enum message_kin
 /* Sends through `transport`, which must outlive the sender. */
 struct sender transport_sender(struct transport *transport);
 
-/* True: a message. */
+/* False: no message has arrived. */
 bool transport_receive(struct transport *transport, struct message *message);
 
 /* s until the next poll for messages. MPI has no descriptor to wait for, so a rank polls: soon

@@ -32,7 +32,7 @@ struct worker_process {
     char *buffer; /* received bytes without a whole line */
     size_t length, capacity;
     struct tail tail; /* end of standard error */
-    double timeout;   /* s, of the last request */
+    double timeout;   /* s; limit of the last request */
     struct countdown time;
 };
 
@@ -42,8 +42,8 @@ static void close_if_open(int descriptor)
         close(descriptor);
 }
 
-/* The child inherits the thread's affinity and leads its own process group. It ignores signals that
- * end a sweep, which terminals and batch systems send to all processes: its rank decides and ends
+/* The child inherits the thread's affinity and leads its own process group. It blocks signals that
+ * end a sweep, which terminals and batch systems send to all processes: its rank decides, and ends
  * it by SIGKILL. */
 static int spawn(const char *path, const char *watched, const struct cpus *cpus, int requests,
                  int errors, pid_t *pid)
@@ -103,7 +103,7 @@ enum status worker_process_start(const char *path, const char *watched, const st
     return STATUS_OK;
 }
 
-/* Leaves a zombie, so that the process number, which is also the group's, stays in use. */
+/* Leaves a zombie, so that its process number, which is also the group's, stays in use. */
 static bool has_ended(const struct worker_process *process)
 {
     siginfo_t info = {0};
@@ -174,7 +174,7 @@ static void read_errors(struct worker_process *process)
         size_t shown = utf8_clean_lines(chunk, (size_t)got);
         if (process->echo)
             fwrite(chunk, 1, shown, process->echo);
-    } else if (got == 0) { /* else every poll would return at once */
+    } else if (got == 0) { /* an open descriptor would end every poll at once */
         close(process->errors);
         process->errors = -1;
     }
@@ -241,8 +241,8 @@ static enum worker_event give_up(struct worker_process *process, const char *rea
 enum worker_event worker_process_step(struct worker_process *process, char **line,
                                       struct error *why)
 {
-    /* Checked before reading, so that all output is read. Children of the worker may keep the
-     * socket open. */
+    /* `ended` is set before reading, so that all output of an ended worker is read. Children of the
+     * worker may keep the socket open. */
     bool ended = has_ended(process);
     read_errors(process);
     enum stream stream = read_replies(process);

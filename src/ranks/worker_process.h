@@ -27,8 +27,8 @@ enum status worker_process_start(const char *path, const char *watched, const st
  * driver. Takes NULL. */
 void worker_process_destroy(struct worker_process *process);
 
-/* Adds the newline. The reply must come within `timeout` seconds, provided that worker_process_step
- * is called every second. A lost worker shows at the next step. */
+/* Sends the line and a newline. The reply must come within `timeout` seconds, provided that
+ * worker_process_step is called every second. A lost worker shows at the next step. */
 void worker_process_send(struct worker_process *process, const char *line, double timeout);
 
 /* WORKER_LINE: the caller frees *line, which has no newline. WORKER_LOST: *why has reason and last

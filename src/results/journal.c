@@ -37,7 +37,7 @@ enum {
     CHECKED_AT = KIND_AT + sizeof FRAME_KIND - 1,
 };
 
-/* Returns the line with its newline; the caller frees it. NULL without memory. */
+/* Returns the line with its newline; the caller frees it. NULL: no memory. */
 static char *line_format(const char *kind, const char *entry, bool first, size_t *length)
 {
     char *line = NULL, format[32] = "", checksum[CHECKSUM_LENGTH + 1];

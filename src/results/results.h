@@ -71,7 +71,7 @@ struct results {
     char missing_key[sizeof((struct device *)0)->key]; /* unknown device of one of these rows */
 };
 
-struct results *results_create(void);          /* NULL without memory */
+struct results *results_create(void);          /* NULL: no memory */
 void results_destroy(struct results *results); /* takes NULL */
 
 /* A later record of a configuration and device replaces the earlier one. */

@@ -15,7 +15,7 @@
 
 struct batch;
 
-/* NULL without memory. *device must outlive the batch. */
+/* NULL: no memory. *device must outlive the batch. */
 struct batch *batch_create(const struct device_ops *device);
 /* Drops the waiting rows. `state` NULL: the device is lost or was never opened. Takes NULL. */
 void batch_destroy(struct batch *batch, struct device_state *state);

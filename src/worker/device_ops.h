@@ -70,7 +70,7 @@ struct device_ops {
     void (*close)(struct device_state *state); /* takes NULL */
 
     /* Opens a device for `health` and `close` alone; faults of rows do not end such a state.
-     * Returns NULL without memory. The function is NULL if `health` is. */
+     * Returns NULL: no memory. The function is NULL if `health` is. */
     struct device_state *(*watch)(const char *pci_id);
     /* Reads the health, by enum health; unknown values are missing. NULL: the device has none. */
     void (*health)(struct device_state *state, double health[HEALTH_COUNT]);

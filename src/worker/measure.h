@@ -32,7 +32,7 @@ void measure_end(const struct device_ops *device, struct device_state *state, st
                  enum status status, const struct error *error);
 
 /* Puts samples (s of one iteration each) into the record: the first RECORD_SAMPLES_MAX of them, and
- * the statistics of all, also in *stats. STATUS_FAILED without memory. */
+ * the statistics of all, also in *stats. STATUS_FAILED: no memory. */
 enum status measure_keep_samples(const double *samples, size_t count, struct record *record,
                                  struct stats *stats, struct error *error);
 

@@ -161,8 +161,8 @@ static const struct play plays[] = {
      "time 80; devices; works 0 a; idle 1; time 80.01; record 0 a; works 0; runs 0"},
     {"the limit ends rows under way", LIMITED(2, FOUR),
      "devices; works 0; time 89; runs 0; time 90.5;"
-     "end interrupted 4 of 4 configurations are left for lack of time (--time-limit 100 s): it "
-     "has come"},
+     "end interrupted 4 of 4 configurations are left for lack of time (--time-limit 100 s): "
+     "only the time to write the file remains"},
     {"the limit ends roofs", LIMITED(2, FOUR), "device 1; time 91; end interrupted"},
     {"rows that no run has time for have a status of their own",
      LIMITED(1, "[sweep]\ntimeout = 500 s\n[conv2d]\nbatch = 1, 128\n"),

@@ -99,5 +99,5 @@ TEST(remaining_rows_are_reported)
     left_over_add(&left_over, (struct estimate){100, true});
     assert_false(left_over_is_permanent(&left_over));
     left_over_format(&left_over, &limit, 8, text);
-    assert_non_null(strstr(text, "it has come"));
+    assert_non_null(strstr(text, "only the time to write the file remains"));
 }

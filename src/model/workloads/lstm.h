@@ -64,7 +64,7 @@ int64_t lstm_w_at(const struct lstm *s, int64_t layer, int64_t direction, enum l
  * [sequence][samples][width]; dw: like w, from the output gradients of these samples alone. forward
  * sets y; backward sets y, dx and dw; the caller passes NULL for arrays that it does not need.
  * `seen`: a y of the device, whose zeros show the units that a relu switched off; NULL: own y.
- * STATUS_SYSTEM without memory. */
+ * STATUS_SYSTEM: no memory. */
 enum status lstm_network_compute(const struct reference_request *request, int64_t samples,
                                  const double *seen, double *y, double *dx, double *dw,
                                  struct error *error);

@@ -8,7 +8,7 @@
 #include "worker/cuda/profiling/profiler.h"
 
 /* Opens the worker's profiler. Its known kernels and trials run on this GPU, which must outlive it.
- * NULL without memory. */
+ * NULL: no memory. */
 struct profiler *profile_open(struct gpu *gpu);
 
 /* As profiler_try. While another process computes on the GPU, counters are refused, because those

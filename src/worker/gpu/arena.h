@@ -17,7 +17,7 @@ enum status memory_allocate(double bytes, const char *what, void **memory, struc
 struct arena;
 struct gpu;
 
-/* NULL without memory. `gpu` must outlive the arena. */
+/* NULL: no memory. `gpu` must outlive the arena. */
 struct arena *arena_open(struct gpu *gpu);
 /* Frees the blocks, which must all be idle. Takes NULL. */
 void arena_close(struct arena *arena);

@@ -5,7 +5,7 @@
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/vendor.h"
 
-struct timer *timer_open(void);        /* NULL without memory */
+struct timer *timer_open(void);        /* NULL: no memory */
 void timer_close(struct timer *timer); /* takes NULL */
 struct calibration *timer_calibration(const struct gpu *gpu);
 

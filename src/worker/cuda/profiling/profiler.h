@@ -35,7 +35,7 @@ struct profiler_host {
 
 struct profiler;
 
-/* NULL without memory. Attaches nothing. */
+/* NULL: no memory. Attaches nothing. */
 struct profiler *profiler_open(const struct profiler_host *host);
 /* Takes NULL. Detaches the counters; an attached tracer stays until the process ends. */
 void profiler_close(struct profiler *profiler);

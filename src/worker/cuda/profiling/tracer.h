@@ -53,7 +53,7 @@ enum traced {
 
 struct tracer;
 
-struct tracer *tracer_open(void);         /* NULL without memory */
+struct tracer *tracer_open(void);         /* NULL: no memory */
 void tracer_close(struct tracer *tracer); /* takes NULL */
 
 /* Traces one run of the work. `stays`: leaves CUPTI attached. *outcome (enum traced) says why a

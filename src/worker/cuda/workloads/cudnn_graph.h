@@ -33,7 +33,7 @@ struct cudnn_plan {
  * as counting dozens of rows. Plans are destroyed many at a time, so this is rare. The last
  * searched graphs stay for the next row of the same shape. */
 struct plan_shelf;
-struct plan_shelf *plan_shelf_create(void);        /* NULL without memory */
+struct plan_shelf *plan_shelf_create(void);        /* NULL: no memory */
 void plan_shelf_destroy(struct plan_shelf *shelf); /* takes NULL; destroys the plans */
 
 struct cudnn_graph;
