@@ -282,6 +282,7 @@ BENCH_TEST(only_regular_files_are_read)
         {"ln -s . one", true},
         {"mkdir -p one/two; echo x >one/three; echo x >.hidden; chmod 500 one; chmod 0 one/two",
          false},
+        {"mkdir -p $(printf '1/%.0s' $(seq 2000)) 2/2 3; echo x >2/2/3", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         char command[4300];
@@ -550,12 +551,11 @@ static enum status device_gives_nothing(struct device_state *state, struct progr
 }
 
 /* Measures a row in the folder; the command counts as a whole. */
-static const char *hash_of_row(void)
+static const char *hash_of_row(const char *text)
 {
     const struct device_ops device = {.program = device_gives_nothing};
     struct request request = request_default(REQUEST_MEASURE);
     void *kept = NULL;
-    static const char text[] = "program command=\"sh -c true a --batch 3\" region=all";
     assert_int_equal(config_parse(text, &request.config, &error), STATUS_OK);
     snprintf(request.folder, sizeof request.folder, "%s", folder.path);
     record_clear(&record);
@@ -568,13 +568,32 @@ static const char *hash_of_row(void)
 
 BENCH_TEST(files_of_the_command_are_hashed)
 {
+    static const char text[] = "program command=\"sh -c true a --batch 3\" region=all";
     char first[sizeof record.program_hash];
-    assert_string_equal(hash_of_row(), "");
+    assert_string_equal(hash_of_row(text), "");
     file_write(&folder, "a", "print(1)\n");
-    strcpy(first, hash_of_row());
+    strcpy(first, hash_of_row(text));
     assert_int_equal(strlen(first), 32);
     file_write(&folder, "a", "print(2)\n");
-    assert_string_not_equal(hash_of_row(), first);
+    assert_string_not_equal(hash_of_row(text), first);
+}
+
+BENCH_TEST(folders_that_stay_are_named)
+{
+    char command[4300];
+    snprintf(command, sizeof command, "cd %s; >b; chattr +i b 2>&- && chattr -i b", folder.path);
+    if (system(command) != 0)
+        skip(); /* needs root, and a file system that can */
+    file_write(&folder, "a", "cd $ROOFSWEEP_REPORT; mkdir 1; >1/2; chattr +i 1/2");
+    hash_of_row("program command=\"sh a\" region=all");
+    char *end = strstr(record.error, " cannot be removed: Operation not permitted");
+    assert_non_null(end);
+    *end = '\0';
+    const char *path = strchr(record.error, '/');
+    snprintf(command, sizeof command, "chattr -i %.500s/1/2", path);
+    assert_int_equal(system(command), 0);
+    scratch_sweep(path);
+    assert_int_not_equal(access(path, F_OK), 0);
 }
 
 BENCH_TEST(a_program_has_the_model_that_it_names)

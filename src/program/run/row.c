@@ -10,6 +10,7 @@
  * Only the time must succeed: a run for kernels or counts that fails leaves its reason in the
  * record. The request's timeout holds for all runs together. A run during which the job was
  * suspended is repeated. Each run costs the start of the program. */
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -42,6 +43,7 @@ struct program {
     int64_t iterations;
     struct countdown *time;         /* time that is left for all runs together */
     struct persistent **persistent; /* NULL: each run is a process of its own */
+    struct error *stays;            /* a folder that cannot be removed; "": none */
 };
 
 /* The text lives until the end of the expression. */
@@ -171,11 +173,18 @@ static bool job_ends(double seconds)
     return true;
 }
 
+static void scratch_end(const struct program *program, struct scratch *folder)
+{
+    if (!scratch_remove(folder))
+        error_set(program->stays, STATUS_FAILED, "%.500s cannot be removed: %s", folder->path,
+                  strerror(errno));
+}
+
 /* Removes the folder of a run. Until then a reaper lives, which removes it if the worker dies. */
 static void folder_remove(struct program *program, struct scratch *folder, struct process_end *end,
                           bool failed)
 {
-    scratch_remove(folder);
+    scratch_end(program, folder);
     if (!program->persistent)
         process_release(end);
     else if (failed)
@@ -473,7 +482,7 @@ static enum status profile_command(struct program *program, size_t regions, bool
         return trace(program, "trace", &found->traced, error);
     TRY(scratch_create(&images, error));
     enum status status = profile_runs(program, regions, found, &images, error);
-    scratch_remove(&images);
+    scratch_end(program, &images);
     if (status)
         found_clear(found);
     return status;
@@ -506,7 +515,8 @@ static enum status ungraph(const struct program *program, size_t regions, struct
         struct program plain = {.request = program->request,
                                 .device = program->device,
                                 .time = program->time,
-                                .persistent = program->persistent};
+                                .persistent = program->persistent,
+                                .stays = program->stays};
         struct found ungraphed;
         enum status status = program_prepare(&plain, error);
         if (status == STATUS_OK)
@@ -615,7 +625,8 @@ static enum status row_measure(const struct device_ops *device, struct device_st
                                struct error *error)
 {
     struct countdown time = countdown_start(request->timeout > 0 ? request->timeout : INFINITY);
-    struct program program = {.request = request, .time = &time};
+    struct error stays = {""};
+    struct program program = {.request = request, .time = &time, .stays = &stays};
     struct persistent *persistent = *kept;
     double start = clock_monotonic(), start_time = clock_date();
     record_set_config(record, &request->config);
@@ -649,6 +660,9 @@ static enum status row_measure(const struct device_ops *device, struct device_st
         record->start_time = start_time;
         record->wall_time = clock_monotonic() - start;
     }
+    size_t length = strlen(record->error);
+    snprintf(record->error + length, sizeof record->error - length, "%s%s",
+             length && *stays.text ? "; " : "", stays.text);
     return STATUS_OK;
 }
 

@@ -15,7 +15,7 @@
  * a lock may be valid on one host only. */
 static const char unique[] = "XXXXXX";
 
-enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, DEPTH = 200 };
+enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 enum status scratch_create(struct scratch *scratch, struct error *error)
 {
@@ -44,28 +44,82 @@ enum status scratch_create(struct scratch *scratch, struct error *error)
     return STATUS_OK;
 }
 
-/* Removes a file or folder. Contents deeper than `depth` remain, since each level takes a
- * descriptor and stack. */
-static void tree_remove(int parent, const char *name, int depth)
+/* -1: no folder, or not this user's. */
+static int folder_open(int parent, const char *name)
 {
-    int descriptor = depth > 0 ? openat(parent, name, FOLDER_FLAGS) : -1;
-    if (depth > 0 && descriptor < 0 && errno == EACCES && fchmodat(parent, name, S_IRWXU, 0) == 0)
+    int descriptor = openat(parent, name, FOLDER_FLAGS);
+    if (descriptor < 0 && errno == EACCES && fchmodat(parent, name, S_IRWXU, 0) == 0)
         descriptor = openat(parent, name, FOLDER_FLAGS);
-    DIR *folder = descriptor >= 0 ? fdopendir(descriptor) : NULL;
-    if (folder) {
+    if (descriptor >= 0)
         fchmod(descriptor, S_IRWXU); /* files in a read-only folder cannot be removed */
-        for (const struct dirent *entry; (entry = readdir(folder));)
-            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                tree_remove(descriptor, entry->d_name, depth - 1);
-        closedir(folder);
-    }
-    unlinkat(parent, name, folder ? AT_REMOVEDIR : 0);
+    return descriptor;
 }
 
-void scratch_remove(struct scratch *scratch)
+struct removal {
+    int top;      /* descriptor of the folder that is removed */
+    size_t moved; /* folders so far */
+    int cause;    /* errno of the first failure */
+};
+
+static bool note(struct removal *removal, bool done)
 {
-    tree_remove(AT_FDCWD, scratch->path, DEPTH);
+    if (!done && removal->cause == 0 && errno != ENOTEMPTY)
+        removal->cause = errno;
+    return done;
+}
+
+/* Removes the files of the top folder, or of a folder in the top folder. Folders in the latter move
+ * to the top folder, so that any depth takes few descriptors and little stack. Returns whether
+ * anything has changed. */
+static bool folder_shrink(int folder, struct removal *removal)
+{
+    bool changed = false;
+    int again = openat(folder, ".", FOLDER_FLAGS);
+    DIR *entries = again >= 0 ? fdopendir(again) : NULL;
+    for (const struct dirent *entry; entries && (entry = readdir(entries));) {
+        const char *name = entry->d_name;
+        char number[24];
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+            continue;
+        int inner = folder_open(folder, name);
+        if (inner >= 0 && folder != removal->top) {
+            snprintf(number, sizeof number, "%zu", ++removal->moved);
+            changed |= note(removal, renameat(folder, name, removal->top, number) == 0);
+        } else {
+            if (inner >= 0)
+                changed |= folder_shrink(inner, removal);
+            changed |= note(removal, unlinkat(folder, name, inner >= 0 ? AT_REMOVEDIR : 0) == 0);
+        }
+        if (inner >= 0)
+            close(inner);
+    }
+    if (entries)
+        closedir(entries);
+    return changed;
+}
+
+/* Removes a file or folder. False: errno says why something stays. */
+static bool tree_remove(int parent, const char *name)
+{
+    struct removal removal = {.top = folder_open(parent, name)};
+    while (removal.top >= 0 && folder_shrink(removal.top, &removal))
+        removal.cause = 0;
+    bool removed =
+        unlinkat(parent, name, removal.top >= 0 ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT;
+    if (removal.top >= 0)
+        close(removal.top);
+    if (removal.cause)
+        errno = removal.cause;
+    return removed;
+}
+
+bool scratch_remove(struct scratch *scratch)
+{
+    bool removed = tree_remove(AT_FDCWD, scratch->path);
+    int cause = errno;
     close(scratch->descriptor);
+    errno = cause;
+    return removed;
 }
 
 void scratch_sweep(const char *path)
@@ -85,7 +139,7 @@ void scratch_sweep(const char *path)
             continue;
         if (fstat(descriptor, &about) == 0 && about.st_uid == geteuid() &&
             flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-            tree_remove(dirfd(folder), entry->d_name, DEPTH);
+            tree_remove(dirfd(folder), entry->d_name);
         close(descriptor);
     }
     if (folder)

@@ -2,6 +2,7 @@
  * and all runs of a row share a folder that carries the counter data from one run to the next. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/status.h"
@@ -14,8 +15,9 @@ struct scratch {
 
 /* Makes an empty folder, and sweeps the folders of dead processes. */
 enum status scratch_create(struct scratch *scratch, struct error *error);
-/* Removes the folder with its contents. Links are removed, not followed. */
-void scratch_remove(struct scratch *scratch);
+/* Removes the folder with its contents. Links are removed, not followed. False: something stays,
+ * and errno says why. */
+bool scratch_remove(struct scratch *scratch);
 
 /* Removes all folders beside `path` that belong to the user, were made on this host, and are locked
  * by no living process. */
