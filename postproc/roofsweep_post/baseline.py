@@ -7,9 +7,9 @@ from . import compare
 from .arguments import write
 from .dataset import load
 from .deviations import THRESHOLD, centre_of, most_of, scatter, speed, spread_of
-from .frames import ROOFS, ROWS
+from .frames import DISTURBED, ROOFS, ROWS
 from .targets import of_theory, section_of
-from .texts import Refused, say, scaled
+from .texts import Refused, say, scaled, share
 
 HELP = "make targets for `check` from the files of healthy devices"
 DESCRIPTION = """Writes the values that healthy devices of each model reach into an INI file for `check --targets`.
@@ -45,6 +45,12 @@ def roof_centres(files):
     alone = table["condition"] == "alone"
     has = alone.groupby([table["model"], table["name"]]).transform("max")
     table = table[alone | ~has]
+    if (table["disturbance"] > DISTURBED).any():
+        worst = table.loc[table["disturbance"].idxmax()]
+        raise Refused(
+            f"{files[worst['file']].attrs['path']}: other work disturbed {worst['name']} of {worst['device_name']}: a "
+            f"sample takes {share(worst['disturbance'])} longer than the best, on average; measure it on an idle host"
+        )
     cycles = table["unit"].str.endswith("/cycle")
     theory = table.apply(of_theory, axis=1) if len(table) else np.nan
     table = table.assign(value=table["value"].mask(cycles, theory), unit=table["unit"].mask(cycles, "%"))

@@ -7,7 +7,9 @@ import numpy as np
 from . import counts
 from .texts import scaled
 
-NOISY = 0.05  # half the 95 % interval over the median above which the program marks a row
+# A row is noisy if half the 95 % interval is a larger share of its median, and preempted if its threads were off the
+# processor for a larger share of the time: `noisy` of src/results/derive.c. `compare` allows this much median noise.
+NOISY = 0.05
 
 
 def half_width(table):
@@ -22,9 +24,12 @@ def half_width(table):
 def limiter_cause(table):
     """Returns `limit` if the parts inside kernels are known; else the limiter, instead of `kernel` the words of the
     cause."""
-    words = table["cause"].str.split(":").str[0].replace("", "cause not collected")
-    split = (table["limit"] != "") & (table["cause"] != "") & ~table["limit"].str.contains("inside_kernels")
-    return table["limit"].where(split, table["limiter"].mask(table["limiter"] == "kernel", words))
+    words, cpu = (
+        table["cause"].str.split(":").str[0].replace("", "cause not collected"),
+        table["threads_running"].notna(),
+    )
+    split = (table["limit"] != "") & (cpu | (table["cause"] != "")) & ~table["limit"].str.contains("inside_kernels")
+    return table["limit"].where(split, table["limiter"].mask((table["limiter"] == "kernel") & ~cpu, words))
 
 
 def own_time(table):
@@ -73,9 +78,9 @@ def throttled(table):
 
 def marks(table):
     """Returns the notes on a row's samples, as words."""
-    names = {"host_paced": "host-paced", "bimodal": "two modes", "throttled": "throttled"}
-    found = [(table["noise"] > NOISY).map({True: "noisy", False: ""})]
-    found += [table[name].eq("yes").map({True: word, False: ""}) for name, word in names.items()]
+    names = {"noisy": "noisy", "preempted": "preempted", "host_paced": "host-paced", "bimodal": "two modes"}
+    names["throttled"] = "throttled"
+    found = [table[name].eq("yes").map({True: word, False: ""}) for name, word in names.items()]
     found.append(table["accuracy"].ne("").map({True: "inaccurate", False: ""}))
     times = zip(table["caller_slower"], table["caller_time"])
     found.append([f"a caller needs {scaled(time, 's')}" if slower else "" for slower, time in times])
@@ -92,6 +97,8 @@ COMPUTED = {
     "unit_note": unit_note,
     "throttled": throttled,
     "noise": half_width,
+    "noisy": lambda table: (table["noise"] > NOISY).map({True: "yes", False: "no"}),
+    "preempted": lambda table: (table["threads_waiting"] > NOISY).map({True: "yes", False: "no"}),
     "limited_by": lambda table: table["limiter"],
     "limiter_cause": limiter_cause,
     "evidence": lambda table: table["limiter_evidence"] + (" (" + table["cause"] + ")").where(table["cause"] != "", ""),

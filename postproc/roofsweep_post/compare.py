@@ -8,6 +8,7 @@ import pandas
 
 from . import health, history, verdicts
 from .arguments import whole
+from .columns import NOISY
 from .dataset import load
 from .deviations import THRESHOLD, WIDEST, at_equal_clock, judged, limited
 from .frames import ROOFS, ROWS, kind_order, roofs, rows
@@ -80,8 +81,6 @@ APART = {
 # Launch gaps of two processes on one device may differ by this share.
 GAP, GAPS_DIFFER = "launch gap, alone", 0.13
 POWER_CAP = 4  # a bit of throttle_reasons
-# Largest median noise. The noise of a roof is slowest over fastest sample, that of a row 95th percentile over median.
-NOISY = 0.05
 SAMPLES_LEAST = 10  # samples of a row from which its noise is known
 # From MANY configurations on, their mean and the mean of the slowest fifth have limits: shares of the threshold.
 MANY, MEAN_DIFFERS, FIFTH_DIFFERS = 20, 0.625, 0.8
@@ -338,7 +337,8 @@ def add_compared(verdict, lines, reason, names):
 
 
 def add_noise(verdict, lines, what):
-    """Adds a check of the samples' noise. Noise fails a device; it excuses no slow value."""
+    """Adds a check of the median noise: of a roof slowest over fastest sample, of a row 95th percentile over median.
+    Noise fails a device; it excuses no slow value."""
     spread = lines["spread"].dropna()
     if len(spread):
         noise = float(spread.median())

@@ -14,6 +14,7 @@ from .texts import plain
 
 # {variable: shown unit}. A roof has a value in exactly one of these variables.
 VALUES = {"bandwidth": "B/s", "performance": "FLOP/s", "time": "s"}
+DISTURBED = 0.2  # of the column disturbance of roofs(), as ROOF_DISTURBED of src/model/roof.h
 DOUBTFUL = ["above-theory", "contradicted", INVALID]  # verdicts of roofs that are shown but not used
 # Variables that commands pass to load() as needs.
 DEVICES = ("device_hostname", "device_uuid", "device_model")
@@ -222,6 +223,8 @@ def roofs_of(data):
     precision = table["name"].str.split().str[0]
     table.loc[table["performance"].notna() & precision.isin(operations), "unit"] = "OP/s"
     table["usable"] = table["value"].notna() & ~table["verdict"].isin(DOUBTFUL)
+    levels = table["bandwidth"].notna() & table["name"].str.split().str[0].isin(data["memory_level"].values)
+    table["disturbance"] = (1 / table["mean"] - 1).where(levels | table["performance"].notna()).fillna(0)
     table = table[table["device"] >= 0].copy()  # a file without roofs has one row without a device
     device = table["device"].to_numpy(int)
     table["place"] = places(data)[device]
@@ -240,8 +243,10 @@ def roofs(data):
     """Returns a line for each roof: device, kind and condition.
 
     Columns: the variables device_roof_* without the prefix; value and unit; usable: it has a value and no doubtful
-    verdict; place: the device's first row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_name;
-    node_spread: highest minus lowest value over the mean, of the devices of one host, kind and session."""
+    verdict; disturbance: how much longer a sample takes on average than the best (0 for times, whose value is a median,
+    and for transfers, which devices share); beyond DISTURBED other work disturbed them; place: the device's first
+    row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_name; node_spread: highest minus lowest
+    value over the mean, of the devices of one host, kind and session."""
     return of_all(data, roofs_of)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .dataset import load
 from .devices import Devices
-from .frames import DOUBTFUL, ROOFS, flat, head_line, roofs
+from .frames import DISTURBED, DOUBTFUL, ROOFS, flat, head_line, roofs
 from .targets import Kinds, Targets, middle, of_theory
 from .texts import Refused, percent, room, scaled, share, table
 
@@ -26,6 +26,8 @@ energy         energy of a byte or a FLOP without the constant power, if measure
 verdict        proven: hardware counters saw the expected work, and no other; unproven: counters could not be read;
                ABOVE-THEORY, CONTRADICTED: an error to look into. These values carry !, are in no median, and are
                not used as roofs
+?              after a value: a sample takes more than 20 % longer than the best, on average. Other work disturbed the
+               samples, and the value may be too low; `baseline` and `check` refuse it
 slowest, on    slowest of several devices, against the median
 setting        fastest setting; several devices: the most frequent one
 
@@ -57,7 +59,8 @@ def value_text(rows):
     """Returns the median of usable values; without any, the median of the others, marked with !."""
     for chosen, mark in [(rows[rows["usable"]], ""), (rows[rows["value"].notna()], "!")]:
         if len(chosen):
-            return scaled(middle(chosen["value"]), chosen["unit"].iloc[0]) + mark
+            disturbed = "?" * bool((chosen["disturbance"] > DISTURBED).any())
+            return scaled(middle(chosen["value"]), chosen["unit"].iloc[0]) + mark + disturbed
     return "-"
 
 
@@ -116,13 +119,14 @@ def kind_cells(rows, devices):
     } | slowest_cells(main, devices)
 
 
-def roof_cells(roof):
-    """Returns the line of one device's roof under one condition, {head: text}."""
+def roof_cells(own):
+    """Returns the line of one device's roof under one condition, a table of one row: {head: text}."""
+    roof = own.iloc[0]
     cells = {"roof": roof["name"], "condition": roof["condition"], "setting": roof["setting"]}
     if np.isnan(roof["value"]):
         return cells
     return cells | {
-        "value": scaled(roof["value"], roof["unit"]) + "!" * (not roof["usable"]),
+        "value": value_text(own),
         "node\nspread": share(roof["node_spread"]),
         "mean\n/best": share(roof["mean"]),
         "spread": share(roof["spread"]),
@@ -173,7 +177,15 @@ def print_doubts(rows, devices):
         if fractions and not np.isnan(found[0]["value"]):
             why += f", highest {share(max(fractions))} of theory"
         print(f"  {what}: {why}: {devices.names(roof['place'] for roof in found)}")
-    if groups:
+    disturbed = rows[rows["disturbance"] > DISTURBED]
+    if len(disturbed):
+        worst, names = disturbed.loc[disturbed["disturbance"].idxmax()], devices.names(disturbed["place"])
+        print(
+            f"?: other work disturbed {len(disturbed)} of {len(rows)} roofs, which may be too low: samples of "
+            f"{worst['name']}, {worst['condition']}, take {share(worst['disturbance'])} longer than the best, on "
+            f"average: {names}"
+        )
+    if groups or len(disturbed):
         print()
 
 
@@ -218,7 +230,7 @@ def print_device(number, rows, devices, targets, kinds):
     head += ["energy"] * bool(rows["energy"].notna().any()) + ["verdict", "counted", *targets.head(model), "setting"]
     rows = rows.iloc[np.lexsort([rows["condition"], rows["name"].map(kinds.order())])]
     cells = [
-        roof_cells(roof) | {"target": targets.text(model, roof["name"], rows.loc[[row]], rows)}
+        roof_cells(rows.loc[[row]]) | {"target": targets.text(model, roof["name"], rows.loc[[row]], rows)}
         for row, roof in rows.iterrows()
     ]
     print_lines(head, cells)

@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from .frames import kind_order
+from .frames import DISTURBED, kind_order
 from .texts import PREFIXES, Refused, percent, plain
 
 # Words in the names of roofs, see src/model/roof_kind.h. A roof that [peaks] left out is still a valid target.
@@ -142,7 +142,7 @@ class Target:
 
     def reached(self, roof, others):
         """Returns value over target (inverted for times); 1 - tolerance is enough. NaN if the roof is not usable."""
-        if not roof["usable"]:
+        if not roof["usable"] or roof["disturbance"] > DISTURBED:
             return np.nan
         value, wanted, unit = self.held(roof, others)
         return wanted / value if unit == "s" else value / wanted
@@ -168,6 +168,7 @@ class Target:
             return f"{self.text} NOT MEASURED", "not known", short
         if unknown:
             some = f" for {unknown} of {len(reached)}" * (len(reached) > 1)
+            some += ", disturbed" * bool((found["disturbance"] > DISTURBED).any())
             return f"{self.text} NOT KNOWN{some}", "not known", short
         return f"{self.text} reached: {percent(known.min())}", "reached", short
 

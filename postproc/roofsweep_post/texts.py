@@ -18,7 +18,7 @@ PREFIXES = {name.strip(): 10.0**power for name, power in zip("pnum kMGTPE", rang
 # {words in tables and verdicts: code of their colour}
 COLOURS = {
     r"\bFAIL\b|\bmissed\b|ABOVE-THEORY|CONTRADICTED": "31",
-    r"\bINCONCLUSIVE\b|\bnoisy\b|\btwo modes\b|\bthrottled\b": "33",
+    r"\bINCONCLUSIVE\b|\bnoisy\b|\bpreempted\b|\btwo modes\b|\bthrottled\b": "33",
     r"\bPASS\b": "32",
 }
 

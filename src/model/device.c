@@ -20,6 +20,7 @@ const struct field device_fields[] = {
     D(model, FIELD_TEXT, "1", "model", ALWAYS),
     D(compute_capability, FIELD_TEXT, "1", "compute capability, or SIMD level of a CPU", JSON_ONLY),
     D(multiprocessors, FIELD_INTEGER, "1", "multiprocessors, or cores"),
+    D(processors, FIELD_INTEGER, "1", "processors of the host, with all hardware threads"),
     D(multiprocessor_threads, FIELD_INTEGER, "1", "threads that a multiprocessor holds at a time"),
     D(memory, FIELD_DOUBLE, "byte", "memory size", JSON_ONLY),
     D(cache, FIELD_LEVELS, "byte", "cache capacity of the whole device"),

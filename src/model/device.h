@@ -22,6 +22,7 @@ struct device {
     char model[96];
     char compute_capability[16];        /* "9.0" */
     int64_t multiprocessors;            /* SMs, or cores */
+    int64_t processors;                 /* hardware threads of the host; GPU: missing */
     int64_t multiprocessor_threads;     /* most resident threads of an SM; CPU: missing */
     double memory;                      /* byte */
     double cache[LEVEL_COUNT];          /* byte, capacity on the whole device; dram: missing */

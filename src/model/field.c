@@ -26,6 +26,9 @@ const char *const time_part_name[TIME_PART_COUNT] = {
     [TIME_INSTRUCTION_FETCH] = "instruction_fetch",
     [TIME_OTHER] = "other",
     [TIME_INSIDE_KERNELS] = "inside_kernels",
+    [TIME_IDLE_THREADS] = "idle_threads",
+    [TIME_OFF_PROCESSOR] = "off_processor",
+    [TIME_AT_ROOF] = "at_roof",
 };
 
 static void *member(const struct field *field, void *structure)

@@ -107,7 +107,12 @@ enum time_part {
     TIME_DEPENDENCY, /* the result of the instruction before, or shared memory */
     TIME_INSTRUCTION_FETCH,
     TIME_OTHER,
-    TIME_INSIDE_KERNELS, /* kernels without activities: only counters = causes tells more */
+    TIME_INSIDE_KERNELS, /* kernels without activities: only counters = causes tells more; on CPUs
+                            threads that ran below their roofs */
+    /* CPUs */
+    TIME_IDLE_THREADS,  /* threads that had nothing to do */
+    TIME_OFF_PROCESSOR, /* threads that were ready */
+    TIME_AT_ROOF,       /* the work at its nearest roof */
     TIME_PART_COUNT
 };
 extern const char *const time_part_name[TIME_PART_COUNT];

@@ -109,6 +109,11 @@ struct record {
     double temperature;            /* K */
     int64_t throttle_reasons;      /* NVML's bit mask */
     double sm_clock_free;          /* s-1, of the device awake and nearly idle */
+    /* CPUs, over the timing loop: shares of the cores' time in which threads ran, and in which they
+     * were ready but off the processor; involuntary context switches; the host's load average of
+     * the last minute. */
+    double threads_running, threads_waiting, host_load;
+    int64_t involuntary_switches;
     char other_processes[256]; /* names of processes that used the device; "none"; "": unknown */
     /* energy run: the work back to back */
     double energy, energy_time; /* J and s, of one iteration */

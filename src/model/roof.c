@@ -229,6 +229,14 @@ enum status roof_check(const struct roof *roof, struct error *error)
     return fields_check(roof_fields, roof, error);
 }
 
+double roof_disturbance(const struct roof *roof)
+{
+    const struct roof_kind *kind = roof_kind_of(roof);
+    const bool judged = kind && (kind->measure == ROOF_COMPUTE ||
+                                 (kind->measure == ROOF_BANDWIDTH && kind->level < LEVEL_COUNT));
+    return judged && roof->mean > 0 ? 1 / roof->mean - 1 : 0;
+}
+
 bool roof_usable(const struct roof *roof)
 {
     return !isnan(roof_value(roof)) && roof->verdict != ROOF_ABOVE_THEORY &&

@@ -111,5 +111,11 @@ void roof_judge(struct roof *roof);
  * that nobody can have measured. */
 enum status roof_check(const struct roof *roof, struct error *error);
 
+/* How much longer a sample takes on average than the best one, as a share. 0 for times, whose value
+ * is a median, and for transfers, which devices share. Beyond ROOF_DISTURBED other work disturbed
+ * the samples, and the best one may have been disturbed, too. */
+#define ROOF_DISTURBED 0.2
+double roof_disturbance(const struct roof *roof);
+
 /* True unless missing, above theory or contradicted. */
 bool roof_usable(const struct roof *roof);

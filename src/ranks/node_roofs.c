@@ -504,6 +504,19 @@ static void node_find(struct node *node, const struct guard_settings *bound)
     log_part(node, "fastest variants, with their proofs");
 }
 
+static void warn_of_disturbed(const struct node *node)
+{
+    const struct device *device = &node->device;
+    int disturbed = 0;
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        disturbed += roof_disturbance(&device->roofs[i]) > ROOF_DISTURBED;
+    if (disturbed > 0)
+        log_print(node->log, LOG_WARNING,
+                  "%s on %s: other work disturbed %d of %d roofs, which may be too low: their "
+                  "samples differ by more than 20 %%; measure again when the host is idle",
+                  device->uuid, device->hostname, disturbed, (int)device->roof_count);
+}
+
 static void node_measure(struct node *node)
 {
     node->alone_roofs = count_alone(node, false);
@@ -552,6 +565,7 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
          * would count there as another program's. */
         call_and_log(node, REQUEST_RELEASE, REPLY_ROOFS, "roofs not released");
         device_order_roofs(&node->device);
+        warn_of_disturbed(node);
     }
     if (settings->request.links && !node->leaving)
         node_wait(node, 0);

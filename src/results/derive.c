@@ -76,7 +76,7 @@ const struct field derived_fields[] = {
                  "reasons of the wait; idle: multiprocessors without a thread"),
     R(time_part, FIELD_TIME_PARTS, "s", "parts of the time of an iteration",
       .comment = "their sum is time_median less the timer's time; kernels without kernel_activity "
-                 "are inside_kernels"),
+                 "are inside_kernels, as are threads of CPUs that run below their roof"),
     R(limit, FIELD_TEXT, NULL, "unit, memory level or part that limits the time",
       .comment = "the unit or roof with at least 80 % of the time, else the largest time_part; "
                  "mixed: the two largest are within 5 points"),
@@ -447,7 +447,8 @@ static void limiter_derive(const struct record *record, const struct device *dev
                                             : LIMITER_KERNEL, /* also on CPUs */
     };
     derived->limiter = limiter_of(&shares);
-    time_parts(record, time, shares.gap, derived->time_part);
+    time_parts(record, time, shares.gap, fmax(shares.compute, shares.bandwidth),
+               derived->time_part);
     const struct roof_share roofs[] = {
         {level < LEVEL_COUNT ? memory_level_name[level] : "", shares.bandwidth},
         {"compute", shares.compute}};
@@ -525,6 +526,7 @@ static const struct {
     {'t', "more than 2 % of a sample is the timer's own time"},
     {'i', "the result is inaccurate, see the variable accuracy"},
     {'c', "a caller in a loop waits for the host, see the variable caller_time"},
+    {TIME_PREEMPTED, "preempted, its threads were off the processor for more than 5 % of the time"},
 };
 
 void time_marks(const struct record *record, char marks[TIME_MARKS])
@@ -539,7 +541,8 @@ void time_marks(const struct record *record, char marks[TIME_MARKS])
                            record->bimodal,
                            record->timer_overhead / (time * iterations) > visible,
                            record->accuracy[0] != '\0',
-                           waits};
+                           waits,
+                           record->threads_waiting > noisy};
     size_t used = 0;
     for (size_t i = 0; i < sizeof set / sizeof *set; ++i)
         if (set[i] == 1)

@@ -61,10 +61,11 @@ struct derived_kernel derive_kernel(const struct kernel *kernel);
 /* Half the width of the median's confidence interval, divided by the median. */
 double time_uncertainty(const struct record *record);
 
-enum { TIME_MARKS = 7 };
+enum { TIME_MARKS = 8 };
 /* The marks after a time in the table, in this order: 'n' uncertainty above 5 %, 'h' host_paced,
  * 'b' bimodal, 't' timer overhead above 2 %, 'i' inaccurate result, 'c' an ordinary caller takes
- * longer. "": no mark. */
+ * longer, TIME_PREEMPTED threads_waiting above 5 %. "": no mark. */
+enum { TIME_PREEMPTED = 'p' };
 void time_marks(const struct record *record, char marks[TIME_MARKS]);
 /* The meaning of a mark; NULL for another letter. */
 const char *time_mark_text(char mark);

@@ -258,6 +258,22 @@ static void marks_print(const struct results *results, FILE *stream)
     }
 }
 
+/* Prints how many rows other work disturbed, with the highest load of a host. */
+static void disturbance_print(const struct results *results, FILE *stream)
+{
+    size_t disturbed = 0;
+    const struct row *worst = NULL;
+    for (size_t i = 0; i < results->row_count; ++i)
+        if (strchr(results->rows[i].marks, TIME_PREEMPTED) && ++disturbed &&
+            !(worst && worst->host_load >= results->rows[i].host_load))
+            worst = &results->rows[i];
+    const int64_t at = worst ? results_device(results, worst->device_key) : -1;
+    if (at >= 0)
+        utf8_print(stream, "%zu of %zu rows were disturbed: load %.0f on %lld processors of %s\n",
+                   disturbed, results->row_count, worst->host_load,
+                   (long long)results->devices[at].processors, results->devices[at].hostname);
+}
+
 /* Prints why rows have this status: for each reason the first row, and the number of other rows
  * with the same reason. */
 static void reasons_print(const struct results *results, enum record_status status, FILE *stream)
@@ -429,6 +445,7 @@ static void text_report(const struct results *results, bool colour, FILE *stream
         text_print(results, colour, stream);
         counts_print(results, stream);
         marks_print(results, stream);
+        disturbance_print(results, stream);
     }
     reasons_print(results, RECORD_FAILED, stream);
     reasons_print(results, RECORD_SKIPPED, stream);

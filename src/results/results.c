@@ -104,6 +104,7 @@ static enum status row_of_record(const struct record *record, struct row *row, s
         .wall_time = record->wall_time,
         .end_time = record->start_time + record->wall_time,
         .sm_clock_free = record->sm_clock_free,
+        .host_load = record->host_load,
         .kernels = record->kernel_count,
         .samples = record->sample_count,
     };

@@ -54,6 +54,7 @@ struct row {
     double end_time;         /* s since 1970-01-01T00:00:00Z; missing: NaN */
     double wall_time;        /* s */
     double sm_clock_free;    /* s-1, read before the samples; missing: NaN */
+    double host_load;        /* missing: NaN */
     char marks[TIME_MARKS];  /* see time_marks */
     size_t kernels, samples; /* numbers of kernels and of samples */
     struct place place;

@@ -75,7 +75,19 @@ static double kernels_time(const struct record *record)
     return time;
 }
 
-void time_parts(const struct record *record, double time, double gap, double parts[TIME_PART_COUNT])
+/* Divides the time in which regions of a CPU run. An unknown wait counts as 0. */
+static void threads_add(const struct record *record, double busy, double roof,
+                        double parts[TIME_PART_COUNT])
+{
+    const double running = record->threads_running * busy;
+    parts[TIME_OFF_PROCESSOR] = fmax(record->threads_waiting, 0) * busy; /* fmax ignores NaN */
+    parts[TIME_IDLE_THREADS] = fmax(busy - running - parts[TIME_OFF_PROCESSOR], 0);
+    parts[TIME_AT_ROOF] = fmin(fmax(roof, 0), running);
+    parts[TIME_INSIDE_KERNELS] = running - parts[TIME_AT_ROOF];
+}
+
+void time_parts(const struct record *record, double time, double gap, double at_roof,
+                double parts[TIME_PART_COUNT])
 {
     const double own = kernels_time(record), busy = (1 - gap) * time;
     const bool known = record->launches != FIELD_MISSING && !isnan(busy);
@@ -84,6 +96,10 @@ void time_parts(const struct record *record, double time, double gap, double par
     if (!known)
         return;
     parts[TIME_GAPS] = time - busy;
+    if (!isnan(record->threads_running)) {
+        threads_add(record, busy, at_roof * time, parts);
+        return;
+    }
     if (!(own > 0))
         parts[TIME_INSIDE_KERNELS] = busy;
     /* If kernels overlap, they divide the time in which at least one of them runs. */
@@ -125,12 +141,14 @@ void limit_write(const struct record *record, double time, const struct roof_sha
             second = i;
         first = parts[i] > parts[first] ? i : first;
     }
+    const char *names[] = {first == TIME_AT_ROOF ? most.name : time_part_name[first],
+                           second == TIME_AT_ROOF ? most.name : time_part_name[second]};
     *text = '\0';
     if (most.share >= at_roof)
         snprintf(text, LIMIT_TEXT, "%s %.0f %%", most.name, 100 * most.share);
     else if (parts[first] - parts[second] < near * time)
-        snprintf(text, LIMIT_TEXT, "mixed: %s %.0f %%, %s %.0f %%", time_part_name[first],
-                 100 * parts[first] / time, time_part_name[second], 100 * parts[second] / time);
+        snprintf(text, LIMIT_TEXT, "mixed: %s %.0f %%, %s %.0f %%", names[0],
+                 100 * parts[first] / time, names[1], 100 * parts[second] / time);
     else if (!isnan(parts[first]))
-        snprintf(text, LIMIT_TEXT, "%s %.0f %%", time_part_name[first], 100 * parts[first] / time);
+        snprintf(text, LIMIT_TEXT, "%s %.0f %%", names[0], 100 * parts[first] / time);
 }

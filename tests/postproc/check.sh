@@ -76,6 +76,21 @@ row "^FAIL #0 node1 GPU-0 (5 checks): dram read: 3.55 TB/s MISSED: -1.4 %, 1 row
 row "^FAIL #1 node1 GPU-1 (5 checks): dram read: 3.55 TB/s NOT KNOWN, dram read, alone: not measured: the bus is gone$"
 row "^FAIL #2 node1 GPU-2 (5 checks): l2 read: 8 TB/s NOT KNOWN, l2 read, alone: contradicted$"
 row "^PASS #3 node1 GPU-3 (4 checks)$"
+# A disturbed roof is marked, reaches no target, and makes none.
+python '
+import shutil, netCDF4
+shutil.copy("node.nc", "disturbed.nc")
+with netCDF4.Dataset("disturbed.nc", "a") as data:
+    own = (data["device_roof_name"][:] == "dram read") & (data["device_roof_device"][:] == 3)
+    data["device_roof_mean"][own] = 0.8
+'
+expect 1 script check disturbed.nc --targets node.ini
+row "^FAIL #3 node1 GPU-3 (4 checks): dram read: 3.55 TB/s NOT KNOWN, disturbed"
+expect 1 script roofs disturbed.nc --targets node.ini
+row "^dram read " "3.57 TB/s?"
+row "^?: other work disturbed 1 of .* samples of dram read, alone, take 25.0 % longer than the best, on average: #3 node1"
+refused "other work disturbed dram read of #3 node1: a sample takes 25.0 % longer than the best" \
+    baseline disturbed.nc --output none.ini
 # Blanks at the end of a model's name, as AMD has, do not count.
 doctored alone.nc blanks.nc 'names = [f"{name}   " for name in data["device_model"][:]]
 data["device_model"][:] = numpy.array(names, object)'

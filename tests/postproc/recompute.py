@@ -28,6 +28,9 @@ PARTS = {
     "instruction_fetch": ("no_instruction", "branch_resolving", "imc_miss"),
     "other": ("dispatch_stall", "drain", "membar", "misc", "sleeping"),
     "inside_kernels": (),
+    "idle_threads": (),
+    "off_processor": (),
+    "at_roof": (),
 }
 # ---- kernels ----
 
@@ -189,11 +192,19 @@ class Row:
 
     # -- parts of the time --
 
-    def time_parts(self, time, gap):
+    def time_parts(self, time, gap, at_roof):
         busy, names = (1 - gap) * time, list(PARTS)
         if math.isnan(busy) or math.isnan(self.get("launches")):
             return dict.fromkeys(names, NAN)
         parts = dict.fromkeys(names, 0.0) | {"gaps": time - busy}
+        running, waiting = (self.get(f"threads_{name}") for name in ("running", "waiting"))
+        if not math.isnan(running):
+            waiting = 0.0 if math.isnan(waiting) else waiting
+            parts["at_roof"] = min(running * busy, 0.0 if math.isnan(at_roof) else at_roof * time)
+            parts["inside_kernels"] = running * busy - parts["at_roof"]
+            parts["off_processor"] = waiting * busy
+            parts["idle_threads"] = max(busy - running * busy - waiting * busy, 0.0)
+            return parts
         whole = sum(float(self.file.values["kernel_time"][kernel]) for kernel in self.kernels)
         parts["inside_kernels"] = 0.0 if whole > 0 else busy
         for kernel, enough in self.kernels.items() if whole > 0 else ():
@@ -240,6 +251,7 @@ class Row:
         if math.isnan(parts["gaps"]):
             return ""
         (first, most), (second, more) = sorted(parts.items(), key=lambda part: -part[1])[:2]
+        first, second = (name if part == "at_roof" else part for part in (first, second))
         text = f"{first} {100 * most / time:.0f} %"
         return f"mixed: {text}, {second} {100 * more / time:.0f} %" if most - more < 0.05 * time else text
 
@@ -330,7 +342,8 @@ class Row:
             "gap_share": divide(gap, busy + gap if self.on_cpu else lasting),
             "few_blocks_share": self.few_blocks_share(),
         }
-        parts = self.time_parts(lasting, shares["gap_share"])
+        at_roof = largest(shares["compute_share"], shares["bandwidth_share"])
+        parts = self.time_parts(lasting, shares["gap_share"], at_roof)
         limit = self.limit(lasting, shares, parts)
         lasting = self.time() if math.isnan(self.get("energy_time")) else self.get("energy_time")
         constant = self.ceilings["constant_power"] * lasting

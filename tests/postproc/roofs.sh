@@ -44,7 +44,7 @@ assert plain("Größe\t€ \udc9b") == "Größe\t€ ?"
 expect 0 script roofs golden.nc
 says "Sample GPU: 1 device on 1 host"
 says "driver 580.0, power cap 700 W, constant power 150 W, rest power 128.1 W, measured 2024-12-31T23:58:20Z"
-row "^dram read " "3.5 TB/s " " - " "66.7 %" unproven sample
+row "^dram read " "3.5 TB/s " " - " "88.9 %" unproven sample
 row "^dram triad " "4 TB/s " "3.9 TB/s" "83.3 %" proven
 row "^fp16 tensor library" "9 PFLOP/s!" "900.0 %" ABOVE-THEORY
 says "fp16 tensor library, alone: ABOVE-THEORY, not used, highest 900.0 % of theory: #0 node1"

@@ -21,6 +21,7 @@ assert computed(rows["label"], rows["configuration"]) == list(rows["name"]), row
 sed 's/inside_kernels 96 %/memory_latency 46 %/' "$root/tests/data/golden.cdl" | ncgen -4 -o parts.nc
 expect 0 "$root/postproc/roofsweep-post" rows parts.nc
 says "memory_latency 46 %"
+row "^lstm " "inside_kernels\|kernel" "preempted"
 expect 2 bare/python3 -c 'import runpy, sys
 start = runpy.run_path(sys.argv[1])["start"]
 start.__globals__["complete"] = lambda python: False

@@ -39,9 +39,9 @@ static void add_roof(struct device *device, enum roof_id id, enum roof_condition
 {
     struct roof roof;
     bool time = roof_kinds[id].measure == ROOF_TIME;
-    double seconds[] = {1.5, 1.0, 2.0};
+    double seconds[] = {1.125, 1.0, 1.25};
     roof_init(&roof, id, condition);
-    roof_set_samples(&roof, time ? 1.5 / value : value, seconds, 3);
+    roof_set_samples(&roof, time ? 1.125 / value : value, seconds, 3);
     strcpy(roof.setting, "sample");
     roof.start_time = 1735689500.0;
     device_add_roof(device, &roof);
@@ -119,6 +119,7 @@ static struct device cpu_device(void)
     strcpy(d.compute_capability, "avx2");
     d.index = 0;
     d.multiprocessors = 4;
+    d.processors = 8;
     d.memory = 8e9;
     d.cache[LEVEL_L3] = 1.6e7;
     d.cache[LEVEL_L2] = 4e6;
@@ -286,6 +287,10 @@ static struct record lstm_record(void)
     set_times(&r, 1e-3);
     strcpy(r.implementation, "cblas");
     r.unit = UNIT_VECTOR;
+    r.threads_running = 0.5;
+    r.threads_waiting = 0.25;
+    r.involuntary_switches = 12;
+    r.host_load = 77;
     r.converged = 1;
     outcome_set(&r.counters, COUNTED_OFF, NULL);
     return r;

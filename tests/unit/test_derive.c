@@ -482,6 +482,30 @@ TEST(parts_add_up_to_the_time)
     record_clear(&record);
 }
 
+/* In 0.75 of 1 ms regions ran; half of the cores' time threads ran, a quarter of it they waited. */
+TEST(parts_of_threads_add_up)
+{
+    struct device device = cpu_device();
+    struct record record = lstm_record();
+    struct derived derived = derive(&record, &device);
+    const double roof = fmax(derived.level_time[LEVEL_DRAM], record.flops_model / 2e11);
+    const double parts[] = {[TIME_GAPS] = 0.25e-3,
+                            [TIME_INSIDE_KERNELS] = 0.375e-3 - roof,
+                            [TIME_IDLE_THREADS] = 0.1875e-3,
+                            [TIME_OFF_PROCESSOR] = 0.1875e-3,
+                            [TIME_AT_ROOF] = roof};
+    for (int i = 0; i < TIME_PART_COUNT; ++i)
+        assert_true(fabs(derived.time_part[i] - parts[i]) < 1e-15);
+    record.threads_running = 1;
+    record.threads_waiting = NAN; /* the kernel does not tell */
+    record.flops_model = 0.6e-3 * 2e11;
+    derived = derive(&record, &device);
+    assert_near(derived.time_part[TIME_AT_ROOF], 0.6e-3);
+    assert_true(derived.time_part[TIME_OFF_PROCESSOR] == 0);
+    assert_string_equal(derived.limit, "compute 60 %");
+    record_clear(&record);
+}
+
 TEST(test_nothing_known)
 {
     struct record record;
@@ -521,8 +545,9 @@ TEST(each_mark_of_a_time_has_a_meaning)
     time_marks(&record, marks);
     assert_string_equal(marks, "nhbti");
     record.caller_uncertainty = 0.04;
+    record.threads_waiting = 0.06;
     time_marks(&record, marks);
-    assert_string_equal(marks, "nhbtic");
+    assert_string_equal(marks, "nhbticp");
     for (const char *mark = marks; *mark; ++mark)
         assert_non_null(time_mark_text(*mark));
     assert_null(time_mark_text('x'));

@@ -52,6 +52,7 @@ TEST(the_best_sample_is_the_value)
     assert_true(roof.median == 2.0 / 3.5);
     assert_true(roof.mean == 2.0 / 4.0);
     assert_true(roof.spread == 5.0 / 3.5);
+    assert_true(roof_disturbance(&roof) == 1); /* a mean of 4 s */
     assert_int_equal(roof.samples, 4);
     assert_true(roof_usable(&roof));
 }

@@ -41,7 +41,7 @@ TERMS = {
     "performance": "FLOPs of an iteration over its time",
     "of roof": "performance over the lowest roof at the row's arithmetic intensity, measured on the row's device",
     "limiter": "what limits the time: compute, bandwidth, latency (too few blocks), overhead (launches), host, kernel",
-    "samples": "notes on the samples: noisy (+- above 5 %), two modes, host-paced, throttled, inaccurate",
+    "samples": "notes on the samples: noisy (+- above 5 %), preempted, two modes, host-paced, throttled, inaccurate",
     "arithmetic intensity": "FLOPs over bytes at a memory level",
     "roof": "the best rate that a device reached in a measurement of its own, or the time of a launch",
     "of theory": "roof over the theoretical rate at the nominal clock",

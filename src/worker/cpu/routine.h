@@ -30,6 +30,7 @@ struct work {
     size_t scratch_size;        /* byte */
     void *shape;                /* the workload's own struct; owned */
     void *plan;                 /* the routine's own struct; owned */
+    struct occupancy occupied;  /* during all timed samples so far */
 };
 
 /* A work of one parallel region: its name in traces, and its function in each precision. */

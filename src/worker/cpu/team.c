@@ -1,9 +1,13 @@
 #include "worker/cpu/team.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "worker/cpu/blas.h"
@@ -117,6 +121,61 @@ static void flush_caches(const struct device_state *state)
     __asm__ volatile("" : : "r"(sum));
 }
 
+/* s in which threads of this process waited in a run queue, also because of a cgroup's quota, or
+ * the hypervisor had taken their cores (in steps of 10 ms; a fair share of the host's sum). NaN:
+ * the kernel has no SCHED_INFO. */
+static double waiting_read(const struct topology *topology)
+{
+    double sum = NAN, number; /* ns of a queue, or ticks of the hypervisor */
+    FILE *file = fopen("/proc/stat", "re");
+    if (file && fscanf(file, "cpu %*s %*s %*s %*s %*s %*s %*s %lf", &number) == 1)
+        sum = number / (double)sysconf(_SC_CLK_TCK) * topology->cores /
+              (double)sysconf(_SC_NPROCESSORS_ONLN);
+    if (file)
+        fclose(file);
+    DIR *folder = opendir("/proc/self/task");
+    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+        char path[sizeof "/proc/self/task//schedstat" + sizeof entry->d_name];
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
+        if (*entry->d_name == '.' || !(file = fopen(path, "re")))
+            continue;
+        sum += fscanf(file, "%*s %lf", &number) == 1 ? 1e-9 * number : NAN;
+        fclose(file);
+    }
+    if (folder)
+        closedir(folder);
+    return sum;
+}
+
+static struct occupancy occupancy_read(const struct topology *topology)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (struct occupancy){.wall = clock_monotonic(),
+                              .running = clock_process(),
+                              .waiting = waiting_read(topology),
+                              .switches = usage.ru_nivcsw};
+}
+
+/* Adds the time since `before` to the sum, and records the sum. */
+static void occupancy_record(const struct topology *topology, const struct occupancy *before,
+                             struct occupancy *sum, struct record *record)
+{
+    const struct occupancy now = occupancy_read(topology);
+    const double waited = now.waiting - before->waiting;
+    sum->wall += now.wall - before->wall;
+    sum->running += now.running - before->running;
+    sum->waiting += waited < 0 ? 0 : waited; /* threads may have ended */
+    sum->switches += now.switches - before->switches;
+    const double all = topology->cores * sum->wall, waiting = sum->waiting / all;
+    record->threads_running = fmin(sum->running / all, 1);
+    record->threads_waiting =
+        waiting + record->threads_running > 1 ? 1 - record->threads_running : waiting;
+    record->involuntary_switches = sum->switches;
+    if (getloadavg(&record->host_load, 1) != 1)
+        record->host_load = NAN;
+}
+
 /* A sample is one iteration, and the host is the device. The timer's overhead is the least
  * difference of two clock readings. */
 static void record_fill(const struct device_state *state, struct record *record)
@@ -137,6 +196,7 @@ enum status team_time(struct device_state *state, struct work *work, bool cold, 
     TRY(cold ? flush_create(state, error) : STATUS_OK);
     if (work->routine->own_regions)
         team_unbind_caller(&state->topology);
+    const struct occupancy before = occupancy_read(&state->topology);
     for (int i = 0; i < samples; ++i) {
         if (cold)
             flush_caches(state);
@@ -144,6 +204,8 @@ enum status team_time(struct device_state *state, struct work *work, bool cold, 
         work_run(work, NULL);
         seconds[i] = clock_monotonic() - begin;
     }
+    if (record)
+        occupancy_record(&state->topology, &before, &work->occupied, record);
     enum status status =
         work->routine->own_regions ? team_bind(&state->topology, error) : STATUS_OK;
     if (status == STATUS_OK && record)

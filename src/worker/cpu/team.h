@@ -36,6 +36,13 @@ struct trace {
 double trace_begin(const struct trace *trace);
 void trace_end(struct trace *trace, const char *name, double begin);
 
+/* Sums over all threads since the process began, or between two readings. */
+struct occupancy {
+    double wall, running; /* s; running: CPU time */
+    double waiting;       /* s in which threads were ready, but off the processor; NaN: unknown */
+    int64_t switches;     /* involuntary context switches */
+};
+
 /* The members time and trace of device_ops. */
 enum status team_time(struct device_state *state, struct work *work, bool cold, int samples,
                       double *seconds, struct record *record, struct error *error);
