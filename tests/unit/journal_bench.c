@@ -6,19 +6,18 @@
 #include <unistd.h>
 
 #include "journal_bench.h"
-
-/* Folder of a test with at most one journal. */
-struct folder {
-    char path[64], journal[96];
-};
+#include "results/results_nc.h"
 
 int folder_create(void **state)
 {
     struct folder *folder = calloc(1, sizeof *folder);
     assert_non_null(folder);
+    results_nc_prepare();
     strcpy(folder->path, "/tmp/roofsweep-journal-XXXXXX");
     assert_non_null(mkdtemp(folder->path));
     snprintf(folder->journal, sizeof folder->journal, "%s/x.nc.journal", folder->path);
+    snprintf(folder->file, sizeof folder->file, "%s/x.nc", folder->path);
+    snprintf(folder->cdl, sizeof folder->cdl, "%s/x.cdl", folder->path);
     *state = folder;
     return 0;
 }
@@ -27,7 +26,9 @@ int folder_remove(void **state)
 {
     struct folder *folder = *state;
     unlink(folder->journal);
-    int failed = rmdir(folder->path);
+    unlink(folder->file);
+    unlink(folder->cdl);
+    int failed = rmdir(folder->path); /* fails if a test leaves another file, such as a draft */
     free(folder);
     return failed;
 }

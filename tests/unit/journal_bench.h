@@ -3,6 +3,10 @@
 
 #include "results/journal.h"
 
+/* The state of a test: a folder with at most these files. */
+struct folder {
+    char path[64], journal[96], file[96], cdl[96];
+};
 /* Set-up and tear-down of each test. */
 int folder_create(void **state);
 int folder_remove(void **state);

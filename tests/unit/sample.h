@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "results/journal.h"
+#include "journal_bench.h"
 
 #define SAMPLE_START 1735689600.0 /* 2025-01-01T00:00:00Z */
 
@@ -313,26 +313,17 @@ static struct record failed_record(void)
     return r;
 }
 
-static void sample_append(struct journal *journal, const char *kind, json_t *entry)
-{
-    struct error error;
-    assert_non_null(entry);
-    assert_ok(journal_append(journal, kind, entry, &error), &error);
-}
-
 static void sample_journal(const char *path)
 {
-    struct journal *journal;
-    struct error error;
     struct session session = sample_session();
     const struct device devices[] = {gpu_device(), cpu_device()};
     struct record records[] = {lstm_record(), skipped_record(), counted_record(), failed_record()};
-    assert_ok(journal_open(path, JOURNAL_CREATE, &journal, &error), &error);
-    sample_append(journal, "session", session_encode(&session));
+    struct journal *journal = open_journal(path, JOURNAL_CREATE);
+    append(journal, "session", session_encode(&session));
     for (size_t i = 0; i < 2; ++i)
-        sample_append(journal, "device", device_encode(&devices[i]));
+        append(journal, "device", device_encode(&devices[i]));
     for (size_t i = 0; i < 4; ++i) {
-        sample_append(journal, "record", record_encode(&records[i]));
+        append(journal, "record", record_encode(&records[i]));
         record_clear(&records[i]);
     }
     journal_close(journal);
@@ -342,13 +333,10 @@ static void sample_journal(const char *path)
 /* Appends records to a journal, creating it if missing, and clears the records. */
 static inline void sample_add(const char *path, struct record *records, size_t count)
 {
-    struct journal *journal;
-    struct error error;
     const bool there = access(path, F_OK) == 0;
-    assert_ok(journal_open(path, there ? JOURNAL_RESUME : JOURNAL_CREATE, &journal, &error),
-              &error);
+    struct journal *journal = open_journal(path, there ? JOURNAL_RESUME : JOURNAL_CREATE);
     for (size_t i = 0; i < count; ++i) {
-        sample_append(journal, "record", record_encode(&records[i]));
+        append(journal, "record", record_encode(&records[i]));
         record_clear(&records[i]);
     }
     journal_close(journal);
@@ -356,10 +344,8 @@ static inline void sample_add(const char *path, struct record *records, size_t c
 
 static inline struct results *sample_read(const char *path)
 {
-    struct results *results;
-    struct error error;
     bool torn;
-    assert_ok(journal_read(path, &results, &torn, &error), &error);
+    struct results *results = read_journal(path, &torn);
     assert_false(torn);
     results_sort(results, NULL, &(struct error){{0}});
     return results;
@@ -368,15 +354,13 @@ static inline struct results *sample_read(const char *path)
 /* Appends the device of each record to a journal. */
 static inline void sample_describe(const char *path, const struct record *records, size_t count)
 {
-    struct journal *journal;
-    struct error error;
-    assert_ok(journal_open(path, JOURNAL_RESUME, &journal, &error), &error);
+    struct journal *journal = open_journal(path, JOURNAL_RESUME);
     for (size_t i = 0; i < count; ++i) {
         struct device device;
         device_init(&device);
         memcpy(device.key, records[i].device_key, sizeof device.key);
         snprintf(device.uuid, sizeof device.uuid, "GPU of %.80s", device.key);
-        sample_append(journal, "device", device_encode(&device));
+        append(journal, "device", device_encode(&device));
     }
     journal_close(journal);
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "results/algorithm_cache.h"
-#include "results/journal.h"
+#include "journal_bench.h"
 
 /* Algorithms are copied from and to records by the names of members. */
 TEST(members_are_those_of_a_record)
@@ -133,28 +133,19 @@ TEST(only_searches_of_measured_rows_count)
     algorithm_cache_close(cache);
 }
 
-/* A path where nothing is. */
-static void path_make(char path[64])
-{
-    strcpy(path, "/tmp/roofsweep-algorithms-XXXXXX");
-    close(mkstemp(path));
-    unlink(path);
-}
-
-static void append(const char *path, const char *text)
+static void file_add(const char *path, const char *text)
 {
     FILE *stream = fopen(path, "a");
     fputs(text, stream);
     fclose(stream);
 }
 
-TEST(a_file_outlives_the_run)
+FOLDER_TEST(a_file_outlives_the_run)
 {
     static const char origin[] = "file of 2025-11-18";
     const struct device h200 = device_of("H200", "cuDNN 9.14.0");
     const struct device later = device_of("H200", "cuDNN 9.15.0");
-    char path[64];
-    path_make(path);
+    const char *path = path_of(state);
     struct algorithm_cache *first = open_at(path, false, 0), *second = open_at(path, true, 0);
     assert_int_not_equal(access(path, F_OK), 0); /* nothing was found yet */
     learn(first, 1, "engine-1", &h200);
@@ -163,45 +154,29 @@ TEST(a_file_outlives_the_run)
     learn(second, 2, "engine-4", &later);
     algorithm_cache_close(first);
     algorithm_cache_close(second);
-    append(path, "{\"xxh3\":\"00000000"); /* a kill cut this line off */
+    file_add(path, "{\"xxh3\":\"00000000"); /* a kill cut this line off */
     first = open_at(path, false, 0);
     assert_found(first, 1, &h200, "engine-1", origin);
     assert_found(first, 2, &h200, "engine-2", origin);
     assert_found(first, 2, &later, "engine-4", origin);
     learn(first, 1, "engine-3", &h200); /* removes the torn line */
     algorithm_cache_close(first);
-    append(path, "{\"xxh3\":\"0000000000000000\",\"kind\":\"record\",\"entry\":{}}\n");
+    file_add(path, "{\"xxh3\":\"0000000000000000\",\"kind\":\"record\",\"entry\":{}}\n");
     second = open_at(path, false, 1);
     assert_found(second, 1, &h200, "engine-3", origin);
     algorithm_cache_close(second);
-    unlink(path);
-}
-
-static void journal_add(struct journal *journal, const char *kind, json_t *entry)
-{
-    struct error error;
-    assert_ok(journal_append(journal, kind, entry, &error), &error);
-}
-
-static struct journal *journal_make(const char *path)
-{
-    struct journal *journal = NULL;
-    struct error error;
-    assert_ok(journal_open(path, JOURNAL_CREATE, &journal, &error), &error);
-    return journal;
 }
 
 /* Lines with right checksums that no run wrote. A worker would refuse such an algorithm, and its
  * device would count as lost. */
-TEST(absurd_entries_are_left_out)
+FOLDER_TEST(absurd_entries_are_left_out)
 {
     struct device device = device_of("H200", "cuDNN 9.14.0");
-    char path[64];
-    path_make(path);
-    struct journal *journal = journal_make(path);
+    const char *path = path_of(state);
+    struct journal *journal = open_journal(path, JOURNAL_CREATE);
     strcpy(device.key, "d");
     strcpy(device.uuid, "d");
-    journal_add(journal, "device", device_encode(&device));
+    append(journal, "device", device_encode(&device));
     for (int batch = 1; batch <= 4; ++batch) {
         struct record record = searched(batch, "engine-1");
         strcpy(record.device_key, "d");
@@ -210,7 +185,7 @@ TEST(absurd_entries_are_left_out)
         json_t *entry = record_encode(&record);
         if (batch == 4)
             json_object_set_new(entry, "config_hash", json_string("0"));
-        journal_add(journal, "record", entry);
+        append(journal, "record", entry);
     }
     journal_close(journal);
     struct algorithm_cache *cache = open_at(path, false, 3);
@@ -218,31 +193,27 @@ TEST(absurd_entries_are_left_out)
     for (int batch = 2; batch <= 4; ++batch)
         assert_found(cache, batch, &device, "", "");
     algorithm_cache_close(cache);
-    unlink(path);
 }
 
 /* NAME.nc stands for NAME.nc.journal, which stays as it is. A row that took its algorithm from a
  * file passes the origin on. */
-TEST(a_result_serves)
+FOLDER_TEST(a_result_serves)
 {
     struct device device = device_of("H200", "cuDNN 9.14.0");
     struct stat before, after;
-    char path[64], journal_path[80];
-    path_make(path);
-    strcat(path, ".nc");
-    snprintf(journal_path, sizeof journal_path, "%s.journal", path);
-    struct journal *journal = journal_make(journal_path);
+    const char *path = ((struct folder *)*state)->file, *journal_path = path_of(state);
+    struct journal *journal = open_journal(journal_path, JOURNAL_CREATE);
     strcpy(device.key, "d");
     strcpy(device.uuid, "d");
-    journal_add(journal, "session", json_object());
-    journal_add(journal, "device", device_encode(&device));
+    append(journal, "session", json_object());
+    append(journal, "device", device_encode(&device));
     for (int batch = 1; batch <= 3; ++batch) {
         struct record record = searched(batch, "engine-1");
         strcpy(record.device_key, "d");
         strcpy(record.algorithm_origin, batch == 1   ? "search"
                                         : batch == 2 ? "file of 2020-01-01"
                                                      : "");
-        journal_add(journal, "record", record_encode(&record));
+        append(journal, "record", record_encode(&record));
     }
     journal_close(journal);
     stat(journal_path, &before);
@@ -256,7 +227,6 @@ TEST(a_result_serves)
     }
     stat(journal_path, &after);
     assert_int_equal(after.st_size, before.st_size);
-    unlink(journal_path);
 }
 
 static void assert_refused(const char *path, const char *says)
@@ -269,15 +239,14 @@ static void assert_refused(const char *path, const char *says)
 }
 
 /* Nothing is added to a file that is no algorithm cache. */
-TEST(another_file_is_refused)
+FOLDER_TEST(another_file_is_refused)
 {
-    char path[64];
+    const char *path = path_of(state);
     static const char foreign[] = "no line of a roofsweep journal";
     assert_refused("no such.nc", "no such.nc.journal: cannot open: No such");
-    path_make(path);
-    append(path, "[conv2d]"); /* an append would cut this torn line off */
+    file_add(path, "[conv2d]"); /* an append would cut this torn line off */
     assert_refused(path, foreign);
-    append(path, "\nbatch = 1\n");
+    file_add(path, "\nbatch = 1\n");
     assert_refused(path, foreign);
     unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0); /* without a writer */
@@ -287,14 +256,14 @@ TEST(another_file_is_refused)
 }
 
 /* While another run writes to the file, nobody waits, and nothing is lost. */
-TEST(a_file_in_use_delays_nobody)
+FOLDER_TEST(a_file_in_use_delays_nobody)
 {
-    char path[] = "/tmp/roofsweep-algorithms-XXXXXX";
+    const char *path = path_of(state);
     struct journal *other;
     struct error error;
     const struct device device = device_of("H200", "9.10");
     const struct record record = searched(1, "engine-1");
-    close(mkstemp(path));
+    file_store(path, "", 0);
     struct algorithm_cache *cache = open_at(path, true, 0);
     assert_int_equal(algorithm_cache_learn(cache, &record, record.config_hash, &device, &error),
                      STATUS_OK);
@@ -306,5 +275,4 @@ TEST(a_file_in_use_delays_nobody)
     cache = open_at(path, true, 0);
     assert_found(cache, 1, &device, "engine-1", "file of 2025-11-18");
     algorithm_cache_close(cache);
-    unlink(path);
 }

@@ -1,4 +1,4 @@
-/* Parts of the CPU device: products by CBLAS, elements in memory, topologies of other machines,
+/* Parts of the CPU device: the name of CBLAS, elements in memory, topologies of other machines,
  * loops of the roofs, and the team. */
 #include "unit.h"
 
@@ -17,51 +17,6 @@
 #include "worker/cpu/team.h"
 
 /* ---- CBLAS ---- */
-
-enum { M = 5, N = 7, K = 3, LEADING = 9 };
-
-static double number(const void *data, bool wide, int64_t index)
-{
-    return wide ? ((const double *)data)[index] : (double)((const float *)data)[index];
-}
-
-static void number_set(void *data, bool wide, int64_t index, double value)
-{
-    if (wide)
-        ((double *)data)[index] = value;
-    else
-        ((float *)data)[index] = (float)value;
-}
-
-/* Small integers: exact in both precisions. */
-TEST(products_are_right)
-{
-    static double a[LEADING * LEADING], b[LEADING * LEADING], c[LEADING * LEADING];
-    blas_single_thread();
-    for (int variant = 0; variant < 16; ++variant) {
-        const bool wide = variant & 1;
-        const struct product product = {
-            wide, variant & 8, M, N, K, {a, LEADING, variant & 2}, {b, LEADING, variant & 4},
-            c,    LEADING,
-        };
-        for (int i = 0; i < LEADING * LEADING; ++i) {
-            number_set(a, wide, i, i % 11);
-            number_set(b, wide, i, i % 13);
-            number_set(c, wide, i, 1.0);
-        }
-#pragma omp parallel num_threads(3)
-        blas_multiply_shared(&product);
-        for (int i = 0; i < M; ++i)
-            for (int j = 0; j < N; ++j) {
-                double sum = product.adds ? 1.0 : 0.0;
-                for (int k = 0; k < K; ++k)
-                    sum += (product.a.transposed ? k * LEADING + i : i * LEADING + k) % 11 *
-                           ((product.b.transposed ? j * LEADING + k : k * LEADING + j) % 13);
-                if (number(c, wide, i * LEADING + j) != sum)
-                    fail_msg("variant %d: c[%d][%d]", variant, i, j);
-            }
-    }
-}
 
 TEST(library_name_is_terminated)
 {

@@ -80,44 +80,6 @@ FOLDER_TEST(test_round_trip)
     results_destroy(results);
 }
 
-/* More kernels than a buffer of fixed size would hold. */
-FOLDER_TEST(test_large_record)
-{
-    enum { COUNT = 500 };
-    const char *path = path_of(state);
-    struct error error;
-    struct record record;
-    struct kernel *kernels = calloc(COUNT, sizeof *kernels);
-    assert_non_null(kernels);
-    for (int i = 0; i < COUNT; ++i) {
-        fields_clear(kernel_fields, &kernels[i]);
-        memset(kernels[i].name, 'a' + i % 26, KERNEL_NAME_MAX - 1);
-        kernels[i].count = i;
-    }
-    record_init(&record);
-    strcpy(record.configuration, "lstm batch=1");
-    record.status = RECORD_FAILED;
-    assert_ok(record_set_kernels(&record, kernels, COUNT, &error), &error);
-    struct journal *journal = open_journal(path, JOURNAL_CREATE);
-    append(journal, "record", record_encode(&record));
-    journal_close(journal);
-    record_clear(&record);
-
-    struct stat info;
-    bool torn;
-    assert_int_equal(stat(path, &info), 0);
-    assert_true(info.st_size > 500 * 1000);
-    struct results *results = read_journal(path, &torn);
-    const struct record *copy = record_of(results, 0);
-    assert_int_equal(copy->kernel_count, COUNT);
-    for (int i = 0; i < COUNT; ++i) {
-        assert_string_equal(copy->kernels[i].name, kernels[i].name);
-        assert_int_equal(copy->kernels[i].count, i);
-    }
-    results_destroy(results);
-    free(kernels);
-}
-
 /* A later record of the same configuration and device replaces the earlier one, also under the key
  * of a later session; another device has its own record. */
 FOLDER_TEST(test_replaces)

@@ -13,42 +13,11 @@
 #include <unistd.h>
 #include <netcdf.h>
 
+#include "journal_bench.h"
 #include "results/results_nc.h"
 #include "sample.h"
 
 #define GOLDEN TEST_DATA_DIR "/golden.cdl"
-
-/* A folder for each test, and paths in the folder. */
-struct folder {
-    char path[64], journal[96], file[96], cdl[96];
-};
-
-static int folder_create(void **state)
-{
-    struct folder *folder = calloc(1, sizeof *folder);
-    assert_non_null(folder);
-    results_nc_prepare();
-    strcpy(folder->path, "/tmp/roofsweep-nc-XXXXXX");
-    assert_non_null(mkdtemp(folder->path));
-    snprintf(folder->journal, sizeof folder->journal, "%s/sample.nc.journal", folder->path);
-    snprintf(folder->file, sizeof folder->file, "%s/sample.nc", folder->path);
-    snprintf(folder->cdl, sizeof folder->cdl, "%s/sample.cdl", folder->path);
-    *state = folder;
-    return 0;
-}
-
-static int folder_remove(void **state)
-{
-    struct folder *folder = *state;
-    remove(folder->journal);
-    remove(folder->file);
-    remove(folder->cdl);
-    int failed = rmdir(folder->path); /* fails if a test leaves another file, such as a draft */
-    free(folder);
-    return failed;
-}
-
-#define FOLDER_TEST(name) TEST_WITH(name, folder_create, folder_remove)
 
 static int run(const char *format, ...)
 {
@@ -248,16 +217,14 @@ FOLDER_TEST(test_full_disk)
 /* One row of a CPU, in a session with defaults. */
 static struct results *cpu_results(const char *path, struct record *record)
 {
-    struct journal *journal;
     struct device cpu = cpu_device();
     struct session session = sample_session();
-    struct error error;
     strcpy(session.settings, "warmup=5 iterations=20 counters=auto kernels=no verify=yes seed=1");
     session.job_id[0] = '\0';
     record->job_id[0] = '\0';
-    assert_ok(journal_open(path, JOURNAL_CREATE, &journal, &error), &error);
-    sample_append(journal, "session", session_encode(&session));
-    sample_append(journal, "device", device_encode(&cpu));
+    struct journal *journal = open_journal(path, JOURNAL_CREATE);
+    append(journal, "session", session_encode(&session));
+    append(journal, "device", device_encode(&cpu));
     journal_close(journal);
     session_clear(&session);
     sample_add(path, record, 1);

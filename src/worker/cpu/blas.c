@@ -157,10 +157,10 @@ static void multiply(const struct product *p, int64_t row, int64_t rows, int64_t
         return;
     if (p->wide)
         cblas_dgemm(CblasRowMajor, a_order, b_order, (int)rows, (int)columns, (int)p->k, 1, a,
-                    (int)p->a.leading, b, (int)p->b.leading, p->adds, c, (int)p->c_leading);
+                    (int)p->a.leading, b, (int)p->b.leading, 0, c, (int)p->c_leading);
     else
         cblas_sgemm(CblasRowMajor, a_order, b_order, (int)rows, (int)columns, (int)p->k, 1, a,
-                    (int)p->a.leading, b, (int)p->b.leading, p->adds, c, (int)p->c_leading);
+                    (int)p->a.leading, b, (int)p->b.leading, 0, c, (int)p->c_leading);
 }
 
 void blas_multiply_shared(const struct product *p)

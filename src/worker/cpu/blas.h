@@ -17,8 +17,8 @@ void blas_describe(char *text, size_t size);
 /* STATUS_UNSUPPORTED if an extent exceeds BLAS's integers. */
 enum status blas_check(const int64_t *extents, size_t count, struct error *error);
 
-/* A product of row-major matrices: c [m][n] = a [m][k] b [k][n], or c + a b. A transposed factor is
- * stored as [k][m] or [n][k]. */
+/* A product of row-major matrices: c [m][n] = a [m][k] b [k][n]. A transposed factor is stored as
+ * [k][m] or [n][k]. */
 struct factor {
     const void *data;
     int64_t leading; /* elements from one stored row to the next */
@@ -26,7 +26,6 @@ struct factor {
 };
 struct product {
     bool wide; /* fp64; else fp32 */
-    bool adds; /* c + a b */
     int64_t m, n, k;
     struct factor a, b;
     void *c;
