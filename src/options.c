@@ -358,6 +358,8 @@ enum status options_manifest(const struct options *options, struct manifest **ma
     if (status == STATUS_OK && !amendment_is_empty(&options->amendment))
         status = amendment_read(&options->amendment, &read, error);
     if (status == STATUS_OK)
+        status = manifest_embed_lists(read, error);
+    if (status == STATUS_OK)
         *manifest = read;
     else
         manifest_destroy(read);

@@ -111,14 +111,12 @@ static bool is_replaced(const struct writer *writer, const char *key)
     return false;
 }
 
-/* Writes the lines before number `end`, as comments if `comment`. A line of the greatest length
- * loses its last byte to the '#'. */
+/* Writes the lines before number `end`, as comments if `comment`. */
 static void write_lines(struct writer *writer, int end, bool comment)
 {
     for (; writer->number < end && *writer->next; ++writer->number) {
         int length = (int)strcspn(writer->next, "\n");
-        fprintf(writer->stream, "%s%.*s\n", comment ? "#" : "",
-                comment && length >= INI_LINE_BYTES ? INI_LINE_BYTES - 1 : length, writer->next);
+        fprintf(writer->stream, "%s%.*s\n", comment ? "#" : "", length, writer->next);
         writer->next += length + (writer->next[length] == '\n');
     }
 }
@@ -140,6 +138,7 @@ static enum status line_take(void *user, const struct ini_line *line, struct err
 {
     struct writer *writer = user;
     const struct amendment *amendment = writer->amendment;
+    const char *key = line->key && *line->key == '|' ? "list" : line->key;
     (void)error;
     write_lines(writer, line->number, writer->left_out);
     if (!line->key) {
@@ -154,7 +153,7 @@ static enum status line_take(void *user, const struct ini_line *line, struct err
             }
     }
     write_lines(writer, line->number + 1,
-                writer->left_out || (line->key && is_replaced(writer, line->key)));
+                writer->left_out || (line->key && is_replaced(writer, key)));
     if (!line->key && !writer->left_out)
         write_settings(writer);
     return STATUS_OK;
@@ -180,11 +179,12 @@ static void write_missing_groups(struct writer *writer)
 static void hint_labels(const struct manifest *manifest, bool groups, const char *text,
                         char hint[WORDS_HINT])
 {
-    size_t count = manifest->section_count;
-    const char **labels = calloc(count + SETTINGS_MAX, sizeof *labels);
+    size_t count = 0;
+    const char **labels = calloc(manifest->section_count + SETTINGS_MAX, sizeof *labels);
     *hint = '\0';
-    for (size_t i = 0; labels && i < count; ++i)
-        labels[i] = manifest->sections[i].label;
+    for (size_t i = 0; labels && i < manifest->section_count; ++i)
+        if (words_find(labels, manifest->sections[i].label) < 0)
+            labels[count++] = manifest->sections[i].label;
     for (size_t i = 0; labels && groups && settings_groups[i]; ++i)
         labels[count++] = settings_groups[i];
     if (labels && count > 0)

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -12,7 +13,7 @@ static const char blanks[] = " \t";
 struct lines {
     const char *next, *end;           /* the unread rest */
     int number;                       /* number of `line`, from 1 */
-    char line[INI_LINE_BYTES + 1];    /* without comment and trailing blanks */
+    char *line;                       /* owned; without comment and trailing blanks */
     char section[INI_NAME_BYTES + 1]; /* section of the line; "" before the first section */
 };
 
@@ -26,7 +27,7 @@ static enum status bytes_check(const char *text, size_t length, struct error *er
                              bytes[i] == '\r'   ? "; lines end in CR alone: save it with LF"
                              : bytes[i] >= 0x80 ? "; save it as UTF-8"
                                                 : "");
-    if (length > INI_LINE_BYTES)
+    if (length > INI_LINE_BYTES && !strchr("|#", *text))
         return error_set(error, STATUS_USAGE, "a line of %zu bytes; at most %d are allowed", length,
                          INI_LINE_BYTES);
     return STATUS_OK;
@@ -102,6 +103,8 @@ static enum status line_read(struct lines *lines, struct error *error)
     TRY(bytes_check(start, length, error));
     memcpy(lines->line, start, length);
     lines->line[length] = '\0';
+    if (*lines->line == '|')
+        return STATUS_OK;
     line_trim(lines->line);
     return line_check(lines->line, error);
 }
@@ -112,7 +115,10 @@ static enum status line_visit(struct lines *lines, ini_visit visit, void *user, 
     if (lines->line[0] == '\0')
         return STATUS_OK;
     struct ini_line line = {lines->section, NULL, "", lines->number};
-    if (lines->line[0] == '[') {
+    if (lines->line[0] == '|') {
+        line.key = "|";
+        line.value = lines->line + 1;
+    } else if (lines->line[0] == '[') {
         snprintf(lines->section, sizeof lines->section, "%.*s",
                  (int)(strlen(lines->line) - strlen("[]")), lines->line + 1);
     } else {
@@ -125,7 +131,8 @@ static enum status line_visit(struct lines *lines, ini_visit visit, void *user, 
     }
     enum status status = visit(user, &line, error);
     /* Errors quote values; only a value can contain '#'. */
-    if (status == STATUS_USAGE && line.key && strstr(line.value, " #") && strchr(error->text, '#'))
+    if (status == STATUS_USAGE && line.key && *line.key != '|' && strstr(line.value, " #") &&
+        strchr(error->text, '#'))
         error_append(error, status, "; a comment after a value begins with a blank and ';'");
     return status;
 }
@@ -135,10 +142,11 @@ enum status ini_lines_visit(const char *path, const char *text, size_t length, i
 {
     static const char mark[] = "\xef\xbb\xbf"; /* byte order mark; some editors write it */
     size_t skipped = length >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
-    struct lines lines = {.next = text + skipped, .end = text + length};
-    enum status status = STATUS_OK;
+    struct lines lines = {.next = text + skipped, .end = text + length, .line = malloc(length + 1)};
+    enum status status = lines.line ? STATUS_OK : error_set(error, STATUS_SYSTEM, "out of memory");
     while (status == STATUS_OK && lines.next < lines.end)
         status = line_visit(&lines, visit, user, error);
+    free(lines.line);
     return error_prefix(error, status, "%s:%d", path, lines.number);
 }
 

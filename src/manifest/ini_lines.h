@@ -1,6 +1,7 @@
 /* An INI text, line by line: `[section]`, `key = value`, comments after `;` or in lines that begin
- * with `#`. Continuation lines, `key: value`, text after a section, control characters and long
- * lines are errors. */
+ * with `#`. A line that begins with '|' has the key "|" and the rest as its value, of any length.
+ * Continuation lines, `key: value`, text after a section, control characters and other long lines
+ * are errors. */
 #pragma once
 
 #include <stddef.h>

@@ -38,7 +38,7 @@ struct reader {
     struct settings settings;
     int group;                  /* index of the current section of settings; -1: a workload */
     size_t room;                /* number of values that the rest of the manifest may have */
-    void *labels;               /* tree of labels, see tsearch */
+    void *labels;               /* tree of "WORKLOAD LABEL", owned, see tsearch */
     int group_line[GROUPS_MAX]; /* first line of each section of settings; 0: not there */
 };
 
@@ -47,23 +47,26 @@ static int label_compare(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* For tdestroy: frees nothing, because sections own their labels. */
-static void label_keep(void *label)
-{
-    (void)label;
-}
-
-static enum status label_check(const struct reader *reader, const char *label, struct error *error)
+/* Notes workload and label; a network may have a section of each workload. */
+static enum status label_note(struct reader *reader, const struct workload *workload,
+                              const char *label, struct error *error)
 {
     for (const char *c = label; *c; ++c)
         if (!isalnum((unsigned char)*c) && !strchr("_.-", *c))
             return error_set(error, STATUS_USAGE,
                              "label '%s' has a '%.1s'; allowed: letters, digits, _ . -", label,
                              (unsigned char)*c < 0x80 ? c : "?");
-    if (!tfind(label, &reader->labels, label_compare))
+    char *key, **found;
+    if (asprintf(&key, "%s %s", workload->name, label) < 0)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    found = tsearch(key, &reader->labels, label_compare);
+    if (found && *found == key)
         return STATUS_OK;
+    free(key);
+    if (!found)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
     const struct section *first = reader->manifest->sections;
-    while (strcmp(first->label, label) != 0)
+    while (first->workload != workload || strcmp(first->label, label) != 0)
         ++first;
     return error_set(error, STATUS_USAGE, "label '%s' is here a second time; first in line %d",
                      label, first->line);
@@ -73,7 +76,7 @@ static enum status workload_begin(struct reader *reader, const struct workload *
                                   const char *label, int line, struct error *error)
 {
     struct manifest *manifest = reader->manifest;
-    TRY(label_check(reader, label, error));
+    TRY(label_note(reader, workload, label, error));
     if (workload->axes && !section_kind_of(workload))
         return error_set(error, STATUS_USAGE,
                          "[%s] is not in this build; configure with -DROOFSWEEP_PROGRAMS=ON",
@@ -87,7 +90,7 @@ static enum status workload_begin(struct reader *reader, const struct workload *
                               .label = strdup(label),
                               .line = line};
     void *grown = array_grow(manifest->sections, manifest->section_count, sizeof section);
-    if (!grown || !section.label || !tsearch(section.label, &reader->labels, label_compare)) {
+    if (!grown || !section.label) {
         manifest->sections = grown ? grown : manifest->sections;
         free(section.label);
         return error_set(error, STATUS_SYSTEM, "out of memory");
@@ -128,7 +131,7 @@ static enum status line_take(void *user, const struct ini_line *line, struct err
                          "key '%s' stands before the first section; write [conv2d LABEL] or "
                          "another one above it",
                          line->key);
-    if (*line->value == '\0')
+    if (*line->value == '\0' && *line->key != '|')
         return error_set(error, STATUS_USAGE, "key '%s' has no value", line->key);
     if (reader->group >= 0)
         return settings_take(&reader->settings, reader->group, line, error);
@@ -204,7 +207,7 @@ enum status manifest_parse(const char *path, const char *text, size_t length,
         status = ini_lines_visit(path, text, length, line_take, &reader, error);
     if (status == STATUS_OK)
         status = reader_finish(&reader, error);
-    tdestroy(reader.labels, label_keep);
+    tdestroy(reader.labels, free);
     parsed->sweep = reader.settings.sweep;
     parsed->measure = reader.settings.measure;
     parsed->peaks = reader.settings.peaks;
@@ -310,6 +313,33 @@ enum status manifest_of_program(const char *command, struct manifest **manifest,
     enum status status = parse_at("program", "program", text, strlen(text), manifest, error);
     free(text);
     return status;
+}
+
+enum status manifest_embed_lists(struct manifest *manifest, struct error *error)
+{
+    const struct section *section = manifest->sections, *end = section + manifest->section_count;
+    const char *next = manifest->text;
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    for (int line = 1; *next; ++line) {
+        size_t length = strcspn(next, "\n");
+        length += next[length] == '\n';
+        fwrite(next, 1, length, stream);
+        next += length;
+        for (; section < end && section->list.line <= line; ++section)
+            if (section->list.text)
+                fprintf(stream, "%s%s", next[-1] == '\n' ? "" : "\n", section->list.text);
+    }
+    if (fclose(stream) != 0) {
+        free(text);
+        return error_set(error, STATUS_SYSTEM, "no memory for the lists of the manifest");
+    }
+    free(manifest->text);
+    manifest->text = text;
+    return STATUS_OK;
 }
 
 void manifest_destroy(struct manifest *manifest)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "manifest/list.h"
 #include "model/protocol.h"
 #include "model/roof.h"
 #include "model/workload.h"
@@ -56,6 +57,7 @@ struct section {
     char *label;
     enum vary vary;
     struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
+    struct list list;                          /* each row is combined with all of the axes */
     struct exclusion *exclusions;              /* a configuration is excluded if any holds */
     size_t exclusion_count;
     int line, vary_line, exclude_line; /* 0: not in the section */
@@ -68,7 +70,7 @@ bool sweep_searches_anew(const struct sweep_settings *sweep);
 
 struct manifest {
     char *path;   /* path as given, for messages */
-    char *text;   /* the whole file, for journal and NetCDF */
+    char *text;   /* the whole file, for journal and NetCDF; see manifest_embed_lists */
     char *folder; /* absolute folder of the file, where programs run; NULL: from manifest_parse */
     struct sweep_settings sweep;
     struct measure_settings measure;
@@ -88,6 +90,9 @@ enum status manifest_parse(const char *path, const char *text, size_t length,
  * is "program". */
 enum status manifest_of_program(const char *command, struct manifest **manifest,
                                 struct error *error);
+/* Puts the lines of lists that are files into manifest->text, below their keys, so that the text
+ * alone makes the plan. */
+enum status manifest_embed_lists(struct manifest *manifest, struct error *error);
 void manifest_destroy(struct manifest *manifest); /* takes NULL */
 
 /* Writes the settings of measurements as one canonical line ("warmup=5 iterations=20 ... seed=1").

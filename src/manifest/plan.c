@@ -117,7 +117,7 @@ static uint64_t section_count(const struct section *section)
     }
     for (size_t place = places.shape; place < places.count; ++place)
         series = product(series, place_size(&places, place));
-    return product(shapes, series);
+    return product(product(shapes, series), section->list.path ? section->list.count : 1);
 }
 
 static enum status manifest_count(const struct manifest *manifest, uint64_t *count,
@@ -160,8 +160,33 @@ static void item_keep(void *item)
     (void)item;
 }
 
+/* Appends "LABEL:PLACE NAME xCOUNT", unless the axes give this row a second time. */
+static enum status row_note(struct plan_item *item, const struct section *section,
+                            const struct list_row *row, struct error *error)
+{
+    char *entry, *listed = NULL;
+    if (asprintf(&entry, "%s:%zu%s%s x%lld", section->label, row->place, row->name ? " " : "",
+                 row->name ? row->name : "", (long long)row->count) < 0)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    const char *before = item->listed ? item->listed : "";
+    size_t used = strlen(before), length = strlen(entry);
+    bool noted = used >= length && strcmp(before + used - length, entry) == 0;
+    int made = noted ? 0 : asprintf(&listed, "%s%s%s", before, used ? "; " : "", entry);
+    free(entry);
+    if (made < 0)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    if (noted)
+        return STATUS_OK;
+    free(item->listed);
+    item->listed = listed;
+    item->count += row->count;
+    return STATUS_OK;
+}
+
+/* `row`: the list's row that the configuration is made of, or NULL. */
 static enum status config_add(struct builder *builder, const struct section *section,
-                              const struct config *config, struct error *error)
+                              const struct list_row *row, const struct config *config,
+                              struct error *error)
 {
     struct plan *plan = &builder->plan;
     struct plan_item *item = &plan->items[plan->count];
@@ -172,27 +197,32 @@ static enum status config_add(struct builder *builder, const struct section *sec
     struct plan_item *kept = found ? *found : item;
     const struct section **last = &builder->last[kept - plan->items];
     char *label = NULL;
+    if (!found)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
     if (kept != item) {
         plan->merged += 1;
-        if (*last == section)
-            return STATUS_OK;
-    }
-    if (!found || asprintf(&label, "%s%s%s", kept != item ? kept->label : "",
-                           kept != item ? " " : "", section->label) < 0)
-        return error_set(error, STATUS_SYSTEM, "out of memory");
-    free(kept->label);
-    kept->label = label;
-    *last = section;
-    if (kept == item) {
+    } else {
         plan->count += 1;
         if (config_check(config, &unused) == STATUS_OK)
             item->cost = config_cost(config);
     }
+    if (row)
+        TRY(row_note(kept, section, row, error));
+    if (*last == section)
+        return STATUS_OK;
+    if (asprintf(&label, "%s%s%s", kept->label ? kept->label : "", kept->label ? " " : "",
+                 section->label) < 0)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    free(kept->label);
+    kept->label = label;
+    *last = section;
     return STATUS_OK;
 }
 
-static enum status section_add(struct builder *builder, const struct manifest *manifest,
-                               const struct section *section, struct error *error)
+/* Adds the combinations of all axes, of a row of the list or without a list. */
+static enum status row_add(struct builder *builder, const struct manifest *manifest,
+                           const struct section *section, const struct list_row *row,
+                           struct error *error)
 {
     struct places places = places_make(section);
     do {
@@ -200,6 +230,11 @@ static enum status section_add(struct builder *builder, const struct manifest *m
         for (size_t i = 0; i < places.count; ++i) {
             size_t parameter = (size_t)places.parameter[i];
             config_set(&point, parameter, &section->axes[parameter].values[places.at[i]]);
+        }
+        for (size_t i = 0; row && i < section->workload->count; ++i) {
+            const struct value value = config_get(&row->config, i);
+            if (row->set >> i & 1)
+                config_set(&point, i, &value);
         }
         config = point;
         bool excluded = false;
@@ -211,7 +246,7 @@ static enum status section_add(struct builder *builder, const struct manifest *m
         }
         if (section->kind)
             TRY(section->kind->expand(section, manifest->path, &point, &config, error));
-        TRY(config_add(builder, section, &config, error));
+        TRY(config_add(builder, section, row, &config, error));
     } while (product_next(&places, places.shape, places.count) || shape_next(&places));
     return STATUS_OK;
 }
@@ -220,6 +255,7 @@ static void plan_clear(struct plan *plan)
 {
     for (size_t i = 0; i < plan->count; ++i) {
         free(plan->items[i].label);
+        free(plan->items[i].listed);
         free(plan->items[i].name);
     }
     free(plan->items);
@@ -241,10 +277,12 @@ static enum status items_finish(struct plan *plan, struct error *error)
     made = made && plan->by_hash;
     for (size_t i = 0; made && i < plan->count; ++i) {
         plan->by_hash[i] = &plan->items[i];
-        made = naming_add(naming, plan->items[i].label, &plan->items[i].config);
+        const struct plan_item *item = &plan->items[i];
+        made = naming_add(naming, item->label, item->listed, &item->config);
     }
     for (size_t i = 0; made && i < plan->count; ++i) {
-        naming_format(naming, plan->items[i].label, &plan->items[i].config, name);
+        const struct plan_item *item = &plan->items[i];
+        naming_format(naming, item->label, item->listed, &item->config, name);
         plan->items[i].name = strdup(name);
         made = plan->items[i].name;
     }
@@ -275,8 +313,13 @@ static enum status builder_fill(struct builder *builder, const struct manifest *
     if (!builder->plan.items || !builder->last)
         return error_set(error, STATUS_SYSTEM, "no memory for %llu configurations",
                          (unsigned long long)count);
-    for (size_t i = 0; i < manifest->section_count; ++i)
-        TRY(section_add(builder, manifest, &manifest->sections[i], error));
+    for (size_t i = 0; i < manifest->section_count; ++i) {
+        const struct section *section = &manifest->sections[i];
+        for (size_t row = 0; row < section->list.count; ++row)
+            TRY(row_add(builder, manifest, section, &section->list.rows[row], error));
+        if (!section->list.path)
+            TRY(row_add(builder, manifest, section, NULL, error));
+    }
     if (builder->plan.count > 0 || builder->plan.excluded == 0)
         return items_finish(&builder->plan, error);
     /* Every section is empty, so each has an exclude; the error names the first. */
@@ -321,7 +364,8 @@ enum { NAME_WIDTH_MAX = 100 };
 static const struct section_kind *kind_of_first(const struct plan *plan, size_t i)
 {
     const struct plan_item *item = &plan->items[i];
-    return i == 0 || strcmp(item[-1].label, item->label) != 0
+    return i == 0 || item[-1].config.workload != item->config.workload ||
+                   strcmp(item[-1].label, item->label) != 0
                ? section_kind_of(item->config.workload)
                : NULL;
 }
@@ -422,13 +466,13 @@ json_t *plan_encode(const struct plan *plan)
     for (size_t i = 0; i < plan->count; ++i) {
         const struct plan_item *item = &plan->items[i];
         const struct item_text text = item_format(item);
-        json_array_append_new(items, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s?}",
-                                               "config_hash", item->hash, "configuration",
-                                               text.configuration, "label", item->label, "name",
-                                               item->name, "flops", number_encode(text.cost.flops),
-                                               "bytes", number_encode(text.cost.bytes), "memory",
-                                               number_encode(text.cost.memory), "skipped",
-                                               text.exists ? NULL : text.reason.text));
+        json_array_append_new(
+            items,
+            json_pack("{s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:s?}", "config_hash", item->hash,
+                      "configuration", text.configuration, "label", item->label, "name", item->name,
+                      "listed", item->listed, "flops", number_encode(text.cost.flops), "bytes",
+                      number_encode(text.cost.bytes), "memory", number_encode(text.cost.memory),
+                      "skipped", text.exists ? NULL : text.reason.text));
     }
     return json_pack("{s:o, s:I, s:I}", "configurations", items, "excluded",
                      (json_int_t)plan->excluded, "merged", (json_int_t)plan->merged);

@@ -1,9 +1,9 @@
 /* The plan: every configuration of a manifest, each once, in the manifest's order.
  *
- * A pure function of the manifest. The order is that of the sections. Within a section, shape
- * parameters vary in the order of their lines, the first slowest; within each shape the series do
- * likewise. Configurations that two sections share are one item, at its first place, with both
- * labels. Immutable after plan_create. */
+ * A pure function of the manifest. The order is that of the sections. Within a section, the rows of
+ * its list are in order; within a row, shape parameters vary in the order of their lines, the first
+ * slowest; within each shape the series do likewise. Configurations that two sections share are one
+ * item, at its first place, with both labels. Immutable after plan_create. */
 #pragma once
 
 #include <jansson.h>
@@ -16,6 +16,8 @@ struct plan_item {
     char hash[CONFIG_HASH_TEXT];
     char *label;      /* owned; labels of all sections that have the item, separated by a space */
     char *name;       /* owned; name of its row, see naming.h */
+    char *listed;     /* owned; rows of lists that ask for the item, see naming.h; NULL: none */
+    int64_t count;    /* sum of the counts of these rows */
     struct cost cost; /* 0: the configuration cannot exist; NaN: the workload has no model */
 };
 

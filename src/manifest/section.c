@@ -6,18 +6,21 @@
 #include "base/text.h"
 #include "manifest/axis.h"
 #include "manifest/exclusion.h"
+#include "manifest/list.h"
 #include "manifest/settings.h"
 
 enum status section_take(struct section *section, const struct ini_line *line, size_t *room,
                          struct error *error)
 {
-    enum { VARY, EXCLUDE, PARAMETERS };
+    enum { VARY, EXCLUDE, LIST, PARAMETERS };
     static const char *const vary_words[] = {"product", "zip", "one-at-a-time", NULL};
     const struct workload *workload = section->workload;
-    const char *keys[PARAMETERS + WORKLOAD_PARAMETERS_MAX + 1] = {"vary", "exclude"};
+    const char *keys[PARAMETERS + WORKLOAD_PARAMETERS_MAX + 1] = {"vary", "exclude", "list"};
     for (size_t i = 0; i < workload->count; ++i)
         keys[PARAMETERS + i] = workload->parameters[i].name;
     int key = words_find(keys, line->key), parameter = key - PARAMETERS;
+    if (key == LIST || *line->key == '|')
+        return list_take(&section->list, workload, line, error);
     if (key < 0)
         return ini_line_unknown(line, keys, settings_group_of(line->key), error);
     int *noted = key == VARY      ? &section->vary_line
@@ -77,9 +80,26 @@ static enum status distinct_check(const struct section *section, const char *pat
     return STATUS_OK;
 }
 
+/* A parameter is a key of the section or a field of a row. */
+static enum status list_check(const struct section *section, struct error *error)
+{
+    const struct workload *workload = section->workload;
+    for (size_t i = 0; i < section->list.count; ++i)
+        for (size_t j = 0; j < workload->count; ++j)
+            if (section->list.rows[i].set >> j & 1 && section->axes[j].count)
+                return error_set(error, STATUS_USAGE,
+                                 "%s:%d: %s is also a key of [%s %s]; leave out one",
+                                 section->list.path, section->list.rows[i].line,
+                                 workload->parameters[j].name, workload->name, section->label);
+    return STATUS_OK;
+}
+
 enum status section_finish(struct section *section, const char *path, const char *cache,
                            size_t *room, struct error *error)
 {
+    if (section->list.path)
+        TRY(list_finish(&section->list, path, error));
+    TRY(list_check(section, error));
     enum status status = distinct_check(section, path, error);
     if (status == STATUS_OK && section->vary == VARY_ZIP)
         status = zip_check(section, path, error);
@@ -95,6 +115,7 @@ void section_clear(struct section *section)
 {
     for (size_t i = 0; i < WORKLOAD_PARAMETERS_MAX; ++i)
         axis_clear(&section->axes[i]);
+    list_clear(&section->list);
     exclusions_destroy(section->exclusions, section->exclusion_count);
     free(section->label);
 }

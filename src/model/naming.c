@@ -1,24 +1,34 @@
 #include "model/naming.h"
 
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-
-/* Configurations that share chosen label and workload. */
+/* Configurations that share workload and title. */
 struct group {
-    char *label;         /* owned */
-    size_t length;       /* of `label` */
+    char *title;         /* owned; chosen label, and name in its list */
     struct config first; /* first configuration that was added */
     /* By parameter (of a program: by axis of `first`): true if its values differ. */
     bool varies[WORKLOAD_PARAMETERS_MAX];
 };
 
 struct naming {
-    struct group *groups; /* owned */
-    size_t count;
+    void *groups; /* tree of owned groups, see tsearch */
 };
+
+static int group_compare(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    int order = strcmp(x->first.workload->name, y->first.workload->name);
+    return order ? order : strcmp(x->title, y->title);
+}
+
+static void group_destroy(void *group)
+{
+    free(((struct group *)group)->title);
+    free(group);
+}
 
 struct naming *naming_create(void)
 {
@@ -29,9 +39,7 @@ void naming_destroy(struct naming *naming)
 {
     if (!naming)
         return;
-    for (size_t i = 0; i < naming->count; ++i)
-        free(naming->groups[i].label);
-    free(naming->groups);
+    tdestroy(naming->groups, group_destroy);
     free(naming);
 }
 
@@ -49,35 +57,22 @@ static const char *label_choose(const char *label, const struct workload *worklo
     return first;
 }
 
-/* NULL: no group. Searches from the newest, because members of a group mostly come together. */
-static struct group *group_find(const struct naming *naming, const char *label,
-                                const struct config *config)
+/* Makes the title of a configuration, which the caller frees. NULL: no memory. */
+static char *title_make(const char *label, const char *listed, const struct workload *workload)
 {
-    size_t length;
-    label = label_choose(label, config->workload, &length);
-    for (size_t i = naming->count; i-- > 0;) {
-        struct group *group = &naming->groups[i];
-        if (group->first.workload == config->workload && group->length == length &&
-            strncmp(group->label, label, length) == 0)
-            return group;
+    size_t length, entry;
+    char *title;
+    label = label_choose(label, workload, &length);
+    for (const char *at = listed ? listed : ""; *at; at += entry + strspn(at + entry, "; ")) {
+        entry = strcspn(at, ";");
+        const char *name = memchr(at, ' ', entry), *count = memrchr(at, ' ', entry);
+        if (strncmp(at, label, length) != 0 || at[length] != ':' || !name || name == count)
+            continue;
+        return asprintf(&title, "%.*s%.*s", (int)length, label, (int)(count - name), name) < 0
+                   ? NULL
+                   : title;
     }
-    return NULL;
-}
-
-/* NULL: no memory. */
-static struct group *group_add(struct naming *naming, const char *label,
-                               const struct config *config)
-{
-    struct group *grown = array_grow(naming->groups, naming->count, sizeof *grown);
-    size_t length;
-    label = label_choose(label, config->workload, &length);
-    char *copy = grown ? strndup(label, length) : NULL;
-    if (grown)
-        naming->groups = grown;
-    if (!copy)
-        return NULL;
-    naming->groups[naming->count] = (struct group){copy, length, *config, {false}};
-    return &naming->groups[naming->count++];
+    return strndup(label, length);
 }
 
 /* Sets the name of axis `i` of the first configuration and its text in `config`. The axes of a
@@ -113,26 +108,40 @@ static bool axis_differs(const struct config *first, size_t i, const struct conf
            strcmp(text, other) != 0;
 }
 
-bool naming_add(struct naming *naming, const char *label, const struct config *config)
+bool naming_add(struct naming *naming, const char *label, const char *listed,
+                const struct config *config)
 {
     if (!config->workload)
         return true;
-    struct group *group = group_find(naming, label, config);
-    if (!group)
-        return group_add(naming, label, config) != NULL;
-    for (size_t i = 0; i < WORKLOAD_PARAMETERS_MAX; ++i)
+    struct group *added = malloc(sizeof *added), **found = NULL;
+    char *title = title_make(label, listed, config->workload);
+    if (added && title) {
+        *added = (struct group){title, *config, {false}};
+        found = tsearch(added, &naming->groups, group_compare);
+    }
+    struct group *group = found ? *found : NULL;
+    if (group == added && group)
+        return true;
+    free(title);
+    free(added);
+    for (size_t i = 0; group && i < WORKLOAD_PARAMETERS_MAX; ++i)
         group->varies[i] = group->varies[i] || axis_differs(&group->first, i, config);
-    return true;
+    return group;
 }
 
-bool naming_format(const struct naming *naming, const char *label, const struct config *config,
-                   char name[WORKLOAD_TEXT])
+bool naming_format(const struct naming *naming, const char *label, const char *listed,
+                   const struct config *config, char name[WORKLOAD_TEXT])
 {
-    const struct group *group = config->workload ? group_find(naming, label, config) : NULL;
     char axis[WORKLOAD_STRING], value[WORKLOAD_VALUE_TEXT];
-    if (!group)
+    if (!config->workload)
         return false;
-    size_t used = (size_t)snprintf(name, WORKLOAD_TEXT, "%s", group->label);
+    const struct group key = {title_make(label, listed, config->workload), *config, {false}};
+    struct group *const *found = key.title ? tfind(&key, &naming->groups, group_compare) : NULL;
+    free(key.title);
+    if (!found)
+        return false;
+    const struct group *group = *found;
+    size_t used = (size_t)snprintf(name, WORKLOAD_TEXT, "%s", group->title);
     for (size_t i = 0; axis_text(&group->first, i, config, axis, value); ++i)
         if (group->varies[i] && used < WORKLOAD_TEXT)
             used += (size_t)snprintf(name + used, WORKLOAD_TEXT - used, " %s=%s", axis, value);

@@ -82,23 +82,37 @@ static enum status judge(const struct summary *summary, const char *netcdf, stru
         failed, rows, netcdf);
 }
 
-/* Sorts by `plan`; if it is NULL, by the plan of the last session's manifest, or by no plan if this
- * version rejects the manifest. */
-static enum status sort(struct results *results, const struct plan *plan, struct error *error)
+/* The plan of a session's manifest; NULL if this version rejects the manifest. */
+static struct plan *plan_of(const struct session *session)
 {
     struct manifest *manifest = NULL;
-    struct plan *last = NULL;
+    struct plan *plan = NULL;
     struct error unread;
-    const struct session *session =
-        results->session_count > 0 ? &results->sessions[results->session_count - 1] : NULL;
-    if (!plan && session && session->manifest_text &&
+    if (session->manifest_text &&
         manifest_parse(session->manifest_path, session->manifest_text,
                        strlen(session->manifest_text), &manifest, &unread) == STATUS_OK &&
-        plan_create(manifest, &last, &unread) == STATUS_OK)
-        plan = last;
-    enum status status = results_sort(results, plan, error);
-    plan_destroy(last);
+        plan_create(manifest, &plan, &unread) != STATUS_OK)
+        plan = NULL;
     manifest_destroy(manifest);
+    return plan;
+}
+
+/* Sorts by `plan`; if it is NULL, by that of the last session, or by no plan. Earlier sessions tell
+ * the lists of rows that the plan lacks. */
+static enum status sort(struct results *results, const struct plan *plan, struct error *error)
+{
+    size_t session = results->session_count;
+    struct plan *last = !plan && session > 0 ? plan_of(&results->sessions[--session]) : NULL;
+    plan = plan ? plan : last;
+    ssize_t left = plan ? results_list(results, plan) : 1;
+    while (left > 0 && session-- > 0) {
+        struct plan *earlier = plan_of(&results->sessions[session]);
+        left = earlier ? results_list(results, earlier) : left;
+        plan_destroy(earlier);
+    }
+    enum status status = left < 0 ? error_set(error, STATUS_SYSTEM, "no memory for the lists")
+                                  : results_sort(results, plan, error);
+    plan_destroy(last);
     return status;
 }
 

@@ -80,6 +80,7 @@ static void row_clear(struct row *row)
 {
     free(row->texts);
     free(row->name);
+    free(row->listed);
     *row = (struct row){.texts = NULL};
 }
 
@@ -107,6 +108,7 @@ static enum status row_of_record(const struct record *record, struct row *row, s
         .host_load = record->host_load,
         .kernels = record->kernel_count,
         .samples = record->sample_count,
+        .count = FIELD_MISSING,
     };
     row->configuration = text_take(record->configuration, &at);
     row->label = text_take(record->label, &at);
@@ -380,19 +382,37 @@ static enum status rows_name(struct results *results, struct error *error)
     bool made = naming;
     for (size_t i = 0; made && i < results->row_count; ++i) {
         row_config(&results->rows[i], &config);
-        made = naming_add(naming, results->rows[i].label, &config);
+        made = naming_add(naming, results->rows[i].label, results->rows[i].listed, &config);
     }
     for (size_t i = 0; made && i < results->row_count + results->unplanned; ++i) {
         struct row *row = &results->rows[i];
         char name[WORKLOAD_TEXT];
         row_config(row, &config);
-        bool named = naming_format(naming, row->label, &config, name);
+        bool named = naming_format(naming, row->label, row->listed, &config, name);
         free(row->name);
         row->name = strdup(named ? name : row->configuration);
         made = row->name;
     }
     naming_destroy(naming);
     return made ? STATUS_OK : no_memory(error);
+}
+
+ssize_t results_list(struct results *results, const struct plan *plan)
+{
+    ssize_t left = 0;
+    for (size_t i = 0; i < results->row_count; ++i) {
+        struct row *row = &results->rows[i];
+        size_t item = row->listed ? plan->count : plan_find(plan, row->config_hash);
+        left += !row->listed && item == plan->count;
+        if (item == plan->count)
+            continue;
+        const char *listed = plan->items[item].listed;
+        row->listed = strdup(listed ? listed : "");
+        row->count = listed ? plan->items[item].count : FIELD_MISSING;
+        if (!row->listed)
+            return -1;
+    }
+    return left;
 }
 
 enum status results_sort(struct results *results, const struct plan *plan, struct error *error)

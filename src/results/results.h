@@ -43,9 +43,11 @@ struct place {
 };
 
 struct row {
-    char *texts; /* owned; holds configuration, label, device_key and error */
-    char *name;  /* owned, see naming.h; set by results_sort */
-    size_t item; /* index in the plan, set by results_sort; SIZE_MAX: the plan lacks the row */
+    char *texts;   /* owned; holds configuration, label, device_key and error */
+    char *name;    /* owned, see naming.h; set by results_sort */
+    char *listed;  /* owned; as in struct plan_item, "": none; NULL before results_list */
+    int64_t count; /* sum over `listed`; FIELD_MISSING: none */
+    size_t item;   /* index in the plan, set by results_sort; SIZE_MAX: the plan lacks the row */
     const char *configuration, *label, *device_key;
     const char *error; /* "" for a measured row */
     char config_hash[CONFIG_HASH_TEXT];
@@ -96,6 +98,10 @@ enum status results_attach(struct results *results, const char *journal, int fd,
  * STATUS_SYSTEM: the line cannot be read, or is no valid record. */
 enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
+
+/* Sets `listed` and `count` of the rows that the plan has and that have neither yet. Returns the
+ * number of rows that still have none, or -1 without memory. Call before results_sort. */
+ssize_t results_list(struct results *results, const struct plan *plan);
 
 /* Names and sorts the results for files and tables. Devices are sorted by session and rank. Rows
  * are sorted by their place in the plan; rows that the plan lacks follow, by label and

@@ -56,6 +56,8 @@ enum group {
     RECORDS,
     SAMPLES,
     NAMES,
+    LISTED,
+    COUNTS,
     WORKLOADS,
     PARAMETERS,
     CONFIG_DEVICE,
@@ -97,9 +99,25 @@ static const struct {
                      .comment = "mean of a sample's sample_iterations; the first samples by time"),
                  "", DIM_CONFIG},
     [NAMES] = {ONE(.name = "name", .type = FIELD_TEXT, .long_name = "short name of the row",
-                   .comment = "first label that is not the workload's name, and the parameters "
-                              "that differ within label and workload"),
+                   .comment =
+                       "first label that is not the workload's name, its first name in a list, "
+                       "and the parameters that differ within these and the workload"),
                "", DIM_CONFIG},
+    [LISTED] = {(const struct field[]){
+                    {.name = "listed",
+                     .type = FIELD_TEXT,
+                     .units = "1",
+                     .long_name = "rows of lists that ask for it, separated by '; '",
+                     .comment = "LABEL:PLACE NAME xCOUNT; PLACE in the list, from 1"},
+                    {0}},
+                "", DIM_CONFIG},
+    [COUNTS] = {(const struct field[]){
+                    {.name = "count",
+                     .type = FIELD_INTEGER,
+                     .units = "1",
+                     .long_name = "how often the lists have it, the sum of COUNT in listed"},
+                    {0}},
+                "", DIM_CONFIG},
     [WORKLOADS] = {TEXT("workload", "workload"), "", DIM_CONFIG},
     [PARAMETERS] = {NULL, "", DIM_CONFIG}, /* parameters_nc.h defines them, depending on the rows */
     [CONFIG_DEVICE] = {INDEX("config_device", "row's device: index, -1 if it reached none"), "",
@@ -542,6 +560,14 @@ static void rows_put(struct writer *w)
     for (size_t i = 0; i < w->count; ++i)
         w->rows[i] = w->results->rows[w->first + i].name;
     dataset_put(&w->set, NAMES, w->first, w->count, w->rows);
+    for (size_t i = 0; i < w->count; ++i) {
+        const char *listed = w->results->rows[w->first + i].listed;
+        w->rows[i] = listed ? listed : "";
+    }
+    dataset_put(&w->set, LISTED, w->first, w->count, w->rows);
+    for (size_t i = 0; i < w->count; ++i)
+        w->rows[i] = &w->results->rows[w->first + i].count;
+    dataset_put(&w->set, COUNTS, w->first, w->count, w->rows);
     for (size_t i = 0; i < w->count; ++i) {
         const struct workload *workload = w->records[i].config.workload;
         w->rows[i] = workload ? workload->name : "";

@@ -86,22 +86,33 @@ memory = l1
 compute = fp32
 condition = together
 launch = no
-[matmul]
-m = 64
+[matmul net]
+list = net.csv
 n = 64
 k = 64
-precision = fp32
+[matmul other]
+m = 32
 [program]
 command = true
 region = all
 INI
-rows=2
-has_programs || { rows=1; sed -i '/^\[program\]/,$d' undated.ini; }
+printf 'm,name,count\n64,first,2\n64,"second, third",1\n' >net.csv
+rows=3
+has_programs || { rows=2; sed -i '/^\[program\]/,$d' undated.ini; }
 LD_PRELOAD=$ROOFSWEEP_BUILD/tests/libstop_in.so EPOCH_SHIFT=-2500000000 \
     expect 0 "$ROOFSWEEP_BIN/roofsweep" -o undated.nc undated.ini
 complete undated.nc "$rows"
 python 'import netCDF4; data = netCDF4.Dataset("undated.nc"); assert data["start_time"][:].mask.all()' ||
     fail "a date before 1970"
+# Rows of a list keep their names and counts where the last session left out their section.
+expect 0 "$roofsweep" --resume --only other -o undated.nc undated.ini
+python '
+import netCDF4
+data = netCDF4.Dataset("undated.nc")
+row = list(data["label"][:]).index("net")
+found = data["name"][row], data["listed"][row], data["count"][row], data["count"][:].count()
+assert found == ("net first", "net:1 first x2; net:2 second, third x1", 3, 1), found
+' || fail "the list of a row"
 
 # Standard error is full and has no reader: roofsweep drops messages, but no rows, and obeys signals.
 cat >unread.py <<'END'

@@ -89,12 +89,13 @@ static struct plan *plan_of(struct manifest *manifest)
 
 /* ---- golden plans ---- */
 
-/* Golden files hold the text of --dry-run; a changed hash is a changed identity. */
-static void compare_plan(const char *manifest, const char *golden)
+/* Golden files hold the text of --dry-run; a changed hash is a changed identity. Takes over the
+ * manifest. */
+static void compare_plan(struct manifest *manifest, const char *golden)
 {
     char *found = NULL;
     size_t size = 0;
-    struct plan *plan = plan_of(read_valid(manifest));
+    struct plan *plan = plan_of(manifest);
     FILE *stream = open_memstream(&found, &size);
     plan_print(plan, stream);
     fclose(stream);
@@ -123,15 +124,18 @@ static void check_valid(const char *name)
     assert_string_equal(manifest->text, text);
     assert_true(manifest->section_count > 0 || strcmp(name, "roofs_only.ini") == 0);
     free(text);
-    manifest_destroy(manifest);
-    compare_plan(path, golden);
+    /* Other ranks and --gather have no lists, only the text. */
+    struct error error;
+    assert_ok(manifest_embed_lists(manifest, &error), &error);
+    compare_plan(parse(manifest->text), golden);
+    compare_plan(manifest, golden);
 }
 
 TEST(plans_are_golden)
 {
     assert_true(for_each(VALID, check_valid) >= 18);
-    compare_plan(SWEEPS "paper.ini", PLANS "paper.txt");
-    compare_plan(SWEEPS "loops.ini", PLANS "loops.txt");
+    compare_plan(read_valid(SWEEPS "paper.ini"), PLANS "paper.txt");
+    compare_plan(read_valid(SWEEPS "loops.ini"), PLANS "loops.txt");
 }
 
 /* ---- errors ---- */
@@ -197,6 +201,36 @@ static void check_invalid(const char *name)
 TEST(errors_are_golden)
 {
     assert_true(for_each(INVALID, check_invalid) >= 40);
+}
+
+/* Lists, and the part of the error that each gives. */
+TEST(wrong_lists_are_named)
+{
+    static const char *const rows[][2] = {
+        {"|name,hight\n|x,3", "m.ini:4: unknown column 'hight' of conv2d has '3'; did you mean"},
+        {"|name,name\n|x,y", "m.ini:3: column 'name' comes twice"},
+        {"|name,height\n|x", "m.ini:4: the header has 2 fields, and this line 1"},
+        {"|height\n|\"3", "m.ini:4: a double quote is not closed; a field ends in its line"},
+        {"|height\n|\"3\"4", "m.ini:4: '4' after a closing quote"},
+        {"|workload\n|conv", "m.ini:4: unknown workload 'conv'; did you mean 'conv2d'?"},
+        {"|workload,features\n|lstm,3\n|conv2d,3", "m.ini:5: unknown column 'features' of conv2d"},
+        {"|workload\n|lstm", "m.ini: the list has no configuration of conv2d"},
+        {"|name,count\n|x,0", "m.ini:4: count: '0' is not a whole number from 1"},
+        {"|name\n|a;b", "m.ini:4: name: 'a;b' has a ';', which separates names"},
+        {"|batch\n|2\nbatch = 4", "m.ini:4: batch is also a key of [conv2d conv2d]; leave out one"},
+        {"list = b", "m.ini:3: key 'list' is here a second time; first in line 2"},
+        {"[lstm]\n|batch", "m.ini:4: a line of a list; write 'list = NAME' above its lines"},
+        {"", "m.ini:2: list: " INVALID "list.csv.: cannot open"},
+        {NULL, INVALID "list.csv:4: height: 'nine' is not a whole number"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char text[PATH_MAX];
+        struct error error;
+        int length = snprintf(text, sizeof text, "[conv2d]\nlist = " INVALID "list.csv%s\n%s\n",
+                              rows[i][0] ? "." : "", rows[i][0] ? rows[i][0] : "");
+        assert_int_equal(refuse("m.ini", text, (size_t)length, &error), STATUS_USAGE);
+        assert_says(error.text, rows[i][1]);
+    }
 }
 
 /* ---- settings ---- */
@@ -303,20 +337,6 @@ TEST(long_lines_are_whole)
         sprintf(title + strlen(title), "%sword%d", i ? " " : "", i);
     assert_string_equal(manifest->sweep.title, title);
     manifest_destroy(manifest);
-
-    /* A title comes through whole wherever its lines are cut into pieces for the library. */
-    for (size_t shift = 0; shift < 64; ++shift) {
-        char line[4096] = "";
-        memset(line, 'x', shift + 1);
-        while (strlen(line) < 700)
-            strcat(line, " #1 a;b a,b [c] d=e");
-        char *text;
-        assert_true(asprintf(&text, "[sweep]\ntitle = %s\n[conv2d]\n", line) > 0);
-        manifest = parse(text);
-        assert_string_equal(manifest->sweep.title, line);
-        manifest_destroy(manifest);
-        free(text);
-    }
 }
 
 TEST(outputs_have_default_names)

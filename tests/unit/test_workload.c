@@ -442,18 +442,28 @@ TEST(names_show_differences)
         {"conv2d", "conv2d batch=64", "conv2d"},
         {"run", "program axes=\"mode=eager\" command=\"./a eager\"", "run mode=eager"},
         {"run", "program axes=\"mode=graph\" command=\"./a graph\"", "run mode=graph"},
+        {"a net", "conv2d batch=1", "a b c batch=1"},
+        {"a", "conv2d batch=2", "a b c batch=2"},
+        {"a", "conv2d batch=3", "a e"},
+        {"a", "conv2d batch=4", "a"},
     };
     enum { COUNT = sizeof rows / sizeof *rows };
+    static const char *const listed[COUNT] = {
+        [COUNT - 4] = "net:1 x x2; a:2 b c x1; a:3 d x1",
+        [COUNT - 3] = "a:4 b c x1",
+        [COUNT - 2] = "a:5 e x1",
+        [COUNT - 1] = "a:6 x1",
+    };
     struct naming *naming = naming_create();
     assert_non_null(naming);
     for (int i = 0; i < COUNT; ++i) {
         struct config config = parse_any(rows[i].configuration);
-        assert_true(naming_add(naming, rows[i].label, &config));
+        assert_true(naming_add(naming, rows[i].label, listed[i], &config));
     }
     for (int i = 0; i < COUNT; ++i) {
         struct config config = parse_any(rows[i].configuration);
         char name[WORKLOAD_TEXT];
-        assert_true(naming_format(naming, rows[i].label, &config, name));
+        assert_true(naming_format(naming, rows[i].label, listed[i], &config, name));
         assert_string_equal(name, rows[i].name);
     }
     naming_destroy(naming);
@@ -465,9 +475,9 @@ TEST(unknown_configurations_have_no_name)
     struct naming *naming = naming_create();
     struct config known = parse("conv2d batch=8"), unknown = {.workload = NULL};
     char name[WORKLOAD_TEXT] = "as it was";
-    assert_true(naming_add(naming, "a", &unknown));
-    assert_false(naming_format(naming, "a", &unknown, name));
-    assert_false(naming_format(naming, "a", &known, name));
+    assert_true(naming_add(naming, "a", NULL, &unknown));
+    assert_false(naming_format(naming, "a", NULL, &unknown, name));
+    assert_false(naming_format(naming, "a", NULL, &known, name));
     assert_string_equal(name, "as it was");
     naming_destroy(naming);
     naming_destroy(NULL);
