@@ -135,25 +135,10 @@ void owner_format(uid_t owner, char text[OWNER_TEXT])
         snprintf(text, OWNER_TEXT, "%ld", (long)owner);
 }
 
-static void holder_format(int process, char text[HOLDER_TEXT])
-{
-    char path[32], command[32], user[OWNER_TEXT];
-    struct stat about;
-    snprintf(text, HOLDER_TEXT, "process %d", process);
-    snprintf(path, sizeof path, "/proc/%d/comm", process);
-    FILE *stream = fopen(path, "re");
-    if (stream && fstat(fileno(stream), &about) == 0 && fscanf(stream, "%31[^\n]", command) == 1) {
-        owner_format(about.st_uid, user);
-        snprintf(text, HOLDER_TEXT, "process %d (%s, user %s)", process, command, user);
-    }
-    if (stream)
-        fclose(stream);
-}
-
 void lock_holder(int fd, char text[HOLDER_TEXT])
 {
-    char line[256];
-    struct stat own;
+    char line[256], path[32], user[OWNER_TEXT] = "unknown";
+    struct stat own, about;
     unsigned upper, lower;
     unsigned long inode;
     int process;
@@ -162,8 +147,12 @@ void lock_holder(int fd, char text[HOLDER_TEXT])
     while (locks && fstat(fd, &own) == 0 && fgets(line, sizeof line, locks))
         if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &process, &upper, &lower, &inode) ==
                 4 &&
-            makedev(upper, lower) == own.st_dev && inode == own.st_ino)
-            holder_format(process, text);
+            makedev(upper, lower) == own.st_dev && inode == own.st_ino) {
+            snprintf(path, sizeof path, "/proc/%d", process);
+            if (stat(path, &about) == 0)
+                owner_format(about.st_uid, user);
+            snprintf(text, HOLDER_TEXT, "process %d of user %s", process, user);
+        }
     if (locks)
         fclose(locks);
 }

@@ -45,9 +45,9 @@ bool owner_is_trusted(uid_t owner);
 enum { OWNER_TEXT = 64 };
 void owner_format(uid_t owner, char text[OWNER_TEXT]);
 
-/* Describes the process of this node that has locked the open file (flock) by number, command and
- * user. The text is "another job" if no process of this node has the lock. */
-enum { HOLDER_TEXT = 160 };
+/* Describes the process of this node that has locked the open file (flock) by number and user. The
+ * text is "another job" if no process of this node has the lock. */
+enum { HOLDER_TEXT = 96 };
 void lock_holder(int fd, char text[HOLDER_TEXT]);
 
 /* Makes name number `index`, below SPARE_NAMES, for a file that must not replace the existing

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +10,6 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static void folder_of(const struct target *target, char folder[TARGET_PATH])
-{
-    char copy[TARGET_PATH];
-    strcpy(copy, target->path);
-    strcpy(folder, dirname(copy));
-}
 
 /* FNV-1a, 32 bit. */
 static unsigned name_hash(const char *target)
@@ -36,13 +28,11 @@ enum { NAME_LENGTH = sizeof NAME_PREFIX - 1 + 16, HASH_LENGTH = 8 };
  * create the file first. */
 static bool name_make(const struct target *target, char name[TARGET_PATH])
 {
-    char folder[TARGET_PATH];
     unsigned number;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         return false;
-    folder_of(target, folder);
-    snprintf(name, TARGET_PATH, "%.64s/" NAME_PREFIX "%08x%08x", folder, name_hash(target->path),
-             number);
+    snprintf(name, TARGET_PATH, "%s/" NAME_PREFIX "%08x%08x", target->folder,
+             name_hash(target->path), number);
     return true;
 }
 
@@ -54,12 +44,10 @@ static int open_aside(const struct target *target, mode_t mode, bool nameless,
                       char name[TARGET_PATH])
 {
     enum { TRIES = 3 };
-    char folder[TARGET_PATH];
     const int flags = nameless ? O_TMPFILE : O_CREAT | O_EXCL | O_NOFOLLOW;
     struct stat info;
-    folder_of(target, folder);
     for (int i = 0; i < TRIES && name_make(target, name); ++i) {
-        int fd = open(nameless ? folder : name, O_RDWR | O_CLOEXEC | flags, mode);
+        int fd = open(nameless ? target->folder : name, O_RDWR | O_CLOEXEC | flags, mode);
         if (fd >= 0)
             flock(fd, LOCK_EX | LOCK_NB);
         if (fd < 0 || nameless || (fstat(fd, &info) == 0 && info.st_nlink > 0))
@@ -104,13 +92,12 @@ static void sweep_file(int folder, const char *name)
 
 void staged_file_sweep(const char *output)
 {
-    char path[TARGET_PATH], start[sizeof NAME_PREFIX + HASH_LENGTH];
+    char start[sizeof NAME_PREFIX + HASH_LENGTH];
     struct target target;
     if (target_open(output, true, &target, &(struct error){""}))
         return;
     snprintf(start, sizeof start, NAME_PREFIX "%08x", name_hash(target.path));
-    folder_of(&target, path);
-    DIR *folder = opendir(path);
+    DIR *folder = opendir(target.folder);
     const struct dirent *entry;
     while (folder && (entry = readdir(folder)))
         if (is_name(entry->d_name, start))

@@ -16,49 +16,33 @@ struct walk {
     char rest[LINK_TARGET];
 };
 
-enum { FLAGS = O_PATH | O_NOFOLLOW | O_CLOEXEC };
-
 void target_close(struct target *target)
 {
-    if (target->folder >= 0)
-        close(target->folder);
+    if (target->descriptor >= 0)
+        close(target->descriptor);
 }
 
-/* Goes to the folder and continues with `rest`, a part of walk->rest. */
-static enum status enter(struct walk *walk, int folder, const char *rest)
-{
-    target_close(&walk->at);
-    walk->at.folder = folder;
-    memmove(walk->rest, rest, strlen(rest) + 1);
-    return STATUS_OK;
-}
-
-/* Applies the rule of fs.protected_symlinks to every folder. */
-static bool link_is_trusted(const struct walk *walk, uid_t owner)
-{
-    struct stat around;
-    return owner_is_trusted(owner) ||
-           (fstatat(walk->at.folder, ".", &around, 0) == 0 && owner_is_trusted(around.st_uid) &&
-            !(around.st_mode & (S_IWGRP | S_IWOTH)));
-}
-
-/* Continues with the target of the link, then with `rest`. */
+/* Continues with the target of the link, then with `rest`. Applies the rule of
+ * fs.protected_symlinks to every folder. */
 static enum status follow_link(struct walk *walk, const char *name, uid_t owner, const char *text,
                                const char *rest, struct error *error)
 {
     enum { LINKS_MAX = 40 }; /* the limit of Linux itself */
     char user[OWNER_TEXT], whole[LINK_TARGET];
-    if (!link_is_trusted(walk, owner)) {
-        owner_format(owner, user);
+    struct stat around;
+    bool closed = fstatat(walk->at.descriptor, ".", &around, 0) == 0 &&
+                  owner_is_trusted(around.st_uid) && !(around.st_mode & (S_IWGRP | S_IWOTH));
+    owner_format(owner, user);
+    if (!closed && !owner_is_trusted(owner))
         return error_set(error, STATUS_SYSTEM,
                          "'%.200s' is a link of user %s to %.300s: links of others are not "
                          "followed; name the file itself",
                          name, user, text);
-    }
-    if (++walk->links > LINKS_MAX)
-        return error_set(error, STATUS_SYSTEM, "'%.200s': its links lead in a circle", name);
-    if (snprintf(whole, sizeof whole, "%s%s%s", text, *rest ? "/" : "", rest) >= LINK_TARGET)
-        return error_set(error, STATUS_SYSTEM, "'%.200s' links to a name that is too long", name);
+    if (++walk->links > LINKS_MAX ||
+        snprintf(whole, sizeof whole, "%s%s%s", text, *rest ? "/" : "", rest) >= LINK_TARGET)
+        return error_set(error, STATUS_SYSTEM,
+                         "'%.200s': its links lead in a circle, or to a name that is too long",
+                         name);
     strcpy(walk->rest, whole);
     return STATUS_OK;
 }
@@ -66,16 +50,21 @@ static enum status follow_link(struct walk *walk, const char *name, uid_t owner,
 /* Goes to the next folder, or follows the next link. *end: the rest is the file's name. */
 static enum status step(struct walk *walk, bool follow, bool *end, struct error *error)
 {
+    const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
     char name[LINK_TARGET], text[LINK_TARGET] = "";
     struct stat about;
     size_t length = strcspn(walk->rest, "/");
     const char *rest = walk->rest + length + strspn(walk->rest + length, "/");
     snprintf(name, sizeof name, "%.*s", length ? (int)length : 1, walk->rest);
     /* O_DIRECTORY makes an automounter mount the folder. */
-    int inner = *rest || *name == '/' ? openat(walk->at.folder, name, FLAGS | O_DIRECTORY) : -1;
-    if (inner >= 0)
-        return enter(walk, inner, rest);
-    int file = openat(walk->at.folder, name, FLAGS), cause = file < 0 ? errno : ENOTDIR;
+    int inner = *rest || *name == '/' ? openat(walk->at.descriptor, name, flags | O_DIRECTORY) : -1;
+    if (inner >= 0) {
+        target_close(&walk->at);
+        walk->at.descriptor = inner;
+        memmove(walk->rest, rest, strlen(rest) + 1);
+        return STATUS_OK;
+    }
+    int file = openat(walk->at.descriptor, name, flags), cause = file < 0 ? errno : ENOTDIR;
     bool found = file >= 0 && fstat(file, &about) == 0;
     ssize_t got = found && (*rest || follow) ? readlinkat(file, "", text, sizeof text - 1) : -1;
     if (file >= 0)
@@ -89,11 +78,11 @@ static enum status step(struct walk *walk, bool follow, bool *end, struct error 
 
 enum status target_open(const char *path, bool follow, struct target *target, struct error *error)
 {
-    struct walk walk = {.at.folder = AT_FDCWD};
+    struct walk walk = {.at = {AT_FDCWD, ".", ""}};
     bool end = false;
-    if (snprintf(walk.rest, sizeof walk.rest, "%s", path) >= LINK_TARGET)
-        return error_set(error, STATUS_SYSTEM, "the name is too long");
     enum status status = STATUS_OK;
+    if (snprintf(walk.rest, sizeof walk.rest, "%s", path) >= LINK_TARGET)
+        status = error_set(error, STATUS_SYSTEM, "the name is too long");
     while (status == STATUS_OK && !end)
         status = step(&walk, follow, &end, error);
     if (status) {
@@ -101,9 +90,8 @@ enum status target_open(const char *path, bool follow, struct target *target, st
         return status;
     }
     *target = walk.at;
-    if (target->folder < 0)
-        snprintf(target->path, TARGET_PATH, "%.255s", walk.rest);
-    else
-        snprintf(target->path, TARGET_PATH, "/proc/self/fd/%d/%.255s", target->folder, walk.rest);
+    if (target->descriptor >= 0)
+        snprintf(target->folder, TARGET_FOLDER, "/proc/self/fd/%d", target->descriptor);
+    snprintf(target->path, TARGET_PATH, "%s/%.255s", target->folder, walk.rest);
     return STATUS_OK;
 }

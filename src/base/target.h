@@ -6,11 +6,12 @@
 
 #include "base/status.h"
 
-enum { TARGET_PATH = 320 };
+enum { TARGET_FOLDER = 32, TARGET_PATH = TARGET_FOLDER + 256 };
 
 struct target {
-    int folder;             /* descriptor; AT_FDCWD: the working folder */
-    char path[TARGET_PATH]; /* path of the file through `folder`; it need not exist */
+    int descriptor;             /* of the folder; AT_FDCWD: the working folder */
+    char folder[TARGET_FOLDER]; /* "." or a path below /proc/self/fd */
+    char path[TARGET_PATH];     /* path of the file through `folder`; it need not exist */
 };
 
 /* Follows the links of all folders, and with `follow` those of the file. The caller closes the

@@ -39,14 +39,15 @@ static enum status refuse(const char *path, struct error *error)
 static enum status check_output(const char *path, struct error *error)
 {
     struct target target;
-    if (target_open(path, true, &target, error))
-        return refuse(path, error);
-    int cause = faccessat(target.folder, ".", W_OK | X_OK, 0) == 0 ? 0 : errno;
-    target_close(&target);
     TRY(check_file(path, error));
-    if (cause)
-        return error_set(error, STATUS_USAGE, "cannot write %s into its folder: %s", path,
-                         strerror(cause));
+    enum status status = target_open(path, true, &target, error);
+    if (status == STATUS_OK) {
+        if (access(target.folder, W_OK | X_OK) != 0)
+            status = error_set(error, STATUS_USAGE, "its folder: %s", strerror(errno));
+        target_close(&target);
+    }
+    if (status)
+        return refuse(path, error);
     /* A journal may have the only copy of rows, so no option lets a result file replace it. */
     return journal_recognised(path)
                ? error_set(error, STATUS_USAGE,

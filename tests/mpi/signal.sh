@@ -12,7 +12,7 @@ wait_until "$job" log records 10
 kill -STOP "$job"
 for option in --resume --overwrite; do
     expect 2 "$ROOFSWEEP_BIN/roofsweep" "$option" sweep.ini
-    says "in use by process $job (roofsweep, user "
+    says "in use by process $job of user "
     [ "$(wc -l <output)" = 1 ] || { cat output; fail "it did more than refuse"; }
 done
 kill -CONT "$job"
