@@ -667,6 +667,7 @@ TEST(sweeps_have_their_points)
         {SWEEPS "loops.ini", 2 * 2 + 2 + 2 + 1, 0, 0},
         {SWEEPS "guide.ini", 5 + 12 + 5, 2, 0},
         {SWEEPS "handwritten.ini", 6 + 12 + 9 + 8 + 2 + 6 + 4 + 8 + 4 + 1, 0, 0},
+        {SWEEPS "resnet50.ini", 2 * 26, 2 * 6, 0},
         {SWEEPS "recurrent.ini", 32 + 2 + 2 + 6, 0, 0},
         {SWEEPS "training.ini", 2 * (1 + 1 + 1 + 2 + 4 * 2 + 4 * 4 - 2), 2 * 2, 0},
         {SWEEPS "precisions.ini", 4 + 1 + 2 + 4 + 4, 0, 0},
@@ -683,6 +684,39 @@ TEST(sweeps_have_their_points)
             assert_int_equal(config_check(&plan->items[j].config, &error), STATUS_OK);
             assert_true(plan->items[j].cost.flops > 0 && plan->items[j].cost.bytes > 0);
         }
+        plan_destroy(plan);
+    }
+}
+
+/* The committed lists: multiply-adds of a network for one image, as published (those of U-Net and
+ * GPT-2 are sums by hand), and all lines of DeepBench. */
+TEST(lists_are_their_networks)
+{
+    static const struct {
+        const char *list, *workloads[5], *lines;
+        double count, giga;
+    } rows[] = {
+        {"resnet50", {"conv2d", "linear"}, "batch = 1\n", 55, 4.089},
+        {"mobilenet_v2", {"conv2d", "linear"}, "batch = 1\n", 53, 0.3008},
+        {"unet", {"conv2d"}, "batch = 1\n", 23, 150.4},
+        {"gpt2_medium", {"linear", "attention"}, "", 4 * 24 + 1 + 24, 387.9},
+        {"deepbench-conv2d", {"conv2d"}, "", 217, 0},
+        {"deepbench-recurrent", {"lstm"}, "", 125, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char text[1024] = "";
+        double count = 0, flops = 0;
+        for (const char *const *workload = rows[i].workloads; *workload; ++workload)
+            sprintf(text + strlen(text), "[%s net]\nlist = " SWEEPS "lists/%s.csv\n%s", *workload,
+                    rows[i].list, rows[i].lines);
+        struct plan *plan = plan_of(parse(text));
+        for (size_t j = 0; j < plan->count; ++j) {
+            assert_true(plan->items[j].cost.flops > 0);
+            count += (double)plan->items[j].count;
+            flops += (double)plan->items[j].count * plan->items[j].cost.flops;
+        }
+        if (count != rows[i].count || (rows[i].giga && fabs(flops / 2e9 / rows[i].giga - 1) > 1e-3))
+            fail_msg("%s: %g layers of %g GMAC", rows[i].list, count, flops / 2e9);
         plan_destroy(plan);
     }
 }
