@@ -110,13 +110,12 @@ static enum status print(const struct options *options, FILE *stream, struct err
 
 static enum status print_whole(const struct options *options, struct error *error)
 {
-    const struct wait_limit endless = {.seconds = 0};
     struct printout printout;
     struct error printing;
     bool unread;
     TRY(printout_open(&printout, error));
     enum status status = print(options, printout.stream, error);
-    enum status printed = printout_close(&printout, &endless, &unread, &printing);
+    enum status printed = printout_close(&printout, &(struct wait_limit){0}, &unread, &printing);
     if (status == STATUS_OK && printed) {
         status = printed;
         *error = printing;

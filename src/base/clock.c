@@ -46,11 +46,6 @@ bool countdown_over(struct countdown *countdown)
     return countdown->left <= 0;
 }
 
-struct countdown wait_start(const struct wait_limit *limit)
-{
-    return countdown_start(limit->seconds > 0 ? limit->seconds : INFINITY);
-}
-
 bool wait_over(struct countdown *wait, const struct wait_limit *limit)
 {
     if (limit->signal && *limit->signal && limit->after_signal > 0)

@@ -28,7 +28,6 @@ struct wait_limit {
     const volatile sig_atomic_t *signal; /* may be NULL */
 };
 
-struct countdown wait_start(const struct wait_limit *limit);
 bool wait_over(struct countdown *wait, const struct wait_limit *limit);
 
 void clock_sleep(double seconds); /* a signal may end it early */

@@ -25,7 +25,7 @@ static bool outlet_put(int descriptor, const char *text, size_t length,
                        const struct wait_limit *limit)
 {
     struct pollfd out = {.fd = descriptor, .events = POLLOUT};
-    struct countdown wait = wait_start(limit);
+    struct countdown wait = countdown_start(limit->seconds > 0 ? limit->seconds : INFINITY);
     for (size_t at = 0; at < length;) {
         const int looks = (int)fmin(100, 1e3 * wait.left); /* ms */
         if (poll(&out, 1, looks) <= 0) {

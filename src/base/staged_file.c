@@ -259,35 +259,26 @@ enum status staged_file_publish(const struct staged_file *file, const char *path
     return error_prefix(error, status, "%s", path);
 }
 
-/* Publishes twice, as a new name and in the place of an older file. */
-static enum status try_names(struct staged_file *file, struct error *error)
-{
-    struct target trial = file->target;
-    char published[LINK_TARGET];
-    TRY(staged_file_show(file, error));
-    staged_file_hide(file);
-    if (!name_make(&file->target, trial.path))
-        return error_set(error, STATUS_SYSTEM, "no random number: %s", strerror(errno));
-    enum status status = publish_to(file->fd, &trial, trial.path, published, error);
-    if (status == STATUS_OK)
-        status = publish_to(file->fd, &trial, trial.path, NULL, error);
-    if (unlink(trial.path) != 0 && status == STATUS_OK)
-        status = error_set(error, STATUS_SYSTEM, "cannot remove a file from its folder: %s",
-                           strerror(errno));
-    return status;
-}
-
 enum status staged_file_try(const char *output, struct error *error)
 {
     struct staged_file file;
+    char published[LINK_TARGET];
     sigset_t before;
-    block_signals(&before); /* until all names are gone */
-    enum status status = staged_file_open(&file, output, error);
-    if (status == STATUS_OK) {
-        status = try_names(&file, error);
+    TRY(staged_file_open(&file, output, error));
+    struct target trial = file.target;
+    if (!name_make(&file.target, trial.path)) {
         staged_file_close(&file);
+        return error_set(error, STATUS_SYSTEM, "no random number: %s", strerror(errno));
     }
+    block_signals(&before); /* until the name is gone */
+    enum status status = publish_to(file.fd, &trial, trial.path, published, error);
+    if (status == STATUS_OK) /* again, in the place of a file */
+        status = publish_to(file.fd, &trial, trial.path, NULL, error);
+    if (unlink(trial.path) != 0 && status == STATUS_OK)
+        status = error_set(error, STATUS_SYSTEM, "cannot remove a file from its folder: %s",
+                           strerror(errno));
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    staged_file_close(&file);
     return status;
 }
 

@@ -15,7 +15,7 @@ bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *li
 {
     const long longest = 500000; /* ns */
     struct timespec pause = {.tv_nsec = 100000};
-    struct countdown time = wait_start(limit);
+    struct countdown time = countdown_start(limit->seconds > 0 ? limit->seconds : INFINITY);
     int done = 0;
     for (MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE); !done;
          MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE)) {

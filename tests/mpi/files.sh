@@ -41,8 +41,6 @@ for name in folder fifo /dev/null; do
     expect 2 "$roofsweep" --gather sweep.nc.journal --overwrite -o $name
     says "$name: it is no regular file; --output names another"
 done
-expect 2 "$roofsweep" --gather sweep.nc.journal -o nowhere/x.nc
-says "nowhere"
 
 # A foreign file with the name of the journal stays, also with --overwrite.
 echo diary >own.nc.journal
@@ -122,23 +120,12 @@ says "2 damaged, left out: lines $((lines - 1)), $lines; the rest is in rest.nc"
 complete rest.nc 3
 expect 0 "$roofsweep" --gather sweep.nc.journal --skip-damaged -o whole.nc
 
-# A foreign file and a damaged line have different messages.
-expect 1 "$roofsweep" --gather sweep.ini --skip-damaged -o x.nc
-says "sweep.ini:1: no line of a roofsweep journal"
-expect 1 "$roofsweep" --gather damaged.journal -o x.nc
-says "the checksum of this line is wrong"
-
-# The reader of standard output closes the pipe, or standard output is closed from the start.
+# The reader of standard output closes the pipe.
 for action in --list --help "--dry-run sweep.ini"; do
     # shellcheck disable=SC2086 # words
     { sleep 0.2; status=0; "$roofsweep" $action 2>output || status=$?; echo $status >code; } | true
     [ "$(cat code)" = 1 ] || fail "exit status $(cat code) of $action into a closed pipe"
     says "cannot write to standard output: Broken pipe"
-    status=0
-    # shellcheck disable=SC2086 # words
-    "$roofsweep" $action >&- 2>output || status=$?
-    [ "$status" = 1 ] || fail "exit status $status of $action without a standard output"
-    says "cannot write to standard output"
 done
 
 # Nobody reads the pipe at standard output: a signal ends the wait, and so do 60 s by a fast clock. The file is whole. A late
@@ -148,17 +135,15 @@ import fcntl, os, subprocess, sys, time
 reader, writer = os.pipe()
 fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
 os.set_blocking(writer, sys.argv[1] == "block")
-if sys.argv[1] != "late":
-    os.write(writer, bytes(4096))
+os.write(writer, bytes(0 if sys.argv[1] == "late" else 4096))
 job = subprocess.Popen(sys.argv[2:], stdout=writer)
 os.close(writer)
+while sys.argv[1] == "block" and not os.path.exists("unread.nc"):
+    time.sleep(0.01)
+time.sleep(0.3)
 if sys.argv[1] == "block":
-    while not os.path.exists("unread.nc"):
-        time.sleep(0.01)
-    time.sleep(0.3)
     job.terminate()
 elif sys.argv[1] == "late":
-    time.sleep(0.3)
     sys.stdout.buffer.write(open(reader, "rb").read())
 sys.exit(job.wait(20))
 PY
@@ -183,6 +168,7 @@ for action in --list --help --version "--dry-run sweep.ini" "--gather sweep.nc.j
     # shellcheck disable=SC2086
     "$roofsweep" $action --overwrite 2>output >&- || status=$?
     [ "$status" = 1 ] || fail "exit status $status of $action with a closed standard output"
+    says "cannot write to standard output"
 done
 complete full.nc 4
 status=0

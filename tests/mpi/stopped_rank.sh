@@ -25,6 +25,13 @@ begin() {
     wait_until "$job" output records "$count"
     one=$(rank_of "$job" 1)
 }
+# ended STATUS: waits for the job and compares its exit status.
+ended() {
+    status=0
+    wait "$job" || status=$?
+    job=
+    [ "$status" = "$1" ] || { cat output; fail "exit status $status instead of $1"; }
+}
 
 begin 5 10
 kill -STOP "$one"
@@ -35,10 +42,7 @@ sleep 2
 kill -USR1 "$job"
 kill -CONT "$zero"
 began=$(date +%s)
-status=0
-wait "$job" || status=$?
-job=
-[ "$status" = 5 ] || { cat output; fail "exit status $status instead of 5"; }
+ended 5
 took=$(($(date +%s) - began))
 [ "$took" -ge 1 ] || fail "it took $took s, less than 10 s by the fast clock"
 says "no answer within 10 s, the file is written without: rank 1 on $(hostname)"
@@ -51,8 +55,7 @@ begin 1 $(($(rows) + 4)) --resume
 kill -STOP "$one"
 sleep 1
 kill -CONT "$one"
-wait "$job" || { cat output; fail "the sweep ended with $?"; }
-job=
+ended 0
 complete sweep.nc 100
 [ "$(rows)" = 100 ] || fail "a row is there twice"
 
@@ -62,10 +65,7 @@ clock="-x FAST_FROM=$work/fast $clock"
 begin 100 2
 kill -STOP "$(rank_of "$job" 0)"
 touch fast
-status=0
-wait "$job" || status=$?
-job=
-[ "$status" = 1 ] || { cat output; fail "exit status $status instead of 1"; }
+ended 1
 says "rank 0 on $(hostname) has said nothing for 600 s; go on with --resume"
 none_left
 
@@ -79,14 +79,9 @@ stopped() {
 }
 wait_until "$job" output stopped
 touch fast
-status=0
-wait "$job" || status=$?
-job=
-[ "$status" = 1 ] || { cat output; fail "exit status $status instead of 1"; }
+ended 1
 grep -q "no answer at the end within 6[0-9][0-9] s from: rank 0 on $(hostname)" output || { cat output; fail "another wait"; }
 none_left
-expect 0 "$ROOFSWEEP_BIN/roofsweep" --gather sweep.nc.journal --overwrite
-complete sweep.nc 4
 
 has_programs || exit 0
 # The whole job is suspended for longer than its timeout. The program's run that was suspended is repeated.
@@ -117,8 +112,7 @@ kill -STOP $all
 sleep 13
 # shellcheck disable=SC2086
 kill -CONT $all
-wait "$job" || { cat output; fail "the suspended job ended with $?"; }
-job=
+ended 0
 some programs.nc 1 1
 python 'import netCDF4; time = netCDF4.Dataset("programs.nc")["time_median"][0]; assert 3 <= time < 10, time' ||
     fail "a suspended run counts"

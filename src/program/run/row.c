@@ -10,7 +10,6 @@
  * Only the time must succeed: a run for kernels or counts that fails leaves its reason in the
  * record. The request's timeout holds for all runs together. A run during which the job was
  * suspended is repeated. Each run costs the start of the program. */
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -176,8 +175,7 @@ static bool job_ends(double seconds)
 static void scratch_end(const struct program *program, struct scratch *folder)
 {
     if (!scratch_remove(folder))
-        error_set(program->stays, STATUS_FAILED, "%.500s cannot be removed: %s", folder->path,
-                  strerror(errno));
+        error_set(program->stays, STATUS_FAILED, "%.500s cannot be removed", folder->path);
 }
 
 /* Removes the folder of a run. Until then a reaper lives, which removes it if the worker dies. */

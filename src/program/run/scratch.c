@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -55,23 +56,10 @@ static int folder_open(int parent, const char *name)
     return descriptor;
 }
 
-struct removal {
-    int top;      /* descriptor of the folder that is removed */
-    size_t moved; /* folders so far */
-    int cause;    /* errno of the first failure */
-};
-
-static bool note(struct removal *removal, bool done)
-{
-    if (!done && removal->cause == 0 && errno != ENOTEMPTY)
-        removal->cause = errno;
-    return done;
-}
-
-/* Removes the files of the top folder, or of a folder in the top folder. Folders in the latter move
- * to the top folder, so that any depth takes few descriptors and little stack. Returns whether
- * anything has changed. */
-static bool folder_shrink(int folder, struct removal *removal)
+/* Removes the files of the folder `top`, or of a folder in it. Folders in the latter move to `top`,
+ * so that any depth takes few descriptors and little stack. Returns whether anything has changed.
+ */
+static bool folder_shrink(int folder, int top)
 {
     bool changed = false;
     int again = openat(folder, ".", FOLDER_FLAGS);
@@ -82,13 +70,12 @@ static bool folder_shrink(int folder, struct removal *removal)
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
         int inner = folder_open(folder, name);
-        if (inner >= 0 && folder != removal->top) {
-            snprintf(number, sizeof number, "%zu", ++removal->moved);
-            changed |= note(removal, renameat(folder, name, removal->top, number) == 0);
+        snprintf(number, sizeof number, "%ju", (uintmax_t)entry->d_ino);
+        if (inner >= 0 && folder != top) {
+            changed |= renameat(folder, name, top, number) == 0;
         } else {
-            if (inner >= 0)
-                changed |= folder_shrink(inner, removal);
-            changed |= note(removal, unlinkat(folder, name, inner >= 0 ? AT_REMOVEDIR : 0) == 0);
+            changed |= inner >= 0 && folder_shrink(inner, top);
+            changed |= unlinkat(folder, name, inner >= 0 ? AT_REMOVEDIR : 0) == 0;
         }
         if (inner >= 0)
             close(inner);
@@ -98,27 +85,22 @@ static bool folder_shrink(int folder, struct removal *removal)
     return changed;
 }
 
-/* Removes a file or folder. False: errno says why something stays. */
+/* Removes a file or folder. False: something stays. */
 static bool tree_remove(int parent, const char *name)
 {
-    struct removal removal = {.top = folder_open(parent, name)};
-    while (removal.top >= 0 && folder_shrink(removal.top, &removal))
-        removal.cause = 0;
-    bool removed =
-        unlinkat(parent, name, removal.top >= 0 ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT;
-    if (removal.top >= 0)
-        close(removal.top);
-    if (removal.cause)
-        errno = removal.cause;
+    int top = folder_open(parent, name);
+    while (top >= 0 && folder_shrink(top, top))
+        ;
+    bool removed = unlinkat(parent, name, top >= 0 ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT;
+    if (top >= 0)
+        close(top);
     return removed;
 }
 
 bool scratch_remove(struct scratch *scratch)
 {
     bool removed = tree_remove(AT_FDCWD, scratch->path);
-    int cause = errno;
     close(scratch->descriptor);
-    errno = cause;
     return removed;
 }
 

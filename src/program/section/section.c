@@ -210,13 +210,17 @@ static enum status iterations_put(struct point *p, const struct line *line, stru
 
 static enum status region_put(struct point *p, const struct line *line, struct error *error)
 {
+    const int index = workload_parameter(&program_workload, "region");
+    struct value value;
     char hint[WORDS_HINT];
     bool known = begins(line->value, PROGRAM_NVTX) || words_find(program_regions, line->value) >= 0;
     if (!known || strlen(line->value) > PROGRAM_REGION) {
         words_hint(program_regions, line->value, hint);
-        return error_set(error, STATUS_USAGE, "'%s' is unknown%s, or nvtx NAME", line->value, hint);
+        return error_set(error, STATUS_USAGE, "region: '%s' is unknown%s, or nvtx NAME",
+                         line->value, hint);
     }
-    text_set(p->config, "region", line->value);
+    TRY(parameter_parse(&program_workload.parameters[index], line->value, &value, error));
+    config_set(p->config, (size_t)index, &value);
     return STATUS_OK;
 }
 
@@ -310,7 +314,7 @@ static const struct setting {
     {inherit_check, true, {"inherit", "-", "names", "further variables that the program inherits"}},
     {iterations_put, true, {"iterations", "1", "1 to 1000000000",
      "iterations that one region holds"}},
-    {region_put, true, {"region", "profiler", "profiler, all or nvtx NAME",
+    {region_put, false, {"region", "profiler", "profiler, all or nvtx NAME",
      "what of the program counts"}},
     {replay_put, true, {"replay", "runs", "runs or kernel",
      "what is repeated to count: regions and runs, or each kernel"}},
