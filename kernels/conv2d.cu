@@ -164,11 +164,11 @@ __global__ void __launch_bounds__(threads) conv2d_bias_gradient(T *db, const T *
     const int64_t turn = lines % row, next = lines / row * g.filters * row + turn * step;
     const int64_t carry = (g.filters - 1) * row;
     int64_t place = first % row;
-    C sum = 0;
+    long_sum<C> sum;
     dz += first / row * g.filters * row + place * step + filter * (width > 1 ? 1 : row);
 #pragma unroll 8
     for (int64_t left = filter < g.filters ? g.batch * image - first : 0; left > 0; left -= lines) {
-        sum += (C)to_computed(*dz);
+        sum.add(to_computed(*dz));
         dz += next;
         place += turn;
         if (place >= row) { /* the pixel is in the next row */
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(threads) conv2d_bias_gradient(T *db, const T *
             dz += carry;
         }
     }
-    sums[threadIdx.x] = sum;
+    sums[threadIdx.x] = sum.value();
     for (int half = threads / 2; half >= width; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half)

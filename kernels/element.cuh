@@ -73,6 +73,27 @@ __device__ inline float to_computed(__nv_bfloat16 x)
     return __bfloat162float(x);
 }
 
+/* A sum of up to 2^31 terms of similar size. A single sum would lose the digits of each further
+ * term; here each partial sum has 1024 terms. */
+template <typename C> struct long_sum {
+    C whole = 0, part = 0;
+    int terms = 0; /* of part */
+
+    __device__ void add(C x)
+    {
+        part += x;
+        if (++terms == 1024) {
+            whole += part;
+            part = 0;
+            terms = 0;
+        }
+    }
+    __device__ C value() const
+    {
+        return whole + part;
+    }
+};
+
 /* Rounds only once, to the nearest value. */
 template <typename T> __device__ inline T to_stored(typename computed<T>::type x)
 {

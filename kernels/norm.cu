@@ -34,15 +34,15 @@ __global__ void __launch_bounds__(row_threads) norm_forward(struct norm_arrays a
             mean = ((const C *)a.mean_given)[m];
             inverse = ((const C *)a.inverse_given)[m];
         } else {
-            C sum = 0, squares = 0;
+            long_sum<C> sum, squares;
             for (int64_t i = threadIdx.x; i < s.count; i += row_threads)
-                sum += (C)to_computed(x[s.at(m, i)]);
-            mean = block_reduce(sum, added()) / (C)s.count;
+                sum.add(to_computed(x[s.at(m, i)]));
+            mean = block_reduce(sum.value(), added()) / (C)s.count;
             for (int64_t i = threadIdx.x; i < s.count; i += row_threads) {
                 const C difference = (C)to_computed(x[s.at(m, i)]) - mean;
-                squares += difference * difference;
+                squares.add(difference * difference);
             }
-            const C variance = block_reduce(squares, added()) / (C)s.count;
+            const C variance = block_reduce(squares.value(), added()) / (C)s.count;
             inverse = rsqrt(variance + (C)NORM_EPSILON);
             if (a.mean && threadIdx.x == 0) {
                 ((C *)a.mean)[m] = mean;
@@ -69,14 +69,14 @@ __global__ void __launch_bounds__(row_threads) norm_backward(struct norm_arrays 
     const C *gamma = (const C *)a.gamma;
     for (int64_t m = blockIdx.x; m < s.means; m += gridDim.x) {
         const C mean = ((const C *)a.mean_given)[m], inverse = ((const C *)a.inverse_given)[m];
-        C sum = 0, products = 0;
+        long_sum<C> sums, of_products;
         for (int64_t i = threadIdx.x; i < s.count; i += row_threads) {
             const C g = (C)to_computed(dy[s.at(m, i)]) * gamma[s.column(m, i)];
-            sum += g;
-            products += g * ((C)to_computed(x[s.at(m, i)]) - mean) * inverse;
+            sums.add(g);
+            of_products.add(g * ((C)to_computed(x[s.at(m, i)]) - mean) * inverse);
         }
-        sum = block_reduce(sum, added()) / (C)s.count;
-        products = block_reduce(products, added()) / (C)s.count;
+        const C sum = block_reduce(sums.value(), added()) / (C)s.count;
+        const C products = block_reduce(of_products.value(), added()) / (C)s.count;
         for (int64_t i = threadIdx.x; i < s.count; i += row_threads) {
             const C g = (C)to_computed(dy[s.at(m, i)]) * gamma[s.column(m, i)];
             const C h = ((C)to_computed(x[s.at(m, i)]) - mean) * inverse;
@@ -93,16 +93,16 @@ __global__ void __launch_bounds__(row_threads)
     typedef typename computed<T>::type C;
     const T *x = (const T *)a.x, *dy = (const T *)a.dy;
     for (int64_t column = blockIdx.x; column < columns; column += gridDim.x) {
-        C sum = 0, products = 0;
+        long_sum<C> sums, of_products;
         for (int64_t row = threadIdx.x; row < rows; row += row_threads) {
             const int64_t i = row * columns + column, m = batch ? column : row;
             const C mean = ((const C *)a.mean_given)[m], inverse = ((const C *)a.inverse_given)[m];
             const C gradient = to_computed(dy[i]);
-            sum += gradient;
-            products += gradient * ((C)to_computed(x[i]) - mean) * inverse;
+            sums.add(gradient);
+            of_products.add(gradient * ((C)to_computed(x[i]) - mean) * inverse);
         }
-        sum = block_reduce(sum, added());
-        products = block_reduce(products, added());
+        const C sum = block_reduce(sums.value(), added());
+        const C products = block_reduce(of_products.value(), added());
         if (threadIdx.x == 0) {
             ((C *)a.dbeta)[column] = sum;
             ((C *)a.dgamma)[column] = products;

@@ -22,8 +22,12 @@ __global__ void __launch_bounds__(block_columns *block_rows)
         return;
     const T *x = (const T *)a.data + row * a.line, *w = (const T *)b.data + column * b.line;
     typename computed<T>::type sum = 0;
-    for (int64_t i = 0; i < k; ++i, x += a.step, w += b.step)
-        sum = fma(to_computed(*x), to_computed(*w), sum);
+    for (int64_t i = 0; i < k;) { /* partial sums, as in long_sum */
+        typename computed<T>::type part = 0;
+        for (const int64_t end = min(i + 1024, k); i < end; ++i, x += a.step, w += b.step)
+            part = fma(to_computed(*x), to_computed(*w), part);
+        sum += part;
+    }
     c[row * n + column] = to_stored<T>(sum);
 }
 
@@ -90,10 +94,11 @@ __global__ void __launch_bounds__(sum_columns *sum_rows)
     typedef typename computed<T>::type C;
     __shared__ C parts[sum_rows][sum_columns];
     int64_t column = (int64_t)blockIdx.x * sum_columns + threadIdx.x;
-    C sum = 0;
+    long_sum<C> own;
     if (column < columns)
         for (int64_t row = threadIdx.y; row < rows; row += sum_rows)
-            sum += (C)to_computed(data[row * columns + column]);
+            own.add(to_computed(data[row * columns + column]));
+    C sum = own.value();
     parts[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y != 0 || column >= columns)

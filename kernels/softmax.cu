@@ -16,13 +16,14 @@ __global__ void __launch_bounds__(row_threads)
     for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
         const int64_t seen = sequence > 0 ? min(row % sequence + 1, columns) : columns;
         const T *from = x + row * columns;
-        C largest = -INFINITY, sum = 0;
+        C largest = -INFINITY;
+        long_sum<C> sums;
         for (int64_t i = threadIdx.x; i < seen; i += row_threads)
             largest = larger()(largest, (C)to_computed(from[i]));
         largest = block_reduce(largest, larger());
         for (int64_t i = threadIdx.x; i < seen; i += row_threads)
-            sum += exponential((C)to_computed(from[i]) - largest);
-        sum = block_reduce(sum, added());
+            sums.add(exponential((C)to_computed(from[i]) - largest));
+        const C sum = block_reduce(sums.value(), added());
         for (int64_t i = threadIdx.x; i < columns; i += row_threads)
             y[row * columns + i] = to_stored<T>(
                 i < seen ? exponential((C)to_computed(from[i]) - largest) / sum : (C)0);
@@ -36,10 +37,10 @@ __global__ void __launch_bounds__(row_threads)
     typedef typename computed<T>::type C;
     for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
         const int64_t first = row * columns;
-        C sum = 0;
+        long_sum<C> sums;
         for (int64_t i = first + threadIdx.x; i < first + columns; i += row_threads)
-            sum += (C)to_computed(y[i]) * (C)to_computed(dy[i]);
-        sum = block_reduce(sum, added());
+            sums.add((C)to_computed(y[i]) * (C)to_computed(dy[i]));
+        const C sum = block_reduce(sums.value(), added());
         for (int64_t i = first + threadIdx.x; i < first + columns; i += row_threads)
             dx[i] = to_stored<T>((C)to_computed(y[i]) * ((C)to_computed(dy[i]) - sum));
     }
