@@ -148,15 +148,19 @@ def check_counted(data):
         same(line, own[x], own[y])
 
 
+def refusal(data, kind, where=()):
+    """Returns the message with which a figure is refused."""
+    try:
+        figures.draw(data, kind, where)
+    except Refused as refused:
+        return str(refused)
+    raise AssertionError(f"{kind} is drawn")
+
+
 def check_energy(data):
     """Draws rows at 1.1 times their energy roofs, which the file lacks."""
     where, power, flop, byte = [*CHOSEN, "pass=forward", "precision=fp16"], 150.0, 6e-13, 6e-11
-    try:
-        figures.draw(data, "energy", where)
-    except Refused as refused:
-        assert "energy = yes" in str(refused)
-    else:
-        raise AssertionError("energies that were not measured are drawn")
+    assert "energy = yes" in refusal(data, "energy", where), "energies that were not measured"
     name = data["device_roof_name"].astype(str)
     flops = data["performance"] * data["time_median"]
     least = flops * flop + flops / data["arithmetic_intensity"].sel(memory_level="dram") * byte
@@ -178,6 +182,24 @@ def check_energy(data):
     wide = np.median(data["device_peak_bandwidth"].sel(memory_level="dram").values)
     x = line.get_xdata()
     assert np.allclose(line.get_ydata(), flop + byte / x + power * np.maximum(1 / peak, 1 / (x * wide)))
+
+
+def check_parts(data):
+    """Draws rows of three parts, of which the second is absent, and the third what is left of the time."""
+    where, own = [*CHOSEN, "precision=fp16"], rows_of(data, "conv2d-filters", precision="fp16")
+    time = data["time_median"].values
+    parts = np.stack([0.3 * time, 0 * time, 0.7 * time], axis=1)
+    data = data.drop_dims("part").assign(time_part=(("config", "part"), parts))
+    data = data.assign_coords(part=["gaps", "tail", "issuing"])
+    (axes,) = figures.draw(data, "parts", where, labels=["conv2d-filters"])
+    readable.check(axes.figure)
+    drawn = {name: [bar for bar in axes.patches if bar.get_gid() == f"part|{name}"] for name in ("gaps", "issuing")}
+    counts = [*map(len, drawn.values()), len(axes.patches)]
+    assert counts == [len(own), len(own), 2 * len(own)], counts
+    assert np.allclose([bar.get_width() for bar in drawn["gaps"]], 0.3)
+    assert np.allclose([bar.get_x() for bar in drawn["issuing"]], 0.3)
+    assert "without a trace" in refusal(data.drop_dims("part"), "parts", where)
+    assert "no room" in refusal(data, "parts")
 
 
 def check_waves(data):
@@ -248,12 +270,8 @@ def check_wave_rows(data):
 
 def check_no_waves(data):
     """The kernels of a CPU have no blocks: the error says so."""
-    try:
-        figures.draw(data.assign(kernel_blocks=data["kernel_blocks"] * np.nan), "waves", CHOSEN)
-    except Refused as refused:
-        assert "only those of GPUs" in str(refused), refused
-    else:
-        raise AssertionError("waves of nothing are drawn")
+    blockless = data.assign(kernel_blocks=data["kernel_blocks"] * np.nan)
+    assert "only those of GPUs" in refusal(blockless, "waves", CHOSEN)
 
 
 def check_short_names(data):
@@ -281,11 +299,7 @@ def check_kernels(data, paper):
     assert set(names) == set(legend[: len(names)]) and len(names) == 3, legend
     drawn = axes.collections
     without = paper.assign(kernel_flops_counted=paper["kernel_flops_counted"] * np.nan)
-    try:
-        figures.draw(without, "kernels")
-        raise AssertionError("kernels that were not counted are drawn")
-    except Refused as refused:
-        assert "kernels = yes" in str(refused), refused
+    assert "kernels = yes" in refusal(without, "kernels"), "kernels that were not counted"
     roofless = paper.assign({name: paper[name] * np.nan for name in paper if name.startswith("device_peak_")})
     (axes,) = figures.draw(roofless, "kernels", where, labels=["conv2d-filters"])
     assert len(axes.collections) == len(drawn), "a file without roofs: not all kernels are drawn"
@@ -462,6 +476,7 @@ def main():
     check_bars(paper)
     check_counted(paper)
     check_energy(paper)
+    check_parts(paper)
     check_waves(paper)
     check_wave_ticks(paper)
     check_short_names(paper)

@@ -1,0 +1,48 @@
+"""Draws the parts of each row's time as a stacked bar."""
+
+import numpy as np
+from matplotlib.patches import Patch
+
+from ..texts import Refused
+from . import frame, style
+from .kernel_rows import row_names
+from .scene import NEEDS as SCENE
+
+HELP = "parts of each row's time, stacked: gaps, idle multiprocessors, issuing, waits (counters = causes)"
+PANELS, HEIGHT = 1, {"column": 3.0, "page": 4.2}
+NEEDS = (*SCENE, "time_part")
+THICK = 6.5  # points: least height of a row with a readable name
+LEAST = 0.005  # share of the time from which a part is drawn
+
+
+def shares(rows):
+    """Returns a column for each part of the rows' time, relative to the sum of the row's parts."""
+    parts = rows.filter(regex="^time_part_").rename(columns=lambda name: name.removeprefix("time_part_"))
+    parts = parts.loc[:, (parts > 0).any()]
+    if parts.empty:
+        raise Refused("the rows that were chosen have no parts of their time: they were measured without a trace")
+    return parts.div(parts.sum(axis=1), axis=0)
+
+
+def draw(figure, axes, scene, annotate, height):
+    (axes,) = axes
+    rows = scene.rows.reset_index(drop=True)
+    if axes.get_window_extent().height / figure.dpi * 72 / len(rows) < THICK:
+        raise frame.Crowded(f"{len(rows)} rows have no room")
+    table = shares(rows)
+    names, numbers = row_names(scene, rows)
+    handles, left = [], np.zeros(len(rows))
+    for number, (part, found) in enumerate(table.items()):
+        how = {"edgecolor": style.BLACK, "linewidth": 0.4, "facecolor": style.COLOURS[number % len(style.COLOURS)]}
+        how["hatch"] = style.HATCHES[number // len(style.COLOURS)]
+        wide = np.flatnonzero(found > LEAST)
+        axes.barh(wide, found[wide], left=left[wide], height=0.8, gid=f"part|{part}", **how)
+        left += found.fillna(0)
+        handles.append(Patch(label=part.replace("_", " "), **how))
+    axes.set(xlim=(0, 1), ylim=(len(rows) - 0.4, -0.6), yticks=range(len(rows)), yticklabels=names)
+    axes.set(ylabel="configuration", xlabel="share of an iteration's time (%)")
+    axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f}")
+    axes.grid(False, axis="y")
+    wide = max(text.get_window_extent().width for text in axes.get_yticklabels()) / figure.dpi
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, numbers, work=False), left=wide + 0.3)
+    return [axes]
