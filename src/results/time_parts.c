@@ -31,6 +31,28 @@ static double active_share(const struct kernel *kernel)
     return fmin(kernel->activity[ACTIVITY_MULTIPROCESSORS], 1); /* fmin ignores NaN: 1 */
 }
 
+/* How the kernels of a row divide the time in which at least one of them runs. Factors of a
+ * kernel's own time. */
+struct division {
+    double elapsed, active; /* of the whole time, and of the time in which it is active */
+    double idle;            /* of the time in which it is not active */
+};
+
+/* The times of overlapping kernels add up to more than `busy`, because each kernel is stretched by
+ * the others. The time in which they are active is not, unless it alone exceeds `busy`. */
+static struct division divide(const struct record *record, double busy)
+{
+    double own = 0, active = 0;
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        own += record->kernels[i].time;
+        active += record->kernels[i].time * active_share(&record->kernels[i]);
+    }
+    struct division by = {.elapsed = own > busy ? 1 : own > 0 ? busy / own : 0};
+    by.active = own > busy ? fmin(1, busy / active) : by.elapsed;
+    by.idle = own > active ? (busy - by.active * active) / (own - active) : 0;
+    return by;
+}
+
 static bool is_known(const struct kernel *kernel)
 {
     return !isnan(kernel->activity[ACTIVITY_MULTIPROCESSORS]) &&
@@ -46,33 +68,26 @@ static enum time_part idle_part(const struct kernel *kernel)
     return blocks < full * (double)kernel->resident ? TIME_FEW_BLOCKS : TIME_TAIL;
 }
 
-/* Adds a kernel that takes `time` s to the parts. */
-static void kernel_add(const struct kernel *kernel, double time, double parts[TIME_PART_COUNT])
+/* Adds a kernel to the parts. */
+static void kernel_add(const struct kernel *kernel, struct division by,
+                       double parts[TIME_PART_COUNT])
 {
-    if (!is_known(kernel)) {
-        parts[TIME_INSIDE_KERNELS] += time;
-        return;
-    }
-    const double active = time * active_share(kernel);
+    const double active = by.active * kernel->time * active_share(kernel);
     const double issuing = active * fmin(kernel->activity[ACTIVITY_ISSUE], 1);
     double waits = 0;
+    if (!is_known(kernel)) {
+        parts[TIME_INSIDE_KERNELS] += active;
+        return;
+    }
     for (int i = ACTIVITY_STALL_BARRIER; i < ACTIVITY_WAITS; ++i)
         waits += isnan(kernel->activity[i]) ? 0 : kernel->activity[i];
-    parts[idle_part(kernel)] += time - active;
+    parts[idle_part(kernel)] += by.idle * kernel->time * (1 - active_share(kernel));
     parts[TIME_ISSUING] += issuing;
     if (waits == 0)
         parts[TIME_OTHER] += active - issuing;
     for (int i = ACTIVITY_STALL_BARRIER; i < ACTIVITY_WAITS && waits > 0; ++i)
         if (!isnan(kernel->activity[i]))
             parts[part_of[i]] += (active - issuing) * kernel->activity[i] / waits;
-}
-
-static double kernels_time(const struct record *record)
-{
-    double time = 0;
-    for (size_t i = 0; i < record->kernel_count; ++i)
-        time += record->kernels[i].time;
-    return time;
 }
 
 /* Divides the time in which regions of a CPU run. An unknown wait counts as 0. */
@@ -86,10 +101,10 @@ static void threads_add(const struct record *record, double busy, double roof,
     parts[TIME_INSIDE_KERNELS] = running - parts[TIME_AT_ROOF];
 }
 
-void time_parts(const struct record *record, double time, double gap, double at_roof,
+void time_parts(const struct record *record, double time, double gap, double roof,
                 double parts[TIME_PART_COUNT])
 {
-    const double own = kernels_time(record), busy = (1 - gap) * time;
+    const double busy = (1 - gap) * time;
     const bool known = record->launches != FIELD_MISSING && !isnan(busy);
     for (int i = 0; i < TIME_PART_COUNT; ++i)
         parts[i] = known ? 0 : NAN;
@@ -97,58 +112,102 @@ void time_parts(const struct record *record, double time, double gap, double at_
         return;
     parts[TIME_GAPS] = time - busy;
     if (!isnan(record->threads_running)) {
-        threads_add(record, busy, at_roof * time, parts);
+        threads_add(record, busy, roof * time, parts);
         return;
     }
-    if (!(own > 0))
+    const struct division by = divide(record, busy);
+    if (by.elapsed == 0)
         parts[TIME_INSIDE_KERNELS] = busy;
-    /* If kernels overlap, they divide the time in which at least one of them runs. */
-    for (size_t i = 0; i < record->kernel_count && own > 0; ++i)
-        kernel_add(&record->kernels[i], busy * record->kernels[i].time / own, parts);
+    for (size_t i = 0; i < record->kernel_count; ++i)
+        kernel_add(&record->kernels[i], by, parts);
 }
 
-/* Share of the row's time in which the unit is busy. NaN if a kernel's activity is unknown. */
-static double unit_share(const struct record *record, int unit, double busy)
+static bool is_memory(int unit)
 {
-    const bool elapsed = unit == ACTIVITY_DRAM || unit == ACTIVITY_L2;
-    double share = 0, own = kernels_time(record);
+    return unit == ACTIVITY_DRAM || unit == ACTIVITY_L2;
+}
+
+/* Time in which the unit would do its work at its roof. NaN if a kernel's activity is unknown. */
+static double unit_time(const struct record *record, int unit, struct division by)
+{
+    double time = 0;
     for (size_t i = 0; i < record->kernel_count; ++i) {
         const struct kernel *kernel = &record->kernels[i];
-        share += busy * kernel->time / own * (elapsed ? 1 : active_share(kernel)) *
-                 kernel->activity[unit];
+        time += (is_memory(unit) ? by.elapsed : by.active * active_share(kernel)) * kernel->time *
+                kernel->activity[unit];
     }
-    return share;
+    return time;
+}
+
+/* The busiest unit of a kernel while it is active. *share: of the unit's roof, 0 if unknown. */
+static int kernel_unit(const struct kernel *kernel, double *share)
+{
+    int busiest = 0;
+    *share = 0;
+    for (int i = 0; i < ACTIVITY_UNITS; ++i) {
+        double own = kernel->activity[i] / (is_memory(i) ? active_share(kernel) : 1);
+        busiest = own > *share ? i : busiest;
+        *share = fmax(*share, own);
+    }
+    return busiest;
+}
+
+/* What may limit a row: the parts of its time, then the units. Shares are times in s. */
+enum { CANDIDATES = TIME_PART_COUNT + ACTIVITY_UNITS };
+
+static const double at_roof = 0.75; /* share of the unit's roof from which it limits a kernel */
+
+/* Moves the active time of each kernel with a unit at its roof from the parts to the unit. Issuing
+ * is work, and no reason to wait. Time without a block is few_blocks or tail, whichever is more. */
+static void candidates_find(const struct record *record, struct division by,
+                            struct roof_share all[CANDIDATES])
+{
+    struct roof_share *idle = all + TIME_FEW_BLOCKS, *less = all + TIME_TAIL, *kept;
+    by.idle = 0;
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        double own[TIME_PART_COUNT] = {0}, share;
+        int unit = kernel_unit(&record->kernels[i], &share);
+        kernel_add(&record->kernels[i], by, own);
+        for (int j = 0; j < TIME_PART_COUNT && share >= at_roof; ++j) {
+            all[j].share -= own[j];
+            all[TIME_PART_COUNT + unit].share += own[j];
+        }
+    }
+    all[TIME_ISSUING].share = 0;
+    kept = idle->share > less->share ? idle : less;
+    kept->share = idle->share + less->share;
+    (kept == idle ? less : idle)->share = 0;
 }
 
 void limit_write(const struct record *record, double time, const struct roof_share roofs[2],
                  const double parts[TIME_PART_COUNT], char text[LIMIT_TEXT])
 {
-    const double at_roof = 0.8, near = 0.05;
-    struct roof_share most = {NULL, 0};
-    int first = 0, second = 1;
+    const double most_of_time = 0.8, near = 0.05;
+    const struct division by = divide(record, time - parts[TIME_GAPS]);
+    struct roof_share all[CANDIDATES], most = {NULL, 0}, *first = all, *second;
+    for (int i = 0; i < TIME_PART_COUNT; ++i)
+        all[i] = (struct roof_share){time_part_name[i], parts[i]};
     for (int i = 0; i < 2; ++i)
         if (roofs[i].share > most.share) /* false for NaN */
             most = roofs[i];
     for (int i = 0; i < ACTIVITY_UNITS; ++i) {
-        double share = unit_share(record, i, 1 - parts[TIME_GAPS] / time);
-        if (share > most.share)
-            most = (struct roof_share){activity_name[i], share};
+        struct roof_share unit = {activity_name[i], unit_time(record, i, by) / time};
+        all[TIME_PART_COUNT + i] = (struct roof_share){activity_name[i], 0};
+        most = unit.share > most.share ? unit : most;
     }
-    for (int i = 1; i < TIME_PART_COUNT; ++i) {
-        if (parts[i] > parts[first])
-            second = first;
-        else if (i > 1 && parts[i] > parts[second])
-            second = i;
-        first = parts[i] > parts[first] ? i : first;
-    }
-    const char *names[] = {first == TIME_AT_ROOF ? most.name : time_part_name[first],
-                           second == TIME_AT_ROOF ? most.name : time_part_name[second]};
+    all[TIME_AT_ROOF].name = most.name;
+    candidates_find(record, by, all);
+    for (struct roof_share *i = all; i < all + CANDIDATES; ++i)
+        first = i->share > first->share ? i : first;
+    second = all + (first == all);
+    for (struct roof_share *i = all; i < all + CANDIDATES; ++i)
+        second = i != first && i->share > second->share ? i : second;
     *text = '\0';
-    if (most.share >= at_roof)
+    if (most.share >= most_of_time)
         snprintf(text, LIMIT_TEXT, "%s %.0f %%", most.name, 100 * most.share);
-    else if (parts[first] - parts[second] < near * time)
-        snprintf(text, LIMIT_TEXT, "mixed: %s %.0f %%, %s %.0f %%", names[0],
-                 100 * parts[first] / time, names[1], 100 * parts[second] / time);
-    else if (!isnan(parts[first]))
-        snprintf(text, LIMIT_TEXT, "%s %.0f %%", names[0], 100 * parts[first] / time);
+    else if (first->share - second->share < near * time)
+        snprintf(text, LIMIT_TEXT, "mixed: %s %.0f %%, %s %.0f %%", first->name,
+                 100 * first->share / time, second->name, 100 * second->share / time);
+    else if (!isnan(first->share))
+        snprintf(text, LIMIT_TEXT, "%s %.0f %%", first->name, 100 * first->share / time);
 }

@@ -14,6 +14,7 @@ import sys
 from ceilings import devices, verdict
 from raw_file import NAN, File, divide, largest, np
 
+UNITS = ("dram", "l2", "data_pipe", "issue", "fma", "fp64", "tensor")
 # {part of the time: reasons of stalls}, in the order of the file
 PARTS = {
     "gaps": (),
@@ -205,30 +206,40 @@ class Row:
             parts["off_processor"] = waiting * busy
             parts["idle_threads"] = max(busy - running * busy - waiting * busy, 0.0)
             return parts
-        whole = sum(float(self.file.values["kernel_time"][kernel]) for kernel in self.kernels)
-        parts["inside_kernels"] = 0.0 if whole > 0 else busy
-        for kernel, enough in self.kernels.items() if whole > 0 else ():
-            own = busy * float(self.file.values["kernel_time"][kernel]) / whole
-            activity = self.activity(kernel)
-            active, issue = (activity.get(name, NAN) for name in ("multiprocessors", "issue"))
-            if math.isnan(active) or math.isnan(issue):
-                parts["inside_kernels"] += own
-                continue
-            active = own * min(active, 1)
-            parts[{"no": "few_blocks", "yes": "tail"}.get(enough, "other")] += own - active
-            parts["issuing"] += active * min(issue, 1)
-            waits = {
-                stall: activity[f"stall_{stall}"]
-                for stalls in PARTS.values()
-                for stall in stalls
-                if not math.isnan(activity.get(f"stall_{stall}", NAN))
-            }
-            rest, sum_of_waits = active * (1 - min(issue, 1)), sum(waits.values())
-            parts["other"] += 0.0 if sum_of_waits else rest
-            for name, stalls in PARTS.items():
-                for stall in stalls:
-                    parts[name] += rest * waits.get(stall, 0) / sum_of_waits if sum_of_waits else 0
+        parts["inside_kernels"] = 0.0 if sum(map(self.kernel_time, self.kernels)) > 0 else busy
+        for kernel in self.kernels if not parts["inside_kernels"] else ():
+            for name, part in self.kernel_parts(kernel, busy).items():
+                parts[name] += part
         return parts
+
+    def kernel_time(self, kernel):
+        return float(self.file.values["kernel_time"][kernel])
+
+    def active_time(self, kernel):
+        """In the kernel's own time."""
+        share = self.activity(kernel).get("multiprocessors", NAN)
+        return self.kernel_time(kernel) * (1 if math.isnan(share) else min(share, 1))
+
+    def kernel_parts(self, kernel, busy):
+        """Returns {part: s}. Kernels divide `busy` by their times, or if they overlap by their active times."""
+        whole, actives = (sum(map(one, self.kernels)) for one in (self.kernel_time, self.active_time))
+        activity, scale = self.activity(kernel), busy / whole if whole <= busy else min(1, busy / actives)
+        active, issue = scale * self.active_time(kernel), activity.get("issue", NAN)
+        if math.isnan(issue) or math.isnan(activity.get("multiprocessors", NAN)):
+            return {"inside_kernels": active}
+        idle = (busy - scale * actives) * divide(self.kernel_time(kernel) - self.active_time(kernel), whole - actives)
+        found = {{"no": "few_blocks", "yes": "tail"}.get(self.kernels[kernel], "other"): idle if idle > 0 else 0.0}
+        found["issuing"] = active * min(issue, 1)
+        rest, waits = active - found["issuing"], {}
+        for name, stalls in PARTS.items():
+            for stall in stalls:
+                wait = activity.get(f"stall_{stall}", NAN)
+                waits[name] = waits.get(name, 0) + (0 if math.isnan(wait) else wait)
+        if not sum(waits.values()):
+            waits = {"other": 1}
+        return found | {
+            name: found.get(name, 0) + rest * wait / sum(waits.values()) for name, wait in waits.items() if wait
+        }
 
     def activity(self, kernel):
         names = [str(name) for name in self.file.values.get("activity", ())]
@@ -237,20 +248,30 @@ class Row:
     def limit(self, time, shares, parts):
         level = "" if self.level is None else self.file.levels[self.level]
         used = [(shares["bandwidth_share"], level), (shares["compute_share"], "compute")]
-        whole = sum(float(self.file.values["kernel_time"][kernel]) for kernel in self.kernels)
-        for unit in ("dram", "l2", "data_pipe", "issue", "fma", "fp64", "tensor"):
-            share = 0.0
-            for kernel in self.kernels:
-                activity, part = self.activity(kernel), divide(float(self.file.values["kernel_time"][kernel]), whole)
-                active = 1 if unit in ("dram", "l2") else min(1.0, activity.get("multiprocessors", 1.0))
-                share += (1 - parts["gaps"] / time) * part * active * activity.get(unit, NAN)
-            used.append((share, unit))
+        busy, found = time - parts["gaps"], dict(parts)
+        whole, actives = (sum(map(one, self.kernels)) for one in (self.kernel_time, self.active_time))
+        elapsed, scale = (busy / whole,) * 2 if 0 < whole <= busy else (1, min(1, divide(busy, actives)))
+        work = dict.fromkeys(UNITS, 0.0)
+        for kernel in self.kernels:
+            activity, active = self.activity(kernel), self.active_time(kernel)
+            own, memory = {unit: activity.get(unit, NAN) for unit in UNITS}, {"dram", "l2"}
+            for unit in UNITS:
+                work[unit] += own[unit] * (elapsed * self.kernel_time(kernel) if unit in memory else scale * active)
+                own[unit] *= divide(self.kernel_time(kernel), active) if unit in memory else 1
+            busiest = max(own, key=lambda unit: -1 if math.isnan(own[unit]) else own[unit])
+            for name, part in self.kernel_parts(kernel, busy).items() if own[busiest] >= 0.75 else ():
+                if name not in ("few_blocks", "tail"):
+                    found[name] -= part
+                    found[busiest] = found.get(busiest, 0) + part
+        used += [(share / time, unit) for unit, share in work.items()]
         share, name = max([one for one in used if not math.isnan(one[0])], default=(0, ""), key=lambda one: one[0])
         if share >= 0.8:
             return f"{name} {100 * share:.0f} %"
         if math.isnan(parts["gaps"]):
             return ""
-        (first, most), (second, more) = sorted(parts.items(), key=lambda part: -part[1])[:2]
+        idle = "few_blocks" if found["few_blocks"] > found["tail"] else "tail"
+        found |= {"issuing": 0, "few_blocks": 0, "tail": 0, idle: found["few_blocks"] + found["tail"]}
+        (first, most), (second, more) = sorted(found.items(), key=lambda part: -part[1])[:2]
         first, second = (name if part == "at_roof" else part for part in (first, second))
         text = f"{first} {100 * most / time:.0f} %"
         return f"mixed: {text}, {second} {100 * more / time:.0f} %" if most - more < 0.05 * time else text

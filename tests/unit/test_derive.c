@@ -475,6 +475,14 @@ TEST(parts_add_up_to_the_time)
         activity[ACTIVITY_DRAM] = 0.2;
         assert_string_equal(derive(&record, &device).limit,
                             "mixed: memory_latency 23 %, dependency 23 %");
+        activity[ACTIVITY_ISSUE] = 0.78; /* in 0.75 of 18 us */
+        assert_string_equal(derive(&record, &device).limit, "issue 59 %");
+        /* Kernels overlap: they are active in 13.5 and 4 of their own 18 and 4 us. */
+        record.busy_time = 15e-6;
+        derived = derive(&record, &device);
+        assert_near(derived.time_part[TIME_GAPS], 8e-6);
+        assert_true(fabs(derived.time_part[TIME_TAIL]) < 1e-15);
+        assert_near(derived.time_part[TIME_INSIDE_KERNELS], 15e-6 * 4 / 17.5);
     }
     record.busy_time = NAN;
     struct derived derived = derive(&record, &device);
