@@ -1,9 +1,9 @@
 /* The algorithm that a search found for a configuration, with the search's own results: enough to
  * run the configuration again without a search. Plain data.
  *
- * Valid for one configuration, one model of device and one version of its library and driver:
- * names of algorithms mean nothing elsewhere. A worker that gets an algorithm checks that it has
- * the same kernels. */
+ * Valid for one configuration, one model of device and one version of its library and driver: names
+ * of algorithms mean nothing elsewhere. A worker that gets an algorithm checks that its kernels are
+ * the same. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ extern const char algorithm_searched[];
 void algorithm_init(struct algorithm *algorithm);
 bool algorithm_is_known(const struct algorithm *algorithm);
 
-/* The algorithm of a measured row that a search found, in this row or in an earlier one. False, and
- * all members missing, for any other row. */
+/* Sets *algorithm to that of a measured row, if a search found it in this or in an earlier row.
+ * False for any other row: all members are missing. */
 bool algorithm_of_record(const struct record *record, struct algorithm *algorithm);
 void algorithm_into_record(const struct algorithm *algorithm, struct record *record);

@@ -7,7 +7,7 @@
 struct chip {
     const char *architecture; /* "Hopper" */
     int capability;           /* 10 major + minor */
-    double l1_bytes;          /* per SM, shared memory included */
+    double l1_bytes;          /* byte per SM, shared memory included */
     double onchip_read;       /* byte per clock and SM, of L1 and of shared memory */
     double l2_read;           /* byte per clock, the whole chip; NaN: unknown */
     /* Fused multiply-adds per clock and SM; 0: no such units, NaN: unknown. */
@@ -16,7 +16,7 @@ struct chip {
 };
 /* Iterates over the rows: NULL gives the first row, the last row gives NULL. */
 const struct chip *chip_next(const struct chip *chip);
-/* `name` is the product's name in CUDA, "NVIDIA L40S". Without a row all figures are unknown. */
+/* `name` is the product's name in CUDA, "NVIDIA L40S". If no row fits, all figures are unknown. */
 const struct chip *chip_find(int capability, const char *name);
 
 /* Products by their CUDA names, whole chips at boost clocks. */

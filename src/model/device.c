@@ -136,7 +136,7 @@ void device_sustain_roof(struct device *device, const struct roof *roof)
         roof_sustain(&device->roofs[same - device->roofs], roof);
 }
 
-/* Ignores NaN. */
+/* Raises *peak to `value`; ignores NaN. */
 static void lift(double *peak, double value)
 {
     *peak = fmax(*peak, value);
@@ -153,7 +153,7 @@ static bool only_together(const struct device *device)
     return together && kind && kind->shares_memory;
 }
 
-/* Roof alone, else together. */
+/* s; time of a roof measured alone, else together; NaN: not measured. */
 static double time_of(const struct device *device, enum roof_id id)
 {
     double times[] = {[ROOF_ALONE] = NAN, [ROOF_TOGETHER] = NAN};
@@ -220,7 +220,7 @@ static bool is_overtaken(const struct device *device, const struct roof *roof)
     return false;
 }
 
-/* From far to near, because a contradicted roof is no evidence. */
+/* Judges levels from far to near, because a contradicted roof is no evidence. */
 static void judge_levels(struct device *device)
 {
     for (enum memory_level level = LEVEL_DRAM; level < LEVEL_COUNT; ++level)
@@ -265,7 +265,7 @@ static double byte_energy(const struct roof *roof)
     return roof->energy;
 }
 
-/* Cost of a byte at a level of which the fraction `written` is written. NaN: unknown. */
+/* Cost of a byte at a level if the fraction `written` of all bytes is written. NaN: unknown. */
 static double mix_cost(const struct device *device, int level, double written,
                        double (*cost)(const struct roof *roof))
 {
@@ -275,7 +275,8 @@ static double mix_cost(const struct device *device, int level, double written,
     } mixes[] = {
         {PATTERN_READ, 0}, {PATTERN_TRIAD, 1.0 / 3}, {PATTERN_COPY, 0.5}, {PATTERN_WRITE, 1}};
     const bool shared = only_together(device);
-    double best[PATTERN_COUNT], at = NAN, before = NAN; /* mix before */
+    /* written fraction and cost of the mix before */
+    double best[PATTERN_COUNT], at = NAN, before = NAN;
     for (int i = 0; i < PATTERN_COUNT; ++i)
         best[i] = NAN;
     for (int64_t i = 0; i < device->roof_count; ++i) {
@@ -382,7 +383,7 @@ enum status device_check_roof(const struct device *device, const struct roof *ro
                                             : device->theory_vector)[kind->precision];
     else if (kind && kind->level < LEVEL_COUNT)
         theory = device->theory_bandwidth[kind->level];
-    return theory > 0 && value > ROOF_THEORIES * theory /* 0: the driver told no clock */
+    return theory > 0 && value > ROOF_THEORIES * theory /* theory 0: the driver reports no clock */
                ? error_set(error, STATUS_SYSTEM,
                            "roof '%s' is %g, which nobody can have measured: theory is %g",
                            roof_name(roof), value, theory)

@@ -273,8 +273,8 @@ enum status fields_decode(const struct field *table, struct json_text object, vo
     return reader.broken ? error_set(error, STATUS_SYSTEM, "not a JSON object") : STATUS_OK;
 }
 
-/* Bounds of what one device can do or hold, with room for a thousand times today's. The first row
- * holds for unknown units. */
+/* Bounds of quantities of one device, a thousand times beyond those of today. The first row is for
+ * unknown units. */
 static const struct bounds {
     const char *units;
     double least, most;

@@ -97,8 +97,8 @@ enum time_part {
     TIME_GAPS,       /* no kernel runs */
     TIME_FEW_BLOCKS, /* multiprocessors without a block, in kernels without a full wave */
     TIME_TAIL,       /* multiprocessors without a block, in kernels of a wave or more */
-    /* Multiprocessors with a block: slots that issue instructions, and the reasons of the others.
-     */
+    /* Multiprocessors with a block: issue slots with an instruction, and why the other slots have
+     * none. */
     TIME_ISSUING,
     TIME_MEMORY_LATENCY, /* global memory, from L1 to device memory */
     TIME_MEMORY_QUEUES,  /* queues to L1, shared memory and textures */
@@ -107,19 +107,20 @@ enum time_part {
     TIME_DEPENDENCY, /* the result of the instruction before, or shared memory */
     TIME_INSTRUCTION_FETCH,
     TIME_OTHER,
-    TIME_INSIDE_KERNELS, /* kernels without activities: only counters = causes tells more; on CPUs
-                            threads that ran below their roofs */
+    /* kernels without activities, which counters = causes divides; on CPUs threads that ran below
+     * their roofs */
+    TIME_INSIDE_KERNELS,
     /* CPUs */
     TIME_IDLE_THREADS,  /* threads that had nothing to do */
     TIME_OFF_PROCESSOR, /* threads that were ready */
-    TIME_AT_ROOF,       /* the work at its nearest roof */
+    TIME_AT_ROOF,       /* time of the work at its nearest roof */
     TIME_PART_COUNT
 };
 extern const char *const time_part_name[TIME_PART_COUNT];
 
 /* A word of a table, by its index. A word that only another version knows is kept as text. */
 struct word {
-    int64_t index; /* WORD_OTHER or FIELD_MISSING */
+    int64_t index; /* index into the table, WORD_OTHER or FIELD_MISSING */
     char other[32];
 };
 #define WORD_OTHER (-1)
@@ -145,7 +146,7 @@ enum field_presence {
 #define JSON_ONLY .presence = PRESENT_NEVER
 
 struct field {
-    const char *name; /* in JSON; NetCDF adds the table's prefix */
+    const char *name; /* name in JSON; NetCDF adds the table's prefix */
     enum field_type type;
     size_t offset, size;
     const char
@@ -163,10 +164,10 @@ struct field {
     bool beyond_row;    /* a time that may exceed the row's wall_time */
 };
 
-/* Bounds of times in s: thirty years, and of one iteration a nanosecond. */
+/* s: longest time, thirty years, and shortest time of an iteration. */
 #define FIELD_SECONDS_MAX   1e9
 #define FIELD_ITERATION_MIN 1e-9
-/* Bound of measured rates, byte s-1 or s-1: time over a rate of 0 is infinite. */
+/* Lowest measured rate, byte s-1 or s-1, because a rate of 0 would make times infinite. */
 #define FIELD_RATE .least = 1
 
 /* Rows of a table. Designators such as .comment, .origin and .presence may follow the long name. */

@@ -1,6 +1,6 @@
 /* Inputs that device and reference compute alike: element `index` of a tensor is a pure function of
  * the seed, so the reference needs no copy from the device. Values are k * 2^(exponent -
- * significand + 1) with a uniform integer k of `significand` bits and sign. They are exact in the
+ * significand + 1) with a uniform signed integer k of `significand` bits. They are exact in the
  * tested precision and have full mantissas, because zeros and round numbers draw less power and so
  * run faster than real data. */
 #pragma once
@@ -31,7 +31,7 @@ enum tensor {
 struct fill {
     uint64_t key;    /* see fill_make */
     int significand; /* bits, 2 to 53 */
-    double unit;     /* value of one step of k */
+    double unit;     /* value of k = 1 */
 };
 
 /* SplitMix64's output function (Steele, Lea, Flood 2014). */

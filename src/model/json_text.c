@@ -107,7 +107,7 @@ struct json_reader json_reader_array(struct json_text value)
 
 bool json_reader_next(struct json_reader *reader, struct json_text *name, struct json_text *value)
 {
-    if (!reader->broken && reader->bracket == '\0') { /* nothing may follow */
+    if (!reader->broken && reader->bracket == '\0') { /* nothing may follow the closing bracket */
         peek(reader);
         reader->broken = reader->at < reader->end;
     }
@@ -136,13 +136,13 @@ struct json_text json_member(struct json_text object, const char *name)
 bool json_text_is(struct json_text value, const char *string)
 {
     return value.length > 2 && *value.at == '"' &&
-           value.at[1] == *string && /* most names differ here */
+           value.at[1] == *string && /* most names differ in the first letter */
            strlen(string) == value.length - 2 &&
            memcmp(value.at + 1, string, value.length - 2) == 0;
 }
 
-/* strtod also accepts "nan" and "0x1". It stops after a number, because a bracket, comma or blank
- * follows. */
+/* Refuses "nan" and "0x1", which strtod accepts. strtod stops after the number, because a bracket,
+ * comma or blank follows. */
 static bool begins_number(struct json_text value)
 {
     const char *digit = value.at + (value.length > 1 && *value.at == '-');

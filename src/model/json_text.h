@@ -1,6 +1,6 @@
 /* Reads JSON in place, without a tree, because a journal may hold 100,000 records. A value is a
- * slice of a text that the caller keeps. Brackets and quotes alone find the end of a value, so
- * skipped values are not checked. Never reads beyond the text. */
+ * slice of a text that the caller keeps. Looks only for brackets and quotes to find the end of a
+ * value, so skipped values are not checked. Never reads beyond the text. */
 #pragma once
 
 #include <stdbool.h>

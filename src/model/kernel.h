@@ -1,5 +1,5 @@
-/* Kernels and launches of a trace. Without JSON, because the library that is injected into programs
- * has them, too. */
+/* Kernels and launches of a trace. This file does without JSON, because the library that is
+ * injected into programs uses it, too. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@ enum { KERNEL_NAME_MAX = 1024 };
 
 /* Utilisation of units by a kernel, and states of its threads. Stalls have the vendor's names. */
 enum activity {
-    /* Fractions of the peak: DRAM and L2 over the kernel's traced time, units of a multiprocessor
+    /* Fractions of the peak. DRAM and L2: over the kernel's traced time. Units of a multiprocessor:
      * while the multiprocessor is active. */
     ACTIVITY_DRAM,
     ACTIVITY_L2,
@@ -58,12 +58,12 @@ struct kernel {
     int64_t registers;                     /* per thread */
     int64_t static_shared, dynamic_shared; /* byte, per block */
     int64_t cluster;                       /* blocks of a cluster; 1: no clusters */
-    int64_t resident;                      /* most blocks on the device at a time */
+    int64_t resident;                      /* largest number of blocks on the device at a time */
     int64_t resident_limit;                /* bits: limits of `resident`, see kernel_limit_name */
     /* all launches of one iteration together, each counted separately; missing unless requested */
     double flops_counted;
     double bytes_counted[LEVEL_COUNT];
-    double activity[ACTIVITY_COUNT]; /* mean over launches, likewise */
+    double activity[ACTIVITY_COUNT]; /* mean over launches; missing unless requested */
 };
 extern const char *const kernel_limit_name[]; /* "threads", "registers", ..., NULL */
 

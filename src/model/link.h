@@ -3,7 +3,7 @@
 
 #include "model/field.h"
 
-/* Send-receive: each device sends to the next, the last to the first, all at once. */
+/* Send-receive: each device sends to the next, and the last to the first, at the same time. */
 enum link_operation {
     LINK_COPY,
     LINK_ALL_REDUCE,
@@ -17,7 +17,7 @@ enum { LINK_DEVICES = 8 };                      /* limit for a node */
 struct link {
     int64_t operation;     /* enum link_operation */
     char from[48], to[48]; /* UUIDs of a copy's devices; "" for other operations */
-    int64_t devices;       /* devices that take part */
+    int64_t devices;       /* number of devices that take part */
     int64_t peer_access;   /* copy: 1 direct, 0 through the host */
     int64_t nccl;          /* version, 22803 is 2.28.3; copy: missing */
     double bytes;          /* size of a copy, or of the result on each device */

@@ -44,7 +44,7 @@ void naming_destroy(struct naming *naming)
 }
 
 /* Returns the label that names the row, and its length: the first that a person chose. A section
- * without a label has that of its workload. */
+ * without a label is labelled with its workload's name. */
 static const char *label_choose(const char *label, const struct workload *workload, size_t *length)
 {
     const char *first = label;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OUTCOME_MISSING INT64_MIN /* code: nobody tried */
+#define OUTCOME_MISSING INT64_MIN /* code of work that nobody tried */
 
 enum { OUTCOME_REASON = 512, OUTCOME_TEXT = OUTCOME_REASON + 64 };
 
@@ -29,7 +29,8 @@ extern const char *const counted_word[]; /* ends with NULL */
 void outcome_set(struct outcome *outcome, int64_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Omits the reason after its first ';': advice that is the same for all rows. */
+/* Copies `whole`, but cuts the reason at its first ';': the rest is advice that is the same for all
+ * rows. */
 void outcome_set_brief(struct outcome *outcome, const struct outcome *whole);
 
 /* "": missing. */

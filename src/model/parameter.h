@@ -31,8 +31,8 @@ enum parameter_role {
 struct parameter {
     const char *name;
     enum parameter_kind kind;
-    bool series;              /* always crossed with the shape, also with `vary` */
-    int64_t minimum, maximum; /* inclusive: of a number, or of the bytes of a text */
+    bool series;              /* combined with every shape, whatever `vary` says */
+    int64_t minimum, maximum; /* inclusive limits of a number, or of the bytes of a text */
     const char *const *words; /* NULL-terminated; of PARAMETER_WORD */
     const char *initial;      /* default, as in a manifest */
     const char *help;         /* one line for --list, with the unit */
@@ -66,7 +66,8 @@ enum status parameter_parse(const struct parameter *parameter, const char *text,
 void parameter_format(const struct parameter *parameter, struct value value,
                       char text[WORKLOAD_VALUE_TEXT]);
 
-/* Rows of parameter tables, rows that workloads share, and the table in struct workload. */
+/* Macros for rows of parameter tables, for rows that workloads share, and for the table in struct
+ * workload. */
 #define WORKLOAD_ROW(...)                                                                          \
     {                                                                                              \
         __VA_ARGS__                                                                                \

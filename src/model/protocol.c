@@ -288,7 +288,7 @@ static char *line_dump(json_t *object)
 }
 
 /* Replaces each byte that is not printable by '?': the error quotes a line, which may hold
- * anything, and ends on a terminal. */
+ * anything, and a terminal shows it. */
 static void error_clean(struct error *error)
 {
     for (char *c = error->text; *c; ++c)

@@ -32,7 +32,7 @@
  * - tune: finds the fastest variant of each roof.
  * - roof: measures a tuned roof from `start` on (s since the epoch; 0: at once). "sustained" also
  *   measures a compute roof once the clock has settled; "only_sustained" omits the burst. "energy"
- *   then repeats the work until its energy is known. "keep_busy" continues the work after the reply
+ * also repeats the work until its energy is known. "keep_busy" continues the work after the reply
  *   until the next request.
  * - release: frees the memory of the roofs. roofs: tune, roof for each roof alone, and release.
  * - links: needs a process that has opened no device. Without `devices` it measures all devices
@@ -46,9 +46,9 @@
  * - count: replies with the record of the row that has waited longest. The first count of a batch
  *   counts all rows that wait.
  *
- * A missing key has its default. The device opens by itself. A request with an unknown key, an
- * unknown word or a wrong type is refused, with the key's name and the allowed values: if ignored,
- * the mistake would measure something else. A failed request has the reply
+ * A missing key has its default. The first request that needs the device opens it. A request with
+ * an unknown key, an unknown word or a wrong type is refused, with the key's name and the allowed
+ * values: if ignored, the mistake would measure something else. A failed request has the reply
  *   {"reply":"error","status":"device","text":"..."};
  * After the status "device" the worker ends, because its device is lost. The worker also ends at
  * the end of its input. */
@@ -79,16 +79,17 @@ struct measure_settings {
     double stop;    /* fraction: half the 95 % confidence interval of the median, over the median; 0
                        with a fixed number of samples */
     double min_time, max_time; /* s, limits of the adaptive rule; 0 without it */
-    int repeat;                /* placements of the buffers to time, at least 1 */
+    int repeat;                /* number of placements of the buffers to time, at least 1 */
     enum counters_choice counters;
-    bool kernels;       /* count each kernel separately as well */
-    int count_together; /* most rows that are counted together; 0: as many as suit the device */
+    bool kernels; /* count each kernel separately as well */
+    /* largest number of rows that are counted together; 0: as many as suit the device */
+    int count_together;
     bool verify;
     bool energy; /* repeat the work until its energy per iteration is known */
 };
 
-/* Defaults: a fixed number of iterations; min_time and max_time in case the adaptive rule is
- * chosen. */
+/* Defaults: a fixed number of iterations. min_time and max_time apply only with the adaptive
+ * rule. */
 extern const struct measure_settings measure_default;
 enum { SEED_DEFAULT = 1 }; /* of the inputs */
 

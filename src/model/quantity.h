@@ -31,8 +31,8 @@ enum quantity {
     QUANTITY_L2_WRITE, /* stores, reductions and atomics */
     QUANTITY_L1_READ,  /* all but global stores */
     QUANTITY_L1_WRITE, /* global stores */
-    /* By enum activity. Amounts: stalls in cycles of threads, dram in bytes, l2 in sectors,
-     * multiprocessors in cycles. */
+    /* By enum activity. These are amounts: stalls in cycles of threads, dram in bytes, l2 in
+     * sectors, multiprocessors in cycles. */
     QUANTITY_ACTIVITY,
     /* Peaks of these amounts per second, at the clocks of the count. */
     QUANTITY_PEAK_DRAM = QUANTITY_ACTIVITY + ACTIVITY_COUNT,
@@ -54,7 +54,8 @@ void quantity_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUN
 /* FLOPs of all units and precisions, without int8 operations; NaN if nothing was counted. */
 double quantity_flops(const double values[QUANTITY_COUNT]);
 
-/* Sets of tensor quantities, as bits: each quantity costs about a pass, and a kernel needs one. */
+/* Sets of tensor quantities, as bits, because each quantity costs about a pass and a kernel needs
+ * only one. */
 static inline unsigned quantity_tensor(enum quantity quantity) /* 0 for other quantities */
 {
     return quantity >= QUANTITY_TENSOR_FP64 && quantity <= QUANTITY_TENSOR_INT8
@@ -63,7 +64,7 @@ static inline unsigned quantity_tensor(enum quantity quantity) /* 0 for other qu
 }
 enum { QUANTITY_TENSOR_SETS = 1 << (QUANTITY_TENSOR_INT8 - QUANTITY_TENSOR_FP64 + 1) };
 #define QUANTITY_ALL_TENSORS ((unsigned)QUANTITY_TENSOR_SETS - 1)
-/* In place of a set: activities alone, in passes of their own. */
+/* Takes the place of a set: only activities, in passes of their own. */
 #define QUANTITY_ACTIVITIES ((unsigned)QUANTITY_TENSOR_SETS)
 
 #ifdef __cplusplus

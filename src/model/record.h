@@ -45,8 +45,8 @@ struct record {
     double workspace;        /* byte */
     char layout_chosen[16];  /* requested layout, or the result of "auto"; "": the workload has no
                                 layout */
-    double
-        layout_other_time; /* s, time of the slower layout; missing unless the request was "auto" */
+    /* s, time of the slower layout; missing unless the request was "auto" */
+    double layout_other_time;
     char refused_algorithms[256]; /* faster algorithms with wrong results, separated by "; " */
     char algorithm_id[17];        /* identity: hash of the kernels' names; "": unknown */
     char algorithm_launches[17];  /* hash of the kernels' names, grids and blocks */
@@ -68,15 +68,15 @@ struct record {
     double time_median_low,
         time_median_high; /* s, confidence interval of the median, see struct stats */
     int64_t bimodal;      /* 1: two modes, see stats_two_modes; missing: too few samples */
-    double
-        graph_time; /* s, one iteration within a CUDA graph of several; missing for cold caches */
+    /* s, one iteration within a CUDA graph of several iterations; missing for cold caches */
+    double graph_time;
     /* Medians in s of one iteration in a caller's loop that ends by waiting for the device:
      * host_time to enqueue it, caller_time until it is done. Uncertainties as stats_uncertainty. */
     double host_time, host_uncertainty, caller_time, caller_uncertainty;
     /* time of known kernels with the idle profiler in the process, over time without; missing: the
      * profiler was not in the process during timing */
     double profiler_ratio;
-    int64_t placements;        /* placements of the buffers that were timed */
+    int64_t placements;        /* number of placements of the buffers that were timed */
     int64_t samples;           /* number of timed samples */
     int64_t sample_iterations; /* iterations in each sample */
     double timer_overhead;     /* s, time of an empty sample, contained in every sample */
@@ -115,7 +115,7 @@ struct record {
     double threads_running, threads_waiting, host_load;
     int64_t involuntary_switches;
     char other_processes[256]; /* names of processes that used the device; "none"; "": unknown */
-    /* energy run: the work back to back */
+    /* energy run: iterations back to back */
     double energy, energy_time; /* J and s, of one iteration */
     double energy_clock;        /* s-1, as sm_clock_counted */
     double power;               /* W, mean */
@@ -136,8 +136,8 @@ struct record {
     size_t sample_count;
     struct kernel *kernels;
     size_t kernel_count;
-    /* Not part of the record: result of an earlier search for the function that prepares the row,
-     * which sets the pointer to NULL. Not owned; NULL: none. */
+    /* Not part of the record: result of an earlier search, which the caller offers to the function
+     * that prepares the row. The caller then sets the pointer to NULL. Not owned; NULL: none. */
     const struct algorithm *offer;
 };
 
@@ -157,7 +157,7 @@ void record_set_layout(struct record *record, const struct config *config);
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);
 /* Sets FLOPs and bytes of one iteration: by unit and precision, by level, and their sums. Vector
- * FLOPs of fp16 and bf16 count together, and stand with fp16. NaN: missing. */
+ * FLOPs of fp16 and bf16 count together, as fp16. NaN: missing. */
 void record_set_quantities(struct record *record, const double values[QUANTITY_COUNT]);
 /* Adds seconds to a part of the wall time. */
 void record_add_part(struct record *record, enum wall_part part, double seconds);
@@ -170,7 +170,7 @@ json_t *record_encode(const struct record *record);
 /* The JSON as text. The caller frees it; NULL: no memory. */
 char *record_print(const struct record *record);
 /* Appends device_key, job_id, attempts and label of `record` to the JSON text that a worker
- * printed. Members that come last replace the worker's. The caller frees the text; NULL without
+ * printed. Members that come last replace the worker's. The caller frees the text; NULL: no
  * memory. */
 char *record_complete(const char *text, const struct record *record);
 /* Decodes into an initialised record, and clears it on failure. Requires a status; accepts unknown
@@ -178,5 +178,5 @@ char *record_complete(const char *text, const struct record *record);
 enum status record_decode(struct json_text object, struct record *record, struct error *error);
 /* Checks replies of workers and lines of journals. STATUS_SYSTEM, with the field's name: nobody can
  * have measured a number (fields_check), numbers contradict one another, the row's wall time or the
- * outcome, there is no configuration, or its hash is another. */
+ * outcome, there is no configuration, or its hash is wrong. */
 enum status record_check(const struct record *record, struct error *error);

@@ -92,8 +92,8 @@ static void errors_join(struct slice_errors *errors, const struct slice_errors *
     *errors = joined;
 }
 
-/* fp16 has fewer digits below 6e-5, where the gradients of the first layers of a deep network lie.
- * Lower limit for the root mean square of a part, over that of its tensor. */
+/* Lower limit for the root mean square of a part, relative to that of its tensor. fp16 has fewer
+ * digits below 6e-5, where the gradients of the first layers of a deep network lie. */
 static const double least_of_fp16 = 0.01;
 
 void slice_compare(const struct slice *slice, const double *values, enum precision precision,

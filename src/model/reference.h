@@ -18,10 +18,11 @@ typedef void reference_loop(int64_t count, reference_task *task, void *context);
 /* Input of a reference. Nothing is owned. */
 struct reference_request {
     const struct config *config;
-    uint64_t seed;       /* of the inputs and of the compared places */
-    double products;     /* approximate limit on multiply-adds */
-    int64_t least, most; /* limits on compared elements, regardless of cost; a smaller result is
-                            compared whole */
+    uint64_t seed;   /* of the inputs and of the compared places */
+    double products; /* approximate limit on multiply-adds */
+    /* limits on the number of compared elements, regardless of cost; a smaller result is compared
+     * whole */
+    int64_t least, most;
     reference_loop *loop;
     /* Reads a result that the device computed from these inputs, for references that start from it.
      */
@@ -30,7 +31,7 @@ struct reference_request {
     void *context;
 };
 
-/* For people: role of a result; in backward passes, the gradient of the role. */
+/* For people: name of a result's role, of which a backward pass computes the gradient. */
 extern const char *const tensor_name[TENSOR_COUNT];
 
 /* Compared elements of one result tensor: places and expected values. */
@@ -69,7 +70,8 @@ void slice_compare(const struct slice *slice, const double *values, enum precisi
 struct expectation {
     struct slice slices[TENSOR_COUNT];
     size_t count;
-    int64_t samples; /* samples of the batch that were computed, see device_ops.run; 0: not used */
+    /* number of samples of the batch that were computed, see device_ops.run; 0: not used */
+    int64_t samples;
 };
 void expectation_clear(struct expectation *expectation); /* frees the slices */
 
@@ -100,8 +102,9 @@ struct elements {
     double (*terms)(const struct reference_inputs *in, int64_t offset); /* see struct slice; NULL */
 };
 
-/* The reference for such a result. Splits the tensor into as many equal stretches as the request
- * affords and computes one random element of each, always including both ends. */
+/* The reference for a result of independent elements. Splits the tensor into as many equal
+ * stretches as the request affords and computes one random element of each, always including both
+ * ends. */
 enum status reference_elements(const struct reference_request *request, const void *shape,
                                const struct elements *elements, struct expectation *expectation,
                                struct error *error);

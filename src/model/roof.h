@@ -20,7 +20,7 @@ extern const char *const throttle_reason_name[];
 enum { THROTTLED_BY_POWER = 1 << 2 };
 extern const char *const roof_verdict_name[]; /* "unproven", "proven", "above-theory", ... NULL */
 
-/* Multiples of theory beyond which a value is damage, not a measurement to investigate. */
+/* Beyond this multiple of theory a value is corrupt, not a measurement to investigate. */
 #define ROOF_THEORIES 10
 
 struct roof {
@@ -61,11 +61,11 @@ struct roof {
     /* byte, read roof of a GPU's l2 (if requested) and of a CPU's l3: largest set read at nearly
      * the same rate */
     double working_set;
-    /* Energy run: the work back to back, by the device's energy counter; missing unless requested.
-     */
+    /* Energy run: repeats the work back to back, and reads the device's energy counter; missing
+     * unless requested. */
     double energy;         /* J per byte or FLOP (int8: operation), without constant_power */
     double energy_power;   /* W, total power draw */
-    double constant_power; /* W, of the device clocked up with one waiting thread */
+    double constant_power; /* W, of the device at full clock with one waiting thread */
     double rest_power;     /* W, of the device awake and idle */
     /* counted / expected by hardware counters in a separate run; missing without counters */
     double flops_ratio;

@@ -9,16 +9,16 @@
  *   overhead time = n * L
  * The bound is the paper's box: overhead if F / P and B / W are both below n * L, where the
  * overhead roof is the lowest of the three; else the longer of compute and bandwidth time. The
- * paper's T is the sum of kernel times and may fall below n * L. T here is elapsed time with gaps,
- * which cannot, so comparing T with n * L would never find overhead. A missing quantity (NaN) makes
- * only its dependents missing. */
+ * paper's T is the sum of kernel times and may fall below n * L. Here T is elapsed time with gaps
+ * and cannot fall below n * L, so comparing both would never find overhead. A missing quantity
+ * (NaN) makes only its dependents missing. */
 #pragma once
 
 struct roofline_work {
-    double flops;    /* F, in one iteration */
-    double bytes;    /* B, byte */
+    double flops;    /* F, FLOPs in one iteration */
+    double bytes;    /* B, byte in one iteration */
     double time;     /* T, s */
-    double launches; /* n */
+    double launches; /* n, in one iteration */
 };
 
 struct roofline_roofs {

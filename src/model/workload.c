@@ -15,8 +15,8 @@
  * second limit is below the errors of the next narrower format: sums of fp16 in fp16 1.5e-3,
  * factors of fp32 in tf32 2.5e-4 (tests/unit/test_verify.c). Products of fp8 inputs are multiples
  * of 2^-6 of the largest product. The 14-bit sums of tensor units of compute capability 9.0 are
- * exact below 256 times that, and libraries add them in fp32 before. The remaining error is the
- * rounding of the result to fp16. */
+ * exact below 256 times that, and libraries move them to fp32 sums in time. The remaining error is
+ * the rounding of the result to fp16. */
 const struct precision_info precision_info[PRECISION_COUNT] = {
     [PRECISION_FP64] = {"fp64", PRECISION_FP64, 8, 53, {1e-12, 1e-10}},
     [PRECISION_FP32] = {"fp32", PRECISION_FP32, 4, 24, {1e-4, 2e-4}},
@@ -35,7 +35,7 @@ const struct precision_info *precision_result(enum precision precision)
 
 const char *const memory_level_name[LEVEL_COUNT] = {"dram", "l3", "l2", "l1"};
 
-/* Each workload has a file in workloads/ that defines NAME_workload. This is the order of lists. */
+/* Each workload has a file in workloads/ that defines NAME_workload. Lists have this order. */
 #define WORKLOADS(X) \
     X(conv2d) \
     X(lstm) \

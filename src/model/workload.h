@@ -24,9 +24,10 @@ enum precision {
     PRECISION_COUNT
 };
 
-/* Relative errors of results. Up to `accurate`: sums in fp32 or wider, rounded once, or as often as
- * the workload states. Up to `right`: explained by other roundings, such as partial sums; the
- * result is inaccurate. Beyond: wrong, by a missing term, a missing part or a narrower format. */
+/* Limits on relative errors of results. Sums in fp32 or wider that are rounded once, or as often as
+ * the workload states, err by up to `accurate`. Other roundings, such as of partial sums, err by up
+ * to `right`: the result is inaccurate. A larger error is wrong: a term or a part is missing, or a
+ * format is narrower. */
 struct tolerance {
     double accurate, right;
 };
@@ -37,12 +38,12 @@ struct tolerance {
 struct precision_info {
     const char *name;
     enum precision result;      /* precision of results: fp16 for fp8 */
-    size_t bytes;               /* of a stored element; 0: two share a byte */
-    int significand;            /* bits, with the leading one; inputs fit exactly */
+    size_t bytes;               /* size of a stored element; 0: two elements share a byte */
+    int significand;            /* bits, with the leading one; inputs have as many */
     struct tolerance tolerance; /* of ||out - ref|| / ||ref|| for a result that is rounded once */
 };
 extern const struct precision_info precision_info[PRECISION_COUNT];
-const struct precision_info *precision_result(enum precision precision); /* of results */
+const struct precision_info *precision_result(enum precision precision); /* that of results */
 
 /* From far to near. GPUs have no l3. */
 enum memory_level { LEVEL_DRAM, LEVEL_L3, LEVEL_L2, LEVEL_L1, LEVEL_COUNT };
@@ -67,7 +68,7 @@ struct workload {
     const char *const *implementations; /* "NAME: description", NULL-terminated, for --list */
     const char *
         without_tensors; /* "a pool": the workload never uses tensor units; NULL: tf32 is allowed */
-    /* See config_check. NULL: every configuration can exist. */
+    /* Refuses configurations that cannot exist, see config_check. NULL: all can. */
     enum status (*check)(const struct config *config, struct error *error);
     /* NULL: no model. The queue then starts with these configurations, and rows have counted FLOPs
      * and bytes or none. */

@@ -11,7 +11,7 @@ struct batch {
     struct measured *rows; /* owned, oldest first */
     size_t count;
     struct expected expected; /* reference of the last row */
-    size_t counted; /* rows at the front whose records are complete, and whose work is gone */
+    size_t counted; /* number of rows at the front with a complete record and without work */
 };
 
 struct batch *batch_create(const struct device_ops *device)

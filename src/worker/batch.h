@@ -1,5 +1,5 @@
-/* Timed rows that wait for their counters. The device counts all rows of a batch together,
- * because programming counters costs far more than reading them.
+/* Timed rows that wait for their counters. The device counts all rows of a batch together, because
+ * programming counters costs far more than reading them.
  *
  * Each row is measured alone on the device, and then stays prepared, with its algorithm. Waiting
  * rows must not change the next row: if the device has no room, the waiting rows are counted first;
@@ -7,8 +7,8 @@
  * repeats every row in each pass of the counters, with the caches as for timing, so counts depend
  * neither on the other rows nor on their order.
  *
- * A row that could not be counted together is counted alone, and says why if that fails, too. Not
- * thread-safe. */
+ * A row that could not be counted with others is counted alone. If that fails, too, its record says
+ * why. Not thread-safe. */
 #pragma once
 
 #include "worker/measure.h"
@@ -20,9 +20,9 @@ struct batch *batch_create(const struct device_ops *device);
 /* Drops the waiting rows. `state` NULL: the device is lost or was never opened. Takes NULL. */
 void batch_destroy(struct batch *batch, struct device_state *state);
 
-/* Measures one configuration. *waits: the row is timed, and batch_take returns its record; only if
- * the request has count_later and there is something to count. Otherwise *record, which was
- * initialised, is complete: measured, skipped or failed. STATUS_DEVICE; STATUS_SYSTEM without
+/* Measures one configuration. *waits becomes true if the request has count_later and there is
+ * something to count: the row is timed, and batch_take returns its record. Otherwise *record, which
+ * was initialised, is complete: measured, skipped or failed. STATUS_DEVICE; STATUS_SYSTEM: no
  * memory. */
 enum status batch_measure(struct batch *batch, struct device_state *state,
                           const struct request *request, struct record *record, bool *waits,

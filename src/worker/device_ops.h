@@ -39,7 +39,7 @@ struct work;         /* one configuration, ready to run; the table defines it */
 struct countable {
     struct work *work;
     bool cold;
-    bool kernels; /* count each kernel by itself */
+    bool kernels; /* count each kernel separately */
     bool causes;  /* count the activities of each kernel */
     struct record *record;
 };
@@ -69,14 +69,14 @@ struct device_ops {
                         struct error *error);
     void (*close)(struct device_state *state); /* takes NULL */
 
-    /* Opens a device for `health` and `close` alone; faults of rows do not end such a state.
-     * Returns NULL: no memory. The function is NULL if `health` is. */
+    /* Opens a device for `health` and `close` alone; faults of rows do not end this state. Returns
+     * NULL: no memory. The function is NULL if `health` is. */
     struct device_state *(*watch)(const char *pci_id);
     /* Reads the health, by enum health; unknown values are missing. NULL: the device has none. */
     void (*health)(struct device_state *state, double health[HEALTH_COUNT]);
 
-    /* Finds out, once, whether the hardware counters can be read. Sets counters of *device, which
-     * also says why not; that is STATUS_OK. NULL: the device has no counters. */
+    /* Finds out, once, whether the hardware counters can be read. Sets counters of *device, with
+     * the reason if they cannot; a refusal is STATUS_OK. NULL: the device has no counters. */
     enum status (*try_counters)(struct device_state *state, struct device *device,
                                 struct error *error);
 
@@ -112,8 +112,8 @@ struct device_ops {
     enum status (*prepare)(struct device_state *state, const struct config *config, uint64_t seed,
                            struct work **work, struct record *record, struct error *error);
 
-    /* Takes samples, and writes the time of one iteration in each to seconds[]. A sample is the
-     * mean of record->sample_iterations, which this function sets, and which is constant for a
+    /* Takes samples, and writes the time of one iteration in each sample to seconds[]. A sample is
+     * the mean of record->sample_iterations, which this function sets, and which is constant for a
      * piece of work. `cold` flushes the last-level cache before each iteration, outside of its
      * time. Sets timer_overhead, host_paced and conditions (clocks, ...) of *record. NULL record: a
      * warm-up with samples of one iteration. */
@@ -137,14 +137,14 @@ struct device_ops {
 
     /* Counts rows together, `cold` as in `time`; each row runs once or more often, as the counters
      * need. Sets flops_*, bytes_* and counters of the records; counters also says why there are no
-     * counts, which is STATUS_OK. `kernels` repeats the row for the counts of each kernel, as the
-     * last `trace` of that work has set them; `causes` again for their activities. The counts of a
-     * row do not depend on the other rows. After a failure the rows can be counted again. NULL: the
-     * device has no counters. */
+     * counts, which is STATUS_OK. `kernels` repeats the row to count each kernel that the last
+     * `trace` of its work has found; `causes` repeats it again for the kernels' activities. The
+     * counts of a row do not depend on the other rows. After a failure the rows can be counted
+     * again. NULL: the device has no counters. */
     enum status (*count_hardware)(struct device_state *state, const struct countable *rows,
                                   size_t count, struct error *error);
 
-    /* Runs once for the comparison and waits; outputs are first filled with NaN. For an LSTM's
+    /* Fills the outputs with NaN, runs the work once for the comparison, and waits. For an LSTM's
      * backward pass the output gradient of all batch samples from `samples` on is zero, so that the
      * reference computes only the first ones; other workloads ignore `samples`. */
     enum status (*run)(struct device_state *state, struct work *work, int64_t samples,
@@ -155,8 +155,8 @@ struct device_ops {
                         const int64_t *offsets, int64_t count, double *values, struct error *error);
 
     /* Rejects the algorithm of `work`, whose results are wrong or inaccurate: makes `work` run
-     * another one, and sets *record as `prepare` does. STATUS_UNSUPPORTED: there is no other. NULL:
-     * there never is. */
+     * another one, and sets *record as `prepare` does. STATUS_UNSUPPORTED: there is no other one.
+     * NULL: there never is another one. */
     enum status (*reject)(struct device_state *state, struct work *work, struct record *record,
                           struct error *error);
 

@@ -96,8 +96,8 @@ enum status layout_prepare(const struct device_ops *device, struct device_state 
             return status;
         memcpy(first->record.wall_time_part, second->record.wall_time_part, parts);
         const struct record *records[] = {&attempts[0].record, &attempts[1].record};
-        const double noise =
-            fmax(fmax(records[0]->search_noise, records[1]->search_noise), 0.0); /* of the times */
+        /* relative, of both times */
+        const double noise = fmax(fmax(records[0]->search_noise, records[1]->search_noise), 0.0);
         bool wins =
             !attempts[0].work ||
             (attempts[1].work && (1.0 + noise) * records[1]->search_time < records[0]->search_time);

@@ -257,7 +257,8 @@ static enum status verify_prepared(const struct run *run, bool accurate, struct 
 }
 
 /* Adds to the record's accuracy the fastest accurate algorithm. The row itself keeps the fastest
- * one, as frameworks do. Rejecting changes the algorithm of a work, so this uses a second one. */
+ * algorithm, as frameworks do. Rejecting changes the algorithm of a work, so this function makes a
+ * second work. */
 static enum status accuracy_explain(struct run *run, struct record *record, struct error *error)
 {
     const struct placement own = {.work = run->work, .seen = *record};
@@ -277,7 +278,7 @@ static enum status accuracy_explain(struct run *run, struct record *record, stru
     }
     run->device->release(run->state, other.work);
     part_done(run, PART_SEARCH_VERIFY, record);
-    double ratio = other.seen.search_time / record->search_time; /* NaN: one was not searched */
+    double ratio = other.seen.search_time / record->search_time; /* NaN: one row had no search */
     if (status == STATUS_OK && isnan(ratio))
         snprintf(text, room, "; an accurate algorithm is %s", other.seen.algorithm);
     else if (status == STATUS_OK)
@@ -295,7 +296,7 @@ static enum status accuracy_explain(struct run *run, struct record *record, stru
 static enum status measure_prepared(struct run *run, struct record *record, struct error *error)
 {
     const struct measure_settings *measure = &run->request->measure;
-    const double throttled = 0.98; /* of the free clock */
+    const double throttled = 0.98; /* fraction of the free clock */
     enum status status = STATUS_OK;
     if (measure->verify)
         status = verify_prepared(run, false, record, error);

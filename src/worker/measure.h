@@ -1,5 +1,5 @@
 /* The steps of one configuration: prepare, verify, warm up, time, take the energy, trace, count.
- * This file does all but the last; batch.h reads counters for several rows together.
+ * This file does all steps but counting; batch.h counts several rows together.
  *
  * Timing, trace and counters are separate runs of the same work, because trace and counters change
  * times. */
@@ -19,10 +19,10 @@ struct measured {
     struct record record; /* owned */
 };
 
-/* Does all steps but counting, and sets *row. *expected is kept from row to row. `work` is NULL,
- * and the record complete, if there is nothing to count: the row was skipped (the device does not
- * offer the configuration), it failed (a wrong result, a library error), or counters are off. The
- * only error is STATUS_DEVICE; then *row owns nothing. */
+/* Does all steps but counting, and sets *row. The caller keeps *expected from row to row. `work` is
+ * NULL, and the record complete, if there is nothing to count: the row was skipped (the device does
+ * not offer the configuration), it failed (a wrong result, a library error), or counters are off.
+ * The only error is STATUS_DEVICE; then *row owns nothing. */
 enum status measure_begin(const struct device_ops *device, struct device_state *state,
                           const struct request *request, struct expected *expected,
                           struct measured *row, struct error *error);

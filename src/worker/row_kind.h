@@ -6,7 +6,7 @@
 #include "worker/device_ops.h"
 
 struct row_kind {
-    const struct workload *workload; /* of these rows */
+    const struct workload *workload; /* the workload of these rows */
     /* Measures a configuration: *record, which was initialised, becomes measured, skipped or
      * failed. The device is idle, and no row waits for counters. *kept, NULL at first, passes from
      * row to row: it has processes that later rows may use. STATUS_DEVICE: the device is lost.

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 
-/* Products that a reference computes: a sixteenth of a second of one core. Launchers often leave
- * one core to the rank of a GPU. */
+/* Number of multiply-adds of a reference: a sixteenth of a second on one core, because launchers
+ * often leave one core to the rank of a GPU. */
 static const double reference_products = 2.5e7;
 static const int64_t elements_least = 64, elements_most = 4096;
 
@@ -88,7 +88,7 @@ static enum status compare(const struct device_ops *device, struct device_state 
     return STATUS_OK;
 }
 
-/* With layout = auto the result has the chosen layout. */
+/* Replaces layout = auto by the layout that ran, which the result has. */
 static struct config config_that_ran(const struct config *config, const struct record *record)
 {
     struct config ran = *config;

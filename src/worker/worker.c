@@ -40,7 +40,7 @@ static const struct row_kind *const row_kinds[] = {
     NULL,
 };
 
-/* Returns NULL if no row is requested, or one without a kind. */
+/* Returns NULL if the request measures no row, or a row without a kind. */
 static const struct row_kind *row_kind_of(const struct request *request)
 {
     size_t i = 0;
@@ -158,7 +158,7 @@ static bool input_is_quiet(void *argument)
  * too. */
 static void keep_busy(struct worker *worker)
 {
-    const double longest = 60.0; /* s; after that the rank is taken for dead */
+    const double longest = 60.0; /* s; after a longer silence the rank counts as dead */
     struct error ignored;
     double end = clock_monotonic() + longest;
     if (worker->busy_kind != BUSY_NONE && worker->ops->keep_busy)
@@ -190,7 +190,7 @@ static enum status answer_measure(struct worker *worker, const struct request *r
     bool waits = false;
     const struct row_kind *kind = row_kind_of(request);
     TRY(worker_open(worker, 0, error));
-    if (kind) /* its command gets the whole device */
+    if (kind) /* the row's command gets the whole device */
         TRY(batch_count(worker->batch, worker->state, error));
     TRY(kind ? kind->measure(worker->ops, worker->state, &worker->kept, request, &reply->record,
                              error)
@@ -222,7 +222,7 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
     TRY(request_decode(line, &request, error));
     enum status status = STATUS_OK;
     if (worker->watches && request.op != REQUEST_DESCRIBE)
-        return error_set(error, STATUS_USAGE, "with --watch there is op describe alone");
+        return error_set(error, STATUS_USAGE, "with --watch the only op is describe");
     release_others(worker, row_kind_of(&request));
     switch (request.op) {
     case REQUEST_DEVICES:
@@ -313,8 +313,8 @@ static int self_test(struct worker *worker)
 }
 
 /* Makes the kernel kill the worker, even a stopped one, when the thread that started it ends: the
- * rank's, or that of a wrapper in between. The rank made the socket pair of standard input, and may
- * already be dead. */
+ * rank's, or that of a wrapper in between. Standard input is a socket pair, which tells the rank's
+ * process: the rank may already be dead. */
 static void tie_to_rank(void)
 {
     struct ucred rank = {0};
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
                          "  {\"op\":\"roofs\"}\n  {\"op\":\"measure\",\"configuration\":"
                          "\"conv2d batch=16\"}\n"
                          "--self-test counts known work instead\n"
-                         "--watch PCI only tells the health of that device, by op describe\n",
+                         "--watch PCI only reports the health of that device, by op describe\n",
                program_invocation_short_name,
                version ? ROOFSWEEP_VERSION : worker.ops->description);
         return version || strcmp(argv[1], "--help") == 0 ? 0 : 2;

@@ -137,7 +137,8 @@ static enum status attention_reference(const struct reference_request *request,
     return reference_elements(request, &s, &o, expectation, error);
 }
 
-/* The softmax weights are rounded as well, and in three steps also the scores. */
+/* The softmax weights are rounded as well; an implementation in three steps also rounds the
+ * scores. */
 static struct tolerance attention_tolerance(const struct config *config)
 {
     const enum precision precision = config_precision(config);

@@ -234,7 +234,7 @@ static enum status layer_check(const struct conv2d *s, struct error *error)
     return STATUS_OK;
 }
 
-/* Libraries have these 8-bit convolutions. */
+/* Refuses 8-bit convolutions that no library offers. */
 static enum status low_check(const struct conv2d *s, struct error *error)
 {
     const int64_t multiple = 16;
@@ -505,8 +505,8 @@ static enum status slopes_read(const struct reference_request *request, const st
 }
 
 /* Gradients behind an activation depend on y. The reference takes the device's y, which is itself
- * compared: at values close to 0 the rounding of y decides whether a ReLU passes a gradient. So
- * such a pass needs request->read. */
+ * compared: at values close to 0 the rounding of y decides whether a ReLU passes a gradient. These
+ * passes need request->read. */
 static enum status conv2d_reference(const struct reference_request *request,
                                     struct expectation *expectation, struct error *error)
 {

@@ -62,15 +62,15 @@ struct conv2d {
     const char *implementation, *algorithm;
 };
 struct conv2d conv2d_from(const struct config *config);
-/* Pixels of padding on each side, and outputs, in one dimension with a kernel or window of this
- * extent. */
+/* Number of pixels of padding on each side, and of outputs, in one dimension with a kernel or
+ * window of this extent. */
 int64_t conv2d_padding(int64_t padding, int64_t extent);
 int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_t stride);
 
 /* The shape of one convolution: another pass, without bias and activation. */
 struct conv2d conv2d_bare(const struct conv2d *s, enum conv2d_pass pass);
 
-/* Elements of each tensor, and the offset of one element in it, in elements. `c` of conv2d_w_at
+/* Number of elements of each tensor, and offset of one of them, in elements. `c` of conv2d_w_at
  * counts within the filter's group. */
 int64_t conv2d_x_size(const struct conv2d *s);
 int64_t conv2d_w_size(const struct conv2d *s);

@@ -151,9 +151,9 @@ int64_t lstm_w_size(const struct lstm *s)
 /* FLOPs for each unit and step, with the input width I, R outputs, G gates and a projection to P:
  *   forward   2 G (I + R) + 2 P in the products, bias included, plus forward_flops of the cell
  *   backward  twice the products, for the data and the weights, plus backward_flops of the cell,
- * and the sum of the output's gradient and the later step's Sigmoids, hyperbolic tangents and
- * maxima count no FLOPs. Backward also reads the values that the training forward pass keeps:
- * `kept` values of the cell, the output, and the input of a projection. */
+ * and the addition of the later step's gradient to that of the output. Sigmoids, hyperbolic
+ * tangents and maxima count no FLOPs. Backward also reads the values that the training forward pass
+ * keeps: `kept` values of the cell, the output, and the input of a projection. */
 static struct cost lstm_cost(const struct config *config)
 {
     struct lstm s = lstm_from(config);

@@ -1,6 +1,6 @@
 /* Recurrent layers from the definition: the template of the reference and of the CPU's plain
  * implementation. It may be included several times. The includer defines REAL, the type of all
- * values, and NAME(x), what x is called in that type.
+ * values, and NAME(x), the name of x for that type.
  *
  * A network holds the first `samples` of a batch. Its tasks are independent of each other within a
  * loop; the loops follow each other. forward sets y and units; backward reads them, and needs the
@@ -34,10 +34,10 @@ struct NAME(network) {
     struct NAME(unit) * units; /* [layer][D][row][H] */
     REAL *h;                   /* [layer][D][row][H], before a projection; unused without one */
     /* Gradients within one layer. */
-    REAL *dout;    /* of its outputs: [D][row][R] */
+    REAL *dout;    /* of the layer's outputs: [D][row][R] */
     REAL *dsums;   /* [D][row][sums][H] */
     REAL *carried; /* of the states, from the later step: [D][samples][H] */
-    REAL *between; /* of the output of the layer below: [row][D * R]; unused by a single layer */
+    REAL *between; /* of the outputs of the layer below: [row][D * R]; unused by a single layer */
 };
 
 /* ---- the cell ---- */
@@ -104,7 +104,7 @@ static void NAME(unit_backward)(enum lstm_kind kind, const struct NAME(unit) * u
 /* The context of all tasks: a layer, and a time step in the order of each direction. */
 struct NAME(layer) {
     const struct NAME(network) * net;
-    int64_t width; /* of the layer's input */
+    int64_t width; /* width of the layer's input */
     int64_t step;
     const REAL *x, *dy;
     REAL *y, *h, *dx;
@@ -141,7 +141,7 @@ struct NAME(place) {
     int64_t direction, n, u;
     int64_t row;           /* of this step */
     int64_t before, after; /* rows of the previous and next step in the direction's order */
-    int64_t cell;          /* row of [direction][row] */
+    int64_t cell;          /* index into arrays of [direction][row] */
 };
 
 /* The place of task `i` among `width` tasks for each sample and direction. Samples are innermost,
@@ -372,7 +372,7 @@ static void NAME(network_backward)(const struct NAME(network) * net, const REAL 
     for (int64_t layer = s->layers - 1; layer >= 0; --layer) {
         struct NAME(layer) at = NAME(layer_of)(net, layer, dw);
         at.dy = layer == s->layers - 1 ? dy : net->between;
-        at.dx = layer == 0 ? dx : net->between; /* dy is read by then */
+        at.dx = layer == 0 ? dx : net->between; /* dy has been read by then */
         for (at.step = s->sequence - 1; at.step >= 0; --at.step) {
             net->loop(net->argument, "lstm_step_backward_outputs", rows * blocks, NAME(output_task),
                       &at);

@@ -190,7 +190,7 @@ static double dx_element(const struct reference_inputs *in, int64_t offset)
     return terms[0] + terms[1] + terms[2];
 }
 
-/* With two values for each mean the terms cancel, except for the effect of NORM_EPSILON. */
+/* With two values for each mean the terms of dx cancel, except for the effect of NORM_EPSILON. */
 static double dx_largest_term(const struct reference_inputs *in, int64_t offset)
 {
     double terms[3];
@@ -229,7 +229,7 @@ static void row_moments(void *context, int64_t row)
     moments(in, row, &s->mean[row], &s->inverse[row]);
 }
 
-/* The gradient of gamma needs the moments of all rows. Computes these once. */
+/* Computes the moments of all rows once, which the gradient of gamma needs. */
 static enum status rows_prepare(const struct reference_request *request, struct compared *s,
                                 struct error *error)
 {

@@ -89,7 +89,7 @@ static enum status pool_check(const struct config *config, struct error *error)
     return STATUS_OK;
 }
 
-/* Pixels of a line that windows cover. A pixel counts once where windows overlap. */
+/* Number of pixels of a line that windows cover. A pixel counts once where windows overlap. */
 static double pixels_met(int64_t size, int64_t out, int64_t window, int64_t pad, int64_t stride)
 {
     int64_t end = (out - 1) * stride - pad + window, beyond = end > size ? end - size : 0;

@@ -11,7 +11,7 @@
 /* Sets the library to one thread. A library without a row in blas.c must use one thread within a
  * parallel region by itself, as libraries on OpenMP do. */
 void blas_single_thread(void);
-/* Writes the library's name and version, and the core type of its kernels if it tells that; the
+/* Writes the library's name and version, and the core type of its kernels if it reports that; the
  * file's name for a library without a row in blas.c. Terminates `text` of `size` bytes. */
 void blas_describe(char *text, size_t size);
 /* STATUS_UNSUPPORTED if an extent exceeds BLAS's integers. */

@@ -111,7 +111,7 @@ static bool owns_result(const struct work *work, int tensor)
 static enum status memory_check(double bytes, struct error *error)
 {
     double available = memory_available();
-    if (!(bytes > available)) /* also where `available` is NaN: not known */
+    if (!(bytes > available)) /* also if `available` is NaN, unknown */
         return STATUS_OK;
     return error_set(error, STATUS_UNSUPPORTED,
                      "it needs %.4g bytes of memory with its workspace, and %.4g are available",
@@ -140,7 +140,8 @@ static bool work_allocate(struct work *work)
 }
 
 /* Each thread touches its static share first, as in the work itself. Elements of the samples from
- * `samples` on are zero: `sample` is the elements of one, `batch` the samples of a batch. */
+ * `samples` on are zero. `sample`: number of elements of a sample; `batch`: number of samples of a
+ * batch. */
 static void tensor_fill(struct work *work, enum tensor tensor, int64_t sample, int64_t batch,
                         int64_t samples)
 {
@@ -299,7 +300,7 @@ static enum status cpu_prepare(struct device_state *state, const struct config *
                      config->workload->name, offered[0] ? offered : "none");
 }
 
-/* Twice the tensors, which leaves room for the workspace. */
+/* Demands twice the tensors' memory, which leaves room for the workspace. */
 static bool cpu_has_room(struct device_state *state, const struct config *config)
 {
     (void)state;

@@ -10,8 +10,8 @@
  * group (a Slurm job, a container). */
 double memory_available(void);
 
-/* Returns zeroed memory aligned to 2 MiB, with large pages if the system has them; NULL without
- * memory. Pages are untouched: each goes to the NUMA node of the thread that touches it first. */
+/* Returns zeroed memory aligned to 2 MiB, with large pages if the system has them; NULL: no memory.
+ * Pages are untouched: each goes to the NUMA node of the thread that touches it first. */
 void *memory_create(size_t bytes);
 void memory_destroy(void *memory, size_t bytes); /* takes NULL */
 

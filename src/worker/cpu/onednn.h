@@ -92,8 +92,8 @@ enum onednn_pass {
  *   lstm, gru, rnn, one layer: source and destination [t][n][c], weights and recurrent
  *         [1][direction][input][gate][output], bias [1][direction][gate][output],
  *         projection [1][direction][input][output]; state and cell [1][direction][n][c];
- *         gates input, forget, cell, output; update, reset, new, and a fourth bias, of new's
- *         recurrent product; one */
+ *         gates of lstm: input, forget, cell, output; of gru: update, reset, new, and a fourth bias
+ *         for the recurrent product of new; of rnn: one */
 struct onednn_operation {
     enum onednn_kind kind;
     enum onednn_pass pass;
@@ -125,7 +125,7 @@ enum status onednn_check(enum precision precision, struct error *error);
 /* One created operation. */
 struct onednn;
 /* Compiles the operation's code. `forward`: the ONEDNN_TRAINING operation of an ONEDNN_BACKWARD
- * one, which must live longer; else NULL. STATUS_UNSUPPORTED: the library lacks the operation. The
+ * one, which must outlive it; else NULL. STATUS_UNSUPPORTED: the library lacks the operation. The
  * caller owns *made. */
 enum status onednn_create(const struct onednn_operation *operation, const struct onednn *forward,
                           struct onednn **made, struct error *error);
@@ -140,7 +140,7 @@ enum status onednn_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS],
                         struct error *error);
 /* Changes the caller's memory of a tensor that is not packed. */
 void onednn_move(struct onednn *made, enum onednn_argument argument, void *data);
-/* One run. If the library fails, the result is unchanged. */
+/* Runs the operation once. If the library fails, the result is unchanged. */
 void onednn_run(const struct onednn *made, struct trace *trace);
 
 /* For the plan of a work: creates an operation and reserves its memory in the scratch memory, at

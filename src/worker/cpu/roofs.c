@@ -50,7 +50,7 @@ struct variant {
     simd_sweep *sweep;       /* NULL: not a memory roof */
     bool stream;             /* stores bypass the caches */
     int arrays;
-    size_t bytes; /* one array of one thread */
+    size_t bytes; /* size of one array of one thread */
     simd_fma *fma;
     double work;    /* bytes, FLOPs or regions of one repetition by the whole team */
     int64_t repeat; /* repetitions in a sample */

@@ -120,9 +120,10 @@ static inline size_t scratch_take(struct work *work, size_t bytes)
     return offset;
 }
 
-/* Most terms that a loop adds in the precision of the elements: in a row, over all lanes of a
- * vector; in a column. Longer sums add such parts in fp64: the error of a sum grows with its terms,
- * and counts most where terms of both signs cancel. */
+/* Largest number of terms that a loop adds in the precision of the elements: SUM_TERMS along a row,
+ * over all lanes of a vector; SUM_ROWS along a column. Longer sums add parts of this length in
+ * fp64, because the error of a sum grows with its terms, and counts most where terms of both signs
+ * cancel. */
 enum { SUM_TERMS = 4096, SUM_ROWS = 64 };
 
 static inline int64_t sum_end(int64_t first, int64_t count)

@@ -14,18 +14,18 @@ struct simd_arrays {
     double *result; /* a read writes part of its sum, so that the compiler keeps the loads */
 };
 
-/* `repeat` passes over arrays of `bytes` each, a multiple of SIMD_BLOCK, aligned to 64. */
+/* Makes `repeat` passes over arrays of `bytes` each, a multiple of SIMD_BLOCK, aligned to 64. */
 typedef void simd_sweep(const struct simd_arrays *arrays, size_t bytes, int64_t repeat);
 enum { SIMD_BLOCK = 512 };
 
 struct simd_pattern {
-    int arrays;                 /* arrays that a pass uses */
+    int arrays;                 /* number of arrays that a pass uses */
     int moved;                  /* a pass reads and writes moved * bytes */
     simd_sweep *plain, *stream; /* stream: stores bypass the caches; NULL: none */
 };
 
-/* `iterations` multiply-adds in each chain; 0 < seed << 1. *result: part of the sum of all chains.
- */
+/* Makes `iterations` multiply-adds in each chain; 0 < seed << 1. *result: part of the sum of all
+ * chains. */
 typedef void simd_fma(double seed, int64_t iterations, double *result);
 
 struct simd {
@@ -34,7 +34,7 @@ struct simd {
         patterns[PATTERN_COUNT];    /* by enum memory_pattern; without PATTERN_ATOMIC */
     simd_fma *fma[PRECISION_COUNT]; /* NULL: none */
     int chains;
-    double flops[PRECISION_COUNT]; /* for one iteration */
+    double flops[PRECISION_COUNT]; /* FLOPs of one iteration */
 };
 
 /* Lists the kinds of vectors of this CPU, the widest first. Returns the count, at least one. The

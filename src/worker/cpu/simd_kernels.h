@@ -5,7 +5,7 @@
  *
  * SIMD_TARGET: the attribute that lets one function use the instructions.
  *
- * SIMD_BYTES: of a vector.
+ * SIMD_BYTES: bytes of a vector.
  *
  * SIMD_CHAINS: accumulators of the FMA loop, enough to cover latency times units, and few enough
  * for the registers.

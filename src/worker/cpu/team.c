@@ -110,7 +110,7 @@ static enum status flush_create(struct device_state *state, struct error *error)
     return STATUS_OK;
 }
 
-/* Only reads: modified lines would be written back during the timed work. */
+/* Only reads, because modified lines would be written back during the timed work. */
 static void flush_caches(const struct device_state *state)
 {
     const uint64_t *data = state->flush;

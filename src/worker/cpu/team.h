@@ -27,7 +27,7 @@ void team_unbind(const struct topology *topology);
  */
 struct trace {
     struct {
-        const char *name; /* a literal, or one of the work */
+        const char *name; /* a literal, or owned by the work */
         int64_t count;
         double time; /* s */
     } regions[8];

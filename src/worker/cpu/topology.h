@@ -26,5 +26,5 @@ void topology_clear(struct topology *topology);
 /* Reads the CPU's name from a file like /proc/cpuinfo; "" without a name. */
 void topology_model(const char *cpuinfo, char *text, size_t size);
 
-/* The current clock, mean over the cores, s-1; NaN if the system does not tell it. */
+/* The current clock, mean over the cores, s-1; NaN if the system does not report it. */
 double topology_clock(const struct topology *topology);
