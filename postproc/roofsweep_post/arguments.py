@@ -11,7 +11,7 @@ from .texts import Refused, plain
 
 # Options that name a file to write, and arguments that name files to read.
 OUTPUTS = ("output", "json", "junit", "prometheus")
-INPUTS = ("file", "files", "targets")
+INPUTS = ("file", "files", "before", "targets")
 # {first bytes: kind} of files that no command may overwrite. NetCDF files are HDF5 or one of three older formats.
 SIGNATURES = {
     **dict.fromkeys((b"\x89HDF", b"CDF\x01", b"CDF\x02", b"CDF\x05"), "a NetCDF file"),

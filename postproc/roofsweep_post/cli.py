@@ -8,7 +8,21 @@ import signal
 import sys
 import warnings
 
-from . import __version__, baseline, check, compare, describe, export, merge, plot, report, roof_table, row_table, watch
+from . import (
+    __version__,
+    baseline,
+    check,
+    compare,
+    describe,
+    export,
+    merge,
+    network,
+    plot,
+    report,
+    roof_table,
+    row_table,
+    watch,
+)
 from .arguments import Parser, check_inputs, check_outputs, named
 from .texts import Refused, say
 
@@ -17,6 +31,7 @@ from .texts import Refused, say
 COMMANDS = {
     "rows": row_table,
     "plot": plot,
+    "network": network,
     "roofs": roof_table,
     "compare": compare,
     "check": check,

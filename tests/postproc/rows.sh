@@ -290,6 +290,34 @@ says "filter_height: parameter kernel, height"
 says "paper_bound: "
 refused "no variable 'tim_median'; did you mean time_median" describe golden.nc tim_median
 
+# Networks: a layer counts as often as its list says, `training` is forward and backward, a lost layer is status 1.
+doctored golden.nc net.nc 'listed = data.createVariable("listed", str, ("config",))
+listed[:] = numpy.array(["", "net:4 gone x1", "net:1 a b x2; net:3 x1", "net:2 rnn x4; other:1 x1"], dtype=object)'
+expect 1 script network net.nc net
+row "^forward " 8 "4.075 ms" "1.5 %" "4.015 ms"
+row "^a b " forward 2 "25.00 us" "50.00 us" "1.2 %" "37.3 %" "31.33 us"
+row "^batch batch=16" forward 1
+row "^gone " failed
+row "^rnn " "4.000 ms" "98.2 %"
+doctored net.nc earlier.nc 'data["time_median"][3] *= 2'
+expect 1 script network net.nc net --before earlier.nc
+row "^ *rnn " "8.000 ms" "4.000 ms" "-50.0 %"
+row "all 7 layers of both" "8.075 ms" "4.075 ms"
+refused "lists of several labels: name one; there are: net, other" network net.nc
+refused "no row comes from a list" network golden.nc
+python '
+import numpy, pandas
+from roofsweep_post.network import totals
+passes = ["forward", "backward-data", "backward-filter", "backward"]
+rows = [(place, name, precision) for place in (1, 2) for name in passes[: 2 + place] for precision in ("fp16", "fp32")]
+lines = pandas.DataFrame(rows + [(3, "backward-data", "fp32")], columns=["place", "pass", "precision"])
+lines["configuration"] = "conv2d pass=" + lines["pass"] + (" precision=" + lines["precision"]).where(lines["place"] < 3, "")
+lines = lines.assign(workload="conv2d", count=2, time_median=1.0, status="measured", roof_fraction=2.0, layer="", name="n", device_name="#0")
+found = totals(lines, "x").groupby(["series", "direction"])[["total", "at_roof"]].sum()
+# layer 2 has the sum `backward`, 3 (a pass of the list) is forward and in both series
+assert list(found["total"]) == list(found["at_roof"]) == [2 * (1 + 2), 2 * 3] * 2, found
+' || fail "series and directions of a network"
+
 # A file of 6 kB that says 2e9 rows is refused before it is read. A file that another process has locked is read.
 python '
 import netCDF4, numpy

@@ -1,0 +1,219 @@
+"""The command `network` adds up the layers of a network: the rows of a label, each as often as its list says."""
+
+import itertools
+import re
+
+import numpy as np
+import pandas
+
+from . import selection
+from .dataset import load
+from .export import as_json
+from .frames import ROWS, rows
+from .naming import parameters_of
+from .texts import Refused, column, listed, percent, share, table
+
+HELP = "a network from its layers: total, by layer, by limiter, and what could be saved"
+DESCRIPTION = """Adds up the rows that a list (list = FILE.csv) has made. A row counts as often as `count` says.
+
+total        count x time of one iteration, over all layers. Layers that the list leaves out, and the time of a
+             framework between layers, are not in it
+of roof      time that the layers would take at their roofs, over their time. A row above its roof counts as at its
+             roof; rows without a roof do not count
+saved        total less the time at the roof: the most that a better kernel could save at these roofs
+backward     the gradients of data and of weights, of `backward` or of its parts; `training` is forward and backward
+
+A network has tables for each device, and for each value of the keys that its sections vary (precision, batch).
+LABEL is needed if the file has lists of several labels. --before FILE shows instead what has changed since an earlier
+file, by layer. Exit status: 0; 1: layers have no measured row, and the totals lack them; 2: no list, or wrong
+options."""
+
+ENTRY = re.compile(r"(?P<label>[^ :]+):(?P<place>\d+)(?: (?P<layer>.*))? x(?P<count>\d+)", re.S)
+WORST = 5
+# Columns of --json.
+COLUMNS = [
+    *("series", "place", "layer", "name", "workload", "count", "pass", "direction", "configuration", "status"),
+    *("time_median", "total", "at_roof", "saved", "roof_fraction", "limited_by"),
+]
+
+
+def add_options(parser):
+    parser.add_argument("file", help="result file of roofsweep")
+    parser.add_argument("label", nargs="?", metavar="LABEL", help="label of the network's sections")
+    parser.add_argument("-b", "--before", metavar="FILE", help="what has changed since this file")
+    parser.add_argument("-w", "--where", nargs="+", metavar="TERM", help=selection.HELP)
+    parser.add_argument("--json", action="store_const", const=True, dest="as_json", help="JSON in SI units")
+
+
+def entries(found, label):
+    """Returns the rows once for each line of the label's list, in the order of the list."""
+    lines = [
+        {"row": row} | entry.groupdict()
+        for row, text in found["listed"].items()
+        for entry in map(ENTRY.fullmatch, text.split("; ") if text else [])
+        if entry
+    ]
+    labels = list(dict.fromkeys(line["label"] for line in lines))
+    if not labels:
+        raise Refused("no row comes from a list (list = FILE.csv in a section of the manifest)")
+    if label not in labels and (label or len(labels) > 1):
+        what = f"no list of {label}" if label else "lists of several labels: name one"
+        raise Refused(f"{what}; there are: {listed(labels, 40)}")
+    lines = pandas.DataFrame([line for line in lines if line["label"] == (label or labels[0])])
+    for name in ("place", "count"):
+        lines[name] = lines[name].astype(int)
+    found = found.drop(columns=["label", "place", "count"], errors="ignore")
+    return lines.join(found, on="row").sort_values(["place", "row"], kind="stable").reset_index(drop=True)
+
+
+def words_of(text):
+    return dict(word.split("=", 1) for word in parameters_of(text) if "=" in word)
+
+
+def series_of(layers):
+    """Returns {name of a series: its lines}. Lines of one layer differ in what their sections vary; a workload without
+    such a parameter belongs to each series."""
+    layers = layers.assign(
+        words=[words_of(text) | {"device": name} for text, name in layers[["configuration", "device_name"]].to_numpy()]
+    )
+    varied = {}
+    for _, own in layers.groupby(["workload", "place"]):
+        for key in {key for words in own["words"] for key in words} - {"pass"}:
+            values = list(dict.fromkeys(words[key] for words in own["words"] if key in words))
+            if len(values) > 1:
+                varied[key] = list(dict.fromkeys(varied.get(key, []) + values))
+    found = {}
+    for values in itertools.product(*varied.values()):
+        chosen = dict(zip(varied, values))
+        own = layers[
+            [all(words.get(key, value) == value for key, value in chosen.items()) for words in layers["words"]]
+        ]
+        if any(set(chosen) <= set(words) for words in own["words"]):
+            found[" ".join(f"{key}={value}".removeprefix("device=") for key, value in chosen.items())] = own
+    return found or {"": layers}
+
+
+def directions(lines):
+    """Returns for each line forward, backward or "" (a sum of others). A pass that the list itself names is forward."""
+    alone = lines.groupby("place")["configuration"].transform("nunique") == 1
+    whole = lines.groupby("place")["pass"].transform(lambda own: (own == "backward").any())
+    found = np.where(lines["pass"].str.startswith("backward"), "backward", "forward")
+    found = np.where((lines["pass"] == "training") & (lines["workload"] == "conv2d"), "", found)
+    found = np.where(whole & lines["pass"].str.startswith("backward-"), "", found)
+    return np.where(alone, "forward", found)
+
+
+def totals(layers, file):
+    """Returns all lines of all series with direction, total, at_roof and saved."""
+    found = []
+    for name, lines in series_of(layers).items():
+        lines = lines.assign(series=name, direction=directions(lines))
+        lines = lines[lines["direction"] != ""]
+        lines["total"] = lines["count"] * lines["time_median"].where(lines["status"] == "measured")
+        lines["at_roof"] = lines["total"] * lines["roof_fraction"].clip(upper=1)
+        lines["saved"] = lines["total"] - lines["at_roof"]
+        lines["layer"] = lines["layer"].fillna("").where(lines["layer"].fillna("") != "", lines["name"])
+        found.append(lines.assign(file=file))
+    return pandas.concat(found, ignore_index=True)
+
+
+def added(values):
+    return values.sum(min_count=1)
+
+
+def sums(lines):
+    """Returns the lines of the totals by direction."""
+    parts = [(name, own) for name, own in lines.groupby("direction", sort=False)]
+    parts = sorted(parts, key=lambda part: part[0] == "backward") + [("training", lines)] * (len(parts) > 1)
+    return table(
+        ["", "layers", "total", "of roof", "saved"],
+        [
+            [name, f"{own['count'].sum()}", column(own["total"].sum(), "s")]
+            + [
+                share(added(own["at_roof"]) / own["total"][own["at_roof"].notna()].sum()),
+                column(added(own["saved"]), "s"),
+            ]
+            for name, own in parts
+        ],
+    )
+
+
+def by_layer(lines, whole):
+    head = ["layer", "pass", "count", "time", "total", "of all", "of roof", "saved", "limiter"]
+    return table(
+        head,
+        [
+            [
+                line["layer"],
+                line["pass"],
+                f"{line['count']}",
+                column(line["time_median"], "s"),
+                column(line["total"], "s"),
+            ]
+            + [share(line["total"] / whole), share(line["roof_fraction"]), column(line["saved"], "s")]
+            + [line["limiter_cause"] if line["status"] == "measured" else line["status"]]
+            for line in lines.to_dict("records")
+        ],
+        left=["pass", "limiter"],
+    )
+
+
+def worst_of(lines):
+    """Returns the rows that could save most, each once with all its layers."""
+    own = lines.groupby("row", sort=False)
+    summed = own[["count", "total", "saved"]].agg(added)
+    found = own.first().assign(**summed, layer=own["layer"].agg(", ".join))
+    return found.sort_values("saved", ascending=False, kind="stable").head(WORST)
+
+
+def by_limiter(lines, whole):
+    own = lines[lines["status"] == "measured"].groupby("limited_by")[["count", "total", "saved"]].agg(added)
+    own = own.sort_values("total", ascending=False)
+    return table(
+        ["limiter", "layers", "total", "of all", "saved"],
+        [
+            [name, f"{count:.0f}", column(total, "s"), share(total / whole), column(saved, "s")]
+            for name, count, total, saved in own.itertuples()
+        ],
+    )
+
+
+def changes(now, before):
+    """Returns the table of --before: each layer of both files, then the whole."""
+    keys = ["series", "place", "layer", "pass"]
+    found = now.merge(before[[*keys, "configuration", "total"]], on=keys, suffixes=("", "_before"), how="left")
+    pairs = [
+        (line["series"], line["layer"], line["pass"], line["total_before"], line["total"])
+        for line in found.to_dict("records")
+    ]
+    both = found[found["total"].notna() & found["total_before"].notna()]
+    for name, own in both.groupby("series", sort=False):
+        pairs.append(
+            (name, f"all {own['count'].sum()} layers of both", "", own["total_before"].sum(), own["total"].sum())
+        )
+    return table(
+        ["series", "layer", "pass", "before", "now", "change"],
+        [[*words, column(old, "s"), column(new, "s"), percent(new / old)] for *words, old, new in pairs],
+        left=["layer", "pass"],
+    )
+
+
+def read(path, label, where):
+    found = selection.choose(rows(load(path, ROWS), measured=False), where)
+    return totals(entries(found, label), path)
+
+
+def run(options):
+    found = read(options.file, options.label, options.where)
+    missing = found[found["status"] != "measured"]
+    if options.as_json:
+        print(as_json(found[COLUMNS]), end="")
+    elif options.before:
+        print(changes(found, read(options.before, options.label, options.where)), end="")
+    else:
+        for name, lines in found.groupby("series", sort=False):
+            whole = lines["total"].sum() or np.nan
+            print(f"{lines['label'].iloc[0]} {name}".rstrip() + "\n" + sums(lines))
+            print(by_layer(lines, whole) + "\n" + by_limiter(lines, whole))
+            print("where most time could be saved\n" + by_layer(worst_of(lines), whole))
+    return int(len(missing) > 0)
