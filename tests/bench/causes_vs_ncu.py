@@ -71,7 +71,7 @@ ELAPSED = ("dram", "l2", "multiprocessors")  # relative to the elapsed time
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 ALGORITHM = ("algorithm", "algorithm_id", "algorithm_launches", "algorithm_origin", "layout_chosen")
 REPEATS = 3  # measurements of each row by the worker
-LAUNCHES, LIMIT = 5, 30  # launches in one run of ncu; its time limit in s
+LAUNCHES, LIMIT = 3, 30  # launches in one run of ncu; its time limit in s
 
 
 def algorithm_of(record):
