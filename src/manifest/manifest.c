@@ -13,6 +13,7 @@
 #include "manifest/ini_lines.h"
 #include "manifest/section.h"
 #include "manifest/settings.h"
+#include "model/device_kind.h"
 #include "base/text.h"
 
 enum { MANIFEST_BYTES = 16 << 20, SECTIONS_MAX = 10000, GROUPS_MAX = 8 };
@@ -383,6 +384,11 @@ void manifest_settings_text(const struct manifest *manifest, char text[256])
     else
         snprintf(rule, sizeof rule, "stop=%.12g min_time=%.12g max_time=%.12g", measure->stop,
                  measure->min_time, measure->max_time);
+    for (int i = 0; measure->by_kind && i < DEVICE_KINDS; ++i)
+        if (device_kinds[i].stop > 0)
+            snprintf(rule + strlen(rule), sizeof rule - strlen(rule),
+                     " %s:stop=%g,min_time=%g,max_time=%g", device_kinds[i].name,
+                     device_kinds[i].stop, device_kinds[i].min_time, device_kinds[i].max_time);
     if (measure->repeat > 1)
         snprintf(repeat, sizeof repeat, " repeat=%d", measure->repeat);
     snprintf(text, 256, "warmup=%d %s%s counters=%s kernels=%s verify=%s%s seed=%llu",

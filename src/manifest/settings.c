@@ -252,6 +252,7 @@ enum status settings_finish(struct settings *settings, const char *path, struct 
         return error_set(error, STATUS_USAGE,
                          "%s:%d: kernels = yes has no effect with counters = off", path,
                          settings_line(settings, "kernels"));
+    measure->by_kind = !stop && !iterations;
     if (stop)
         measure->iterations = 0;
     else

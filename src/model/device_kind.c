@@ -12,7 +12,13 @@ const struct device_kind device_kinds[DEVICE_KINDS] = {
      .has_counters = true,
      .accelerator = true,
      .clock_settles = true},
-    {.name = "cpu", .worker = "roofsweep-worker-cpu", .noun = "CPU", .shares_memory = true},
+    {.name = "cpu",
+     .worker = "roofsweep-worker-cpu",
+     .noun = "CPU",
+     .shares_memory = true,
+     .stop = 0.02,
+     .min_time = 0.2,
+     .max_time = 2},
 };
 
 const struct device_kind *device_kind_find(const char *name)

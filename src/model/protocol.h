@@ -79,7 +79,8 @@ struct measure_settings {
     double stop;    /* fraction: half the 95 % confidence interval of the median, over the median; 0
                        with a fixed number of samples */
     double min_time, max_time; /* s, limits of the adaptive rule; 0 without it */
-    int repeat;                /* number of placements of the buffers to time, at least 1 */
+    bool by_kind; /* the rule of the device's kind, if it has one, replaces `iterations` */
+    int repeat;   /* number of placements of the buffers to time, at least 1 */
     enum counters_choice counters;
     bool kernels; /* count each kernel separately as well */
     /* largest number of rows that are counted together; 0: as many as suit the device */
@@ -92,6 +93,9 @@ struct measure_settings {
  * rule. */
 extern const struct measure_settings measure_default;
 enum { SEED_DEFAULT = 1 }; /* of the inputs */
+
+/* Environment variable of a worker: the ranks of its node, which share a quota of CPU time. */
+#define NODE_RANKS_VARIABLE "ROOFSWEEP_NODE_RANKS"
 
 /* ---- requests ---- */
 

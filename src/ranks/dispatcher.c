@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/device_kind.h"
 #include "model/protocol.h"
 #include "ranks/estimate.h"
 #include "ranks/queue.h"
@@ -413,7 +414,14 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
     const struct plan_item *planned = &dispatcher->settings.plan->items[item];
     struct rank *rank = &dispatcher->ranks[to];
     struct request request = request_default(REQUEST_MEASURE);
+    const struct device_kind *kind = device_kind_find(dispatcher->settings.devices[to].kind);
     request.measure = manifest->measure;
+    if (request.measure.by_kind && kind && kind->stop > 0) {
+        request.measure.iterations = 0;
+        request.measure.stop = kind->stop;
+        request.measure.min_time = kind->min_time;
+        request.measure.max_time = kind->max_time;
+    }
     request.seed = manifest->sweep.seed;
     request.config = planned->config;
     request.count_later = batch_size(dispatcher, to) > 1 && !dispatcher->counted_alone[item];

@@ -267,7 +267,8 @@ TEST(settings_are_read)
                     "'' 'minimal.nc' auto replicate=0 overwrite=0 120 s retries=1 failures=-1 "
                     "most=100000 launch=1 transfer=1 energy=0 alone=1 together=1 reuse='' dram l3 "
                     "l2 l1 fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8",
-                    "warmup=5 iterations=20 counters=auto kernels=no verify=yes seed=1");
+                    "warmup=5 iterations=20 cpu:stop=0.02,min_time=0.2,max_time=2 counters=auto "
+                    "kernels=no verify=yes seed=1");
     assert_settings(
         "settings.ini",
         "'ResNet-50; conv2d = \"batch\" # 1' 'out/put.nc' cpu replicate=1 overwrite=1 90 "
