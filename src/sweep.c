@@ -354,6 +354,9 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
     share_time_limit(sweep);
     const struct binding binding = binding_create(sweep->comm, &visible);
     guard_end(guard);
+    char ranks[16];
+    snprintf(ranks, sizeof ranks, "%d", binding.local_count);
+    setenv(NODE_RANKS_VARIABLE, ranks, 1);
     if (status == STATUS_OK) {
         executor_bind(sweep->executor, &binding);
         status = executor_open(sweep->executor, error);

@@ -6,8 +6,8 @@
 
 double clock_monotonic(void); /* s; for differences */
 double clock_epoch(void);     /* s since 1970-01-01T00:00:00Z */
+double clock_process(void);   /* s of CPU time, all threads of the process */
 /* clock_epoch for records: NaN if the clock shows a time before 1970, because it was never set. */
-double clock_process(void); /* CPU time of all threads of the process */
 double clock_date(void);
 
 /* A timeout that pauses while the process is stopped, for example with its job (SIGSTOP, SIGCONT).

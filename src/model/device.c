@@ -21,6 +21,8 @@ const struct field device_fields[] = {
     D(compute_capability, FIELD_TEXT, "1", "compute capability, or SIMD level of a CPU", JSON_ONLY),
     D(multiprocessors, FIELD_INTEGER, "1", "multiprocessors, or cores"),
     D(processors, FIELD_INTEGER, "1", "processors of the host, with all hardware threads"),
+    D(quota, FIELD_DOUBLE, "1", "processors that a cgroup's quota grants to the host's ranks",
+      .comment = "of CPUs, where the quota is less than the cores; fewer cores are used then"),
     D(multiprocessor_threads, FIELD_INTEGER, "1", "threads that a multiprocessor holds at a time"),
     D(memory, FIELD_DOUBLE, "byte", "memory size", JSON_ONLY),
     D(cache, FIELD_LEVELS, "byte", "cache capacity of the whole device"),

@@ -20,9 +20,10 @@ struct device {
     char pci_id[32]; /* 00000000:3B:00.0; CPU: "" */
     int64_t index;   /* number of the device in its process */
     char model[96];
-    char compute_capability[16];        /* "9.0" */
-    int64_t multiprocessors;            /* SMs, or cores */
-    int64_t processors;                 /* hardware threads of the host; GPU: missing */
+    char compute_capability[16]; /* "9.0" */
+    int64_t multiprocessors;     /* SMs, or cores */
+    int64_t processors;          /* hardware threads of the host; GPU: missing */
+    double quota; /* processors that a cgroup grants to the ranks of the host; missing: enough */
     int64_t multiprocessor_threads;     /* resident threads of an SM, at most; CPU: missing */
     double memory;                      /* byte */
     double cache[LEVEL_COUNT];          /* byte, capacity on the whole device; dram: missing */

@@ -90,6 +90,12 @@ static void log_devices(const struct devices *devices, const char *reasons, size
         if (device->cores_shared == 1)
             log_print(devices->log, LOG_WARNING,
                       "more ranks than cores%s%s; times and roofs disturb one another", of, host);
+        if (device->quota > 0)
+            log_print(devices->log, LOG_WARNING,
+                      "a cgroup's quota grants %.3g processors%s%s; each rank measures on %lld "
+                      "core%s",
+                      device->quota, of, host, (long long)device->multiprocessors,
+                      device->multiprocessors == 1 ? "" : "s");
         if (far > 0)
             log_print(devices->log, LOG_WARNING,
                       "%d of %d ranks%s%s may run only on cores far from their device, so that "

@@ -36,6 +36,7 @@ static void cpu_describe(const struct topology *topology, struct device *device)
     snprintf(device->model, sizeof device->model, "%s", topology->model);
     snprintf(device->compute_capability, sizeof device->compute_capability, "%s", simd_name());
     device->multiprocessors = topology->cores;
+    device->quota = topology->quota;
     device->processors = sysconf(_SC_NPROCESSORS_ONLN);
     device->memory = topology->memory;
     memcpy(device->cache, topology->cache, sizeof device->cache);

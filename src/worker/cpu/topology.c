@@ -2,12 +2,15 @@
 
 #include <errno.h>
 #include <hwloc.h>
+#include <hwloc/glibc-sched.h>
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "model/protocol.h"
 
 /* With OMP_PROC_BIND the OpenMP library binds this thread to one core before main(). Its places
  * together are the process's initial affinity. */
@@ -47,7 +50,50 @@ static enum status mask_read(struct topology *topology, struct error *error)
                      strerror(errno));
 }
 
-/* If the machine has no core objects, as some virtual machines, each hardware thread is a core. */
+/* Quota over period of one cgroup: cpu.max of v2, or two files of v1. "max" is no number. */
+static double quota_read(const char *folder)
+{
+    static const char *const files[] = {"cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"};
+    double numbers[2];
+    int count = 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files; ++i) {
+        char path[8192];
+        snprintf(path, sizeof path, "%.8000s/%s", folder, files[i]);
+        FILE *file = fopen(path, "re");
+        while (file && count < 2 && fscanf(file, "%lf", &numbers[count]) == 1)
+            ++count;
+        if (file)
+            fclose(file);
+    }
+    return count == 2 && numbers[0] > 0 ? numbers[0] / numbers[1] : INFINITY;
+}
+
+double topology_quota(const char *groups, const char *mounts)
+{
+    char line[4096], folder[8192];
+    double least = INFINITY;
+    FILE *file = fopen(groups, "re");
+    while (file && fgets(line, sizeof line, file)) { /* "9:cpu,cpuacct:/a/b", or "0::/a/b" */
+        char *controllers = strchr(line, ':');
+        char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!path)
+            continue;
+        *path = line[strcspn(line, "\n")] = '\0';
+        int root = snprintf(folder, sizeof folder, "%.2000s/%s", mounts, controllers + 1);
+        for (int end = root + sprintf(folder + root, "%s", path + 1); end >= root;) {
+            folder[end] = '\0';
+            least = fmin(least, quota_read(folder));
+            while (--end > root && folder[end] != '/')
+                ;
+        }
+    }
+    if (file)
+        fclose(file);
+    return least;
+}
+
+/* If the machine has no core objects, as some virtual machines, each hardware thread is a core. A
+ * cgroup's quota means fewer cores, since further threads would be throttled. */
 static enum status cores_find(struct topology *topology, hwloc_topology_t tree,
                               hwloc_bitmap_t chosen, struct error *error)
 {
@@ -55,6 +101,9 @@ static enum status cores_find(struct topology *topology, hwloc_topology_t tree,
     hwloc_obj_type_t type = objects > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
     if (objects <= 0)
         objects = hwloc_get_nbobjs_by_type(tree, type);
+    const double quota = topology_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+    const char *ranks = getenv(NODE_RANKS_VARIABLE);
+    const double most = fmax(quota / (ranks ? atof(ranks) : 1), 1);
     topology->cpus = calloc((size_t)(objects > 0 ? objects : 1), sizeof *topology->cpus);
     if (!topology->cpus)
         return error_set(error, STATUS_DEVICE, "no memory for the list of cores");
@@ -63,11 +112,17 @@ static enum status cores_find(struct topology *topology, hwloc_topology_t tree,
         for (int cpu = hwloc_bitmap_first(core->cpuset); cpu >= 0;
              cpu = hwloc_bitmap_next(core->cpuset, cpu))
             if (CPU_ISSET_S((size_t)cpu, topology->mask_size, topology->mask)) {
+                if (topology->cores + 1 > most) {
+                    topology->quota = quota;
+                    break;
+                }
                 topology->cpus[topology->cores++] = cpu;
                 hwloc_bitmap_set(chosen, (unsigned)cpu);
                 break;
             }
     }
+    if (topology->quota > 0) /* programs inherit the mask */
+        hwloc_cpuset_to_glibc_sched_affinity(tree, chosen, topology->mask, topology->mask_size);
     if (topology->cores > 0)
         return STATUS_OK;
     return error_set(error, STATUS_DEVICE, "no core of the affinity mask is in the topology");
@@ -200,7 +255,7 @@ static double clock_read(int cpu, const char *name)
 
 enum status topology_init(struct topology *topology, struct error *error)
 {
-    struct topology found = {.cores = 0};
+    struct topology found = {.quota = NAN};
     hwloc_topology_t tree = NULL;
     hwloc_bitmap_t chosen = hwloc_bitmap_alloc();
     enum status status = STATUS_OK;

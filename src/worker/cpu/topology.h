@@ -14,6 +14,7 @@ struct topology {
     size_t mask_size;          /* byte */
     double cache[LEVEL_COUNT]; /* byte, sum over the caches of these cores; NaN: unknown */
     double memory;             /* byte, of the NUMA nodes of these cores */
+    double quota;              /* processors that a cgroup grants; NaN: enough for all cores */
     double clock_max;          /* s-1; NaN: unknown */
     char model[96];
     char list[48]; /* "0-3,8" */
@@ -22,6 +23,10 @@ struct topology {
 /* The caller clears it with topology_clear. */
 enum status topology_init(struct topology *topology, struct error *error);
 void topology_clear(struct topology *topology);
+
+/* The least CPU quota of the cgroups in a file like /proc/self/cgroup, and of those above them,
+ * with all controllers mounted below `mounts`: processors; INFINITY: none. */
+double topology_quota(const char *groups, const char *mounts);
 
 /* Reads the CPU's name from a file like /proc/cpuinfo; "" without a name. */
 void topology_model(const char *cpuinfo, char *text, size_t size);
