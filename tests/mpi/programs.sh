@@ -19,7 +19,7 @@ timeout = 60 s
 retries = 3
 [peaks]
 memory = l1
-compute = fp32
+compute = bf16
 launch = no
 [program mine]
 command = python3 program.py {seconds} {tolerance}
@@ -28,7 +28,7 @@ tolerance = 1e-6, 1e-12
 iterations = 2
 batch = 8, 16
 env.BATCH = {batch}
-precision = fp32
+precision = bf16
 flops = 1e6*batch
 [program failing]
 command = sh -c {script}
@@ -45,7 +45,7 @@ says "the program ended with status 3; it last printed: words"
 says "handed back no region"
 says "'time_median' is 1e+06, but 'wall_time' is"
 python '
-import xarray
+import numpy, xarray
 data = xarray.open_dataset("out.nc").load()
 good = data.isel(config=((data.workload == "program") & (data.status == 0)).values)
 assert good.sizes["config"] == 4, good.sizes
@@ -56,7 +56,9 @@ assert (good.time_median_low <= good.time_median).all() and (good.time_median <=
 assert (good.bimodal != 2).all()
 assert set(good.axis_batch.values) == {"8", "16"} and (good.flops_model == 1e6 * good.axis_batch.astype(float)).all()
 assert (good.program_hash == good.program_hash[0]).all() and len(str(good.program_hash.values[0])) == 32
-assert (good.precision == "fp32").all() and (good.counters.str.startswith("refused")).all()
+assert (good.precision == "bf16").all() and (good.counters.str.startswith("refused")).all()
+assert (good.unit == 0).all()  # cores have no tensor unit; without chains for its own bf16 a CPU has no roof
+assert (numpy.isfinite(good.compute_roof) | ~numpy.isfinite(data.device_peak_vector).any()).all()
 ' || fail "wrong rows"
 # --resume of a complete sweep.
 expect 3 "$roofsweep" -q -d cpu -o out.nc --resume sweep.ini

@@ -595,7 +595,8 @@ static enum status runs_measure(struct program *program, double start, struct re
     struct report report;
     enum precision precision = config_precision(&program->request->config);
     bool half =
-        precision == PRECISION_TF32 || precision == PRECISION_FP16 || precision == PRECISION_BF16;
+        !program->device.cpus && /* cores have no tensor units */
+        (precision == PRECISION_TF32 || precision == PRECISION_FP16 || precision == PRECISION_BF16);
     snprintf(record->implementation, sizeof record->implementation, "program");
     if (precision != PRECISION_COUNT) /* a guess of the unit; counts replace it */
         record->unit = half ? UNIT_TENSOR : UNIT_VECTOR;

@@ -77,10 +77,12 @@ static const struct simd simd_avx512_bf16 = {
 
 int simd_products(enum precision precision, const struct simd *list[SIMD_KINDS])
 {
-    if (precision != PRECISION_BF16)
+    if (precision == PRECISION_FP16 && __builtin_cpu_supports("avx512fp16"))
+        return 0; /* no chains with these instructions yet */
+    if (precision != PRECISION_BF16 || !__builtin_cpu_supports("avx512bf16"))
         return simd_list(list);
     list[0] = &simd_avx512_bf16;
-    return __builtin_cpu_supports("avx512bf16") ? 1 : 0;
+    return 1;
 }
 
 int simd_list(const struct simd *list[SIMD_KINDS])
@@ -117,7 +119,8 @@ int simd_list(const struct simd *list[SIMD_KINDS])
 
 int simd_products(enum precision precision, const struct simd *list[SIMD_KINDS])
 {
-    return precision == PRECISION_BF16 ? 0 : simd_list(list);
+    const bool narrow = precision == PRECISION_BF16 || precision == PRECISION_FP16;
+    return narrow ? 0 : simd_list(list); /* no chains with ARM's own instructions yet */
 }
 
 int simd_list(const struct simd *list[SIMD_KINDS])

@@ -113,10 +113,16 @@ static const struct simd SIMD_NAME(simd) = {
             [PATTERN_COPY] = {2, 2, SIMD_NAME(copy), SIMD_STREAMED(copy_stream)},
             [PATTERN_TRIAD] = {3, 3, SIMD_NAME(triad), SIMD_STREAMED(triad_stream)},
         },
-    .fma = {[PRECISION_FP64] = SIMD_NAME(fma_fp64), [PRECISION_FP32] = SIMD_NAME(fma_fp32)},
+    /* Without instructions for 16 bits programs convert to fp32. */
+    .fma = {[PRECISION_FP64] = SIMD_NAME(fma_fp64),
+            [PRECISION_FP32] = SIMD_NAME(fma_fp32),
+            [PRECISION_FP16] = SIMD_NAME(fma_fp32),
+            [PRECISION_BF16] = SIMD_NAME(fma_fp32)},
     .chains = SIMD_CHAINS,
     .flops = {[PRECISION_FP64] = 2.0 * SIMD_CHAINS * (SIMD_BYTES / sizeof(double)),
-              [PRECISION_FP32] = 2.0 * SIMD_CHAINS * (SIMD_BYTES / sizeof(float))},
+              [PRECISION_FP32] = 2.0 * SIMD_CHAINS * (SIMD_BYTES / sizeof(float)),
+              [PRECISION_FP16] = 2.0 * SIMD_CHAINS * (SIMD_BYTES / sizeof(float)),
+              [PRECISION_BF16] = 2.0 * SIMD_CHAINS * (SIMD_BYTES / sizeof(float))},
 };
 
 #undef SIMD_NAME
