@@ -70,7 +70,7 @@ const struct field record_fields[] = {
                  "use this time; of several placements that of the one in the middle, as clocks, "
                  "trace and counts are",
       ALWAYS),
-    I(time_mean, "time of one iteration, mean", JSON_ONLY),
+    I(time_mean, "time of one iteration, mean"),
     T(time_stdev, "time of one iteration, sample standard deviation", JSON_ONLY),
     I(time_min, "time of one iteration, minimum", JSON_ONLY),
     I(time_max, "time of one iteration, maximum", JSON_ONLY),

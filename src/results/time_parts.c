@@ -90,13 +90,18 @@ static void kernel_add(const struct kernel *kernel, struct division by,
             parts[part_of[i]] += (active - issuing) * kernel->activity[i] / waits;
 }
 
-/* Divides the time in which regions of a CPU run. An unknown wait counts as 0. */
+/* Divides the time in which regions of a CPU run. The shares are those of the timing loop, hence of
+ * the mean. The median lacks the difference, which is time off the processor first, and then idle.
+ * An unknown wait counts as 0. */
 static void threads_add(const struct record *record, double busy, double roof,
                         double parts[TIME_PART_COUNT])
 {
-    const double running = record->threads_running * busy;
-    parts[TIME_OFF_PROCESSOR] = fmax(record->threads_waiting, 0) * busy; /* fmax ignores NaN */
-    parts[TIME_IDLE_THREADS] = fmax(busy - running - parts[TIME_OFF_PROCESSOR], 0);
+    const double mean = fmax(record->time_mean / record->time_median, 1); /* fmax ignores NaN */
+    const double off = fmax(record->threads_waiting, 0) * mean - (mean - 1);
+    const double idle = mean - record->threads_running * mean - (mean - 1) - fmax(off, 0);
+    parts[TIME_OFF_PROCESSOR] = fmax(off, 0) * busy;
+    parts[TIME_IDLE_THREADS] = fmax(idle, 0) * busy;
+    const double running = busy - parts[TIME_OFF_PROCESSOR] - parts[TIME_IDLE_THREADS];
     parts[TIME_AT_ROOF] = fmin(fmax(roof, 0), running);
     parts[TIME_INSIDE_KERNELS] = running - parts[TIME_AT_ROOF];
 }

@@ -200,11 +200,13 @@ class Row:
         parts = dict.fromkeys(names, 0.0) | {"gaps": time - busy}
         running, waiting = (self.get(f"threads_{name}") for name in ("running", "waiting"))
         if not math.isnan(running):
-            waiting = 0.0 if math.isnan(waiting) else waiting
-            parts["at_roof"] = min(running * busy, 0.0 if math.isnan(at_roof) else at_roof * time)
-            parts["inside_kernels"] = running * busy - parts["at_roof"]
-            parts["off_processor"] = waiting * busy
-            parts["idle_threads"] = max(busy - running * busy - waiting * busy, 0.0)
+            mean = max(1.0, largest(1.0, self.get("time_mean") / self.get("time_median")))
+            # Outliers are not in the median.
+            off = max(0.0, (0.0 if math.isnan(waiting) else waiting) * mean - (mean - 1))
+            idle = max(0.0, 1 - running * mean - off)
+            parts |= {"off_processor": off * busy, "idle_threads": idle * busy}
+            parts["at_roof"] = min((1 - off - idle) * busy, 0.0 if math.isnan(at_roof) else at_roof * time)
+            parts["inside_kernels"] = (1 - off - idle) * busy - parts["at_roof"]
             return parts
         parts["inside_kernels"] = 0.0 if sum(map(self.kernel_time, self.kernels)) > 0 else busy
         for kernel in self.kernels if not parts["inside_kernels"] else ():

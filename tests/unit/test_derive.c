@@ -504,6 +504,13 @@ TEST(parts_of_threads_add_up)
                             [TIME_AT_ROOF] = roof};
     for (int i = 0; i < TIME_PART_COUNT; ++i)
         assert_true(fabs(derived.time_part[i] - parts[i]) < 1e-15);
+    record.threads_running = 0.1; /* of a mean of 8 ms: outliers */
+    record.threads_waiting = 0.9;
+    record.time_mean = 8 * record.time_median;
+    derived = derive(&record, &device);
+    assert_near(derived.time_part[TIME_OFF_PROCESSOR], 0.2 * 0.75e-3);
+    assert_true(derived.time_part[TIME_IDLE_THREADS] < 1e-15);
+    record.time_mean = record.time_median;
     record.threads_running = 1;
     record.threads_waiting = NAN; /* the kernel does not tell */
     record.flops_model = 0.6e-3 * 2e11;
