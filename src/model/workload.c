@@ -35,26 +35,12 @@ const struct precision_info *precision_result(enum precision precision)
 
 const char *const memory_level_name[LEVEL_COUNT] = {"dram", "l3", "l2", "l1"};
 
-/* Each workload has a file in workloads/ that defines NAME_workload. Lists have this order. */
-#define WORKLOADS(X) \
-    X(conv2d) \
-    X(lstm) \
-    X(matmul) \
-    X(linear) \
-    X(attention) \
-    X(compute_loop) \
-    X(shared_loop) \
-    X(elementwise) \
-    X(pool) \
-    X(softmax) \
-    X(norm) \
-    X(program)
-
 #define DECLARE(name) extern const struct workload name##_workload;
 WORKLOADS(DECLARE)
+DECLARE(program)
 
 #define ROW(name) &name##_workload,
-const struct workload *const workloads[] = {WORKLOADS(ROW) NULL};
+const struct workload *const workloads[] = {WORKLOADS(ROW) ROW(program) NULL};
 /* clang-format on */
 
 const struct workload *workload_find(const char *name)

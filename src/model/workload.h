@@ -102,6 +102,22 @@ struct config {
 struct value config_get(const struct config *config, size_t parameter);
 void config_set(struct config *config, size_t parameter, const struct value *value);
 
+/* clang-format off */
+/* Each has a file in workloads/ that defines NAME_workload, and one in worker/cpu/ that defines
+ * NAME_routines. Lists have this order; `program` follows. */
+#define WORKLOADS(X) \
+    X(conv2d) \
+    X(lstm) \
+    X(matmul) \
+    X(linear) \
+    X(attention) \
+    X(compute_loop) \
+    X(shared_loop) \
+    X(elementwise) \
+    X(pool) \
+    X(softmax) \
+    X(norm)
+/* clang-format on */
 extern const struct workload *const workloads[];        /* NULL-terminated */
 const struct workload *workload_find(const char *name); /* NULL if there is none */
 /* Formats words_hint for a `text` that is neither in `others` (NULL-terminated, or NULL) nor a

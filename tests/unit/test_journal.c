@@ -358,7 +358,6 @@ FOLDER_TEST(test_earlier_version)
                         "onednn: oneDNN 2.6.3 has no native instructions for fp8 on this CPU; "
                         "cblas: its precisions are fp32 and fp64, not fp8");
     snprintf(netcdf, sizeof netcdf, "%.*s", (int)(strlen(path) - strlen(".journal")), path);
-    results_nc_prepare();
     assert_ok(results_nc_write(results, netcdf, NULL, &error), &error);
     assert_int_equal(unlink(netcdf), 0);
     struct journal *journal = open_journal(path, JOURNAL_RESUME);

@@ -174,16 +174,6 @@ bool conv2d_needs_y(const struct conv2d *s)
     return s->activation != ACTIVATION_NONE && conv2d_parts[s->pass].filter;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t common_divisor(int64_t a, int64_t b)
 {
     return b == 0 ? a : common_divisor(b, a % b);
@@ -199,11 +189,12 @@ static int64_t touched(const struct conv2d *s, int64_t size, int64_t out, int64_
     int64_t shift = period * s->dilation / s->stride;
     for (int64_t tap = 0; tap < kernel; ++tap) {
         int64_t begin = tap * s->dilation - pad; /* the pixel of output 0, or padding */
-        int64_t first = tap < period ? 0 : larger(0, out - shift), last = out - 1;
+        int64_t first = tap < period ? 0 : int64_larger(0, out - shift), last = out - 1;
         if (begin < 0)
-            first = larger(first, (-begin + s->stride - 1) / s->stride);
+            first = int64_larger(first, (-begin + s->stride - 1) / s->stride);
         if (begin < size)
-            count += larger(0, smaller(last, (size - 1 - begin) / s->stride) - first + 1);
+            count +=
+                int64_larger(0, int64_smaller(last, (size - 1 - begin) / s->stride) - first + 1);
     }
     return count;
 }
@@ -221,7 +212,7 @@ double conv2d_x_touched(const struct conv2d *s)
 
 static enum status layer_check(const struct conv2d *s, struct error *error)
 {
-    bool layer = s->bias || s->activation != ACTIVATION_NONE;
+    bool layer = conv2d_has_layer(s);
     if (layer && (s->pass == CONV2D_BACKWARD_DATA || s->pass == CONV2D_BACKWARD_FILTER))
         return error_set(error, STATUS_UNSUPPORTED,
                          "pass %s is one convolution; forward, backward and training have bias and "
@@ -238,7 +229,7 @@ static enum status layer_check(const struct conv2d *s, struct error *error)
 static enum status low_check(const struct conv2d *s, struct error *error)
 {
     const int64_t multiple = 16;
-    if (s->pass != CONV2D_FORWARD || s->bias || s->activation != ACTIVATION_NONE)
+    if (s->pass != CONV2D_FORWARD || conv2d_has_layer(s))
         return error_set(error, STATUS_UNSUPPORTED,
                          "fp8 has pass=forward alone, without bias and activation");
     if (s->layout == LAYOUT_NCHW || s->groups != 1)

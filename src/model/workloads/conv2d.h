@@ -9,6 +9,15 @@ extern const struct workload conv2d_workload;
 /* LAYOUT_AUTO: the worker takes the faster one, and the record says which. */
 enum layout { LAYOUT_NHWC, LAYOUT_NCHW, LAYOUT_AUTO };
 
+static inline int64_t int64_larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+static inline int64_t int64_smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 enum conv2d_pass {
     CONV2D_FORWARD,
     CONV2D_BACKWARD_DATA,
@@ -76,16 +85,25 @@ int64_t conv2d_x_size(const struct conv2d *s);
 int64_t conv2d_w_size(const struct conv2d *s);
 int64_t conv2d_y_size(const struct conv2d *s);
 int64_t conv2d_filter_of(const struct conv2d *s, int64_t offset); /* of an element of y */
+static inline bool conv2d_has_layer(const struct conv2d *s)       /* bias or activation */
+{
+    return s->bias || s->activation != ACTIVATION_NONE;
+}
 /* Whether gradients need the activation's derivative, and so y; dz is then a tensor of its own. */
 bool conv2d_needs_y(const struct conv2d *s);
 /* Elements of x that the pass reads or writes: a 1x1 kernel with stride 2 reads a quarter of them,
  * and backward-data writes all. */
 double conv2d_x_touched(const struct conv2d *s);
+static inline int64_t image_at(enum layout layout, int64_t height, int64_t width, int64_t channels,
+                               int64_t n, int64_t h, int64_t w, int64_t c)
+{
+    return layout == LAYOUT_NHWC ? ((n * height + h) * width + w) * channels + c
+                                 : ((n * channels + c) * height + h) * width + w;
+}
 static inline int64_t conv2d_x_at(const struct conv2d *s, int64_t n, int64_t h, int64_t w,
                                   int64_t c)
 {
-    return s->layout == LAYOUT_NHWC ? ((n * s->height + h) * s->width + w) * s->channels + c
-                                    : ((n * s->channels + c) * s->height + h) * s->width + w;
+    return image_at(s->layout, s->height, s->width, s->channels, n, h, w, c);
 }
 static inline int64_t conv2d_w_at(const struct conv2d *s, int64_t k, int64_t r, int64_t q,
                                   int64_t c)
@@ -98,8 +116,7 @@ static inline int64_t conv2d_w_at(const struct conv2d *s, int64_t k, int64_t r, 
 static inline int64_t conv2d_y_at(const struct conv2d *s, int64_t n, int64_t h, int64_t w,
                                   int64_t k)
 {
-    return s->layout == LAYOUT_NHWC ? ((n * s->out_height + h) * s->out_width + w) * s->filters + k
-                                    : ((n * s->filters + k) * s->out_height + h) * s->out_width + w;
+    return image_at(s->layout, s->out_height, s->out_width, s->filters, n, h, w, k);
 }
 
 /* ---- pixels of the output and of the input that a tap of the kernel connects, in one dimension

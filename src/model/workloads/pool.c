@@ -119,12 +119,6 @@ static struct cost pool_cost(const struct config *config)
     };
 }
 
-static int64_t x_offset(const struct pool *s, int64_t n, int64_t c, int64_t h, int64_t w)
-{
-    return s->layout == LAYOUT_NHWC ? ((n * s->height + h) * s->width + w) * s->channels + c
-                                    : ((n * s->channels + c) * s->height + h) * s->width + w;
-}
-
 /* The place of an element. */
 struct place {
     int64_t n, c, h, w;
@@ -145,7 +139,9 @@ static struct place place_of(const struct pool *s, int64_t height, int64_t width
 static double x_value(const struct reference_inputs *in, const struct place *at, int64_t h,
                       int64_t w)
 {
-    return input_value(in, TENSOR_INPUT, x_offset(in->shape, at->n, at->c, h, w));
+    const struct pool *s = in->shape;
+    return input_value(in, TENSOR_INPUT,
+                       image_at(s->layout, s->height, s->width, s->channels, at->n, h, w, at->c));
 }
 
 static double element(const struct reference_inputs *in, int64_t offset)
@@ -169,16 +165,6 @@ static double element(const struct reference_inputs *in, int64_t offset)
 
 /* ---- backward ---- */
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* For the window that begins at row `top` and column `left`: 1 if the place has the largest value,
  * 0 if not, NaN if another place has the same value. */
 static double part_of_largest(const struct reference_inputs *in, const struct place *at,
@@ -186,8 +172,10 @@ static double part_of_largest(const struct reference_inputs *in, const struct pl
 {
     const struct pool *s = in->shape;
     double own = x_value(in, at, at->h, at->w), part = 1.0;
-    for (int64_t h = larger(top, 0); h < smaller(top + s->window_height, s->height); ++h)
-        for (int64_t w = larger(left, 0); w < smaller(left + s->window_width, s->width); ++w) {
+    for (int64_t h = int64_larger(top, 0); h < int64_smaller(top + s->window_height, s->height);
+         ++h)
+        for (int64_t w = int64_larger(left, 0); w < int64_smaller(left + s->window_width, s->width);
+             ++w) {
             double value = x_value(in, at, h, w);
             if (value > own)
                 return 0.0;
@@ -210,11 +198,8 @@ static double gradient(const struct reference_inputs *in, int64_t offset)
     const struct pool *s = in->shape;
     struct place at = place_of(s, s->height, s->width, offset), from = at;
     double sum = 0.0, share = 1.0 / ((double)s->window_height * (double)s->window_width);
-    struct pool y = *s;
-    y.height = s->out_height;
-    y.width = s->out_width;
-    int64_t last_h = smaller(s->out_height - 1, (at.h + s->pad_height) / s->stride);
-    int64_t last_w = smaller(s->out_width - 1, (at.w + s->pad_width) / s->stride);
+    int64_t last_h = int64_smaller(s->out_height - 1, (at.h + s->pad_height) / s->stride);
+    int64_t last_w = int64_smaller(s->out_width - 1, (at.w + s->pad_width) / s->stride);
     for (from.h = first_reaching(at.h, s->pad_height, s->window_height, s->stride);
          from.h <= last_h; ++from.h)
         for (from.w = first_reaching(at.w, s->pad_width, s->window_width, s->stride);
@@ -224,8 +209,9 @@ static double gradient(const struct reference_inputs *in, int64_t offset)
                                                 from.w * s->stride - s->pad_width)
                               : share;
             if (part != 0.0)
-                sum +=
-                    part * input_value(in, TENSOR_OUTPUT, x_offset(&y, at.n, at.c, from.h, from.w));
+                sum += part * input_value(in, TENSOR_OUTPUT,
+                                          image_at(s->layout, s->out_height, s->out_width,
+                                                   s->channels, at.n, from.h, from.w, at.c));
         }
     return sum;
 }

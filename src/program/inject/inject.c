@@ -31,6 +31,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "worker/cuda/profiling/counters.h"
 #include "worker/cuda/profiling/tracer.h"
 
@@ -111,15 +112,6 @@ static const char *variable(const char *name)
     return value ? value : "";
 }
 
-/* Index of the word; -1: unknown. */
-static int word_find(const char *const *words, const char *word)
-{
-    for (int i = 0; words[i]; ++i)
-        if (strcmp(words[i], word) == 0)
-            return i;
-    return -1;
-}
-
 /* False: the environment has no task. */
 static bool task_read(struct task *task)
 {
@@ -128,8 +120,8 @@ static bool task_read(struct task *task)
     static const char *const named[] = {"profiler", "all", NULL};
     static const char nvtx[] = "nvtx ";
     const char *region = variable("ROOFSWEEP_REGION");
-    int kind = word_find(kinds, variable("ROOFSWEEP_INJECT")),
-        by = word_find(ranges, variable("ROOFSWEEP_RANGES")), where = word_find(named, region);
+    int kind = words_find(kinds, variable("ROOFSWEEP_INJECT")),
+        by = words_find(ranges, variable("ROOFSWEEP_RANGES")), where = words_find(named, region);
     struct task read = {.kind = (enum task_kind)kind, .region = (enum task_region)where};
     if (strncmp(region, nvtx, strlen(nvtx)) == 0) {
         where = read.region = TASK_NVTX;

@@ -286,7 +286,7 @@ static void NAME(forward)(const struct work *work, struct trace *trace)
     REAL *y = work->result[TENSOR_OUTPUT];
     NAME(part)
     (work, CONV2D_FORWARD, work->input[TENSOR_INPUT], work->input[TENSOR_WEIGHT], y, trace);
-    if (((const struct plan *)work->plan)->fused || !has_layer(work->shape))
+    if (((const struct plan *)work->plan)->fused || !conv2d_has_layer(work->shape))
         return;
     double begin = trace_begin(trace);
     NAME(finish)(work->shape, y, work->input[TENSOR_BIAS]);
@@ -357,11 +357,6 @@ struct plan {
 static const char *const names[CONVOLUTIONS] = {
     "conv2d_direct_forward", "conv2d_direct_backward_data", "conv2d_direct_backward_filter"};
 
-static bool has_layer(const struct conv2d *s)
-{
-    return s->bias || s->activation != ACTIVATION_NONE;
-}
-
 #define REAL_TEMPLATE "worker/cpu/conv2d.c"
 #include "worker/cpu/real.h"
 
@@ -392,7 +387,7 @@ static void common_plan(struct work *work)
 {
     struct plan *plan = work->plan;
     const struct conv2d *s = work->shape;
-    plan->fused = has_layer(s) && s->fusion != FUSION_SEPARATE;
+    plan->fused = conv2d_has_layer(s) && s->fusion != FUSION_SEPARATE;
     if (conv2d_needs_y(s))
         plan->dz = scratch_take(work, (size_t)conv2d_y_size(s) * work->element);
 }
@@ -504,7 +499,8 @@ static enum status onednn_plan(struct work *work, struct error *error)
     const struct conv2d *s = work->shape;
     const struct conv2d_parts parts = conv2d_parts[s->pass];
     bool forward = parts.forward || conv2d_needs_y(s), backward = parts.data || parts.filter;
-    bool loops = parts.update || (has_layer(s) && (backward || s->fusion == FUSION_SEPARATE));
+    bool loops =
+        parts.update || (conv2d_has_layer(s) && (backward || s->fusion == FUSION_SEPARATE));
     if (loops && s->precision != PRECISION_FP32)
         return error_set(error, STATUS_UNSUPPORTED,
                          "bias, activation and update outside of the convolution are in fp32");

@@ -14,7 +14,7 @@
 #include "worker/measure.h"
 
 #define ROW(name) &name##_routines,
-static const struct cpu_workload *const cpu_workloads[] = {CPU_WORKLOADS(ROW)};
+static const struct cpu_workload *const cpu_workloads[] = {WORKLOADS(ROW)};
 #undef ROW
 
 static enum status cpu_count(int *count, struct error *error)

@@ -77,23 +77,8 @@ struct cpu_workload {
     /* In the order in which `auto` tries them; the end has no implementation. */
     struct routine routines[ROUTINES_MAX + 1];
 };
-/* The workloads of a CPU: NAME_routines of each. */
-/* clang-format off */
-#define CPU_WORKLOADS(X) \
-    X(attention) \
-    X(compute_loop) \
-    X(conv2d) \
-    X(elementwise) \
-    X(linear) \
-    X(lstm) \
-    X(matmul) \
-    X(norm) \
-    X(pool) \
-    X(shared_loop) \
-    X(softmax)
-/* clang-format on */
 #define CPU_WORKLOAD_DECLARE(name) extern const struct cpu_workload name##_routines;
-CPU_WORKLOADS(CPU_WORKLOAD_DECLARE)
+WORKLOADS(CPU_WORKLOAD_DECLARE)
 
 static inline void region_run(const struct region *region, const struct work *work,
                               struct trace *trace)

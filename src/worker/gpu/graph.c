@@ -161,21 +161,6 @@ static enum status replay_run(struct gpu *gpu, struct work *work, int64_t sample
     return status;
 }
 
-static const void *replay_result(const struct work *work, enum tensor tensor)
-{
-    return work->stream->ops->result(work->stream, tensor);
-}
-
-static int64_t replay_element(const struct work *work, enum tensor tensor, int64_t offset)
-{
-    return work->stream->ops->element(work->stream, tensor, offset);
-}
-
-static enum precision replay_stored(const struct work *work, enum tensor tensor)
-{
-    return work->stream->ops->stored(work->stream, tensor);
-}
-
 static enum status recapture(struct gpu *gpu, struct replay *replay, struct error *error)
 {
     vendor.graph_drop(replay->graph);
@@ -211,9 +196,6 @@ enum status replay_create(struct gpu *gpu, struct work *stream, struct work **wo
         .reset = stream->ops->reset ? replay_reset : NULL,
         .iterate = replay_iterate,
         .run = replay_run,
-        .result = replay_result,
-        .element = stream->ops->element ? replay_element : NULL,
-        .stored = stream->ops->stored ? replay_stored : NULL,
         .reject = stream->ops->reject ? replay_reject : NULL,
         .release = replay_release,
     };

@@ -65,19 +65,21 @@ bool work_has_room(struct gpu *gpu, const struct config *config)
 enum status work_read(struct gpu *gpu, struct work *work, enum tensor tensor,
                       const int64_t *offsets, int64_t count, double *values, struct error *error)
 {
-    const enum precision stored = work->ops->stored ? work->ops->stored(work, tensor)
-                                                    : precision_info[work->precision].result;
+    const struct work *owner = work->stream ? work->stream : work; /* of the results */
+    const enum precision stored = owner->ops->stored ? owner->ops->stored(owner, tensor)
+                                                     : precision_info[work->precision].result;
     const double bytes = (double)count * (sizeof *offsets + sizeof *values);
     int64_t *places = malloc((size_t)count * sizeof *places);
     void *memory = NULL;
     if (!places)
         return error_set(error, STATUS_FAILED, "no memory for %lld offsets", (long long)count);
     for (int64_t i = 0; i < count; ++i)
-        places[i] = work->ops->element ? work->ops->element(work, tensor, offsets[i]) : offsets[i];
+        places[i] =
+            owner->ops->element ? owner->ops->element(owner, tensor, offsets[i]) : offsets[i];
     enum status status = arena_allocate(vendor.arena(gpu), bytes, "the comparison", &memory, error);
     if (status == STATUS_OK)
-        status = vendor.gather(gpu, stored, work->ops->result(work, tensor), places, count, memory,
-                               values, error);
+        status = vendor.gather(gpu, stored, owner->ops->result(owner, tensor), places, count,
+                               memory, values, error);
     arena_free(vendor.arena(gpu), memory);
     free(places);
     return status;

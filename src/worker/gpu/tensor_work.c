@@ -104,7 +104,7 @@ enum status tensor_work_prepare(const struct tensor_routine *routine, struct gpu
     };
     t->base.ops = &t->ops;
     if (routine->algorithm)
-        tensor_work_describe(routine->algorithm, UNIT_VECTOR, 0.0, record);
+        tensor_work_describe(routine->algorithm, routine->unit, 0.0, record);
     const struct tensor_sizes sizes = routine->describe(config, &t->base);
     enum status status = tensors_create(gpu, config, seed, &sizes, t, error);
     if (status == STATUS_OK && routine->open)

@@ -27,8 +27,9 @@ struct tensor_sizes {
 /* One implementation of a workload. */
 struct tensor_routine {
     size_t bytes; /* size of its struct, which is zero at first */
-    /* Name of an algorithm on vector units without a workspace; NULL: `open` describes it. */
+    /* Name of an algorithm on these units without a workspace; NULL: `open` describes it. */
     const char *algorithm;
+    enum unit unit;
     /* Sets the shape in the struct, and returns the sizes. */
     struct tensor_sizes (*describe)(const struct config *config, struct work *work);
     /* Refuses configurations before anything is allocated. NULL: takes all. */

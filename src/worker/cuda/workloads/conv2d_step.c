@@ -17,11 +17,6 @@ struct step_work {
     struct work *convolutions[CONV2D_BACKWARD_FILTER + 1];
 };
 
-static bool has_layer(const struct conv2d *s)
-{
-    return s->bias || s->activation != ACTIVATION_NONE;
-}
-
 /* Returns dz; without an activation dz is dy. */
 static void *gradient(const struct step_work *step)
 {
@@ -60,7 +55,7 @@ static enum status forward(struct gpu *gpu, const struct step_work *step, struct
 {
     const struct tensor_work *t = &step->tensors;
     TRY(convolve(gpu, step, CONV2D_FORWARD, error));
-    if (step->fused || !has_layer(&step->shape))
+    if (step->fused || !conv2d_has_layer(&step->shape))
         return STATUS_OK;
     return CUDA(kernel_conv2d_finish(&step->shape, t->result[TENSOR_OUTPUT], t->input[TENSOR_BIAS],
                                      gpu->stream));
@@ -238,7 +233,7 @@ enum status conv2d_cudnn_prepare(struct gpu *gpu, const struct config *config, u
                                  struct work **work, struct record *record, struct error *error)
 {
     const struct conv2d s = conv2d_from(config);
-    const bool single = s.pass <= CONV2D_BACKWARD_FILTER && !has_layer(&s);
+    const bool single = s.pass <= CONV2D_BACKWARD_FILTER && !conv2d_has_layer(&s);
     return tensor_work_prepare(single ? &conv2d_single : &library, gpu, config, seed, work, record,
                                error);
 }
@@ -263,7 +258,7 @@ static enum status plain_open(struct gpu *gpu, const struct config *config, stru
 {
     struct step_work *step = (struct step_work *)work;
     (void)config, (void)record;
-    step->fused = has_layer(&step->shape) && step->shape.fusion != FUSION_SEPARATE;
+    step->fused = conv2d_has_layer(&step->shape) && step->shape.fusion != FUSION_SEPARATE;
     return step_open(gpu, step, error);
 }
 

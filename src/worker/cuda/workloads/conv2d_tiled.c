@@ -67,7 +67,7 @@ static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct erro
         .w = t->tensors.input[TENSOR_WEIGHT],
         .y = y,
         .b = b,
-        .finish = (s->bias || s->activation != ACTIVATION_NONE) && !separate,
+        .finish = conv2d_has_layer(s) && !separate,
     };
     TRY(CUDA(t->tile->launch(s, &arrays, gpu->stream)));
     return separate ? CUDA(kernel_conv2d_finish(s, y, b, gpu->stream)) : STATUS_OK;

@@ -62,10 +62,8 @@ static enum status finish(struct gpu *gpu, const struct linear_work *l, struct e
 static enum status plain_check(const struct gpu *gpu, const struct config *config,
                                struct error *error)
 {
-    const struct linear s = linear_from(config);
-    (void)gpu;
-    TRY(product_plain_offered(s.precision, error));
-    if (s.fusion == LINEAR_FUSED)
+    TRY(product_plain_check(gpu, config, error));
+    if (linear_from(config).fusion == LINEAR_FUSED)
         return error_set(error, STATUS_UNSUPPORTED,
                          "implementation plain has bias and activation in a kernel of their own");
     return STATUS_OK;

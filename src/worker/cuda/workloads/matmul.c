@@ -19,13 +19,6 @@ static struct tensor_sizes matmul_describe(const struct config *config, struct w
 
 /* ---- plain ---- */
 
-static enum status plain_check(const struct gpu *gpu, const struct config *config,
-                               struct error *error)
-{
-    (void)gpu;
-    return product_plain_offered(config_precision(config), error);
-}
-
 static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct matmul_work *m = (const struct matmul_work *)work;
@@ -41,7 +34,7 @@ static const struct tensor_routine plain = {
     .bytes = sizeof(struct matmul_work),
     .algorithm = "thread-per-element",
     .describe = matmul_describe,
-    .check = plain_check,
+    .check = product_plain_check,
     .iterate = plain_iterate,
 };
 TENSOR_WORK_PREPARE(matmul_plain_prepare, plain)
@@ -62,14 +55,6 @@ static enum status tiled_check(const struct gpu *gpu, const struct config *confi
     return STATUS_OK;
 }
 
-static enum status tiled_open(struct gpu *gpu, const struct config *config, struct work *work,
-                              struct record *record, struct error *error)
-{
-    (void)gpu, (void)config, (void)work, (void)error;
-    tensor_work_describe("mma", UNIT_TENSOR, 0.0, record);
-    return STATUS_OK;
-}
-
 static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct matmul_work *m = (const struct matmul_work *)work;
@@ -81,9 +66,10 @@ static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct erro
 
 static const struct tensor_routine tiled = {
     .bytes = sizeof(struct matmul_work),
+    .algorithm = "mma",
+    .unit = UNIT_TENSOR,
     .describe = matmul_describe,
     .check = tiled_check,
-    .open = tiled_open,
     .iterate = tiled_iterate,
 };
 TENSOR_WORK_PREPARE(matmul_tiled_prepare, tiled)

@@ -59,8 +59,6 @@ struct product {
  * library. Opens nothing. */
 enum status product_offered(const struct gpu *gpu, enum precision precision, double batches,
                             struct error *error);
-/* STATUS_UNSUPPORTED: vector units do not multiply this precision. */
-enum status product_plain_offered(enum precision precision, struct error *error);
 /* Opens a product and finds its algorithms. The first algorithm, the library's own choice, is
  * bound. *product is zero before. The caller closes it, after a failure too. STATUS_UNSUPPORTED:
  * the library or the chip lacks the product. */
@@ -84,7 +82,9 @@ enum status product_choose(struct gpu *gpu, struct product_work *work, struct re
 enum status product_describe(const struct product *product, struct record *record,
                              struct error *error);
 
-/* As in struct tensor_routine. */
+/* As in struct tensor_routine. The plain product is of the precisions of vector units. */
+enum status product_plain_check(const struct gpu *gpu, const struct config *config,
+                                struct error *error);
 enum status product_work_check(const struct gpu *gpu, const struct config *config,
                                struct error *error);
 void product_work_close(struct work *work);
