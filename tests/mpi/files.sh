@@ -65,13 +65,8 @@ expect 2 "$roofsweep" --overwrite own.ini
 says "own.ini: it is the manifest"
 rm hard.nc soft.nc own.ini
 
-# Names of temporary files are random, so that nobody can lay a link in their place.
-echo precious >victim
-ln -s victim trap.nc.tmp
-expect 0 "$roofsweep" --gather sweep.nc.journal -o trap.nc
-[ "$(cat victim)" = precious ] || fail "a link of the name trap.nc.tmp is followed"
-
 # A signal in the middle of publishing leaves no temporary file (except SIGKILL), and the output is whole.
+expect 0 "$roofsweep" --gather sweep.nc.journal -o trap.nc
 for signal in TERM HUP KILL; do
     for part in 05 15 25 35; do
         "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite >/dev/null 2>&1 &
@@ -175,6 +170,7 @@ complete sweep.nc 4
 
 # Links and journals of another user are refused.
 mkdir -m 777 shared
+echo precious >victim
 ln -s ../victim shared/x.nc
 ln -s .. shared/way
 if chown -h 65534 shared/x.nc shared/way sweep.nc.journal 2>/dev/null; then

@@ -334,15 +334,15 @@ expect 0 sh gate/drain
 sinfo -h -R -o "%N %E" | grep -q "^n2 roofsweep: " || { sinfo -R; fail "n2 is not drained"; }
 scontrol update NodeName=n2 State=RESUME
 
-promise "a sweep that never gets further is not requeued for ever"
-mkdir fake
-printf '#!/bin/sh\nexit 5\n' >fake/srun
-printf '#!/bin/sh\necho "$*"\n' >fake/scontrol
-chmod +x fake/*
-expect 5 env PATH="$work/fake:$PATH" SLURM_JOB_ID=7 SLURM_RESTART_COUNT=19 bash slurm.sh long.ini
-says "requeue 7"
-expect 5 env PATH="$work/fake:$PATH" SLURM_JOB_ID=7 SLURM_RESTART_COUNT=20 bash slurm.sh long.ini
-! grep -q requeue output || fail "requeued for the 21st time"
-# The last task of an array has the number of the array, which would mean all tasks.
-expect 5 env PATH="$work/fake:$PATH" SLURM_JOB_ID=7 SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=2 bash slurm.sh long.ini
-says "requeue 7_2"
+promise "the HealthCheckProgram of docs/operating.md drains nodes that miss their targets, with the verdict as reason"
+python 'import netCDF4; print("[%s]\nl2 read = 900 TB/s" % netCDF4.Dataset("gate/n1.nc")["device_model"][0])' >targets.ini
+printf 'HealthCheckProgram=%s\nHealthCheckInterval=5\nHealthCheckNodeState=IDLE\n' "$work/health.sh" >>slurm.conf
+sed -n '/^#!/,/^```/p' "$root/docs/operating.md" | sed "/^\`/d; 2i export PATH=$work:\$PATH SLURM_CONF=$SLURM_CONF
+    s|/var/lib|/tmp|g; s/-n 8/-n 1/; s| gate >| $work/gate.ini >|; s|roofsweep-post|$ROOFSWEEP_POST|
+    s|/etc/slurm/h200.ini|$work/targets.ini|" >health.sh
+chmod +x health.sh
+drained() {
+    [ "$(sinfo -h -R -o %E | grep -c "^gate: FAIL #0 n[12] .* l2 read: ")" = "$1" ]
+}
+scontrol reconfigure
+wait_for "drained nodes" drained 2
