@@ -53,9 +53,13 @@ def markdown(table):
 
 def json_value(value):
     """Returns a cell for JSON: missing and infinite values are null."""
+    if isinstance(value, dict):
+        return {name: json_value(own) for name, own in value.items()}
     if isinstance(value, pandas.Timestamp):
         return value.isoformat(timespec="microseconds")
-    return None if pandas.isna(value) or value in (np.inf, -np.inf) else value
+    if pandas.isna(value) or value in (np.inf, -np.inf):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def as_json(table):

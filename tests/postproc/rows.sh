@@ -260,6 +260,9 @@ expect 0 script export golden.nc --table kernels --format markdown
 says "| kernel_config |"
 expect 0 script export golden.nc --format json --table roofs
 python 'import json; assert {"dram": 1.002} in [roof["bytes_ratio"] for roof in json.load(open("output"))]' || fail "JSON of roofs"
+python 'import xarray; data = xarray.load_dataset("golden.nc"); name = "device_roof_bytes_ratio"
+data[name] = data[name].dims, data[name].fillna(3).astype("i2").values; data.to_netcdf("i2.nc")' # a damaged file
+expect 0 script export i2.nc --format json --table roofs
 # Counts are whole numbers in every format and in xarray, and missing counts stay missing. The output's name decides the
 # format. An error names the package if pandas lacks one for a format.
 for suffix in json csv parquet xlsx; do
