@@ -184,7 +184,7 @@ def time_table(files):
     found = [rows(one).assign(file=number) for number, one in enumerate(files)]
     found = [own.assign(spread=sample_noise(one, own)) for one, own in zip(files, found)]
     found = pandas.concat(found, ignore_index=True)
-    found["name"] = names(found["name"], found["label"], found["configuration"], len(files) > 1)
+    found["name"] = names(found["name"], found["label"], found["configuration"], len(files) > 1, found["listed"])
     several = found["placements"] > 1 if "placements" in found else np.zeros(len(found), bool)
     placed = 2 * found["noise"] if any(several) else np.nan
     held = np.zeros(len(found), bool)

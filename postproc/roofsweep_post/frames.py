@@ -201,7 +201,9 @@ def rows(data, measured=True):
     place: the device's first row of `device`; noise: half the 95 % interval of the median over the median; limited_by:
     the limiter; name: of naming.py. measured: only rows with status `measured`."""
     table = of_all(data, rows_of)
-    table["name"] = names(table["name"], table["label"], table["configuration"], len(several(data)) > 1)
+    table["name"] = names(
+        table["name"], table["label"], table["configuration"], len(several(data)) > 1, table["listed"]
+    )
     return table[table["status"] == "measured"].reset_index(drop=True) if measured else table
 
 

@@ -54,7 +54,7 @@ NEEDED = [
 ]
 # Variables that are in memory for all rows, beside the variables of devices and roofs.
 ROW_COLUMNS = ["config_hash", "configuration", "label", "name", "status", "start_time", "wall_time", "config_device"]
-ROW_COLUMNS += ["uuid"]
+ROW_COLUMNS += ["uuid", "listed"]
 # Variables that two files may differ in for one device: of the job, and indices of other rows.
 OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused", "device_health_end"}
 OF_OTHERS = {"device_roof_device"}
@@ -423,7 +423,7 @@ def row_names(sources, rows):
     def texts(name):
         return [str(sources[number].rows[name][row]) if name in sources[number].rows else "" for number, row in rows]
 
-    return names(texts("name"), texts("label"), texts("configuration"), True)
+    return names(texts("name"), texts("label"), texts("configuration"), True, texts("listed"))
 
 
 def kernel_places(sources, rows):

@@ -1,13 +1,23 @@
-"""Short names of rows: label, and the parameters that differ within label and workload. roofsweep stores them in the
-variable `name`; src/model/naming.h has the same rule."""
+"""Short names of rows: label, name in the label's list, and the parameters that differ within these and the workload.
+roofsweep stores them in the variable `name`; src/model/naming.h has the same rule."""
 
+import itertools
+import re
 import shlex
+
+# An entry of the variable `listed`, LABEL:PLACE NAME xCOUNT.
+ENTRY = re.compile(r"(?P<label>[^ :]+):(?P<place>\d+)(?: (?P<layer>.*))? x(?P<count>\d+)", re.S)
 
 
 def chosen_label(label, workload):
     """Returns the first label that a person chose. A section without a label has that of its workload."""
     words = label.split() or [""]
     return next((word for word in words if word != workload), words[0])
+
+
+def entries(listed):
+    """Returns {label, place, layer, count} of each entry of a row's `listed`."""
+    return [entry.groupdict() for entry in map(ENTRY.fullmatch, listed.split("; ")) if entry]
 
 
 def parameters_of(text):
@@ -21,22 +31,24 @@ def parameters_of(text):
         return []
 
 
-def computed(labels, texts):
-    """Returns the names of rows with these labels and configurations."""
+def computed(labels, texts, listed=()):
+    """Returns the names of rows with these labels, configurations and entries of lists."""
     found, shared = [], {}
-    for label, text in zip(labels, texts):
+    for label, text, own in zip(labels, texts, itertools.chain(listed, itertools.repeat(""))):
         workload = text.partition(" ")[0]
-        key, words = (chosen_label(label, workload) or workload, workload), parameters_of(text)
+        chosen = chosen_label(label, workload) or workload
+        layers = [entry["layer"] for entry in entries(own) if entry["label"] == chosen and entry["layer"]]
+        key, words = (" ".join([chosen, *layers[:1]]), workload), parameters_of(text)
         shared[key] = shared.get(key, set(words)) & set(words)
         found.append((key, words))
     return [" ".join([key[0], *(word for word in words if word not in shared[key])]) for key, words in found]
 
 
-def names(stored, labels, texts, several):
+def names(stored, labels, texts, several, listed=()):
     """Returns the stored names; computed ones if some are missing, or if rows of several files share one."""
     owners = {}
     if all(stored) and not (
         several and any(owners.setdefault(name, text) != text for name, text in zip(stored, texts))
     ):
         return list(stored)
-    return computed(labels, texts)
+    return computed(labels, texts, listed)

@@ -1,7 +1,6 @@
 """The command `network` adds up the layers of a network: the rows of a label, each as often as its list says."""
 
 import itertools
-import re
 
 import numpy as np
 import pandas
@@ -10,8 +9,8 @@ from . import selection
 from .dataset import load
 from .export import as_json
 from .frames import ROWS, rows
-from .naming import parameters_of
-from .texts import Refused, column, listed, percent, share, table
+from .naming import entries, parameters_of
+from .texts import Refused, column, listed, percent, say, share, table
 
 HELP = "a network from its layers: total, by layer, by limiter, and what could be saved"
 DESCRIPTION = """Adds up the rows that a list (list = FILE.csv) has made. A row counts as often as `count` says.
@@ -28,7 +27,6 @@ LABEL is needed if the file has lists of several labels. --before FILE shows ins
 file, by layer. Exit status: 0; 1: layers have no measured row, and the totals lack them; 2: no list, or wrong
 options."""
 
-ENTRY = re.compile(r"(?P<label>[^ :]+):(?P<place>\d+)(?: (?P<layer>.*))? x(?P<count>\d+)", re.S)
 WORST = 5
 # Columns of --json.
 COLUMNS = [
@@ -45,14 +43,9 @@ def add_options(parser):
     parser.add_argument("--json", action="store_const", const=True, dest="as_json", help="JSON in SI units")
 
 
-def entries(found, label):
+def layers_of(found, label):
     """Returns the rows once for each line of the label's list, in the order of the list."""
-    lines = [
-        {"row": row} | entry.groupdict()
-        for row, text in found["listed"].items()
-        for entry in map(ENTRY.fullmatch, text.split("; ") if text else [])
-        if entry
-    ]
+    lines = [{"row": row} | entry for row, text in found["listed"].items() for entry in entries(text)]
     labels = list(dict.fromkeys(line["label"] for line in lines))
     if not labels:
         raise Refused("no row comes from a list (list = FILE.csv in a section of the manifest)")
@@ -200,11 +193,14 @@ def changes(now, before):
 
 def read(path, label, where):
     found = selection.choose(rows(load(path, ROWS), measured=False), where)
-    return totals(entries(found, label), path)
+    return totals(layers_of(found, label), path)
 
 
 def run(options):
     found = read(options.file, options.label, options.where)
+    if gaps := sorted({*range(1, found["place"].max() + 1)} - {*found["place"]}):
+        which = f"the list's configurations {listed(map(str, gaps))} have no row"
+        say(f"{which}: no section takes their workload, or exclude leaves them out")
     missing = found[found["status"] != "measured"]
     if options.as_json:
         print(as_json(found[COLUMNS]), end="")

@@ -107,7 +107,8 @@ static enum status line_take(void *user, const struct ini_line *line, struct err
 {
     struct list *list = user;
     size_t count = 0, most = 2;
-    if (strchr("#", line->value[strspn(line->value, blanks)])) /* a comment, or an empty line */
+    const char *text = line->value + strspn(line->value, blanks);
+    if (*text == '#' || !text[strspn(text, " \t,")]) /* spreadsheets end with lines of commas */
         return STATUS_OK;
     for (const char *c = line->value; *c; ++c)
         most += *c == ',';

@@ -309,6 +309,12 @@ row "all 7 layers of both" "8.075 ms" "4.075 ms"
 refused "lists of several labels: name one; there are: net, other" network net.nc
 refused "no row comes from a list" network golden.nc
 python '
+from roofsweep_post.naming import names
+texts = ["conv2d batch=1", "conv2d batch=2"]
+found = names(["net a"] * 2, ["x net"] * 2, texts, True, ["net:1 b x1; x:2 a c x1; x:3 d x1"] * 2)
+assert found == ["x a c batch=1", "x a c batch=2"], found
+' || fail "names of lists in several files"
+python '
 import numpy, pandas
 from roofsweep_post.network import totals
 passes = ["forward", "backward-data", "backward-filter", "backward"]
