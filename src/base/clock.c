@@ -20,11 +20,6 @@ double clock_epoch(void)
     return seconds(CLOCK_REALTIME);
 }
 
-double clock_process(void)
-{
-    return seconds(CLOCK_PROCESS_CPUTIME_ID);
-}
-
 double clock_date(void)
 {
     double now = clock_epoch();

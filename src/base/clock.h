@@ -6,7 +6,6 @@
 
 double clock_monotonic(void); /* s; for differences */
 double clock_epoch(void);     /* s since 1970-01-01T00:00:00Z */
-double clock_process(void);   /* s of CPU time, all threads of the process */
 /* clock_epoch for records: NaN if the clock shows a time before 1970, because it was never set. */
 double clock_date(void);
 

@@ -173,13 +173,10 @@ const struct field record_fields[] = {
     R(sm_clock_free, FIELD_DOUBLE, "s-1",
       "multiprocessor clock of the device awake with next to nothing to do", JSON_ONLY),
     R(threads_running, FIELD_DOUBLE, "1", "share of the cores' time in which the row's threads ran",
-      .comment = "of CPUs: CPU time of the timing loop over its wall time and cores; a thread that "
-                 "spins at a barrier runs",
-      .most = 1),
+      .comment = "of a CPU's timing loop; a thread that spins at a barrier runs", .most = 1),
     R(threads_waiting, FIELD_DOUBLE, "1",
       "share of the cores' time in which the row's threads were ready, but off the processor",
-      .comment = "of CPUs: time in run queues and time stolen by a hypervisor; throttling by a "
-                 "cgroup's quota counts",
+      .comment = "of CPUs: in run queues, throttled by a quota, or stolen by a hypervisor",
       .most = 1),
     R(involuntary_switches, FIELD_INTEGER, "1", "involuntary context switches of the timing loop"),
     R(host_load, FIELD_DOUBLE, "1", "load average of the host over the last minute"),

@@ -97,11 +97,11 @@ static void threads_add(const struct record *record, double busy, double roof,
                         double parts[TIME_PART_COUNT])
 {
     const double mean = fmax(record->time_mean / record->time_median, 1); /* fmax ignores NaN */
-    const double off = fmax(record->threads_waiting, 0) * mean - (mean - 1);
-    const double idle = mean - record->threads_running * mean - (mean - 1) - fmax(off, 0);
-    parts[TIME_OFF_PROCESSOR] = fmax(off, 0) * busy;
-    parts[TIME_IDLE_THREADS] = fmax(idle, 0) * busy;
-    const double running = busy - parts[TIME_OFF_PROCESSOR] - parts[TIME_IDLE_THREADS];
+    const double off = fmax(fmax(record->threads_waiting, 0) * mean - (mean - 1), 0);
+    const double idle = fmax(1 - record->threads_running * mean - off, 0);
+    const double running = (1 - off - idle) * busy;
+    parts[TIME_OFF_PROCESSOR] = off * busy;
+    parts[TIME_IDLE_THREADS] = idle * busy;
     parts[TIME_AT_ROOF] = fmin(fmax(roof, 0), running);
     parts[TIME_INSIDE_KERNELS] = running - parts[TIME_AT_ROOF];
 }

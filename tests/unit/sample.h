@@ -289,7 +289,6 @@ static struct record lstm_record(void)
     r.unit = UNIT_VECTOR;
     r.threads_running = 0.5;
     r.threads_waiting = 0.25;
-    r.involuntary_switches = 12;
     r.host_load = 77;
     r.converged = 1;
     outcome_set(&r.counters, COUNTED_OFF, NULL);

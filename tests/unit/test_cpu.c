@@ -108,35 +108,26 @@ TEST(models_are_named)
 TEST(quotas_are_found)
 {
     static const struct {
-        const char *group, *file, *text;
+        const char *group, *file;
         double quota;
     } cases[] = {
-        {"0::/a/b", "a/cpu.max", "150000 100000\n", 1.5},
-        {"0::/a/b", "a/b/cpu.max", "max 100000\n", 1.5}, /* that of a */
-        {"0::/", "cpu.max", "max 100000\n", INFINITY},
-        {"1:cpuset:/a\n4:cpu,cpuacct:/b", "cpu,cpuacct/b/cpu.cfs_quota_us", "-1\n", INFINITY},
-        {"4:cpu,cpuacct:/b", "cpu,cpuacct/b/cpu.cfs_period_us", "100000\n", INFINITY},
-        {"4:cpu,cpuacct:/b", "cpu,cpuacct/b/cpu.cfs_quota_us", "50000\n", 0.5},
-        {"4:cpu,cpuacct:/docker/1", "cpu,cpuacct/cpu.cfs_quota_us", "300000\n", INFINITY},
-        {"4:cpu,cpuacct:/docker/1", "cpu,cpuacct/cpu.cfs_period_us", "100000\n", 3},
+        {"0::/a", "echo max 100000 >a/cpu.max", INFINITY},
+        {"0::/a", "echo 150000 100000 >cpu.max", 1.5},
+        {"4:cpu,x:/b", "echo 100000 >cpu,x/b/cpu.cfs_period_us", INFINITY},
+        {"4:cpu,x:/b", "echo -1 >cpu,x/b/cpu.cfs_quota_us", INFINITY},
+        {"1:x:/b\n4:cpu,x:/b/c", "echo 50000 >cpu,x/b/cpu.cfs_quota_us", 0.5},
     };
-    char folder[] = "/tmp/roofsweep-quota-XXXXXX", path[128], group[64];
+    char folder[] = "/tmp/roofsweep-quota-XXXXXX", text[256];
     assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "mkdir -p %s/a/b %s/cpu,cpuacct/b", folder, folder);
-    assert_int_equal(system(path), 0);
-    snprintf(group, sizeof group, "%s/group", folder);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        snprintf(path, sizeof path, "%s/%s", folder, cases[i].file);
-        const char *const names[] = {path, group}, *const texts[] = {cases[i].text, cases[i].group};
-        for (int j = 0; j < 2; ++j) {
-            FILE *file = fopen(names[j], "w");
-            fputs(texts[j], file);
-            fclose(file);
-        }
-        assert_true(topology_quota(group, folder) == cases[i].quota);
+        snprintf(text, sizeof text, "cd %s && mkdir -p a cpu,x/b && %s && echo '%s' >group", folder,
+                 cases[i].file, cases[i].group);
+        assert_int_equal(system(text), 0);
+        snprintf(text, sizeof text, "%s/group", folder);
+        assert_true(topology_quota(text, folder) == cases[i].quota);
     }
-    snprintf(path, sizeof path, "rm -r %s", folder);
-    assert_int_equal(system(path), 0);
+    snprintf(text, sizeof text, "rm -r %s", folder);
+    assert_int_equal(system(text), 0);
 }
 
 /* A package with a node of 4 GiB and, as on a GH200, a node of 1 GiB that is the GPU's memory.

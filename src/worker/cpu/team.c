@@ -151,10 +151,11 @@ static struct occupancy occupancy_read(const struct topology *topology)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    return (struct occupancy){.wall = clock_monotonic(),
-                              .running = clock_process(),
-                              .waiting = waiting_read(topology),
-                              .switches = usage.ru_nivcsw};
+    const struct timeval *user = &usage.ru_utime, *system = &usage.ru_stime;
+    return (struct occupancy){clock_monotonic(),
+                              (double)(user->tv_sec + system->tv_sec) +
+                                  1e-6 * (double)(user->tv_usec + system->tv_usec),
+                              waiting_read(topology), usage.ru_nivcsw};
 }
 
 /* Adds the time since `before` to the sum, and records the sum. */

@@ -50,22 +50,26 @@ static enum status mask_read(struct topology *topology, struct error *error)
                      strerror(errno));
 }
 
-/* Quota over period of one cgroup: cpu.max of v2, or two files of v1. "max" is no number. */
+/* Reads up to two numbers from the begin of a file, and returns how many. */
+static int numbers_read(const char *folder, const char *name, double numbers[2])
+{
+    char path[8192];
+    snprintf(path, sizeof path, "%.8000s/%s", folder, name);
+    FILE *file = fopen(path, "re");
+    int count = file ? fscanf(file, "%lf %lf", &numbers[0], &numbers[1]) : 0;
+    if (file)
+        fclose(file);
+    return count;
+}
+
+/* Quota over period of one cgroup, of v2 or v1. "max" is no number, and -1 no quota. */
 static double quota_read(const char *folder)
 {
-    static const char *const files[] = {"cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"};
-    double numbers[2];
-    int count = 0;
-    for (size_t i = 0; i < sizeof files / sizeof *files; ++i) {
-        char path[8192];
-        snprintf(path, sizeof path, "%.8000s/%s", folder, files[i]);
-        FILE *file = fopen(path, "re");
-        while (file && count < 2 && fscanf(file, "%lf", &numbers[count]) == 1)
-            ++count;
-        if (file)
-            fclose(file);
-    }
-    return count == 2 && numbers[0] > 0 ? numbers[0] / numbers[1] : INFINITY;
+    double numbers[3] = {-1, 1};
+    const bool known = numbers_read(folder, "cpu.max", numbers) == 2 ||
+                       (numbers_read(folder, "cpu.cfs_quota_us", numbers) == 1 &&
+                        numbers_read(folder, "cpu.cfs_period_us", numbers + 1) == 1);
+    return known && numbers[0] > 0 ? numbers[0] / numbers[1] : INFINITY;
 }
 
 double topology_quota(const char *groups, const char *mounts)
@@ -241,16 +245,10 @@ static void list_format(struct topology *topology, hwloc_bitmap_t chosen)
 /* Reads a clock of cpufreq, which is in kHz. */
 static double clock_read(int cpu, const char *name)
 {
-    char path[96];
-    double kilohertz = NAN;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/%s", cpu, name);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return NAN;
-    if (fscanf(file, "%lf", &kilohertz) != 1)
-        kilohertz = NAN;
-    fclose(file);
-    return kilohertz * 1e3;
+    char folder[64];
+    double kilohertz[2];
+    snprintf(folder, sizeof folder, "/sys/devices/system/cpu/cpu%d/cpufreq", cpu);
+    return numbers_read(folder, name, kilohertz) > 0 ? kilohertz[0] * 1e3 : NAN;
 }
 
 enum status topology_init(struct topology *topology, struct error *error)
