@@ -49,7 +49,7 @@ static void NAME(attend)(const struct work *work)
 }
 
 #else
-enum { QUERIES = 64 }; /* in a block */
+enum { QUERIES = 64 }; /* queries in a block */
 #define REAL_TEMPLATE "worker/cpu/attention.c"
 #include "worker/cpu/real.h"
 

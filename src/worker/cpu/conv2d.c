@@ -221,7 +221,7 @@ static void NAME(differentiate)(const struct conv2d *s, const REAL *dy, const RE
     if (s->activation == ACTIVATION_RELU) {
 #pragma omp parallel for simd schedule(static)
         for (int64_t i = 0; i < count; ++i) {
-            REAL passed = dy[i]; /* unconditional, so that no branch depends on y */
+            REAL passed = dy[i]; /* loaded unconditionally, so that no branch depends on y */
             dz[i] = y[i] > 0 ? passed : 0;
         }
         return;
@@ -338,19 +338,19 @@ static void NAME(step)(const struct work *work, struct conv2d_parts parts, struc
 
 #else
 
-/* A pass. */
+/* Plan of a pass. */
 enum { CONVOLUTIONS = CONV2D_BACKWARD_FILTER + 1 };
 struct plan {
     bool fused; /* the forward convolution adds the bias and applies the activation */
-    /* Where arrays begin in the scratch memory, in bytes: the gradient before the activation,
-     * where conv2d_needs_y; for plain loops the weights as
-     * [group][tap][channel][filter], and the tensors in nhwc. */
+    /* Places of arrays in the scratch memory, in bytes: the gradient before the activation, if
+     * conv2d_needs_y; for plain loops the weights as [group][tap][channel][filter], and x, w and y
+     * in nhwc. */
     size_t dz, packed, x, w, y;
-    /* By oneDNN, one for each convolution of the pass; owned. NULL: there is none, or it is plain.
-     */
+    /* oneDNN's convolutions of the pass; owned. NULL: no such convolution, or plain loops. */
     struct onednn *library[CONVOLUTIONS];
-    size_t memory[CONVOLUTIONS]; /* of the library, in the scratch memory, in bytes */
-    char name[128];              /* of the library's code */
+    /* places of the library's memory in the scratch memory, in bytes */
+    size_t memory[CONVOLUTIONS];
+    char name[128]; /* names of the library's code */
 };
 
 /* Names of plain convolutions in traces. */
@@ -382,7 +382,7 @@ static void conv2d_describe(struct work *work)
     work->writes[TENSOR_BIAS_UPDATED] = parts.update && s->bias;
 }
 
-/* What all routines have. */
+/* Sets the members that all routines need. */
 static void common_plan(struct work *work)
 {
     struct plan *plan = work->plan;

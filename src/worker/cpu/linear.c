@@ -11,7 +11,7 @@
 #ifdef REAL
 #include "worker/cpu/functions_real.h"
 
-/* A sum for each element. */
+/* Computes the product, with one sum for each element. */
 static void NAME(multiply)(const struct product *p)
 {
     const REAL *a = p->a.data, *b = p->b.data;
@@ -30,7 +30,7 @@ static void NAME(multiply)(const struct product *p)
         }
 }
 
-/* Bias and activation of all of y. */
+/* Applies bias and activation to all of y. */
 static void NAME(finish)(const struct work *work)
 {
     const struct linear *s = work->shape;
@@ -151,7 +151,7 @@ static enum status cblas_plan(struct work *work, struct error *error)
 
 #ifdef ROOFSWEEP_ONEDNN
 /* Weights are packed before the timed run for forward and backward-data. Their gradient is
- * reordered to the user's layout within the time. */
+ * reordered to the user's layout within the timed run. */
 static enum status onednn_plan(struct work *work, struct error *error)
 {
     static const enum onednn_function functions[LINEAR_ACTIVATIONS] = {

@@ -52,7 +52,7 @@ LOOP_TARGET static void LOOP_NAME(compute)(const struct part *part)
     }
 }
 
-/* Copies the first value behind the last, so that each value has a neighbour. */
+/* Makes one step. Copies the first value behind the last, so that each value has a neighbour. */
 LOOP_TARGET static void LOOP_NAME(shared_step)(int64_t tile, LOOP_REAL factor,
                                                const LOOP_REAL *restrict x,
                                                const LOOP_REAL *restrict from,

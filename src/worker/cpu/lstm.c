@@ -113,7 +113,7 @@ static enum status plain_plan(struct work *work, struct error *error)
     return STATUS_OK;
 }
 
-/* The output of the last layer. */
+/* Binds the result to the output of the last layer. */
 static enum status plain_ready(struct work *work, struct error *error)
 {
     const struct lstm *s = work->shape;
@@ -146,12 +146,12 @@ static void plain_run(struct work *work, struct trace *trace)
 #ifdef ROOFSWEEP_ONEDNN
 /* One layer is one operation over all time steps and both directions. Weights are packed before the
  * timed run, as in frameworks that keep a model. Gradients are reordered to the user's layout
- * within the time. Offsets are in the scratch memory, in bytes. */
+ * within the timed run. Offsets are in the scratch memory, in bytes. */
 struct layer {
     struct onednn *forward, *backward; /* backward NULL in a forward pass */
     size_t forward_memory, backward_memory;
-    size_t output; /* unused in the last layer */
-    size_t dinput; /* unused in the first layer */
+    size_t output; /* offset of the layer's output; unused in the last layer */
+    size_t dinput; /* offset of the input's gradient; unused in the first layer */
 };
 
 struct onednn_layers {
@@ -192,8 +192,8 @@ static struct onednn_tensor weights_tensor(const struct lstm *s, int64_t layer,
                                   {s->directions * stride, stride, a_apart, b_apart}};
 }
 
-/* Initial states are zero, but the library needs them: without, 2.6.3 uses the last states instead
- * in the gradient of the recurrent weights. */
+/* Initial states are zero, but the library needs them: without them, version 2.6.3 takes the last
+ * states for the gradient of the recurrent weights. */
 static struct onednn_tensor state_tensor(const struct lstm *s, int64_t width,
                                          enum precision precision)
 {
@@ -282,7 +282,7 @@ static enum status layers_plan(struct work *work, struct error *error)
                          "oneDNN has no gradients of an LSTM with a projection");
     if (s->projection && s->precision != PRECISION_FP32) /* 2.6.3: error of 100 % */
         return error_set(error, STATUS_UNSUPPORTED,
-                         "oneDNN's LSTM with a projection is wrong in %s: it is used in fp32",
+                         "oneDNN's LSTM with a projection is wrong in %s; use precision=fp32",
                          precision_info[s->precision].name);
     plan->layers = calloc((size_t)s->layers, sizeof *plan->layers);
     if (!plan->layers)

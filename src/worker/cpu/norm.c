@@ -16,7 +16,7 @@ struct NAME(job) {
     const REAL *x, *dy, *gamma, *beta;
     REAL *y, *dx, *dgamma, *dbeta;
     double *sums;         /* [threads][2][columns] */
-    REAL *parts;          /* [threads][2][columns]: of the last rows, fewer than SUM_ROWS */
+    REAL *parts;          /* [threads][2][columns]: sums of the last rows, fewer than SUM_ROWS */
     REAL *mean, *inverse; /* of each row in a layer norm, else of each column */
 };
 
@@ -194,7 +194,7 @@ static void NAME(backward)(const struct NAME(job) * j)
             NAME(rows_count)(j, ++rows);
         }
         NAME(sums_unite)(j);
-        REAL *means = j->parts; /* of both sums, now that all are added */
+        REAL *means = j->parts; /* means of both sums, now that all are added */
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < columns; ++i) {
             j->dgamma[i] = (REAL)j->sums[i];

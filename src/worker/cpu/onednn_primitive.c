@@ -99,7 +99,7 @@ static dnnl_status_t forward_describe(const struct primitive_request *r, void *m
     }
 }
 
-/* LSTMs have no projection here. */
+/* For LSTMs without a projection. */
 static dnnl_status_t backward_describe(const struct primitive_request *r, void *made)
 {
     const descriptor *t = r->tensors;

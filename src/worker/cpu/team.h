@@ -36,9 +36,9 @@ struct trace {
 double trace_begin(const struct trace *trace);
 void trace_end(struct trace *trace, const char *name, double begin);
 
-/* Sums over all threads since the process began, or between two readings. */
+/* Times and counts of the process since it began, or between two readings. */
 struct occupancy {
-    double wall, running; /* s; running: CPU time */
+    double wall, running; /* s; running: CPU time of all threads */
     double waiting;       /* s in which threads were ready, but off the processor; NaN: unknown */
     int64_t switches;     /* involuntary context switches */
 };

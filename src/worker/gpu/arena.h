@@ -31,7 +31,8 @@ void arena_free(struct arena *arena, void *memory);
 /* Returns all idle blocks to the driver. */
 void arena_trim(struct arena *arena);
 
-/* STATUS_UNSUPPORTED, worded as by memory_allocate, if so much is not free. Trims if needed. */
+/* STATUS_UNSUPPORTED, worded as by memory_allocate, if `bytes` are not free. Trims if needed. */
 enum status arena_check(struct arena *arena, double bytes, const char *what, struct error *error);
-/* Byte that would be free if blocks were as small as requested, and none were idle. */
+/* Sets *bytes to the memory that would be free if blocks were as small as requested, and none were
+ * idle. */
 enum status arena_available(const struct arena *arena, double *bytes, struct error *error);

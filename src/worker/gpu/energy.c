@@ -1,9 +1,9 @@
 /* Power and energy from the device's energy counter, over a load that is launched back to back.
  *
  * The counter advances in steps of up to 0.1 s. Power is the energy between two steps over the time
- * between them, on the host's clock: a GPU's own clock may run slow by some per cent. The time of a
- * step is known as exactly as the counter is read often, so a step during a long pause of the host
- * is skipped. Steps of the load are short, and several are in flight, so that the device stays busy
+ * between them, on the host's clock: a GPU's own clock may run slow by some per cent. Frequent
+ * readings make the time of a counter's step exact; a step during a long pause of the host is
+ * skipped. Steps of the load are short, and several are in flight, so that the device stays busy
  * while the host reads the counter.
  *
  * Without a counter, or if the steps stay uncertain for 3 s, the values are NaN with STATUS_OK. A
@@ -24,9 +24,9 @@ enum { DEPTH = 8 };
 struct run {
     struct gpu *gpu;
     const struct energy_load *load;
-    int launches;        /* of a step */
+    int launches;        /* launches in a step of the load */
     double step_time;    /* s, expected */
-    long enqueued, done; /* steps; the host may learn late that one is done */
+    long enqueued, done; /* numbers of steps; the host may learn late that one is done */
     double done_time;    /* s, when the host saw the last step done; NaN: none yet */
 };
 

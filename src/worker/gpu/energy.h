@@ -27,7 +27,7 @@ struct energy_means {
 enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
                            struct energy_means *means, struct error *error);
 
-/* Measures *resting where it is NaN: idle, and with `constant` both. */
+/* Measures the members of *resting that are NaN: idle; with `constant`, also constant. */
 enum status energy_rest(struct gpu *gpu, bool constant, struct resting_power *resting,
                         struct error *error);
 

@@ -108,7 +108,7 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
         return status == STATUS_DEVICE ? status : STATUS_OK;
     status = vendor.reserve(gpu, 2, false, error);
     if (status == STATUS_OK)
-        status = vendor.graph_launch(gpu, graph, error); /* uploads the graph */
+        status = vendor.graph_launch(gpu, graph, error); /* the first launch uploads the graph */
     for (int i = 0; i < LAUNCHES && status == STATUS_OK; ++i)
         status = timing_blocked(gpu, limit, launch_enqueue, graph, &times[i], error);
     vendor.graph_drop(graph);
@@ -122,7 +122,7 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
 
 struct replay {
     struct work base;
-    struct work_ops ops; /* the optional ones only if the work in the stream has them */
+    struct work_ops ops; /* optional functions only if the stream's work has them */
     struct graph *graph;
 };
 

@@ -16,7 +16,8 @@ enum status graph_of_work(struct gpu *gpu, struct work *work, int iterations, st
                           struct error *error);
 
 /* Captures one iteration, does not run it, and calls visit() for each kernel, in no order.
- * STATUS_OK with *known false: the library cannot be captured, or the driver does not tell. */
+ * STATUS_OK with *known false: the library cannot be captured, or the driver does not report the
+ * kernels. */
 enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit *visit,
                           void *argument, bool *known, struct error *error);
 

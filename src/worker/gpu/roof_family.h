@@ -15,13 +15,13 @@
 
 /* A variant of a roof, ready to run. Plain data. */
 struct variant {
-    const void *row; /* of the family's table */
+    const void *row; /* row of the family's table */
     int code;        /* which of the row's kernels, if it has several */
-    size_t bytes;    /* of each array */
+    size_t bytes;    /* size of each array */
     int blocks, threads;
-    int64_t iterations; /* of one run */
+    int64_t iterations; /* number in one run */
     bool elastic;       /* roofs.c chooses the number of iterations */
-    double work;        /* of one iteration: bytes, FLOPs, or launches */
+    double work;        /* work of one iteration: bytes, FLOPs, or launches */
     char text[160];     /* description for people */
 };
 
@@ -57,8 +57,8 @@ struct winner {
     const struct roof_family *family; /* NULL: the device has no such roof */
     struct variant variant;
     double rate;         /* work per second in the trials; 0: every variant failed */
-    double clock;        /* s-1, of the last burst; 0: no burst yet */
-    enum status refusal; /* of the first variant, if every variant failed */
+    double clock;        /* s-1, clock of the last burst; 0: no burst yet */
+    enum status refusal; /* status of the first variant, if every variant failed */
     struct error reason;
     double flops_ratio, bytes_ratio[LEVEL_COUNT]; /* as in struct roof */
 };

@@ -32,13 +32,14 @@ static const struct roof_family *const families[] = {
 enum { FAMILIES = sizeof families / sizeof *families };
 
 enum {
-    TRIAL_RUNS = 2, /* of each variant */
+    TRIAL_RUNS = 2, /* runs of each variant */
     SAMPLES_LEAST = 5,
     SAMPLES_MAX = 64 /* each needs two events */
 };
 #define SAMPLE_TIME (ROOF_WINDOW / 5) /* s of one sample of an elastic variant */
 
-/* Returns NaN without a stated value. For L2, vendors state the read bandwidth only. */
+/* Returns the theoretical value; NaN: vendors state none. For L2 they state the read bandwidth
+ * only. */
 static double theory_of(const struct theory *theory, int kind)
 {
     const struct roof_kind *info = &roof_kinds[kind];
@@ -214,7 +215,7 @@ static enum status proof_run(void *argument, struct error *error)
     return vendor.synchronize(((const struct running *)argument)->roofs->gpu, error);
 }
 
-/* Runs one iteration, which leaves in the caches what each later iteration finds. */
+/* Runs one iteration, which leaves the caches as each later iteration finds them. */
 static enum status proof_prepare(void *argument, struct error *error)
 {
     struct running first = *(const struct running *)argument;
@@ -350,8 +351,8 @@ static bool is_tensor(int kind)
 }
 
 /* Runs the winner until the clock has settled, or until the common `start` (s since the epoch; 0:
- * none). Compute roofs want a burst, so before a common start the device idles and begins shortly
- * before: a longer load would lower the clock. *each: s that one run keeps the host busy. *since: s
+ * none). Compute roofs measure a burst: the device idles until shortly before a common start,
+ * because a longer load would lower the clock. *each: s that one run keeps the host busy. *since: s
  * since the epoch, begin of the load. */
 static enum status warm_up(struct roofs *roofs, const struct winner *winner, int kind, double start,
                            double *each, double *since, struct error *error)
@@ -486,8 +487,8 @@ static const double under = 0.98, over = 1.002;
 static const double same = 0.01; /* relative; clocks change in steps of 15 MHz, about 1 % */
 
 /* Whether nothing limits the device: the last windows have the burst's clock, and draw no more
- * power than allowed. The burst is the window before the first one. While the power is unknown,
- * another window may show it. */
+ * power than allowed. The burst counts as the window before the first one. While the power is
+ * unknown, the device gets another window. */
 static bool is_free(const struct roofs *roofs, const struct winner *winner,
                     const struct window *last, int count)
 {

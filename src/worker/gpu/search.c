@@ -5,8 +5,8 @@
  * enter the final: seven rounds in turn, so that a change of clock hits all of them. The median of
  * the rounds decides.
  *
- * A candidate that the library refuses, or that fails, is skipped. If all are, the error is the
- * first one's. A lost device ends the search with STATUS_DEVICE.
+ * A candidate that the library refuses, or that fails, is skipped. If all are skipped, the error is
+ * that of the first. A lost device ends the search with STATUS_DEVICE.
  *
  * Cost: binding (a library may compile code) takes most of the time, PART_SEARCH_BUILD of the
  * record; the timed runs are PART_SEARCH_RUN. A candidate ten times slower than the best runs once.
@@ -151,7 +151,7 @@ struct search_state {
     bool cold, replayed;   /* from the record's configuration */
     struct entry *entries; /* owned, room for all candidates */
     int count;
-    int bound;  /* candidate; -1: none */
+    int bound;  /* bound candidate; -1: none */
     double ran; /* s spent on timed runs */
 };
 
@@ -235,7 +235,7 @@ static enum status entry_add(struct search_state *state, int candidate, double *
     double *hot = search->hot_time ? search->hot_time(search->work, candidate) : NULL;
     const bool first = candidate >= search->ordered && !first_find(state);
     if (state->cold && hot && is_hopeless(*hot, *best_time) && !first)
-        return error_set(error, STATUS_UNSUPPORTED, "it takes longer with a hot cache");
+        return error_set(error, STATUS_UNSUPPORTED, "it was too slow with a hot cache");
     TRY(candidate_identify(state, candidate, &entry.identity, error));
     hash_format(entry.identity.kernels, id);
     if (search->refused && id[0] && strstr(search->refused, id))
@@ -333,7 +333,7 @@ static enum status final_run(struct search_state *state, int finalists, struct e
 }
 
 /* Counts the finalists among the sorted entries. The library's own first choice replaces the last
- * one, if it is near the fastest but not among the first five. */
+ * finalist, if it is near the fastest but not among the first five. */
 static int finalists_count(struct search_state *state)
 {
     double limit = (1.0 + finalist_margin) * state->entries[0].time;

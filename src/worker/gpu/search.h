@@ -41,7 +41,7 @@ struct kernel_list {
 void kernel_list_format(const struct kernel_list *list, char *text, size_t size);
 
 /* Identifies the bound algorithm by capturing one iteration, which does not run. The identity stays
- * unknown if graph_kernels fails to know the kernels. Adds the kernels to *list, which is empty;
+ * unknown if graph_kernels does not know the kernels. Adds the kernels to *list, which is empty;
  * NULL: not wanted. */
 enum status identity_find(struct gpu *gpu, struct work *work, struct identity *identity,
                           struct kernel_list *list, struct error *error);
@@ -61,7 +61,7 @@ struct search {
     /* Where the shortest time of a candidate with a hot cache is kept, s; 0: unknown. A later
      * search with a cold cache skips candidates that were slow with a hot one. NULL: nowhere. */
     double *(*hot_time)(const struct work *work, int candidate);
-    /* algorithm_id of each refused algorithm, each with a space behind; NULL: none. */
+    /* algorithm_id of each refused algorithm, each followed by a space; NULL: none. */
     const char *refused;
     /* Replaces identity_find; NULL: identity_find. */
     enum status (*identify)(struct gpu *gpu, struct work *work, struct identity *identity,
@@ -69,8 +69,8 @@ struct search {
 };
 
 /* Consumes record->offer. Returns true if the offered algorithm is now bound, as candidate *chosen;
- * *record then has the results of the earlier search. The work has run once and is not timed. On
- * false, *status is STATUS_OK, or STATUS_DEVICE with *error. */
+ * *record then has the results of the earlier search. The work is not timed. On false, *status is
+ * STATUS_OK, or STATUS_DEVICE with *error. */
 bool search_recall(const struct search *search, int *chosen, struct record *record,
                    enum status *status, struct error *error);
 

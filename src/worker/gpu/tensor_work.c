@@ -42,8 +42,8 @@ static enum status tensors_create(struct gpu *gpu, const struct config *config, 
     }
     work->intermediate_bytes = (size_t)sizes->intermediate;
     return sizes->intermediate > 0.0
-               ? arena_allocate(work->arena, sizes->intermediate,
-                                "what its kernels leave each other", &work->intermediate, error)
+               ? arena_allocate(work->arena, sizes->intermediate, "data between its kernels",
+                                &work->intermediate, error)
                : STATUS_OK;
 }
 

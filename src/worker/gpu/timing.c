@@ -10,8 +10,8 @@
  * A chunk that the device began too early is discarded and tried again with twice the limit, then
  * sample by sample. If that fails as well, the samples are kept and the record says host_paced.
  *
- * Cost: two iterations to learn the pace; the discarded chunks, of 20 ms at most; the calibration,
- * 0.1 to 0.4 s for each open GPU. */
+ * Cost: three iterations to learn the pace; the discarded chunks, of 20 ms at most; the
+ * calibration, 0.1 to 0.4 s for each open GPU. */
 #include "worker/gpu/timing.h"
 
 #include <math.h>
@@ -147,7 +147,7 @@ double timing_block_limit(double host_time)
 }
 
 /* Plans the next chunk of the `left` samples, left >= 1. The second attempt has twice the limit.
- * Work that was given up gets about the time that the host should need. */
+ * After pace.given_up the limit is about the time that the host should need. */
 static struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int attempt)
 {
     const double device_time_most = 20e-3;                      /* s: a failure discards no more */
@@ -171,7 +171,7 @@ struct series {
     struct gpu *gpu;
     struct work *work;
     bool cold;
-    int iterations;        /* of a sample */
+    int iterations;        /* number in a sample */
     struct record *record; /* NULL: warm-up, or comparison of algorithms */
     bool host_paced;
     struct calibration calibration;
@@ -208,11 +208,11 @@ static enum status samples_enqueue(const struct series *s, int samples, struct e
     return vendor.pending(s->gpu, 0, &enqueued->ahead, error);
 }
 
-/* Waits for the device. *behind: the one sample was still running for a good part of its time, as
- * it is if the host had to wait for places in the queue. */
+/* Waits for the device. *behind: the only sample ran on for a good part of its time, which shows
+ * that the host had to wait for places in the queue. */
 static enum status behind_judge(struct gpu *gpu, bool *behind, struct error *error)
 {
-    const double least = 0.05; /* of the sample */
+    const double least = 0.05; /* fraction of the sample */
     double begin = clock_monotonic(), time;
     TRY(vendor.synchronize(gpu, error));
     double lead = clock_monotonic() - begin;
@@ -221,7 +221,8 @@ static enum status behind_judge(struct gpu *gpu, bool *behind, struct error *err
     return STATUS_OK;
 }
 
-/* The host needs long enough for a sample, and the device is not known to be much faster. */
+/* Whether a sample may fill the queue: the host needs long for it, and the device is not known to
+ * be much faster. */
 static bool may_fill_queue(const struct pace *pace, int iterations)
 {
     return pace->enqueue_time * iterations >= queue_host_time &&
@@ -275,7 +276,7 @@ static enum status conditions_record(struct gpu *gpu, int last, struct record *r
 }
 
 /* Learns the host's pace if the host never waited, and the device's pace if the device was blocked
- * or `behind` the host. A device that is not behind takes back that a sample fills the queue. */
+ * or `behind` the host. A device that is not behind resets queue_full. */
 static void pace_update(struct series *s, const struct chunk *chunk,
                         const struct enqueued *enqueued, bool behind, double shortest)
 {
@@ -343,10 +344,10 @@ static enum status series_begin(struct gpu *gpu, struct work *work, bool cold, s
 }
 
 /* Learns the pace, and chooses the iterations of a sample: the timer's overhead becomes `share` of
- * it. The iteration after those of LEARNING shows the device's pace. The number depends on the
- * device alone: a busy host changes no sample. Since a launch takes the device about a microsecond,
- * only a sample of one iteration can have more launches than the queue holds. Iterations that need
- * a preparation are timed one by one. */
+ * it. The iteration after those of LEARNING shows the device's pace. The number of iterations
+ * depends on the device alone: a busy host changes no sample. Since a launch takes the device about
+ * a microsecond, only a sample of one iteration can have more launches than the queue holds.
+ * Iterations that need a preparation are timed one by one. */
 static enum status sample_size(struct series *s, double share, int *iterations, struct error *error)
 {
     const double most = 1000.0;
@@ -364,7 +365,7 @@ static enum status sample_size(struct series *s, double share, int *iterations, 
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
                        struct record *record, struct error *error)
 {
-    const double share = 0.005; /* of the timer in a sample */
+    const double share = 0.005; /* share of the timer in a sample */
     struct series s;
     int iterations;
     TRY(series_begin(gpu, work, cold, &s, error));
@@ -390,7 +391,7 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
 enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, int samples,
                            double *seconds, struct error *error)
 {
-    const double share = 0.02; /* of the timer in a sample */
+    const double share = 0.02; /* share of the timer in a sample */
     struct series s;
     TRY(series_begin(gpu, work, cold, &s, error));
     TRY(sample_size(&s, share, &s.iterations, error));

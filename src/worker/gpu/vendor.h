@@ -61,10 +61,11 @@ struct gpu_vendor {
     enum status (*available)(double *available, double *total, struct error *error);
     struct arena *(*arena)(const struct gpu *gpu); /* memory of rows */
 
-    /* Enqueues: `count` elements of `precision` get the values of fill.h from the first on. */
+    /* Enqueues a kernel that sets the first `count` elements of `precision` to the values of
+     * fill.h. */
     enum status (*fill)(struct gpu *gpu, enum precision precision, void *data, int64_t count,
                         struct fill fill, struct error *error);
-    /* Enqueues: every byte becomes `value`. */
+    /* Enqueues setting every byte to `value`. */
     enum status (*set)(struct gpu *gpu, void *data, int value, size_t bytes, struct error *error);
 
     /* Reads values[i] = data[offsets[i]] to the host and waits. `offsets` and `values` are host
@@ -81,7 +82,7 @@ struct gpu_vendor {
     enum status (*reserve)(struct gpu *gpu, int events, bool flush, struct error *error);
     enum status (*record)(struct gpu *gpu, int event, struct error *error);
     enum status (*wait)(struct gpu *gpu, int event, struct error *error);
-    /* Tells whether the device has not yet reached a recorded event. */
+    /* Sets *pending if the device has not yet reached a recorded event. */
     enum status (*pending)(struct gpu *gpu, int event, bool *pending, struct error *error);
     /* s between two events that the device has reached. */
     enum status (*elapsed)(struct gpu *gpu, int first, int second, double *seconds,
@@ -106,7 +107,7 @@ struct gpu_vendor {
     enum status (*stamp)(struct gpu *gpu, enum span_end end, struct error *error);
     /* Reads the last span, whose end the device has reached. */
     enum status (*span)(struct gpu *gpu, struct clock_span *span, struct error *error);
-    /* Where timing.c keeps the calibration of this GPU; NaN at first. */
+    /* Returns the place where timing.c keeps the calibration of this GPU; NaN at first. */
     struct calibration *(*calibration)(const struct gpu *gpu);
 
     /* ---- graphs: callers use graph.h ---- */

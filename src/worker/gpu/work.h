@@ -30,7 +30,7 @@ struct work_ops {
 struct pace {
     double enqueue_time;   /* s of the host to enqueue one iteration with its preparation */
     double iteration_time; /* s of the device, the shortest seen, without the timer's overhead */
-    int iterations;        /* of a recorded sample; 0: not chosen yet */
+    int iterations;        /* iterations of a recorded sample; 0: not chosen yet */
     int unblocked;         /* iterations so far without a blocking kernel */
     bool one_by_one;       /* several samples did not fit into the limit of a blocking kernel */
     bool given_up;         /* a single sample did not fit either, in two attempts */
