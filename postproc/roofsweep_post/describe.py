@@ -53,7 +53,7 @@ def explained(name, variable):
         "comment": attributes.get("comment", ""),
     }
     lines = [f"{name}: {attributes.get('long_name', 'no long_name')}"]
-    return "\n".join(map(plain, [*lines, *(f"  {key:10} {text}" for key, text in facts.items() if text)]))
+    return "\n".join(map(plain, [*lines, *(f"  {key:10} {text}" for key, text in facts.items() if str(text))]))
 
 
 def run(options):

@@ -260,8 +260,18 @@ expect 0 script export golden.nc --table kernels --format markdown
 says "| kernel_config |"
 expect 0 script export golden.nc --format json --table roofs
 python 'import json; assert {"dram": 1.002} in [roof["bytes_ratio"] for roof in json.load(open("output"))]' || fail "JSON of roofs"
-python 'import xarray; data = xarray.load_dataset("golden.nc"); name = "device_roof_bytes_ratio"
-data[name] = data[name].dims, data[name].fillna(3).astype("i2").values; data.to_netcdf("i2.nc")' # a damaged file
+# Values and attributes of another kind are a damaged file, not a traceback.
+python '
+import xarray
+data, name = xarray.load_dataset("golden.nc"), "device_roof_bytes_ratio"
+data[name] = data[name].dims, data[name].fillna(3).astype("i2").values
+data["timer_overhead"] = "config", ["long"] * data.sizes["config"], {"comment": [1.5, 2.5]}
+data["device_peak_bandwidth"][:] = data["bandwidth_roof"][:] = float("nan")
+data.to_netcdf("i2.nc")'
+expect 2 script plot regions i2.nc --output i2.svg
+says "no roof of a memory level"
+expect 0 script describe i2.nc timer_overhead
+expect 0 script export i2.nc
 expect 0 script export i2.nc --format json --table roofs
 # Counts are whole numbers in every format and in xarray, and missing counts stay missing. The output's name decides the
 # format. An error names the package if pandas lacks one for a format.

@@ -78,7 +78,9 @@ def limits(axes, scene, intensities, right=3.0):
 
 def draw_regions(axes, roofs):
     """Tints the paper's regions, below the slowest memory's roof and the highest peak. Returns legend entries."""
-    width = min(value for kind, value in roofs.values() if kind == "bandwidth")
+    width = min((value for kind, value in roofs.values() if kind == "bandwidth"), default=np.nan)
+    if np.isnan(width):
+        raise Refused("the rows that were chosen have no roof of a memory level, so there are no regions")
     peak = max((value for kind, value in roofs.values() if kind != "bandwidth"), default=np.inf)
     x = np.union1d(np.geomspace(*axes.get_xlim(), 300), peak / width)
     roof, low = np.minimum(x * width, peak), axes.get_ylim()[0]
