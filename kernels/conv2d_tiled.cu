@@ -13,9 +13,8 @@
 #include <limits.h>
 
 #include "activation.cuh"
-#include "element.cuh"
-#include "image.cuh"
 #include "kernels.h"
+#include "mma.cuh"
 
 static const int threads = 128, slots = 3; /* slots: number of slices in shared memory */
 static const int slice_depth = 64, slice_row = 128 /* byte */, row_pieces = 8;
@@ -73,29 +72,6 @@ __device__ static inline void copy_group_end()
 {
     FROM_800(asm volatile("cp.async.commit_group;" ::: "memory");)
 }
-
-/* Loads four matrices of 8 x 8; each lane has the address of one row. From each matrix a
- * lane gets two neighbouring elements of row lane / 4. */
-__device__ static inline void matrices_load(uint32_t *to, uint32_t from)
-{
-    FROM_800(asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                          : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                          : "r"(from)
-                          : "memory");)
-}
-
-#define MULTIPLY(T, type)                                                                          \
-    __device__ static inline void multiply(const T *, float *c, const uint32_t *a,                 \
-                                           const uint32_t *b)                                      \
-    {                                                                                              \
-        FROM_800(                                                                                  \
-            asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 "            \
-                         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"         \
-                         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                          \
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));)     \
-    }
-MULTIPLY(__half, "f16")
-MULTIPLY(__nv_bfloat16, "bf16")
 
 /* ---- copies of slices to shared memory ---- */
 
@@ -210,7 +186,7 @@ template <typename T, typename tile> struct warp_part {
             for (int i = 0; i < rows; ++i)
 #pragma unroll
                 for (int j = 0; j < columns; ++j)
-                    multiply((const T *)NULL, sums[i][j], a[i], b[j]);
+                    multiply(T(), sums[i][j], a[i], b[j]);
         }
     }
 

@@ -44,9 +44,19 @@ template <> struct instruction<float> : scalar<float> {
     }
 };
 
-template <> struct instruction<__half2> {
+template <typename T, typename lane> struct packed {
     static const int lanes = 2;
-    typedef __half element;
+    typedef lane element;
+    static __device__ T join(T a, T b)
+    {
+        return __hadd2(a, b);
+    }
+    static __device__ lane value(T x)
+    {
+        return __hadd(x.x, x.y);
+    }
+};
+template <> struct instruction<__half2> : packed<__half2, __half> {
     static __device__ __half2 start(float x)
     {
         return __floats2half2_rn(x, -x * 0.75f);
@@ -55,19 +65,8 @@ template <> struct instruction<__half2> {
     {
         return __hfma2(x, x, __float2half2_rn(-1.9f));
     }
-    static __device__ __half2 join(__half2 a, __half2 b)
-    {
-        return __hadd2(a, b);
-    }
-    static __device__ element value(__half2 x)
-    {
-        return __hadd(__low2half(x), __high2half(x));
-    }
 };
-
-template <> struct instruction<__nv_bfloat162> {
-    static const int lanes = 2;
-    typedef __nv_bfloat16 element;
+template <> struct instruction<__nv_bfloat162> : packed<__nv_bfloat162, __nv_bfloat16> {
     static __device__ __nv_bfloat162 start(float x)
     {
         return __floats2bfloat162_rn(x, -x * 0.75f);
@@ -76,14 +75,6 @@ template <> struct instruction<__nv_bfloat162> {
     {
         FROM_800(x = __hfma2(x, x, __float2bfloat162_rn(-1.9f));)
         return x;
-    }
-    static __device__ __nv_bfloat162 join(__nv_bfloat162 a, __nv_bfloat162 b)
-    {
-        return __hadd2(a, b);
-    }
-    static __device__ element value(__nv_bfloat162 x)
-    {
-        return __hadd(__low2bfloat16(x), __high2bfloat16(x));
     }
 };
 

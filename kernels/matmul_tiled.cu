@@ -5,7 +5,7 @@
  * is slower. */
 #include "kernels.h"
 
-#include "element.cuh"
+#include "mma.cuh"
 #include "model/workloads/matmul.h"
 
 static const int tile = 128, depth = 64, warp_tile = 64, threads = 128, stages = 3;
@@ -28,44 +28,18 @@ static __device__ int place_w(int row, int column)
 
 /* ---- instructions ---- */
 
+static __device__ uint32_t address_of(const uint4 *shared)
+{
+    return (uint32_t)__cvta_generic_to_shared(shared);
+}
+
 /* Begins a copy of a chunk; if not `inside`, the chunk is zeros. */
 static __device__ void copy_begin(uint4 *shared, const void *from, bool inside)
 {
-    unsigned to = (unsigned)__cvta_generic_to_shared(shared);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
-                 "r"(inside ? 16 : 0)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address_of(shared)),
+                 "l"(from), "r"(inside ? 16 : 0)
                  : "memory");
 }
-
-static __device__ void fragment_read(uint32_t out[4], const uint4 *shared)
-{
-    unsigned from = (unsigned)__cvta_generic_to_shared(shared);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
-                 : "r"(from)
-                 : "memory");
-}
-
-static __device__ void fragment_read_transposed(uint32_t out[4], const uint4 *shared)
-{
-    unsigned from = (unsigned)__cvta_generic_to_shared(shared);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
-                 : "r"(from)
-                 : "memory");
-}
-
-/* sums [16][8] += x [16][16] w [16][8] */
-#define MULTIPLY(type, name)                                                                       \
-    static __device__ void multiply(type, float s[4], const uint32_t x[4], const uint32_t w[2])    \
-    {                                                                                              \
-        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." name "." name ".f32 "                \
-                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"             \
-                     : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3])                              \
-                     : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(w[0]), "r"(w[1]));          \
-    }
-MULTIPLY(__half, "f16")
-MULTIPLY(__nv_bfloat16, "bf16")
 
 /* ---- a piece ---- */
 
@@ -126,12 +100,14 @@ static __device__ void piece_multiply(const uint4 *shared, int row, int column, 
         uint32_t x[fragments_x][4];
 #pragma unroll
         for (int i = 0; i < fragments_x; ++i)
-            fragment_read(x[i], &shared[place_x(row + i * 16 + lane % 16, k / chunk + lane / 16)]);
+            matrices_load(
+                x[i],
+                address_of(&shared[place_x(row + i * 16 + lane % 16, k / chunk + lane / 16)]));
 #pragma unroll
         for (int j = 0; j < fragments_w; j += 2) {
             uint32_t w[4];
-            fragment_read_transposed(
-                w, &shared[place_w(k + lane % 16, column / chunk + j + lane / 16)]);
+            matrices_load_transposed(
+                w, address_of(&shared[place_w(k + lane % 16, column / chunk + j + lane / 16)]));
 #pragma unroll
             for (int i = 0; i < fragments_x; ++i) {
                 multiply(T(), sums[i][j], x[i], w);

@@ -27,26 +27,19 @@ static __device__ void load(uint32_t &x, uint64_t at)
 {
     asm volatile("ld.global.u32 %0, [%1];" : "=r"(x) : "l"(at));
 }
-static __device__ void load(uint2 &x, uint64_t at)
-{
-    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "l"(at));
-}
-static __device__ void load(uint4 &x, uint64_t at)
-{
-    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-                 : "l"(at));
-}
-static __device__ void load(uint2 &x, uint32_t at)
-{
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "r"(at));
-}
-static __device__ void load(uint4 &x, uint32_t at)
-{
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-                 : "r"(at));
-}
+#define LOADS(space, address, letter)                                                              \
+    static __device__ void load(uint2 &x, address at)                                              \
+    {                                                                                              \
+        asm volatile("ld." space ".v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : letter(at));   \
+    }                                                                                              \
+    static __device__ void load(uint4 &x, address at)                                              \
+    {                                                                                              \
+        asm volatile("ld." space ".v4.u32 {%0, %1, %2, %3}, [%4];"                                 \
+                     : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)                                  \
+                     : letter(at));                                                                \
+    }
+LOADS("global", uint64_t, "l")
+LOADS("shared", uint32_t, "r")
 
 /* The type of a lane's address, and of one load. */
 template <typename loaded> struct from_l1 {
