@@ -504,13 +504,15 @@ static void node_find(struct node *node, const struct guard_settings *bound)
     log_part(node, "fastest variants, with their proofs");
 }
 
+/* The ranks of a node that share its memory are disturbed together, so that one of them warns. */
 static void warn_of_disturbed(const struct node *node)
 {
     const struct device *device = &node->device;
+    const bool warns = node->rank == 0 || !device_kinds[node->device_kind].shares_memory;
     int disturbed = 0;
     for (int64_t i = 0; i < device->roof_count; ++i)
         disturbed += roof_disturbance(&device->roofs[i]) > ROOF_DISTURBED;
-    if (disturbed > 0)
+    if (disturbed > 0 && warns)
         log_print(node->log, LOG_WARNING,
                   "%s on %s: other work disturbed %d of %d roofs, which may be too low: their "
                   "samples differ by more than 20 %%; measure again when the host is idle",

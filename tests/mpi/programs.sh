@@ -57,7 +57,7 @@ assert (good.bimodal != 2).all()
 assert set(good.axis_batch.values) == {"8", "16"} and (good.flops_model == 1e6 * good.axis_batch.astype(float)).all()
 assert (good.program_hash == good.program_hash[0]).all() and len(str(good.program_hash.values[0])) == 32
 assert (good.precision == "bf16").all() and (good.counters.str.startswith("refused")).all()
-assert (good.unit == 0).all()  # cores have no tensor unit; without chains for its own bf16 a CPU has no roof
+assert (good.unit == 0).all() and (good.host_load >= 0).all()  # cores have no tensor unit; without chains for its own bf16 a CPU has no roof
 assert (numpy.isfinite(good.compute_roof) | ~numpy.isfinite(data.device_peak_vector).any()).all()
 ' || fail "wrong rows"
 # --resume of a complete sweep.

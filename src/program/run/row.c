@@ -609,6 +609,8 @@ static enum status runs_measure(struct program *program, double start, struct re
         status = record_verified(program, &report, record, error);
     report_clear(&report);
     TRY(status);
+    if (program->device.cpus && getloadavg(&record->host_load, 1) != 1)
+        record->host_load = NAN;
     /* With region = all the whole program is one region, whatever the program reports. */
     bool several = record->samples > 0 && !region_is(program, "all");
     record_end_part(record, PART_TIMING, clock_monotonic() - start);
