@@ -81,8 +81,8 @@ struct record {
     int64_t sample_iterations; /* iterations in each sample */
     double timer_overhead;     /* s, time of an empty sample, contained in every sample */
     int64_t host_paced;        /* 1: in some samples the device waited for the host */
-    int64_t
-        converged; /* adaptive rule: 1 converged, 0 stopped by max_time; missing without the rule */
+    /* adaptive rule: 1 converged, 0 stopped by max_time; missing without the rule */
+    int64_t converged;
     /* trace run */
     int64_t launches;           /* kernels in one iteration */
     int64_t launches_in_graphs; /* of a program: launches among them by CUDA graphs */

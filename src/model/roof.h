@@ -56,8 +56,8 @@ struct roof {
     double sustained_clock; /* s-1, over these windows */
     double sustained_power; /* W, over these windows */
     double settling_time;   /* s, from the start of the load to the end of the last window */
-    int64_t
-        settled; /* 1: the clock is free, power-limited or constant; 0: not within the time limit */
+    /* 1: the clock is free, power-limited or constant; 0: not within the time limit */
+    int64_t settled;
     /* byte, read roof of a GPU's l2 (if requested) and of a CPU's l3: largest set read at nearly
      * the same rate */
     double working_set;

@@ -66,8 +66,8 @@ struct workload {
     const struct parameter *parameters; /* sorted by name: the order of the canonical text */
     size_t count;
     const char *const *implementations; /* "NAME: description", NULL-terminated, for --list */
-    const char *
-        without_tensors; /* "a pool": the workload never uses tensor units; NULL: tf32 is allowed */
+    /* "a pool": the workload never uses tensor units; NULL: tf32 is allowed */
+    const char *without_tensors;
     /* Refuses configurations that cannot exist, see config_check. NULL: all can. */
     enum status (*check)(const struct config *config, struct error *error);
     /* NULL: no model. The queue then starts with these configurations, and rows have counted FLOPs

@@ -14,7 +14,7 @@ static const struct {
     const char *text, *reason;
     int capability; /* 0: 90 */
 } rows[] = {
-    {attention_cudnn_prepare, "attention precision=fp32", "is of fp16 and bf16", 0},
+    {attention_cudnn_prepare, "attention precision=fp32", "takes fp16 and bf16", 0},
     {attention_cudnn_prepare, "attention precision=fp16", "8.0; this GPU has 7.5", 75},
     {attention_cudnn_prepare, "attention precision=fp16 head_size=60", "multiple of 8", 0},
     {attention_plain_prepare, "attention precision=fp32 batch=65536 heads=65536 sequence=1 keys=1",
@@ -58,7 +58,7 @@ static const struct {
     {matmul_cublaslt_prepare, "matmul precision=fp8", "8.9; this GPU has 8.0", 80},
     {matmul_plain_prepare, "matmul precision=fp8", "tensor units", 0},
     {matmul_tiled_prepare, "matmul precision=fp16", "8.0; this GPU has 7.5", 75},
-    {matmul_tiled_prepare, "matmul precision=fp32", "of fp16 and bf16", 0},
+    {matmul_tiled_prepare, "matmul precision=fp32", "takes fp16 and bf16", 0},
     {matmul_tiled_prepare, "matmul precision=fp16 m=8", "multiples of 16", 0},
     {matmul_tiled_prepare, "matmul precision=fp16 k=32", "of 64", 0},
     {norm_cudnn_prepare, "norm precision=fp64", "use implementation=plain", 0},

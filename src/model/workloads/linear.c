@@ -105,13 +105,13 @@ static enum status linear_check(const struct config *config, struct error *error
     struct linear s = linear_from(config);
     if (s.pass != LINEAR_FORWARD && s.activation != LINEAR_NONE)
         return error_set(error, STATUS_UNSUPPORTED,
-                         "backward passes are of activation=none: the gradient of an activation is "
+                         "backward passes need activation=none: the gradient of an activation is "
                          "elementwise work");
     if (s.fusion != LINEAR_AUTO && !linear_has_epilogue(&s))
         return error_set(error, STATUS_UNSUPPORTED,
-                         "the product is all that there is: nothing is fused with it or separate");
+                         "the pass has no bias and no activation: there is nothing to fuse");
     if (s.fast_sums && s.precision != PRECISION_FP8)
-        return error_set(error, STATUS_UNSUPPORTED, "accumulation=fast is of fp8");
+        return error_set(error, STATUS_UNSUPPORTED, "accumulation=fast needs precision=fp8");
     return s.precision == PRECISION_FP8 ? low_check(&s, error) : STATUS_OK;
 }
 

@@ -54,7 +54,7 @@ static enum status matmul_check(const struct config *config, struct error *error
                          "fp8 needs n and k in multiples of %d, not n=%lld k=%lld",
                          MATMUL_LOW_MULTIPLE, (long long)s.n, (long long)s.k);
     if (s.fast_sums && s.precision != PRECISION_FP8)
-        return error_set(error, STATUS_UNSUPPORTED, "accumulation=fast is of fp8");
+        return error_set(error, STATUS_UNSUPPORTED, "accumulation=fast needs precision=fp8");
     return STATUS_OK;
 }
 

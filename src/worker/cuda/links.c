@@ -42,7 +42,7 @@ static const char *const nccl_names[] = {NCCL_FUNCTIONS(NAME)};
 struct links {
     struct link link; /* the measurement in progress */
     int from, to;     /* devices of a copy */
-    int count;        /* devices */
+    int count;        /* number of devices */
     struct gpu gpus[LINK_DEVICES];
     struct graph *graphs[LINK_DEVICES];                /* owned; of NCCL's operations */
     void *sent[LINK_DEVICES], *received[LINK_DEVICES]; /* owned */

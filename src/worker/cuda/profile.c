@@ -58,7 +58,7 @@ static enum status known_medians(struct gpu *gpu, void *out, double times[PROFIL
     static const double warming = 10e-3; /* s of load, after which the clock has risen */
     static const struct {
         gpu_enqueue *enqueue;
-        int parts; /* equal ones; the result is the time of one */
+        int parts; /* number of equal parts; the result is the time of one part */
     } known[PROFILER_TIMES] = {
         {kernel_enqueue, 1}, {gap_enqueue, LAUNCHES}, /* last: the gap needs a warm device */
     };
@@ -167,7 +167,7 @@ static enum status iteration_run(void *argument, struct error *error)
     return vendor.synchronize(i->gpu, error);
 }
 
-/* The event is pending while the device is blocked. */
+/* Blocks the device. Event 0 is pending while it is blocked. */
 static enum status iteration_block(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
@@ -302,7 +302,7 @@ enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct wor
         return STATUS_OK;
     record_init(&streamed);
     enum status status = work_trace(profiler, gpu, work->stream, cold, &streamed, error);
-    /* in the same order: counts of launches refer to kernels by index */
+    /* in the same order, because counts of launches refer to kernels by index */
     bool same = status == STATUS_OK && record->kernel_count > 0 &&
                 record->kernel_count == streamed.kernel_count &&
                 record->launches == streamed.launches;
@@ -416,7 +416,7 @@ static void activities_mean(double (*values)[QUANTITY_COUNT], const struct count
 static void kernels_record(double (*values)[QUANTITY_COUNT], const struct countable *row,
                            enum counted failure, const struct outcome *outcome)
 {
-    char problem[OUTCOME_TEXT] = "their FLOPs are not those of the whole";
+    char problem[OUTCOME_TEXT] = "the sum of the kernels' FLOPs is not that of the row";
     bool well = outcome->code == COUNTED_YES;
     if (!well)
         outcome_format(outcome, counted_word, problem);

@@ -31,8 +31,8 @@ struct item {
     const struct known_kernel *kernel;
     const struct memory_kernel *memory;
     size_t bytes;
-    int repeat;   /* iterations of `kernel`, passes of `memory` */
-    int blocks;   /* of `memory`, each with a part of its own; 0: blocks share the arrays */
+    int repeat;   /* number of iterations of `kernel`, or of passes of `memory` */
+    int blocks;   /* blocks of `memory`, each with a part of its own; 0: blocks share the arrays */
     bool in_dram; /* a flush before and after keeps the arrays out of L2 */
     cudaError_t (*launch)(const struct item *item, cudaStream_t stream);
     enum quantity tensor; /* counted tensor quantity */
@@ -103,7 +103,7 @@ static void compare(const struct item *item, const char *how, const double value
     print(test, name, "all other FLOPs", 0.0, others, others == 0.0);
 }
 
-/* Counts items with the same tensor quantity as ranges of one collection. */
+/* Counts items with the same tensor quantity, as ranges of one collection. */
 static enum status check(struct selftest *test, struct item *const *items, size_t count,
                          const char *how, struct error *error)
 {
@@ -140,7 +140,8 @@ static enum status check_each(struct selftest *test, struct items *items, const 
     return STATUS_OK;
 }
 
-/* Counts all items without a tensor quantity of their own in one collection. */
+/* Counts in one collection all items with tensor quantity fp16; items that use no tensor unit have
+ * it, too. */
 static enum status check_together(struct selftest *test, struct items *items, const char *how,
                                   struct error *error)
 {

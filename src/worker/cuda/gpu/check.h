@@ -6,9 +6,8 @@
 
 #include "base/status.h"
 
-/* `call` is the source text of the call; the message has the name before its parenthesis.
- * STATUS_UNSUPPORTED: out of memory. STATUS_DEVICE: the context is lost. STATUS_FAILED: any other
- * error. */
+/* `call` is the source text of the call; the message has the function's name. STATUS_UNSUPPORTED:
+ * out of memory. STATUS_DEVICE: the context is lost. STATUS_FAILED: any other error. */
 enum status cuda_check(cudaError_t code, const char *call, struct error *error);
 
 /* Returns whether the context is lost. Waits for the device, and clears errors that are not

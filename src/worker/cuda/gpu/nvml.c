@@ -27,7 +27,7 @@ enum { BANKS_NONE = 4, BANKS }; /* nvmlRowRemapperHistogramValues_t, from all to
 enum { VIOLATION_TIME /* ns */ = 1, VIOLATION }; /* nvmlViolationTime_t */
 enum { EVENT_XID = 8 };
 /* Clock event reasons that slow the GPU down: power cap, hardware slowdown, heat (driver and
- * hardware), power brake. Idle clocks, set clocks and synchronised boards are none. */
+ * hardware), power brake. Idle clocks, set clocks and synchronised boards do not count. */
 enum { THROTTLED = 0x04 | 0x08 | 0x20 | 0x40 | 0x80 };
 
 union nvml_value {
@@ -131,7 +131,7 @@ struct nvml {
     void *library;
     nvml_device device;
     nvml_events events;       /* NULL: the driver does not report XIDs */
-    double xids[2], xid_last; /* so far: of the device, of programs */
+    double xids[2], xid_last; /* numbers of XIDs so far: of the device, of programs */
 };
 
 /* Calls a function of the device; -1 if the driver lacks the function. */

@@ -8,13 +8,13 @@
 
 /* One for each open GPU. All pointers are owned. */
 struct timer {
-    cudaEvent_t *events; /* event_count of them */
+    cudaEvent_t *events; /* [event_count] */
     int event_count;
     struct clock_stamp *stamps; /* device memory: CLOCK_STAMPS of a span's begin, then of its end */
     /* Pinned host memory that blocking kernels poll: the ticket of the last blocking kernel that
      * may end. The value only grows. */
     volatile uint64_t *released;
-    uint64_t ticket; /* of the last blocking kernel */
+    uint64_t ticket; /* ticket of the last blocking kernel */
     void *flush;     /* device memory of flush_bytes; NULL until it is reserved */
     size_t flush_bytes;
     struct calibration calibration; /* NaN until worker/gpu/timing.c has measured it */
@@ -140,7 +140,7 @@ enum status timer_flush(struct gpu *gpu, struct error *error)
 enum status timer_stamp(struct gpu *gpu, enum span_end end, struct error *error)
 {
     struct clock_stamp *stamps = gpu->timer->stamps + end * CLOCK_STAMPS;
-    int blocks = 2 * gpu->multiprocessors; /* some share a multiprocessor */
+    int blocks = 2 * gpu->multiprocessors; /* some blocks share a multiprocessor */
     TRY(CUDA(cudaMemsetAsync(stamps, 0, CLOCK_STAMPS * sizeof *stamps, gpu->stream)));
     return CUDA(kernel_clock(stamps, blocks, gpu->stream));
 }

@@ -83,8 +83,8 @@ static enum status delay(struct gpu *gpu, double seconds, struct error *error)
 /* ---- graphs ---- */
 
 struct graph {
-    cudaGraph_t captured;       /* NULL once it is ready */
-    cudaGraphExec_t executable; /* NULL before */
+    cudaGraph_t captured;       /* NULL after graph_ready */
+    cudaGraphExec_t executable; /* NULL before graph_ready */
 };
 
 static void graph_drop(struct graph *graph)

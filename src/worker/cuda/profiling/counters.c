@@ -39,15 +39,16 @@ enum { RANGE_NAME = 24 };
 struct setup {
     enum counters_by by;
     unsigned tensors;
-    size_t room; /* for ranges; attaching and collecting take longer with more room */
+    size_t room; /* largest number of ranges; attaching and collecting take longer with more */
 };
 
 struct collection {
     struct setup setup;
     const struct profiled_work *works;
     size_t works_count;
-    const size_t *launches; /* of each work's run, which are ranges of their own; NULL: works are */
-    size_t count;           /* ranges */
+    /* number of launches of each work, each a range; NULL: each work is a range */
+    const size_t *launches;
+    size_t count; /* number of ranges */
     double (*values)[QUANTITY_COUNT];
 };
 
@@ -73,7 +74,7 @@ struct counters {
     /* Metric sets, opened on demand. The index is the set of tensor quantities; each set has all
      * other quantities but activities. The last one has the activities alone. */
     struct metric_set sets[QUANTITY_ACTIVITIES + 1];
-    const struct metric_set *set;         /* of the image */
+    const struct metric_set *set;         /* the metric set of the image */
     bool attached;                        /* CUPTI is in the process */
     CUpti_RangeProfiler_Object *profiler; /* NULL: not enabled */
     struct setup setup;                   /* of the enabled profiler */
@@ -84,8 +85,9 @@ struct counters {
     bool watching; /* the subscriber reports unloaded modules and launches */
     bool unloaded; /* since watching began; any thread sets it, by __atomic functions */
     /* members for counting pieces of work */
-    unsigned tensors;   /* all that were requested since CUPTI was attached */
-    bool reattach;      /* attach CUPTI for each collection: a second one lacked values */
+    unsigned tensors; /* all tensor quantities requested since CUPTI was attached */
+    /* attach CUPTI for each collection, because one with CUPTI still attached lacked values */
+    bool reattach;
     bool by_launch;     /* each launch is now a range */
     size_t launched;    /* kernels launched in this pass */
     CUptiResult ranged; /* first failure of a launch's range */
@@ -471,8 +473,8 @@ static CUptiResult pass_stop(struct counters *counters, bool *last)
     return CUPTI_SUCCESS;
 }
 
-/* Decodes the counter data. *dropped: ranges that CUPTI reports as lost. *found: ranges of the
- * image, once all passes are there; NULL: not wanted. */
+/* Decodes the counter data. *dropped: ranges that CUPTI reports as lost. *found: number of ranges
+ * of the image, once it has all passes; NULL: not wanted. */
 static CUptiResult decode(struct counters *counters, size_t *dropped, size_t *found)
 {
     PARAMETERS(data, CUpti_RangeProfiler_DecodeData);
@@ -579,8 +581,8 @@ static enum status pass_run(struct counters *counters, const struct collection *
     return status;
 }
 
-/* Reads all values. The name of a range is the number of its values. *outcome says what is missing.
- */
+/* Reads all values. The name of a range is the index of its values. *outcome says what is
+ * missing. */
 static CUptiResult values_read(struct counters *counters, const struct collection *collection,
                                struct outcome *outcome)
 {

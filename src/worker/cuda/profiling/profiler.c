@@ -10,10 +10,11 @@ struct profiler {
     struct outcome tried;      /* result of profiler_try */
     struct counters *counters; /* owned; NULL before profiler_try, and without counters */
     struct tracer *tracer;     /* owned */
-    bool tracer_leaves;        /* detach after each trace: it disturbs times, or failed to stay */
-    struct outcome traced;     /* result of the last trace */
-    bool judged;               /* `ratio` is known */
-    double ratio;              /* as profiler_ratio */
+    /* detach after each trace: the tracer disturbs times, or failed to stay */
+    bool tracer_leaves;
+    struct outcome traced; /* result of the last trace */
+    bool judged;           /* `ratio` is known */
+    double ratio;          /* as profiler_ratio */
 };
 
 /* ---- attaching ---- */
@@ -108,7 +109,7 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
 
 /* ---- known kernels ---- */
 
-/* *known is false if the known kernels failed, for example without memory; the trace goes on.
+/* *known is false if the known kernels failed, for example for lack of memory; the trace goes on.
  * Returns STATUS_OK or STATUS_DEVICE. */
 static enum status known_time(struct profiler *profiler, double times[PROFILER_TIMES], bool *known,
                               struct error *error)

@@ -57,7 +57,7 @@ void profiler_detach(struct profiler *profiler);
  * status of the trial's run. */
 enum status profiler_try(struct profiler *profiler, int device, CUcontext context,
                          struct outcome *outcome, struct error *error);
-/* Returns that outcome; OUTCOME_MISSING before profiler_try. */
+/* Returns the outcome of profiler_try; OUTCOME_MISSING before it. */
 const struct outcome *profiler_counters(const struct profiler *profiler);
 
 /* Whether the chip has a counter for the quantity. This function and all below need the outcome

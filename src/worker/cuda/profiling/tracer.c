@@ -22,7 +22,7 @@ enum { BUFFER_BYTES = 1 << 20, BUFFER_ALIGNMENT = 8 };
 struct tracer {
     struct trace trace; /* its arrays are owned */
     bool attached;
-    /* of the trace in progress */
+    /* members of the trace in progress */
     uint64_t begin; /* ns on CUPTI's clock; records that began earlier are dropped */
     enum traced code;
     const char *problem; /* why records are missing; NULL: complete */

@@ -8,7 +8,7 @@
 
 /* ---- vector units ---- */
 
-/* Blocks for each SM, threads for each block. */
+/* Blocks for each multiprocessor, threads for each block. */
 static const struct {
     int blocks, threads;
 } shapes[] = {{1, 1024}, {2, 1024}, {8, 256}, {4, 256}, {2, 512}, {1, 512}};

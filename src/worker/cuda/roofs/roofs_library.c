@@ -25,7 +25,7 @@ static const struct product_format int32 = {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, C
  * Sums of fp8 stay in the tensor units' own format. fp4 has scales of 16 neighbours along k. */
 static const struct library_format {
     enum roof_id roof;
-    const struct product_format *types; /* NULL: the precision's own */
+    const struct product_format *types; /* NULL: the types that belong to the precision */
     int depth;                          /* k */
     int least;                          /* least compute capability */
     const char *what;
@@ -52,14 +52,14 @@ enum {
     SIZES = sizeof sizes / sizeof *sizes,
     ALGORITHMS = 5,
     COLUMN_BYTES = DEPTH(8),
-    RESULT_BYTES = 8 /* of the largest element */
+    RESULT_BYTES = 8 /* bytes of the largest element */
 };
 
 /* All owned. */
 struct library {
     void *a, *b, *d, *workspace;
     void *scales;                            /* of a and of b, all 1; NULL: not allocated */
-    int64_t a_columns, b_columns;            /* of COLUMN_BYTES each */
+    int64_t a_columns, b_columns;            /* numbers of columns, each of COLUMN_BYTES */
     enum precision filled;                   /* content of a and b; PRECISION_COUNT: none */
     struct product products[FORMATS][SIZES]; /* zero: not opened */
 };

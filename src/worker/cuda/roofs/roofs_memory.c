@@ -133,7 +133,7 @@ static enum status reach_rate(struct roofs *roofs, struct variant *variant, size
                               double *rate, struct error *error)
 {
     enum { RUNS = 4 };
-    const double traffic = 8e9; /* byte, of a run */
+    const double traffic = 8e9; /* byte moved in a run */
     double seconds;
     variant->bytes = bytes;
     variant->work = (double)bytes;
@@ -151,7 +151,7 @@ static enum status reach_rate(struct roofs *roofs, struct variant *variant, size
  * last set before the rate falls below nine tenths of the best. */
 static enum status memory_reach(struct roofs *roofs, int kind, double *bytes, struct error *error)
 {
-    enum { STEPS = 32 }; /* of L2 */
+    enum { STEPS = 32 }; /* tried sizes are multiples of L2 / STEPS */
     const double l2 = (double)roofs->gpu->l2_bytes, page = 4096.0, nearly = 0.9;
     double rate, best = 0.0;
     if (kind != ROOF_L2_READ)

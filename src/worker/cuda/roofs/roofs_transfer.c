@@ -46,7 +46,7 @@ static cudaError_t remote_allocate(struct transfer *transfer)
     if (code == cudaSuccess)
         transfer->remote = remote;
     else
-        cudaGetLastError(); /* clears the other device's error; this one is fine */
+        cudaGetLastError(); /* clears the other device's error; this device is fine */
     return code == cudaSuccess ? back : code;
 }
 
@@ -90,7 +90,7 @@ static enum status remote_open(struct roofs *roofs, struct error *error)
 
 static const struct direction {
     enum roof_id roof;
-    const char *what; /* of a host's */
+    const char *what; /* text of a direction to or from the host */
     enum status (*open)(struct roofs *roofs, struct error *error);
 } directions[] = {
     {ROOF_HOST_TO_DEVICE, "from pinned memory", host_open},

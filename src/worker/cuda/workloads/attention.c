@@ -261,7 +261,7 @@ static enum status fused_check(const struct gpu *gpu, const struct config *confi
     const int step = 8;
     if (!attention_cudnn_takes(config))
         return error_set(error, STATUS_UNSUPPORTED,
-                         "cuDNN's fused attention is of fp16 and bf16; in %s use "
+                         "cuDNN's fused attention takes fp16 and bf16; in %s use "
                          "implementation=plain",
                          precision_info[s.precision].name);
     TRY(capability_check(gpu, 80, "cuDNN's fused attention", error));

@@ -36,11 +36,11 @@ static const struct format {
 enum { CALL = -1 };
 struct candidate {
     const char *name; /* "implicit-precomp-gemm", "engine-38 k2=5" */
-    int plan;         /* of the graph; CALL: a call */
+    int plan;         /* index of a plan of the graph; CALL: a call */
     int number;       /* cuDNN's number of a call in this pass */
     cudnnMathType_t math;
     bool tensor;      /* runs on tensor units */
-    size_t workspace; /* byte; of a plan once it is bound */
+    size_t workspace; /* byte; that of a plan is known once the plan is bound */
 };
 
 struct conv2d_work {
@@ -59,12 +59,13 @@ struct conv2d_work {
     struct cudnn_graph *graph;       /* NULL: not searched, or cuDNN has no plan */
     struct candidate *candidates;    /* owned */
     int candidate_count, call_count; /* calls come first */
-    cudnnStatus_t refusal;           /* of the last refused call */
+    cudnnStatus_t refusal;           /* cuDNN's reason for the last refused call */
     const struct candidate *bound;
     struct cudnn_binding plan;    /* the bound plan of the graph; empty if a call is bound */
     char key[CONFIG_HASH_TEXT];   /* the graph's key: hash of the configuration with a hot cache */
     char refused[SEARCH_REFUSED]; /* algorithm_id of wrong results, separated by spaces */
-    bool recalled;                /* candidates are only of the kind of an earlier algorithm */
+    /* the only candidates are those that may be the offered algorithm */
+    bool recalled;
 };
 
 /* ---- the three passes by cuDNN's functions, without its graphs ---- */
@@ -117,7 +118,7 @@ static int algorithm_number(enum conv2d_pass pass, const char *name)
     return NONE;
 }
 
-/* cuDNN's answer on a call, in one form for all passes. */
+/* cuDNN's result for a call, in one form for all passes. */
 struct answer {
     int number;
     cudnnStatus_t status;
@@ -478,8 +479,8 @@ static void algorithm_describe(const struct conv2d_work *c, struct record *recor
     snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[c->bound->math]);
 }
 
-/* Binds the offered algorithm, which is a call, or a plan that its name makes. An offer that cuDNN
- * does not have is no failure: then c->recalled stays false. */
+/* Binds the offered algorithm, which is a call, or a plan that its name makes. If cuDNN does not
+ * have the offered algorithm, that is no failure, and c->recalled stays false. */
 static enum status algorithm_recall(struct gpu *gpu, struct conv2d_work *c, struct record *record,
                                     struct error *error)
 {
@@ -514,7 +515,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct conv2d_work *c, stru
     if (c->candidate_count == 0)
         return algorithm_refuse(&c->shape,
                                 c->refusal ? cudnnGetErrorString(c->refusal)
-                                           : "cuDNN has it in another precision's math only",
+                                           : "cuDNN runs it only in the math of another precision",
                                 error);
     TRY(search_run(&search, &chosen, record, error));
     algorithm_describe(c, record);
@@ -531,7 +532,7 @@ static enum status conv2d_iterate(struct gpu *gpu, struct work *work, struct err
     return cudnn_check(code, "the convolution", error);
 }
 
-/* Searches again without these kernels under any name. */
+/* Searches again without the kernels of the bound algorithm, under any name. */
 static enum status conv2d_reject(struct gpu *gpu, struct work *work, struct record *record,
                                  struct error *error)
 {

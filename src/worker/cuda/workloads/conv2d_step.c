@@ -190,8 +190,8 @@ static enum status library_check(const struct gpu *gpu, const struct config *con
     const struct conv2d s = conv2d_from(config);
     if (s.fusion == FUSION_FUSED)
         return error_set(error, STATUS_UNSUPPORTED,
-                         "cuDNN's convolution is not asked to fuse bias and activation here; "
-                         "implementation plain fuses them");
+                         "cuDNN is not used here with fused bias and activation; "
+                         "implementation=plain fuses them");
     for (int pass = 0; pass <= CONV2D_BACKWARD_FILTER; ++pass) {
         const struct config one = convolution_config(config, (enum conv2d_pass)pass);
         if (has_convolution(&s, pass))

@@ -8,7 +8,7 @@
 struct tiled_work {
     struct tensor_work tensors;
     struct conv2d shape;
-    const struct conv2d_tile *tile; /* the tile that is bound */
+    const struct conv2d_tile *tile; /* the bound tile */
 };
 
 static struct tensor_sizes tiled_describe(const struct config *config, struct work *work)

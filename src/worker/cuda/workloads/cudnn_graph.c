@@ -31,7 +31,7 @@ struct cudnn_graph {
     cudnnBackendDescriptor_t described;   /* the graph of all operations */
     struct cudnn_plan *plans;             /* owned */
     int operation_count, plan_count;
-    double compiling; /* time spent on plans that cuDNN compiles, s */
+    double compiling; /* s spent on plans that cuDNN compiles */
 };
 
 /* ---- descriptors ---- */
@@ -134,7 +134,7 @@ struct plan_shelf {
     struct stack graphs[SHELF_MOST];
     int count;
     struct cudnn_graph *searched[SEARCHED_MOST]; /* the last searched graphs; NULL: none */
-    int oldest;                                  /* index of the oldest one */
+    int oldest;                                  /* index of the oldest of these graphs */
 };
 
 static void shelf_empty(struct plan_shelf *shelf)
@@ -358,7 +358,7 @@ static enum status plans_find(struct cudnn_graph *graph, const struct cudnn_engi
     return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
 }
 
-/* Knobs that are set. An engine has defaults for all others. */
+/* The knobs that a plan sets. An engine has defaults for all others. */
 struct knobs {
     cudnnBackendDescriptor_t choices[CUDNN_KNOB_TYPE_COUNTS];
     int64_t count;
@@ -492,7 +492,7 @@ struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan
 
 /* Compiling a plan takes a tenth of a second to seconds, and few compiled plans win. The likely
  * ones come first. */
-static const double compiling_enough = 0.1; /* for one graph, s */
+static const double compiling_enough = 0.1; /* s for one graph */
 
 enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error)
 {

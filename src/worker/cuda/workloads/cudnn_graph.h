@@ -42,8 +42,8 @@ struct cudnn_graph;
  * graph.
  *
  * `key` is a hash of the search's configuration. If a recent row had the same key, *graph is that
- * row's graph with its plans, which then has several users; a graph with a key takes its plans with
- * it. NULL: *graph is new. */
+ * row's graph with its plans, and gets one more user. Destroying a graph with a key destroys its
+ * plans. NULL: *graph is new. */
 enum status cudnn_graph_create(cudnnHandle_t cudnn, struct plan_shelf *shelf, const char *key,
                                size_t workspace_limit, struct cudnn_graph **graph,
                                struct error *error);
@@ -55,7 +55,7 @@ enum status cudnn_graph_describe(struct cudnn_graph *graph, cudnnBackendDescript
                                  cudnnBackendDescriptor_t *descriptor, struct error *error);
 /* Makes the descriptor of a tensor. */
 struct cudnn_graph_tensor {
-    int64_t uid; /* its name in the graph and in a variant pack */
+    int64_t uid; /* the tensor's number in the graph and in a variant pack */
     cudnnDataType_t type;
     struct cudnn_extents extents;
     int64_t alignment; /* byte */
@@ -70,7 +70,7 @@ enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescripto
 
 /* A selection of cuDNN's engines. */
 struct cudnn_engines {
-    bool tensor, vector; /* takes engines that use, and that do not use, tensor units */
+    bool tensor, vector; /* takes engines that use tensor units; takes engines that do not */
     const char *only;    /* name of the only plan; NULL: all */
 };
 

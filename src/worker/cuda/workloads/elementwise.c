@@ -6,7 +6,7 @@
 struct elementwise_work {
     struct tensor_work tensors;
     struct elementwise shape;
-    /* cudnn only; NULL: not used by the operation */
+    /* members of implementation cudnn only; NULL: not used by the operation */
     cudnnTensorDescriptor_t descriptor; /* shape of all tensors */
     cudnnActivationDescriptor_t activation;
     cudnnOpTensorDescriptor_t sum;

@@ -6,7 +6,7 @@
 struct linear_work {
     struct product_work work; /* work.product: cublaslt only */
     struct linear shape;
-    bool separate; /* bias and activation, or the bias gradient, have their own kernel */
+    bool separate; /* bias and activation, or the bias gradient, have a kernel of their own */
 };
 
 /* Tensors of the product of a pass: result = a b by columns for the library, result = b a by rows

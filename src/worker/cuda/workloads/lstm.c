@@ -55,7 +55,7 @@ struct binding {
     size_t w_bytes, workspace_bytes, reserve_bytes;
     struct segment *segments; /* ascending; owned */
     size_t segment_count;
-    char name[128]; /* with its kernels, "standard: KERNELS"; "": not known */
+    char name[128]; /* the algorithm's name with its kernels, "standard: KERNELS"; "": not known */
 };
 
 struct lstm_work {
@@ -65,7 +65,7 @@ struct lstm_work {
     cudnnMathType_t math;
     struct fill w_fill, dy_fill;
     cudnnDropoutDescriptor_t dropout;
-    cudnnTensorDescriptor_t h_descriptor, c_descriptor; /* of the states */
+    cudnnTensorDescriptor_t h_descriptor, c_descriptor; /* shapes of the states */
     int first, count;                                   /* candidates among the algorithms */
     struct binding bindings[ALGORITHMS], *bound;
     char refused[SEARCH_REFUSED]; /* algorithm_id of wrong results, separated by spaces */
@@ -308,7 +308,7 @@ static enum status backward_reset(struct gpu *gpu, struct work *work, struct err
     return CUDA(cudaMemsetAsync(l->bound->dw, 0, l->bound->w_bytes, gpu->stream));
 }
 
-/* For this run dy is zero beyond the first `samples`. Afterwards dy is filled again. */
+/* Runs with a dy that is zero beyond the first `samples`. Afterwards dy is filled again. */
 static enum status backward_run(struct gpu *gpu, struct work *work, int64_t samples,
                                 struct error *error)
 {
@@ -375,7 +375,7 @@ static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candid
     const int place = l->first + candidate;
     const struct lstm_algorithm *algorithm = &algorithms[place];
     if (algorithm->packed != place && l->bindings[algorithm->packed].name[0])
-        return error_set(error, STATUS_UNSUPPORTED, "%s is had on packed data", algorithm->name);
+        return error_set(error, STATUS_UNSUPPORTED, "%s runs on packed data", algorithm->name);
     l->bound = &l->bindings[place];
     if (l->bound->built)
         return STATUS_OK;
@@ -446,7 +446,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct
     return STATUS_OK;
 }
 
-/* Searches again without these kernels. */
+/* Searches again without the bound algorithm's kernels. */
 static enum status lstm_reject(struct gpu *gpu, struct work *work, struct record *record,
                                struct error *error)
 {
@@ -468,7 +468,7 @@ static enum status state_describe(const struct lstm_work *l, int64_t width,
     return CUDNN(cudnnSetTensorNdDescriptor(*descriptor, l->data, 3, dimensions, strides));
 }
 
-/* tf32 is refused: cuDNN's "conversion" of fp32 is one to fp16, off by 2e-4. */
+/* Refuses tf32, because cuDNN's "conversion" of fp32 goes to fp16, with errors of 2e-4. */
 static enum status lstm_check(const struct gpu *gpu, const struct config *config,
                               struct error *error)
 {

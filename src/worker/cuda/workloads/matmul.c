@@ -47,7 +47,7 @@ static enum status tiled_check(const struct gpu *gpu, const struct config *confi
     const struct matmul s = matmul_from(config);
     TRY(capability_check(gpu, 80, "implementation tiled", error));
     if (s.precision != PRECISION_FP16 && s.precision != PRECISION_BF16)
-        return error_set(error, STATUS_UNSUPPORTED, "implementation tiled is of fp16 and bf16");
+        return error_set(error, STATUS_UNSUPPORTED, "implementation tiled takes fp16 and bf16");
     if (s.m % MATMUL_TILED_LINES || s.n % MATMUL_TILED_LINES || s.k % MATMUL_TILED_DEPTH)
         return error_set(error, STATUS_UNSUPPORTED,
                          "implementation tiled needs m and n in multiples of %d and k of %d",

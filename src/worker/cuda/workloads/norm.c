@@ -12,11 +12,11 @@ struct norm_work {
     struct graph_work graph; /* tensors in the roles of norm.h; the graph of cuDNN's layer norms */
     struct norm shape;
     struct norm_arrays arrays;
-    /* Inputs of a pass, which a kernel computes before anything is timed; owned. NULL: the pass has
-     * none. The variances are for cuDNN's forward batch norms. */
+    /* Inputs that a kernel computes before anything is timed; owned. NULL: the pass has no such
+     * input. The variances are for cuDNN's forward batch norms. */
     void *mean, *inverse, *variance;
     float epsilon; /* the graph reads it when it runs */
-    /* Batch norms by cuDNN. reserve: from the training pass to the backward pass. */
+    /* Batch norms by cuDNN. reserve: data of the training pass for the backward pass. */
     cudnnBatchNormMode_t mode;
     cudnnTensorDescriptor_t data, parameters;
     void *workspace, *reserve; /* owned */

@@ -7,7 +7,7 @@
 struct pool_work {
     struct tensor_work tensors;
     struct pool shape;
-    /* cudnn only */
+    /* members of implementation cudnn only */
     cudnnTensorDescriptor_t x_descriptor, y_descriptor;
     cudnnPoolingDescriptor_t pooling;
     void *y; /* output of the forward pass, for the backward pass; owned */

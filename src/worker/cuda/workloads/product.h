@@ -31,9 +31,9 @@ struct product_form {
     bool fast_sums;              /* fp8: partial sums are not added in fp32 */
     bool narrow_sums;            /* parts of a split product may be added in the result's type */
     const char *suffix;          /* added to the algorithms' names; NULL: none */
-    const struct product_format *format; /* NULL: the precision's own */
+    const struct product_format *format; /* NULL: the format that belongs to the precision */
     void *scales;    /* fp4: scales of a and of b, an e4m3 for each 16 elements along k */
-    void *workspace; /* of the caller, PRODUCT_WORKSPACE bytes; NULL: the product allocates */
+    void *workspace; /* the caller's, of PRODUCT_WORKSPACE bytes; NULL: the product allocates */
 };
 
 enum { PRODUCT_CANDIDATES = 16, PRODUCT_NAME = 64, PRODUCT_WORKSPACE = 64 << 20 };
@@ -82,7 +82,7 @@ enum status product_choose(struct gpu *gpu, struct product_work *work, struct re
 enum status product_describe(const struct product *product, struct record *record,
                              struct error *error);
 
-/* As in struct tensor_routine. The plain product is of the precisions of vector units. */
+/* As in struct tensor_routine. The plain product takes the precisions of vector units. */
 enum status product_plain_check(const struct gpu *gpu, const struct config *config,
                                 struct error *error);
 enum status product_work_check(const struct gpu *gpu, const struct config *config,

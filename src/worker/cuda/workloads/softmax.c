@@ -6,7 +6,7 @@
 struct softmax_work {
     struct tensor_work tensors;
     struct softmax shape;
-    cudnnTensorDescriptor_t descriptor; /* of all tensors; cudnn only */
+    cudnnTensorDescriptor_t descriptor; /* shape of all tensors; cudnn only */
 };
 
 static struct tensor_sizes softmax_describe(const struct config *config, struct work *work)
