@@ -290,7 +290,7 @@ def ceilings(data, device):
         for what in data.indexes[place]:
             found[kind, what, unit] = chosen[f"device_peak_{kind}"].sel({place: what}).values
     found["launch", "", "s"] = chosen["device_launch_overhead"].values
-    known = {key: values[np.isfinite(values)] for key, values in found.items()}
+    known = {key: values[np.isfinite(values) & (values > 0)] for key, values in found.items()}
     return {key: float(np.median(values)) for key, values in known.items() if len(values)}
 
 

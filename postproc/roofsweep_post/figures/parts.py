@@ -27,9 +27,9 @@ def shares(rows):
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
     rows = scene.rows.reset_index(drop=True)
+    table = shares(rows)
     if axes.get_window_extent().height / figure.dpi * 72 / len(rows) < THICK:
         raise frame.Crowded(f"{len(rows)} rows have no room")
-    table = shares(rows)
     names, numbers = row_names(scene, rows)
     handles, left = [], np.zeros(len(rows))
     for number, (part, found) in enumerate(table.items()):
