@@ -15,7 +15,7 @@ from roofsweep_post.frames import kernel_parts, kernels  # noqa: E402
 HOLDS, PART, NOT, UNKNOWN = "holds", "holds in part", "does not hold", "cannot be told from this file"
 SHAPE = ["batch", "filters", "filter_height", "stride", "sequence", "features", "hidden"]
 OF_RESULT = ["height", "width", "channels", "filter_width", "groups", "padding"]
-# The paper's layers. A program that lacks an axis has the default, and so has its model.
+# Parameters of the paper's layers. A program without such an axis, and its model, have this value.
 DEFAULTS = dict.fromkeys(["batch", "sequence", "hidden"], 16) | {"features": 32, "filters": 64, "filter_height": 3}
 DEFAULTS |= {"filter_width": 3, "stride": 2, "height": 112, "width": 112, "channels": 64, "groups": 1}
 ALIKE = 1.5  # largest over smallest bytes that count as alike

@@ -4,8 +4,8 @@
 Usage: guide.py FOLDER [--write | --check]
 
 Prints the page docs/guide.md. Its data are the plan of sweeps/guide.ini, by FOLDER/roofsweep --dry-run, and
-tests/data/guide_h100.nc. --write
-renews the page. The exit status is 1 if a model differs from the guide's, or with --check if the page differs."""
+tests/data/guide_h100.nc. --write renews the page. The exit status is 1 if a model differs from the guide's, or with
+--check if the page differs."""
 
 import json
 import os

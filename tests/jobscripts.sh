@@ -54,7 +54,7 @@ for script in pbs lsf flux; do
         expect $script $status 1 $status
         says "it stops with status $status"
     done
-    # The reserve is below two minutes, or none.
+    # The time limit of roofsweep is 56 or 57 minutes of the job's hour.
     grep -qE -- '--time-limit (3[0-9]{3})s --resume' starts || fail "$script: no time limit"
     expect $script "137 0" 2 0
     says "status 137 in attempt 1 of 4"

@@ -45,7 +45,7 @@ def number(text):
 
 @functools.cache
 def constants():
-    """{name: (variables, {word: value})}"""
+    """Returns {name: (variables, {word: value})} of the [constant] sections."""
     found = [(name, dict(keys)) for kind, name, keys in sections() if kind == "constant"]
     return {name: (parts(keys.pop("of"), ","), keys) for name, keys in found}
 
@@ -57,7 +57,7 @@ def causes(limiter):
 
 @functools.cache
 def tries_against(limiters):
-    """[(name, keys)]"""
+    """Returns [(name, keys)] of the [try] sections against any of these limiters."""
     found = [(name, keys) for kind, name, keys in sections() if kind == "try"]
     return [(name, keys) for name, keys in found if limiters & set(parts(keys["against"], ","))]
 

@@ -17,7 +17,7 @@ SIGNATURES = {
     **dict.fromkeys((b"\x89HDF", b"CDF\x01", b"CDF\x02", b"CDF\x05"), "a NetCDF file"),
     b'{"xxh3":': "a journal of roofsweep",
 }
-# Options that take every word after them.
+# Options that take all words up to the next option.
 GREEDY = ("--where", "--labels", "--series")
 
 

@@ -57,7 +57,7 @@ def figures_of(data):
 
 
 class Reference:
-    """The reference of one variable. `wanted` is in SI units, `tolerance` a fraction. units: see figures_of()."""
+    """The reference of one variable: `wanted` in SI units, `tolerance` as a fraction. units: see figures_of()."""
 
     def __init__(self, name, text, units):
         if name not in units:
@@ -179,7 +179,7 @@ def judged(data, targets, references):
 
 
 def print_integrity(path):
-    """Reads all variables, which makes HDF5 verify their checksums. Raises Refused if one cannot be read."""
+    """Reads all variables, so that HDF5 verifies their checksums. Raises Refused if a variable cannot be read."""
     with opened(path) as raw:
         sums = sum(bool(variable.encoding.get("fletcher32")) for variable in raw.variables.values())
         found, faults = read(raw)

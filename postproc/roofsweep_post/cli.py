@@ -104,7 +104,7 @@ def main(words=None):
             return 2
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends Ctrl-C to the child too
     signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # until it is reaped, its number stays its own
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # a child that is not reaped keeps its number
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if -status in DEADLY:

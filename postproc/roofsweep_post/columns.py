@@ -7,8 +7,8 @@ import numpy as np
 from . import counts
 from .texts import scaled
 
-# A row is noisy if half the 95 % interval is a larger share of its median, and preempted if its threads were off the
-# processor for a larger share of the time: `noisy` of src/results/derive.c. `compare` allows this much median noise.
+# A row is noisy if half the 95 % interval exceeds this share of its median, and preempted if its threads were off the
+# processor for more than this share of the time, as in src/results/derive.c. `compare` allows this much median noise.
 NOISY = 0.05
 
 
@@ -22,8 +22,8 @@ def half_width(table):
 
 
 def limiter_cause(table):
-    """Returns `limit` if the parts inside kernels are known; else the limiter, instead of `kernel` the words of the
-    cause."""
+    """Returns `limit` if the parts inside kernels are known, else the limiter. On GPUs the words of the cause replace
+    the limiter `kernel`."""
     words, cpu = (
         table["cause"].str.split(":").str[0].replace("", "cause not collected"),
         table["threads_running"].notna(),

@@ -28,8 +28,8 @@ slowest.
 
 The limit is the largest of the threshold, the spread between placements of the buffers in the reference (repeat = N of
 the manifest; 10 % if there was one placement), three times the scatter of the devices, and 9 % for sustained values. It
-is at most 10 %; where it would be wider, the check is inconclusive. Noise of the samples does not widen the limit. It
-is a check of its own: its median over the roofs, and over the configurations, may be 5 %.
+is at most 10 %; where it would be wider, the check is inconclusive. Noise of the samples does not widen the limit.
+Noise is a check of its own: its median over the roofs, and over the configurations, may be 5 %.
 Roofs of tensor units are compared as work in a clock cycle. A configuration at the power cap, here and in the
 reference, is slow if it is slower both in seconds and in clock cycles. Its sustained time is a check of its own.
 The energy of a FLOP or a byte is compared only with the same device; - means more energy.
@@ -39,10 +39,11 @@ all; it may be slower by 0.625 of the threshold.
 Gaps between launches, the host's launch time, and copies to and from the host on all devices at once are printed but
 not judged: processes on one device differ by 10 %. The time that longer gaps add to a configuration, up to 13 % of each
 gap, is subtracted. Gaps within a graph are compared only with the same device.
-A roof that is above-theory, contradicted or unmeasured is not compared. It counts as a failure if another device of the
-model has it. Failed and skipped configurations count likewise, and so does a roof or configuration that other devices
-of the file have. If only the reference has it, the device is inconclusive. A device of the reference that is in no
-later file fails if its host has fewer devices. A host that is in no later file is inconclusive, unless --part is given.
+A roof that is above-theory, contradicted or unmeasured is not compared. A device fails if a device of its model has
+this roof, or a configuration that failed or was skipped here. A device also fails if it lacks a roof or a configuration
+that other devices of the file have. If only the reference has them, the device is inconclusive. A device of the
+reference that is in no later file fails if its host has fewer devices. A host that is in no later file is inconclusive,
+unless --part is given.
 Times compare where several devices measured a configuration: `distribute = replicate`, or several files.
 A device whose roofs were measured by several runs in one file is one line, their median.
 A device fails if its health is bad at the end, or worse than at the start or in the reference: uncorrected memory
@@ -63,7 +64,7 @@ REFERENCES = (
 # Least limit of sustained values: three times their repeatability on one device (docs/measurements.md, Burst and
 # sustained).
 SUSTAINED = 0.09
-# Least limit of rows with one placement of their buffers: placement changes times by up to this (docs/measurements.md).
+# Least limit of rows with one placement of their buffers, because placements change times by up to this share.
 ONE_PLACEMENT = 0.10
 # Least limits of roofs in which healthy devices differ: {start of a key: (against the same device, against other
 # devices)}. Infinite: printed, not judged. See docs/measurements.md, GPUs beside each other.
@@ -384,8 +385,8 @@ def verdict_of(device, roofs_found, times, threshold, names):
 
 
 def absent(devices, part):
-    """Returns verdicts on the reference's devices that no other file has. A host with as many devices as before got
-    another one. A host that no file has is one verdict, inconclusive, or none if only a part is compared."""
+    """Returns verdicts on the reference's devices that no other file has. A device passes as replaced if its host has
+    as many devices as before. A host that no other file has gets one inconclusive verdict, or none with `part`."""
     old, new = devices[devices["file"] == 0], devices[devices["file"] > 0]
     present = {*zip(new["hostname"], new["uuid"])}
     counts = new.groupby("hostname")["uuid"].nunique()
@@ -444,7 +445,7 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=Fa
 
 
 def all_devices(files):
-    """Returns one line for each device of each file, also if several runs that wrote to the file used it."""
+    """Returns one line for each device of each file. A device that several runs of a file opened has one line."""
     found = []
     for number, data in enumerate(files):
         for place in range(data.sizes["device"]):

@@ -36,8 +36,8 @@ def beyond(row):
 
 
 def handed_over(row):
-    """Returns whether kernels exchange results in a workspace: written and read once, less if l2 keeps some of it,
-    more by transforms, which pass it for each tile."""
+    """Returns whether kernels exchange results in a workspace. Most write and read it once, or less if l2 keeps a part
+    of it. Transforms may move more, because they use it for each tile."""
     moved = beyond(row) / row["workspace"] if row["workspace"] > 0 else np.nan
     transforms = "fft" in f"{row['algorithm']} {row['kernel_names']}"
     return row["kernel_count"] > 1 and (moved >= 0 if transforms else 0.15 <= moved <= 2.3)

@@ -15,7 +15,7 @@ import xarray
 
 from .texts import Refused, listed, plain, say
 
-# HDF5 calls a healthy file damaged if it gets no lock: file systems without locks, or another process holds one.
+# If HDF5 gets no lock (the file system has none, or another process holds it), it calls a healthy file damaged.
 os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"
 
 FORMAT_VERSION = 3  # the readable format
@@ -101,9 +101,9 @@ JUDGED |= set(UNITS)
 NUMBER = re.compile(r" (\w+)=(\d+(?:x\d+)?|same|valid)(?= |$)")
 ROUNDING = 1e-6  # relative error of values that are computed from others
 INVALID = "invalid"  # word for a flag value without a meaning
-# Variables that are not filled if absent, because tables then use others instead.
+# Variables that load() does not fill if they are absent, because tables then use other variables.
 REPLACED = {"time_median_low", "time_median_high", "level_time", *COORDINATES}
-# {index variable: dimension it points to}. None: the rows may have been cut away, as by `ncks -d config,0,4`.
+# {index variable: dimension it points to}. None: a larger index is no fault; `ncks -d config,0,4` leaves all kernels.
 INDICES = {
     "config_device": "device",
     "device_roof_device": "device",
@@ -120,7 +120,7 @@ def missing(data, name):
 
 
 def completed(data):
-    """Returns the dataset with all variables of KNOWN that nothing replaces."""
+    """Returns the dataset with its absent variables of KNOWN filled, except those in REPLACED."""
     names = [name for name in SHAPES if name not in data.variables and name not in REPLACED]
     data = data.assign({name: missing(data, name) for name in names})
     for name in ("algorithm", "implementation"):  # the file stores requested_* only if it is not auto
@@ -177,7 +177,7 @@ def bounded(path):
 
 
 def check_sizes(path, variables):
-    """Raises Refused if a file says more values than it can hold. A text takes a byte or more; numbers compress at
+    """Raises Refused if a file declares more values than it can hold. A text takes a byte or more; numbers compress at
     most by DEFLATED. Missing variables of KNOWN count too, because load() fills them. variables: {name: variable of
     netCDF4 or h5netcdf}"""
     size, texts, sizes, widths = os.path.getsize(path), 0, {}, {}
@@ -319,9 +319,9 @@ def with_coordinates(data, faults):
 
 
 def contradictions(data):
-    """Returns the places of roofs whose value and stored shares of theory contradict each other. A value over its share
-    is the theory, which equal roofs of a device have in common. For each cycle of a multiprocessor the theory of units,
-    shared memory and l1 is a power of two (src/model/chip.c)."""
+    """Returns the places of roofs whose value and stored shares of theory contradict each other. A value divided by its
+    share is the theoretical value, which is equal for a kind of roof of a device under all conditions. Per cycle and
+    multiprocessor the theoretical value of units, shared memory and l1 is a power of two (src/model/chip.c)."""
     device, rows = data["device_roof_device"].values, data.sizes["device_roof"]
     own = {
         name: data[f"device_roof_{name}"].values if f"device_roof_{name}" in data else np.full(rows, np.nan)

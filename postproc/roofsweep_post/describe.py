@@ -64,7 +64,7 @@ def run(options):
         say(f"{options.file}: {name}: {why}")
     lines = []
     for name in options.names:
-        # NAME may be the file's own or a manifest's parameter.
+        # NAME is a variable of the file, or a parameter of the manifest.
         other = {"kernel": "filter_height"}
         own = next((word for word in (name, f"requested_{name}", other.get(name)) if word in found), None)
         if own is None:

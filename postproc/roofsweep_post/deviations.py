@@ -9,8 +9,8 @@ The limit follows from the reference alone, never from the noise of the judged d
 - the spread between placements of the buffers (`placed`: median over the reference's devices),
 - three times the scatter of the devices (median absolute deviation scaled to a standard deviation; 0 for two devices).
 
-The limit is at most 10 %, or the threshold if that is wider. Where the four above exceed 10 %, a device that is slower
-than the threshold is unsure, and slow only beyond their largest. Faster devices are printed and not judged."""
+The limit is at most 10 %, or the threshold if that is wider. If one of these four exceeds 10 %, a device beyond the
+threshold is unsure, and is slow only beyond the largest of the four. Faster devices are printed and not judged."""
 
 import numpy as np
 

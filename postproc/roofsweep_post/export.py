@@ -63,7 +63,7 @@ def json_value(value):
 
 
 def as_json(table):
-    """Returns a table as JSON. Not pandas' to_json(): its 15 decimals leave a verify_error of 3e-13 three digits."""
+    """Returns a table as JSON. (pandas' to_json() has 15 decimals, which leave three digits of an error of 3e-13.)"""
     lines = [{name: json_value(value) for name, value in line.items()} for line in table.to_dict("records")]
     return json.dumps(lines, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

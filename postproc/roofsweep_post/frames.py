@@ -14,7 +14,7 @@ from .texts import plain
 
 # {variable: shown unit}. A roof has a value in exactly one of these variables.
 VALUES = {"bandwidth": "B/s", "performance": "FLOP/s", "time": "s"}
-DISTURBED = 0.2  # of the column disturbance of roofs(), as ROOF_DISTURBED of src/model/roof.h
+DISTURBED = 0.2  # a roof with more disturbance (column of roofs()) is disturbed: ROOF_DISTURBED of src/model/roof.h
 DOUBTFUL = ["above-theory", "contradicted", INVALID]  # verdicts of roofs that are shown but not used
 # Variables that commands pass to load() as needs.
 DEVICES = ("device_hostname", "device_uuid", "device_model")
@@ -246,7 +246,7 @@ def roofs(data):
 
     Columns: the variables device_roof_* without the prefix; value and unit; usable: it has a value and no doubtful
     verdict; disturbance: how much longer a sample takes on average than the best (0 for times, whose value is a median,
-    and for transfers, which devices share); beyond DISTURBED other work disturbed them; place: the device's first
+    and for transfers, which devices share), where above DISTURBED other work interfered; place: the device's first
     row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_name; node_spread: highest minus lowest
     value over the mean, of the devices of one host, kind and session."""
     return of_all(data, roofs_of)

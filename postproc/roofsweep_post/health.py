@@ -105,7 +105,7 @@ def drift(files, devices):
 
 
 def print_drift(found, names):
-    """names: {(file, place): name}."""
+    """Prints the lines of drift(). names: {(file, place): name}."""
     if len(found):
         print("Drift: devices that differ from most of their model")
     for (model, fact, value, most), own in found.groupby(["model", "fact", "value", "most"], sort=False):

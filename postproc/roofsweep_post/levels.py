@@ -7,7 +7,7 @@ from .texts import Refused
 
 def at_levels(table, level):
     """Adds level, and intensity_at, bytes_at and bandwidth_at at that level. A row that lacks values at the level uses
-    its own, because modelled bytes exist at one level only. level: a name, or `row` or `all` for each row's own."""
+    its own level: modelled bytes exist at one level only. level: a name, or `row` or `all` for each row's own level."""
     own, wanted = level in ("row", "all"), f"arithmetic_intensity_{level}"
     if not own and wanted not in table:
         prefix = "arithmetic_intensity_"

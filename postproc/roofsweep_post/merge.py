@@ -55,7 +55,7 @@ NEEDED = [
 # Variables that are in memory for all rows, beside the variables of devices and roofs.
 ROW_COLUMNS = ["config_hash", "configuration", "label", "name", "status", "start_time", "wall_time", "config_device"]
 ROW_COLUMNS += ["uuid", "listed"]
-# Variables that two files may differ in for one device: of the job, and indices of other rows.
+# Variables in which two files may differ for one device: those of the job, and the index of the device's row.
 OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused", "device_health_end"}
 OF_OTHERS = {"device_roof_device"}
 # A line of the attribute history.
@@ -128,7 +128,7 @@ class Files:
 
 
 class Variable:
-    """words: meanings of a flag's values 0, 1, ...; missing: the file's value for a missing one."""
+    """A variable of a file. words: meanings of a flag's values 0, 1, ...; missing: the value that means `missing`."""
 
     def __init__(self, dims, dtype, attributes):
         self.dims, self.type, self.attributes, self.kind = dims, dtype, attributes, np.dtype(dtype).kind
@@ -345,9 +345,9 @@ def unify(devices):
 def choose_devices(devices, used):
     """Returns the Devices of the new file in order, and {(source, row of device): row in the new file}.
 
-    A file may have been written before its device had all roofs. So of Devices with one key the one with the most roofs
-    stays. Another stays only if remaining rows were compared with its roofs. used: (source, row of device) of these
-    rows."""
+    A file may have been written before its device had all roofs. So if several Devices have one key, the Device with
+    the most roofs stays. Another Device stays only if it is in `used`: (source, row of device) of the rows that stay,
+    which were compared with its roofs."""
     chosen, numbers = [], {}
     keys = dict.fromkeys(device.key for own in devices for device in own if device.key)
     for key in sorted(keys, key=natural):
@@ -368,8 +368,8 @@ def choose_devices(devices, used):
 
 
 def find_clashes(sources, devices, newest):
-    """Returns a mask of the rows that stay for each source. If a row is in several files, keeps the newest or raises
-    Refused."""
+    """Returns for each source a mask of the rows that stay. If several files measured a configuration on one device,
+    the newest row stays if `newest` is true; else raises Refused."""
     stay = [np.ones(len(source.rows["config_hash"]), bool) for source in sources]
     holders, clashes = {}, []
     for number, source in enumerate(sources):

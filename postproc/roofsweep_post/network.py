@@ -87,7 +87,8 @@ def series_of(layers):
 
 
 def directions(lines):
-    """Returns for each line forward, backward or "" (a sum of others). A pass that the list itself names is forward."""
+    """Returns for each line forward, backward, or "" if other lines have its time: a training step, and the parts of
+    the pass `backward`. A layer of one configuration is forward, whatever its pass."""
     alone = lines.groupby("place")["configuration"].transform("nunique") == 1
     whole = lines.groupby("place")["pass"].transform(lambda own: (own == "backward").any())
     found = np.where(lines["pass"].str.startswith("backward"), "backward", "forward")

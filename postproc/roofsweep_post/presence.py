@@ -27,8 +27,8 @@ def plain(key):
 
 
 def with_derived(lines, sustained):
-    """Returns the lines, and further ones for their sustained values and energies. Whether a roof settled, or a row was
-    at the power cap, differs between healthy devices; whether they have a value does not."""
+    """Returns the lines, and further lines for their sustained values and energies. A sustained value counts even if
+    its roof did not settle or its row was not at the power cap, because healthy devices differ in that."""
     parts = [lines]
     for name, end in ((sustained, SUSTAINS), ("energy", ENERGY)):
         if name in lines:
@@ -75,7 +75,7 @@ def replicated(data):
 
 
 class Presence:
-    """all_roofs, all_times: tables of compare. names: {key: text} of rows."""
+    """The keys that each device should have. all_roofs, all_times: tables of compare. names: {key: text} of rows."""
 
     def __init__(self, files, devices, all_roofs, all_times, names):
         self.files, self.devices, self.names = files, devices, names
@@ -102,7 +102,7 @@ class Presence:
             self.add_missing(verdict, device, what, lines[lines["model"] == device["model"]], reasons)
 
     def add_missing(self, verdict, device, what, lines, reasons):
-        """Adds checks of keys that the device neither has nor has a reason for. lines: keys of its model."""
+        """Adds checks of the keys that the device lacks without a reason. lines: keys of its model."""
         number, place = device["file"], device["place"]
         if what == "roofs" and number in self.alone:  # one device has nothing to run together with
             lines = lines[~lines["key"].str.contains(", together")]

@@ -16,8 +16,8 @@ DESCRIPTION = """Prints the measured roofs of a result file: for each device mod
 alone          value while the other devices of the node are idle: the best sample, for launches the median sample.
                Several devices: their median
 together       value while all devices of the node run at once
-node spread    highest minus lowest value of a node's devices, over their mean; several nodes: the widest spread. It
-               is of the condition `together` if that was measured
+node spread    highest minus lowest value of a node's devices, over their mean; several nodes: the widest spread;
+               measured together, if the file has this condition
 mean/best      mean of all samples over the value
 of theory      value over theory at the nominal clock
 of clock       mean of all samples over theory at the measured clock

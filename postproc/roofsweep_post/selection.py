@@ -49,7 +49,7 @@ def number(word):
 
 
 def moment(word):
-    """A word as a time of UTC; None if it is none."""
+    """Returns a word as a time of UTC; None if it is no time."""
     try:
         return np.datetime64(word.removesuffix("Z"))
     except ValueError:
@@ -57,7 +57,7 @@ def moment(word):
 
 
 def equal(values, words):
-    """Which values are one of the words, as text or as number."""
+    """Returns for each value whether it is one of the words, as text or as number."""
     found = values.astype(str).isin(words).to_numpy(bool)
     if values.dtype.kind in "fiu":
         numbers = [number(word) for word in words if re.fullmatch(r"[-+.\deE]+", word)]
@@ -66,7 +66,7 @@ def equal(values, words):
 
 
 def matches(table, term):
-    """Which rows of the table fulfil one term."""
+    """Returns for each row of the table whether it fulfils the term."""
     parsed = TERM.fullmatch(term)
     if not parsed:
         raise Refused(f"'{term}' is no condition; one is NAME=VALUE, or with != >= <= > <")

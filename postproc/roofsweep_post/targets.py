@@ -111,7 +111,7 @@ class Kinds:
         self.words = ROOF_WORDS.union(*rows["name"].str.split())
 
     def possible(self, name):
-        """Returns whether a name consists of words of roofs. A typo does not, a kind that was not measured does."""
+        """Returns whether a name consists of words of roofs: true for a kind that was not measured, not for a typo."""
         return set(name.split()) <= self.words
 
     def order(self, others=()):

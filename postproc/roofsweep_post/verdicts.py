@@ -14,7 +14,8 @@ import pandas
 from .arguments import write
 from .texts import coloured, listed, plain, say
 
-WORDS = {"fail": "FAIL", "inconclusive": "INCONCLUSIVE", "pass": "PASS"}  # the first that any check has wins
+# A device has the first of these verdicts that any of its checks has.
+WORDS = {"fail": "FAIL", "inconclusive": "INCONCLUSIVE", "pass": "PASS"}
 INCONCLUSIVE = 6  # exit status; roofsweep has 0 to 5
 NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a host name that Slurm reads as one node
 
@@ -73,7 +74,7 @@ class Verdict:
 
 
 def of_no_device(data, name):
-    """Returns a verdict that fails if rows failed and no device had them, else none."""
+    """Returns a list with one failing verdict if rows failed without a device; else an empty list."""
     lost = (data["status"].values == "failed") & ~(data["config_device"].values >= 0)
     if not lost.any():
         return []

@@ -1,4 +1,4 @@
-"""Counts passes that should not be: 300 doctored files of a node of four GPUs, each with its right verdict.
+"""Counts false passes of 300 doctored files of a node of four GPUs, each with its right verdict.
 
 Usage: false_passes.py [COUNT]. Each doctoring says beforehand which commands must not pass the file: `alone` (compare
 with its neighbours), `before` (compare with the healthy file), `targets` (check). The healthy file must pass all. Then

@@ -113,7 +113,7 @@ def false_alarms(tables):
 
 
 def caught(tables, kind, copies, dice):
-    """`kind` is roof or rows."""
+    """Makes copies slower, in one roof or in some rows (kind: roof, rows). Returns how many `compare` detects."""
     pairs, found, missed = list(permutations(tables, 2)), 0, []
     keys = sorted({check.name for check in judged(*[tables[name] for name in pairs[0]]).checks})
     first = next(iter(tables.values()))

@@ -40,7 +40,8 @@ def measured(folder, ranks, binaries):
 
 
 def tested(program, size, gpus, about):
-    """Returns s, out of place, in graphs of 50. `about`, s, decides the number of graphs."""
+    """Returns the time (s) of an operation out of place, in graphs of 50. about: expected time (s), which decides the
+    number of graphs."""
     graphs = max(int(LENGTH / about / 50), 2)
     command = [program, "-g", gpus, "-b", size, "-e", size, "-w", 5, "-n", 50, "-G", graphs, "-c", 0]
     command = [str(word) for word in command]

@@ -26,7 +26,7 @@ static void request_check(const char *line)
     free(text);
 }
 
-/* The record's text goes into a journal, as in a sweep: what a reply may say, a journal keeps. */
+/* The record's text goes into a journal, as in a sweep. A journal must accept every valid reply. */
 static void report_check(struct reply *reply)
 {
     char path[] = "/tmp/roofsweep-fuzz-XXXXXX";

@@ -3,9 +3,9 @@
 Kernels that are counted one by one three times do not move equal bytes each time: the contents of a cache depend on
 the addresses of tensors and on the order of blocks. With hot caches a row moves few bytes from DRAM, a small share of
 its footprint. So differences of bytes are relative to the larger of footprint and bytes. A batch may differ from single
-rows by the differences among single rows, plus MOVED, or at L2 COALESCED. The median
-difference of the rows is at most MEDIAN. FLOPs are
-equal.
+rows by the differences among single rows, plus MOVED, or at L2 COALESCED. The median difference of the rows is at most
+MEDIAN. FLOPs are equal.
+
 Usage: batches.py WORKER, by batches.sh.
 """
 

@@ -37,7 +37,7 @@ says() {
     grep -qF -- "$1" output || { cat output; fail "output does not say: $1"; }
 }
 
-# python CODE ARGUMENTS...: the Python that has xarray and netCDF4.
+# python CODE ARGUMENTS...: runs CODE by the Python that has xarray and netCDF4.
 python() {
     code=$1
     shift
@@ -105,7 +105,7 @@ worker() {
     chmod +x "bin/roofsweep-worker-${2:-cpu}"
 }
 
-# ranks_of LAUNCHER, rank_of LAUNCHER N: the processes that the launcher has started; rank N of them.
+# ranks_of LAUNCHER, rank_of LAUNCHER N: print the processes that the launcher has started, or the process of rank N.
 ranks_of() {
     pgrep -P "$1" || true
 }
@@ -116,7 +116,7 @@ rank_of() {
     return 0
 }
 
-# all_of PROCESS: the process and all its descendants, children before parents.
+# all_of PROCESS: prints the process and all its descendants, children before parents.
 all_of() {
     for process in $(ranks_of "$1"); do
         all_of "$process"

@@ -62,7 +62,7 @@ assert (numpy.isfinite(good.compute_roof) | ~numpy.isfinite(data.device_peak_vec
 ' || fail "wrong rows"
 # --resume of a complete sweep.
 expect 3 "$roofsweep" -q -d cpu -o out.nc --resume sweep.ini
-# Failed rows of a command that has been corrected leave the file, and are named. So do they after --gather.
+# Failed rows of a command that has been corrected leave the file, and are named. --gather leaves them out, too.
 sed 's/^command = sh .*/command = python3 program.py 0.01 1e-6 {script}/; s/1e-6, 1e-12/1e-6/' sweep.ini >corrected.ini
 expect 0 "$roofsweep" -d cpu -o out.nc --resume corrected.ini
 says "left out, as the manifest no longer has them: failing script="

@@ -59,7 +59,7 @@ ended 0
 complete sweep.nc 100
 [ "$(rows)" = 100 ] || fail "a row is there twice"
 
-# Rank 0 stops while rows run. From then on the 600 s that the others wait take 6.
+# Rank 0 stops while rows run. The clocks then become so fast that the other ranks wait 600 s in 6.
 rm -f sweep.nc*
 clock="-x FAST_FROM=$work/fast $clock"
 begin 100 2

@@ -15,7 +15,7 @@ VECTOR, TENSOR = 0, 1
 
 
 def divide(a, b):
-    """As in C."""
+    """Returns a / b by the rules of C for a division by 0."""
     if b != 0 or math.isnan(a):
         return a / b if b != 0 else NAN
     return NAN if a == 0 else math.copysign(math.inf, a)

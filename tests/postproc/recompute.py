@@ -218,7 +218,7 @@ class Row:
         return float(self.file.values["kernel_time"][kernel])
 
     def active_time(self, kernel):
-        """In the kernel's own time."""
+        """Returns the seconds of the kernel in which multiprocessors have a block."""
         share = self.activity(kernel).get("multiprocessors", NAN)
         return self.kernel_time(kernel) * (1 if math.isnan(share) else min(share, 1))
 
@@ -439,7 +439,7 @@ def check(path):
 
 
 def write(path):
-    """Writes the derived variables of the file anew. A flag that the file does not know becomes its last one."""
+    """Writes the derived variables of the file again. A flag's word that the file lacks becomes its last word."""
     import netCDF4  # not needed for checks
 
     file = File(path)

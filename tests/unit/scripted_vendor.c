@@ -14,7 +14,7 @@ static const double memory_rate = 3e12; /* byte s-1, of a fill and of the flush 
 
 enum {
     ALLOCATIONS = 256,
-    QUEUE = 1000, /* launches and the like that wait for the device */
+    QUEUE = 1000, /* operations that wait for the device */
     EVENTS = 600,
     GRAPH_NODES = 1000 /* of a graph */
 };
@@ -26,7 +26,7 @@ static struct machine {
     double host, device; /* s: now, and the end of all enqueued work */
     double ends[QUEUE];  /* s, end of each of the last enqueued operations */
     size_t enqueued;
-    double joules, drawn;       /* J beyond idle of all enqueued work; W of the last of it */
+    double joules, drawn;       /* J of all work, less idle power; W of the last operation */
     double counter, counted_at; /* J and s, at the last step of the energy counter */
     /* While the stream is blocked, times of later operations are as if the host never unblocked it;
      * unblocking shifts them. */

@@ -19,8 +19,8 @@ TEST(a_single_rank_gets_all_cores)
     assert_false(shared);
 }
 
-/* One rank per processor: the cores are divided without overlap; if two processors are one core,
- * all ranks share all and say so. */
+/* One rank per processor: the ranks divide the cores without overlap. If two processors are one
+ * core, `shared` is true and every rank has all cores. */
 TEST(shares_do_not_overlap)
 {
     struct cpus all, taken;

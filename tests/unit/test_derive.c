@@ -134,9 +134,8 @@ TEST(test_counted)
 TEST(a_row_has_the_roof_of_its_mix)
 {
     static const struct {
-        double written; /* of 1 */
-        double all,
-            read_alone; /* byte s-1, with all roofs, whose times of a byte add up; with one */
+        double written;         /* share of the bytes */
+        double all, read_alone; /* byte s-1, of the row's roof: with roofs of all mixes, of reads */
     } cases[] = {
         {NAN, 8e12, 6e12}, /* unknown directions: the best roof */
         {0, 6e12, 6e12},   {1.0 / 6, 1 / (0.5 / 6e12 + 0.5 / 8e12), 6e12}, {1.0 / 3, 8e12, 6e12},
@@ -512,7 +511,7 @@ TEST(parts_of_threads_add_up)
     assert_true(derived.time_part[TIME_IDLE_THREADS] < 1e-15);
     record.time_mean = record.time_median;
     record.threads_running = 1;
-    record.threads_waiting = NAN; /* the kernel does not tell */
+    record.threads_waiting = NAN; /* a kernel without times of run queues */
     record.flops_model = 0.6e-3 * 2e11;
     derived = derive(&record, &device);
     assert_near(derived.time_part[TIME_AT_ROOF], 0.6e-3);

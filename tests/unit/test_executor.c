@@ -251,8 +251,8 @@ TEST(rows_are_measured_or_have_a_reason)
     }
 }
 
-/* A worker blocks the signal, this one or its shell does not. With and without retries, a row that
- * ends with its job has no record. */
+/* The signal ends the worker, or the worker's shell exits with 130, or the signal ended the row's
+ * program: the row has no record. */
 TEST(a_signal_to_all_leaves_no_record)
 {
     static const struct worker_script scripts[] = {

@@ -248,7 +248,7 @@ static void others_cut(const char *path)
     assert_int_equal(truncate(path, 0), 0);
 }
 
-/* The length stays. */
+/* Changes a byte of the file, as another user may. */
 static void others_edit(const char *path)
 {
     int fd = open(path, O_WRONLY);
@@ -256,7 +256,7 @@ static void others_edit(const char *path)
     close(fd);
 }
 
-/* Others cannot change the file that publishing reads. */
+/* Checks that the file that publishing reads, which others cannot change, has all rows. */
 static void assert_source_rows(const struct journal *journal, size_t count)
 {
     char source[JOURNAL_SOURCE];

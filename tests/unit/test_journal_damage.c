@@ -56,7 +56,7 @@ FOLDER_TEST(test_every_truncation)
     free(text);
 }
 
-/* The first new line removes the old ones, unless another job writes them. */
+/* A replaced journal keeps its lines until the first new line. Meanwhile no other job opens it. */
 FOLDER_TEST(test_replace)
 {
     const char *path = path_of(state);

@@ -126,7 +126,7 @@ TEST(a_layout_that_is_refused_does_not_count)
                3, NAN);
     check_kept(&(struct device_state){.time = {3, 2}, .refusal = {0, STATUS_FAILED}}, "nhwc", 3,
                NAN);
-    /* fp8 cannot be in nchw: the device is not asked. */
+    /* fp8 has no nchw: only nhwc is prepared. */
     struct device_state state8 = {.time = {2, 1}};
     struct record record;
     struct error error;
@@ -159,7 +159,7 @@ TEST(a_lost_device_ends_it)
     assert_int_equal(lost.prepared, 0);
 }
 
-/* The record tells the wall time of both searches. */
+/* The record has the wall time of both searches. */
 TEST(both_searches_are_paid)
 {
     for (int fast = 0; fast < 2; ++fast) {

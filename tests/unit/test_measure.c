@@ -25,15 +25,15 @@ struct device_state {
     bool energy, time_at_last; /* `energy` was called; `time` was called after it */
 
     double other_placement;   /* each further work is slower by this fraction */
-    double throttled, capped; /* values whose load throttles the clock; by the power cap */
+    double throttled, capped; /* values of rows that lower the clock, that reach the power cap */
     int prepared;             /* works so far */
     int works, most;          /* works now; largest number at a time */
     int room;                 /* works beside which another one fits */
     int collections;          /* calls of count_hardware */
     size_t counted[64];       /* rows of each call */
-    double never;             /* value that spoils any collection */
-    enum status failure;      /* of a spoilt collection; STATUS_OK: the rows are labelled */
-    double crowded;           /* value that cannot be prepared beside others */
+    double never;             /* value of a row that makes its collection fail */
+    enum status failure;      /* of that collection; STATUS_OK: its rows get a refusal */
+    double crowded;           /* value of a row that cannot be prepared beside others */
     bool lost;                /* the next collection loses the device */
     double pause;             /* s, shortest duration of each step */
 };

@@ -29,7 +29,8 @@ static void quoted(const char *text, char line[640])
         *c = *c == '\'' ? '"' : *c;
 }
 
-/* No key has its default here, so that one which is not decoded or not encoded is missed. */
+/* Every key differs from its default, so that the test finds a key that is not encoded or decoded.
+ */
 TEST(requests_are_their_lines)
 {
     static const char *const lines[] = {

@@ -152,7 +152,7 @@ TEST(test_free_clock)
         record.status = RECORD_MEASURED;
         snprintf(record.config_hash, sizeof record.config_hash, "%d", i);
         strcpy(record.device_key, "s1/0");
-        record.sm_clock_free = i < 1 ? 1.995e9 : 2.04e9; /* the latter is none */
+        record.sm_clock_free = i < 1 ? 1.995e9 : 2.04e9; /* the latter exceeds clock_max by 3 % */
         record.sm_clock_counted = 2.05e9;
         assert_ok(results_add_record(results, &record, (struct place){0}, &error), &error);
     }

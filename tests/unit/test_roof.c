@@ -77,7 +77,7 @@ TEST(nothing_measured_is_missing)
     assert_false(roof_usable(&roof));
 }
 
-/* Nominally 2 of 2.2, but at 80 % of the clock: beyond the hardware. */
+/* A value of 2 is within its theory of 2.2 at the nominal clock, but not at 80 % of that clock. */
 TEST(theory_is_at_the_measured_clock)
 {
     struct roof roof = roof_of(ROOF_FP32_VECTOR);

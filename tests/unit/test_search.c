@@ -248,7 +248,7 @@ SCRIPT_TEST(names_follow_kernels_and_order)
     }
 }
 
-/* But the library's own first choice is timed. */
+/* The library's own first choice is always timed. */
 SCRIPT_TEST(candidates_slow_with_a_hot_cache_are_skipped_with_a_cold_one)
 {
     static const double times[] = {50e-6, 60e-6, 4e-4, 9e-4, 52e-6};
@@ -381,7 +381,7 @@ static struct kernel_list kernels_of(const char *const *names, struct identity *
     return list;
 }
 
-/* By the names of its kernels, in any order. */
+/* The identity follows from the names of the kernels, in any order. */
 SCRIPT_TEST(an_algorithm_is_known_by_its_kernels)
 {
     static const char *const iterations[][4] = {{"gemm", "add"}, {"add", "gemm"}, {"gemm", "sub"}};

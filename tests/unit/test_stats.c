@@ -157,7 +157,7 @@ TEST(few_and_equal_values_have_one_mode)
     assert_false(two_modes(equal, 20));
 }
 
-/* In at most 3 of 100 cases of a uniform, a normal and a one-sided distribution. */
+/* At most 3 of 100 samples of a uniform, a normal or a one-sided distribution have two modes. */
 TEST(one_mode_is_rarely_taken_for_two)
 {
     enum { CASES = 2000 };

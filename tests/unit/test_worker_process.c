@@ -64,7 +64,7 @@ static bool is_running(pid_t pid)
     return state != 'X' && state != 'Z';
 }
 
-/* The process that adopts it may take time to reap it. */
+/* Waits, because the process that adopts an orphan may take time to reap it. */
 static void assert_gone(pid_t pid)
 {
     for (int i = 0; i < 1000 && is_running(pid); ++i)

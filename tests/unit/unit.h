@@ -1,5 +1,5 @@
-/* cmocka, with what it needs before it. The state that it gives to each test few of them need, so
- * parameters may be unused from here on. */
+/* cmocka, and the headers that it needs. cmocka passes a state to each test. Few tests use it, so
+ * the compiler accepts unused parameters from here on. */
 #pragma once
 
 #include <setjmp.h>

@@ -84,7 +84,7 @@ def sources(own):
 
 
 def level_text(scene):
-    """Returns the sentence on memory levels. Rows that lack bytes at the chosen level have another one."""
+    """Returns the sentence on memory levels. Rows that lack bytes at the chosen level are drawn at another level."""
     there = list(dict.fromkeys(scene.extent["level"]))
     if scene.level == "all":
         return ""

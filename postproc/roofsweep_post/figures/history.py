@@ -39,8 +39,8 @@ def session_starts(table, files):
 
 
 def only_device(table, names):
-    """Returns the roofs of the device with most sessions. Raises Refused if several devices have as many, or if there
-    are fewer than two sessions."""
+    """Returns the roofs of the device with most sessions. Raises Refused if several devices share that number, or if
+    it is below two."""
     counts = table.groupby("uuid")["session"].nunique()
     most = counts[counts == counts.max()].index
     if not counts.max() >= 2:  # max() is NaN without a device

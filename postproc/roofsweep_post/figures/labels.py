@@ -201,9 +201,9 @@ class Labels:
         return best
 
     def fitting(self, text, at, size):
-        """Returns (text, middle, width, height) of a label along a line. If the whole text covers more, only the words
-        before its number are drawn, and the key has the whole text. None if these would cover a symbol or leave the
-        axes."""
+        """Returns (text, middle, width, height) of a label along a line. If the whole text covers more than the words
+        before its number, only these words are drawn, and the key has the whole text. None if every label would cover a
+        symbol or leave the axes."""
         best = None
         for shown in dict.fromkeys([text, name_of(text)]):
             width, height = np.asarray(self.extent(shown, size)) + AIR * self.scale

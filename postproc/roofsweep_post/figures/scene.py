@@ -110,7 +110,7 @@ def one_per_configuration(table, keys):
 
 def source_keys(keys, table, level):
     """Returns (keys, apart). With several models the keys include the model, so that no curve joins two models. The key
-    `file` goes if each model is in one file. apart: see Scene."""
+    `file` is dropped if each model is in one file. apart: see Scene."""
     if table["model"].nunique() < 2:
         return keys, False
     keys = [*keys, *(["model"] if "model" not in keys else [])]
