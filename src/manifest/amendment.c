@@ -13,8 +13,9 @@
 struct setting {
     char section[INI_NAME_BYTES + 1], key[INI_NAME_BYTES + 1];
     const char *value;
-    bool used;   /* written into a section */
-    bool intact; /* a line of an INI file can hold the whole value */
+    bool parameter; /* of a section with the label `section`; others of the label may lack it */
+    bool used;      /* written into a section */
+    bool intact;    /* a line of an INI file can hold the whole value */
 };
 
 /* The amended text while it is written. */
@@ -89,12 +90,12 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
 /* Returns whether the setting belongs to the section that the writer is in. */
 static bool is_meant(const struct setting *setting, const struct writer *writer)
 {
-    if (*setting->section)
-        return strcmp(setting->section, writer->label) == 0;
     const struct workload *workload = workload_find(writer->name);
     const char *group = settings_group_of(setting->key);
-    return workload ? workload_parameter(workload, setting->key) >= 0
-                    : group && strcmp(group, writer->name) == 0;
+    bool has = workload && workload_parameter(workload, setting->key) >= 0;
+    if (*setting->section)
+        return strcmp(setting->section, writer->label) == 0 && (has || !setting->parameter);
+    return workload ? has : group && strcmp(group, writer->name) == 0;
 }
 
 /* Whether a setting replaces the line of `key`. It also replaces keys that its own key excludes. */
@@ -247,8 +248,15 @@ static enum status amendment_apply(const struct amendment *amendment,
     struct writer writer = {.amendment = amendment, .next = manifest->text, .number = 1};
     char *text = NULL;
     size_t size;
-    for (size_t i = 0; i < amendment->set_count; ++i)
-        TRY(setting_parse(amendment->sets[i], &writer.settings[i], error));
+    for (size_t i = 0; i < amendment->set_count; ++i) {
+        struct setting *setting = &writer.settings[i];
+        TRY(setting_parse(amendment->sets[i], setting, error));
+        for (size_t j = 0; j < manifest->section_count; ++j)
+            if (!manifest->sections[j].kind &&
+                strcmp(manifest->sections[j].label, setting->section) == 0 &&
+                workload_parameter(manifest->sections[j].workload, setting->key) >= 0)
+                setting->parameter = true;
+    }
     if (!(writer.stream = open_memstream(&text, &size)))
         return error_set(error, STATUS_SYSTEM, "no memory for the amended manifest");
     enum status status = ini_lines_visit(manifest->path, manifest->text, strlen(manifest->text),

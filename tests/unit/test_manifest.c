@@ -584,6 +584,18 @@ TEST(settings_get_a_section)
                                "[measure]\niterations = 7\nwarmup = 0\n");
 }
 
+/* A label of several workloads: a parameter goes to those that have it. */
+TEST(a_parameter_goes_to_workloads_of_its_label)
+{
+    struct manifest *manifest = parse("[conv2d n]\n[lstm n]\n[conv2d m]\n");
+    struct amendment amendment = {.sets = {"n.kernel=1", "n.batch=2"}, .set_count = 2};
+    struct error error;
+    assert_ok(amendment_read(&amendment, &manifest, &error), &error);
+    assert_string_equal(manifest->text,
+                        "[conv2d n]\nkernel = 1\nbatch = 2\n[lstm n]\nbatch = 2\n[conv2d m]\n");
+    manifest_destroy(manifest);
+}
+
 /* A setting replaces the lines that it excludes. Programs keep the manifest's folder. */
 TEST(settings_replace_what_they_exclude)
 {
