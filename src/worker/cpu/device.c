@@ -11,6 +11,7 @@
 #include "worker/cpu/roofs.h"
 #include "worker/cpu/routine.h"
 #include "worker/cpu/simd.h"
+#include "worker/cpu/team.h"
 #include "worker/measure.h"
 
 #define ROW(name) &name##_routines,

@@ -4,7 +4,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "worker/cpu/onednn.h"
+#include "worker/cpu/onednn_operation.h"
 
 #if DNNL_VERSION_MAJOR >= 3
 typedef dnnl_memory_desc_t descriptor;

@@ -10,7 +10,8 @@
 
 #include "base/status.h"
 #include "model/workload.h"
-#include "worker/cpu/team.h"
+#include "worker/cpu/topology.h"
+#include "worker/cpu/trace.h"
 
 /* One configuration, allocated and filled by device.c. */
 struct work {

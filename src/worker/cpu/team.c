@@ -70,26 +70,6 @@ void team_unbind(const struct topology *topology)
     sched_setaffinity(0, topology->mask_size, topology->mask);
 }
 
-double trace_begin(const struct trace *trace)
-{
-    return trace ? clock_monotonic() : 0.0;
-}
-
-void trace_end(struct trace *trace, const char *name, double begin)
-{
-    if (!trace)
-        return;
-    size_t i = 0;
-    while (i < trace->count && strcmp(trace->regions[i].name, name) != 0)
-        ++i;
-    if (i == trace->count) {
-        trace->regions[i].name = name;
-        trace->count++;
-    }
-    trace->regions[i].count++;
-    trace->regions[i].time += clock_monotonic() - begin;
-}
-
 /* Makes a buffer of twice the last-level cache, at most 1 GiB. Each core reads an equal share,
  * which is twice its part of the cache. */
 static enum status flush_create(struct device_state *state, struct error *error)

@@ -1,4 +1,4 @@
-/* The open CPU and its OpenMP team: binding, traces of parallel regions, and timing.
+/* The open CPU and its OpenMP team: binding and timing.
  *
  * The team has one thread on each core, bound from open to close. Each parallel region must have as
  * many threads as the team, because libgomp binds a new thread to the core of its parent. */
@@ -22,26 +22,6 @@ enum status team_bind(const struct topology *topology, struct error *error);
 void team_unbind_caller(const struct topology *topology);
 /* Restores the affinity that the process had, for all threads. */
 void team_unbind(const struct topology *topology);
-
-/* The parallel regions of one iteration, by name. Both functions do nothing if the trace is NULL.
- */
-struct trace {
-    struct {
-        const char *name; /* a literal, or owned by the work */
-        int64_t count;
-        double time; /* s */
-    } regions[8];
-    size_t count;
-};
-double trace_begin(const struct trace *trace);
-void trace_end(struct trace *trace, const char *name, double begin);
-
-/* Times and counts of the process since it began, or between two readings. */
-struct occupancy {
-    double wall, running; /* s; running: CPU time of all threads */
-    double waiting;       /* s in which threads were ready, but off the processor; NaN: unknown */
-    int64_t switches;     /* involuntary context switches */
-};
 
 /* The members time and trace of device_ops. */
 enum status team_time(struct device_state *state, struct work *work, bool cold, int samples,
