@@ -30,11 +30,6 @@ rm twin pointer
 # An existing output needs --overwrite; a folder, fifo or device as output is an error.
 expect 2 "$roofsweep" --gather sweep.nc.journal
 says "sweep.nc exists; --overwrite replaces it, --output names another"
-echo precious >taken.nc
-expect 2 "$roofsweep" --gather sweep.nc.journal -o taken.nc
-[ "$(cat taken.nc)" = precious ] || fail "--gather replaces a file without --overwrite"
-expect 0 "$roofsweep" --gather sweep.nc.journal -o taken.nc --overwrite
-complete taken.nc 4
 mkdir folder
 mkfifo fifo
 for name in folder fifo /dev/null; do

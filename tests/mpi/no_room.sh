@@ -24,9 +24,6 @@ limited "$roofsweep" --gather sweep.nc.journal -o limit.nc
 says "File too large"
 says "sweep.nc.journal keeps every row, for --gather"
 [ ! -e limit.nc ] || fail "half a file is published"
-limited "$roofsweep" --overwrite sweep.ini
-says "File too large"
-says "sweep.nc.journal keeps every row, for --gather"
 limited "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$roofsweep" --overwrite sweep.ini
 says "File too large"
 says "sweep.nc.journal keeps every row, for --gather"
