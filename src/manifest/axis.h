@@ -1,7 +1,15 @@
-/* A parameter's list of values, as in "16, 32, 64:512:*2"; struct axis is in manifest.h. */
+/* A parameter's list of values, as in "16, 32, 64:512:*2". */
 #pragma once
 
-#include "manifest/manifest.h"
+#include "base/status.h"
+#include "model/parameter.h"
+
+/* One parameter's list of values. */
+struct axis {
+    struct value *values;
+    size_t count; /* number of values; 0: the section does not name the parameter */
+    int line; /* line of the key; INT_MAX: values from [measure], after all lines of the section */
+};
 
 enum {
     AXIS_VALUES_MAX = 65536,

@@ -1,10 +1,22 @@
-/* Rules that leave configurations out, as in "filters>=512 & batch>=64, pass=forward"; struct
- * exclusion is in manifest.h. */
+/* Rules that leave configurations out, as in "filters>=512 & batch>=64, pass=forward". */
 #pragma once
 
 #include <stdbool.h>
 
-#include "manifest/manifest.h"
+#include "base/status.h"
+#include "model/workload.h"
+
+enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
+struct term {
+    int parameter;
+    enum comparison comparison;
+    struct value value;
+};
+/* A rule: excludes a configuration if all terms hold. */
+struct exclusion {
+    struct term *terms;
+    size_t count;
+};
 
 /* Parses rules, separated by commas. A rule is terms joined by &, which must all hold. Words, free
  * texts and the padding's keywords have only = and !=. Each term takes one value from *room, see

@@ -10,58 +10,8 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "manifest/list.h"
-#include "model/protocol.h"
-#include "model/roof.h"
-#include "model/workload.h"
-
-enum vary { VARY_PRODUCT, VARY_ZIP, VARY_ONE_AT_A_TIME };
-
-struct sweep_settings {
-    char *title;    /* "" if not given */
-    char *output;   /* relative to the working folder; by default the manifest's name with .nc */
-    int device;     /* see device_kind_chosen */
-    bool replicate; /* distribute = replicate */
-    bool overwrite;
-    double timeout;              /* s for one configuration */
-    int retries;                 /* further attempts after a worker was lost */
-    int64_t max_failures;        /* number of failed rows that ends the sweep; -1: no limit */
-    uint64_t max_configurations; /* a larger plan is refused */
-    uint64_t seed;               /* seed of the inputs' random values */
-    char *algorithms;            /* NULL, "run", "search", or a path: see sweep_algorithms_file */
-};
-
-/* One parameter's list of values. */
-struct axis {
-    struct value *values;
-    size_t count; /* number of values; 0: the section does not name the parameter */
-    int line; /* line of the key; INT_MAX: values from [measure], after all lines of the section */
-};
-
-enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
-struct term {
-    int parameter;
-    enum comparison comparison;
-    struct value value;
-};
-/* A rule: excludes a configuration if all terms hold. */
-struct exclusion {
-    struct term *terms;
-    size_t count;
-};
-
-struct section {
-    const struct workload *workload; /* with a kind: its parameters are the section's axes */
-    const struct section_kind *kind; /* section.h; NULL: the keys are the workload's parameters */
-    void *own; /* owned; state of `kind`; NULL before the section's first line */
-    char *label;
-    enum vary vary;
-    struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
-    struct list list;                          /* each row is combined with all of the axes */
-    struct exclusion *exclusions;              /* a configuration is excluded if any holds */
-    size_t exclusion_count;
-    int line, vary_line, exclude_line; /* 0: not in the section */
-};
+#include "manifest/section.h"
+#include "manifest/settings.h"
 
 /* Path of the algorithm cache; NULL: no file. */
 const char *sweep_algorithms_file(const struct sweep_settings *sweep);

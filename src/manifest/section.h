@@ -1,8 +1,25 @@
-/* A workload section of the manifest, [conv2d LABEL]; struct section is in manifest.h. */
+/* A workload section of the manifest, [conv2d LABEL]. */
 #pragma once
 
+#include "manifest/axis.h"
+#include "manifest/exclusion.h"
 #include "manifest/ini_lines.h"
-#include "manifest/manifest.h"
+#include "manifest/list.h"
+
+enum vary { VARY_PRODUCT, VARY_ZIP, VARY_ONE_AT_A_TIME };
+
+struct section {
+    const struct workload *workload; /* with a kind: its parameters are the section's axes */
+    const struct section_kind *kind; /* NULL: the keys are the workload's parameters */
+    void *own; /* owned; state of `kind`; NULL before the section's first line */
+    char *label;
+    enum vary vary;
+    struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
+    struct list list;                          /* each row is combined with all of the axes */
+    struct exclusion *exclusions;              /* a configuration is excluded if any holds */
+    size_t exclusion_count;
+    int line, vary_line, exclude_line; /* 0: not in the section */
+};
 
 /* Sets one key: vary, exclude or a parameter. Its values are taken from *room, see axis.h. */
 enum status section_take(struct section *section, const struct ini_line *line, size_t *room,

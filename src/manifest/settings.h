@@ -3,7 +3,22 @@
 #pragma once
 
 #include "manifest/ini_lines.h"
-#include "manifest/manifest.h"
+#include "model/protocol.h"
+#include "model/roof.h"
+
+struct sweep_settings {
+    char *title;    /* "" if not given */
+    char *output;   /* relative to the working folder; by default the manifest's name with .nc */
+    int device;     /* see device_kind_chosen */
+    bool replicate; /* distribute = replicate */
+    bool overwrite;
+    double timeout;              /* s for one configuration */
+    int retries;                 /* further attempts after a worker was lost */
+    int64_t max_failures;        /* number of failed rows that ends the sweep; -1: no limit */
+    uint64_t max_configurations; /* a larger plan is refused */
+    uint64_t seed;               /* seed of the inputs' random values */
+    char *algorithms;            /* NULL, "run", "search", or a path: see sweep_algorithms_file */
+};
 
 enum { SETTINGS_MAX = 32 };
 struct settings {
