@@ -16,7 +16,7 @@
  * values are NaN then, and CUPTI is detached. A failure of the work becomes the status. On a lost
  * device nothing is called any more.
  *
- * Cost: docs/measurements.md, "Cost of attaching CUPTI" and "Cost of programming counters". */
+ * Cost: docs/measurements.md, "Cost of attaching CUPTI". */
 #include "worker/cuda/profiling/counters.h"
 
 #include <math.h>
