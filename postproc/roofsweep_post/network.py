@@ -20,6 +20,7 @@ total        count x time of one iteration, over all layers. Layers that the lis
 of roof      time that the layers would take at their roofs, over their time. A row above its roof counts as at its
              roof; rows without a roof do not count
 saved        total less the time at the roof: the most that a better kernel could save at these roofs
+samples      as of `rows`: a noisy or preempted row counts with the time that it took, also in the totals
 backward     the gradients of data and of weights, of `backward` or of its parts; `training` is forward and backward
 
 A network has tables for each device, and for each value of the keys that its sections vary (precision, batch).
@@ -133,7 +134,7 @@ def sums(lines):
 
 
 def by_layer(lines, whole):
-    head = ["layer", "pass", "count", "time", "total", "of all", "of roof", "saved", "limiter"]
+    head = ["layer", "pass", "count", "time", "total", "of all", "of roof", "saved", "limiter", "samples"]
     return table(
         head,
         [
@@ -145,10 +146,10 @@ def by_layer(lines, whole):
                 column(line["total"], "s"),
             ]
             + [share(line["total"] / whole), share(line["roof_fraction"]), column(line["saved"], "s")]
-            + [line["limiter_cause"] if line["status"] == "measured" else line["status"]]
+            + ([line["limiter_cause"], line["marks"]] if line["status"] == "measured" else [line["status"], ""])
             for line in lines.to_dict("records")
         ],
-        left=["pass", "limiter"],
+        left=["pass", "limiter", "samples"],
     )
 
 
