@@ -1,6 +1,5 @@
 #include "worker/cpu/team.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <omp.h>
@@ -101,29 +100,26 @@ static void flush_caches(const struct device_state *state)
     __asm__ volatile("" : : "r"(sum));
 }
 
-/* s in which threads of this process waited in a run queue, also because of a cgroup's quota, or
- * the hypervisor had taken their cores (in steps of 10 ms; a fair share of the host's sum). NaN:
- * the kernel has no SCHED_INFO. */
+/* s in which threads of the team waited in a run queue, also because of a cgroup's quota, or the
+ * hypervisor had taken their cores (in steps of 10 ms; a fair share of the host's sum). NaN: the
+ * kernel has no SCHED_INFO. */
 static double waiting_read(const struct topology *topology)
 {
-    double sum = NAN, number; /* ns of a queue, or ticks of the hypervisor */
-    FILE *file = fopen("/proc/stat", "re");
-    if (file && fscanf(file, "cpu %*s %*s %*s %*s %*s %*s %*s %lf", &number) == 1)
-        sum = number / (double)sysconf(_SC_CLK_TCK) * topology->cores /
+    double sum = 0, ticks;
+    FILE *stat = fopen("/proc/stat", "re");
+    if (stat && fscanf(stat, "cpu %*s %*s %*s %*s %*s %*s %*s %lf", &ticks) == 1)
+        sum = ticks / (double)sysconf(_SC_CLK_TCK) * topology->cores /
               (double)sysconf(_SC_NPROCESSORS_ONLN);
-    if (file)
-        fclose(file);
-    DIR *folder = opendir("/proc/self/task");
-    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
-        char path[sizeof "/proc/self/task//schedstat" + sizeof entry->d_name];
-        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", entry->d_name);
-        if (*entry->d_name == '.' || !(file = fopen(path, "re")))
-            continue;
-        sum += fscanf(file, "%*s %lf", &number) == 1 ? 1e-9 * number : NAN;
-        fclose(file);
+    if (stat)
+        fclose(stat);
+#pragma omp parallel reduction(+ : sum)
+    {
+        double waited; /* ns */
+        FILE *own = fopen("/proc/thread-self/schedstat", "re");
+        sum += own && fscanf(own, "%*s %lf", &waited) == 1 ? 1e-9 * waited : NAN;
+        if (own)
+            fclose(own);
     }
-    if (folder)
-        closedir(folder);
     return sum;
 }
 
