@@ -7,7 +7,7 @@
 #include "model/chip.h"
 #include "model/roof_kind.h"
 
-/* One column of rates. */
+/* A column of the table: rates of a unit in a precision. */
 struct rate {
     enum unit unit;
     enum precision precision;

@@ -44,8 +44,8 @@ static bool outlet_put(int descriptor, const char *text, size_t length,
     return true;
 }
 
-/* Waits up to a second for a slow reader. After a dropped message it does not wait at all, until
- * the reader reads again. */
+/* Waits up to a second for a slow reader; after a dropped message up to 1 ms, until the reader
+ * reads again. */
 static ssize_t outlet_write(void *cookie, const char *text, size_t length)
 {
     struct outlet *outlet = cookie;

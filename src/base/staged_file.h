@@ -1,5 +1,5 @@
 /* A file that is written without its final name and published at once: under its final name it is
- * complete and durable, or absent. It lies in the folder of its output.
+ * complete and durable, or absent. The file lies in the folder of its output.
  *
  * The file has a temporary name only while a library opens it by name, and during the rename that
  * replaces another file. The name is random, and creating it fails if it exists, so it is never

@@ -14,7 +14,7 @@ struct setting {
     char section[INI_NAME_BYTES + 1], key[INI_NAME_BYTES + 1];
     const char *value;
     bool parameter; /* of a section with the label `section`; others of the label may lack it */
-    bool used;      /* written into a section */
+    bool used;      /* the setting has been written into a section */
     bool intact;    /* a line of an INI file can hold the whole value */
 };
 

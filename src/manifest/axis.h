@@ -13,7 +13,7 @@ struct axis {
 
 enum {
     AXIS_VALUES_MAX = 65536,
-    MANIFEST_VALUES_MAX = 200000 /* in all lists, ranges and excludes of a manifest */
+    MANIFEST_VALUES_MAX = 200000 /* values in all lists, ranges and excludes of a manifest */
 };
 
 /* Takes `count` values from *room, the number of values that the manifest may still have.

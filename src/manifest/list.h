@@ -15,14 +15,14 @@ struct list_row {
     uint32_t set;         /* bit of each parameter that has a value */
     char *name;           /* owned; NULL: none */
     int64_t count;        /* how often the network has it */
-    size_t place;         /* from 1, among the list's lines of all workloads */
+    size_t place;         /* number of the line, from 1, among the list's lines of all workloads */
     int line;
 };
 struct list {
-    const struct workload *workload; /* of the section */
+    const struct workload *workload; /* workload of the section */
     char *path; /* owned; the key's value, after list_finish the file or manifest with the lines;
                    NULL: the section has no list */
-    int line;   /* of the key */
+    int line;   /* line number of the key */
     char *text; /* owned; the file's lines, each behind a '|'; NULL: not from a file */
     char **columns; /* owned; names in `header`, owned; NULL before the header */
     char *header;

@@ -17,8 +17,8 @@
 struct places {
     const struct section *section;
     size_t shape, count;                    /* number of places of the shape, and of all places */
-    int parameter[WORKLOAD_PARAMETERS_MAX]; /* by place */
-    size_t at[WORKLOAD_PARAMETERS_MAX];     /* by place: index of the current value */
+    int parameter[WORKLOAD_PARAMETERS_MAX]; /* parameter at each place */
+    size_t at[WORKLOAD_PARAMETERS_MAX];     /* index of the current value at each place */
     struct config config;                   /* defaults */
 };
 
@@ -26,7 +26,7 @@ struct places {
 struct builder {
     struct plan plan;
     void *hashes;                /* tree of items, see tsearch */
-    const struct section **last; /* by item: the last section that has it */
+    const struct section **last; /* for each item the last section that has it */
 };
 
 static bool place_before(const struct section *section, int a, int b)

@@ -25,8 +25,8 @@ struct plan {
     struct plan_item *items;
     size_t count;
     const struct plan_item **by_hash; /* owned; sorted */
-    size_t merged;                    /* configurations that repeat an item */
-    size_t excluded;                  /* configurations left out by `exclude` */
+    size_t merged;                    /* number of configurations that repeat an item */
+    size_t excluded;                  /* number of configurations left out by `exclude` */
 };
 
 /* STATUS_USAGE: no configuration, or more than manifest->sweep.max_configurations, which are

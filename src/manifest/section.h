@@ -21,7 +21,7 @@ struct section {
     int line, vary_line, exclude_line; /* 0: not in the section */
 };
 
-/* Sets one key: vary, exclude or a parameter. Its values are taken from *room, see axis.h. */
+/* Sets one key: vary, exclude or a parameter. Takes the key's values from *room, see axis.h. */
 enum status section_take(struct section *section, const struct ini_line *line, size_t *room,
                          struct error *error);
 /* After the last line: checks the axes against each other, and gives a section that does not name

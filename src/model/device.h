@@ -60,7 +60,8 @@ struct device {
 
     struct roof roofs[ROOFS_MAX]; /* the first roof_count */
     int64_t roof_count;
-    struct link links[LINKS_MAX]; /* the first link_count; links of the node, on its first device */
+    /* the first link_count; the node's links, kept by its first device only */
+    struct link links[LINKS_MAX];
     int64_t link_count;
 };
 

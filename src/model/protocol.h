@@ -92,7 +92,7 @@ struct measure_settings {
 /* Defaults: a fixed number of iterations. min_time and max_time apply only with the adaptive
  * rule. */
 extern const struct measure_settings measure_default;
-enum { SEED_DEFAULT = 1 }; /* of the inputs */
+enum { SEED_DEFAULT = 1 }; /* seed of the inputs */
 
 /* Environment variable of a worker: the ranks of its node, which share a quota of CPU time. */
 #define NODE_RANKS_VARIABLE "ROOFSWEEP_NODE_RANKS"
@@ -170,7 +170,7 @@ struct reply {
     struct record record; /* owned: reply_clear */
     char *record_text;    /* JSON of `record` as the worker printed it; owned: reply_clear */
     char configuration[WORKLOAD_TEXT]; /* timed: canonical text */
-    enum status status;                /* of REPLY_ERROR */
+    enum status status;                /* status of REPLY_ERROR */
     struct error error;
 };
 

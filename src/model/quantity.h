@@ -46,7 +46,7 @@ extern const char *const quantity_name[QUANTITY_ACTIVITY];
  * none. */
 enum quantity quantity_of(enum precision precision, bool tensor);
 
-/* The quantities of reads and writes at a memory level. False: not counted. */
+/* Sets the quantities of reads and writes at a memory level. False: the level is not counted. */
 bool quantity_of_level(enum memory_level level, enum quantity *read, enum quantity *write);
 
 /* Sums of reads and writes by level; NaN: not counted. */

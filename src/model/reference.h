@@ -18,7 +18,7 @@ typedef void reference_loop(int64_t count, reference_task *task, void *context);
 /* Input of a reference. Nothing is owned. */
 struct reference_request {
     const struct config *config;
-    uint64_t seed;   /* of the inputs and of the compared places */
+    uint64_t seed;   /* seed of the inputs and of the compared places */
     double products; /* approximate limit on multiply-adds */
     /* limits on the number of compared elements, regardless of cost; a smaller result is compared
      * whole */

@@ -32,14 +32,14 @@ struct tolerance {
     double accurate, right;
 };
 /* An element that is rounded once differs by at most half a unit in its last place, 2.4 times the
- * error of all elements together. The rest is room for sums. */
+ * error of all elements together. Up to ELEMENT_TOLERANCES there is room for errors of sums. */
 #define ELEMENT_TOLERANCES 10.0
 
 struct precision_info {
     const char *name;
     enum precision result;      /* precision of results: fp16 for fp8 */
     size_t bytes;               /* size of a stored element; 0: two elements share a byte */
-    int significand;            /* bits, with the leading one; inputs have as many */
+    int significand;            /* bits with the leading one, of elements and inputs */
     struct tolerance tolerance; /* of ||out - ref|| / ||ref|| for a result that is rounded once */
 };
 extern const struct precision_info precision_info[PRECISION_COUNT];

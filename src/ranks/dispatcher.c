@@ -24,7 +24,7 @@
 enum rank_state {
     RANK_PREPARING,
     RANK_IDLE,      /* ready for work; rows in flight are all timed */
-    RANK_MEASURING, /* one row in flight is being measured */
+    RANK_MEASURING, /* one of the rows in flight is being measured */
     RANK_COUNTING,  /* counts its rows in flight */
     RANK_LOST,      /* no work from here on */
     RANK_SILENT,    /* timed out while preparing; may write again */

@@ -59,8 +59,8 @@ struct executor {
     bool worker_hung;  /* the last executor_call timed out */
     /* the measurement */
     char *request;                     /* owned: line of STAGE_MEASURING, as rank 0 sent it */
-    char configuration[WORKLOAD_TEXT]; /* of the request: canonical text */
-    int attempts;                      /* of the request */
+    char configuration[WORKLOAD_TEXT]; /* the request's configuration: canonical text */
+    int attempts;                      /* number of attempts of the request */
     char (*waiting)[WORKLOAD_TEXT];    /* owned: timed configurations in the worker, oldest first */
     size_t waiting_count;
 };

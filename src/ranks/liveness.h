@@ -37,11 +37,11 @@ const char *liveness_host_of_rank_0(const struct liveness *liveness);
 struct guard;
 
 struct guard_settings {
-    MPI_Comm comm; /* to abort; MPI_COMM_NULL: before MPI_Init */
+    MPI_Comm comm; /* communicator to abort; MPI_COMM_NULL: before MPI_Init */
     const struct log *log;
     int seconds;
     int exit_code;
-    const char *what; /* for people: name of the call */
+    const char *what; /* name of the call, for people */
 };
 
 /* Starts a thread that watches until guard_end. After `seconds` it logs, calls MPI_Abort, and if

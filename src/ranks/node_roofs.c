@@ -18,7 +18,7 @@
 
 static const int call_timeout =
     60; /* s; limit of a collective call right after all ranks have met */
-/* in units of the timeout; tuning tries many variants of all roofs */
+/* limit in units of the timeout; tuning tries many variants of all roofs */
 static const double tune_timeouts = 3;
 enum { LOSSES_MAX = 3 }; /* lost workers before the device gets no more roofs */
 

@@ -9,7 +9,7 @@
 struct progress; /* borrows the log */
 
 /* `done` of `total` are done already. `what` begins each line, "" or "roofs: ", and is borrowed.
- * NULL without memory. */
+ * NULL: no memory. */
 struct progress *progress_create(const struct log *log, const char *what, size_t done,
                                  size_t total);
 /* Starts the estimate of the time left. */

@@ -10,7 +10,7 @@
 struct time_limit {
     double end;    /* INFINITY: no limit */
     double whole;  /* s, from the start of the program to the end */
-    char text[96]; /* for people: which limit it is */
+    char text[96]; /* name of the limit, for people */
 };
 
 struct time_limit time_limit_none(void);

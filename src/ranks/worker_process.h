@@ -17,9 +17,9 @@ enum worker_event {
     WORKER_SIGNALLED /* as WORKER_LOST, by a signal that ends a sweep (signals.h) */
 };
 
-/* `watched`: address for --watch; NULL: a measuring worker. `cpus`: its cores; NULL: the caller's.
- * `echo`: stream for its standard error, or NULL. The worker leads a process group for its children
- * and asks the kernel to die with the thread that started it (worker.c). */
+/* `watched`: address for --watch; NULL: a measuring worker. `cpus`: the worker's cores; NULL: the
+ * caller's. `echo`: stream for the worker's standard error, or NULL. The worker leads a process
+ * group for its children and asks the kernel to die with the thread that started it (worker.c). */
 enum status worker_process_start(const char *path, const char *watched, const struct cpus *cpus,
                                  FILE *echo, struct worker_process **process, struct error *error);
 

@@ -188,7 +188,7 @@ static int64_t touched(const struct conv2d *s, int64_t size, int64_t out, int64_
     int64_t period = s->stride / common_divisor(s->stride, s->dilation), count = 0;
     int64_t shift = period * s->dilation / s->stride;
     for (int64_t tap = 0; tap < kernel; ++tap) {
-        int64_t begin = tap * s->dilation - pad; /* the pixel of output 0, or padding */
+        int64_t begin = tap * s->dilation - pad; /* pixel of output 0; < 0: padding */
         int64_t first = tap < period ? 0 : int64_larger(0, out - shift), last = out - 1;
         if (begin < 0)
             first = int64_larger(first, (-begin + s->stride - 1) / s->stride);
@@ -277,7 +277,7 @@ static struct cost conv2d_cost(const struct config *config)
                ((double)s.channels / (double)s.groups);
     double y = (double)s.batch * (double)s.out_height * (double)s.out_width * (double)s.filters;
     double products = parts.forward + parts.data + parts.filter;
-    /* Tensors of each kind that are read or written. */
+    /* Numbers of tensors of each kind that are read or written. */
     double xs = (parts.forward || parts.filter) + parts.data;
     double ws = (parts.forward || parts.data) + parts.filter + parts.update;
     double ys = (parts.forward || conv2d_needs_y(&s)) + (parts.data || parts.filter);
@@ -298,7 +298,7 @@ static struct cost conv2d_cost(const struct config *config)
 /* An input tensor, or dz, the product of dy and the slopes. */
 struct source {
     struct fill fill;
-    const double *slopes; /* of all elements; NULL: without */
+    const double *slopes; /* slopes of all elements; NULL: without slopes */
 };
 
 static double source_value(struct source source, int64_t offset)
@@ -409,7 +409,7 @@ static double element_of(const struct conv2d *s, struct source first, struct sou
 struct compared {
     struct conv2d shape;
     struct conv2d forward, data, filter; /* conv2d_bare of each convolution */
-    double *slopes;                      /* of all y; NULL: dz is dy */
+    double *slopes;                      /* slopes of all elements of y; NULL: dz is dy */
 };
 
 static double y_element(const struct reference_inputs *in, int64_t offset)
@@ -422,7 +422,7 @@ static double y_element(const struct reference_inputs *in, int64_t offset)
     return activation_value(s->shape.activation, z);
 }
 
-/* `other`: the factor besides dz, x or w. */
+/* `other`: the other factor of the gradient's product, x or w, besides dz. */
 static double gradient_element(const struct reference_inputs *in, const struct conv2d *convolution,
                                enum tensor other, int64_t offset)
 {

@@ -22,7 +22,7 @@ enum conv2d_pass {
     CONV2D_FORWARD,
     CONV2D_BACKWARD_DATA,
     CONV2D_BACKWARD_FILTER,
-    CONV2D_BACKWARD, /* both gradients, and the bias' */
+    CONV2D_BACKWARD, /* the gradients of x, w and the bias */
     CONV2D_TRAINING, /* forward, backward and update */
     CONV2D_PASSES
 };
@@ -84,7 +84,7 @@ struct conv2d conv2d_bare(const struct conv2d *s, enum conv2d_pass pass);
 int64_t conv2d_x_size(const struct conv2d *s);
 int64_t conv2d_w_size(const struct conv2d *s);
 int64_t conv2d_y_size(const struct conv2d *s);
-int64_t conv2d_filter_of(const struct conv2d *s, int64_t offset); /* of an element of y */
+int64_t conv2d_filter_of(const struct conv2d *s, int64_t offset); /* filter of an element of y */
 static inline bool conv2d_has_layer(const struct conv2d *s)       /* bias or activation */
 {
     return s->bias || s->activation != ACTIVATION_NONE;

@@ -6,7 +6,7 @@
 
 #include "model/reference.h"
 
-/* FLOPs without products. Forward:
+/* FLOPs of a unit and step, without products. Forward:
  *   lstm  4: c = f c + i g, h = o tanh(c)
  *   gru   6: n + r q, (1 - z) n + z h
  * Backward, for the gradients of the sums and of the biases, with the output's gradient d:

@@ -28,16 +28,17 @@ struct NAME(network) {
     struct lstm s;
     int64_t samples, rows;
     lstm_loop *loop;
-    void *argument;            /* of `loop` */
+    void *argument;            /* argument of `loop` */
     const REAL *w, *x;         /* [row][features] */
     REAL *y;                   /* [layer][row][D * R] */
     struct NAME(unit) * units; /* [layer][D][row][H] */
     REAL *h;                   /* [layer][D][row][H], before a projection; unused without one */
     /* Gradients within one layer. */
-    REAL *dout;    /* of the layer's outputs: [D][row][R] */
+    REAL *dout;    /* gradient of the layer's outputs: [D][row][R] */
     REAL *dsums;   /* [D][row][sums][H] */
-    REAL *carried; /* of the states, from the later step: [D][samples][H] */
-    REAL *between; /* of the outputs of the layer below: [row][D * R]; unused by a single layer */
+    REAL *carried; /* gradient of the states, from the later step: [D][samples][H] */
+    /* gradient of the outputs of the layer below: [row][D * R]; unused by a single layer */
+    REAL *between;
 };
 
 /* ---- the cell ---- */
@@ -109,7 +110,7 @@ struct NAME(layer) {
     const REAL *x, *dy;
     REAL *y, *h, *dx;
     struct NAME(unit) * units;
-    const REAL *w[2][LSTM_PARTS]; /* by direction */
+    const REAL *w[2][LSTM_PARTS]; /* weights by direction */
     REAL *dw[2][LSTM_PARTS];
 };
 
@@ -139,7 +140,7 @@ static struct NAME(layer) NAME(layer_of)(const struct NAME(network) * net, int64
 /* A unit or output of a sample in one direction, at the layer's step. */
 struct NAME(place) {
     int64_t direction, n, u;
-    int64_t row;           /* of this step */
+    int64_t row;           /* row of this step */
     int64_t before, after; /* rows of the previous and next step in the direction's order */
     int64_t cell;          /* index into arrays of [direction][row] */
 };
@@ -184,7 +185,7 @@ static void NAME(row_add)(REAL *restrict row, REAL factor, const REAL *restrict 
         row[i] += factor * values[i];
 }
 
-/* The outputs of a row in one direction. */
+/* Returns the outputs of a row in one direction. */
 static REAL *NAME(y_at)(const struct NAME(layer) * at, int64_t direction, int64_t row)
 {
     const struct lstm *s = &at->net->s;
@@ -307,7 +308,7 @@ static void NAME(weights_task)(void *context, int64_t i)
     const struct NAME(network) *net = at->net;
     const struct lstm *s = &net->s;
     int64_t sums = s->cell->sums * s->hidden, direction = i / sums, u = i % s->hidden;
-    int64_t step = direction ? net->samples : -net->samples; /* to the row before */
+    int64_t step = direction ? net->samples : -net->samples; /* to the previous step's row */
     int input = s->cell->input[i % sums / s->hidden];
     int recurrent = s->cell->recurrent[i % sums / s->hidden];
     REAL *inputs = at->dw[direction][LSTM_INPUT_MATRIX] + (input * s->hidden + u) * at->width;

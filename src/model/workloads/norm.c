@@ -59,10 +59,10 @@ static enum status norm_check(const struct config *config, struct error *error)
     return STATUS_OK;
 }
 
-/* By operation and pass. */
+/* Costs by operation and pass. */
 static const struct {
-    double flops;      /* for each element */
-    double tensors;    /* of the size of x that are read or written */
+    double flops;      /* FLOPs for each element */
+    double tensors;    /* arrays of the size of x that are read or written */
     double parameters; /* arrays of the size of gamma */
     double statistics; /* arrays of the size of m */
 } costs[2][3] = {
@@ -88,7 +88,7 @@ static struct cost norm_cost(const struct config *config)
 /* A norm whose elements are compared. */
 struct compared {
     struct norm norm;
-    int64_t count, apart;   /* values that share a mean, and elements from one to the next */
+    int64_t count, apart;   /* number of values that share a mean; elements between two of them */
     double *mean, *inverse; /* m and r of all rows, for a layer norm's backward pass; else NULL */
 };
 

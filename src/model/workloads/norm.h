@@ -32,5 +32,6 @@ struct norm {
 };
 struct norm norm_from(const struct config *config);
 
-int64_t norm_statistics(const struct norm *s);      /* the number of means */
-enum precision norm_wide(enum precision precision); /* of gamma, beta, m, r and their gradients */
+int64_t norm_statistics(const struct norm *s); /* the number of means */
+/* precision of gamma, beta, m, r and their gradients */
+enum precision norm_wide(enum precision precision);

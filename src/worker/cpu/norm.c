@@ -17,7 +17,7 @@ struct NAME(job) {
     REAL *y, *dx, *dgamma, *dbeta;
     double *sums;         /* [threads][2][columns] */
     REAL *parts;          /* [threads][2][columns]: sums of the last rows, fewer than SUM_ROWS */
-    REAL *mean, *inverse; /* of each row in a layer norm, else of each column */
+    REAL *mean, *inverse; /* moments of each row in a layer norm, else of each column */
 };
 
 static void NAME(row_moments)(const struct NAME(job) * j, int64_t row)

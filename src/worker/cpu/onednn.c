@@ -38,7 +38,7 @@ struct slot {
     descriptor described;
     descriptor_view chosen; /* the library's layout, owned by the description; NULL: no tensor */
     bool packed, written;
-    size_t offset, bytes;      /* of `own` */
+    size_t offset, bytes;      /* place and size of `own` */
     dnnl_memory_t caller, own; /* own NULL: the caller's layout is the library's */
     dnnl_primitive_t reorder;
 };

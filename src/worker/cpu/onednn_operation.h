@@ -92,9 +92,9 @@ struct onednn_operation {
     enum onednn_pass pass;
     enum onednn_function function;
     double factor;
-    int64_t window[2];             /* of a pool */
-    int64_t stride[2], padding[2]; /* of a pool or a convolution */
-    int64_t dilation[2];           /* of a pool or a convolution; 1: dense */
-    bool bidirectional;            /* recurrent layers */
+    int64_t window[2];             /* window of a pool */
+    int64_t stride[2], padding[2]; /* for a pool or a convolution */
+    int64_t dilation[2];           /* for a pool or a convolution; 1: dense */
+    bool bidirectional;            /* for recurrent layers */
     struct onednn_tensor tensors[ONEDNN_ARGUMENTS];
 };

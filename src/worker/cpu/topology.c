@@ -135,7 +135,7 @@ static enum status cores_find(struct topology *topology, hwloc_topology_t tree,
 static const struct {
     enum memory_level level;
     hwloc_obj_type_t type;
-    int size_name; /* of sysconf */
+    int size_name; /* sysconf's name for the size */
     bool shared;   /* sysconf's size is for all cores, not for each */
 } caches[] = {
     {LEVEL_L1, HWLOC_OBJ_L1CACHE, _SC_LEVEL1_DCACHE_SIZE, false},

@@ -42,7 +42,7 @@ enum status memory_allocate(double bytes, const char *what, void **memory, struc
 /* ---- memory of rows ---- */
 
 static const double waste_most = 2.0;    /* size of a reused block over the rounded request */
-static const double idle_most = 1.0 / 8; /* of the device's memory */
+static const double idle_most = 1.0 / 8; /* share of the device's memory */
 /* share of the device's memory for libraries and timer */
 static const double left_for_others = 1.0 / 8;
 

@@ -65,7 +65,7 @@ bool work_has_room(struct gpu *gpu, const struct config *config)
 enum status work_read(struct gpu *gpu, struct work *work, enum tensor tensor,
                       const int64_t *offsets, int64_t count, double *values, struct error *error)
 {
-    const struct work *owner = work->stream ? work->stream : work; /* of the results */
+    const struct work *owner = work->stream ? work->stream : work; /* owner of the results */
     const enum precision stored = owner->ops->stored ? owner->ops->stored(owner, tensor)
                                                      : precision_info[work->precision].result;
     const double bytes = (double)count * (sizeof *offsets + sizeof *values);

@@ -140,15 +140,15 @@ struct entry {
     struct identity identity;
     double time;           /* s, median of the last timing */
     double least;          /* s, lower bound of the time */
-    double rounds[ROUNDS]; /* s; of finalists */
-    double noise;          /* relative; of finalists */
+    double rounds[ROUNDS]; /* s, times of a finalist's rounds */
+    double noise;          /* relative noise of a finalist's rounds */
     struct pace pace;
     bool first; /* has the kernels of the library's own first choice */
 };
 
 struct search_state {
     const struct search *search;
-    bool cold, replayed;   /* from the record's configuration */
+    bool cold, replayed;   /* values of the record's configuration */
     struct entry *entries; /* owned, room for all candidates */
     int count;
     int bound;  /* bound candidate; -1: none */

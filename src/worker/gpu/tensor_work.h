@@ -13,7 +13,7 @@ struct tensor_work {
     void *intermediate; /* data that one kernel leaves to the next; NULL: none */
     size_t result_bytes[TENSOR_COUNT], intermediate_bytes;
     enum precision stored[TENSOR_COUNT];
-    uint64_t seed; /* of the inputs */
+    uint64_t seed; /* seed of the inputs */
 };
 
 /* Results and biases have the result type of the precision. */
@@ -21,7 +21,7 @@ struct tensor_sizes {
     int64_t read[TENSOR_COUNT], written[TENSOR_COUNT]; /* elements; 0: there is none */
     double intermediate;                               /* byte */
     bool wide[TENSOR_COUNT];  /* stored as fp32, or as fp64 if the precision is fp64 */
-    const char *const *names; /* for messages; NULL: the usual ones */
+    const char *const *names; /* the tensors' names in messages; NULL: the usual names */
 };
 
 /* One implementation of a workload. */

@@ -40,7 +40,7 @@ struct pace {
 struct work {
     const struct work_ops *ops;
     enum precision precision;
-    struct pace pace;       /* of the bound algorithm */
+    struct pace pace;       /* pace of the bound algorithm */
     struct clock_span span; /* sum over all timed chunks */
     /* Index into the record's kernels for each launch of the last trace; owned. NULL: the trace
      * failed. */

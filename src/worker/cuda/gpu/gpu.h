@@ -25,7 +25,7 @@ struct gpu {
     int multiprocessors;
     size_t l2_bytes;
     double power_limit;       /* W; NaN: unknown */
-    cudaOccDeviceProp limits; /* of a multiprocessor and of a block */
+    cudaOccDeviceProp limits; /* limits of a multiprocessor and of a block */
     struct theory theory;
     struct nvml *nvml;        /* NULL: NVML is not available */
     struct timer *timer;      /* timer.h */

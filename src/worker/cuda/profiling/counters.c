@@ -77,7 +77,7 @@ struct counters {
     const struct metric_set *set;         /* the metric set of the image */
     bool attached;                        /* CUPTI is in the process */
     CUpti_RangeProfiler_Object *profiler; /* NULL: not enabled */
-    struct setup setup;                   /* of the enabled profiler */
+    struct setup setup;                   /* set-up of the enabled profiler */
     /* CUPTI does not document how long it uses an image, so the last one is kept until CUPTI has
      * the next, or is detached. */
     struct image image, last_image;

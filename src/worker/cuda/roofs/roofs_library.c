@@ -58,7 +58,7 @@ enum {
 /* All owned. */
 struct library {
     void *a, *b, *d, *workspace;
-    void *scales;                            /* of a and of b, all 1; NULL: not allocated */
+    void *scales;                            /* scales of a and of b, all 1; NULL: not allocated */
     int64_t a_columns, b_columns;            /* numbers of columns, each of COLUMN_BYTES */
     enum precision filled;                   /* content of a and b; PRECISION_COUNT: none */
     struct product products[FORMATS][SIZES]; /* zero: not opened */

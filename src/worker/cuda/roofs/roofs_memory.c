@@ -43,7 +43,7 @@ static const void *memory_row(struct roofs *roofs, int kind, int n)
 static enum status arrays_reserve(struct roofs *roofs, struct error *error)
 {
     const double most = 2.0 * 1024 * 1024 * 1024; /* byte */
-    const double share = 1.0 / 8;                 /* of the free memory */
+    const double share = 1.0 / 8;                 /* share of the free memory */
     size_t available, total;
     if (roofs->array_bytes > 0)
         return STATUS_OK;

@@ -182,7 +182,7 @@ static const struct operation {
     int mode; /* cudnnPointwiseMode_t or cudnnReduceTensorOp_t */
     cudnnDataType_t compute;
     int x, b, t, y;
-    int64_t axis; /* of an index */
+    int64_t axis; /* axis of an index operation */
 } operations[] = {
     {PRODUCT, 0, CUDNN_DATA_FLOAT, ATTENTION_Q, ATTENTION_K, 0, SCORES, 0},
     {POINTWISE, CUDNN_POINTWISE_MUL, CUDNN_DATA_FLOAT, SCORES, ATTENTION_SCALE, 0, SCALED, 0},

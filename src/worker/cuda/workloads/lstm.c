@@ -41,7 +41,7 @@ static const cudnnRNNMode_t modes[LSTM_KINDS] = {
 
 /* A piece of w that is contiguous in cuDNN's weight space, too, in elements. */
 struct segment {
-    int64_t begin, length; /* in w (model/workloads/lstm.h) */
+    int64_t begin, length; /* place in w (model/workloads/lstm.h) */
     int64_t at;            /* begin in the weight space */
 };
 
