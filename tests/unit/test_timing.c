@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "model/workloads/conv2d.h"
 #include "worker/gpu/energy.h"
+#include "worker/gpu/arena.h"
 #include "worker/gpu/graph.h"
+#include "worker/gpu/prepare.h"
 #include "worker/gpu/search.h"
 #include "worker/gpu/timing.h"
 
@@ -429,6 +431,40 @@ SCRIPT_TEST(a_replay_has_the_pace_of_its_graph)
         record_clear(&record);
         work->ops->release(work);
     }
+}
+
+static void *held; /* the result of work with `held_ops` */
+
+static const void *held_result(const struct work *work, enum tensor tensor)
+{
+    return held;
+}
+
+static int64_t held_element(const struct work *work, enum tensor tensor, int64_t offset)
+{
+    return 9 - offset;
+}
+
+/* The graph writes where the launches in the stream would. */
+SCRIPT_TEST(a_replay_is_read_from_its_stream)
+{
+    const struct work_ops held_ops = {.iterate = launches_iterate,
+                                      .result = held_result,
+                                      .element = held_element,
+                                      .release = nothing_release};
+    const int64_t offsets[] = {2, 7};
+    double values[2];
+    struct scripted_work stream = work_of(&held_ops, 1);
+    struct work *work = NULL;
+    struct error error;
+    script.arena = arena_open(gpu);
+    assert_ok(arena_allocate(script.arena, 64, "a result", &held, &error), &error);
+    assert_ok(replay_create(gpu, &stream.base, &work, &error), &error);
+    assert_ok(work_read(gpu, work, TENSOR_OUTPUT, offsets, 2, values, &error), &error);
+    assert_true(values[0] == 7 && values[1] == 2);
+    work->ops->release(work);
+    arena_free(script.arena, held);
+    arena_close(script.arena);
 }
 
 /* Whichever call fails, no graph is left, and the caller still owns the stream's work. A failed
