@@ -15,16 +15,18 @@ import os, re, sys
 
 trace, work = sys.argv[1:]
 random = re.compile(r"/\.roofsweep-[0-9a-f]{16}$")
-names, wrong = {}, []
+names, wrong, folders = {}, [], {}
 for line in open(trace, errors="replace"):
     call = re.search(r"\b(open|openat|creat|rename|renameat2?|linkat?|symlinkat?|mkdir(?:at)?|mknod(?:at)?)\((.*)\) += (-?\d+)", line)
     if not call or int(call[3]) < 0:
         continue
     kind, arguments = call[1], call[2]
+    if opened := re.search(r"O_DIRECTORY.* = (\d+)<(.*)>$", line.rstrip()):
+        folders[opened[1]] = opened[2]
     if kind in ("open", "openat") and not re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_TMPFILE", arguments):
         continue
     path = os.path.join(work, re.findall(r'"((?:[^"\\]|\\.)*)"', arguments)[-1])
-    path = os.path.normpath(path)
+    path = os.path.normpath(re.sub(r"^/proc/self/fd/(\d+)", lambda link: folders.get(link[1], link[0]), path))
     if path.startswith(("/dev/null", "/dev/tty", "/proc/", "/sys/")):
         continue
     names.setdefault(path, []).append(line)
@@ -46,7 +48,7 @@ PY
 traced() {
     trace=$1
     shift
-    expect 0 strace -f -o "$trace" -e trace=file "$roofsweep" "$@"
+    expect 0 strace -f -y -o "$trace" -e trace=file "$roofsweep" "$@"
     grep -vE '"([^"]*/)?(ompi|open_mpi|pmix|openmpi-sessions|vader|sm_segment|prte|prrte)[-._a-z0-9]*|dstore_sm|/dev/shm/(vader|sm_|osc)' "$trace" >"$trace.own"
     "$ROOFSWEEP_PYTHON" check.py "$trace.own" "$work" || fail "files that nobody asked for, see above"
 }

@@ -243,7 +243,7 @@ refused "none.journal: No such file" watch none
 python '
 import contextlib, io, os, sys
 from roofsweep_post import cli
-os.environ["COLUMNS"] = "100"
+os.environ |= {"COLUMNS": "100", "TERM": "xterm"}
 class Terminal(io.StringIO):
     isatty = lambda self: True
 with contextlib.redirect_stdout(Terminal()) as out:
