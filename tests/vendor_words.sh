@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks that rooms that every kind of device shares have words of one vendor only in files that vendor_words.txt lists,
-# with the reason. Prints the number of words.
+# Checks the rooms that all kinds of devices share: words of one vendor stand only in files that vendor_words.txt lists
+# with a reason. Prints the number of words.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../src"

@@ -29,7 +29,7 @@ def speed(table):
 def at_equal_clock(found):
     """Replaces roofs of tensor units by their work in a clock cycle, over all samples. Tensor units reach the power
     cap, so the clock of a short burst is arbitrary and says nothing about the device. A kind stays as it is if a device
-    lacks its clock, because work in a second and in a cycle do not compare."""
+    lacks its clock, because work per second cannot be compared with work per cycle."""
     tensor = found["name"].str.contains(" tensor ") & found["performance"].notna()
     clocked = tensor & ~found["name"].isin(found["name"][tensor & ~(found["sm_clock"] > 0)])
     work = found["value"] * found["mean"] / found["sm_clock"]

@@ -26,7 +26,7 @@ CELLS = {torch.nn.LSTM: "lstm", torch.nn.GRU: "gru"}
 
 
 class Unknown(Exception):
-    """Raised for an operation that no row can say; its text is the reason."""
+    """Raised for an operation that no row can express; its text is the reason."""
 
 
 def one(numbers, what):

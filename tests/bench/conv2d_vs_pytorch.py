@@ -34,7 +34,7 @@ SHAPES = [
 ]
 PASSES = ["forward", "backward-data", "backward-filter"]
 LAYOUTS = {"nhwc": torch.channels_last, "nchw": torch.contiguous_format}
-# Launch of roofsweep's rows, and the compared field. A graph of a single iteration has other times.
+# {`launch` of roofsweep's rows: compared field}. A graph of a single iteration has other times.
 LAUNCHES = {"stream": "time_median", "graph": "graph_time"}
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
 

@@ -125,7 +125,7 @@ def moved(data, device):
 
 
 def doctorings(names):
-    """Yields (name, function of the healthy file, commands that must not pass the result). names: of health."""
+    """Yields (name, function that doctors the healthy file, commands that must not pass it). names: health values."""
     for d in range(4):
         for count in (1, 2, 5, 6, 10, 11, 12):
             yield f"{count} rows lost", lambda x, d=d, n=count: without(x, "config", rows_of(x, d)[:n]), EVERY

@@ -4,7 +4,7 @@ it detects a device that is 5 % slower.
 
 FOLDER holds result files of healthy runs of one manifest on one device; missing runs are measured first. Every pair of
 files is compared, and each failure is a false alarm. Then one file of each of COPIES pairs is made slower, in one roof
-or in a fifth of the configurations. It counts as detected if it fails and the first reason names the slower part. Roofs
+or in a fifth of the configurations. A copy counts as detected if it fails and its first reason names that part. Roofs
 that compare does not judge are printed and left out.
 
 The exit status is 1 above 1 false alarm in 100, below 95 detections in 100, or if a run took longer than --longest."""

@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *line = strndup((const char *)data, size);
     if (!line)
         abort();
-    line[strcspn(line, "\n")] = '\0'; /* which would end it */
+    line[strcspn(line, "\n")] = '\0'; /* a newline ends the line */
     request_check(line);
     reply_check(line);
     free(line);

@@ -169,8 +169,9 @@ static void row_fails(const struct row *row)
     fflush(stdout);
 }
 
-/* Tunes roofs whose families own more than arrays, once for each fault. A failed call costs a
- * variant, which is no failure. A loss during the capture of a graph shows in the next call. */
+/* Tunes roofs whose families own more than arrays, once for each fault. After a failed call the
+ * tuning goes on without the variant. A loss during the capture of a graph shows in the call that
+ * follows. */
 static void roofs_fail(const struct roof_request *request)
 {
     static const struct row all = {"roofs", NULL};

@@ -2,8 +2,8 @@
  * runs it once, and compares every element of every result (a sample, if an element takes many
  * products) with the workload's reference in fp64.
  *
- * The worker's memory comes from here: arrays begin 16 bytes after a multiple of 256, and nothing
- * may be written before or after them. The search is left out: each candidate has its own trial.
+ * This program allocates the worker's arrays: they begin 16 bytes after a multiple of 256, and
+ * nothing may be written before or after them. No search runs: each candidate has its own trial.
  *
  * Usage: test_trials plain|tiles|lstm [exact|guarded [TEXT]]. With "exact" nothing follows the
  * arrays, so that compute-sanitizer sees the first byte too far. TEXT selects configurations. */

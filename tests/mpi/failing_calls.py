@@ -50,7 +50,7 @@ filters = 8:32:+8
 
 
 def rows_of(folder):
-    """Returns the number of different measured rows in the file. HDF5 wants one thread."""
+    """Returns the number of different measured rows in the file. Only one thread may call HDF5 at a time."""
     try:
         with netCDF4.Dataset(folder / "x.nc") as data:
             return len(set(data["config_hash"][:][data["status"][:] == 0]))

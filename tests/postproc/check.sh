@@ -25,7 +25,7 @@ import json
 assert check["value"] < check["reference"] == float(4.28 * 1e12) and (check["limit"], check["unit"]) == (0, "B/s"), check
 ' || fail "JSON of a target"
 
-# The targets of the page give the results of the page.
+# The targets on the page postproc/README.md are valid, and the committed file reaches them.
 sed -n '/^```ini$/,/^```$/{/^```/!p}' "$root/postproc/README.md" >page.ini
 expect 0 script check "$paper" --targets page.ini
 row "^PASS #0 vm .* (6 checks)$"

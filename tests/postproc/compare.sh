@@ -437,7 +437,8 @@ for command in "compare nobody.nc" "check nobody.nc --targets $root/sweeps/targe
     expect 1 script $command --quiet
     row "^FAIL .*# no device" "1 rows failed on no device, the first: no device was left$"
 done
-# `check` shares the notion of what a device should have. A host of the reference that no later file has is a line.
+# `check` also fails devices that lack rows or roofs of their peers. A host of the reference that no later file has gets
+# one line.
 printf '[NVIDIA H200]\n' >empty.ini
 for file in rows roofs skipped; do
     expect 1 script check "$file.nc" --targets empty.ini --quiet

@@ -1,9 +1,9 @@
 """Damaged result files must end in a table or in one line of text, never in a traceback.
 
 Usage: fuzz.py SECONDS [SEED] [CASE]. A case is a file, and some commands that read the file. Variables or attributes
-are removed, or get another type, another dimension or absurd values. Every eighth file has flipped bits, and processes
-that may die read it. A seed always makes the same cases, until SECONDS are over. With CASE, runs that case alone and
-shows its output."""
+are removed, or get another type, another dimension or absurd values. Every eighth file has flipped bits; child
+processes read it, because it may crash them. A seed always makes the same cases, until SECONDS are over. With CASE,
+runs that case alone and shows its output."""
 
 import contextlib
 import io

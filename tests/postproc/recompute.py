@@ -2,7 +2,7 @@
 """Computes every derived variable of result files from the raw variables, and compares.
 
 Usage: recompute.py [--write] FILE... Exit status 0; 1 with a line for each difference; 77 (skipped) without xarray.
-With --write the derived variables of the files are written anew: after a change of the rules, for committed files.
+--write writes the derived variables of committed files again, after a change of the rules.
 
 The formulas are written from docs/method.md and share no code with src/results/. The attribute `source` marks derived
 variables; a derived variable that this script does not compute is a failure."""
@@ -413,7 +413,7 @@ def same(file, name, row, wanted):
 def check(path):
     file = File(path)
     wanted, failures = expected(file), 0
-    # Derived from values that only the journal has.
+    # Variables that are derived from values that only the journal has.
     given = {"sm_clock", "kernel_blocks", "kernel_threads", "cause", "device_sm_clock_free"}
     names = set(file.derived()) - set(wanted) - given
     unknown = [name for name in names if file.data[name].size > 0]
@@ -439,7 +439,7 @@ def check(path):
 
 
 def write(path):
-    """Writes the derived variables of the file again. A flag's word that the file lacks becomes its last word."""
+    """Writes the derived variables of the file again. If a flag lacks the right word, its last word is written."""
     import netCDF4  # not needed for checks
 
     file = File(path)

@@ -333,7 +333,7 @@ lines = pandas.DataFrame(rows + [(3, "backward-data", "fp32")], columns=["place"
 lines["configuration"] = "conv2d pass=" + lines["pass"] + (" precision=" + lines["precision"]).where(lines["place"] < 3, "")
 lines = lines.assign(workload="conv2d", count=2, time_median=1.0, status="measured", roof_fraction=2.0, layer="", name="n", device_name="#0")
 found = totals(lines, "x").groupby(["series", "direction"])[["total", "at_roof"]].sum()
-# layer 2 has the sum `backward`, 3 (a pass of the list) is forward and in both series
+# layer 2 has the sum `backward`; layer 3 has one configuration, so it is forward and in both series
 assert list(found["total"]) == list(found["at_roof"]) == [2 * (1 + 2), 2 * 3] * 2, found
 ' || fail "series and directions of a network"
 

@@ -35,7 +35,7 @@ extern struct cupti_script {
     CUpti_ProfilerRange range; /* as configured */
     size_t room;
     int pushed;
-    int passes;          /* CUPTI has enough once `runs`, which the test counts, reaches this */
+    int passes;          /* CUPTI has all passes when `runs`, a count of the test, is this large */
     const char *lacking; /* part of the names of metrics without a value */
     int attached, finalized, runs, enabled, disabled; /* calls */
     char names[CUPTI_RANGES][8];                      /* of the ranges of the last pass */

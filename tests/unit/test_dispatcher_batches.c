@@ -31,7 +31,7 @@ struct played {
     struct player players[BENCH_RANKS];
     size_t left;  /* rows that are not assigned */
     size_t early; /* collections that began with rows left */
-    size_t meets; /* such collections while another rank counted */
+    size_t meets; /* early collections that began while another rank counted */
     size_t rows;
 };
 

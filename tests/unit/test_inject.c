@@ -127,7 +127,7 @@ static bool two_calls_are_watched(void)
 static void opens_in_its_children_too(void)
 {
     calls("(");
-    if (fork() == 0) { /* CUDA cannot be used there */
+    if (fork() == 0) { /* a forked child cannot use CUDA */
         calls(")");
         exit(0);
     }

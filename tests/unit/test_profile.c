@@ -162,7 +162,7 @@ static int tear_down(void **state)
 #define FLOPS  1e6  /* of a work with times = 1 */
 #define ACTIVE 0.5  /* each activity of a work with times = 1 */
 #define TIME   8.0  /* s, of each kernel */
-#define PEAK   0.25 /* of the amounts, per second */
+#define PEAK   0.25 /* peak of each amount, per second */
 
 struct counted_work {
     struct work base;
@@ -397,7 +397,7 @@ BENCH_TEST(kernels_of_a_batch_have_their_counts)
             assert_true(rows.records[i].kernels[0].flops_counted == order[i] * FLOPS);
         const double *activity = rows.records[i].kernels[0].activity;
         assert_int_equal(activity[ACTIVITY_ISSUE] == ACTIVE, i != 2);
-        for (int j = 0; j < 3; ++j) { /* amounts, of their peak in the kernel's traced time */
+        for (int j = 0; j < 3; ++j) { /* shares of the peak in the traced time */
             static const int amounts[] = {ACTIVITY_DRAM, ACTIVITY_L2, ACTIVITY_MULTIPROCESSORS};
             assert_int_equal(activity[amounts[j]] == ACTIVE / (PEAK * TIME), i != 2);
         }

@@ -270,7 +270,7 @@ BENCH_TEST(a_tracer_stays_that_disturbs_nothing)
     }
 }
 
-/* Without their times the next trace decides. */
+/* Without times of known kernels the next trace decides. */
 BENCH_TEST(without_known_kernels_nothing_is_decided)
 {
     test.known = STATUS_UNSUPPORTED; /* a device too full for them */

@@ -34,11 +34,11 @@ static enum status computed_run(struct device_state *state, struct work *work, i
     return STATUS_OK;
 }
 
-static struct expected kept; /* for later rows */
+static struct expected kept; /* expectations, which later rows reuse */
 
 enum verdict { ACCURATE, INACCURATE, WRONG };
 
-/* `state` is the argument of `read`. The caller clears the record. */
+/* Verifies a row on a device that passes `state` to `read`. The caller clears the record. */
 static enum verdict verify(const struct device_ops *ops, void *state, const struct config *config,
                            struct record *record)
 {
