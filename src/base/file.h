@@ -19,7 +19,7 @@ enum status folder_sync(const char *path, struct error *error);
 enum status folder_of_program(char *folder, size_t size, struct error *error);
 
 /* Opens a regular file for reading, without waiting for a pipe; the caller closes it. STATUS_USAGE:
- * not a regular file; STATUS_SYSTEM: cannot be opened. Both name the path. */
+ * not a regular file; STATUS_SYSTEM: cannot be opened. Both messages name the path. */
 enum status file_open(const char *path, FILE **stream, struct error *error);
 
 /* Whether a regular file begins with these bytes. Compares only as many bytes as the file has.

@@ -1,10 +1,10 @@
 /* The error convention of the whole project.
  *
- * A function that can fail returns enum status. On anything but STATUS_OK it has written one line
- * of text, without a newline, into the caller's struct error, and has changed none of its outputs.
- * The function that detects the error words it, once, with the place and the way out. Callers only
- * put their own place in front (error_prefix) or a way out behind (error_append). struct error owns
- * nothing. */
+ * A function that can fail returns enum status. If it returns anything but STATUS_OK, it has
+ * written one line of text, without a newline, into the caller's struct error, and has changed none
+ * of its outputs. The function that detects the error words it, once, with the place and the way
+ * out. Callers only put their own place in front (error_prefix) or a way out behind (error_append).
+ * struct error owns nothing. */
 #pragma once
 
 enum status {

@@ -13,7 +13,7 @@
 struct setting {
     char section[INI_NAME_BYTES + 1], key[INI_NAME_BYTES + 1];
     const char *value;
-    bool parameter; /* of a section with the label `section`; others of the label may lack it */
+    bool parameter; /* some section of this label has the key as parameter; others may lack it */
     bool used;      /* the setting has been written into a section */
     bool intact;    /* a line of an INI file can hold the whole value */
 };

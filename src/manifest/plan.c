@@ -219,7 +219,7 @@ static enum status config_add(struct builder *builder, const struct section *sec
     return STATUS_OK;
 }
 
-/* Adds the combinations of all axes, of a row of the list or without a list. */
+/* Adds the combinations of all axes with a row of the list; `row` NULL: without a list. */
 static enum status row_add(struct builder *builder, const struct manifest *manifest,
                            const struct section *section, const struct list_row *row,
                            struct error *error)

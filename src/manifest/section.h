@@ -9,12 +9,13 @@
 enum vary { VARY_PRODUCT, VARY_ZIP, VARY_ONE_AT_A_TIME };
 
 struct section {
-    const struct workload *workload; /* with a kind: its parameters are the section's axes */
+    /* if there is a `kind`, its parameters are the section's axes */
+    const struct workload *workload;
     const struct section_kind *kind; /* NULL: the keys are the workload's parameters */
     void *own; /* owned; state of `kind`; NULL before the section's first line */
     char *label;
     enum vary vary;
-    struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
+    struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* in the order of the workload's parameters */
     struct list list;                          /* each row is combined with all of the axes */
     struct exclusion *exclusions;              /* a configuration is excluded if any holds */
     size_t exclusion_count;

@@ -20,8 +20,9 @@ struct setting {
     size_t offset, size; /* byte; place of the target in struct settings */
     int64_t minimum, maximum;
     const char *const *words; /* first word of a WORD or SET */
-    size_t stride;            /* byte, between words of a SET, which has `maximum` words */
-    const char *all;          /* the word for all words of a SET */
+    /* bytes from a word of a SET to the next; a SET has `maximum` words */
+    size_t stride;
+    const char *all; /* the word for all words of a SET */
 };
 
 /* Targets are bool, int, an enum, int64_t or uint64_t. */

@@ -28,8 +28,8 @@ struct device_kind {
     bool accelerator;
     /* The clock falls for a while under heavy load: compute roofs get time to settle. */
     bool clock_settles;
-    /* Adaptive rule (struct measure_settings) where the manifest has neither `iterations` nor
-     * `stop`, for devices that other work disturbs; 0: the default number of iterations. */
+    /* Adaptive rule (struct measure_settings) of manifests without `iterations` and `stop`, for
+     * devices that other work disturbs; 0: the default number of iterations. */
     double stop, min_time, max_time;
 };
 

@@ -151,7 +151,7 @@ struct field {
     size_t offset, size;
     const char
         *units; /* udunits; "1" for counts, flags and text. fields_check bounds values by it */
-    const char *long_name; /* understood without the name, so without "its" and "then" */
+    const char *long_name; /* a reader must understand it without the name */
     const char *comment;   /* additional explanation; NULL: none */
     enum field_origin origin;
     enum field_presence presence;

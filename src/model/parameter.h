@@ -33,7 +33,7 @@ struct parameter {
     enum parameter_kind kind;
     bool series;              /* combined with every shape, whatever `vary` says */
     int64_t minimum, maximum; /* inclusive limits of a number, or of the bytes of a text */
-    const char *const *words; /* NULL-terminated; of PARAMETER_WORD */
+    const char *const *words; /* NULL-terminated; for PARAMETER_WORD only */
     const char *initial;      /* default, as in a manifest */
     const char *help;         /* one line for --list, with the unit */
     enum parameter_role role;

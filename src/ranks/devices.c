@@ -30,7 +30,8 @@ enum status devices_check_distinct(const struct device *devices, int count, stru
 
 void devices_number_shared(struct device *devices, int count)
 {
-    /* From the last device on, because earlier names must stay comparable. */
+    /* Numbers the last device first, because the names of earlier devices are still to be
+     * compared. */
     for (int i = count - 1; i >= 0; --i) {
         int place = 1;
         char name[sizeof devices->uuid];

@@ -34,11 +34,11 @@ struct dispatcher_settings {
     const char *session; /* identifier, the first part of struct device.key */
     const char *job_id;  /* of the batch system; "": none */
     /* s of silence before a timeout; 0: none. */
-    double roofs_timeout; /* until a rank has its roofs, from the first dispatcher_time on */
-    double work_timeout;  /* measuring a configuration */
-    double count_timeout; /* additional, for each timed row that waits for counting */
-    double stop_timeout;  /* after MESSAGE_STOP */
-    const struct time_limit *limit;                /* NULL: no limit */
+    double roofs_timeout;           /* from the first dispatcher_time until a rank has its roofs */
+    double work_timeout;            /* measuring a configuration */
+    double count_timeout;           /* added for each timed row that waits for counting */
+    double stop_timeout;            /* after MESSAGE_STOP */
+    const struct time_limit *limit; /* NULL: no limit */
     const struct algorithm_cache *algorithm_cache; /* NULL: every row searches */
 };
 

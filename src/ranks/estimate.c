@@ -9,7 +9,7 @@
 /* Classes of modelled duration by powers of two, 2^-64 to 2^63 s; the last class has no model. */
 enum { CLASSES = 128, LOWEST = -64, UNMODELLED = CLASSES, CLASS_COUNT };
 
-static const double safety_factor = 1.5; /* on measured times */
+static const double safety_factor = 1.5; /* factor on measured times */
 /* The assumed slow device: s to start, s-1, byte s-1, factor on the iterations. */
 static const double assumed_start = 5, assumed_flops = 1e10, assumed_bytes = 1e9, assumed_work = 2;
 static const double skip_time = 1; /* s; estimate of a configuration that cannot exist */

@@ -308,7 +308,7 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
     struct request request = request_default(REQUEST_DEVICES);
     reply_init(&reply);
     if (executor->kind != kind)
-        stop_worker(executor); /* left over by executor_visible */
+        stop_worker(executor); /* executor_visible has left it running */
     executor->kind = kind;
     executor->worker_lost = executor->worker_hung = false;
     enum status status =

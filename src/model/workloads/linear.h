@@ -7,7 +7,7 @@
 
 extern const struct workload linear_workload;
 
-/* In the order of the parameters' words. */
+/* Members of these enums are in the order of the parameters' words. */
 enum linear_pass { LINEAR_FORWARD, LINEAR_BACKWARD_DATA, LINEAR_BACKWARD_WEIGHTS };
 enum linear_activation { LINEAR_NONE, LINEAR_RELU, LINEAR_GELU, LINEAR_ACTIVATIONS };
 /* Whether the kernel of the product or a kernel after it applies bias and activation. */

@@ -58,8 +58,8 @@ enum status onednn_create_for(struct work *work, const struct onednn_operation *
                               const struct onednn *forward, struct onednn **made, size_t *memory,
                               struct error *error);
 
-/* A routine of one operation. Its plan describes the operation, and maps each tensor of the work to
- * an argument, as an input and as a result. */
+/* A routine of one operation. Its plan holds the operation, and the argument of each tensor of the
+ * work, as an input and as a result. */
 struct onednn_roles {
     enum onednn_argument inputs[TENSOR_COUNT], results[TENSOR_COUNT];
 };

@@ -60,9 +60,9 @@ struct variant {
 struct roofs {
     struct variant winners[ROOF_KINDS]; /* work 0: not tuned */
     char *memory;                       /* each thread has touched and uses its own share */
-    size_t share, size;                 /* byte, for one thread and for all */
+    size_t share, size;                 /* bytes of one thread's share, and of all */
     int threads;
-    size_t l3_set; /* byte, for one thread */
+    size_t l3_set; /* bytes for one thread */
     double seconds[SAMPLES_MAX];
 };
 

@@ -14,8 +14,9 @@ struct topology {
     size_t mask_size;          /* byte */
     double cache[LEVEL_COUNT]; /* byte, sum over the caches of these cores; NaN: unknown */
     double memory;             /* byte, of the NUMA nodes of these cores */
-    double quota;              /* processors that a cgroup grants; NaN: enough for all cores */
-    double clock_max;          /* s-1; NaN: unknown */
+    /* number of processors that a cgroup grants; NaN: no limit below the number of cores */
+    double quota;
+    double clock_max; /* s-1; NaN: unknown */
     char model[96];
     char list[48]; /* "0-3,8" */
 };

@@ -220,7 +220,7 @@ static cudaError_t l1_launch(const struct item *item, cudaStream_t stream)
 
 static cudaError_t widen_launch(const struct item *item, cudaStream_t stream)
 {
-    const size_t element = 4; /* byte, of the result */
+    const size_t element = 4; /* bytes of a result's element */
     return known_widen(item->test->a, item->test->b, item->bytes / element,
                        16 * item->test->gpu->multiprocessors, stream);
 }

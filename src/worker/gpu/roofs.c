@@ -108,9 +108,9 @@ static double trial_time(int variants)
     return fmin(fmax(all / (TRIAL_RUNS * variants), least), SAMPLE_TIME);
 }
 
-/* Measures work per second, the best of TRIAL_RUNS. A variant that cannot win runs once. The first
- * run of other code loads it, with cold caches, and does not count. Elastic iterations grow until a
- * run takes about `aim` s. */
+/* Measures work per second, the best of TRIAL_RUNS. A variant that cannot win runs once. A first
+ * run that must load the variant's code, with cold caches, does not count. Elastic iterations grow
+ * until a run takes about `aim` s. */
 static enum status trial_rate(struct roofs *roofs, struct winner *tried, double aim, double best,
                               double *rate, struct error *error)
 {

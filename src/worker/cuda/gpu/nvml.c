@@ -101,7 +101,7 @@ struct nvml_event { /* nvmlEventData_t */
     F(events_wait, "nvmlEventSetWait_v2", nvml_events events, struct nvml_event *event, unsigned ms)
 /* clang-format on */
 
-/* Functions with one unsigned result. */
+/* NVML's functions that return one unsigned number. */
 static const struct {
     const char *name;
     enum health health;
@@ -126,7 +126,8 @@ static const char *const names[] = {FUNCTIONS(NAME)};
 enum { NAMES = sizeof names / sizeof *names };
 
 struct nvml {
-    FUNCTIONS(MEMBER) /* first, in the order of `names`; NULL: the driver lacks the function */
+    /* first members, in the order of `names`; NULL: the driver lacks the function */
+    FUNCTIONS(MEMBER)
     int (*numbers[NUMBERS])(nvml_device device, unsigned *value);
     void *library;
     nvml_device device;
@@ -384,8 +385,8 @@ static void name_read(unsigned pid, char name[32])
         fclose(file);
 }
 
-/* Workers of other ranks keep a context on this GPU after the roofs of transfers. They count only
- * if they are busy. */
+/* Workers of other ranks keep a context on this GPU after the roofs of transfers. These workers
+ * count only if they are busy. */
 void nvml_others(struct nvml *nvml, char *text, size_t size)
 {
     struct nvml_process processes[LISTED];

@@ -830,7 +830,7 @@ bool counters_read(struct counters *counters, size_t count, size_t begun,
     return true;
 }
 
-/* Without cuptiFinalize, because callbacks and the tracer stay in use. */
+/* Does not call cuptiFinalize, because callbacks and the tracer stay in use. */
 void counters_end(struct counters *counters)
 {
     if (counters)

@@ -17,7 +17,7 @@
 
 struct counters;
 
-/* Unit that has values of its own. */
+/* The piece of a run that gets values of its own. */
 enum counters_by {
     COUNTERS_BY_RANGE,  /* a piece of work, one launch of it, or a region */
     COUNTERS_BY_LAUNCH, /* each kernel of a region, while no other kernel runs */

@@ -27,7 +27,8 @@ enum { PROFILER_TIMES = 2 };
 struct profiler_host {
     /* Times known kernels, s: their times show whether CUPTI disturbs others. */
     enum status (*measure)(void *argument, double times[PROFILER_TIMES], struct error *error);
-    enum status (*reserve)(void *argument, struct error *error); /* memory for counting */
+    /* allocates memory that counting needs */
+    enum status (*reserve)(void *argument, struct error *error);
     /* Runs any kernel, as a trial of the counters; leaves the device idle. */
     enum status (*run)(void *argument, struct error *error);
     void *argument;

@@ -206,7 +206,7 @@ static void forget(struct tracer *tracer)
 
 /* ---- traces of work ---- */
 
-/* Work needs the first kind only; a region needs all. */
+/* A trace of a piece of work needs the first kind of records only; that of a region needs all. */
 static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                            CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
 enum { KINDS = sizeof kinds / sizeof *kinds };

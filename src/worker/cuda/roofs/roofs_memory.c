@@ -119,7 +119,7 @@ static enum status memory_run(struct roofs *roofs, const struct variant *variant
  * smaller size than in other orders. */
 static struct variant reach_variant(struct roofs *roofs)
 {
-    const int enough = 2048; /* byte, of a warp's accesses */
+    const int enough = 2048; /* bytes of a warp's accesses */
     struct variant variant = {.threads = 256};
     const struct memory_kernel *kernel, *best = NULL;
     for (int i = 0; (kernel = memory_row(roofs, ROOF_L2_READ, i)); ++i)
@@ -191,7 +191,8 @@ const struct roof_family roofs_memory = {
 
 static const struct shape onchip_shapes[] = {{1, 1024}, {2, 1024}, {2, 512}, {4, 512},
                                              {4, 256},  {8, 256},  {1, 512}};
-/* The data of all blocks of a multiprocessor, as a part of L1, which includes shared memory. */
+/* Size of the data of all blocks of a multiprocessor, in fractions of L1, which includes shared
+ * memory. */
 static const double parts_of_l1[] = {1.0 / 2, 1.0 / 4, 1.0 / 8};
 enum {
     ONCHIP_SHAPES = sizeof onchip_shapes / sizeof *onchip_shapes,
