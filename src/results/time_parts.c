@@ -157,7 +157,7 @@ static int kernel_unit(const struct kernel *kernel, double *share)
     return busiest;
 }
 
-/* What may limit a row: the parts of its time, then the units. Shares are times in s. */
+/* Possible limits of a row: the parts of its time, then the units. Shares are times in s. */
 enum { CANDIDATES = TIME_PART_COUNT + ACTIVITY_UNITS };
 
 static const double at_roof = 0.75; /* share of the unit's roof from which it limits a kernel */
