@@ -164,7 +164,7 @@ void config_text_hash(const char *text, char hash[CONFIG_HASH_TEXT]);
 enum status config_check(const struct config *config, struct error *error);
 /* Tolerance of the 2-norm over all compared elements of a tensor. The tolerance of one element,
  * over the larger of itself and the tensor's root mean square, is ELEMENT_TOLERANCES times
- * larger. */
+ * as large. */
 struct tolerance config_tolerance(const struct config *config);
 struct cost config_cost(const struct config *config); /* all NaN if the workload has no model */
 
