@@ -270,6 +270,7 @@ static const struct key keys[] = {
     {"algorithm", MEASURE, ALGORITHM, AT(algorithm)},
     {"folder", MEASURE, TEXT, AT(folder)},
     {"timeout", MEASURE, NUMBER, AT(timeout), .brief = true},
+    {"row", MEASURE, TEXT, AT(row)},
 };
 /* clang-format on */
 enum { KEYS = sizeof keys / sizeof *keys };

@@ -5,23 +5,19 @@
  *                                                           "addresses":[6656,6912]}
  *     {"op":"describe","index":0,"counters":"auto"}     -> {"reply":"device","device":{...}}
  *     {"op":"tune","memory":["dram"],"compute":["fp32"],"launch":true,"transfer":true,
- *      "prove":true}                                    -> {"reply":"roofs","roofs":["dram read",
- *                                                       ...]}
+ *      "prove":true}                                    -> {"reply":"roofs","roofs":[...]}
  *     {"op":"roof","name":"dram read","condition":"together","start":1763.5,"sustained":true,
  *      "only_sustained":true,"energy":true,"keep_busy":true} -> {"reply":"roof","roof":{...}}
  *     {"op":"release"}                                  -> {"reply":"roofs","roofs":[]}
  *     {"op":"roofs", ... as tune, "sustained":true,"energy":true}
- *                                                       -> {"reply":"device","device":{... with
- *                                                       roofs}}
+ *                                                       -> {"reply":"device","device":{...}}
  *     {"op":"links","operation":"copy","devices":"GPU-1,GPU-2"}
- *                                                       -> {"reply":"device","device":{... links
- *                                                       alone}}
+ *                                                       -> {"reply":"device","device":{...}}
  *     {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
  *      "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","kernels":false,
- *      "verify":true,"energy":false,"folder":"/home/me/sweeps","timeout":120,"count_later":true}
+ *      "verify":true,"energy":false,"folder":"/home","timeout":120,"row":"stem","count_later":true}
  *                                                       -> {"reply":"record","record":{...}}, or
- *                                                          {"reply":"timed","configuration":"conv2d
- *                                                          ..."}
+ *                                                          {"reply":"timed","configuration":"..."}
  *     {"op":"count"}                                    -> {"reply":"record","record":{...}}
  *
  * - devices: counts the devices. `addresses` has their PCI addresses if they have any: domain x
@@ -42,7 +38,7 @@
  *   count never wait, nor do rows of a device that counts them one by one.
  *   "algorithm":{"algorithm":"engine-38 k2=5",...} (model/algorithm.h) replaces the search, if that
  *   algorithm exists and has the same kernels. "folder" and "timeout" are the working directory of
- *   a program and the limit on all its runs.
+ *   a program and the limit on all its runs. "row" is the row's name in warnings of the rank.
  * - count: replies with the record of the row that has waited longest. The first count of a batch
  *   counts all rows that wait.
  *
@@ -129,6 +125,7 @@ struct request {
     uint64_t seed;
     struct algorithm algorithm; /* measure: result of an earlier search; not known: search */
     bool count_later;           /* measure: wait for REQUEST_COUNT */
+    char row[WORKLOAD_TEXT];    /* measure: name in warnings of the rank; "": none */
     /* measure, for programs alone */
     char folder[4096]; /* working directory; "": the worker's */
     double timeout;    /* s, limit on all runs; 0: none */

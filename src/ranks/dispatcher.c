@@ -424,6 +424,7 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
     }
     request.seed = manifest->sweep.seed;
     request.config = planned->config;
+    snprintf(request.row, sizeof request.row, "%s", planned->name);
     request.count_later = batch_size(dispatcher, to) > 1 && !dispatcher->counted_alone[item];
     if (dispatcher->settings.algorithm_cache)
         algorithm_cache_find(dispatcher->settings.algorithm_cache, planned->hash,
@@ -641,8 +642,7 @@ static void handle_timed(struct dispatcher *dispatcher, const struct message *me
 {
     struct in_flight *in_flight = find_in_flight(dispatcher, message->from, message->text);
     if (!in_flight) {
-        stop(dispatcher, STATUS_SYSTEM,
-             "a rank has timed a configuration that it was not assigned");
+        stop(dispatcher, STATUS_SYSTEM, "a rank has timed a row that it was not assigned");
         return;
     }
     in_flight->timed = true;
@@ -661,7 +661,7 @@ static void handle_returned(struct dispatcher *dispatcher, const struct message 
         return;
     }
     log_print(dispatcher->log, LOG_DEBUG, "%s: lost before it was counted; it is assigned again",
-              message->text);
+              dispatcher->settings.plan->items[in_flight->item].name);
     dispatcher->counted_alone[in_flight->item] = true;
     queue_return(dispatcher->queue, message->from, in_flight->item);
     remove_in_flight(&dispatcher->ranks[message->from], in_flight);

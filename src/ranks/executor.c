@@ -60,6 +60,7 @@ struct executor {
     /* the measurement */
     char *request;                     /* owned: line of STAGE_MEASURING, as rank 0 sent it */
     char configuration[WORKLOAD_TEXT]; /* the request's configuration: canonical text */
+    char row[WORKLOAD_TEXT];           /* the row's name */
     int attempts;                      /* number of attempts of the request */
     char (*waiting)[WORKLOAD_TEXT];    /* owned: timed configurations in the worker, oldest first */
     size_t waiting_count;
@@ -628,7 +629,7 @@ static void attempt_failed(struct executor *executor, const char *why)
     struct error unknown;
     stop_worker(executor);
     return_waiting(executor);
-    log_print(executor->log, LOG_WARNING, "%s: %s (attempt %d of %d)", executor->configuration, why,
+    log_print(executor->log, LOG_WARNING, "%s: %s (attempt %d of %d)", executor->row, why,
               executor->attempts, executor->settings.retries + 1);
     if (executor->attempts > executor->settings.retries ||
         request_decode(executor->request, &request, &unknown)) {
@@ -703,8 +704,7 @@ static void request_count(struct executor *executor, size_t rows)
 /* Returns all rows, since any may be the cause: rank 0 assigns each again, alone. */
 static void count_failed(struct executor *executor, const char *why)
 {
-    log_print(executor->log, LOG_WARNING, "counting %zu configurations, from %s on: %s",
-              executor->waiting_count, executor->waiting[0], why);
+    log_print(executor->log, LOG_WARNING, "counting %zu rows: %s", executor->waiting_count, why);
     stop_worker(executor);
     executor->stage = STAGE_IDLE;
     return_waiting(executor);
@@ -832,11 +832,13 @@ bool executor_works(const struct executor *executor)
 
 static void handle_work(struct executor *executor, const char *text)
 {
+    struct json_text work = json_text_of(text);
     set_request(executor, strdup(text));
-    if (!json_text_string(json_member(json_text_of(text), "configuration"), executor->configuration,
-                          sizeof executor->configuration)) {
+    if (!json_text_string(json_member(work, "configuration"), executor->configuration,
+                          sizeof executor->configuration) ||
+        !json_text_string(json_member(work, "row"), executor->row, sizeof executor->row)) {
         stop_worker(executor);
-        lose_device(executor, "rank 0 sent a request without a configuration");
+        lose_device(executor, "rank 0 sent a request without a configuration or the row's name");
         return;
     }
     executor->stage = STAGE_MEASURING;

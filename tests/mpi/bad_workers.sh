@@ -24,9 +24,9 @@ worker 'if [ -e trusted ]; then exec "$REAL"; fi; : >trusted
 "$REAL" | sed -u "s/\"time_median\":[^,]*,/\"time_median\":-1e308,/"'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --verbose --output below.nc sweep.ini
 says "'time_median' is -1e+308, which nobody can have measured"
-# Every line of the log has time and host, and the configuration if the line is about one.
-grep -qE "^roofsweep: 20[0-9-]+T[0-9:]+Z $(hostname): warning: conv2d algorithm=auto batch=1 .*: .*time_median.* \(attempt 1 of [0-9]+\)$" output ||
-    { cat output; fail "a warning without time, host or configuration"; }
+# Every line of the log has time and host, and the row's name if the line is about one.
+grep -qE "^roofsweep: 20[0-9-]+T[0-9:]+Z $(hostname): warning: grid channels=[48] filters=[0-9]*: .*time_median.* \(attempt 1 of [0-9]+\)$" output ||
+    { cat output; fail "a warning without time, host or the name of its row"; }
 complete below.nc 4
 
 # A roof that nobody can have measured: the rank replaces the worker, and the peak is missing. A flag of a reply may be a

@@ -49,7 +49,7 @@ TEST(requests_are_their_lines)
         "pass=backward precision=fp64 rows=3','seed':-2,'warmup':2,'iterations':0,'stop':0.25,"
         "'min_time':1.0,'max_time':9.0,'repeat':7,'counters':'causes','kernels':true,"
         "'verify':false,'energy':true,'count_later':true,'algorithm':{'algorithm':"
-        "'engine-38 k2=5','search_time':0.5},'folder':'/home/me','timeout':120.5}",
+        "'engine-38 k2=5','search_time':0.5},'folder':'/home/me','timeout':120.5,'row':'stem x'}",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
         struct request request;
