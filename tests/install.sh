@@ -83,6 +83,12 @@ complete small.nc 2
 expect 0 "$work/prefix/bin/roofsweep-post" roofs small.nc
 says "dram"
 
+# The quick start of an installed tree builds nothing.
+expect 0 env PATH="${ROOFSWEEP_MPIRUN%/*}:$PATH" "$share/jobscripts/quickstart.sh" --device cpu \
+    --only shape --set memory=dram --set compute=fp32 --set sequence=8 --set hidden=32
+says "Next:  $work/prefix/bin/roofsweep-post plot four quickstart.nc"
+complete quickstart.nc 2
+
 # The package has the same files, and depends on the packages of libraries and post-processor.
 command -v dpkg-shlibdeps >/dev/null || exit 0
 expect 0 "${CMAKE%cmake}cpack" --config "$ROOFSWEEP_BUILD/CPackConfig.cmake" -B "$work/package"
