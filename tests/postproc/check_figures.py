@@ -390,6 +390,9 @@ def check_replicate(data):
     ticks = [text.get_text() for text in named.get_yticklabels()]
     assert [note.split(": ")[1].rpartition(", ")[0] for note in axes.figure.notes] == ticks, ticks
     assert not plain_caption(named) and named.figure.caption.startswith("4 x NVIDIA H200"), named.figure.caption
+    other = data.assign(device_hostname=data["device_hostname"] + "b", device_uuid=data["device_uuid"] + "b")
+    both = draw([data, other], "map", ["condition=alone"])  # two files of one day
+    assert plain_caption(both).startswith("8 x NVIDIA H200 on 2 hosts, measured"), plain_caption(both)
 
 
 def check_roofs(eight):

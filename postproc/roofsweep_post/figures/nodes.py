@@ -57,13 +57,15 @@ def keys(found):
 
 def caption(nodes, key=""):
     """Returns the caption: devices, hosts, days, drivers, then `key`."""
-    facts = []
+    facts, groups = [], {}  # files of the same models, days and drivers are one group
     for data in nodes.files:
         models = listed(dict.fromkeys(data["device_model"].values), 3)
-        hosts = len(set(data["device_hostname"].values))
-        count = len(set(data["device_uuid"].values))
         drivers = listed([word for word in dict.fromkeys(data["device_driver_version"].values) if word], 3)
-        facts.append(frame.measured(f"{count} x {models} on {hosts} host{'s' * (hosts > 1)}", data))
+        own = groups.setdefault((models, frame.measured("", data), drivers), set())
+        own |= set(zip(data["device_hostname"].values, data["device_uuid"].values))
+    for (models, when, drivers), devices in groups.items():
+        hosts = len({host for host, _ in devices})
+        facts.append(f"{len(devices)} x {models} on {hosts} host{'s' * (hosts > 1)}{when}")
         facts.append(f"Driver {drivers}" if drivers else "")
     return frame.sentences([*dict.fromkeys(facts), key])  # each fact once, even if files share it
 
