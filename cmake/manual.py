@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes man pages and shell completion from the --help and --list of the programs.
 
-Usage: manual.py ROOFSWEEP ROOFSWEEP-POST MANIFEST.md FOLDER
+Usage: manual.py ROOFSWEEP ROOFSWEEP-POST MANIFEST.md README.md FOLDER
 
-FOLDER gets the contents of share/: man/, bash-completion/, zsh/, fish/. If roofsweep-post lacks its packages, its page
-and completion are left out with a message."""
+The questions and commands of README.md are the examples of roofsweep-post. FOLDER gets the contents of share/: man/,
+bash-completion/, zsh/, fish/. If roofsweep-post lacks its packages, its page and completion are left out with a
+message."""
 
 import json
 import pathlib
@@ -19,6 +20,32 @@ OPTION = re.compile(
 # The completions of bash, zsh and fish run this command. It prints the label of each section, or the workload if a
 # section has no label.
 LABELS = r"sed -nE '/^\[(sweep|measure|peaks)\]/d; s/^\[[^] ]+ +([^]]+)\].*/\1/p; s/^\[([^] ]+)\].*/\1/p'"
+
+COLOUR = ("NO_COLOR, TERM", "no colours on a terminal if NO_COLOR is not empty, or TERM is dumb")
+SECTIONS = {
+    "EXAMPLES": [
+        ("roofsweep quickstart", "measures a small sweep that comes with roofsweep, into quickstart.nc"),
+        ("roofsweep --dry-run sweep.ini", "prints the plan"),
+        ("mpirun -n 8 roofsweep sweep.ini", "measures on eight GPUs, a rank for each"),
+        ("mpirun -n 8 roofsweep --resume sweep.ini", "goes on after an end, or with a changed manifest"),
+        ("roofsweep --gather sweep.nc.journal", "writes the file of an unfinished sweep"),
+    ],
+    "FILES": [
+        ("OUTPUT", "the results, NetCDF; ncdump -h explains its variables"),
+        ("OUTPUT.journal", "every finished row, on disk before the next row starts; for --resume and --gather"),
+        ("OUTPUT.spare-1, OUTPUT.spare-1.journal", "the same, if another file or process took their places"),
+        (".roofsweep- and 16 digits", "left by a SIGKILL; the next run of the output removes it"),
+        ("share/roofsweep/sweeps", "manifests that come with roofsweep (--sweeps)"),
+    ],
+    "ENVIRONMENT": [
+        ("SLURM_JOB_END_TIME", "limit of the time beside --time-limit, in seconds since 1970"),
+        ("SLURM_JOB_ID, PBS_JOBID, LSB_JOBID, FLUX_JOB_ID", "the job that the file names"),
+        ("CUDA_VISIBLE_DEVICES", "GPUs that the ranks of a node share"),
+        ("ROOFSWEEP_NCCL", "NCCL's library for links, instead of libnccl.so.2"),
+        ("TMPDIR", "folder of a program's files"),
+        COLOUR,
+    ],
+}
 
 
 def printed(*command):
@@ -52,6 +79,21 @@ def page(name, section, what, version, lines):
     return "\n".join(head) + "\n"
 
 
+def sections(found):
+    """Returns sections of pairs of a bold term and its text."""
+    lines = []
+    for title, pairs in found.items():
+        lines.append(f".SH {title}")
+        for term, text in pairs:
+            lines += [".TP", f"\\fB{roff(term)}\\fR", roff(text)]
+    return lines
+
+
+def examples_of(text):
+    """Returns the examples of roofsweep-post in README.md: the rows of its table of questions and commands."""
+    return [(command, asked) for asked, command in re.findall(r"^\| (.+\?) \| `(roofsweep-post .+?)`.*\|$", text, re.M)]
+
+
 def options_of(text):
     """Parses a --help into [(letter, name, value, help)]."""
     found = []
@@ -76,7 +118,7 @@ def program_page(text):
         title, _, items = paragraph.replace("\n", " ").partition("Exit status: ")
         lines += [".SH EXIT STATUS", *[f"{roff(item)}\n.br" for item in items.split("; ")]] if items else []
         lines += [".SH RESULTS", roff(title)] if title else []
-    return [*lines, ".SH SEE ALSO", "roofsweep\\-post(1), roofsweep\\-manifest(5)"]
+    return [*lines, *sections(SECTIONS), ".SH SEE ALSO", "roofsweep\\-post(1), roofsweep\\-manifest(5)"]
 
 
 def table_page(lines):
@@ -218,7 +260,7 @@ def fish(options, words, commands):
     return "\n".join(lines) + "\n"
 
 
-def main(roofsweep, post, manifest, folder):
+def main(roofsweep, post, manifest, readme, folder):
     folder = pathlib.Path(folder)
     version = printed(roofsweep, "--version").strip()
     text = printed(roofsweep, "--help")
@@ -242,6 +284,7 @@ def main(roofsweep, post, manifest, folder):
             own = printed(post, name, "--help")
             commands[name] = options_of(own)
             lines += [f".SH {name.upper()}", *verbatim(own)]
+        lines += sections({"EXAMPLES": examples_of(pathlib.Path(readme).read_text()), "ENVIRONMENT": [COLOUR]})
         lines += [".SH SEE ALSO", "roofsweep(1), roofsweep\\-manifest(5)"]
         what = "reads result files of roofsweep"
         written["man/man1/roofsweep-post.1"] = page("roofsweep-post", 1, what, version, lines)

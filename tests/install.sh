@@ -48,7 +48,9 @@ says "did you mean 'quickstart'?"
 for page in man1/roofsweep.1 man5/roofsweep-manifest.5; do
     [ -s "$work/prefix/share/man/$page" ] || fail "$page is not installed"
 done
-grep -q 'skip\\-damaged' "$work/prefix/share/man/man1/roofsweep.1" || fail "an option is not in the man page"
+for text in 'skip\\-damaged' '^.SH EXAMPLES' '^.SH FILES' '^.SH ENVIRONMENT'; do
+    grep -q "$text" "$work/prefix/share/man/man1/roofsweep.1" || fail "the man page has no $text"
+done
 if command -v bash >/dev/null; then
     bash -c '. "$1/share/bash-completion/completions/roofsweep"
 compopt() { :; }
