@@ -135,6 +135,13 @@ def processes(folder, mark=None):
     return found
 
 
+def parent_of(pid):
+    """Returns the pid of the parent; 0 if the process is gone."""
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
 def signal_all(pids, number):
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
@@ -501,7 +508,13 @@ class ProgramStorm(Storm):
         """Kills victims of each kind in turn at random moments, once rows are measured."""
         while not self.over.wait(2 * self.pause * self.chance.random()):
             kind = PROGRAM_VICTIMS[self.killed.total() % len(PROGRAM_VICTIMS)]
-            found = [pid for pid, role in processes(self.folder) if role == kind]
+            everyone = dict(processes(self.folder))
+            # Nobody ends the daemons of a program whose reaper dies after its worker: docs/programs.md.
+            found = [
+                pid
+                for pid, role in everyone.items()
+                if role == kind and (kind != "reaper" or everyone.get(parent_of(pid)) == "worker")
+            ]
             if found and self.journal.look()["record"]:
                 signal_all([self.chance.choice(found)], signal.SIGKILL)
                 self.killed[kind] += 1
