@@ -153,7 +153,7 @@ def markdown_page(text):
             found += [".IP \\(bu 2", marked(line[2:])]
         else:
             found.append(marked(line.strip()) if line.strip() else ".PP")
-    # Drops paragraph marks before headings, and repeated ones.
+    # Drops paragraph marks before headings, items and other paragraph marks.
     pairs = zip(found, [*found[1:], ".PP"])
     ends = (".PP", ".SH", ".SS", ".TP", ".IP")
     return [line for line, after in pairs if not (line == ".PP" and after.startswith(ends))]

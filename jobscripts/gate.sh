@@ -1,8 +1,8 @@
 #!/bin/bash
 # Slurm: a verdict on each node of a partition: bash jobscripts/gate.sh PARTITION FOLDER [manifest, roofsweep options]
-# Each node has its own job, which writes FOLDER/NODE.nc; the tasks of an array cannot name their nodes. The last job
-# joins the files. It writes FOLDER/verdicts with a line for each device, and FOLDER/drain with commands that drain the
-# nodes of failing devices. A node without a whole file, or whose job failed, is a line of its own, and is drained.
+# Each node has its own job, which writes FOLDER/NODE.nc, because tasks of an array cannot choose their nodes. The last
+# job joins the files. It writes FOLDER/verdicts with a line for each device, and FOLDER/drain with commands that drain
+# the nodes of failing devices. A node with a damaged or missing file or a failed job has its own line, and is drained.
 # `bash jobscripts/gate.sh verdict FOLDER` repeats the last job.
 # Tested on Slurm 22.05 with two virtual nodes, without GPUs.
 set -eu

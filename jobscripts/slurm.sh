@@ -38,7 +38,7 @@ set -- "${@//%a/${SLURM_ARRAY_TASK_ID:-%a}}"
 # srun does not inherit sbatch's --cpus-per-task.
 [ -z "$SLURM_CPUS_PER_TASK" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
 
-# roofsweep starts no configuration that cannot end before the signal, up to three minutes before the limit.
+# roofsweep starts only configurations that can end before the signal, which comes up to 3 min before the limit.
 # Old versions of Slurm do not set SLURM_JOB_END_TIME.
 limit=()
 left=$((${SLURM_JOB_END_TIME:-0} - $(date +%s) - 180))

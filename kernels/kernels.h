@@ -209,8 +209,8 @@ struct norm_arrays {
     void *y, *dx, *mean, *variance, *inverse, *dgamma, *dbeta;
 };
 enum norm_kernel {
-    /* y from x, gamma, beta, m and r. If m and r are not given, the kernel computes them, and
-     * stores them in mean and inverse, and the variance, if these are not NULL. y NULL: no y. */
+    /* y from x, gamma, beta, m and r. Without m and r, the kernel computes them, and stores
+     * mean, inverse and variance where not NULL. y NULL: y is not stored. */
     NORM_KERNEL_Y,
     NORM_KERNEL_DX,        /* dx from x, dy, gamma, mean_given, inverse_given */
     NORM_KERNEL_PARAMETERS /* dgamma and dbeta from x, dy, mean_given, inverse_given */

@@ -279,13 +279,13 @@ int main(int argc, char **argv)
         log.level = options.level;
     if (status == STATUS_OK && options.action == ACTION_SWEEP) {
         const bool by_mpirun =
-            getenv("OMPI_COMM_WORLD_SIZE"); /* before MPI_Init, which can set it */
+            getenv("OMPI_COMM_WORLD_SIZE"); /* before MPI_Init can set the variable */
         begin_mpi(&argc, &argv, &log);
         status = check_launch(&log, by_mpirun, &error);
         if (status == STATUS_OK)
             leave(run_sweep(MPI_COMM_WORLD, &options, start, &log, argv, &error));
     }
-    /* Actions without MPI. A launcher's processes all carry them out: none knows its rank without
+    /* Actions without MPI. Each process of a launcher runs the action: none knows its rank without
      * MPI, because a shell within a job has the launcher's variables, too. */
     struct summary summary = {.file = ""};
     if (status == STATUS_OK && options.action != ACTION_SWEEP)

@@ -511,11 +511,11 @@ static void create_dispatcher(struct sweep *sweep)
 
 /* ---- actions of the dispatcher ---- */
 
-/* Writes found algorithms to the cache file. If another run is writing to the file, the next rows
+/* Writes found algorithms to the cache file. If another run is writing to the file, the next calls
  * try again; the last call waits for that run. A failure does not end the sweep. */
 static void save_algorithms(struct sweep *sweep, bool last)
 {
-    const double patience = last ? 1 : 0; /* s; longer than another run writes */
+    const double patience = last ? 1 : 0; /* s; more than a write takes */
     struct error error;
     enum status status =
         sweep->algorithms ? algorithm_cache_save(sweep->algorithms, patience, &error) : STATUS_OK;

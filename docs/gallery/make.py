@@ -41,8 +41,8 @@ are counted in device memory; results that stay in L2 are not counted.
 
 
 def of_paper(number, title, kind, layer, axis, way, precision):
-    """Returns a row of FIGURES for a figure of the paper, with flushed caches and bytes of device memory: by framework,
-    or by layouts of cuDNN if the file of the frameworks is missing."""
+    """Returns a row of FIGURES for a figure of the paper, with flushed caches and bytes of device memory. The figure
+    compares frameworks, or layouts of cuDNN if the file of the frameworks is missing."""
     fixed = " ".join(f"{name}={value}" for name, value in DEFAULTS[layer].items() if name != axis)
     series = " ".join(["precision"] * ("," in precision) + ["pass"] * ("," in way))
     labels = " ".join(f"{name}-{layer}" for name in ("cudnn", "torch", "jax"))

@@ -112,8 +112,8 @@ def check_inputs(options):
 
 
 def stranger(path):
-    """Returns the owner of a symbolic link on the way to this file, folders included, if other users can write to the
-    link's folder. "" if there is no such link, or if the user or root owns it."""
+    """Returns the owner of a symbolic link in this path (to a folder or the file) if other users can write to the
+    link's folder; "" if there is no such link, or if the user or root owns it."""
     trusted, links = (0, os.geteuid()), 0
     folder, names = "/" if path.startswith("/") else ".", path.split("/")[::-1]
     while names and links < 40:  # Linux follows 40 links at most

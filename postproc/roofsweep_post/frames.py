@@ -254,7 +254,7 @@ def roofs(data):
 
 def kernels_of(data):
     table = flat(data, "kernel")
-    # Without kernels the file has one with kernel_config -1. `ncks -d config,0,4` leaves kernels of rows cut away.
+    # A file without kernels has a placeholder: kernel_config -1. `ncks -d config,0,4` keeps kernels of removed rows.
     table = table[table["kernel_config"].between(0, data.sizes["config"] - 1)].copy()
     config = table["kernel_config"].to_numpy(int)
     device = of_device(data)[config]

@@ -16,7 +16,7 @@
  * together. */
 struct places {
     const struct section *section;
-    size_t shape, count;                    /* number of places of the shape, and of all places */
+    size_t shape, count;                    /* number of places in the shape, and in total */
     int parameter[WORKLOAD_PARAMETERS_MAX]; /* parameter at each place */
     size_t at[WORKLOAD_PARAMETERS_MAX];     /* index of the current value at each place */
     struct config config;                   /* defaults */

@@ -32,7 +32,7 @@ struct tolerance {
     double accurate, right;
 };
 /* An element that is rounded once differs by at most half a unit in its last place, 2.4 times the
- * error of all elements together. Up to ELEMENT_TOLERANCES there is room for errors of sums. */
+ * error of all elements together. The rest of ELEMENT_TOLERANCES allows for errors of sums. */
 #define ELEMENT_TOLERANCES 10.0
 
 struct precision_info {

@@ -281,7 +281,7 @@ void executor_bind(struct executor *executor, const struct binding *binding)
     executor->settings.binding = *binding;
 }
 
-/* Takes the only visible device, or the binding's of several. Any other choice could put two ranks
+/* Takes the only visible device, or the bound one of several. Any other choice could put two ranks
  * on one device. */
 static enum status choose_index(const struct executor *executor, int64_t count, int64_t *index,
                                 struct error *error)

@@ -27,8 +27,7 @@ struct journal;
 /* JOURNAL_CREATE refuses an existing file; the other modes need an existing file. The first append
  * cuts off a torn line, and with JOURNAL_REPLACE all content. JOURNAL_RESUME waits 10 s for another
  * job to end; so does JOURNAL_ADOPT. JOURNAL_RESUME and JOURNAL_REPLACE refuse files of other
- * users. STATUS_USAGE: the file exists, does not exist, is in use
- * or is refused. */
+ * users. STATUS_USAGE: the file is refused, missing or in use. */
 enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_ADOPT, JOURNAL_SHARE, JOURNAL_REPLACE };
 enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
                          struct error *error);

@@ -56,7 +56,7 @@ static enum status check_output(const char *path, struct error *error)
 }
 
 /* With --overwrite only a journal may be replaced, never another file with this name. With --resume
- * journal_read reports other files. */
+ * journal_read refuses such files. */
 static enum status check_journal(const char *path, bool overwrite, struct error *error)
 {
     struct stat file;

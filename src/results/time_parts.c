@@ -28,7 +28,7 @@ static const enum time_part part_of[ACTIVITY_WAITS] = {
  * traced time come from different runs, so their quotient can exceed 1. */
 static double active_share(const struct kernel *kernel)
 {
-    return fmin(kernel->activity[ACTIVITY_MULTIPROCESSORS], 1); /* fmin ignores NaN: 1 */
+    return fmin(kernel->activity[ACTIVITY_MULTIPROCESSORS], 1); /* NaN gives 1 (fmin) */
 }
 
 /* How the kernels of a row divide the time in which at least one of them runs. Factors of a

@@ -136,8 +136,8 @@ struct device_ops {
     bool (*has_room)(struct device_state *state, const struct config *config);
 
     /* Counts rows together, `cold` as in `time`; each row runs once or more often, as the counters
-     * need. Sets flops_*, bytes_* and counters of the records; counters also says why there are no
-     * counts, which is STATUS_OK. `kernels` repeats the row to count each kernel that the last
+     * need. Sets flops_*, bytes_* and counters of the records. Without counts, counters says why,
+     * and the status is STATUS_OK. `kernels` repeats the row to count each kernel that the last
      * `trace` of its work has found; `causes` repeats it again for the kernels' activities. The
      * counts of a row do not depend on the other rows. After a failure the rows can be counted
      * again. NULL: the device has no counters. */

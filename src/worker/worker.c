@@ -313,8 +313,8 @@ static int self_test(struct worker *worker)
 }
 
 /* Makes the kernel kill the worker, even a stopped one, when the thread that started it ends: the
- * rank's, or that of a wrapper in between. Standard input is a socket pair, which tells the rank's
- * process: the rank may already be dead. */
+ * rank's, or that of a wrapper in between. Standard input is a socket pair, which identifies the
+ * rank's process even if it is dead. */
 static void tie_to_rank(void)
 {
     struct ucred rank = {0};

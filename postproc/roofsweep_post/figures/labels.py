@@ -141,7 +141,7 @@ class Labels:
         return self.text(text, centre, colour, size, zorder=5, gid="label")
 
     def text(self, text, centre, colour, size, **how):
-        """Draws a text around a place in pixels."""
+        """Draws a text centred on a pixel."""
         x, y = self.axes.transData.inverted().transform(centre)
         how |= {"ha": "center", "va": "center", "fontsize": size, "color": colour, "path_effects": style.HALO}
         return self.axes.text(x, y, text, **how)

@@ -55,8 +55,8 @@ int64_t lstm_input_width(const struct lstm *s, int64_t layer); /* I(layer) */
 int64_t lstm_x_size(const struct lstm *s);
 int64_t lstm_w_size(const struct lstm *s);
 int64_t lstm_y_size(const struct lstm *s);
-/* Elements of a part of one direction of a layer, and its offset in w. The gates, or sums, of a
- * part follow each other. */
+/* Elements of a part of one direction of a layer, and its offset in w. Gates in a matrix, and
+ * sums in a bias, lie one after another. */
 int64_t lstm_part_size(const struct lstm *s, int64_t layer, enum lstm_part part);
 int64_t lstm_w_at(const struct lstm *s, int64_t layer, int64_t direction, enum lstm_part part);
 

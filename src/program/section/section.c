@@ -349,7 +349,7 @@ static const struct section_key *setting_key(size_t i)
     return i < SETTINGS && settings[i].key.help ? &settings[i].key : NULL;
 }
 
-/* ---- the last line: axes, then settings ---- */
+/* ---- after the last line: axes, then settings ---- */
 
 static int line_compare(const void *a, const void *b)
 {
