@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-# Each room, and the rooms directly below it. Their own lower rooms are below it as well.
+# Each room, and the rooms directly below it. Rooms below these are below it, too.
 ROOMS = {
     "base": [],
     "model": ["base"],

@@ -69,7 +69,7 @@ struct device_ops {
                         struct error *error);
     void (*close)(struct device_state *state); /* takes NULL */
 
-    /* Opens a device for `health` and `close` alone; faults of rows do not end this state. Returns
+    /* Opens a device for `health` and `close` only, which work even after faults of rows. Returns
      * NULL: no memory. The function is NULL if `health` is. */
     struct device_state *(*watch)(const char *pci_id);
     /* Reads the health, by enum health; unknown values are missing. NULL: the device has none. */

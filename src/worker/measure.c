@@ -135,7 +135,7 @@ static enum status placement_time(struct run run, struct placement *placement, s
 }
 
 /* Prepares the row once more with the same kernels. Earlier works keep their buffers, so the new
- * ones have other addresses. STATUS_UNSUPPORTED: no room, or other kernels. */
+ * ones have other addresses. STATUS_UNSUPPORTED: no room, or kernels differ. */
 static enum status placement_make(const struct run *run, const struct placement *first,
                                   struct placement *placement, struct error *error)
 {
@@ -296,7 +296,7 @@ static enum status accuracy_explain(struct run *run, struct record *record, stru
 static enum status measure_prepared(struct run *run, struct record *record, struct error *error)
 {
     const struct measure_settings *measure = &run->request->measure;
-    const double throttled = 0.98; /* fraction of the free clock */
+    const double throttled = 0.98; /* part of sm_clock_free */
     enum status status = STATUS_OK;
     if (measure->verify)
         status = verify_prepared(run, false, record, error);

@@ -6,7 +6,7 @@
             ...                                     # the iterations
         roofsweep_region.verified(error, tolerance) # optional: relative error and its limit
 
-`synchronize` waits for the device. The default waits for nothing, for work that is done when its call returns."""
+`synchronize` waits for the device. The default does not wait: it suits calls that return when work is done."""
 
 import contextlib
 import ctypes

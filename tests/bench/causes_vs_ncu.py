@@ -10,8 +10,8 @@ for activities relative to the elapsed time, by more than 2 points. Three premis
   traced. ncu's value is scaled by the quotient of the two times.
 - ncu's flush leaves 2.4 MB in L2 that the kernel then writes to memory. `dram` is compared without that flush, in a
   run of its own with a single pass: there the worker's flush alone prepares the launch.
-- The clocks differ by up to a tenth (tensor units at full power). A share of active cycles lies between constant
-  (no wait for memory) and inversely proportional to the clock (waits alone), so ncu's range is widened by the quotient.
+- The clocks differ by up to a tenth (tensor units at full power). A share of active cycles is constant without
+  waits for memory, and proportional to 1/clock with waits alone, so ncu's range is widened by the clocks' quotient.
 Rows of several kernels are not judged, because ncu flushes the caches between kernels and the worker does not. The
 status is 77 without ncu. Needs a GPU with readable counters, and four minutes."""
 

@@ -57,7 +57,7 @@ HEAD = (
 
 
 def figures_of(journal):
-    """Returns the figures of a finished sweep."""
+    """Returns a finished sweep's numbers."""
     ends, firsts, rows = collections.defaultdict(float), {}, collections.Counter()
     starts, walls, counted = [], [], 0
     entries = [json.loads(line) for line in journal.read_text().splitlines()]

@@ -1,7 +1,7 @@
 /* A worker without a device, for tests/bench. It runs the real worker.c and protocol, but each step
  * of the device is a short random pause. The device claims to be a GPU, so that each rank of a
- * small machine can have one. Every record, file and table calls device and implementation
- * simulated. ROOFSWEEP_SIMULATED_PACE=0 omits the pauses.
+ * small machine can have one. In records, files and tables, device and implementation are
+ * "simulated". ROOFSWEEP_SIMULATED_PACE=0 omits the pauses.
  *
  * The device counts COUNT_TOGETHER rows together, in the time that one H200 takes. As on GPUs, one
  * worker of a machine collects at a time, and other workers wait. Counts are the modelled values.

@@ -1,6 +1,6 @@
 /* Preloaded before CUPTI, makes CUPTI refuse. ROOFSWEEP_SHIM_CODE is the CUptiResult of
- * cuptiProfilerDeviceSupported. With ROOFSWEEP_SHIM_AFTER=N it is instead the result of
- * cuptiRangeProfilerSetConfig, which each collection calls once, after the first N calls.
+ * cuptiProfilerDeviceSupported. With ROOFSWEEP_SHIM_AFTER=N cuptiRangeProfilerSetConfig,
+ * called once in each collection, returns it instead, after N calls.
  * ROOFSWEEP_SHIM_CALLS names a file that gets a byte for each call of the latter. */
 #include <dlfcn.h>
 #include <stdio.h>

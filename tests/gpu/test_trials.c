@@ -242,7 +242,7 @@ static const struct family {
     /* Each thread adds 15,626 terms. */
     FAMILY("plain", "softmax", softmax_plain_prepare, 0,
            LIST("rows=1 columns=4000001 precision=fp32"), LIST("pass=forward", "pass=backward")),
-    /* Less than a tile, tiles and a rest, few pieces and more than are in flight. */
+    /* Under one tile, tiles and a rest, fewer and more pieces than in flight. */
     FAMILY("tiles", "matmul", matmul_tiled_prepare, 80,
            LIST("m=16 n=16 k=64", "m=128 n=128 k=128", "m=144 n=272 k=192", "m=48 n=16 k=704",
                 "m=272 n=400 k=64"),

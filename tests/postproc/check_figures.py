@@ -384,7 +384,7 @@ def check_replicate(data):
     assert drawn.shape == wanted.shape == (40, 4), drawn.shape
     assert np.allclose(drawn, wanted[np.argsort(wanted.min(axis=1), kind="stable")]), drawn
     assert len({line.get_marker() for line in axes.get_lines()}) == 4
-    # A column has numbers, whose names are printed; a page has names. A caption that is not drawn is printed.
+    # A column draws numbers and prints their names; a page draws names. A caption that is not drawn is printed.
     assert [note.split(": ")[0] for note in axes.figure.notes] == [str(number) for number in range(1, 41)]
     named = draw(data, "strip", width="page", caption=False, sheet="ggplot")
     ticks = [text.get_text() for text in named.get_yticklabels()]

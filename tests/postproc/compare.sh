@@ -272,7 +272,7 @@ expect 1 script compare "$paper" slow.nc --configurations "$rows"
 refused "only one device" compare "$paper"
 refused "named twice" compare "$paper" "$paper"
 
-# Files compared at once give no series twice.
+# Files compared at once repeat no series.
 expect 1 script compare "$paper" slow.nc warm.nc --prometheus two.prom
 python '
 lines = [line.rpartition(" ")[0] for line in open("two.prom") if line[0] != "#"]

@@ -31,7 +31,7 @@ EXCEPTIONS = {
 
 
 def broken(file):
-    """Yields (rule, row, text) of each row that breaks a rule. Missing values break none."""
+    """Yields (rule, row, text) of each row that breaks a rule. Missing values pass."""
     wanted, get = expected(file), lambda name: np.asarray(file.values[name], float) if name in file.values else np.nan
     rows = file.data.sizes["config"]
     timer = np.nan_to_num(get("timer_overhead") / get("sample_iterations")) * np.ones(rows)

@@ -439,7 +439,7 @@ def check(path):
 
 
 def write(path):
-    """Writes the derived variables of the file again. If a flag lacks the right word, its last word is written."""
+    """Writes the derived variables of the file again. A flag without the right word gets its last word."""
     import netCDF4  # not needed for checks
 
     file = File(path)

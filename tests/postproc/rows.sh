@@ -5,7 +5,7 @@
 . "$here/../postproc/samples.sh"
 h200=$root/tests/data/paper_h100.nc
 
-# roofsweep-post skips a python3 without the packages. If all lack them, the error says what to install.
+# roofsweep-post skips a python3 without the packages. If no python3 has them, it says what to install.
 mkdir bare packed
 printf '#!/bin/sh\nexec "%s" -I -S "$@"\n' "$ROOFSWEEP_PYTHON" >bare/python3
 ln -s "$ROOFSWEEP_PYTHON" packed/python3

@@ -124,7 +124,7 @@ TEST(peaks_are_the_quoted_ones)
 
 static const struct {
     const char *product;
-    double dram, l1, l2; /* byte s-1; NAN: not quoted */
+    double dram, l1, l2; /* byte s-1; NAN: not given */
 } bandwidths[] = {
     {V100, 898e9, 80 * 128 * 1.53e9, 2048 * 1.53e9},
     {A100, 1555e9, 108 * 128 * 1.41e9, 5120 * 1.41e9},

@@ -15,7 +15,7 @@ static struct {
     double disturbed;         /* factor of known kernels' times while CUPTI is attached */
     int disturbances;         /* number of disturbed times; 0: all */
     enum status known, later; /* status of known kernels without CUPTI, and beside it */
-    enum status reserve;      /* status of the memory for counting */
+    enum status reserve;      /* status of reserving memory */
     enum status prepare, run; /* status of the work */
     int judged, runs, blocks; /* calls */
 } test;

@@ -357,7 +357,7 @@ SCRIPT_TEST(a_throttled_clock_is_recorded)
 SCRIPT_TEST(a_caller_sees_the_slower_side)
 {
     static const struct {
-        double device; /* time of an iteration over the host's */
+        double device; /* iteration's time / the host's time */
         const struct work_ops *ops;
         bool cold;
     } cases[] = {{0.1, &ops, false}, {5.0, &ops, false},   {1000.0, &ops, false},

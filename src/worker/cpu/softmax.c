@@ -69,7 +69,7 @@ static void plain_run(struct work *work, struct trace *trace)
 #ifdef ROOFSWEEP_ONEDNN
 static enum status rows_plan(struct work *work, struct error *error)
 {
-    /* Backward, y and dx have the role of the input. */
+    /* In backward, y and dx act as the input. */
     static const struct onednn_roles roles[] = {
         [SOFTMAX_FORWARD] = {.inputs = {[TENSOR_INPUT] = ONEDNN_SOURCE},
                              .results = {[TENSOR_OUTPUT] = ONEDNN_DESTINATION}},

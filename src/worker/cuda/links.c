@@ -155,7 +155,7 @@ static enum status sample(struct links *links, size_t count, int repeat, double 
                           struct error *error)
 {
     const bool copies = links->link.operation == LINK_COPY;
-    const double limit = 0.1; /* s; frees a host that waits for a device */
+    const double limit = 0.1; /* s; then a waiting host is unblocked */
     *seconds = 0;
     for (int i = 0; i < links->count; ++i) {
         TRY(CUDA(cudaSetDevice(i)));

@@ -26,7 +26,7 @@ void nvml_describe(struct nvml *nvml, struct device *device);
 /* Reads the health, by enum health; unknown values are NaN. */
 void nvml_health(struct nvml *nvml, double health[HEALTH_COUNT]);
 
-/* As conditions, power and energy of worker/gpu/vendor.h. */
+/* See conditions, power and energy of worker/gpu/vendor.h. */
 void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *conditions);
 double nvml_power(struct nvml *nvml, double since);
 double nvml_energy(struct nvml *nvml);

@@ -2,8 +2,8 @@
  *
  * There are two users, which differ in who runs the work. profiler.c counts pieces of work and
  * repeats them for each pass: counters_open, any number of counters_collect, counters_close. The
- * library that is injected into a program counts regions of the program, one pass in each:
- * counters_start and the functions below it, until the process ends. Not thread-safe. */
+ * library injected into a program counts one pass in each region, with counters_start and the
+ * functions below it, until the process ends. Not thread-safe. */
 #pragma once
 
 #include <stdbool.h>

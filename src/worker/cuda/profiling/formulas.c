@@ -26,8 +26,8 @@ static const struct formula_term vector_fp32_packed[] = {
 static const struct formula_term vector_fp16[] = {
     TERM(THREADS("hmul"), 2), TERM(THREADS("hfma"), 4), END};
 /* HFMA2.MMA is a packed FMA on the tensor pipe; the compiler also loads constants with it. Real
- * FMAs go to both pipes evenly. With F FMAs, T of them on the tensor pipe, at most 2 (F - T) are
- * real. */
+ * FMAs go to both pipes evenly. If T of F FMAs are on the tensor pipe, at most 2 (F - T) are real
+ * FMAs. */
 static const struct formula_term vector_fp16_on_two_pipes[] = {
     LIMITED(THREADS("hmul"), 2, 2), LIMITED(THREADS("hfma"), 4, 8),
     LIMITED("sm__inst_executed_pipe_tensor_op_hmma_type_hfma2", 0, -8 * WARP), END};

@@ -52,7 +52,7 @@ struct product {
     void *workspace, *own_workspace;
     cublasLtMatmulHeuristicResult_t candidates[PRODUCT_CANDIDATES];
     char names[PRODUCT_CANDIDATES][PRODUCT_NAME]; /* "algo-66", with the form's suffix */
-    int count, bound;                             /* number of candidates; the bound one */
+    int count, bound;                             /* number of candidates; index in use */
 };
 
 /* STATUS_UNSUPPORTED: the chip does not multiply this precision, or the batch is too large for the
