@@ -318,7 +318,7 @@ enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct wor
 
 /* Rows that are counted together. Owns its arrays, of one element for each row. */
 struct collection {
-    struct countable *rows; /* `work` is what the stream replays */
+    struct countable *rows; /* the row of a replayed graph has its `stream` as `work` */
     struct iteration *iterations;
     struct profiled_work *works;
     size_t *launches; /* number of launches of each row */
