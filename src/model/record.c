@@ -114,7 +114,8 @@ const struct field record_fields[] = {
       .least = 1),
     T(timer_overhead, "time that the timer adds to a sample"),
     F(host_paced, no_yes, "the device waited for the host within the samples",
-      .comment = "yes: some launches could not be enqueued before the device was ready for them"),
+      .comment = "yes: some launches could not be enqueued before the device was ready for them; "
+                 "programs: the traced device idled mostly before launches that came too late"),
     F(converged, no_yes, "adaptive rule: the median stood before max_time came"),
     R(launches, FIELD_INTEGER, "1", "kernel launches in one iteration (CPU: OpenMP regions)",
       .comment = "from the trace run"),

@@ -36,6 +36,28 @@ CUresult cuCtxGetDevice(CUdevice *device)
     return CUDA_SUCCESS;
 }
 
+/* A GPU of two multiprocessors; zero for limits that are no limit here. */
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    (void)device;
+    static const int values[] = {
+        [CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] = 9,
+        [CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = 1024,
+        [CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR] = 2048,
+        [CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK] = 65536,
+        [CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR] = 65536,
+        [CU_DEVICE_ATTRIBUTE_WARP_SIZE] = 32,
+        [CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK] = 49152,
+        [CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR] = 233472,
+        [CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] = 2,
+        [CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN] = 232448,
+        [CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK] = 1024,
+    };
+    const size_t count = sizeof values / sizeof *values;
+    *value = (size_t)attribute < count ? values[attribute] : 0;
+    return CUDA_SUCCESS;
+}
+
 /* ---- programs ---- */
 
 #define CALL(name) call(CUPTI_DRIVER_TRACE_CBID_##name, NULL)
@@ -241,6 +263,8 @@ BENCH_TEST(kernels_of_the_first_region_are_traced)
     assert_int_equal(found.kernel_count, 1);
     assert_string_equal(found.kernels[0].name, "add(int)");
     assert_int_equal(found.kernels[0].count, 2);
+    assert_int_equal(found.kernels[0].resident, 2 * 32); /* 2048 threads take 32 blocks */
+    assert_int_equal(found.call_count, 2);
     assert_string_equal(found.untraced, "");
     assert_non_null(strstr(found.sequence, " 2"));
     record_init(&record);

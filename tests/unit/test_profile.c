@@ -481,7 +481,7 @@ BENCH_TEST(each_resource_limits)
             .sharedMemPerBlockOptin = 232448,
             .reservedSharedMemPerBlock = 1024,
             .sharedMemPerMultiprocessor = 233472,
-            .numSms = 1,
+            .numSms = gpu.multiprocessors,
         };
         record_init(&record);
         assert_int_equal(profile_trace(&profiler, &gpu, &work.base, false, &record, &error),

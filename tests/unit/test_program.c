@@ -403,6 +403,39 @@ BENCH_TEST(copies_and_fills_are_recorded)
     assert_true(record.memset_count == 1 && record.memset_bytes == 128);
 }
 
+/* Two kernels of 100 ns, of which the second one is launched during or after the first, in a region
+ * of 1 us. The call of a graph launches both. */
+BENCH_TEST(late_launches_are_told_from_queued_ones)
+{
+    static const struct {
+        const char *calls;
+        int correlation, start; /* of the second kernel */
+        int64_t paced;
+    } rows[] = {
+        {"call 20\ncall 900\n", 2, 910, 1},
+        {"call 20\ncall 90\n", 2, 910, 0},  /* queued: the device takes its time */
+        {"call 20\n", 1, 910, 0},           /* of a graph */
+        {"call 20\ncall 140\n", 2, 150, 1}, /* the end of the region */
+        {"call 20\n", 2, 910, FIELD_MISSING},
+        {"call 20\ncall 30\n", 1, 910, FIELD_MISSING},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "opened\nspan 10 1010\n%skernel 30 130 1 0 1 1 1 32 1 1 8 0 0 1 9 1 k\n"
+                 "kernel %d %d %d 0 1 1 1 32 1 1 8 0 0 1 9 1 k\nclosed 1\n",
+                 rows[i].calls, rows[i].start, rows[i].start + 100, rows[i].correlation);
+        file_write(&folder, "1.injected", text);
+        injected_clear(&injected);
+        record_clear(&record);
+        assert_int_equal(injected_read(&folder, &injected, &error), STATUS_OK);
+        assert_int_equal(injected_record_trace(&injected, 1, &record, &error), STATUS_OK);
+        if (record.host_paced != rows[i].paced)
+            fail_msg("row %zu: %d", i, (int)record.host_paced);
+        assert_true(record.kernels[0].resident == 9 && record.kernels[0].resident_limit == 1);
+    }
+}
+
 /* A region of more different kernels than a record has room for keeps its sums. */
 BENCH_TEST(too_many_kernels_leave_sums)
 {
@@ -412,7 +445,7 @@ BENCH_TEST(too_many_kernels_leave_sums)
     FILE *stream = open_memstream(&text, &size);
     fputs("opened\n", stream);
     for (int i = 0; i < KERNELS; ++i)
-        fprintf(stream, "kernel %d %d %d 0 %d 1 1 32 1 1 8 0 0 k\neach %d %d 3\n", 10 * i,
+        fprintf(stream, "kernel %d %d %d 0 %d 1 1 32 1 1 8 0 0 1 9 1 k\neach %d %d 3\n", 10 * i,
                 10 * i + 5, i, i + 1, i, (int)QUANTITY_VECTOR_FP32);
     fprintf(stream, "value %d %d\nclosed 1\n", (int)QUANTITY_VECTOR_FP32, 3 * KERNELS);
     fclose(stream);

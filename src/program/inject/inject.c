@@ -30,9 +30,11 @@
 #include <cupti.h>
 #include <nvtx3/nvToolsExt.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "worker/cuda/profiling/counters.h"
+#include "worker/cuda/profiling/residency.h"
 #include "worker/cuda/profiling/tracer.h"
 
 enum {
@@ -81,6 +83,9 @@ static struct injection {
     size_t launches, first_launches;   /* numbers of launches in this and in the first region */
     size_t graphs;                     /* number of launches of graphs in all regions */
     size_t begun;                      /* number of launches since the pass started */
+    uint64_t opened;                   /* ns on CUPTI's clock, start of the traced region */
+    uint64_t *calls; /* owned: ends of the calls that launch, ns, in the traced region */
+    size_t call_count;
 } injection = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* True while the thread is in a callback of this library: CUDA calls that the thread makes then are
@@ -342,29 +347,72 @@ static void region_open(void)
     if (++injection.regions == 1 || injection.task.kind == TASK_TIME)
         note("opened");
     notes_flush();
-    if (is_traced() && tracer_begin(injection.tracer) != CUPTI_SUCCESS)
+    if (is_traced() && (tracer_begin(injection.tracer) != CUPTI_SUCCESS ||
+                        cuptiGetTimestamp(&injection.opened) != CUPTI_SUCCESS))
         note("untraced CUPTI refuses");
     if (is_counted())
         counting_begin();
     injection.began = clock_monotonic();
 }
 
+static int attribute(CUdevice device, CUdevice_attribute name)
+{
+    int value = 0;
+    cuDeviceGetAttribute(&value, name, device);
+    return value;
+}
+
+/* Limits of the context's device. They are zero if CUDA does not tell the device. */
+static cudaOccDeviceProp limits_read(void)
+{
+    CUdevice device;
+    if (cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return (cudaOccDeviceProp){.numSms = 0};
+#define LIMIT(name) attribute(device, CU_DEVICE_ATTRIBUTE_##name)
+    return (cudaOccDeviceProp){
+        .computeMajor = LIMIT(COMPUTE_CAPABILITY_MAJOR),
+        .computeMinor = LIMIT(COMPUTE_CAPABILITY_MINOR),
+        .maxThreadsPerBlock = LIMIT(MAX_THREADS_PER_BLOCK),
+        .maxThreadsPerMultiprocessor = LIMIT(MAX_THREADS_PER_MULTIPROCESSOR),
+        .regsPerBlock = LIMIT(MAX_REGISTERS_PER_BLOCK),
+        .regsPerMultiprocessor = LIMIT(MAX_REGISTERS_PER_MULTIPROCESSOR),
+        .warpSize = LIMIT(WARP_SIZE),
+        .sharedMemPerBlock = (size_t)LIMIT(MAX_SHARED_MEMORY_PER_BLOCK),
+        .sharedMemPerMultiprocessor = (size_t)LIMIT(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+        .numSms = LIMIT(MULTIPROCESSOR_COUNT),
+        .sharedMemPerBlockOptin = (size_t)LIMIT(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        .reservedSharedMemPerBlock = (size_t)LIMIT(RESERVED_SHARED_MEMORY_PER_BLOCK),
+    };
+#undef LIMIT
+}
+
 static void trace_close(void)
 {
     enum { NAME_BYTES = 1000 };
     const char *problem = NULL;
+    const cudaOccDeviceProp limits = limits_read();
+    uint64_t closed = 0;
+    cuptiGetTimestamp(&closed);
+    note("span %" PRIu64 " %" PRIu64, injection.opened, closed);
+    for (size_t i = 0; i < injection.call_count; ++i)
+        note("call %" PRIu64, injection.calls[i]);
+    free(injection.calls);
+    injection.calls = NULL;
+    injection.call_count = 0;
     if (tracer_end(injection.tracer, &problem) != CUPTI_SUCCESS || problem)
         note("untraced %s", problem ? problem : "CUPTI refuses");
     const struct trace *trace = tracer_last(injection.tracer);
     for (size_t i = 0; i < trace->launch_count; ++i) {
         const struct launch *launch = &trace->launches[i];
-        const struct kernel *k = &trace->kernels[launch->kernel].kernel;
+        const struct traced_kernel *traced = &trace->kernels[launch->kernel];
+        const struct kernel *k = &traced->kernel;
+        int64_t limit, resident = residency_blocks(traced, &limits, &limit);
         note("kernel %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRId64 " %" PRId64
              " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
-             " %.*s",
+             " %" PRId64 " %" PRId64 " %" PRId64 " %.*s",
              launch->start, launch->end, launch->correlation, launch->graph_node, k->grid_x,
              k->grid_y, k->grid_z, k->block_x, k->block_y, k->block_z, k->registers,
-             k->static_shared, k->dynamic_shared, NAME_BYTES, k->name);
+             k->static_shared, k->dynamic_shared, k->cluster, resident, limit, NAME_BYTES, k->name);
     }
     for (size_t i = 0; i < trace->move_count; ++i) {
         const struct traced_move *move = &trace->moves[i];
@@ -416,11 +464,30 @@ static void at_exit(void)
 
 /* ---- calls of the program ---- */
 
+/* Keeps the end of a launch's call in the traced region. Without memory the worker gets fewer calls
+ * than launches, and does not use them. */
+static void call_ended(void)
+{
+    uint64_t *calls = NULL;
+    if (injection.stage == STAGE_OPEN && is_traced())
+        calls = array_grow(injection.calls, injection.call_count, sizeof *calls);
+    if (!calls)
+        return;
+    injection.calls = calls;
+    cuptiGetTimestamp(&calls[injection.call_count++]);
+}
+
 static void launched(const CUpti_CallbackData *data)
 {
     const char *name = data->symbolName; /* NULL for a launch of a graph */
-    if (data->callbackSite != CUPTI_API_ENTER || inside || injection.owner != getpid())
+    if (inside || injection.owner != getpid())
         return;
+    if (data->callbackSite == CUPTI_API_EXIT) {
+        pthread_mutex_lock(&injection.lock);
+        call_ended();
+        pthread_mutex_unlock(&injection.lock);
+        return;
+    }
     if (injection.task.region == TASK_ALL)
         region(true);
     pthread_mutex_lock(&injection.lock);

@@ -125,18 +125,20 @@ static enum status kernel_take(const char *text, struct injected *in, struct err
 {
     struct kernel kernel;
     unsigned long long start, end, node;
-    long long g[3], b[3], registers, fixed, dynamic;
+    long long g[3], b[3], registers, fixed, dynamic, cluster, resident, limit;
     unsigned correlation;
     int name = 0;
     fields_clear(kernel_fields, &kernel);
-    if (sscanf(text, "%llu %llu %u %llu %lld %lld %lld %lld %lld %lld %lld %lld %lld %n", &start,
-               &end, &correlation, &node, &g[0], &g[1], &g[2], &b[0], &b[1], &b[2], &registers,
-               &fixed, &dynamic, &name) < 13 ||
+    if (sscanf(text,
+               "%llu %llu %u %llu %lld %lld %lld %lld %lld %lld %lld %lld %lld %lld %lld %lld %n",
+               &start, &end, &correlation, &node, &g[0], &g[1], &g[2], &b[0], &b[1], &b[2],
+               &registers, &fixed, &dynamic, &cluster, &resident, &limit, &name) < 16 ||
         name == 0)
         return no_meaning("a kernel that means", text, error);
     kernel.grid_x = g[0], kernel.grid_y = g[1], kernel.grid_z = g[2];
     kernel.block_x = b[0], kernel.block_y = b[1], kernel.block_z = b[2];
     kernel.registers = registers, kernel.static_shared = fixed, kernel.dynamic_shared = dynamic;
+    kernel.cluster = cluster, kernel.resident = resident, kernel.resident_limit = limit;
     kernel.count = 0;
     kernel.time = 0.0;
     snprintf(kernel.name, sizeof kernel.name, "%s", text + name);
@@ -152,8 +154,18 @@ static enum status kernel_take(const char *text, struct injected *in, struct err
         in->kernels[in->kernel_count++] = kernel;
     ++in->kernels[row].count;
     in->kernels[row].time += 1e-9 * (double)(end - start);
-    in->launches[in->launch_count++] = (struct launch){start, end, correlation, row, node};
+    in->launches[in->launch_count++] = (struct launch){start, end, correlation, row, node, 0};
     in->in_graphs += node != 0;
+    return STATUS_OK;
+}
+
+static enum status call_take(const char *text, struct injected *in, struct error *error)
+{
+    uint64_t *calls = array_grow(in->calls, in->call_count, sizeof *calls);
+    if (!calls)
+        return no_memory(error);
+    in->calls = calls;
+    in->calls[in->call_count++] = strtoull(text, NULL, 10);
     return STATUS_OK;
 }
 
@@ -214,6 +226,11 @@ static enum status line_take(char *line, struct injected *in, struct error *erro
         in->regions[in->region_count++] = strtod(text, NULL);
     } else if (strcmp(line, "kernel") == 0) {
         return kernel_take(text, in, error);
+    } else if (strcmp(line, "call") == 0) {
+        return call_take(text, in, error);
+    } else if (strcmp(line, "span") == 0) {
+        in->start = strtoull(text, &rest, 10);
+        in->end = strtoull(rest, NULL, 10);
     } else if (strcmp(line, "copy") == 0) {
         return moved_take(text, &in->copies, error);
     } else if (strcmp(line, "fill") == 0) {
@@ -294,6 +311,7 @@ void injected_clear(struct injected *injected)
     free(injected->kernels);
     free(injected->launches);
     free(injected->each);
+    free(injected->calls);
     injected_init(injected);
 }
 
@@ -332,6 +350,40 @@ static void moves_record(const struct injected_moves *moves, int64_t iterations,
     *time = moves->time / (double)iterations;
 }
 
+/* Gives each launch the end of its call. A call of a graph launches several kernels. False: there
+ * are more calls than launches, or fewer. */
+static bool launches_call(struct injected *traced)
+{
+    struct launch *launches = traced->launches;
+    size_t call = 0;
+    launches_sort(launches, traced->launch_count);
+    for (size_t i = 0; i < traced->launch_count; ++i) {
+        call += i > 0 && launches[i].correlation != launches[i - 1].correlation;
+        launches[i].called = call < traced->call_count ? traced->calls[call] : 0;
+    }
+    return traced->launch_count > 0 && call + 1 == traced->call_count;
+}
+
+/* Whether the device waited for the host. It waits for a launch whose call ends after the kernels
+ * before, and at the end of the region. Yes: such times are most of the time without kernels, and
+ * more than 5 % of the region. Needs launches sorted by start. */
+static int64_t waited_for_host(const struct injected *traced)
+{
+    const double half = 0.5, visible = 0.05;
+    double idle = 0, host = 0;
+    uint64_t end = traced->start;
+    for (size_t i = 0; i <= traced->launch_count; ++i) {
+        const bool last = i == traced->launch_count;
+        const struct launch *launch = &traced->launches[i];
+        const uint64_t start = last ? traced->end : launch->start;
+        const double gap = start > end ? (double)(start - end) : 0;
+        idle += gap;
+        host += last || launch->called > end ? gap : 0;
+        end = !last && launch->end > end ? launch->end : end;
+    }
+    return host > half * idle && host > visible * (double)(traced->end - traced->start);
+}
+
 enum status injected_record_trace(struct injected *traced, int64_t iterations,
                                   struct record *record, struct error *error)
 {
@@ -347,10 +399,13 @@ enum status injected_record_trace(struct injected *traced, int64_t iterations,
         record->kernels[i].count = each(record->kernels[i].count, iterations);
         record->kernels[i].time /= (double)iterations;
     }
+    const bool called = launches_call(traced);
     record->launches = each((int64_t)traced->launch_count, iterations);
     record->launches_in_graphs = each((int64_t)traced->in_graphs, iterations);
     record->busy_time =
         launches_busy_time(traced->launches, traced->launch_count) / (double)iterations;
+    if (called)
+        record->host_paced = waited_for_host(traced);
     moves_record(&traced->copies, iterations, &record->memcpy_count, &record->memcpy_bytes,
                  &record->memcpy_time);
     moves_record(&traced->fills, iterations, &record->memset_count, &record->memset_bytes,

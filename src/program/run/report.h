@@ -10,7 +10,10 @@
  *
  *   opened                     the region began
  *   closed SECONDS             the region ended; a timed program may have several
- *   kernel START END CORRELATION GRAPH_NODE GRID*3 BLOCK*3 REGISTERS STATIC DYNAMIC NAME    (ns)
+ *   span START END             the traced region    (ns)
+ *   call END                   a call that launches kernels; calls come in their order    (ns)
+ *   kernel START END CORRELATION GRAPH_NODE GRID*3 BLOCK*3 REGISTERS STATIC DYNAMIC CLUSTER
+ *          RESIDENT LIMIT NAME                                                              (ns)
  *   copy START END BYTES       a copy of memory    (ns)
  *   fill START END BYTES       a fill of memory    (ns)
  *   untraced REASON            kernels are missing in the trace
@@ -62,7 +65,10 @@ struct injected {
     struct launch *launches; /* owned */
     size_t launch_count;
     size_t in_graphs; /* number of kernels that CUDA graphs launch */
-    bool ungraphed;   /* vector FLOPs come from a run without graphs, see injected_ungraph */
+    uint64_t *calls;  /* owned; ends of the calls that launch, in their order, ns */
+    size_t call_count;
+    uint64_t start, end; /* of the traced region, ns */
+    bool ungraphed;      /* vector FLOPs come from a run without graphs, see injected_ungraph */
     struct injected_moves copies, fills;
     char untraced[256]; /* why kernels are missing in the trace; "": none is missing */
     char sequence[64];  /* hash and number of the launches, as in the line `launched` */
@@ -89,7 +95,8 @@ void injected_move_each(struct injected *to, struct injected *from);
  * mixed precision: all tensor quantities but int8. */
 unsigned injected_tensors(enum precision precision);
 
-/* Records launches, busy time, kernels, copies and fills of one iteration. */
+/* Records launches, busy time, kernels, copies and fills of one iteration, and whether the device
+ * waited for the host. */
 enum status injected_record_trace(struct injected *traced, int64_t iterations,
                                   struct record *record, struct error *error);
 

@@ -13,7 +13,6 @@
  * for attaching CUPTI, which is why rows are counted together. */
 #include "worker/cuda/profile.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/gpu/nvml.h"
+#include "worker/cuda/profiling/residency.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/timing.h"
 
@@ -188,42 +188,6 @@ static enum status iteration_run_blocked(void *argument, struct error *error)
 
 /* ---- kernels ---- */
 
-/* Returns the number of blocks of a kernel that are resident on the device at a time. The vendor's
- * formula limits the blocks of a multiprocessor by threads, registers, shared memory and block
- * slots; it assumes that the driver gave all possible shared memory, but shared_room may be less.
- * Clusters are placed as a whole; CUPTI reports how many fit. FIELD_MISSING: the toolkit does not
- * know the chip. *limit: the limiting resources, kernel_limit_name. */
-static int64_t resident_blocks(const struct traced_kernel *traced, const struct gpu *gpu,
-                               int64_t *limit)
-{
-    const struct kernel *k = &traced->kernel;
-    const cudaOccFuncAttributes attributes = {
-        .maxThreadsPerBlock = INT_MAX,
-        .numRegs = (int)k->registers,
-        .sharedSizeBytes = (size_t)k->static_shared,
-        .shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN,
-        .maxDynamicSharedSizeBytes = gpu->limits.sharedMemPerBlockOptin,
-        .numBlockBarriers = 1,
-    };
-    const cudaOccDeviceState state = {CACHE_PREFER_NONE, SHAREDMEM_CARVEOUT_DEFAULT};
-    cudaOccResult result;
-    int64_t blocks = FIELD_MISSING;
-    *limit = FIELD_MISSING;
-    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &gpu->limits, &attributes, &state,
-                                                (int)(k->block_x * k->block_y * k->block_z),
-                                                (size_t)k->dynamic_shared) == CUDA_OCC_SUCCESS) {
-        blocks = result.activeBlocksPerMultiprocessor;
-        int64_t each = (int64_t)result.allocatedSharedMemPerBlock;
-        int64_t fit = each > 0 && traced->shared_room > 0 ? traced->shared_room / each : blocks;
-        bool less = fit > 0 && fit < blocks;
-        *limit = less ? OCC_LIMIT_SHARED_MEMORY : (int64_t)result.limitingFactors;
-        blocks = less ? fit : blocks;
-    }
-    if (k->cluster > 1)
-        return traced->clusters_most > 0 ? k->cluster * traced->clusters_most : FIELD_MISSING;
-    return blocks > 0 ? blocks * gpu->multiprocessors : FIELD_MISSING;
-}
-
 /* Sets the counts of all kernels. */
 static void kernels_set_counts(struct record *record, double value)
 {
@@ -242,7 +206,8 @@ static enum status record_kernels(const struct trace *trace, const struct gpu *g
         return error_set(error, STATUS_FAILED, "no memory for %zu kernels", trace->kernel_count);
     for (size_t i = 0; i < trace->kernel_count; ++i) {
         kernels[i] = trace->kernels[i].kernel;
-        kernels[i].resident = resident_blocks(&trace->kernels[i], gpu, &kernels[i].resident_limit);
+        kernels[i].resident =
+            residency_blocks(&trace->kernels[i], &gpu->limits, &kernels[i].resident_limit);
         for (int j = 0; j < ACTIVITY_COUNT; ++j)
             kernels[i].activity[j] = NAN;
     }

@@ -71,7 +71,7 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
         .warpSize = properties.warpSize,
         .sharedMemPerBlock = properties.sharedMemPerBlock,
         .sharedMemPerMultiprocessor = properties.sharedMemPerMultiprocessor,
-        .numSms = 1,
+        .numSms = properties.multiProcessorCount,
         .sharedMemPerBlockOptin = properties.sharedMemPerBlockOptin,
         .reservedSharedMemPerBlock = properties.reservedSharedMemPerBlock,
     };

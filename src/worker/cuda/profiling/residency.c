@@ -1,0 +1,36 @@
+#include "worker/cuda/profiling/residency.h"
+
+#include <limits.h>
+
+#include "model/field.h"
+
+int64_t residency_blocks(const struct traced_kernel *traced, const cudaOccDeviceProp *limits,
+                         int64_t *limit)
+{
+    const struct kernel *k = &traced->kernel;
+    const cudaOccFuncAttributes attributes = {
+        .maxThreadsPerBlock = INT_MAX,
+        .numRegs = (int)k->registers,
+        .sharedSizeBytes = (size_t)k->static_shared,
+        .shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN,
+        .maxDynamicSharedSizeBytes = limits->sharedMemPerBlockOptin,
+        .numBlockBarriers = 1,
+    };
+    const cudaOccDeviceState state = {CACHE_PREFER_NONE, SHAREDMEM_CARVEOUT_DEFAULT};
+    cudaOccResult result;
+    int64_t blocks = FIELD_MISSING;
+    *limit = FIELD_MISSING;
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, limits, &attributes, &state,
+                                                (int)(k->block_x * k->block_y * k->block_z),
+                                                (size_t)k->dynamic_shared) == CUDA_OCC_SUCCESS) {
+        blocks = result.activeBlocksPerMultiprocessor;
+        int64_t each = (int64_t)result.allocatedSharedMemPerBlock;
+        int64_t fit = each > 0 && traced->shared_room > 0 ? traced->shared_room / each : blocks;
+        bool less = fit > 0 && fit < blocks;
+        *limit = less ? OCC_LIMIT_SHARED_MEMORY : (int64_t)result.limitingFactors;
+        blocks = less ? fit : blocks;
+    }
+    if (k->cluster > 1)
+        return traced->clusters_most > 0 ? k->cluster * traced->clusters_most : FIELD_MISSING;
+    return blocks > 0 ? blocks * limits->numSms : FIELD_MISSING;
+}
