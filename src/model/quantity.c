@@ -65,3 +65,24 @@ void quantity_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUN
         bytes[level] = counted ? values[read] + values[write] : NAN;
     }
 }
+
+void quantity_activities(const double sums[QUANTITY_COUNT], double launches, double time,
+                         double activity[ACTIVITY_COUNT])
+{
+    static const struct {
+        enum activity amount;
+        enum quantity peak;
+    } amounts[] = {{ACTIVITY_DRAM, QUANTITY_PEAK_DRAM},
+                   {ACTIVITY_L2, QUANTITY_PEAK_L2},
+                   {ACTIVITY_MULTIPROCESSORS, QUANTITY_PEAK_MULTIPROCESSORS}};
+    double stalls = 0;
+    for (int i = 0; i < ACTIVITY_COUNT; ++i) {
+        activity[i] = sums[QUANTITY_ACTIVITY + i] / launches;
+        if (i >= ACTIVITY_STALL_BARRIER && !isnan(activity[i])) /* NaN: no counter */
+            stalls += activity[i];
+    }
+    for (int i = ACTIVITY_STALL_BARRIER; i < ACTIVITY_COUNT; ++i)
+        activity[i] = stalls > 0 ? activity[i] / stalls : NAN;
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; ++i)
+        activity[amounts[i].amount] *= launches * launches / (time * sums[amounts[i].peak]);
+}

@@ -51,6 +51,12 @@ bool quantity_of_level(enum memory_level level, enum quantity *read, enum quanti
 
 /* Sums of reads and writes by level; NaN: not counted. */
 void quantity_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUNT]);
+/* Activities of a kernel: means over its `launches`, of which `sums` has the sums of all
+ * quantities. Stalls become shares of the sum of all stalls, which is all threads' time.
+ * Amounts become shares of their peak in `time`, the traced time of all these launches in s,
+ * because the profiler's range is longer than the kernel. */
+void quantity_activities(const double sums[QUANTITY_COUNT], double launches, double time,
+                         double activity[ACTIVITY_COUNT]);
 /* FLOPs of all units and precisions, without int8 operations; NaN if nothing was counted. */
 double quantity_flops(const double values[QUANTITY_COUNT]);
 
@@ -66,6 +72,7 @@ enum { QUANTITY_TENSOR_SETS = 1 << (QUANTITY_TENSOR_INT8 - QUANTITY_TENSOR_FP64 
 #define QUANTITY_ALL_TENSORS ((unsigned)QUANTITY_TENSOR_SETS - 1)
 /* Takes the place of a set: only activities, in passes of their own. */
 #define QUANTITY_ACTIVITIES ((unsigned)QUANTITY_TENSOR_SETS)
+enum { QUANTITY_ACTIVITY_PASSES = 8 }; /* no chip needs more passes for them */
 
 #ifdef __cplusplus
 }

@@ -103,7 +103,7 @@ static void graph_regions(float *x, int regions)
     }
 }
 
-enum { REGIONS = 12 }; /* enough for the trace and all passes in one run */
+enum { REGIONS = 17 }; /* enough for the trace and all passes in one run, of activities, too */
 
 /* Each region has a copy and a fill. */
 static void regions(float *x)

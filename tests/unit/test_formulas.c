@@ -23,9 +23,9 @@ static const char *const refused[] = {
 #endif
 };
 
-/* Limits of the passes: without tensors, with one tensor precision, and for activities. Counted
- * without the device's availability image, which can only lower them. */
-enum { PASSES_MOST = 3, PASSES_MOST_WITH_TENSOR = 4, PASSES_MOST_OF_ACTIVITIES = 8 };
+/* Limits of the passes: without tensors, and with one tensor precision. Counted without the
+ * device's availability image, which can only lower them. */
+enum { PASSES_MOST = 3, PASSES_MOST_WITH_TENSOR = 4 };
 static const struct {
     const char *family;
     size_t passes, with_tensor;
@@ -123,9 +123,9 @@ static void check_passes(const char *chip, const struct chip_family *family)
     for (int i = 0; i < QUANTITY_COUNT; ++i)
         wanted[i] = i >= QUANTITY_ACTIVITY;
     size_t of_activities = passes_of(chip, family, wanted);
-    if (of_activities > PASSES_MOST_OF_ACTIVITIES)
+    if (of_activities > QUANTITY_ACTIVITY_PASSES)
         fail_msg("%s: activities take %zu passes, %d are allowed", chip, of_activities,
-                 PASSES_MOST_OF_ACTIVITIES);
+                 QUANTITY_ACTIVITY_PASSES);
     for (int i = 0; i < QUANTITY_COUNT; ++i)
         wanted[i] = !quantity_tensor((enum quantity)i) && i < QUANTITY_ACTIVITY;
     size_t passes = passes_of(chip, family, wanted);

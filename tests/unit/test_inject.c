@@ -3,6 +3,7 @@
  * would report. */
 #include "unit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,7 @@ struct program {
     int pushed;          /* passes in this run: number, NONE or UNCHECKED */
     int runs;            /* passes of earlier runs */
     CUptiResult refusal; /* of the counters */
+    bool activities;     /* counts the activities, instead of FLOPs and bytes */
     void (*before)(void);
     bool (*after)(void);
 };
@@ -186,7 +188,7 @@ static struct injected run(const struct program *program, const char *task, cons
         setenv("ROOFSWEEP_REGION", region, 1);
         setenv("ROOFSWEEP_REPORT", folder.path, 1);
         setenv("ROOFSWEEP_IMAGE", image, 1);
-        setenv("ROOFSWEEP_TENSORS", "4", 1);
+        setenv("ROOFSWEEP_TENSORS", program->activities ? "128" : "4", 1);
         setenv("ROOFSWEEP_REGIONS", region_count, 1);
         setenv("ROOFSWEEP_RANGES", ranges, 1);
         setenv("ROOFSWEEP_LAUNCHES", "2", 1);
@@ -357,6 +359,7 @@ BENCH_TEST(passes_are_counted_or_left_or_refused)
 
 BENCH_TEST(each_launch_is_its_kernels)
 {
+    enum { STALLS = ACTIVITY_COUNT - ACTIVITY_STALL_BARRIER };
     struct record record;
     struct error error;
     struct injected found =
@@ -369,6 +372,20 @@ BENCH_TEST(each_launch_is_its_kernels)
     assert_int_equal(record.kernel_count, 1);
     assert_true(record.kernels[0].flops_counted == record.flops_counted);
     assert_true(record.kernels[0].bytes_counted[LEVEL_DRAM] == record.bytes_counted[LEVEL_DRAM]);
+    /* another run counts activities, or none */
+    struct injected causes = run(&(struct program){SEVEN, 2, .ranges = 4, .activities = true},
+                                 "profile", "profiler", "7", "launches");
+    injected_record_causes(&causes, &found, &record);
+    const double *activity = record.kernels[0].activity;
+    assert_int_equal(record.counters.code, COUNTED_YES);
+    assert_true(fabs(activity[ACTIVITY_STALL_WAIT] * STALLS - 1) < 1e-9);
+    assert_true(fabs(activity[ACTIVITY_ISSUE] - 0.035 * CUPTI_EACH) < 1e-9);
+    /* as large as its peak per second in each of two launches that take 100 ns */
+    assert_true(fabs(activity[ACTIVITY_MULTIPROCESSORS] * 100e-9 - 1) < 1e-9);
+    causes.each_count = 1;
+    injected_record_causes(&causes, &found, &record);
+    assert_int_equal(record.counters.code, COUNTED_WITHOUT_CAUSES);
+    injected_clear(&causes);
     record_clear(&record);
     injected_clear(&found);
 }

@@ -12,7 +12,7 @@
  *   ROOFSWEEP_REPORT    folder for the file of findings
  *   ROOFSWEEP_POINT     set if the program may call roofsweep_point to measure another point
  *   ROOFSWEEP_IMAGE     count, profile: file that carries the counter data from run to run
- *   ROOFSWEEP_TENSORS   count, profile: set of tensor quantities, see model/quantity.h
+ *   ROOFSWEEP_TENSORS   count, profile: set of tensor quantities, or activities: model/quantity.h
  *   ROOFSWEEP_REGIONS   count, profile: number of regions that the program opens
  *   ROOFSWEEP_RANGES    count, profile: region; launches (each kernel alone, if there are regions
  *                       enough for all passes); or replay (each kernel, repeated by CUPTI)
@@ -274,7 +274,9 @@ static bool counts_note(struct outcome *refusal)
     bool read = counters_read(injection.counters, count, injection.begun, values, refusal);
     if (read)
         note("passes %zu 1", counters_passes(injection.counters));
-    for (int quantity = 0; read && quantity < QUANTITY_ACTIVITY; ++quantity) {
+    const bool activities = injection.task.tensors == QUANTITY_ACTIVITIES;
+    for (int quantity = activities ? QUANTITY_ACTIVITY : 0;
+         read && quantity < (activities ? QUANTITY_COUNT : QUANTITY_ACTIVITY); ++quantity) {
         double sum = 0.0;
         for (size_t i = 0; i < count; ++i)
             sum += values[i][quantity];

@@ -509,3 +509,22 @@ void injected_record_counts(const struct injected *counted, struct injected *tra
     else
         outcome_set(&record->counters, COUNTED_YES, NULL);
 }
+
+void injected_record_causes(const struct injected *causes, struct injected *traced,
+                            struct record *record)
+{
+    const bool known = causes->refusal.code == OUTCOME_MISSING && traced->launch_count > 0 &&
+                       causes->each_count == traced->launch_count &&
+                       record->kernel_count == traced->kernel_count;
+    if (!known && record->counters.code == COUNTED_YES)
+        outcome_set(&record->counters, COUNTED_WITHOUT_CAUSES, "%s", causes->refusal.reason);
+    launches_sort(traced->launches, traced->launch_count);
+    for (size_t i = 0; known && i < traced->kernel_count; ++i) {
+        const struct kernel *kernel = &traced->kernels[i];
+        double sums[QUANTITY_COUNT] = {0};
+        for (size_t j = 0; j < traced->launch_count; ++j)
+            for (int k = 0; k < QUANTITY_COUNT && traced->launches[j].kernel == i; ++k)
+                sums[k] += causes->each[j][k];
+        quantity_activities(sums, (double)kernel->count, kernel->time, record->kernels[i].activity);
+    }
+}

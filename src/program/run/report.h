@@ -107,6 +107,11 @@ enum status injected_record_trace(struct injected *traced, int64_t iterations,
 void injected_record_counts(const struct injected *counted, struct injected *traced,
                             int64_t iterations, struct record *record);
 
+/* Records the activities of each kernel, which are means over its launches. Without activities of
+ * all launches the outcome of a counted row becomes COUNTED_WITHOUT_CAUSES. */
+void injected_record_causes(const struct injected *causes, struct injected *traced,
+                            struct record *record);
+
 /* Whether both regions ran the same kernels equally often. */
 bool injected_same_kernels(const struct injected *a, const struct injected *b);
 /* Replaces the vector FLOPs, and the counts of each launch, of a region with graphs by the counts

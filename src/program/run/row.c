@@ -7,9 +7,10 @@
  *   count    counts: one run for each pass of the counters, or one run with all kernels replayed
  *
  * A program whose CUDA graphs hide vector FLOPs is traced and counted once more without graphs.
- * Only the time must succeed: a run for kernels or counts that fails leaves its reason in the
- * record. The request's timeout holds for all runs together. A run during which the job was
- * suspended is repeated. Each run costs the start of the program. */
+ * With counters = causes one more run counts activities of the launches that no graph makes. Only
+ * the time must succeed: a run for kernels or counts that fails leaves its reason in the record.
+ * The request's timeout holds for all runs together. A run during which the job was suspended is
+ * repeated. Each run costs the start of the program. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ struct program {
     struct environment environment; /* owned; variables of single runs are not in it */
     char folder[4096];              /* working folder, absolute */
     int64_t iterations;
+    bool causes;                    /* the next run counts activities */
     struct countdown *time;         /* time that is left for all runs together */
     struct persistent **persistent; /* NULL: each run is a process of its own */
     struct error *stays;            /* a folder that cannot be removed; "": none */
@@ -62,6 +64,11 @@ static bool is_cold(const struct program *program)
 {
     char cache[WORKLOAD_STRING];
     return config_axis(&program->request->config, "cache", cache) && strcmp(cache, "cold") == 0;
+}
+
+static bool has_causes(const struct program *program)
+{
+    return program->request->measure.counters == COUNTERS_CAUSES;
 }
 
 /* ---- before the runs ---- */
@@ -253,7 +260,8 @@ static enum status program_run_injected(struct program *program, const char *tas
     environment_put(&program->environment, "NVTX_INJECTION64_PATH", program->device.library);
     environment_put(&program->environment, "ROOFSWEEP_INJECT", task);
     environment_put(&program->environment, "ROOFSWEEP_REGION", TEXT_OF(program, "region"));
-    number_put(program, "ROOFSWEEP_TENSORS", injected_tensors(precision));
+    number_put(program, "ROOFSWEEP_TENSORS",
+               program->causes ? QUANTITY_ACTIVITIES : injected_tensors(precision));
     return program_run(program, &end, NULL, injected, error);
 }
 
@@ -331,6 +339,7 @@ static enum status record_verified(const struct program *program, const struct r
 struct found {
     struct injected traced;
     struct injected counted; /* counts of the region and of its launches; nothing else is used */
+    struct injected causes;  /* activities of the launches, or its refusal says why not */
     struct outcome outcome;  /* outcome of counting */
 };
 
@@ -338,6 +347,7 @@ static void found_clear(struct found *found)
 {
     injected_clear(&found->traced);
     injected_clear(&found->counted);
+    injected_clear(&found->causes);
 }
 
 /* `task` is "trace" or "profile". */
@@ -474,6 +484,38 @@ static enum status profile_runs(struct program *program, size_t regions, struct 
     return status;
 }
 
+/* Counts the activities of each launch in one more run: one pass in every second region, or all
+ * passes of a replayed kernel. Fails only with STATUS_DEVICE. */
+static enum status causes_run(struct program *program, size_t regions, struct found *found,
+                              struct error *error)
+{
+    const bool replayed = is_replayed(program);
+    const size_t least = replayed ? 1 : 1 + 2 * (size_t)QUANTITY_ACTIVITY_PASSES;
+    struct injected *causes = &found->causes;
+    struct outcome *refusal = &causes->refusal;
+    if (found->traced.in_graphs > 0)
+        outcome_set(refusal, COUNTED_INCOMPLETE,
+                    "CUDA graphs launch the kernels; ungraphed.AXIS = VALUE names a run without");
+    else if (regions < least)
+        outcome_set(refusal, COUNTED_INCOMPLETE,
+                    "activities need %zu regions, and the program opens %zu; or replay = kernel",
+                    least, regions);
+    if (refusal->code != OUTCOME_MISSING)
+        return STATUS_OK;
+    environment_put(&program->environment, "ROOFSWEEP_RANGES", replayed ? "replay" : "launches");
+    number_put(program, "ROOFSWEEP_REGIONS", regions);
+    number_put(program, "ROOFSWEEP_LAUNCHES", found->traced.launch_count);
+    program->causes = true;
+    enum status status =
+        program_run_injected(program, regions >= 3 ? "profile" : "count", causes, error);
+    program->causes = false;
+    if (status)
+        outcome_set(refusal, COUNTED_INCOMPLETE, "%s", error->text);
+    else if (strcmp(causes->sequence, found->traced.sequence) != 0)
+        outcome_set(refusal, COUNTED_INCOMPLETE, "the program launches something else each time");
+    return status == STATUS_DEVICE ? status : STATUS_OK;
+}
+
 /* Traces the program's command, and counts it if `counted`. On failure *found owns nothing. */
 static enum status profile_command(struct program *program, size_t regions, bool counted,
                                    struct found *found, struct error *error)
@@ -481,11 +523,14 @@ static enum status profile_command(struct program *program, size_t regions, bool
     struct scratch images;
     injected_init(&found->traced);
     injected_init(&found->counted);
+    injected_init(&found->causes);
     outcome_set(&found->outcome, COUNTED_YES, NULL);
     if (!counted)
         return trace(program, "trace", &found->traced, error);
     TRY(scratch_create(&images, error));
     enum status status = profile_runs(program, regions, found, &images, error);
+    if (status == STATUS_OK && found->outcome.code == COUNTED_YES && has_causes(program))
+        status = causes_run(program, regions, found, error);
     scratch_end(program, &images);
     if (status)
         found_clear(found);
@@ -533,9 +578,13 @@ static enum status ungraph(const struct program *program, size_t regions, struct
             return status == STATUS_DEVICE ? status : STATUS_OK;
         }
         same = is_the_same(found, &ungraphed, why);
-        if (same)
+        if (same) {
+            struct injected refused = found->causes;
             injected_ungraph(&found->traced, &found->counted, &ungraphed.traced,
                              &ungraphed.counted);
+            found->causes = ungraphed.causes;
+            ungraphed.causes = refused;
+        }
         found_clear(&ungraphed);
     }
     return STATUS_OK;
@@ -552,6 +601,8 @@ static enum status record_counts(const struct program *program, size_t regions, 
     if (found->traced.in_graphs > 0 && TEXT_OF(program, "ungraphed")[0])
         TRY(ungraph(program, regions, found, &why, error));
     injected_record_counts(&found->counted, &found->traced, program->iterations, record);
+    if (has_causes(program))
+        injected_record_causes(&found->causes, &found->traced, record);
     if (found->outcome.reason[0])
         outcome_set(&record->counters, COUNTED_INCOMPLETE, "%s", found->outcome.reason);
     if (why.code != OUTCOME_MISSING)

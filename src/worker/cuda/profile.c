@@ -338,40 +338,15 @@ static bool kernels_sum(double (*values)[QUANTITY_COUNT], const struct countable
            fabs(sum - record->flops_counted) <= tolerance * record->flops_counted;
 }
 
-/* Mean of a quantity over the launches of a kernel. */
-static double kernel_mean(double (*values)[QUANTITY_COUNT], const struct countable *row,
-                          size_t kernel, int quantity)
+static void activities_record(double (*values)[QUANTITY_COUNT], const struct countable *row)
 {
-    double sum = 0;
-    for (size_t i = 0; i < row->work->launch_count; ++i)
-        sum += row->work->launches[i] == kernel ? values[i][quantity] : 0;
-    return sum / (double)row->record->kernels[kernel].count;
-}
-
-/* Averages activities over the launches of each kernel. Stalls become shares of the sum of all
- * stalls, which is the time of all warps. Amounts become shares of their peak in the time that the
- * trace measured, because the profiler's range is longer than the kernel. */
-static void activities_mean(double (*values)[QUANTITY_COUNT], const struct countable *row)
-{
-    static const struct {
-        enum activity amount;
-        enum quantity peak;
-    } amounts[] = {{ACTIVITY_DRAM, QUANTITY_PEAK_DRAM},
-                   {ACTIVITY_L2, QUANTITY_PEAK_L2},
-                   {ACTIVITY_MULTIPROCESSORS, QUANTITY_PEAK_MULTIPROCESSORS}};
     for (size_t i = 0; i < row->record->kernel_count; ++i) {
         struct kernel *kernel = &row->record->kernels[i];
-        double stalls = 0, time = kernel->time / (double)kernel->count;
-        for (int j = 0; j < ACTIVITY_COUNT; ++j) {
-            kernel->activity[j] = kernel_mean(values, row, i, QUANTITY_ACTIVITY + j);
-            if (j >= ACTIVITY_STALL_BARRIER && !isnan(kernel->activity[j])) /* NaN: no counter */
-                stalls += kernel->activity[j];
-        }
-        for (int j = ACTIVITY_STALL_BARRIER; j < ACTIVITY_COUNT; ++j)
-            kernel->activity[j] = stalls > 0 ? kernel->activity[j] / stalls : NAN;
-        for (size_t j = 0; j < sizeof amounts / sizeof *amounts; ++j)
-            kernel->activity[amounts[j].amount] /=
-                time * kernel_mean(values, row, i, amounts[j].peak);
+        double sums[QUANTITY_COUNT] = {0};
+        for (size_t j = 0; j < row->work->launch_count; ++j)
+            for (int k = QUANTITY_ACTIVITY; k < QUANTITY_COUNT && row->work->launches[j] == i; ++k)
+                sums[k] += values[j][k];
+        quantity_activities(sums, (double)kernel->count, kernel->time, kernel->activity);
     }
 }
 
@@ -386,7 +361,7 @@ static void kernels_record(double (*values)[QUANTITY_COUNT], const struct counta
     if (!well)
         outcome_format(outcome, counted_word, problem);
     else if (failure == COUNTED_WITHOUT_CAUSES)
-        activities_mean(values, row);
+        activities_record(values, row);
     else
         well = kernels_sum(values, row);
     if (well)
