@@ -52,6 +52,7 @@ KNOWN = {
     ("config", "wall_part"): {"number": "wall_time_part"},
     ("config", "part"): {"number": "time_part"},
     ("config", "sample"): {"number": "time_sample"},
+    ("config", "round"): {"number": "round_time round_start"},
     ("kernel",): {
         "text": "kernel_name",
         "number": "kernel_config kernel_count kernel_time kernel_flops_counted kernel_resident "

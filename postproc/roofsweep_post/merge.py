@@ -622,6 +622,8 @@ def merge(sources, path, newest):
         **{dim: len(names) for dim, names in layout.names.items() if names},
         "sample": max(map(sample_length, sources, stay)),
     }
+    if rounds := max(source.lengths.get("round", 0) for source in sources):
+        lengths["round"] = rounds
     layout.keep_known(lengths)
     # {dimension: ((source, row) of each new row, {index variable: new values})}
     parts = {

@@ -69,6 +69,23 @@ enum status stats_compute(const double *values, size_t count, struct stats *stat
     return STATUS_OK;
 }
 
+enum status stats_rounds(const double *values, size_t count, struct stats *stats,
+                         struct error *error)
+{
+    /* 0.975 quantiles of Student's t, for 1 degree of freedom and more. */
+    static const double t[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
+                               2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+                               2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
+                               2.060,  2.056, 2.052, 2.048, 2.045};
+    const size_t most = sizeof t / sizeof *t, freedom = count - 1 < most ? count - 1 : most;
+    TRY(stats_compute(values, count, stats, error));
+    const double variance = M_PI / (2 * (double)count + M_PI - 2);
+    const double half = t[freedom - 1] * stats->stdev * sqrt(2 * variance);
+    stats->median_low = fmax(stats->median - half, 0);
+    stats->median_high = stats->median + half;
+    return STATUS_OK;
+}
+
 double stats_uncertainty(const struct stats *stats)
 {
     return (stats->median_high - stats->median_low) / 2 / stats->median;

@@ -19,6 +19,14 @@ struct stats {
 enum status stats_compute(const double *values, size_t count, struct stats *stats,
                           struct error *error);
 
+/* Sets median, median_low and median_high of two or more rounds. The interval contains the median
+ * of as many other rounds in 95 % of cases: median +- t s sqrt(2 c), with t of count - 1 degrees of
+ * freedom, the standard deviation s of the rounds, and c = pi / (2 count + pi - 2), the variance of
+ * a median of normal values over theirs. (Hahn and Meeker, Statistical Intervals, 1991,
+ * section 4.8, for means, where c is 1 / count.) */
+enum status stats_rounds(const double *values, size_t count, struct stats *stats,
+                         struct error *error);
+
 /* Half the width of the confidence interval, divided by the median. The stopping rule compares it
  * with `stop`. Without an interval it is NaN, and `<= stop` is false. */
 double stats_uncertainty(const struct stats *stats);

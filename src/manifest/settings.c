@@ -130,6 +130,7 @@ static const struct setting table[] = {
     {MEASURE, "min_time", DURATION, AT(measure.min_time)},
     {MEASURE, "max_time", DURATION, AT(measure.max_time)},
     {MEASURE, "repeat", INTEGER, AT(measure.repeat), .minimum = 1, .maximum = REPEAT_MAX},
+    {MEASURE, "rounds", INTEGER, AT(sweep.rounds), .minimum = 1, .maximum = ROUNDS_MAX},
     {MEASURE, "cache", WORD, AT(cache), .words = cache_words},
     {MEASURE, "counters", WORD, AT(measure.counters), .words = counters_words},
     {MEASURE, "count_together", INTEGER, AT(measure.count_together), .minimum = 1,
@@ -158,6 +159,7 @@ struct settings settings_default(void)
     return (struct settings){
         .sweep = {.timeout = 120,
                   .retries = 1,
+                  .rounds = 1,
                   .max_failures = -1,
                   .max_configurations = 100000,
                   .seed = SEED_DEFAULT},

@@ -14,6 +14,7 @@ struct sweep_settings {
     bool overwrite;
     double timeout;              /* s for one configuration */
     int retries;                 /* further attempts after a worker was lost */
+    int rounds;                  /* [measure] rounds: measurements of the whole sweep */
     int64_t max_failures;        /* number of failed rows that ends the sweep; -1: no limit */
     uint64_t max_configurations; /* a larger plan is refused */
     uint64_t seed;               /* seed of the inputs' random values */

@@ -33,7 +33,8 @@ enum field_type {
     FIELD_FLAG,       /* int64_t, index into flags */
     FIELD_OUTCOME,    /* struct outcome with the words `flags`; in JSON and NetCDF a text */
     FIELD_WORD,       /* struct word, in JSON and NetCDF a text */
-    FIELD_SAMPLES     /* double[] of the longest row's length; NetCDF alone */
+    FIELD_SAMPLES,    /* double[] of the longest row's length; NetCDF alone */
+    FIELD_ROUNDS      /* double[ROUNDS_MAX]; NetCDF alone */
 };
 
 /* Health of a device as its driver reports it, with the names in the file. */

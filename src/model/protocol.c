@@ -37,6 +37,7 @@ struct request request_default(enum request_op op)
         .prove = true,
         .sustained = true,
         .seed = SEED_DEFAULT,
+        .round = 1,
     };
     algorithm_init(&request.algorithm);
     return request;
@@ -62,7 +63,7 @@ struct key {
     /* First word, and bytes from one word to the next. */
     const char *const *words;
     size_t stride;
-    bool brief;                /* omitted if 0 or false */
+    bool brief;                /* omitted if 0 or false; INTEGER: also if 1 */
     const char *required_text; /* value that a missing key must have; NULL: the key has a default */
 };
 
@@ -101,7 +102,8 @@ static json_t *value_encode(const struct key *key, const void *value)
     switch (key->type) {
     case INTEGER:
     case SEED:
-        return json_integer(integer_load(key, value));
+        return key->brief && integer_load(key, value) < 2 ? NULL
+                                                          : json_integer(integer_load(key, value));
     case NUMBER:
         return key->brief && *(const double *)value == 0.0 ? NULL
                                                            : json_real(*(const double *)value);
@@ -267,6 +269,7 @@ static const struct key keys[] = {
     {"verify", MEASURE, FLAG, AT(measure.verify)},
     {"energy", MEASURE, FLAG, AT(measure.energy)},
     {"count_later", MEASURE, FLAG, AT(count_later), .brief = true},
+    {"round", MEASURE, INTEGER, AT(round), .maximum = ROUNDS_MAX, .brief = true},
     {"algorithm", MEASURE, ALGORITHM, AT(algorithm)},
     {"folder", MEASURE, TEXT, AT(folder)},
     {"timeout", MEASURE, NUMBER, AT(timeout), .brief = true},

@@ -15,7 +15,8 @@
  *                                                       -> {"reply":"device","device":{...}}
  *     {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
  *      "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","kernels":false,
- *      "verify":true,"energy":false,"folder":"/home","timeout":120,"row":"stem","count_later":true}
+ *      "verify":true,"energy":false,"folder":"/home","timeout":120,"row":"stem","count_later":true,
+ *      "round":2}
  *                                                       -> {"reply":"record","record":{...}}, or
  *                                                          {"reply":"timed","configuration":"..."}
  *     {"op":"count"}                                    -> {"reply":"record","record":{...}}
@@ -39,6 +40,7 @@
  *   "algorithm":{"algorithm":"engine-38 k2=5",...} (model/algorithm.h) replaces the search, if that
  *   algorithm exists and has the same kernels. "folder" and "timeout" are the working directory of
  *   a program and the limit on all its runs. "row" is the row's name in warnings of the rank.
+ *   From "round" 2 on the worker only times the row: the first round has its trace.
  * - count: replies with the record of the row that has waited longest. The first count of a batch
  *   counts all rows that wait.
  *
@@ -125,6 +127,7 @@ struct request {
     uint64_t seed;
     struct algorithm algorithm; /* measure: result of an earlier search; not known: search */
     bool count_later;           /* measure: wait for REQUEST_COUNT */
+    int round;                  /* measure: round of the sweep, from 1 */
     char row[WORKLOAD_TEXT];    /* measure: name in warnings of the rank; "": none */
     /* measure, for programs alone */
     char folder[4096]; /* working directory; "": the worker's */

@@ -23,6 +23,8 @@ const struct field record_fields[] = {
       .comment = "only a measured row has times; error says why another one has none", ALWAYS),
     R(error, FIELD_TEXT, "1", "reason why it was skipped or failed, or not verified", ALWAYS),
     R(attempts, FIELD_INTEGER, "1", "attempts made", JSON_ONLY),
+    R(round, FIELD_INTEGER, "1", "round of the sweep that timed it", JSON_ONLY, .least = 2,
+      .most = ROUNDS_MAX),
     FIELD_OF_DATE(struct record, start_time, "start of the last attempt", ALWAYS),
     T(wall_time, "wall time of everything done for this configuration", ALWAYS),
     R(wall_time_part, FIELD_PARTS, "s", "what wall_time was spent on",
@@ -68,18 +70,20 @@ const struct field record_fields[] = {
     I(time_median, "time of one iteration, median",
       .comment = "nothing is traced or counted meanwhile; performance and what follows from it "
                  "use this time; of several placements that of the one in the middle, as clocks, "
-                 "trace and counts are",
+                 "trace and counts are; of several rounds the median of round_time",
       ALWAYS),
     I(time_mean, "time of one iteration, mean"),
     T(time_stdev, "time of one iteration, sample standard deviation", JSON_ONLY),
     I(time_min, "time of one iteration, minimum", JSON_ONLY),
     I(time_max, "time of one iteration, maximum", JSON_ONLY),
-    I(time_median_low, "lower end of the 95 % confidence interval of time_median",
-      .comment = "two of the samples by their rank, whatever the distribution; missing for fewer "
-                 "than 6 samples; samples are taken as independent; of several placements the "
-                 "median of the fastest one"),
-    I(time_median_high, "upper end of the 95 % confidence interval of time_median",
-      .comment = "of several placements the median of the slowest one"),
+    I(time_median_low, "lower end of the 95 % interval of time_median",
+      .comment = "of two or more rounds: contains the median of as many other rounds on this "
+                 "device. Of one round, within its process alone: the confidence interval, two of "
+                 "the samples by their rank; missing for fewer than 6 samples; of several "
+                 "placements the median of the fastest one"),
+    I(time_median_high, "upper end of the 95 % interval of time_median",
+      .comment = "as time_median_low; of one round and several placements the median of the "
+                 "slowest one"),
     F(bimodal, no_yes, "the samples have two modes",
       .comment = "a tenth of the variance at most is left within the two parts that the samples "
                  "fall into, and the medians of the parts differ by more than 2 %; unknown for "
@@ -368,11 +372,10 @@ char *record_print(const struct record *record)
 
 char *record_complete(const char *text, const struct record *record)
 {
-    static const struct field added[] = {R(device_key, FIELD_TEXT, "1", ""),
-                                         R(job_id, FIELD_TEXT, "1", ""),
-                                         R(attempts, FIELD_INTEGER, "1", ""),
-                                         R(label, FIELD_TEXT, "1", ""),
-                                         {0}};
+    static const struct field added[] = {
+        R(device_key, FIELD_TEXT, "1", ""),  R(job_id, FIELD_TEXT, "1", ""),
+        R(attempts, FIELD_INTEGER, "1", ""), R(round, FIELD_INTEGER, "1", ""),
+        R(label, FIELD_TEXT, "1", ""),       {0}};
     json_t *object = json_pack("{s:s,s:s,s:s}", "device_key", "", "job_id", "", "label", "");
     json_object_update_new(object, fields_encode(added, record));
     char *members = json_dumps(object, JSON_COMPACT), *complete = NULL;

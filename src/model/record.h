@@ -15,7 +15,7 @@ struct algorithm; /* model/algorithm.h */
 enum record_status { RECORD_MEASURED, RECORD_SKIPPED, RECORD_FAILED };
 
 /* Limits of a decoded record. No iteration of a workload has nearly as many distinct kernels. */
-enum { RECORD_SAMPLES_MAX = 1000, RECORD_KERNELS_MAX = 4096 };
+enum { RECORD_SAMPLES_MAX = 1000, RECORD_KERNELS_MAX = 4096, ROUNDS_MAX = 30 };
 
 struct record {
     /* identity */
@@ -33,6 +33,7 @@ struct record {
      * kernels */
     char error[2048];
     int64_t attempts;
+    int64_t round;                     /* round of the sweep from 2 on; missing: the first */
     double start_time;                 /* s since 1970-01-01T00:00:00Z */
     double wall_time;                  /* s, all work of the worker for this configuration */
     double wall_time_part[PART_COUNT]; /* s, parts of wall_time; missing: no such part */
@@ -169,7 +170,7 @@ void record_format_parts(const struct record *record, char *text, size_t size);
 json_t *record_encode(const struct record *record);
 /* The JSON as text. The caller frees it; NULL: no memory. */
 char *record_print(const struct record *record);
-/* Appends device_key, job_id, attempts and label of `record` to the JSON text that a worker
+/* Appends device_key, job_id, attempts, round and label of `record` to the JSON text that a worker
  * printed. Members that come last replace the worker's. The caller frees the text; NULL: no
  * memory. */
 char *record_complete(const char *text, const struct record *record);

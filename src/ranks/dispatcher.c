@@ -4,9 +4,11 @@
  * estimator. Each rank starts in RANK_PREPARING; once no rank prepares, assign_work gives one row
  * at a time to each idle rank. Failure: a lost or silent rank returns its items to the queue. After
  * a second lost device an item fails. A failed action, a signal, max_failures or the time limit
- * call `stop`, which keeps the first reason. Only if that reason is that all work was done, a
- * failed sync replaces it, because rows are missing on disk. Without memory the process aborts.
- * Cost: per message a few scans of the ranks and one of the queue; each record is decoded once. */
+ * call `stop`, which keeps the first reason. A round begins when the one before is done; its rows
+ * stay with their devices, because the spread of rounds must not contain that of devices. Only if
+ * that reason is that all work was done, a failed sync replaces it, because rows are missing on
+ * disk. Without memory the process aborts. Cost: per message a few scans of the ranks and one of
+ * the queue; each record is decoded once. */
 #include "ranks/dispatcher.h"
 
 #include <math.h>
@@ -35,6 +37,7 @@ enum rank_state {
 /* An item that was sent to a rank, whose record has not arrived. */
 struct in_flight {
     size_t item;    /* index into the plan */
+    int round;      /* round of the queue when it was sent */
     bool timed;     /* waits for counting */
     double seconds; /* s from the assignment until timed */
 };
@@ -97,25 +100,47 @@ static void add_earlier_time(struct dispatcher *dispatcher, const struct device 
     }
 }
 
-/* Marks items of earlier sessions as done: for all ranks, or with replicate for the rank with the
- * row's device. */
+/* Marks the rounds of an earlier row as done for a rank with the row's device. -1: there is none,
+ * so rounds that are missing are given up. Returns whether some are. */
+static bool resume_row(struct dispatcher *dispatcher, const struct row *row, size_t item, int owner)
+{
+    queue_done(dispatcher->queue, owner, item, 1);
+    for (size_t round = 1; round < row->round_count; ++round)
+        if (row->rounds[round].there)
+            queue_done(dispatcher->queue, owner, item, (int)round + 1);
+    const bool measured = row->status == RECORD_MEASURED;
+    const bool given_up = owner < 0 || !measured;
+    return given_up && queue_drop(dispatcher->queue, owner, item) > 0 && measured;
+}
+
+/* Marks rows of earlier sessions as done: of split for the first rank with the row's device, of
+ * replicate for each such rank. */
 static bool resume(struct dispatcher *dispatcher, const struct results *earlier)
 {
-    size_t *items = resume_items(dispatcher->settings.plan, earlier);
+    const struct sweep_settings *sweep = &dispatcher->settings.manifest->sweep;
+    size_t *items = resume_items(dispatcher->settings.plan, earlier), short_rows = 0;
     for (size_t i = 0; items && i < earlier->row_count; ++i) {
         const struct row *row = &earlier->rows[i];
         int64_t index = results_device(earlier, row->device_key);
         const struct device *device = index < 0 ? NULL : &earlier->devices[index];
+        bool found = false;
         if (items[i] == RESUME_NONE)
             continue;
-        for (int rank = 0; rank < dispatcher->settings.ranks; ++rank) {
-            if (!dispatcher->settings.manifest->sweep.replicate ||
-                (device && device_same(device, &dispatcher->settings.devices[rank])))
-                queue_done(dispatcher->queue, rank, items[i]);
-        }
+        for (int rank = 0; device && rank < dispatcher->settings.ranks; ++rank)
+            if (device_same(device, &dispatcher->settings.devices[rank]) &&
+                (sweep->replicate || !found)) {
+                resume_row(dispatcher, row, items[i], rank);
+                found = true;
+            }
+        if (!found && !sweep->replicate)
+            short_rows += resume_row(dispatcher, row, items[i], -1);
         if (device)
             add_earlier_time(dispatcher, device, row, items[i]);
     }
+    if (short_rows > 0)
+        log_print(dispatcher->log, LOG_WARNING,
+                  "%zu rows keep fewer than %d rounds: their devices are not in this job",
+                  short_rows, sweep->rounds);
     free(items);
     return items;
 }
@@ -134,7 +159,8 @@ struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
     created->log = log;
     created->limit = settings->limit ? *settings->limit : time_limit_none();
     created->rows_time = NAN;
-    created->queue = queue_create(plan, settings->ranks, manifest->sweep.replicate);
+    created->queue =
+        queue_create(plan, settings->ranks, manifest->sweep.replicate, manifest->sweep.rounds);
     created->estimator = estimator_create(&manifest->measure, manifest->sweep.timeout);
     created->ranks = calloc((size_t)settings->ranks, sizeof *created->ranks);
     created->counted_alone = calloc(plan->count + 1, sizeof *created->counted_alone);
@@ -263,14 +289,14 @@ static bool any_rank(const struct dispatcher *dispatcher, enum rank_state first,
     return false;
 }
 
-static void add_in_flight(struct rank *rank, size_t item)
+static void add_in_flight(struct rank *rank, size_t item, int round)
 {
     if (rank->count == rank->capacity) {
         rank->capacity = 2 * rank->capacity + 4;
         rank->in_flight =
             or_abort(realloc(rank->in_flight, rank->capacity * sizeof *rank->in_flight));
     }
-    rank->in_flight[rank->count++] = (struct in_flight){.item = item};
+    rank->in_flight[rank->count++] = (struct in_flight){.item = item, .round = round};
 }
 
 /* Finds an item in flight at rank `from` by its canonical text; NULL: none. */
@@ -423,12 +449,20 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
         request.measure.max_time = kind->max_time;
     }
     request.seed = manifest->sweep.seed;
+    request.round = queue_round(dispatcher->queue);
     request.config = planned->config;
     snprintf(request.row, sizeof request.row, "%s", planned->name);
     request.count_later = batch_size(dispatcher, to) > 1 && !dispatcher->counted_alone[item];
     if (dispatcher->settings.algorithm_cache)
         algorithm_cache_find(dispatcher->settings.algorithm_cache, planned->hash,
                              &dispatcher->settings.devices[to], &request.algorithm);
+    if (request.round > 1) { /* times alone, by the algorithm of the first round */
+        request.measure.counters = COUNTERS_OFF;
+        request.measure.kernels = request.measure.verify = request.measure.energy = false;
+        request.count_later = false;
+        algorithm_cache_find_row(dispatcher->settings.row_algorithms, planned->hash,
+                                 &dispatcher->settings.devices[to], &request.algorithm);
+    }
     if (config_is_program(&request.config)) {
         /* The program must end before its worker times out, so that the row has the program's last
          * output. */
@@ -439,7 +473,7 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
     }
     rank->state = RANK_MEASURING;
     rank->since = dispatcher->now;
-    add_in_flight(rank, item);
+    add_in_flight(rank, item, request.round);
     send_to(dispatcher, to, MESSAGE_MEASURE, request_encode(&request));
 }
 
@@ -451,6 +485,13 @@ static void assign_work(struct dispatcher *dispatcher)
         return;
     if (isnan(dispatcher->rows_time))
         dispatcher->rows_time = time_left(dispatcher);
+    while (queue_next_round(dispatcher->queue, dispatcher->settings.manifest->sweep.seed)) {
+        log_print(dispatcher->log, LOG_DEBUG, "round %d of %d", queue_round(dispatcher->queue),
+                  dispatcher->settings.manifest->sweep.rounds);
+        for (int rank = 0; rank < dispatcher->settings.ranks; ++rank)
+            if (dispatcher->ranks[rank].state >= RANK_LOST)
+                dispatcher->dropped += queue_rank_lost(dispatcher->queue, rank);
+    }
     for (int to = 0; to < dispatcher->settings.ranks && !dispatcher->stopping; ++to) {
         bool waiting = dispatcher->ranks[to].count > 0;
         size_t item;
@@ -474,12 +515,14 @@ static void stop_for_time(struct dispatcher *dispatcher)
     struct left_over left_over = {.left = time_left(dispatcher),
                                   .rows_time = dispatcher->rows_time};
     char text[LEFT_OVER_TEXT];
-    int lists = dispatcher->settings.manifest->sweep.replicate ? dispatcher->settings.ranks : 1;
+    const struct sweep_settings *sweep = &dispatcher->settings.manifest->sweep;
+    int lists = sweep->replicate ? dispatcher->settings.ranks : 1;
     for (int rank = 0; rank < lists; ++rank)
         for (size_t item = 0; item < plan->count; ++item)
-            if (!queue_is_done(dispatcher->queue, rank, item))
-                left_over_add(&left_over,
-                              estimator_estimate(dispatcher->estimator, &plan->items[item]));
+            for (int round = 1; round <= sweep->rounds; ++round)
+                if (!queue_is_done(dispatcher->queue, rank, item, round))
+                    left_over_add(&left_over,
+                                  estimator_estimate(dispatcher->estimator, &plan->items[item]));
     left_over_format(&left_over, &dispatcher->limit, queue_total(dispatcher->queue), text);
     stop(dispatcher, left_over_is_permanent(&left_over) ? STATUS_FAILED : STATUS_INTERRUPTED, text);
 }
@@ -520,7 +563,9 @@ static void handle_device(struct dispatcher *dispatcher, const struct message *m
 
 static void report_progress(struct dispatcher *dispatcher)
 {
-    struct progress_left left = {.count = queue_left(dispatcher->queue)};
+    struct progress_left left = {.count = queue_left(dispatcher->queue),
+                                 .round = queue_round(dispatcher->queue),
+                                 .rounds = dispatcher->settings.manifest->sweep.rounds};
     for (int rank = 0; rank < dispatcher->settings.ranks; ++rank)
         if (dispatcher->ranks[rank].state < RANK_LOST)
             left.timed += count_timed(&dispatcher->ranks[rank]);
@@ -529,9 +574,9 @@ static void report_progress(struct dispatcher *dispatcher)
                                                         .failed = dispatcher->failures});
 }
 
-/* Marks the item as done and stores the record. `text` is the record as printed. Takes over the
- * content of `record`. */
-static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
+/* Marks the item as done and stores the record. A row that is not measured has no further rounds.
+ * `text` is the record as printed. Takes over the content of `record`. */
+static void store_record(struct dispatcher *dispatcher, int rank, size_t item, int round,
                          struct record *record, const char *text)
 {
     int64_t most = dispatcher->settings.manifest->sweep.max_failures;
@@ -544,11 +589,16 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
               record_status_name[record->status], record->error[0] ? ": " : "", record->error,
               parts);
     /* Logs marks that affect how to read the row's time. */
+    if (record->round > 1 && record->status != RECORD_MEASURED)
+        log_print(dispatcher->log, LOG_WARNING, "%s: round %d is missing: %s", planned->name, round,
+                  record->error);
     if (record->host_paced == 1)
         log_print(dispatcher->log, LOG_INFO, "%s: %s", planned->name, time_mark_text('h'));
     if (record->bimodal == 1)
         log_print(dispatcher->log, LOG_INFO, "%s: %s", planned->name, time_mark_text('b'));
-    queue_done(dispatcher->queue, rank, item);
+    queue_done(dispatcher->queue, rank, item, round);
+    if (round == 1 && record->status != RECORD_MEASURED)
+        queue_drop(dispatcher->queue, rank, item);
     dispatcher->failures += record->status == RECORD_FAILED;
     *stored = *record;
     record_init(record);
@@ -619,18 +669,20 @@ static void handle_record(struct dispatcher *dispatcher, const struct message *m
         size_t item = in_flight->item;
         double seconds = row_seconds(dispatcher, rank, in_flight);
         record.attempts = attempts;
-        if (seconds > 0 && estimate_is_usable(record.status, record.attempts))
+        record.round = in_flight->round > 1 ? in_flight->round : FIELD_MISSING;
+        const int round = in_flight->round;
+        if (seconds > 0 && round == 1 && estimate_is_usable(record.status, record.attempts))
             estimator_add(dispatcher->estimator, &dispatcher->settings.plan->items[item], seconds);
         remove_in_flight(rank, in_flight);
         if (dispatcher->status == STATUS_INTERRUPTED && record.status == RECORD_FAILED)
             log_print(dispatcher->log, LOG_DEBUG,
                       "%s failed while the job ends, no row is kept: %s",
                       dispatcher->settings.plan->items[item].name, record.error);
-        else if (queue_is_done(dispatcher->queue, message->from, item))
+        else if (queue_is_done(dispatcher->queue, message->from, item, round))
             log_print(dispatcher->log, LOG_DEBUG, "rank %d is late, there is a row already: %s",
                       message->from, dispatcher->settings.plan->items[item].name);
         else
-            store_record(dispatcher, message->from, item, &record, text);
+            store_record(dispatcher, message->from, item, round, &record, text);
         update_rank(dispatcher, message->from);
     } else {
         stop(dispatcher, STATUS_SYSTEM, "a rank sent no record of its own rows");
@@ -671,13 +723,13 @@ static void handle_returned(struct dispatcher *dispatcher, const struct message 
 /* ---- lost ranks ---- */
 
 /* The item may have caused the loss, so it is counted alone from now on. After a second lost device
- * the item fails, or it could take all devices. */
+ * the item fails, or it could take all devices. A lost round stays with its device. */
 static void count_device_loss(struct dispatcher *dispatcher, int from, size_t item, const char *why)
 {
     enum { LOSSES_MAX = 2 };
     struct record record;
     dispatcher->counted_alone[item] = true;
-    if (queue_is_done(dispatcher->queue, from, item) ||
+    if (queue_is_done(dispatcher->queue, from, item, 1) ||
         ++dispatcher->devices_lost[item] < LOSSES_MAX)
         return;
     record_init(&record);
@@ -686,7 +738,7 @@ static void count_device_loss(struct dispatcher *dispatcher, int from, size_t it
     snprintf(record.error, sizeof record.error,
              "%d devices were lost while measuring it, the last: %s", LOSSES_MAX, why);
     char *text = or_abort(record_print(&record));
-    store_record(dispatcher, from, item, &record, text);
+    store_record(dispatcher, from, item, 1, &record, text);
     free(text);
 }
 
@@ -704,9 +756,7 @@ static void lose_rank(struct dispatcher *dispatcher, int from, enum rank_state s
     rank->state = state;
     if (state != RANK_OVERDUE)
         rank->count = 0;
-    size_t total = queue_total(dispatcher->queue);
-    queue_rank_lost(dispatcher->queue, from);
-    dispatcher->dropped += total - queue_total(dispatcher->queue);
+    dispatcher->dropped += queue_rank_lost(dispatcher->queue, from);
     dispatcher->dropped += dispatcher->settings.plan->count == 0; /* a sweep of roofs alone */
     dispatcher->changed = true;
 }

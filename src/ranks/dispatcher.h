@@ -40,12 +40,14 @@ struct dispatcher_settings {
     double stop_timeout;            /* after MESSAGE_STOP */
     const struct time_limit *limit; /* NULL: no limit */
     const struct algorithm_cache *algorithm_cache; /* NULL: every row searches */
+    const struct algorithm_cache *row_algorithms;  /* of rows, for further rounds */
 };
 
 /* Actions, which the caller carries out in the order of dispatcher_next. */
 enum action_kind {
     ACTION_STORE_DEVICE, /* append `text` to the journal */
-    ACTION_STORE_RECORD, /* append `text` to the journal; learn the algorithm of `record` */
+    ACTION_STORE_RECORD, /* append `text` to the journal; learn the algorithm of `record`. With
+                            record->round the entry is of kind "round" */
     ACTION_SYNC,         /* make stored text durable before the next action */
     ACTION_SEND,         /* send `message` with `text` to `rank` */
     ACTION_PROGRESS      /* show `left` and `failed` */

@@ -137,7 +137,8 @@ enum status estimate_make(const struct manifest *manifest, const struct plan *pl
                           struct error *error)
 {
     struct estimator *estimator = estimator_create(&manifest->measure, manifest->sweep.timeout);
-    bool *done = calloc(plan->count + 1, sizeof *done);
+    const size_t rounds = (size_t)manifest->sweep.rounds;
+    size_t *done = calloc(plan->count + 1, sizeof *done); /* rounds */
     size_t *items = earlier ? resume_items(plan, earlier) : NULL;
     bool made = estimator && done && (items || !earlier);
     if (made)
@@ -146,17 +147,18 @@ enum status estimate_make(const struct manifest *manifest, const struct plan *pl
         const struct row *row = &earlier->rows[i];
         if (items[i] == RESUME_NONE)
             continue;
-        done[items[i]] = true;
+        done[items[i]] = rounds - resume_rounds(row, (int)rounds);
         if (estimate_is_usable(row->status, row->attempts) && row->wall_time > 0)
             estimator_add(estimator, &plan->items[items[i]], row->wall_time);
     }
     for (size_t i = 0; made && i < plan->count; ++i) {
-        if (done[i])
+        const double missing = (double)(rounds - done[i]);
+        if (missing == 0)
             continue;
         struct estimate estimate = estimator_estimate(estimator, &plan->items[i]);
         ++total->left;
         total->judged += estimate.measured;
-        *(estimate.measured ? &total->seconds : &total->at_most) += estimate.seconds;
+        *(estimate.measured ? &total->seconds : &total->at_most) += missing * estimate.seconds;
     }
     estimator_destroy(estimator);
     free(items);

@@ -45,7 +45,7 @@ double estimate_modelled(struct cost cost);
 /* ---- a whole plan, for --dry-run ---- */
 
 struct estimate_total {
-    size_t left;    /* configurations without a row */
+    size_t left;    /* configurations without a complete row, see resume.h */
     size_t judged;  /* configurations among these with a measured estimate */
     double seconds; /* s; estimate of the judged configurations on one device */
     double at_most; /* s; estimate of the other ones on the slow device */

@@ -62,6 +62,7 @@ struct executor {
     char configuration[WORKLOAD_TEXT]; /* the request's configuration: canonical text */
     char row[WORKLOAD_TEXT];           /* the row's name */
     int attempts;                      /* number of attempts of the request */
+    double round;                      /* of the request; the worker is new in each round */
     char (*waiting)[WORKLOAD_TEXT];    /* owned: timed configurations in the worker, oldest first */
     size_t waiting_count;
 };
@@ -75,6 +76,7 @@ struct executor *executor_create(const struct executor_settings *settings,
     executor->settings = *settings;
     executor->sender = *sender;
     executor->log = log;
+    executor->round = 1;
     return executor;
 }
 
@@ -841,6 +843,11 @@ static void handle_work(struct executor *executor, const char *text)
         lose_device(executor, "rank 0 sent a request without a configuration or the row's name");
         return;
     }
+    double round = 1;
+    json_text_number(json_member(work, "round"), &round);
+    if (round != executor->round)
+        stop_worker(executor);
+    executor->round = round;
     executor->stage = STAGE_MEASURING;
     executor->attempts = 1;
     start_attempt(executor);

@@ -37,10 +37,10 @@ void progress_start(struct progress *progress)
 }
 
 void progress_format(size_t total, struct progress_left left, size_t failed, double seconds_left,
-                     char text[128])
+                     char text[PROGRESS_TEXT])
 {
     enum { WIDTH = 20 };
-    char bar[WIDTH + 1], time[32] = "-:--", timed[32] = "";
+    char bar[WIDTH + 1], time[32] = "-:--", timed[32] = "", round[48] = "";
     const size_t done = total - left.count;
     const long seconds = (long)(seconds_left + 0.5);
     memset(bar, '.', WIDTH);
@@ -49,13 +49,15 @@ void progress_format(size_t total, struct progress_left left, size_t failed, dou
     bar[WIDTH] = '\0';
     if (left.timed > 0)
         snprintf(timed, sizeof timed, " %zu timed,", left.timed);
+    if (left.rounds > 1)
+        snprintf(round, sizeof round, " round %d of %d,", left.round, left.rounds);
     if (seconds_left >= 3600)
         snprintf(time, sizeof time, "%ld:%02ld:%02ld", seconds / 3600, seconds / 60 % 60,
                  seconds % 60);
     else if (seconds_left >= 0)
         snprintf(time, sizeof time, "%ld:%02ld", seconds / 60, seconds % 60);
-    snprintf(text, 128, "[%s] %zu/%zu,%s %zu failed, %s left", bar, done, total, timed, failed,
-             time);
+    snprintf(text, PROGRESS_TEXT, "[%s] %zu/%zu,%s%s %zu failed, %s left", bar, done, total, round,
+             timed, failed, time);
 }
 
 /* s left at the rate of the latest rows, because the longest come first. Timed rows count as done,
@@ -82,7 +84,7 @@ void progress_update(struct progress *progress, struct progress_left left, size_
 {
     const struct log *log = progress->log;
     double now = clock_monotonic();
-    char text[128];
+    char text[PROGRESS_TEXT];
     if (left.timed > left.count)
         left.timed = left.count;
     progress_format(progress->total, left, failed, seconds_left(progress, left, now), text);

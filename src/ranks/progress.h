@@ -18,11 +18,13 @@ void progress_start(struct progress *progress);
  * gives up those that it has left. */
 struct progress_left {
     size_t count, timed;
+    int round, rounds; /* rounds > 1: the line names the round */
 };
 void progress_update(struct progress *progress, struct progress_left left, size_t failed);
 void progress_destroy(struct progress *progress); /* clears the bar; takes NULL */
 
 /* The line without a clock: "[#####++.............] 12/48, 6 timed, 1 failed, 0:35 left".
  * seconds_left < 0: unknown. */
+enum { PROGRESS_TEXT = 256 };
 void progress_format(size_t total, struct progress_left left, size_t failed, double seconds_left,
-                     char text[128]);
+                     char text[PROGRESS_TEXT]);

@@ -2,24 +2,36 @@
  *
  * Order: longest modelled cost first, so that the last items are short. Items without a modelled
  * cost, which may be long, and items that share a process precede all others, in the manifest's
- * order. Split gives each item to one rank, replicate to every rank. */
+ * order. Split gives each item to one rank, replicate to every rank.
+ *
+ * Each further round gives a rank the items again that it measured in the first round, in another
+ * order, which depends only on these items, the round and the seed. The order is a row of a
+ * Williams design: no two rounds from the second on have the same item before an item. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "manifest/plan.h"
 
 struct queue;
 
-/* Does not keep the plan. NULL: no memory. */
-struct queue *queue_create(const struct plan *plan, int ranks, bool replicate);
+/* Does not keep the plan. Round 1 begins. NULL: no memory. */
+struct queue *queue_create(const struct plan *plan, int ranks, bool replicate, int rounds);
 void queue_destroy(struct queue *queue); /* takes NULL */
 
-/* Marks an item as done; with replicate, for this rank only. */
-void queue_done(struct queue *queue, int rank, size_t item);
+/* Marks a round of an item as done; with replicate, for this rank only. From now on a row of round
+ * 1 belongs to the rank; -1: no rank has its device. */
+void queue_done(struct queue *queue, int rank, size_t item, int round);
+/* Gives up all rounds of an item that are not done. Returns their number. */
+size_t queue_drop(struct queue *queue, int rank, size_t item);
 
-bool queue_is_done(const struct queue *queue, int rank, size_t item);
+bool queue_is_done(const struct queue *queue, int rank, size_t item, int round);
+
+int queue_round(const struct queue *queue); /* from 1 */
+/* Begins the next round if this one is done and there is another. */
+bool queue_next_round(struct queue *queue, uint64_t seed);
 
 /* True if the item may leave the queue now. */
 typedef bool queue_filter(const void *context, size_t item);
@@ -31,9 +43,11 @@ bool queue_next(struct queue *queue, int rank, queue_filter *may, const void *co
 /* Returns an item in flight at this rank to the queue; else does nothing. */
 void queue_return(struct queue *queue, int rank, size_t item);
 
-/* Returns all items in flight at a lost rank to the queue. With replicate gives up the rank's
- * items. */
-void queue_rank_lost(struct queue *queue, int rank);
+/* Returns all items in flight at a lost rank to the queue, and gives up further rounds of the
+ * rank's rows. With replicate gives up the rank's items. Returns the number of rounds that were
+ * given up. */
+size_t queue_rank_lost(struct queue *queue, int rank);
 
-size_t queue_total(const struct queue *queue); /* done, in flight and waiting */
-size_t queue_left(const struct queue *queue);  /* not done */
+/* Rounds of all items: done, in flight and waiting; and not done. */
+size_t queue_total(const struct queue *queue);
+size_t queue_left(const struct queue *queue);

@@ -13,8 +13,8 @@
 enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536, CACHED = 2, SLOTS = 7 };
 
 static const char *const dimension_name[DIM_COUNT] = {
-    "config",       "kernel",   "device", "device_roof", "link",      "number_format",
-    "memory_level", "activity", "sample", "health",      "wall_part", "part"};
+    "config",   "kernel", "device", "device_roof", "link",      "number_format", "memory_level",
+    "activity", "sample", "round",  "health",      "wall_part", "part"};
 
 bool dataset_failed(const struct dataset *set)
 {
@@ -141,7 +141,7 @@ static nc_type type_of(enum field_type type)
         [FIELD_OUTCOME] = NC_STRING,    [FIELD_WORD] = NC_STRING,
         [FIELD_SAMPLES] = NC_DOUBLE,    [FIELD_HEALTH] = NC_DOUBLE,
         [FIELD_PARTS] = NC_DOUBLE,      [FIELD_ACTIVITIES] = NC_DOUBLE,
-        [FIELD_TIME_PARTS] = NC_DOUBLE,
+        [FIELD_TIME_PARTS] = NC_DOUBLE, [FIELD_ROUNDS] = NC_DOUBLE,
     };
     return types[type];
 }
@@ -152,6 +152,7 @@ static enum dimension inner_of(enum field_type type)
            : type == FIELD_PRECISIONS ? DIM_FORMAT
            : type == FIELD_ACTIVITIES ? DIM_ACTIVITY
            : type == FIELD_SAMPLES    ? DIM_SAMPLE
+           : type == FIELD_ROUNDS     ? DIM_ROUND
            : type == FIELD_HEALTH     ? DIM_HEALTH
            : type == FIELD_PARTS      ? DIM_PART
            : type == FIELD_TIME_PARTS ? DIM_TIME_PART

@@ -23,6 +23,7 @@ enum dimension {
     DIM_LEVEL,
     DIM_ACTIVITY,
     DIM_SAMPLE,
+    DIM_ROUND,
     DIM_HEALTH,
     DIM_PART,
     DIM_TIME_PART,

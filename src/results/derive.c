@@ -511,6 +511,8 @@ struct derived derive(const struct record *record, const struct device *device)
 
 /* ---- marks of a row's time ---- */
 
+static const double too_noisy = 0.05; /* of the median */
+
 double time_uncertainty(const struct record *record)
 {
     return (record->time_median_high - record->time_median_low) / 2 / record->time_median;
@@ -531,7 +533,7 @@ static const struct {
 
 void time_marks(const struct record *record, char marks[TIME_MARKS])
 {
-    const double noisy = 0.05, visible = 0.02, apart = 1.05, time = record->time_median;
+    const double noisy = too_noisy, visible = 0.02, apart = 1.05, time = record->time_median;
     double iterations = record->sample_iterations > 0 ? (double)record->sample_iterations : NAN;
     /* A caller who enqueues iterations in a loop waits for the host. The limiter explains the
      * measured time only, so it does not depend on that. */
@@ -548,6 +550,17 @@ void time_marks(const struct record *record, char marks[TIME_MARKS])
         if (set[i] == 1)
             marks[used++] = meanings[i].mark;
     marks[used] = '\0';
+}
+
+void time_mark_noise(const struct record *record, char marks[TIME_MARKS])
+{
+    const bool noisy = time_uncertainty(record) > too_noisy, marked = marks[0] == 'n';
+    if (noisy && !marked) {
+        memmove(marks + 1, marks, strlen(marks) + 1);
+        marks[0] = 'n';
+    } else if (!noisy && marked) {
+        memmove(marks, marks + 1, strlen(marks));
+    }
 }
 
 const char *time_mark_text(char mark)

@@ -67,5 +67,7 @@ enum { TIME_MARKS = 8 };
  * longer, TIME_PREEMPTED threads_waiting above 5 %. "": no mark. */
 enum { TIME_PREEMPTED = 'p' };
 void time_marks(const struct record *record, char marks[TIME_MARKS]);
+/* Adds or removes the mark of a noisy time, once further rounds are known. */
+void time_mark_noise(const struct record *record, char marks[TIME_MARKS]);
 /* The meaning of a mark; NULL for another letter. */
 const char *time_mark_text(char mark);

@@ -1,12 +1,13 @@
 /* The journal, OUTPUT.journal: the durable content of a sweep, even if the sweep is killed.
  *
- * JSON lines of the kinds session, device and record, each appended by one write:
+ * JSON lines of the kinds session, device, record and round, each appended by one write:
  *
  *   {"xxh3":"<16 hex digits>","kind":"record","entry":{...}}
  *
  * The checksum (XXH3, 64 bit) covers the bytes from the kind to the end without the final brace.
- * The entry of a record is the worker's text, completed by record_complete. A kill may leave a torn
- * last line: readers drop it with a warning, and the next append cuts it off.
+ * The entry of a record is the worker's text, completed by record_complete. A round is the record
+ * of a later round of a row; versions without rounds refuse the kind. A kill may leave a torn last
+ * line: readers drop it with a warning, and the next append cuts it off.
  *
  * The first line also has "format":1 after its kind; a missing format means 1. Later formats must
  * keep the frame of a line, so that every version can refuse a newer journal. */

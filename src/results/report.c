@@ -99,7 +99,7 @@ static const char *quantity_text(double value, const char *unit, char text[CELL]
 
 static void cells_print(const char *const cells[], int width, FILE *stream)
 {
-    static const int widths[] = {6, 9, 9, 9, 9, 5, 9, 9, 7};
+    static const int widths[] = {6, 9, 13, 9, 9, 5, 9, 9, 7};
     utf8_print(stream, "%-*s", width, cells[0]);
     for (size_t i = 0; i < sizeof widths / sizeof *widths; ++i)
         utf8_print(stream, " %*s", widths[i], cells[i + 1]);
@@ -132,13 +132,15 @@ static void line_print(const struct line *line, int width, FILE *stream)
 
 static void text_print(const struct results *results, bool colour, FILE *stream)
 {
-    static const char *const heads[] = {"configuration", "device", "time",  "+-",
-                                        "FLOP/s",        "AI",     "level", "bound",
-                                        "limiter",       "of roof"};
+    const char *heads[] = {"configuration", "device", "time",    "+- in process", "FLOP/s", "AI",
+                           "level",         "bound",  "limiter", "of roof"};
     static const char *const units[] = {"", "", "", "%", "", "FLOP/byte", "", "", "", "%"};
     const int width = name_width(results);
     const size_t count = results->row_count, shown = count < LINES_MAX ? count : LINES_MAX;
     bool above = false, lacking[LEVEL_COUNT] = {false};
+    for (size_t i = 0; i < count; ++i)
+        if (results->rows[i].round_count > 1)
+            heads[3] = "+-";
     cells_print(heads, width, stream);
     cells_print(units, width, stream);
     for (size_t i = 0; i < shown; ++i) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/stats.h"
 #include "model/device_kind.h"
 #include "model/naming.h"
 
@@ -40,6 +41,7 @@ static const struct field session_fields[] = {
     S(mpi, FIELD_TEXT, "1", "MPI library"),
     S(ranks, FIELD_INTEGER, "1", "MPI ranks"),
     S(rows, FIELD_INTEGER, "1", "rows of the manifest"),
+    S(rounds, FIELD_INTEGER, "1", "rounds of the manifest"),
     FIELD_OF_DATE(struct session, start_time, "start"),
     {0},
 };
@@ -81,7 +83,44 @@ static void row_clear(struct row *row)
     free(row->texts);
     free(row->name);
     free(row->listed);
+    free(row->rounds);
     *row = (struct row){.texts = NULL};
+}
+
+/* Makes room for the round, counted from 0, and sets it. */
+static enum status round_set(struct row *row, size_t round, const struct record *record,
+                             struct error *error)
+{
+    const size_t count = round < row->round_count ? row->round_count : round + 1;
+    struct round *grown = realloc(row->rounds, count * sizeof *grown);
+    if (!grown)
+        return no_memory(error);
+    for (size_t i = row->round_count; i < count; ++i)
+        grown[i] = (struct round){false, NAN, NAN};
+    const bool measured = record->status == RECORD_MEASURED;
+    grown[round] = (struct round){true, measured ? record->time_median : NAN, record->start_time};
+    row->rounds = grown;
+    row->round_count = count;
+    return STATUS_OK;
+}
+
+/* Sets median and interval of a row with two or more rounds; any other row keeps its own. */
+static enum status rounds_into_record(const struct row *row, struct record *record,
+                                      struct error *error)
+{
+    double times[ROUNDS_MAX];
+    struct stats stats;
+    size_t count = 0;
+    for (size_t i = 0; i < row->round_count; ++i)
+        if (!isnan(row->rounds[i].time))
+            times[count++] = row->rounds[i].time;
+    if (count < 2)
+        return STATUS_OK;
+    TRY(stats_rounds(times, count, &stats, error));
+    record->time_median = stats.median;
+    record->time_median_low = stats.median_low;
+    record->time_median_high = stats.median_high;
+    return STATUS_OK;
 }
 
 static const char *text_take(const char *text, char **at)
@@ -116,7 +155,10 @@ static enum status row_of_record(const struct record *record, struct row *row, s
     row->error = text_take(why, &at);
     memcpy(row->config_hash, record->config_hash, sizeof row->config_hash);
     time_marks(record, row->marks);
-    return STATUS_OK;
+    if (record->status != RECORD_MEASURED || round_set(row, 0, record, error) == STATUS_OK)
+        return STATUS_OK;
+    row_clear(row);
+    return STATUS_SYSTEM;
 }
 
 /* ---- results ---- */
@@ -193,18 +235,22 @@ enum status results_add_device(struct results *results, const struct device *dev
     return STATUS_OK;
 }
 
-/* Returns the index of the row of this configuration and device; row_count: no such row; -1: no
- * memory. Devices are compared by host and UUID, because each session gives a device another key.
+/* Returns the index of the row of this configuration and device; row_count: no such row, which is
+ * then added to the index if `add`; -1: no memory. Devices are compared by host and UUID, because
+ * each session gives a device another key.
  */
-static int64_t row_place(const struct indexed_results *owner, const struct row *row)
+static int64_t row_place(const struct indexed_results *owner, const char *config_hash,
+                         const char *device_key, bool add)
 {
-    const int64_t at = results_device(&owner->results, row->device_key);
+    const int64_t at = results_device(&owner->results, device_key);
     const struct device *device = at < 0 ? NULL : &owner->results.devices[at];
     char *identity;
-    if (asprintf(&identity, "%s\n%s\n%s", row->config_hash,
-                 device ? device->hostname : row->device_key, device ? device->uuid : "") < 0)
+    if (asprintf(&identity, "%s\n%s\n%s", config_hash, device ? device->hostname : device_key,
+                 device ? device->uuid : "") < 0)
         return -1;
-    int64_t place = index_row(owner->rows, identity, owner->results.row_count);
+    int64_t place = add || json_object_get(owner->rows, identity)
+                        ? index_row(owner->rows, identity, owner->results.row_count)
+                        : (int64_t)owner->results.row_count;
     free(identity);
     return place;
 }
@@ -218,7 +264,7 @@ enum status results_add_record(struct results *results, const struct record *rec
     row.place = place;
     void *grown = array_grow(results->rows, results->row_count, sizeof row);
     results->rows = grown ? grown : results->rows;
-    int64_t at = grown ? row_place(owner, &row) : -1;
+    int64_t at = grown ? row_place(owner, row.config_hash, row.device_key, true) : -1;
     if (at < 0) {
         row_clear(&row);
         return no_memory(error);
@@ -228,6 +274,26 @@ enum status results_add_record(struct results *results, const struct record *rec
     else
         row_clear(&results->rows[at]);
     results->rows[at] = row;
+    return STATUS_OK;
+}
+
+enum status results_add_round(struct results *results, const struct record *record,
+                              struct error *error)
+{
+    const struct indexed_results *owner = (const struct indexed_results *)results;
+    const int64_t at = row_place(owner, record->config_hash, record->device_key, false);
+    struct record times = {.time_median = NAN};
+    if (at < 0)
+        return no_memory(error);
+    if (record->round == FIELD_MISSING)
+        return error_set(error, STATUS_SYSTEM, "a round without its number");
+    struct row *row = (size_t)at < results->row_count ? &results->rows[at] : NULL;
+    if (!row || row->round_count == 0)
+        return STATUS_OK;
+    TRY(round_set(row, (size_t)record->round - 1, record, error));
+    TRY(rounds_into_record(row, &times, error));
+    time_mark_noise(&times, row->marks);
+    row->end_time = fmax(row->end_time, record->start_time + record->wall_time);
     return STATUS_OK;
 }
 
@@ -312,6 +378,10 @@ enum status results_fetch(const struct results *results, const struct row *row,
         status = error_set(error, STATUS_SYSTEM, "cannot read it again: %s",
                            got < 0 ? strerror(errno) : "it has become shorter");
     free(entry);
+    if (status == STATUS_OK && rounds_into_record(row, record, error)) {
+        record_clear(record);
+        status = STATUS_SYSTEM;
+    }
     return error_prefix(error, status, "%s:%zu", owner->journal, row->place.line);
 }
 

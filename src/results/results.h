@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <jansson.h>
@@ -28,6 +29,7 @@ struct session {
     char mpi[256];      /* version of the MPI library */
     int64_t ranks;
     int64_t rows;      /* that the manifest makes on these ranks */
+    int64_t rounds;    /* missing: 1 */
     double start_time; /* s since 1970-01-01T00:00:00Z */
 };
 
@@ -40,6 +42,12 @@ struct place {
     off_t start;   /* offset in bytes */
     size_t length; /* number of bytes */
     size_t line;   /* number of the line, from 1 */
+};
+
+/* A round of a row. */
+struct round {
+    bool there;         /* the journal has it */
+    double time, start; /* s, median; s since 1970-01-01T00:00:00Z; NaN: not measured */
 };
 
 struct row {
@@ -59,6 +67,8 @@ struct row {
     double host_load;        /* missing: NaN */
     char marks[TIME_MARKS];  /* see time_marks */
     size_t kernels, samples; /* numbers of kernels and of samples */
+    struct round *rounds;    /* owned; the first is the row's record */
+    size_t round_count;      /* 0: the row is not measured */
     struct place place;
 };
 
@@ -84,6 +94,9 @@ enum status results_add_device(struct results *results, const struct device *dev
                                struct error *error);
 enum status results_add_record(struct results *results, const struct record *record,
                                struct place place, struct error *error);
+/* Adds the time of a further round to its row; ignored without the row. */
+enum status results_add_round(struct results *results, const struct record *record,
+                              struct error *error);
 
 /* Call after the last record. Leaves out rows whose device no line of the journal describes: the
  * device's identity and roofs are unknown, so a resumed sweep measures these rows again. Sets
@@ -95,7 +108,9 @@ enum status results_attach(struct results *results, const char *journal, int fd,
                            struct error *error);
 
 /* Reads and parses the row's record from the journal, at each call; the caller clears the record.
- * STATUS_SYSTEM: the line cannot be read, or is no valid record. */
+ * Sets
+ * time_median to the median of several rounds, with the interval of stats_rounds. STATUS_SYSTEM:
+ * the line cannot be read, or is no valid record. */
 enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
 

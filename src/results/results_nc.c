@@ -45,6 +45,11 @@
 #define TEXT(of_name, what)  ONE(.name = of_name, .type = FIELD_TEXT, .long_name = what)
 #define INDEX(of_name, what) ONE(.name = of_name, .type = FIELD_INTEGER, .long_name = what)
 
+/* The rounds of a row; missing for a row with a single round. */
+struct rounds {
+    double round_time[ROUNDS_MAX], round_start[ROUNDS_MAX];
+};
+
 /* Groups of variables that are written together, from one struct for each row. */
 enum group {
     FORMATS,
@@ -55,6 +60,7 @@ enum group {
     ACTIVITIES,
     RECORDS,
     SAMPLES,
+    ROUNDS,
     NAMES,
     LISTED,
     COUNTS,
@@ -98,6 +104,16 @@ static const struct {
                      .long_name = "time of one iteration",
                      .comment = "mean of a sample's sample_iterations; the first samples by time"),
                  "", DIM_CONFIG},
+    [ROUNDS] = {(const struct field[]){
+                    FIELD(struct rounds, round_time, FIELD_ROUNDS, "s",
+                          "median time of one iteration in a round",
+                          .comment = "each round has a new process and another order of the rows; "
+                                     "only the first round searched, traced and counted"),
+                    FIELD(struct rounds, round_start, FIELD_ROUNDS, "s",
+                          "start of the row in a round, after start_time",
+                          .comment = "gives the order of a device's rows"),
+                    {0}},
+                "", DIM_CONFIG},
     [NAMES] = {ONE(.name = "name", .type = FIELD_TEXT, .long_name = "short name of the row",
                    .comment =
                        "first label that is not the workload's name, its first name in a list, "
@@ -275,6 +291,8 @@ static void globals_write(struct dataset *set, const struct results *results)
         if (*attributes[i].text)
             dataset_attribute(set, NC_GLOBAL, attributes[i].name, attributes[i].text);
     dataset_attribute_integer(set, "format_version", RESULTS_NC_VERSION);
+    dataset_attribute_integer(set, "rounds",
+                              set->lengths[DIM_ROUND] ? (int)set->lengths[DIM_ROUND] : 1);
     text_write(set, results, "instrument", models_print);
     text_write(set, results, "platform", hosts_print);
     text_write(set, results, "history", history_print);
@@ -302,6 +320,7 @@ struct writer {
     struct derived *derived;
     int64_t *devices; /* index into results->devices, or -1 */
     double *samples;
+    struct rounds *rounds;
     char *parameter_rows; /* parameters_row_size bytes each */
 
     /* Kernels of the batch. */
@@ -314,11 +333,13 @@ struct writer {
 
 static void lengths_set(struct writer *w)
 {
-    size_t samples = 0;
+    size_t samples = 0, rounds = 0;
     for (size_t i = 0; i < w->results->row_count; ++i) {
         w->kernels += w->results->rows[i].kernels;
         if (w->results->rows[i].samples > samples)
             samples = w->results->rows[i].samples;
+        if (w->results->rows[i].round_count > rounds)
+            rounds = w->results->rows[i].round_count;
     }
     w->set.lengths[DIM_CONFIG] = w->results->row_count;
     for (size_t i = 0; i < w->results->device_count; ++i) {
@@ -332,6 +353,7 @@ static void lengths_set(struct writer *w)
     w->set.lengths[DIM_DEVICE] = w->results->device_count ? w->results->device_count : 1;
     w->set.lengths[DIM_ROOF] = w->roofs ? w->roofs : 1;
     w->set.lengths[DIM_SAMPLE] = samples ? samples : 1;
+    w->set.lengths[DIM_ROUND] = rounds > 1 ? rounds : 0;
     w->set.lengths[DIM_FORMAT] = PRECISION_COUNT;
     w->set.lengths[DIM_LEVEL] = LEVEL_COUNT;
     w->set.lengths[DIM_PART] = PART_COUNT;
@@ -436,6 +458,7 @@ static void rows_allocate(struct writer *w)
     w->derived = dataset_allocate(set, BATCH_ROWS, sizeof *w->derived);
     w->devices = dataset_allocate(set, BATCH_ROWS, sizeof *w->devices);
     w->samples = dataset_allocate(set, BATCH_ROWS * set->lengths[DIM_SAMPLE], sizeof *w->samples);
+    w->rounds = dataset_allocate(set, BATCH_ROWS, sizeof *w->rounds);
     w->parameter_rows = dataset_allocate(set, BATCH_ROWS, parameters_row_size(w->parameters));
     w->rows = dataset_allocate(set, BATCH_KERNELS, sizeof *w->rows);
     w->shapes = dataset_allocate(set, BATCH_KERNELS, sizeof *w->shapes);
@@ -452,6 +475,7 @@ static void rows_free(struct writer *w)
     free(w->derived);
     free(w->devices);
     free(w->samples);
+    free(w->rounds);
     free(w->parameter_rows);
     free(w->kernel_rows);
     free(w->shapes);
@@ -493,6 +517,11 @@ static bool row_load(struct writer *w, size_t i)
     w->derived[i] = derive(record, device_of(w, i));
     for (size_t j = 0; j < width; ++j)
         w->samples[i * width + j] = j < record->sample_count ? record->sample[j] : NAN;
+    for (size_t j = 0; j < ROUNDS_MAX; ++j) {
+        const bool there = row->round_count > 1 && j < row->round_count;
+        w->rounds[i].round_time[j] = there ? row->rounds[j].time : NAN;
+        w->rounds[i].round_start[j] = there ? row->rounds[j].start - row->rounds[0].start : NAN;
+    }
     parameters_row(w->parameters, &record->config,
                    w->parameter_rows + i * parameters_row_size(w->parameters));
     return true;
@@ -548,6 +577,7 @@ static void rows_put(struct writer *w)
     } of_rows[] = {
         {RECORDS, w->records, sizeof *w->records},
         {SAMPLES, w->samples, w->set.lengths[DIM_SAMPLE] * sizeof *w->samples},
+        {ROUNDS, w->rounds, sizeof *w->rounds},
         {PARAMETERS, w->parameter_rows, parameters_row_size(w->parameters)},
         {CONFIG_DEVICE, w->devices, sizeof *w->devices},
         {DERIVED, w->derived, sizeof *w->derived},

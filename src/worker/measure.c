@@ -309,8 +309,9 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
     bool capped = record->sm_clock_counted < throttled * record->sm_clock_free &&
                   record->throttle_reasons != FIELD_MISSING &&
                   (record->throttle_reasons & THROTTLED_BY_POWER);
-    bool sustained = measure->energy || (measure->repeat > 1 && capped);
-    if (status == STATUS_OK) {
+    const bool first = run->request->round < 2;
+    bool sustained = first && (measure->energy || (measure->repeat > 1 && capped));
+    if (status == STATUS_OK && first) {
         status = run->device->trace(run->state, run->work, run->cold, record, error);
         part_done(run, PART_TRACE, record);
     }

@@ -317,6 +317,9 @@ static void sample_journal(const char *path)
     struct session session = sample_session();
     const struct device devices[] = {gpu_device(), cpu_device()};
     struct record records[] = {lstm_record(), skipped_record(), counted_record(), failed_record()};
+    struct record round = lstm_record();
+    round.round = 3;
+    round.start_time += 60;
     struct journal *journal = open_journal(path, JOURNAL_CREATE);
     append(journal, "session", session_encode(&session));
     for (size_t i = 0; i < 2; ++i)
@@ -325,6 +328,8 @@ static void sample_journal(const char *path)
         append(journal, "record", record_encode(&records[i]));
         record_clear(&records[i]);
     }
+    append(journal, "round", record_encode(&round));
+    record_clear(&round);
     journal_close(journal);
     session_clear(&session);
 }

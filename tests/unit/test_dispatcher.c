@@ -30,7 +30,8 @@
  *   end STATUS TEXT         all were ordered to stop and send the last message; error contains TEXT
  *   over STATUS, goes-on    the sweep has ended, or not
  *   missing TEXT            ranks without a last message
- *   rows N, row I A ERROR   rows in the journal; row I failed if ERROR is given */
+ *   rows N, row I A ERROR   rows in the journal; row I failed if ERROR is given
+ *   kept I N                row I in the journal has N rounds */
 struct play {
     const char *name; /* for people */
     struct bench_settings settings;
@@ -58,6 +59,7 @@ struct play {
 #define SIX        "[conv2d grid]\nbatch = 1, 2, 4, 8, 16, 32\n"
 #define FORTY      "[conv2d grid]\nbatch = 1:40:+1\n"
 #define REPLICATED "[sweep]\ndistribute = replicate\n" FOUR
+#define ROUNDS     "[measure]\nrounds = 2\n"
 #define ROOFS      "[peaks]\nmemory = dram\n"
 
 static const struct play plays[] = {
@@ -118,6 +120,45 @@ static const struct play plays[] = {
      "uuid 1 uuid-0; devices; all 1 4; uuid 1 uuid-0#2; again; devices; all 0 4; end ok"},
     {"rows of the journal are not assigned again", RANKS(2, FOUR),
      "devices; works 1 a; record 1 a; rows 1; again; devices; all 0 3; end ok; rows 4"},
+
+    /* ---- rounds ---- */
+    {"each round measures each row on its device", RANKS(2, "[measure]\nrounds = 3\n" SIX),
+     "devices; all 0 18; end ok; rows 6; kept 0 3; kept 5 3"},
+    {"replicate has rounds on each device", RANKS(2, ROUNDS REPLICATED),
+     "devices; all 0 16; end ok; kept 0 2; kept 7 2"},
+    {"a round begins when the one before is done", RANKS(2, ROUNDS TWO),
+     "devices; works 0 a; works 1 b; record 0 a; idle 0; record 1 b; works 0 a; works 1 b;"
+     "record 1 b; idle 1; record 0 a; end ok; rows 2; kept 0 2; kept 1 2"},
+    {"only rows of the first round are counted", COUNTING(1, ROUNDS TWO, 3),
+     "devices; batch 0 a; batch 0 b; counts 0; record 0 a-b; alone 0 b; record 0 b; alone 0 a;"
+     "record 0 a; end ok; rows 2; kept 0 2"},
+    {"a round that a signal ends is resumed", RANKS(1, ROUNDS TWO),
+     "devices; works 0 a; record 0 a; works 0 b; record 0 b; works 0 b; record 0 b; works 0 a;"
+     "signal; end interrupted; kept 0 1; again; devices; works 0 a; record 0 a; end ok; rows 2;"
+     "kept 0 2; kept 1 2"},
+    {"a round of a lost device waits for it", RANKS(2, ROUNDS TWO),
+     "devices; works 0 a; works 1 b; record 0 a; record 1 b; works 0 a; works 1 b; lost 0 gone;"
+     "record 1 b; idle 1; end device --resume; kept 0 1; kept 1 2; again; devices; works 0 a;"
+     "idle 1; record 0 a; end ok; kept 0 2"},
+    {"without its device a row keeps the rounds that it has", RANKS(2, ROUNDS TWO),
+     "devices; works 0 a; works 1 b; record 0 a; record 1 b; works 0 a; works 1 b; record 1 b;"
+     "signal; end interrupted; uuid 0 other; again; devices; idle 0; idle 1; end ok; kept 0 1;"
+     "kept 1 2"},
+    {"a device lost before the first round is done costs its rows their rounds",
+     RANKS(2, ROUNDS THREE),
+     "devices; works 0 a; works 1 b; record 0 a; works 0 c; lost 0 gone; record 1 b; works 1 c;"
+     "record 1 c; all 1 2; end device --resume; rows 3; kept 0 1; kept 1 2; kept 2 2"},
+    {"a round that fails leaves its row measured", RANKS(1, ROUNDS ONE),
+     "devices; works 0 a; record 0 a; works 0 a; failed 0 a; end ok; rows 1; row 0 a; kept 0 2;"
+     "again; devices; idle 0; end ok"},
+    {"a failed row has no further round", RANKS(1, ROUNDS ONE),
+     "devices; works 0 a; failed 0 a; idle 0; end ok; rows 1; kept 0 0"},
+    {"a late record of the round before is dropped", RANKS(2, ROUNDS TWO),
+     "devices; works 0 a; time 49; works 1 b; record 1 b; idle 1; time 51; works 1 a;"
+     "record 1 a; works 1; record 0 a; idle 0; rows 2; kept 0 1; kept 1 1"},
+    {"the limit ends a round", LIMITED(1, ROUNDS "[conv2d]\nbatch = 1, 2\n"),
+     "time 5; devices; works 0 a; time 25; record 0 a; works 0 b; time 45; record 0 b; works 0 b;"
+     "time 65; record 0 b; end interrupted 1 of 4 configurations are left; rows 2; kept 1 2"},
 
     /* ---- silent ranks ---- */
     {"a silent rank's record comes before another's", RANKS(2, TWO),
@@ -244,6 +285,8 @@ static void expect_work(struct scene *scene, int rank, char letter, const bool *
     char text[WORKLOAD_TEXT], *row = scene->rows[(int)letter];
     EXPECT(work_taken(&scene->bench, rank, &request));
     EXPECT(!later || request.count_later == *later);
+    EXPECT(request.round < 2 ||
+           (request.measure.counters == COUNTERS_OFF && !request.measure.verify));
     config_format(&request.config, text);
     if (letter && !*row)
         strcpy(row, text);
@@ -360,7 +403,7 @@ static void expect_rows(struct scene *scene, size_t count)
     const struct bench *bench = &scene->bench;
     struct results *rows = bench_rows(&scene->bench);
     EXPECT(rows->row_count == count);
-    EXPECT(resume_missing(bench->plan, rows, NULL, 0) == bench->plan->count - count);
+    EXPECT(resume_missing(bench->plan, rows, NULL, 0, 1) == bench->plan->count - count);
     results_destroy(rows);
 }
 
@@ -372,6 +415,13 @@ static void expect_row(struct scene *scene, size_t index, char letter, const cha
     EXPECT(strcmp(row->configuration, scene->rows[(int)letter]) == 0);
     EXPECT(strcmp(row->error, why) == 0);
     EXPECT(row->status == (*why ? RECORD_FAILED : RECORD_MEASURED));
+    results_destroy(rows);
+}
+
+static void expect_rounds(struct scene *scene, size_t index, size_t count)
+{
+    struct results *rows = bench_rows(&scene->bench);
+    EXPECT(index < rows->row_count && rows->rows[index].round_count == count);
     results_destroy(rows);
 }
 
@@ -399,6 +449,8 @@ static void play_sweep(struct scene *scene, const char *verb, const char *text)
         EXPECT(measure_all(bench, atoi(text)) == (size_t)number);
     else if (strcmp(verb, "rows") == 0)
         expect_rows(scene, (size_t)atoi(text));
+    else if (strcmp(verb, "kept") == 0)
+        expect_rounds(scene, (size_t)atoi(word), (size_t)atoi(text + end));
     else if (strcmp(verb, "row") == 0)
         expect_row(scene, (size_t)atoi(word), text[end], text[end + 1] ? text + end + 2 : "");
     else if (strcmp(verb, "missing") == 0) {

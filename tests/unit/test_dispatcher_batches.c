@@ -114,7 +114,7 @@ static struct played play(const struct bench_settings *settings, size_t rows)
     assert_int_equal(bench_end(&bench, &error), STATUS_OK);
     struct results *found = bench_rows(&bench);
     assert_int_equal(found->row_count, rows);
-    assert_int_equal(resume_missing(bench.plan, found, NULL, 0), 0);
+    assert_int_equal(resume_missing(bench.plan, found, NULL, 0, 1), 0);
     results_destroy(found);
     bench_clear(&bench);
     return played;

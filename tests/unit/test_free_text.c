@@ -325,7 +325,7 @@ TEST(rows_without_a_model_come_first)
     fclose(stream);
     assert_non_null(strstr(text, "            -          -          -  unknown size="));
     assert_non_null(strstr(text, "without a modelled cost: 2; they are measured first"));
-    struct queue *queue = queue_create(plan, 1, false);
+    struct queue *queue = queue_create(plan, 1, false, 1);
     for (size_t i = 0; i < 3; ++i) {
         assert_true(queue_next(queue, 0, NULL, NULL, &item));
         order[i] = item;

@@ -346,7 +346,7 @@ FOLDER_TEST(test_earlier_version)
     assert_ok(manifest_parse("sweep.ini", ini, strlen(ini), &manifest, &error), &error);
     assert_ok(plan_create(manifest, &plan, &error), &error);
     assert_int_equal(plan->count, 4);
-    assert_int_equal(resume_missing(plan, results, results->devices, 1), 0);
+    assert_int_equal(resume_missing(plan, results, results->devices, 1, 1), 0);
     const struct record *record = record_of(results, 0);
     assert_string_equal(record->label, "layers");
     assert_string_equal(record->device_key, results->devices[0].key);

@@ -19,9 +19,12 @@ TEST(lines)
         {0, 0, 0, 0, 0, "[####################] 0/0, 0 failed, 0:00 left"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        char text[128];
-        const struct progress_left left = {rows[i].left, rows[i].timed};
+        char text[PROGRESS_TEXT];
+        const struct progress_left left = {.count = rows[i].left, .timed = rows[i].timed};
         progress_format(rows[i].total, left, rows[i].failed, rows[i].seconds, text);
         assert_string_equal(text, rows[i].text);
     }
+    char text[PROGRESS_TEXT];
+    progress_format(48, (struct progress_left){20, 0, 2, 3}, 0, 9, text);
+    assert_string_equal(text, "[###########.........] 28/48, round 2 of 3, 0 failed, 0:09 left");
 }

@@ -16,7 +16,7 @@ TEST(order_is_golden)
     struct error error;
     assert_ok(manifest_read(TEST_DATA_DIR "/queue.ini", &manifest, &error), &error);
     assert_ok(plan_create(manifest, &plan, &error), &error);
-    struct queue *queue = queue_create(plan, 1, false);
+    struct queue *queue = queue_create(plan, 1, false, 1);
     FILE *golden = fopen(TEST_DATA_DIR "/queue.txt", "r");
     assert_non_null(golden);
     char line[WORKLOAD_TEXT], text[WORKLOAD_TEXT];
@@ -42,16 +42,61 @@ static struct queue *five_items(void)
     for (int i = 0; i < ITEMS; ++i)
         items[i].cost = (struct cost){.flops = 1e12 * (i == 3 ? 9 : 1), .bytes = 1};
     struct plan plan = {.items = items, .count = ITEMS};
-    return queue_create(&plan, 1, false);
+    return queue_create(&plan, 1, false, 1);
 }
 
 TEST(an_item_done_twice_counts_once)
 {
     struct queue *queue = five_items();
-    queue_done(queue, 0, 2);
-    queue_done(queue, 0, 2);
+    queue_done(queue, 0, 2, 1);
+    queue_done(queue, 0, 2, 1);
     assert_int_equal(queue_left(queue), ITEMS - 1);
     queue_destroy(queue);
+}
+
+/* Fills the item before each item in each round, none before the first one. */
+static void predecessors(int count, int rounds, uint64_t seed, int before[][64])
+{
+    struct plan_item *items = calloc((size_t)count, sizeof *items);
+    struct plan plan = {.items = items, .count = (size_t)count};
+    struct queue *queue = queue_create(&plan, 1, false, rounds);
+    for (int round = 1; round <= rounds; ++round) {
+        int last = -1;
+        size_t item;
+        for (int i = 0; i < count; ++i, last = (int)item) {
+            assert_true(queue_next(queue, 0, NULL, NULL, &item));
+            assert_false(queue_is_done(queue, 0, item, round));
+            before[round][item] = i ? last : -round;
+            queue_done(queue, 0, item, round);
+        }
+        assert_int_equal(queue_next_round(queue, seed), round < rounds);
+    }
+    assert_int_equal(queue_left(queue), 0);
+    assert_int_equal(queue_total(queue), count * rounds);
+    queue_destroy(queue);
+    free(items);
+}
+
+/* Over all rounds no item has the same predecessor, and seldom in any two of them. */
+TEST(rounds_have_other_orders)
+{
+    int before[8][64], pairs = 0, equal = 0;
+    for (int count = 2; count < 50; ++count)
+        for (int rounds = 2; rounds < 8; ++rounds)
+            for (uint64_t seed = 1; seed < 4; ++seed) {
+                predecessors(count, rounds, seed, before);
+                for (int item = 0; item < count; ++item) {
+                    int all = 1;
+                    for (int round = 2; round <= rounds; ++round) {
+                        all += before[round][item] == before[1][item];
+                        for (int other = 1; other < round && count > 15; ++other, ++pairs)
+                            equal += before[round][item] == before[other][item];
+                    }
+                    if (all == rounds)
+                        fail_msg("item %d of %d in %d rounds", item, count, rounds);
+                }
+            }
+    assert_true(equal * 200 < pairs);
 }
 
 static bool is_even(const void *context, size_t item)

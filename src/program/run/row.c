@@ -673,7 +673,8 @@ static enum status runs_measure(struct program *program, double start, struct re
     /* With region = all the whole program is one region, whatever the program reports. */
     bool several = record->samples > 0 && !region_is(program, "all");
     record_end_part(record, PART_TIMING, clock_monotonic() - start);
-    status = record_profile(program, several ? (size_t)record->samples : 1, record, error);
+    if (program->request->round < 2)
+        status = record_profile(program, several ? (size_t)record->samples : 1, record, error);
     record_end_part(record, PART_COUNTS, clock_monotonic() - start);
     return status;
 }
