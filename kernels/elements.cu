@@ -1,6 +1,8 @@
 #include "kernels.h"
 
+#include "block.cuh"
 #include "element.cuh"
+#include "model/bits.h"
 
 #include <cuda_fp8.h>
 
@@ -55,4 +57,26 @@ cudaError_t kernel_gather(enum precision precision, const void *data, const int6
         gather_elements<<<element_blocks(count), element_threads, 0, stream>>>(
             (const decltype(element) *)data, offsets, count, values);
     });
+}
+
+__global__ void hash_words(const uint64_t *data, size_t bytes, enum tensor tensor,
+                           unsigned long long *hash)
+{
+    const int64_t words = (int64_t)(bytes / sizeof *data);
+    uint64_t sum = first_element() ? 0 : bits_mix(bits_rest(data, bytes), tensor, (size_t)words);
+    for (int64_t i = first_element(); i < words; i += next_element())
+        sum += bits_mix(data[i], tensor, (size_t)i);
+    sum = block_reduce(sum, added());
+    if (threadIdx.x == 0)
+        atomicAdd(hash, (unsigned long long)sum);
+}
+
+cudaError_t kernel_hash(const void *data, size_t bytes, enum tensor tensor, void *hash,
+                        cudaStream_t stream)
+{
+    const int most = 2048, needed = element_blocks((int64_t)(bytes / sizeof(uint64_t)));
+    const int blocks = needed < most ? needed : most;
+    hash_words<<<blocks, row_threads, 0, stream>>>((const uint64_t *)data, bytes, tensor,
+                                                   (unsigned long long *)hash);
+    return cudaGetLastError();
 }

@@ -30,6 +30,9 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, str
 /* values[i] = (double)data[offsets[i]] */
 cudaError_t kernel_gather(enum precision precision, const void *data, const int64_t *offsets,
                           int64_t count, double *values, cudaStream_t stream);
+/* Adds the hash of a tensor's bytes (model/bits.h) to the 64-bit number *hash. */
+cudaError_t kernel_hash(const void *data, size_t bytes, enum tensor tensor, void *hash,
+                        cudaStream_t stream);
 
 /* memory.cu: kernels that measure bandwidth, with accesses of 16 bytes. The rows of one pattern
  * differ in the number of accesses in flight; the fastest row is the roof. */

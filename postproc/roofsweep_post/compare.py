@@ -8,6 +8,7 @@ import pandas
 
 from . import health, history, verdicts
 from .arguments import whole
+from .bits import Bits
 from .columns import NOISY
 from .dataset import load
 from .deviations import THRESHOLD, WIDEST, at_equal_clock, judged, limited
@@ -50,6 +51,11 @@ A device fails if its health is bad at the end, or worse than at the start or in
 errors, rows remapped for them, spares used up, a narrower link, an XID during the run. Corrected errors, replays, heat
 and XIDs of programs (13, 31, 43, 45, 68, 109) are only reported. So is drift: a driver, firmware, library, system,
 power cap, ECC or link that differs from most devices of the model.
+
+Results of one configuration, algorithm, kernels, grids and seed must have equal bits on all devices of a model with one
+library, in all files. A device fails if its bits are not those of most devices. If two devices differ and no third one
+decides, both are inconclusive. Rows whose iterations differ (sums by atomic additions) are left out by name. Rows
+without a hash, as of programs, are not checked.
 
 Below the tables each device has a line: PASS, FAIL or INCONCLUSIVE with the reasons. 1#5 node7 is device 5 of the
 first file, on host node7; the first lines name its GPU. A device is also inconclusive without a reference, without
@@ -406,8 +412,9 @@ def absent(devices, part):
     return found
 
 
-def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=False):
-    """Returns (verdicts, judged roofs, judged times). Each device has a verdict, except devices of a reference file."""
+def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=False, bits=None):
+    """Returns (verdicts, judged roofs, judged times). Each device has a verdict, except devices of a reference file.
+    bits: Bits of the files."""
     several = devices["file"].nunique() > 1
     first = 0 if several else None
     usable = all_roofs[all_roofs["usable"]]
@@ -422,6 +429,8 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=Fa
             return lines[(lines["file"] == device["file"]) & (lines["place"] == device["place"])]
 
         verdict = verdict_of(device, own(roofs_found), own(times), threshold, names)
+        if bits and (check := bits.checks.get((device["file"], device["place"]))):
+            verdict.checks.insert(0, check)
         if several and not across and device["model"] not in set(devices.loc[devices["file"] == 0, "model"]):
             verdict.add("reference", f"the reference has no {device['model']}", "inconclusive")
         elif verdict.checks:
@@ -469,7 +478,9 @@ def run(options):
     devices, all_roofs, all_times = all_devices(files), roof_table(files), time_table(files)
     if len(files) == 1 and len(devices) < 2:
         raise Refused("only one device: name a second file, or a file of several devices")
-    found, roofs_found, times = verdicts_of(files, devices, all_roofs, all_times, threshold, across, options.part)
+    bits = Bits(files, all_times, named)
+    how = (threshold, across, options.part, bits)
+    found, roofs_found, times = verdicts_of(files, devices, all_roofs, all_times, *how)
     if len(files) == 1 and roofs_found.empty and times.empty:
         raise Refused("no two devices are of the same model; --across-models compares them")
     usable, reasons = all_roofs[all_roofs["usable"]], doubts(all_roofs)
@@ -492,4 +503,6 @@ def run(options):
             print_configurations(times, all_times, options.configurations)
         else:
             print("No configuration was measured on two devices: use distribute = replicate, or one manifest twice.\n")
+        if line := bits.line():
+            print(f"{line}\n")
     return verdicts.publish(found, "compare", options, files)

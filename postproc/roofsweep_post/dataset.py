@@ -38,7 +38,7 @@ KNOWN = {
     ("config",): {
         "text": "configuration config_hash label name error workload implementation algorithm layout_chosen axes cache "
         "requested_algorithm requested_implementation precision pass layout launch replay command roof_memory_level "
-        "limiter_evidence limit cause accuracy uuid other_processes listed",
+        "limiter_evidence limit cause accuracy uuid other_processes listed output_hash",
         "flag": "status unit bimodal host_paced paper_bound limiter",
         "time": "start_time",
         "number": "config_device wall_time time_median time_median_low time_median_high busy_time caller_time "

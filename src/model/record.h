@@ -131,6 +131,8 @@ struct record {
      * algorithm if others were tried. "": accurate, or not compared. */
     char accuracy[512];
     int64_t verify_elements; /* elements compared; missing without a comparison */
+    /* hash of all results (bits.h); "varies": iterations differ in their bits */
+    char output_hash[17];
 
     /* Parts of variable length; owned, freed by record_clear. */
     double *sample; /* [sample_count] s, at most the first RECORD_SAMPLES_MAX */
@@ -142,7 +144,7 @@ struct record {
     const struct algorithm *offer;
 };
 
-extern const struct field record_fields[]; /* members up to verify_elements */
+extern const struct field record_fields[]; /* members up to output_hash */
 extern const struct field kernel_fields[];
 extern const char *const record_status_name[]; /* "measured", "skipped", "failed", NULL */
 

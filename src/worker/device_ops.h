@@ -154,6 +154,11 @@ struct device_ops {
     enum status (*read)(struct device_state *state, struct work *work, enum tensor tensor,
                         const int64_t *offsets, int64_t count, double *values, struct error *error);
 
+    /* Hashes the bits of all results (model/bits.h), as the last iteration left them. NULL: rows
+     * have no hash. */
+    enum status (*hash)(struct device_state *state, struct work *work, uint64_t *hash,
+                        struct error *error);
+
     /* Rejects the algorithm of `work`, whose results are wrong or inaccurate: makes `work` run
      * another one, and sets *record as `prepare` does. STATUS_UNSUPPORTED: there is no other one.
      * NULL: there never is another one. */

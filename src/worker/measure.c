@@ -1,5 +1,6 @@
 #include "worker/measure.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,7 +291,25 @@ static enum status accuracy_explain(struct run *run, struct record *record, stru
     return STATUS_OK;
 }
 
-/* With several placements, a row that the power cap throttles also gets a run for its energy: after
+/* Hashes the results of the last iteration, and compares them with those of earlier iterations. */
+static enum status bits_check(const struct run *run, struct record *record, struct error *error)
+{
+    char text[sizeof record->output_hash];
+    uint64_t hash;
+    if (!run->device->hash)
+        return STATUS_OK;
+    TRY(run->device->hash(run->state, run->work, &hash, error));
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    if (record->output_hash[0] && strcmp(record->output_hash, text) != 0)
+        snprintf(text, sizeof text, "varies");
+    memcpy(record->output_hash, text, sizeof text);
+    return STATUS_OK;
+}
+
+/* The bits of three iterations are compared: that of the verification, if it computed the whole
+ * results, the last timed one, and the last one of all.
+ *
+ * With several placements, a row that the power cap throttles also gets a run for its energy: after
  * a warm-up this run shows what the device sustains. The energy run is the last, because it lowers
  * the clock. */
 static enum status measure_prepared(struct run *run, struct record *record, struct error *error)
@@ -300,10 +319,15 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
     enum status status = STATUS_OK;
     if (measure->verify)
         status = verify_prepared(run, false, record, error);
+    if (status == STATUS_OK && record->verify_elements > 0 &&
+        run->expected->expectation.samples == 0)
+        status = bits_check(run, record, error);
     if (status == STATUS_OK && record->accuracy[0] && run->device->reject)
         status = accuracy_explain(run, record, error);
     if (status == STATUS_OK) {
         status = time_work(run, record, error);
+        if (status == STATUS_OK)
+            status = bits_check(run, record, error);
         part_done(run, PART_TIMING, record);
     }
     bool capped = record->sm_clock_counted < throttled * record->sm_clock_free &&
@@ -319,7 +343,7 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
         status = run->device->energy(run->state, run->work, run->cold, record, error);
         part_done(run, PART_ENERGY, record);
     }
-    return status;
+    return status ? status : bits_check(run, record, error);
 }
 
 /* Clears the figures of a failed row. The record keeps the configuration, the algorithm, and how

@@ -1,6 +1,7 @@
 /* Hand-written kernels against references: each trial prepares a configuration as the worker does,
  * runs it once, and compares every element of every result (a sample, if an element takes many
- * products) with the workload's reference in fp64.
+ * products) with the workload's reference in fp64. Further runs must have the same hash, and a
+ * result with a flipped bit another one.
  *
  * This program allocates the worker's arrays: they begin 16 bytes after a multiple of 256, and
  * nothing may be written before or after them. No search runs: each candidate has its own trial.
@@ -28,6 +29,7 @@ static struct {
 static size_t guard = GUARD;  /* bytes after an array */
 static int wanted, offered;   /* candidate of the trial; candidates of its search, 0: no search */
 static int checked, failures; /* configurations */
+static int hashed, flipped;   /* further runs, flipped bits */
 
 static void fail(const char *text, const char *problem)
 {
@@ -143,6 +145,45 @@ static void results_check(const char *text, const struct config *config, struct 
     expectation_clear(&expectation);
 }
 
+static uint64_t hash_of(const char *text, struct work *work)
+{
+    struct error error;
+    uint64_t hash = 0;
+    if (work_hash(&gpu, work, &hash, &error))
+        fail(text, error.text);
+    return hash;
+}
+
+/* Flips bit `place` of device memory. */
+static void bit_flip(char *data, size_t place)
+{
+    unsigned char byte;
+    cudaMemcpy(&byte, data + place / 8, 1, cudaMemcpyDeviceToHost);
+    byte ^= (unsigned char)(1u << place % 8);
+    cudaMemcpy(data + place / 8, &byte, 1, cudaMemcpyHostToDevice);
+}
+
+static void bits_check(const char *text, struct work *work)
+{
+    enum { RUNS = 8 };
+    const uint64_t hash = hash_of(text, work);
+    struct error error;
+    for (int i = 0; i < RUNS; ++i, ++hashed)
+        if (work->ops->run(&gpu, work, INT64_MAX, &error) || hash_of(text, work) != hash)
+            fail(text, "another run has other bits");
+    for (int i = 0; i < TENSOR_COUNT; ++i) {
+        char *data = (char *)work->ops->result(work, (enum tensor)i);
+        const size_t bits = data ? 8 * work->ops->bytes(work, (enum tensor)i) : 0;
+        const size_t places[] = {0, bits - 1, (size_t)(drand48() * (double)bits)};
+        for (size_t j = 0; data && j < sizeof places / sizeof *places; ++j, ++flipped) {
+            bit_flip(data, places[j]);
+            if (hash_of(text, work) == hash)
+                fail(text, "its hash does not see a flipped bit");
+            bit_flip(data, places[j]);
+        }
+    }
+}
+
 static enum status work_start(const char *text, work_preparation *prepare, struct config *config,
                               struct record *record, struct work **work, struct error *error)
 {
@@ -167,6 +208,7 @@ static void trial(const char *text, work_preparation *prepare)
     else {
         guards_check(text);
         results_check(text, &config, work);
+        bits_check(text, work);
     }
     if (work)
         work->ops->release(work);
@@ -347,6 +389,7 @@ int main(int count, char **arguments)
         if (strcmp(families[i].name, name) == 0 && gpu.capability >= families[i].least)
             cross(families[i].workload, families[i].lists, families[i].prepare, only);
     gpu_close(&gpu);
-    printf("%d configurations, %d failures\n", checked, failures);
+    printf("%d configurations, %d further runs, %d flipped bits, %d failures\n", checked, hashed,
+           flipped, failures);
     return failures > 0 || checked == 0;
 }

@@ -473,3 +473,44 @@ echo 4 >gate/n3.status
 gate_fails n2 "the result file is damaged"
 gate_fails n3 "the job ended with status 4"
 [ "$(grep -c '^PASS' gate/verdicts)" = 4 ] || { cat gate/verdicts; fail "a healthy GPU fails"; }
+
+# Bits of results: equal where configuration, seed, algorithm, kernels, grids, model and library are. Other bits are the first
+# reason. Rows whose iterations differ are left out by name, unless those of all other devices agree.
+# bits CODE WORD...: bits.nc is a file of four GPUs after CODE, which sees the rows of each GPU in `of`.
+bits() {
+    code=$1
+    shift
+    doctored "$four" bits.nc '
+data.createVariable("output_hash", str, ("config",))
+of = [numpy.flatnonzero(data["config_device"][:] == device) for device in range(4)]
+found = numpy.array([text[:16] for text in data["config_hash"][:]], object)
+'"$code"'
+data["output_hash"][:] = found' "$@"
+}
+bits ''
+expect 0 script compare bits.nc
+says "Bits of results: 40 rows compared on several devices"
+bits 'found[of[2][[4, 7, 9]]] = "0"; found[of[1][0]] = ""'
+expect 1 script compare bits.nc --quiet
+row "^FAIL 1#2 .* checks): computes other bits than most devices: 3 rows, the first: layers batch=16 height=28"
+[ "$(grep -c ^PASS output)" = 3 ] || { cat output; fail "a healthy GPU computes other bits"; }
+expect 1 script compare "$four" bits.nc --quiet # the reference has no hash
+cp bits.nc wrong.nc
+bits ''
+expect 1 script compare bits.nc wrong.nc --quiet
+row "^FAIL 2#2 .*: computes other bits than most devices: 3 rows"
+for code in 'data["device_library_version"][2] = "other"' 'data["algorithm"][int(of[2][4])] = "other"' \
+    'data["kernel_blocks"][data["kernel_config"][:] == of[2][4]] += 1'; do
+    bits 'found[of[2][4]] = "0"; '"$code"
+    expect 0 script compare bits.nc
+done
+bits 'found[[own[3] for own in of[:2]]] = "varies"'
+expect 0 script compare bits.nc
+row "Bits of results: 39 rows compared on several devices; 1 left out, whose iterations differ: cells "
+bits 'found[of[1][3]] = "varies"'
+expect 6 script compare bits.nc --quiet
+row "^INCONCLUSIVE 1#1 .*: iterations differ in their bits, unlike those of 1#0 .*, 1#2 .* and 1 more: 1 row, cells"
+bits 'found[of[1][3]] = "0"; data["device_model"][2] = data["device_model"][3] = "other"'
+expect 6 script compare bits.nc --quiet
+row "^INCONCLUSIVE 1#0 .*: computes other bits than 1#1 vm, and no third device decides: 1 row, cells"
+row "^INCONCLUSIVE 1#1 .*: computes other bits than 1#0 vm"

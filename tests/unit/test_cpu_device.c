@@ -10,6 +10,7 @@
 #include "in_turn.h"
 #include "opened.h"
 #include "parsed.h"
+#include "worker/cpu/routine.h"
 #include "worker/device_ops.h"
 #include "model/reference.h"
 #include "worker/verify.h"
@@ -18,7 +19,34 @@
 static const uint64_t seed = 3;
 static struct expected kept; /* shared by rows */
 
-/* Prepares, runs and times the work, which must not accumulate results. NULL: not supported. */
+static int flips; /* bits that bits_check flipped */
+
+static uint64_t hash_of(struct device_state *state, struct work *work)
+{
+    struct error error;
+    uint64_t hash = 0;
+    assert_int_equal(device_ops.hash(state, work, &hash, &error), STATUS_OK);
+    return hash;
+}
+
+/* The hash changes if any bit of a result does. */
+static void bits_check(struct device_state *state, struct work *work, uint64_t hash)
+{
+    for (int i = 0; i < TENSOR_COUNT; ++i) {
+        const size_t bits = 8 * (size_t)work->size[i] * work->element;
+        const size_t places[] = {0, bits - 1, (size_t)(drand48() * (double)bits)};
+        for (size_t j = 0; work->writes[i] && j < sizeof places / sizeof *places; ++j, ++flips) {
+            unsigned char *byte = (unsigned char *)work->result[i] + places[j] / 8;
+            *byte ^= (unsigned char)(1u << places[j] % 8);
+            assert_true(hash_of(state, work) != hash);
+            *byte ^= (unsigned char)(1u << places[j] % 8);
+        }
+    }
+    assert_true(hash_of(state, work) == hash);
+}
+
+/* Prepares, runs and times the work, which must not accumulate results, and whose iterations must
+ * agree in each bit. NULL: not supported. */
 static struct work *run_work(struct device_state *state, const char *text,
                              const struct config *config)
 {
@@ -30,6 +58,7 @@ static struct work *run_work(struct device_state *state, const char *text,
     enum status status = device_ops.prepare(state, config, seed, &work, &record, &error);
     if (status == STATUS_OK)
         status = device_ops.run(state, work, INT64_MAX, &error);
+    const uint64_t hash = status == STATUS_OK ? hash_of(state, work) : 0;
     if (status == STATUS_OK)
         status = device_ops.time(state, work, false, 2, seconds, &record, &error);
     if (status && status != STATUS_UNSUPPORTED)
@@ -42,6 +71,7 @@ static struct work *run_work(struct device_state *state, const char *text,
                 record.threads_running + record.threads_waiting <= 1 + 1e-9);
     assert_true(record.involuntary_switches >= 0 && record.host_load >= 0);
     record_clear(&record);
+    bits_check(state, work, hash);
     return work;
 }
 
@@ -227,6 +257,7 @@ DEVICE_TEST(results_agree)
         check_each(*state, families[i], 0, "", check_offered, &checked);
         assert_true(checked > 0);
     }
+    assert_true(flips > 1000);
 }
 
 /* oneDNN in each precision with instructions on this CPU, also its slow definitions. Precisions and

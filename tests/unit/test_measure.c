@@ -36,6 +36,7 @@ struct device_state {
     double crowded;           /* value of a row that cannot be prepared beside others */
     bool lost;                /* the next collection loses the device */
     double pause;             /* s, shortest duration of each step */
+    int hashes, flip;         /* hashes so far; number of the hash that differs; 0: none */
 };
 
 static void pause_for(const struct device_state *state)
@@ -127,6 +128,13 @@ static enum status made_up_count(struct device_state *state, const struct counta
     return STATUS_OK;
 }
 
+static enum status made_up_hash(struct device_state *state, struct work *work, uint64_t *hash,
+                                struct error *error)
+{
+    *hash = 0xabcu + (++state->hashes == state->flip);
+    return STATUS_OK;
+}
+
 static void made_up_release(struct device_state *state, struct work *work)
 {
     state->works -= work != NULL;
@@ -141,6 +149,7 @@ static const struct device_ops made_up = {
     .trace = made_up_trace,
     .has_room = made_up_has_room,
     .count_hardware = made_up_count,
+    .hash = made_up_hash,
     .release = made_up_release,
 };
 
@@ -284,6 +293,18 @@ TEST(a_row_is_measured_in_placements)
         device.capped = 1;
         record = measured(&device, &request);
         assert_int_equal(device.energy, cases[i].repeat > 1);
+        record_clear(&record);
+    }
+}
+
+TEST(bits_of_the_iterations_are_compared)
+{
+    for (int flip = 0; flip <= 2; ++flip) {
+        struct device_state device = {.time = 1e-3, .iterations = 1, .flip = flip};
+        const struct request request = measure_request();
+        struct record record = measured(&device, &request);
+        assert_string_equal(record.output_hash, flip ? "varies" : "0000000000000abc");
+        assert_int_equal(device.hashes, 2);
         record_clear(&record);
     }
 }

@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "model/bits.h"
 #include "worker/cpu/blas.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/onednn.h"
@@ -347,6 +348,25 @@ static enum status cpu_read(struct device_state *state, struct work *work, enum 
     return STATUS_OK;
 }
 
+static enum status cpu_hash(struct device_state *state, struct work *work, uint64_t *hash,
+                            struct error *error)
+{
+    uint64_t sum = 0;
+    (void)state, (void)error;
+    for (int tensor = 0; tensor < TENSOR_COUNT; ++tensor) {
+        const uint64_t *data = work->result[tensor];
+        const size_t bytes = tensor_bytes(work, tensor), words = bytes / sizeof *data;
+        if (!work->writes[tensor])
+            continue;
+        sum += bits_mix(bits_rest(data, bytes), (enum tensor)tensor, words);
+#pragma omp parallel for schedule(static) reduction(+ : sum)
+        for (size_t i = 0; i < words; ++i)
+            sum += bits_mix(data[i], (enum tensor)tensor, i);
+    }
+    *hash = sum;
+    return STATUS_OK;
+}
+
 /* The program gets the initial affinity, because each of the worker's threads is bound to a core.
  */
 static enum status cpu_program(struct device_state *state, struct program_device *given,
@@ -375,6 +395,7 @@ const struct device_ops device_ops = {
     .has_room = cpu_has_room,
     .run = cpu_run,
     .read = cpu_read,
+    .hash = cpu_hash,
     .release = cpu_release,
     .program = cpu_program,
 };

@@ -205,6 +205,12 @@ static enum status device_read(struct device_state *state, struct work *work, en
     return work_read(&state->gpu, work, tensor, offsets, count, values, error);
 }
 
+static enum status device_hash(struct device_state *state, struct work *work, uint64_t *hash,
+                               struct error *error)
+{
+    return work_hash(&state->gpu, work, hash, error);
+}
+
 static void device_release(struct device_state *state, struct work *work)
 {
     (void)state;
@@ -269,6 +275,7 @@ const struct device_ops device_ops = {
     .count_hardware = device_count_hardware,
     .run = device_run,
     .read = device_read,
+    .hash = device_hash,
     .reject = device_reject,
     .release = device_release,
     .program = device_program,

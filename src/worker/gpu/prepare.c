@@ -84,3 +84,23 @@ enum status work_read(struct gpu *gpu, struct work *work, enum tensor tensor,
     free(places);
     return status;
 }
+
+enum status work_hash(struct gpu *gpu, const struct work *work, uint64_t *hash, struct error *error)
+{
+    const struct work *owner = work->stream ? work->stream : work; /* owner of the results */
+    struct arena *arena = vendor.arena(gpu);
+    void *memory = NULL;
+    uint64_t sum = 0;
+    enum status status = arena_allocate(arena, sizeof sum, "the hash", &memory, error);
+    for (int i = 0; i < TENSOR_COUNT && status == STATUS_OK; ++i) {
+        const enum tensor tensor = (enum tensor)i;
+        const void *data = owner->ops->result(owner, tensor);
+        if (data)
+            status = vendor.hash(gpu, data, owner->ops->bytes(owner, tensor), tensor, memory, &sum,
+                                 error);
+    }
+    arena_free(arena, memory);
+    if (status == STATUS_OK)
+        *hash = sum;
+    return status;
+}

@@ -22,3 +22,7 @@ bool work_has_room(struct gpu *gpu, const struct config *config);
 /* As device_ops.read. */
 enum status work_read(struct gpu *gpu, struct work *work, enum tensor tensor,
                       const int64_t *offsets, int64_t count, double *values, struct error *error);
+
+/* As device_ops.hash. */
+enum status work_hash(struct gpu *gpu, const struct work *work, uint64_t *hash,
+                      struct error *error);

@@ -67,6 +67,11 @@ static const void *tensors_result(const struct work *work, enum tensor tensor)
     return ((const struct tensor_work *)work)->result[tensor];
 }
 
+static size_t tensors_bytes(const struct work *work, enum tensor tensor)
+{
+    return ((const struct tensor_work *)work)->result_bytes[tensor];
+}
+
 static enum precision tensors_stored(const struct work *work, enum tensor tensor)
 {
     return ((const struct tensor_work *)work)->stored[tensor];
@@ -99,6 +104,7 @@ enum status tensor_work_prepare(const struct tensor_routine *routine, struct gpu
         .iterate = routine->iterate,
         .run = tensors_run,
         .result = tensors_result,
+        .bytes = tensors_bytes,
         .stored = tensors_stored,
         .release = tensors_release,
     };

@@ -18,6 +18,8 @@ struct work_ops {
      * an offset in the result; NULL: the layouts are equal. */
     const void *(*result)(const struct work *work, enum tensor tensor);
     int64_t (*element)(const struct work *work, enum tensor tensor, int64_t offset);
+    /* Returns the size of a result. */
+    size_t (*bytes)(const struct work *work, enum tensor tensor);
     /* Returns the type of a result's elements; NULL: the result type of the work's precision. */
     enum precision (*stored)(const struct work *work, enum tensor tensor);
     /* As device_ops.reject; NULL: there is only one algorithm. */

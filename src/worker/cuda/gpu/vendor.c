@@ -63,6 +63,18 @@ static enum status gather(struct gpu *gpu, enum precision precision, const void 
     return CUDA(cudaStreamSynchronize(gpu->stream));
 }
 
+static enum status hash(struct gpu *gpu, const void *data, size_t bytes, enum tensor tensor,
+                        void *memory, uint64_t *hash, struct error *error)
+{
+    uint64_t own;
+    TRY(CUDA(cudaMemsetAsync(memory, 0, sizeof own, gpu->stream)));
+    TRY(CUDA(kernel_hash(data, bytes, tensor, memory, gpu->stream)));
+    TRY(CUDA(cudaMemcpyAsync(&own, memory, sizeof own, cudaMemcpyDeviceToHost, gpu->stream)));
+    TRY(CUDA(cudaStreamSynchronize(gpu->stream)));
+    *hash += own;
+    return STATUS_OK;
+}
+
 /* ---- stream ---- */
 
 static enum status synchronize(struct gpu *gpu, struct error *error)
@@ -237,6 +249,7 @@ const struct gpu_vendor vendor = {
     .fill = fill,
     .set = set,
     .gather = gather,
+    .hash = hash,
     .synchronize = synchronize,
     .reserve = timer_reserve,
     .record = timer_record,

@@ -436,6 +436,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct
         return error_prefix(error, status == STATUS_FAILED ? STATUS_UNSUPPORTED : status,
                             "algorithm %s", l->shape.algorithm);
     TRY(status);
+    l->tensors.result_bytes[TENSOR_WEIGHT] = l->bound->w_bytes; /* of lstm_result */
     bool tensor = l->math == CUDNN_TENSOR_OP_MATH ||
                   (l->shape.precision == PRECISION_FP64 && strstr(l->bound->name, "tensor"));
     tensor_work_describe(algorithm_name(search.work, chosen), tensor ? UNIT_TENSOR : UNIT_VECTOR,
