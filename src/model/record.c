@@ -126,7 +126,8 @@ const struct field record_fields[] = {
     R(launches_in_graphs, FIELD_INTEGER, "1",
       "launches by CUDA graphs in one iteration of a program"),
     T(busy_time, "time in which kernels ran, in one traced iteration",
-      .comment = "from the trace run; kernels that run at the same time count once"),
+      .comment = "from the trace run; kernels that run at the same time count once; a program's "
+                 "region on a CPU is one kernel"),
     T(trace_time,
       "time from the first kernel's start to the last one's end, in the traced iteration",
       .comment = "all kernels were queued before the first began, so what is not busy_time is "
@@ -178,7 +179,9 @@ const struct field record_fields[] = {
     R(sm_clock_free, FIELD_DOUBLE, "s-1",
       "multiprocessor clock of the device awake with next to nothing to do", JSON_ONLY),
     R(threads_running, FIELD_DOUBLE, "1", "share of the cores' time in which the row's threads ran",
-      .comment = "of a CPU's timing loop; a thread that spins at a barrier runs", .most = 1),
+      .comment = "of a CPU's timing loop, or a program's regions; a thread that spins at a barrier "
+                 "runs",
+      .most = 1),
     R(threads_waiting, FIELD_DOUBLE, "1",
       "share of the cores' time in which the row's threads were ready, but off the processor",
       .comment = "of CPUs: in run queues, throttled by a quota, or stolen by a hypervisor",

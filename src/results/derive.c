@@ -289,13 +289,16 @@ static double level_time(const struct device *device, int level, struct traffic 
 static int nearest_level(const struct record *record, const struct device *device)
 {
     const struct device_kind *kind = device_kind_find(device->kind);
-    bool known = false;
-    if (isnan(record->footprint)) /* programs state only their bytes */
+    bool known = false, on_gpu = kind && kind->accelerator;
+    /* Programs may state only their bytes, and each tensor is among them. */
+    double footprint =
+        isnan(record->footprint) && !on_gpu ? record->bytes_model : record->footprint;
+    if (isnan(footprint))
         return isnan(record->bytes_model) ? LEVEL_COUNT : LEVEL_DRAM;
-    for (int level = kind && kind->accelerator ? LEVEL_L2 : LEVEL_L1; level > LEVEL_DRAM; --level) {
+    for (int level = on_gpu ? LEVEL_L2 : LEVEL_L1; level > LEVEL_DRAM; --level) {
         const bool measured = !isnan(device->working_set[level]);
         known |= !isnan(device->cache[level]);
-        if (record->footprint <= (measured ? device->working_set : device->cache)[level])
+        if (footprint <= (measured ? device->working_set : device->cache)[level])
             return level;
     }
     return known ? LEVEL_DRAM : LEVEL_COUNT;
@@ -370,9 +373,9 @@ static void roofline_derive(const struct record *record, const struct device *de
 
 /* Shares, 0 to 1. compute, bandwidth: time of FLOPs and of bytes at their roofs, and gap: time
  * without kernels, all of the row's time. few_blocks: time of kernels with too few blocks, of the
- * time of all kernels. */
+ * time of all kernels. running: on CPUs, of the cores' time. */
 struct shares {
-    double compute, bandwidth, gap, few_blocks;
+    double compute, bandwidth, gap, few_blocks, running;
     enum limiter idle, rest; /* limiter if the gap is the largest part, and if the rest is */
 };
 
@@ -382,13 +385,14 @@ static const double at_roof = 0.6;
 
 /* Whether the shares decide the limiter. A gap above one half is the largest part, whatever the
  * unknown parts are. Compute and bandwidth overlap in time, so neither decides if the other is
- * unknown. */
+ * unknown, unless the threads run too little to reach a roof. */
 static bool is_decided(const struct shares *shares)
 {
     const double half = 0.5;
     const bool roofs = !isnan(shares->compute) && !isnan(shares->bandwidth);
     return (roofs && !isnan(shares->gap)) || shares->gap > half ||
-           (roofs && fmax(shares->compute, shares->bandwidth) >= at_roof);
+           (roofs && fmax(shares->compute, shares->bandwidth) >= at_roof) ||
+           shares->running < at_roof;
 }
 
 /* A roof is the limit if its share is at least at_roof; or, if no limiter is known for the rest, if
@@ -439,6 +443,7 @@ static void limiter_derive(const struct record *record, const struct device *dev
         .bandwidth = level < LEVEL_COUNT ? derived->level_time[level] / time : NAN,
         .gap = derived->gap_time / whole,
         .few_blocks = few_blocks,
+        .running = record->threads_running,
         .idle = record->host_paced == 1              ? LIMITER_HOST
                 : record->host_paced == 0 || !on_gpu ? LIMITER_OVERHEAD
                                                      : LIMITER_GAPS,

@@ -110,7 +110,7 @@ void time_parts(const struct record *record, double time, double gap, double roo
                 double parts[TIME_PART_COUNT])
 {
     const double busy = (1 - gap) * time;
-    const bool known = record->launches != FIELD_MISSING && !isnan(busy);
+    const bool known = !isnan(busy);
     for (int i = 0; i < TIME_PART_COUNT; ++i)
         parts[i] = known ? 0 : NAN;
     if (!known)

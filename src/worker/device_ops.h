@@ -49,6 +49,7 @@ struct program_device {
     char visible[160];       /* "NAME=VALUE" that hides all other devices; "": no variable needed */
     const cpu_set_t *cpus;   /* owned by the device; NULL: the CPUs of the worker */
     size_t cpus_size;        /* byte */
+    int64_t cores;           /* of a CPU */
     char library[4096];      /* library to inject, which sees kernels and regions; "": none */
     struct outcome counters; /* whether the counters can be read, or why not */
 };

@@ -108,6 +108,17 @@ enum status measure_keep_samples(const double *samples, size_t count, struct rec
     return STATUS_OK;
 }
 
+void measure_keep_occupancy(const struct occupancy *occupied, int64_t cores, struct record *record)
+{
+    const double all = (double)cores * occupied->wall, waiting = occupied->waiting / all;
+    record->threads_running = fmin(occupied->running / all, 1);
+    record->threads_waiting =
+        waiting + record->threads_running > 1 ? 1 - record->threads_running : waiting;
+    record->involuntary_switches = occupied->switches;
+    if (getloadavg(&record->host_load, 1) != 1)
+        record->host_load = NAN;
+}
+
 /* One placement of the row's buffers in memory. The first placement has the row's verified work. */
 struct placement {
     struct work *work;

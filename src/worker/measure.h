@@ -36,5 +36,14 @@ void measure_end(const struct device_ops *device, struct device_state *state, st
 enum status measure_keep_samples(const double *samples, size_t count, struct record *record,
                                  struct stats *stats, struct error *error);
 
+/* Times and counts of a process since it began, or between two readings. */
+struct occupancy {
+    double wall, running; /* s; running: CPU time of all threads */
+    double waiting;       /* s in which threads were ready, but off the processor; NaN: unknown */
+    int64_t switches;     /* involuntary context switches */
+};
+/* Records the shares of the time of `cores`, the switches, and the host's load. */
+void measure_keep_occupancy(const struct occupancy *occupied, int64_t cores, struct record *record);
+
 /* The counters' outcome on a device without counters. */
 extern const struct outcome measure_no_counters;

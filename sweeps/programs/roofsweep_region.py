@@ -11,6 +11,7 @@
 import contextlib
 import ctypes
 import os
+import resource
 import shlex
 import stat
 import sys
@@ -47,14 +48,41 @@ def _report(line):
             file.write(line + "\n")
 
 
+def _waited():
+    """Returns the time in s that this process's threads have waited for a core, or a hypervisor took from its cores."""
+    with open("/proc/stat", encoding="ascii") as file:
+        stolen = int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+    waited = stolen * int(os.environ["ROOFSWEEP_CORES"]) / os.sysconf("SC_NPROCESSORS_ONLN")
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/schedstat", encoding="ascii") as file:
+            waited += 1e-9 * int(file.read().split()[1])
+    return waited
+
+
+@contextlib.contextmanager
+def _threads():
+    """Reports what the threads do, on a CPU: only its worker sets ROOFSWEEP_CORES."""
+    if "ROOFSWEEP_CORES" not in os.environ:
+        yield
+        return
+    waited = _waited()
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    yield
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    running = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    waited = max(_waited() - waited, 0)  # threads may have ended
+    _report(f"threads {running!r} {after.ru_nivcsw - before.ru_nivcsw} {waited!r}")
+
+
 @contextlib.contextmanager
 def region(synchronize=lambda: None):
     synchronize()
     _profiler("cuProfilerStart")
-    begin = time.perf_counter()
-    yield
-    synchronize()
-    seconds = time.perf_counter() - begin
+    with _threads():
+        begin = time.perf_counter()
+        yield
+        synchronize()
+        seconds = time.perf_counter() - begin
     _profiler("cuProfilerStop")
     _report(f"region {seconds!r}")
 
@@ -74,25 +102,20 @@ class Cold:
         begin = time.perf_counter()
         for step in steps:
             self.flush()
-            if not self.queued:
-                self.synchronize()
-                begin = time.perf_counter()
             step()
         self.synchronize()
         return time.perf_counter() - begin
 
     def region(self, step):
-        if counted():  # this run needs no time, and must not count the flush
+        if counted() or not self.queued:  # a run for counts needs no time, and must not count the flush
             self.flush()
             with region(self.synchronize):
                 step()
-        elif self.queued:
-            seconds = 0.0
-            while seconds <= 0.0:  # a delay of the host during the flushes makes the difference negative
-                seconds = (self._seconds([step] * 10) - self._seconds([lambda: None] * 10)) / 10
-            _report(f"region {seconds!r}")
-        else:
-            _report(f"region {self._seconds([step])!r}")
+            return
+        seconds = 0.0
+        while seconds <= 0.0:  # a delay of the host during the flushes makes the difference negative
+            seconds = (self._seconds([step] * 10) - self._seconds([lambda: None] * 10)) / 10
+        _report(f"region {seconds!r}")
 
 
 def regions(count, run, synchronize, cold=None):

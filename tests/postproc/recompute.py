@@ -113,6 +113,8 @@ class Row:
         if not self.known or self.cold:
             return levels.index("dram")
         footprint = self.get("footprint")
+        if math.isnan(footprint) and self.on_cpu:
+            footprint = self.get("bytes_model")
         if math.isnan(footprint):
             return None if math.isnan(self.get("bytes_model")) else levels.index("dram")
         caches = [levels.index(name) for name in (("l1", "l2", "l3") if self.on_cpu else ("l2", "l3"))]
@@ -195,7 +197,7 @@ class Row:
 
     def time_parts(self, time, gap, at_roof):
         busy, names = (1 - gap) * time, list(PARTS)
-        if math.isnan(busy) or math.isnan(self.get("launches")):
+        if math.isnan(busy):
             return dict.fromkeys(names, NAN)
         parts = dict.fromkeys(names, 0.0) | {"gaps": time - busy}
         running, waiting = (self.get(f"threads_{name}") for name in ("running", "waiting"))
@@ -319,7 +321,9 @@ class Row:
         rest = 1 - gap - explained
         few = shares["few_blocks_share"]
         roofs = not any(math.isnan(shares[name]) for name in ("compute_share", "bandwidth_share"))
-        if not (roofs and (not math.isnan(shares["gap_share"]) or explained >= 0.6)) and gap <= 0.5:
+        if not (roofs and (not math.isnan(shares["gap_share"]) or explained >= 0.6)) and not (
+            gap > 0.5 or self.get("threads_running") < 0.6  # the threads run too little to reach a roof
+        ):
             return "unknown"
         nameless = math.isnan(few) and not self.on_cpu
         if explained >= (max(gap, rest) if nameless else 0.6):

@@ -262,7 +262,7 @@ BENCH_TEST(unknown_lines_are_refused)
 {
     static const char *const texts[] = {
         "region\n",   "region x\n", "region -1\n", "region nan\n", "region inf\n", "region 1e30\n",
-        "verify 1\n", "hello\n",    "\n",          "region 1x\n",  "region 0\n"};
+        "verify 1\n", "hello\n",    "\n",          "region 1x\n",  "region 0\n",   "threads 1\n"};
     struct report report;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         file_write(&folder, "1", texts[i]);
@@ -609,6 +609,55 @@ BENCH_TEST(files_of_the_command_are_hashed)
     assert_int_equal(strlen(first), 32);
     file_write(&folder, "a", "print(2)\n");
     assert_string_not_equal(hash_of_row(text), first);
+}
+
+static enum status device_is_cpu(struct device_state *state, struct program_device *given,
+                                 struct error *unused)
+{
+    static cpu_set_t cpus;
+    (void)unused;
+    sched_getaffinity(0, sizeof cpus, &cpus);
+    given->cpus = &cpus;
+    given->cpus_size = sizeof cpus;
+    given->cores = 2;
+    return STATUS_OK;
+}
+
+/* Measures a row that reports `text` on two cores. */
+static void cpu_row(const char *region, const char *text)
+{
+    const struct device_ops device = {.program = device_is_cpu};
+    struct request request = request_default(REQUEST_MEASURE);
+    char config[200];
+    void *kept = NULL;
+    snprintf(config, sizeof config, "program command=\"sh a\" region=%s iterations=2", region);
+    assert_int_equal(config_parse(config, &request.config, &error), STATUS_OK);
+    snprintf(request.folder, sizeof request.folder, "%s", folder.path);
+    file_write(&folder, "a", text);
+    record_clear(&record);
+    assert_int_equal(program_row.measure(&device, NULL, &kept, &request, &record, &error),
+                     STATUS_OK);
+    assert_int_equal(record.status, RECORD_MEASURED);
+    assert_true(record.busy_time == record.time_median && record.host_load >= 0);
+}
+
+BENCH_TEST(threads_of_cpu_regions_are_recorded)
+{
+    const char *report = "printf 'region 0.002\nthreads 0.002 3 0.001\nregion 0.002\n%s' "
+                         ">$ROOFSWEEP_REPORT/1; [ $ROOFSWEEP_CORES = 2 ]";
+    char text[300];
+    snprintf(text, sizeof text, report, "threads 0.003 4\n");
+    cpu_row("profiler", text);
+    assert_true(fabs(record.threads_running - 0.625) < 1e-9 && isnan(record.threads_waiting));
+    assert_int_equal(record.involuntary_switches, 7);
+    snprintf(text, sizeof text, report, "threads 0.002 0 0.001\n");
+    cpu_row("profiler", text);
+    assert_true(fabs(record.threads_waiting - 0.25) < 1e-9);
+    snprintf(text, sizeof text, report, ""); /* one region of two */
+    cpu_row("profiler", text);
+    assert_true(isnan(record.threads_running));
+    cpu_row("all", "i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done");
+    assert_true(record.threads_running > 0 && record.threads_running < 0.75);
 }
 
 BENCH_TEST(folders_that_stay_are_named)

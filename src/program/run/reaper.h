@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { REAPER_LIFE = 3, REAPER_REPORT = 4 }; /* descriptors; the reaper reads 3 and writes 4 */
 
@@ -19,7 +20,9 @@ enum { REAPER_LIFE = 3, REAPER_REPORT = 4 }; /* descriptors; the reaper reads 3 
 
 /* Written once, when all processes are dead or hang in the system. */
 struct reaper_report {
-    bool gone;      /* all processes are dead */
-    int status;     /* status of the command by waitpid */
-    double seconds; /* from start to end of the command */
+    bool gone;        /* all processes are dead */
+    int status;       /* status of the command by waitpid */
+    double seconds;   /* from start to end of the command */
+    double running;   /* s, CPU time of its processes */
+    int64_t switches; /* their involuntary context switches */
 };

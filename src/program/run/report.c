@@ -57,18 +57,30 @@ static enum status region_take(double seconds, struct report *report, struct err
 
 static enum status report_line(char *line, struct report *report, struct error *error)
 {
-    const bool region = strncmp(line, "region ", 7) == 0, verify = strncmp(line, "verify ", 7) == 0;
-    char *text = line + 7;
-    double first = 0, second = 0;
-    if (!region && !verify) {
+    const bool region = strncmp(line, "region ", 7) == 0, verify = strncmp(line, "verify ", 7) == 0,
+               threads = strncmp(line, "threads ", 8) == 0;
+    char *text = line + (threads ? 8 : 7);
+    double first = 0, second = 0, waiting = NAN;
+    if (!region && !verify && !threads) {
         line[strcspn(line, "\n")] = '\0';
         return error_set(error, STATUS_FAILED,
-                         "'%.60s' is none of: region SECONDS, verify ERROR TOLERANCE", line);
+                         "'%.60s' is none of: region SECONDS, verify ERROR TOLERANCE, threads "
+                         "RUNNING SWITCHES WAITING",
+                         line);
     }
     TRY(number_read(&text, &first, error));
     if (region)
         return region_take(first, report, error);
     TRY(number_read(&text, &second, error));
+    if (threads) {
+        if (*text == ' ')
+            TRY(number_read(&text, &waiting, error));
+        report->occupied.running += first;
+        report->occupied.switches += (int64_t)second;
+        report->occupied.waiting += waiting;
+        ++report->occupied_count;
+        return STATUS_OK;
+    }
     /* Keep the worst of several results. */
     if (isnan(report->verify_error) ||
         first - second > report->verify_error - report->verify_tolerance) {

@@ -5,6 +5,8 @@
  *
  *   region SECONDS             time of one region, by the program's clock
  *   verify ERROR TOLERANCE     relative error of the program's result, and the largest allowed one
+ *   threads RUNNING SWITCHES [WAITING]   of one region, for CPUs: CPU time, involuntary context
+ *                              switches, time in which threads were ready but off the processor, s
  *
  * The injected library writes a file *.injected in each process that uses the device:
  *
@@ -34,6 +36,7 @@
 #include "model/quantity.h"
 #include "model/record.h"
 #include "program/run/scratch.h"
+#include "worker/measure.h"
 
 #define REPORT_VARIABLE "ROOFSWEEP_REPORT" /* environment variable with the path of the folder */
 enum { REPORT_REGIONS_MAX = 100000 };
@@ -43,6 +46,8 @@ struct report {
     double *regions; /* owned; times in s, in the order of the file */
     size_t region_count;
     double verify_error, verify_tolerance; /* NaN: not reported; of several results the worst */
+    struct occupancy occupied; /* sums over the regions with a line `threads`; without wall time */
+    size_t occupied_count;     /* number of these regions */
 };
 
 /* STATUS_FAILED: a line is unknown, several files have regions, or a file is not a regular file. */

@@ -73,6 +73,14 @@ static bool has_causes(const struct program *program)
 
 /* ---- before the runs ---- */
 
+/* Sets an environment variable for all further runs. */
+static void number_put(struct program *program, const char *name, size_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%zu", number);
+    environment_put(&program->environment, name, text);
+}
+
 /* Sets command, environment, folder and iterations from request and device. The caller clears the
  * program, also on failure. */
 static enum status program_prepare(struct program *program, struct error *error)
@@ -98,6 +106,8 @@ static enum status program_prepare(struct program *program, struct error *error)
         environment_set(&program->environment, variables.words[i]);
     if (program->device.visible[0])
         environment_set(&program->environment, program->device.visible);
+    if (program->device.cpus)
+        number_put(program, "ROOFSWEEP_CORES", (size_t)program->device.cores);
     command_line_clear(&variables);
     return STATUS_OK;
 }
@@ -242,14 +252,6 @@ static enum status program_run(struct program *program, struct process_end *end,
     return status;
 }
 
-/* Sets an environment variable for all further runs. */
-static void number_put(struct program *program, const char *name, size_t number)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%zu", number);
-    environment_put(&program->environment, name, text);
-}
-
 /* Runs with the injected library; program/inject/inject.c lists the library's variables. */
 static enum status program_run_injected(struct program *program, const char *task,
                                         struct injected *injected, struct error *error)
@@ -275,6 +277,23 @@ static enum status record_samples(double *seconds, size_t count, int64_t iterati
     for (size_t i = 0; i < count; ++i)
         seconds[i] /= (double)iterations;
     return measure_keep_samples(seconds, count, record, &stats, error);
+}
+
+/* On a CPU the timed region is one kernel, and the threads are those of the whole run (region =
+ * all), or as the program reports for each region. */
+static void record_threads(const struct program *program, const struct report *report,
+                           const struct process_end *end, struct record *record)
+{
+    const bool all = region_is(program, "all");
+    struct occupancy occupied = report->occupied;
+    if (all)
+        occupied = (struct occupancy){0, end->running, NAN, end->switches};
+    occupied.wall = record->time_mean * (double)(program->iterations * record->samples);
+    if (all || report->occupied_count == report->region_count)
+        measure_keep_occupancy(&occupied, program->device.cores, record);
+    else if (getloadavg(&record->host_load, 1) != 1)
+        record->host_load = NAN;
+    record->busy_time = record->time_median;
 }
 
 static enum status no_region(const struct program *program, struct error *error)
@@ -666,10 +685,10 @@ static enum status runs_measure(struct program *program, double start, struct re
     enum status status = record_times(program, &report, &end, record, error);
     if (status == STATUS_OK)
         status = record_verified(program, &report, record, error);
+    if (status == STATUS_OK && program->device.cpus)
+        record_threads(program, &report, &end, record);
     report_clear(&report);
     TRY(status);
-    if (program->device.cpus && getloadavg(&record->host_load, 1) != 1)
-        record->host_load = NAN;
     /* With region = all the whole program is one region, whatever the program reports. */
     bool several = record->samples > 0 && !region_is(program, "all");
     record_end_part(record, PART_TIMING, clock_monotonic() - start);

@@ -375,6 +375,7 @@ static enum status cpu_program(struct device_state *state, struct program_device
     (void)error;
     given->cpus = state->topology.mask;
     given->cpus_size = state->topology.mask_size;
+    given->cores = state->topology.cores;
     given->counters = measure_no_counters;
     return STATUS_OK;
 }

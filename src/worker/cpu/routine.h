@@ -12,6 +12,7 @@
 #include "model/workload.h"
 #include "worker/cpu/topology.h"
 #include "worker/cpu/trace.h"
+#include "worker/measure.h"
 
 /* One configuration, allocated and filled by device.c. */
 struct work {

@@ -144,13 +144,7 @@ static void occupancy_record(const struct topology *topology, const struct occup
     sum->running += now.running - before->running;
     sum->waiting += waited < 0 ? 0 : waited; /* threads may have ended */
     sum->switches += now.switches - before->switches;
-    const double all = topology->cores * sum->wall, waiting = sum->waiting / all;
-    record->threads_running = fmin(sum->running / all, 1);
-    record->threads_waiting =
-        waiting + record->threads_running > 1 ? 1 - record->threads_running : waiting;
-    record->involuntary_switches = sum->switches;
-    if (getloadavg(&record->host_load, 1) != 1)
-        record->host_load = NAN;
+    measure_keep_occupancy(sum, topology->cores, record);
 }
 
 /* A sample is one iteration, and the host is the device. The timer's overhead is the least

@@ -1,4 +1,4 @@
-/* Readings of a timed or traced run: its parallel regions, and the times of the process. */
+/* The parallel regions of a traced run. */
 #pragma once
 
 #include <stddef.h>
@@ -16,10 +16,3 @@ struct trace {
 };
 double trace_begin(const struct trace *trace);
 void trace_end(struct trace *trace, const char *name, double begin);
-
-/* Times and counts of the process since it began, or between two readings. */
-struct occupancy {
-    double wall, running; /* s; running: CPU time of all threads */
-    double waiting;       /* s in which threads were ready, but off the processor; NaN: unknown */
-    int64_t switches;     /* involuntary context switches */
-};
