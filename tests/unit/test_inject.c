@@ -89,6 +89,8 @@ static void kernel_ran(uint64_t start, uint64_t node)
         .blockY = 1,
         .blockZ = 1,
         .registersPerThread = 10,
+        .dynamicSharedMemory = 4096,
+        .sharedMemoryExecuted = 32768, /* 6 blocks; the multiprocessor has 233472 */
     };
 }
 

@@ -24,11 +24,7 @@ int64_t residency_blocks(const struct traced_kernel *traced, const cudaOccDevice
                                                 (int)(k->block_x * k->block_y * k->block_z),
                                                 (size_t)k->dynamic_shared) == CUDA_OCC_SUCCESS) {
         blocks = result.activeBlocksPerMultiprocessor;
-        int64_t each = (int64_t)result.allocatedSharedMemPerBlock;
-        int64_t fit = each > 0 && traced->shared_room > 0 ? traced->shared_room / each : blocks;
-        bool less = fit > 0 && fit < blocks;
-        *limit = less ? OCC_LIMIT_SHARED_MEMORY : (int64_t)result.limitingFactors;
-        blocks = less ? fit : blocks;
+        *limit = (int64_t)result.limitingFactors;
     }
     if (k->cluster > 1)
         return traced->clusters_most > 0 ? k->cluster * traced->clusters_most : FIELD_MISSING;

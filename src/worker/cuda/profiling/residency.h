@@ -7,8 +7,9 @@
 
 /* Returns the number of blocks of a kernel that are resident on the device at a time. The vendor's
  * formula limits the blocks of a multiprocessor by threads, registers, shared memory and block
- * slots; it assumes that the driver gave all possible shared memory, but shared_room may be less.
- * Clusters are placed as a whole; CUPTI reports how many fit. FIELD_MISSING: the toolkit does not
- * know the chip. *limit: the limiting resources, kernel_limit_name. */
+ * slots. It assumes that the driver gives all possible shared memory. CUPTI's sharedMemoryExecuted
+ * can be less (32 KB), but counted occupancies agree with the formula. Clusters are placed as a
+ * whole; CUPTI reports how many fit. FIELD_MISSING: the toolkit does not know the chip. *limit: the
+ * limiting resources, kernel_limit_name. */
 int64_t residency_blocks(const struct traced_kernel *traced, const cudaOccDeviceProp *limits,
                          int64_t *limit);

@@ -55,7 +55,6 @@ static struct traced_kernel kernel_from(const activity_kernel *activity)
                    .static_shared = activity->staticSharedMemory,
                    .dynamic_shared = activity->dynamicSharedMemory,
                    .cluster = blocks > 0 ? blocks : 1},
-        .shared_room = activity->sharedMemoryExecuted,
         .clusters_most = activity->maxActiveClusters,
     };
     char *demangled = __cxa_demangle(mangled, NULL, NULL, &failed);
@@ -80,8 +79,7 @@ static void kernel_add(struct tracer *tracer, const activity_kernel *activity)
         return;
     }
     while (row < trace->kernel_count &&
-           !(kernel_same(&trace->kernels[row].kernel, &kernel.kernel) &&
-             trace->kernels[row].shared_room == kernel.shared_room))
+           !kernel_same(&trace->kernels[row].kernel, &kernel.kernel))
         ++row;
     const bool known = row < trace->kernel_count;
     void *kernels =

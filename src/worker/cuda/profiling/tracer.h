@@ -20,7 +20,6 @@
 
 struct traced_kernel {
     struct kernel kernel;  /* without resident blocks and counts; for a region also without sums */
-    int64_t shared_room;   /* byte, shared memory of a multiprocessor as the driver has set it */
     int64_t clusters_most; /* largest number of clusters resident on the device; 0: unknown */
 };
 
