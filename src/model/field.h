@@ -97,7 +97,8 @@ extern const char *const wall_part_name[PART_COUNT];
 enum time_part {
     TIME_GAPS,       /* no kernel runs */
     TIME_FEW_BLOCKS, /* multiprocessors without a block, in kernels without a full wave */
-    TIME_TAIL,       /* multiprocessors without a block, in kernels of a wave or more */
+    /* the same in kernels of a wave or more: last wave, start and end, blocks of unequal length */
+    TIME_IDLE_MULTIPROCESSORS,
     /* Multiprocessors with a block: issue slots with an instruction, and why the other slots have
      * none. */
     TIME_ISSUING,

@@ -68,7 +68,8 @@ const struct field derived_fields[] = {
     F(limiter, limiter_name, "what limits the time, by measured shares", .flags_known = true,
       .comment = "compute or bandwidth from 60 % of the time on; else the larger of gap (overhead; "
                  "host if host_paced; gaps if it is unknown which) and rest (latency: too few "
-                 "blocks; kernel); limiter_evidence has the shares",
+                 "blocks; kernel); limiter_evidence has the shares. limit is finer, by counted "
+                 "activities: a bandwidth row may wait for its bytes most of the time",
       ALWAYS),
     R(limiter_evidence, FIELD_TEXT, NULL, "the shares that limiter follows from"),
     R(cause, FIELD_TEXT, NULL, "why the kernel that takes longest reaches no roof",
@@ -79,7 +80,8 @@ const struct field derived_fields[] = {
                  "are inside_kernels, as are threads of CPUs that run below their roof"),
     R(limit, FIELD_TEXT, NULL, "unit, memory level or part that limits the time",
       .comment = "the unit or roof with at least 80 % of the time, else the largest time_part; "
-                 "mixed: the two largest are within 5 points"),
+                 "mixed: the two largest are within 5 points. limiter needs only FLOPs, bytes and "
+                 "kernel times"),
     R(energy_at_roofs, FIELD_DOUBLE, "J", "energy of one iteration by the energy roofs",
       .comment = "device_roof_constant_power x energy_time (or else the row's time) + FLOPs and "
                  "bytes x device_roof_energy; a byte counts at the farthest level that it reaches"),

@@ -65,7 +65,7 @@ static enum time_part idle_part(const struct kernel *kernel)
     const double blocks = (double)(kernel->grid_x * kernel->grid_y * kernel->grid_z);
     if (kernel->resident == FIELD_MISSING || kernel->grid_x == FIELD_MISSING)
         return TIME_OTHER;
-    return blocks < full * (double)kernel->resident ? TIME_FEW_BLOCKS : TIME_TAIL;
+    return blocks < full * (double)kernel->resident ? TIME_FEW_BLOCKS : TIME_IDLE_MULTIPROCESSORS;
 }
 
 /* Adds a kernel to the parts. */
@@ -163,11 +163,12 @@ enum { CANDIDATES = TIME_PART_COUNT + ACTIVITY_UNITS };
 static const double at_roof = 0.75; /* share of the unit's roof from which it limits a kernel */
 
 /* Moves the active time of each kernel with a unit at its roof from the parts to the unit. Issuing
- * is work, and no reason to wait. Time without a block is few_blocks or tail, whichever is more. */
+ * is work, and no reason to wait. Time without a block is few_blocks or idle_multiprocessors,
+ * whichever is more. */
 static void candidates_find(const struct record *record, struct division by,
                             struct roof_share all[CANDIDATES])
 {
-    struct roof_share *idle = all + TIME_FEW_BLOCKS, *less = all + TIME_TAIL, *kept;
+    struct roof_share *idle = all + TIME_FEW_BLOCKS, *less = all + TIME_IDLE_MULTIPROCESSORS, *kept;
     by.idle = 0;
     for (size_t i = 0; i < record->kernel_count; ++i) {
         double own[TIME_PART_COUNT] = {0}, share;

@@ -189,7 +189,7 @@ def check_parts(data):
     time = data["time_median"].values
     parts = np.stack([0.3 * time, 0 * time, 0.7 * time], axis=1)
     data = data.drop_dims("part").assign(time_part=(("config", "part"), parts))
-    data = data.assign_coords(part=["gaps", "tail", "issuing"])
+    data = data.assign_coords(part=["gaps", "idle_multiprocessors", "issuing"])
     axes = draw(data, "parts", where, labels=["conv2d-filters"])
     drawn = {name: [bar for bar in axes.patches if bar.get_gid() == f"part|{name}"] for name in ("gaps", "issuing")}
     counts = [*map(len, drawn.values()), len(axes.patches)]

@@ -14,12 +14,13 @@ import sys
 from ceilings import devices, verdict
 from raw_file import NAN, File, divide, largest, np
 
+IDLE = ("few_blocks", "idle_multiprocessors")
 UNITS = ("dram", "l2", "data_pipe", "issue", "fma", "fp64", "tensor")
 # {part of the time: reasons of stalls}, in the order of the file
 PARTS = {
     "gaps": (),
     "few_blocks": (),
-    "tail": (),
+    "idle_multiprocessors": (),
     "issuing": (),
     "memory_latency": ("long_scoreboard",),
     "memory_queues": ("lg_throttle", "mio_throttle", "tex_throttle"),
@@ -232,7 +233,7 @@ class Row:
         if math.isnan(issue) or math.isnan(activity.get("multiprocessors", NAN)):
             return {"inside_kernels": active}
         idle = (busy - scale * actives) * divide(self.kernel_time(kernel) - self.active_time(kernel), whole - actives)
-        found = {{"no": "few_blocks", "yes": "tail"}.get(self.kernels[kernel], "other"): idle if idle > 0 else 0.0}
+        found = {dict(zip(("no", "yes"), IDLE)).get(self.kernels[kernel], "other"): idle if idle > 0 else 0.0}
         found["issuing"] = active * min(issue, 1)
         rest, waits = active - found["issuing"], {}
         for name, stalls in PARTS.items():
@@ -264,7 +265,7 @@ class Row:
                 own[unit] *= divide(self.kernel_time(kernel), active) if unit in memory else 1
             busiest = max(own, key=lambda unit: -1 if math.isnan(own[unit]) else own[unit])
             for name, part in self.kernel_parts(kernel, busy).items() if own[busiest] >= 0.75 else ():
-                if name not in ("few_blocks", "tail"):
+                if name not in IDLE:
                     found[name] -= part
                     found[busiest] = found.get(busiest, 0) + part
         used += [(share / time, unit) for unit, share in work.items()]
@@ -273,8 +274,8 @@ class Row:
             return f"{name} {100 * share:.0f} %"
         if math.isnan(parts["gaps"]):
             return ""
-        idle = "few_blocks" if found["few_blocks"] > found["tail"] else "tail"
-        found |= {"issuing": 0, "few_blocks": 0, "tail": 0, idle: found["few_blocks"] + found["tail"]}
+        idle = max(reversed(IDLE), key=found.get)
+        found |= {"issuing": 0} | {name: sum(map(found.get, IDLE)) if name == idle else 0 for name in IDLE}
         (first, most), (second, more) = sorted(found.items(), key=lambda part: -part[1])[:2]
         first, second = (name if part == "at_roof" else part for part in (first, second))
         text = f"{first} {100 * most / time:.0f} %"

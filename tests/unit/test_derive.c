@@ -469,7 +469,7 @@ TEST(parts_add_up_to_the_time)
         activity[ACTIVITY_DRAM] = 0.95;
         activity[ACTIVITY_STALL_WAIT] = 0.3;
         derived = derive(&record, &device);
-        assert_near(derived.time_part[TIME_TAIL], 0.25 * 18e-6);
+        assert_near(derived.time_part[TIME_IDLE_MULTIPROCESSORS], 0.25 * 18e-6);
         assert_string_equal(derived.limit, "dram 88 %");
         activity[ACTIVITY_DRAM] = 0.2;
         assert_string_equal(derive(&record, &device).limit,
@@ -480,7 +480,7 @@ TEST(parts_add_up_to_the_time)
         record.busy_time = 15e-6;
         derived = derive(&record, &device);
         assert_near(derived.time_part[TIME_GAPS], 8e-6);
-        assert_true(fabs(derived.time_part[TIME_TAIL]) < 1e-15);
+        assert_true(fabs(derived.time_part[TIME_IDLE_MULTIPROCESSORS]) < 1e-15);
         assert_near(derived.time_part[TIME_INSIDE_KERNELS], 15e-6 * 4 / 17.5);
     }
     record.busy_time = NAN;

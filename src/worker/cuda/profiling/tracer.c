@@ -78,8 +78,7 @@ static void kernel_add(struct tracer *tracer, const activity_kernel *activity)
         problem_set(tracer, "a kernel without timestamps");
         return;
     }
-    while (row < trace->kernel_count &&
-           !kernel_same(&trace->kernels[row].kernel, &kernel.kernel))
+    while (row < trace->kernel_count && !kernel_same(&trace->kernels[row].kernel, &kernel.kernel))
         ++row;
     const bool known = row < trace->kernel_count;
     void *kernels =
