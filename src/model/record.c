@@ -212,9 +212,10 @@ const struct field record_fields[] = {
       .comment = "empty: the result is as accurate as its precision"),
     R(verify_elements, FIELD_INTEGER, "1", "result elements compared", JSON_ONLY),
     R(output_hash, FIELD_TEXT, "1", "64-bit hash of the bits of all results",
-      .comment = "equal for the same configuration, seed, kernels and grids, device model and "
-                 "library version; varies: iterations of the row differ in their bits, as sums by "
-                 "atomic additions do; empty: no results that can be read, as of programs"),
+      .comment =
+          "equal for the same configuration, seed, kernels and grids, device model and "
+          "library version; varies: iterations or rounds of the row differ in their bits, as "
+          "sums by atomic additions do; empty: no results that can be read, as of programs"),
     {0},
 };
 

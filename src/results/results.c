@@ -96,15 +96,18 @@ static enum status round_set(struct row *row, size_t round, const struct record 
     if (!grown)
         return no_memory(error);
     for (size_t i = row->round_count; i < count; ++i)
-        grown[i] = (struct round){false, NAN, NAN};
+        grown[i] = (struct round){false, NAN, NAN, ""};
     const bool measured = record->status == RECORD_MEASURED;
-    grown[round] = (struct round){true, measured ? record->time_median : NAN, record->start_time};
+    grown[round] =
+        (struct round){true, measured ? record->time_median : NAN, record->start_time, ""};
+    memcpy(grown[round].output_hash, record->output_hash, sizeof record->output_hash);
     row->rounds = grown;
     row->round_count = count;
     return STATUS_OK;
 }
 
-/* Sets median and interval of a row with two or more rounds; any other row keeps its own. */
+/* Sets median, interval and output_hash of a row with two or more rounds; any other row keeps its
+ * own. */
 static enum status rounds_into_record(const struct row *row, struct record *record,
                                       struct error *error)
 {
@@ -112,8 +115,11 @@ static enum status rounds_into_record(const struct row *row, struct record *reco
     struct stats stats;
     size_t count = 0;
     for (size_t i = 0; i < row->round_count; ++i)
-        if (!isnan(row->rounds[i].time))
+        if (!isnan(row->rounds[i].time)) {
             times[count++] = row->rounds[i].time;
+            if (strcmp(record->output_hash, row->rounds[i].output_hash) != 0)
+                strcpy(record->output_hash, "varies");
+        }
     if (count < 2)
         return STATUS_OK;
     TRY(stats_rounds(times, count, &stats, error));

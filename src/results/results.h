@@ -48,6 +48,7 @@ struct place {
 struct round {
     bool there;         /* the journal has it */
     double time, start; /* s, median; s since 1970-01-01T00:00:00Z; NaN: not measured */
+    char output_hash[17];
 };
 
 struct row {

@@ -321,6 +321,7 @@ static void sample_journal(const char *path)
     struct record round = lstm_record();
     round.round = 3;
     round.start_time += 60;
+    strcpy(round.output_hash, "other bits");
     struct journal *journal = open_journal(path, JOURNAL_CREATE);
     append(journal, "session", session_encode(&session));
     for (size_t i = 0; i < 2; ++i)

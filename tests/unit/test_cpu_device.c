@@ -33,13 +33,12 @@ static uint64_t hash_of(struct device_state *state, struct work *work)
 static void bits_check(struct device_state *state, struct work *work, uint64_t hash)
 {
     for (int i = 0; i < TENSOR_COUNT; ++i) {
-        const size_t bits = 8 * (size_t)work->size[i] * work->element;
-        const size_t places[] = {0, bits - 1, (size_t)(drand48() * (double)bits)};
-        for (size_t j = 0; work->writes[i] && j < sizeof places / sizeof *places; ++j, ++flips) {
-            unsigned char *byte = (unsigned char *)work->result[i] + places[j] / 8;
-            *byte ^= (unsigned char)(1u << places[j] % 8);
+        const size_t bytes = (size_t)work->size[i] * work->element;
+        for (size_t at = 0; work->writes[i] && at < bytes; at += (bytes + 2) / 3, ++flips) {
+            const unsigned char bit = (unsigned char)(1 << flips % 8);
+            ((unsigned char *)work->result[i])[at] ^= bit;
             assert_true(hash_of(state, work) != hash);
-            *byte ^= (unsigned char)(1u << places[j] % 8);
+            ((unsigned char *)work->result[i])[at] ^= bit;
         }
     }
     assert_true(hash_of(state, work) == hash);
