@@ -164,7 +164,8 @@ class Layers(TorchDispatchMode):
             row = {"workload": "attention", "batch": batch, "heads": heads, "head_size": query.shape[-1]}
             row |= {"sequence": query.shape[-2], "keys": key.shape[-2], "causal": "yes" if is_causal else "no"}
             self.add(row, ".attention")
-        return query.new_empty(*query.shape[:-1], value.shape[-1])
+        whole = query.shape[-1] == value.shape[-1]  # then the heads may lie apart, as in the query
+        return torch.empty_like(query) if whole else query.new_empty(*query.shape[:-1], value.shape[-1])
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
