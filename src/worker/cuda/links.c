@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/open.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/vendor.h"
 
 /* The part of NCCL's interface that is used here, unchanged since version 2.7. */
 enum { NCCL_FLOAT = 7, NCCL_SUM = 0 };

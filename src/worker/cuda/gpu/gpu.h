@@ -28,12 +28,17 @@ struct gpu {
     cudaOccDeviceProp limits; /* limits of a multiprocessor and of a block */
     struct theory theory;
     struct nvml *nvml;        /* NULL: NVML is not available */
-    struct timer *timer;      /* timer.h */
+    struct timer *timer;      /* vendor.c */
     struct arena *arena;      /* arena.h: memory of rows */
     cudnnHandle_t cudnn;      /* NULL: not open */
     struct plan_shelf *plans; /* workloads/cudnn_graph.h: plans of earlier rows; may be NULL */
     cublasLtHandle_t cublas;  /* NULL: not open */
 };
+
+/* The part of the table of worker/gpu/vendor.h that needs memory: events, the blocking kernel, the
+ * flush, clocks. NULL: no memory. */
+struct timer *timer_open(void);
+void timer_close(struct timer *timer); /* takes NULL */
 
 /* STATUS_UNSUPPORTED if `what` needs a higher compute capability than this GPU's: 89 is 8.9. */
 enum status capability_check(const struct gpu *gpu, int least, const char *what,

@@ -7,7 +7,6 @@
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/nvml.h"
-#include "worker/cuda/gpu/timer.h"
 #include "worker/gpu/arena.h"
 
 static enum status count_refuse(cudaError_t code, struct error *error)
