@@ -153,15 +153,17 @@ enum status reference_elements(const struct reference_request *request, const vo
                                const struct elements *elements, struct expectation *expectation,
                                struct error *error)
 {
+    const struct tensors tensors = request->config->workload->tensors(request->config);
+    const double size = tensors.written[elements->tensor];
     double affordable = fmax(request->products / elements->products, (double)request->least);
-    double count = fmin(fmin(affordable, (double)request->most), (double)elements->size);
+    double count = fmin(fmin(affordable, (double)request->most), size);
     struct slice *slice = NULL;
     TRY(expectation_add(expectation, elements->tensor, (int64_t)count, &slice, error));
     if (elements->terms && !(slice->terms = malloc((size_t)slice->count * sizeof *slice->terms)))
         return error_set(error, STATUS_FAILED, "no memory to verify %lld elements",
                          (long long)slice->count);
     struct element_task task = {elements, reference_inputs(request, shape), slice};
-    spread(elements->size, request->seed, slice);
+    spread((int64_t)size, request->seed, slice);
     request->loop(slice->count, element_compute, &task);
     return STATUS_OK;
 }

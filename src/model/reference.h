@@ -96,7 +96,6 @@ static inline double input_value(const struct reference_inputs *in, enum tensor 
 /* A result tensor whose elements are independent. */
 struct elements {
     enum tensor tensor;
-    int64_t size;
     double products; /* multiply-adds in one element */
     double (*element)(const struct reference_inputs *in, int64_t offset);
     double (*terms)(const struct reference_inputs *in, int64_t offset); /* see struct slice; NULL */

@@ -302,10 +302,30 @@ struct tolerance config_tolerance(const struct config *config)
                                : precision_info[config_precision(config)].tolerance;
 }
 
+enum precision tensor_stored(const struct tensors *tensors, enum tensor tensor,
+                             enum precision precision)
+{
+    if (tensors->wide[tensor])
+        return precision == PRECISION_FP64 ? PRECISION_FP64 : PRECISION_FP32;
+    return tensors->written[tensor] > 0 || tensor == TENSOR_BIAS ? precision_info[precision].result
+                                                                 : precision;
+}
+
 struct cost config_cost(const struct config *config)
 {
-    static const struct cost unknown = {NAN, NAN, NAN};
-    return config->workload->cost ? config->workload->cost(config) : unknown;
+    const struct workload *workload = config->workload;
+    struct cost cost = workload->cost ? workload->cost(config) : (struct cost){NAN, NAN, NAN};
+    double bytes = 0.0;
+    if (!workload->tensors || cost.memory != 0.0)
+        return cost;
+    const struct tensors tensors = workload->tensors(config);
+    for (int i = 0; i < TENSOR_COUNT; ++i)
+        bytes +=
+            (tensors.read[i] + tensors.written[i]) *
+            (double)
+                precision_info[tensor_stored(&tensors, (enum tensor)i, config_precision(config))]
+                    .bytes;
+    return (struct cost){cost.flops, cost.bytes != 0.0 ? cost.bytes : bytes, bytes};
 }
 
 struct value config_value(const struct config *config, const char *parameter)

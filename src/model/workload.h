@@ -53,12 +53,21 @@ struct config;
 struct reference_request; /* model/reference.h */
 struct expectation;
 
+/* Elements of each tensor that a pass reads and writes, by enum tensor; 0: none. In floating point,
+ * because sizes that no device has overflow int64_t. */
+struct tensors {
+    double read[TENSOR_COUNT], written[TENSOR_COUNT];
+    bool wide[TENSOR_COUNT]; /* stored as fp64 with precision fp64, else as fp32 */
+};
+/* The type of a tensor's elements. Results and biases have the result type of the precision. */
+enum precision tensor_stored(const struct tensors *tensors, enum tensor tensor,
+                             enum precision precision);
+
 /* Modelled cost of one iteration, with formulas in workloads/. NaN: no model. */
 struct cost {
-    double flops; /* floating-point operations; a multiply-add is 2 */
-    double bytes; /* compulsory traffic: each needed input and each output once */
-    /* bytes of all tensors, without workspace */
-    double memory;
+    double flops;  /* floating-point operations; a multiply-add is 2 */
+    double bytes;  /* compulsory traffic: each needed input and each output once */
+    double memory; /* bytes of all tensors, without workspace */
 };
 
 struct workload {
@@ -72,7 +81,8 @@ struct workload {
     enum status (*check)(const struct config *config, struct error *error);
     /* NULL: no model. The queue then starts with these configurations, and rows have counted FLOPs
      * and bytes or none. */
-    struct cost (*cost)(const struct config *config);
+    struct cost (*cost)(const struct config *config); /* bytes, memory 0: those of `tensors` */
+    struct tensors (*tensors)(const struct config *config); /* NULL: a program */
     /* Exponent e: the values of an input are uniform in [-2^e, 2^e). NULL: 0 for all inputs. */
     int (*exponent)(const struct config *config, enum tensor tensor);
     /* Makes the expectation, which the caller owns also on failure. NULL: results are not verified,

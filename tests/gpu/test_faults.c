@@ -17,31 +17,28 @@ enum { SKIPPED = 77, EVERY = 4 };
 
 static const struct row {
     const char *text;
-    work_preparation *prepare;
+    const struct tensor_routine *routine;
 } rows[] = {
-    {"attention batch=1 heads=2 sequence=64 keys=64 precision=fp16", attention_cudnn_prepare},
-    {"attention batch=1 heads=2 sequence=64 keys=64", attention_plain_prepare},
+    {"attention batch=1 heads=2 sequence=64 keys=64 precision=fp16", &attention_cudnn},
+    {"attention batch=1 heads=2 sequence=64 keys=64", &attention_plain},
     {"conv2d batch=1 height=8 width=8 precision=fp16 layout=nchw algorithm=implicit-precomp-gemm",
-     conv2d_cudnn_prepare},
-    {"conv2d batch=1 height=8 width=8 algorithm=graph", conv2d_cudnn_prepare},
-    {"conv2d batch=1 height=8 width=8 layout=nchw pass=backward algorithm=algo-1",
-     conv2d_cudnn_prepare},
-    {"conv2d batch=1 height=8 width=8 pass=training bias=yes activation=relu",
-     conv2d_plain_prepare},
-    {"conv2d batch=1 height=8 width=8 channels=16 precision=fp16 bias=yes", conv2d_tiled_prepare},
-    {"elementwise elements=1000 operation=add", elementwise_cudnn_prepare},
-    {"linear batch=16 inputs=32 outputs=64 activation=relu precision=fp16",
-     linear_cublaslt_prepare},
-    {"linear batch=16 inputs=32 outputs=64 pass=backward-weights", linear_plain_prepare},
-    {"lstm batch=4 sequence=4 layers=2 precision=fp16 pass=backward", lstm_cudnn_prepare},
-    {"lstm batch=4 sequence=4 cell=gru algorithm=standard", lstm_cudnn_prepare},
-    {"lstm batch=4 sequence=4 layers=3 precision=fp16", lstm_persistent_prepare},
-    {"matmul m=64 n=64 k=64", matmul_cublaslt_prepare},
-    {"matmul m=64 n=64 k=64 precision=fp16", matmul_tiled_prepare},
-    {"norm rows=64 columns=64 pass=backward", norm_cudnn_prepare},
-    {"norm rows=64 columns=64 operation=batch pass=training", norm_cudnn_prepare},
-    {"pool batch=1 height=8 width=8 channels=8", pool_cudnn_prepare},
-    {"softmax rows=64 columns=64 pass=backward", softmax_cudnn_prepare},
+     &conv2d_single},
+    {"conv2d batch=1 height=8 width=8 algorithm=graph", &conv2d_single},
+    {"conv2d batch=1 height=8 width=8 layout=nchw pass=backward algorithm=algo-1", &conv2d_cudnn},
+    {"conv2d batch=1 height=8 width=8 pass=training bias=yes activation=relu", &conv2d_plain},
+    {"conv2d batch=1 height=8 width=8 channels=16 precision=fp16 bias=yes", &conv2d_tiled},
+    {"elementwise elements=1000 operation=add", &elementwise_cudnn},
+    {"linear batch=16 inputs=32 outputs=64 activation=relu precision=fp16", &linear_cublaslt},
+    {"linear batch=16 inputs=32 outputs=64 pass=backward-weights", &linear_plain},
+    {"lstm batch=4 sequence=4 layers=2 precision=fp16 pass=backward", &lstm_cudnn},
+    {"lstm batch=4 sequence=4 cell=gru algorithm=standard", &lstm_cudnn},
+    {"lstm batch=4 sequence=4 layers=3 precision=fp16", &lstm_persistent},
+    {"matmul m=64 n=64 k=64", &matmul_cublaslt},
+    {"matmul m=64 n=64 k=64 precision=fp16", &matmul_tiled},
+    {"norm rows=64 columns=64 pass=backward", &norm_cudnn_layer},
+    {"norm rows=64 columns=64 operation=batch pass=training", &norm_cudnn_batch},
+    {"pool batch=1 height=8 width=8 channels=8", &pool_cudnn},
+    {"softmax rows=64 columns=64 pass=backward", &softmax_cudnn},
 };
 
 static const struct fault kinds[] = {
@@ -104,7 +101,7 @@ static enum status row_start(const struct row *row, struct record *record, struc
     TRY(config_parse(row->text, &config, error));
     TRY(config_check(&config, error));
     record_set_config(record, &config);
-    TRY(row->prepare(&gpu, &config, 1, work, record, error));
+    TRY(tensor_work_prepare(row->routine, &gpu, &config, 1, work, record, error));
     TRY((*work)->ops->run(&gpu, *work, 1, error));
     return vendor.synchronize(&gpu, error);
 }
@@ -139,7 +136,7 @@ static void expect(bool good, const struct row *row, const char *what, const str
 /* Runs the row once for each kind of fault and each chosen call. */
 static void row_fails(const struct row *row)
 {
-    static const struct row next = {"softmax rows=1 columns=8", softmax_plain_prepare};
+    static const struct row next = {"softmax rows=1 columns=8", &softmax_plain};
     struct record record;
     struct error error;
     bool reached = true;
@@ -198,8 +195,7 @@ static void roofs_fail(const struct roof_request *request)
     fault = (struct fault){0};
 }
 
-static const struct row hot = {"conv2d batch=1 height=8 width=8 algorithm=graph",
-                               conv2d_cudnn_prepare};
+static const struct row hot = {"conv2d batch=1 height=8 width=8 algorithm=graph", &conv2d_single};
 
 /* An offered plan is made from its name, without a search. */
 static void plan_is_recalled(void)
@@ -227,7 +223,7 @@ static void plan_is_recalled(void)
 static void plans_are_shared(void)
 {
     static const struct row cold = {"conv2d batch=1 height=8 width=8 algorithm=graph cache=cold",
-                                    conv2d_cudnn_prepare};
+                                    &conv2d_single};
     struct record record;
     struct error error;
     bool unused;

@@ -177,18 +177,19 @@ static void bits_check(const char *text, struct work *work)
     }
 }
 
-static enum status work_start(const char *text, work_preparation *prepare, struct config *config,
-                              struct record *record, struct work **work, struct error *error)
+static enum status work_start(const char *text, const struct tensor_routine *routine,
+                              struct config *config, struct record *record, struct work **work,
+                              struct error *error)
 {
     TRY(config_parse(text, config, error));
     TRY(config_check(config, error));
     record_set_config(record, config);
-    TRY(prepare(&gpu, config, SEED, work, record, error));
+    TRY(tensor_work_prepare(routine, &gpu, config, SEED, work, record, error));
     TRY((*work)->ops->run(&gpu, *work, INT64_MAX, error));
     return vendor.synchronize(&gpu, error);
 }
 
-static void trial(const char *text, work_preparation *prepare)
+static void trial(const char *text, const struct tensor_routine *routine)
 {
     struct config config;
     struct record record;
@@ -196,7 +197,7 @@ static void trial(const char *text, work_preparation *prepare)
     struct work *work = NULL;
     ++checked;
     record_init(&record);
-    if (work_start(text, prepare, &config, &record, &work, &error))
+    if (work_start(text, routine, &config, &record, &work, &error))
         fail(text, error.text);
     else {
         guards_check(text);
@@ -218,18 +219,18 @@ static void trial(const char *text, work_preparation *prepare)
 #define PRECISIONS LIST("precision=fp64", "precision=fp32", "precision=fp16", "precision=bf16")
 #define LOW        LIST("precision=fp16", "precision=bf16")
 
-#define FAMILY(name, workload, prepare, least, ...) /* clang-format off */ \
-    {name, workload, prepare, least, {__VA_ARGS__}} /* clang-format on */
+#define FAMILY(name, workload, routine, least, ...) /* clang-format off */ \
+    {name, workload, routine, least, {__VA_ARGS__}} /* clang-format on */
 static const struct family {
     const char *name, *workload;
-    work_preparation *prepare;
+    const struct tensor_routine *routine;
     int least;                   /* least compute capability */
     const char *const *lists[6]; /* one word of each list makes a configuration */
 } families[] = {
     /* Fewer elements than a block has threads, more than all blocks have; windows that overlap,
      * that lie apart, that see little but padding. */
     FAMILY(
-        "plain", "conv2d", conv2d_plain_prepare, 0,
+        "plain", "conv2d", &conv2d_plain, 0,
         LIST("batch=2 height=9 width=8 channels=3 filters=5",
              "batch=3 height=6 width=7 channels=8 filters=4 stride=1 groups=2 layout=nchw",
              "batch=1 height=11 width=12 channels=4 filters=70 kernel=3x2 dilation=2",
@@ -240,26 +241,26 @@ static const struct family {
              "pass=backward bias=yes activation=sigmoid",
              "pass=training bias=yes activation=relu fusion=separate", "pass=training"),
         PRECISIONS),
-    FAMILY("plain", "elementwise", elementwise_plain_prepare, 0,
+    FAMILY("plain", "elementwise", &elementwise_plain, 0,
            LIST("elements=1", "elements=257", "elements=100003", "elements=17000001"),
            LIST("operation=relu", "operation=sigmoid", "operation=tanh", "operation=add",
                 "operation=scale"),
            PRECISIONS),
-    FAMILY("plain", "linear", linear_plain_prepare, 0,
+    FAMILY("plain", "linear", &linear_plain, 0,
            LIST("batch=1 inputs=1 outputs=9", "batch=7 inputs=33 outputs=65",
                 "batch=65 inputs=5 outputs=8", "batch=33 inputs=129 outputs=31",
                 "batch=2 inputs=3 outputs=4100"),
            LIST("bias=no", "bias=yes", "bias=yes activation=relu", "bias=no activation=gelu",
                 "bias=no pass=backward-data", "bias=yes pass=backward-weights"),
            PRECISIONS),
-    FAMILY("plain", "matmul", matmul_plain_prepare, 0,
+    FAMILY("plain", "matmul", &matmul_plain, 0,
            LIST("m=1 n=1 k=1", "m=33 n=65 k=130", "m=9 n=31 k=7", "m=64 n=64 k=64"), PRECISIONS),
-    FAMILY("plain", "norm", norm_plain_prepare, 0,
+    FAMILY("plain", "norm", &norm_plain, 0,
            LIST("rows=6 columns=6", "rows=17 columns=33", "rows=300 columns=64",
                 "rows=5 columns=257", "rows=4000 columns=6", "rows=2 columns=20000"),
            LIST("operation=layer", "operation=batch"),
            LIST("pass=forward", "pass=training", "pass=backward"), PRECISIONS),
-    FAMILY("plain", "pool", pool_plain_prepare, 0,
+    FAMILY("plain", "pool", &pool_plain, 0,
            LIST("batch=2 height=9 width=9 channels=3",
                 "batch=3 height=12 width=7 channels=8 stride=1",
                 "batch=2 height=7 width=9 channels=16 window=3x4 stride=1 padding=1",
@@ -270,21 +271,21 @@ static const struct family {
                 "batch=1 height=15 width=300 channels=16 padding=2"),
            LIST("operation=max", "operation=average"), LIST("layout=nhwc", "layout=nchw"),
            LIST("pass=forward", "pass=backward"), PRECISIONS),
-    FAMILY("plain", "softmax", softmax_plain_prepare, 0,
+    FAMILY("plain", "softmax", &softmax_plain, 0,
            LIST("rows=1 columns=1", "rows=300 columns=1", "rows=17 columns=33",
                 "rows=5 columns=256", "rows=8 columns=257", "rows=1 columns=40001"),
            LIST("pass=forward", "pass=backward"), PRECISIONS),
     /* Each thread adds 15,626 terms. */
-    FAMILY("plain", "softmax", softmax_plain_prepare, 0,
-           LIST("rows=1 columns=4000001 precision=fp32"), LIST("pass=forward", "pass=backward")),
+    FAMILY("plain", "softmax", &softmax_plain, 0, LIST("rows=1 columns=4000001 precision=fp32"),
+           LIST("pass=forward", "pass=backward")),
     /* Under one tile, tiles and a rest, fewer and more pieces than in flight. */
-    FAMILY("tiles", "matmul", matmul_tiled_prepare, 80,
+    FAMILY("tiles", "matmul", &matmul_tiled, 80,
            LIST("m=16 n=16 k=64", "m=128 n=128 k=128", "m=144 n=272 k=192", "m=48 n=16 k=704",
                 "m=272 n=400 k=64"),
            LOW),
     /* Tails of pixels, of filters and of a patch; a slice in several taps, and a tap in several
      * slices; fewer slices than are in flight; outputs that see padding alone. */
-    FAMILY("tiles", "conv2d", conv2d_tiled_prepare, 80,
+    FAMILY("tiles", "conv2d", &conv2d_tiled, 80,
            LIST("batch=2 height=9 width=8 channels=8 filters=5",
                 "batch=3 height=13 width=11 channels=64 filters=64",
                 "batch=1 height=16 width=16 channels=72 filters=136 stride=1",
@@ -300,7 +301,7 @@ static const struct family {
            LOW),
     /* Eight samples and units, 16 summands, eight or four steps together, 64 units in a block; more
      * units in two blocks, then four. */
-    FAMILY("lstm", "lstm", lstm_persistent_prepare, 80,
+    FAMILY("lstm", "lstm", &lstm_persistent, 80,
            LIST("batch=16", "batch=1 sequence=1 features=4 hidden=4",
                 "batch=9 sequence=7 features=12 hidden=8",
                 "batch=8 sequence=9 features=36 hidden=20",
@@ -309,7 +310,7 @@ static const struct family {
                 "batch=3 sequence=5 features=8 hidden=12 layers=3 directions=2",
                 "batch=16 sequence=128", "batch=11 sequence=33 features=20 hidden=64"),
            LOW),
-    FAMILY("lstm", "lstm", lstm_persistent_prepare, 90,
+    FAMILY("lstm", "lstm", &lstm_persistent, 90,
            LIST("batch=7 sequence=3 hidden=68",
                 "batch=20 sequence=13 features=36 hidden=100 directions=2",
                 "batch=16 hidden=128 layers=2", "batch=9 sequence=6 features=12 hidden=132",
@@ -318,19 +319,19 @@ static const struct family {
 };
 
 /* Tries the text with one word of each list after it, in all combinations. */
-static void cross(const char *text, const char *const *const *lists, work_preparation *prepare,
-                  const char *only)
+static void cross(const char *text, const char *const *const *lists,
+                  const struct tensor_routine *routine, const char *only)
 {
     char longer[WORKLOAD_TEXT];
     for (const char *const *word = *lists; word && *word; ++word) {
         snprintf(longer, sizeof longer, "%s %s", text, *word);
-        cross(longer, lists + 1, prepare, only);
+        cross(longer, lists + 1, routine, only);
     }
     if (*lists || (only && !strstr(text, only)))
         return;
     offered = 0;
     for (wanted = 0; wanted == 0 || wanted < offered; ++wanted)
-        trial(text, prepare);
+        trial(text, routine);
 }
 
 /* An image of more pixels than an int counts: all are 0 but the last one, in both layouts. */
@@ -380,7 +381,7 @@ int main(int count, char **arguments)
         large_image_check();
     for (size_t i = 0; i < sizeof families / sizeof *families; ++i)
         if (strcmp(families[i].name, name) == 0 && gpu.capability >= families[i].least)
-            cross(families[i].workload, families[i].lists, families[i].prepare, only);
+            cross(families[i].workload, families[i].lists, families[i].routine, only);
     gpu_close(&gpu);
     printf("%d configurations, %d further runs, %d flipped bits, %d failures\n", checked, hashed,
            flipped, failures);

@@ -44,17 +44,6 @@ struct attention attention_from(const struct config *config)
     };
 }
 
-int64_t attention_size(const struct attention *s, enum tensor tensor)
-{
-    const int64_t lines[TENSOR_COUNT] = {
-        [TENSOR_INPUT] = s->sequence,
-        [TENSOR_WEIGHT] = s->keys,
-        [TENSOR_VALUE] = s->keys,
-        [TENSOR_OUTPUT] = s->sequence,
-    };
-    return s->batch * s->heads * lines[tensor] * s->head_size;
-}
-
 int64_t attention_keys(const struct attention *s, int64_t query)
 {
     return s->causal && query + 1 < s->keys ? query + 1 : s->keys;
@@ -85,7 +74,17 @@ static struct cost attention_cost(const struct config *config)
     return (struct cost){
         .flops = 4.0 * heads * pairs(&s) * width,
         .bytes = 2.0 * heads * ((double)s.sequence + seen) * width * element,
-        .memory = 2.0 * heads * ((double)s.sequence + (double)s.keys) * width * element,
+    };
+}
+
+static struct tensors attention_tensors(const struct config *config)
+{
+    const struct attention s = attention_from(config);
+    const double values = (double)s.batch * (double)s.heads * (double)s.head_size;
+    const double q = values * (double)s.sequence, k = values * (double)s.keys;
+    return (struct tensors){
+        .read = {[TENSOR_INPUT] = q, [TENSOR_WEIGHT] = k, [TENSOR_VALUE] = k},
+        .written = {[TENSOR_OUTPUT] = q},
     };
 }
 
@@ -130,7 +129,6 @@ static enum status attention_reference(const struct reference_request *request,
     const struct attention s = attention_from(request->config);
     const struct elements o = {
         .tensor = TENSOR_OUTPUT,
-        .size = attention_size(&s, TENSOR_OUTPUT),
         .products = (double)s.keys * (double)(s.head_size + 1),
         .element = element,
     };
@@ -153,6 +151,7 @@ const struct workload attention_workload = {
     WORKLOAD_TABLE(attention_parameters),
     .implementations = attention_implementations,
     .cost = attention_cost,
+    .tensors = attention_tensors,
     .exponent = attention_exponent,
     .reference = attention_reference,
     .tolerance = attention_tolerance,

@@ -19,7 +19,6 @@ struct attention {
     enum precision precision;
 };
 struct attention attention_from(const struct config *config);
-int64_t attention_size(const struct attention *shape, enum tensor tensor); /* elements */
 /* The number of keys that a query sees; they are the first ones. */
 int64_t attention_keys(const struct attention *shape, int64_t query);
 double attention_scale(const struct attention *shape); /* 1 / sqrt(head_size) */

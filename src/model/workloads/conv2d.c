@@ -174,6 +174,28 @@ bool conv2d_needs_y(const struct conv2d *s)
     return s->activation != ACTIVATION_NONE && conv2d_parts[s->pass].filter;
 }
 
+/* A backward pass that needs y starts from the y of a forward pass. */
+static struct tensors conv2d_tensors(const struct config *config)
+{
+    const struct conv2d s = conv2d_from(config);
+    const struct conv2d_parts parts = conv2d_parts[s.pass];
+    const bool output = parts.forward || conv2d_needs_y(&s), gradients = parts.data && parts.filter;
+    const double x = (double)conv2d_x_size(&s), w = (double)conv2d_w_size(&s);
+    const double y = (double)conv2d_y_size(&s), b = s.bias ? (double)s.filters : 0;
+    return (struct tensors){
+        .read = {[TENSOR_INPUT] = output || parts.filter ? x : 0,
+                 [TENSOR_WEIGHT] = output || parts.data ? w : 0,
+                 [TENSOR_OUTPUT] = parts.data || parts.filter ? y : 0,
+                 [TENSOR_BIAS] = output ? b : 0},
+        .written = {[TENSOR_INPUT] = parts.data ? x : 0,
+                    [TENSOR_WEIGHT] = parts.filter ? w : 0,
+                    [TENSOR_OUTPUT] = output ? y : 0,
+                    [TENSOR_BIAS] = gradients ? b : 0,
+                    [TENSOR_WEIGHT_UPDATED] = parts.update ? w : 0,
+                    [TENSOR_BIAS_UPDATED] = parts.update ? b : 0},
+    };
+}
+
 static int64_t common_divisor(int64_t a, int64_t b)
 {
     return b == 0 ? a : common_divisor(b, a % b);
@@ -512,18 +534,16 @@ static enum status conv2d_reference(const struct reference_request *request,
     double taps = (double)(s.kernel_height * s.kernel_width);
     double pixels = (double)s.batch * (double)s.out_height * (double)s.out_width;
     double channels = (double)(s.channels / s.groups), filters = (double)(s.filters / s.groups);
-    int64_t w_size = conv2d_w_size(&s);
     const struct {
         bool there;
         struct elements elements;
     } results[] = {
-        {parts.forward || conv2d_needs_y(&s),
-         {TENSOR_OUTPUT, conv2d_y_size(&s), taps * channels, y_element, NULL}},
-        {parts.data, {TENSOR_INPUT, conv2d_x_size(&s), taps * filters, dx_element, NULL}},
-        {parts.filter, {TENSOR_WEIGHT, w_size, pixels, dw_element, NULL}},
-        {s.bias && parts.data && parts.filter, {TENSOR_BIAS, s.filters, pixels, db_element, NULL}},
-        {parts.update, {TENSOR_WEIGHT_UPDATED, w_size, pixels, updated_w, NULL}},
-        {parts.update && s.bias, {TENSOR_BIAS_UPDATED, s.filters, pixels, updated_b, NULL}},
+        {parts.forward || conv2d_needs_y(&s), {TENSOR_OUTPUT, taps * channels, y_element, NULL}},
+        {parts.data, {TENSOR_INPUT, taps * filters, dx_element, NULL}},
+        {parts.filter, {TENSOR_WEIGHT, pixels, dw_element, NULL}},
+        {s.bias && parts.data && parts.filter, {TENSOR_BIAS, pixels, db_element, NULL}},
+        {parts.update, {TENSOR_WEIGHT_UPDATED, pixels, updated_w, NULL}},
+        {parts.update && s.bias, {TENSOR_BIAS_UPDATED, pixels, updated_b, NULL}},
     };
     enum status status =
         conv2d_needs_y(&s) ? slopes_read(request, &s, &compared.slopes, error) : STATUS_OK;
@@ -541,5 +561,6 @@ const struct workload conv2d_workload = {
     .implementations = conv2d_implementations,
     .check = conv2d_check,
     .cost = conv2d_cost,
+    .tensors = conv2d_tensors,
     .reference = conv2d_reference,
 };

@@ -28,14 +28,6 @@ static const char *const elementwise_implementations[] = {
     NULL,
 };
 
-static const struct {
-    int inputs;   /* tensors */
-    int exponent; /* as the member of struct workload */
-} operations[ELEMENTWISE_OPERATIONS] = {
-    [ELEMENTWISE_RELU] = {1, 0}, [ELEMENTWISE_SIGMOID] = {1, 2}, [ELEMENTWISE_TANH] = {1, 2},
-    [ELEMENTWISE_ADD] = {2, 0},  [ELEMENTWISE_SCALE] = {1, 0},
-};
-
 struct elementwise elementwise_from(const struct config *config)
 {
     return (struct elementwise){
@@ -45,23 +37,27 @@ struct elementwise elementwise_from(const struct config *config)
     };
 }
 
-int elementwise_inputs(enum elementwise_operation operation)
-{
-    return operations[operation].inputs;
-}
-
 static struct cost elementwise_cost(const struct config *config)
 {
     struct elementwise s = elementwise_from(config);
-    double elements = (double)s.elements, tensors = operations[s.operation].inputs + 1.0;
-    double bytes = tensors * elements * (double)precision_info[s.precision].bytes;
-    return (struct cost){.flops = elements, .bytes = bytes, .memory = bytes};
+    return (struct cost){.flops = (double)s.elements};
+}
+
+static struct tensors elementwise_tensors(const struct config *config)
+{
+    const struct elementwise s = elementwise_from(config);
+    const double x = (double)s.elements;
+    return (struct tensors){
+        .read = {[TENSOR_INPUT] = x, [TENSOR_WEIGHT] = s.operation == ELEMENTWISE_ADD ? x : 0},
+        .written = {[TENSOR_OUTPUT] = x},
+    };
 }
 
 static int elementwise_exponent(const struct config *config, enum tensor tensor)
 {
     (void)tensor;
-    return operations[elementwise_from(config).operation].exponent;
+    const enum elementwise_operation operation = elementwise_from(config).operation;
+    return operation == ELEMENTWISE_SIGMOID || operation == ELEMENTWISE_TANH ? 2 : 0;
 }
 
 static double element(const struct reference_inputs *in, int64_t offset)
@@ -85,8 +81,7 @@ static enum status elementwise_reference(const struct reference_request *request
                                          struct expectation *expectation, struct error *error)
 {
     const struct elementwise s = elementwise_from(request->config);
-    const struct elements y = {
-        .tensor = TENSOR_OUTPUT, .size = s.elements, .products = 1.0, .element = element};
+    const struct elements y = {.tensor = TENSOR_OUTPUT, .products = 1.0, .element = element};
     return reference_elements(request, &s, &y, expectation, error);
 }
 
@@ -96,6 +91,7 @@ const struct workload elementwise_workload = {
     .implementations = elementwise_implementations,
     .without_tensors = "elementwise work",
     .cost = elementwise_cost,
+    .tensors = elementwise_tensors,
     .exponent = elementwise_exponent,
     .reference = elementwise_reference,
 };

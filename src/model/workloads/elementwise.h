@@ -26,4 +26,3 @@ struct elementwise {
     enum precision precision;
 };
 struct elementwise elementwise_from(const struct config *config);
-int elementwise_inputs(enum elementwise_operation operation); /* 1: x; 2: x and w */

@@ -58,17 +58,6 @@ struct linear linear_from(const struct config *config)
     };
 }
 
-int64_t linear_size(const struct linear *layer, enum tensor tensor)
-{
-    const int64_t sizes[TENSOR_COUNT] = {
-        [TENSOR_INPUT] = layer->batch * layer->inputs,
-        [TENSOR_WEIGHT] = layer->outputs * layer->inputs,
-        [TENSOR_OUTPUT] = layer->batch * layer->outputs,
-        [TENSOR_BIAS] = layer->bias ? layer->outputs : 0,
-    };
-    return sizes[tensor];
-}
-
 bool linear_has_epilogue(const struct linear *layer)
 {
     return layer->pass == LINEAR_FORWARD ? layer->bias || layer->activation != LINEAR_NONE
@@ -118,20 +107,29 @@ static enum status linear_check(const struct config *config, struct error *error
 static struct cost linear_cost(const struct config *config)
 {
     struct linear s = linear_from(config);
-    double batch = (double)s.batch, inputs = (double)s.inputs, outputs = (double)s.outputs;
     bool bias = s.bias && s.pass != LINEAR_BACKWARD_DATA;
     /* FLOPs of bias and activation for each element of y, or of the bias' gradient for each of dy.
      */
     double beside = (bias ? 1.0 : 0.0) + (s.activation != LINEAR_NONE ? 1.0 : 0.0);
-    /* Only a forward pass has a result (y, and so b) that is wider than the factors. */
-    double bytes =
-        (batch * inputs + outputs * inputs) * (double)precision_info[s.precision].bytes +
-        (batch * outputs + (bias ? outputs : 0.0)) * (double)precision_result(s.precision)->bytes;
-    return (struct cost){
-        .flops = batch * outputs * (2.0 * inputs + beside),
-        .bytes = bytes,
-        .memory = bytes,
+    return (struct cost){.flops = (double)s.batch * (double)s.outputs *
+                                  (2.0 * (double)s.inputs + beside)};
+}
+
+static struct tensors linear_tensors(const struct config *config)
+{
+    const struct linear s = linear_from(config);
+    const double batch = (double)s.batch, inputs = (double)s.inputs, outputs = (double)s.outputs;
+    const double x = batch * inputs, w = outputs * inputs, y = batch * outputs;
+    const double b = s.bias ? outputs : 0;
+    const struct tensors passes[] = {
+        [LINEAR_FORWARD] = {.read = {[TENSOR_INPUT] = x, [TENSOR_WEIGHT] = w, [TENSOR_BIAS] = b},
+                            .written = {[TENSOR_OUTPUT] = y}},
+        [LINEAR_BACKWARD_DATA] = {.read = {[TENSOR_OUTPUT] = y, [TENSOR_WEIGHT] = w},
+                                  .written = {[TENSOR_INPUT] = x}},
+        [LINEAR_BACKWARD_WEIGHTS] = {.read = {[TENSOR_OUTPUT] = y, [TENSOR_INPUT] = x},
+                                     .written = {[TENSOR_WEIGHT] = w, [TENSOR_BIAS] = b}},
     };
+    return passes[s.pass];
 }
 
 /* Inputs of a sum are drawn from a range near 1 / sqrt(their number), as networks are initialised:
@@ -195,14 +193,11 @@ static enum status linear_reference(const struct reference_request *request,
 {
     const struct linear s = linear_from(request->config);
     const struct elements results[] = {
-        [LINEAR_FORWARD] = {TENSOR_OUTPUT, linear_size(&s, TENSOR_OUTPUT), (double)s.inputs,
-                            output_element, NULL},
-        [LINEAR_BACKWARD_DATA] = {TENSOR_INPUT, linear_size(&s, TENSOR_INPUT), (double)s.outputs,
-                                  data_element, NULL},
-        [LINEAR_BACKWARD_WEIGHTS] = {TENSOR_WEIGHT, linear_size(&s, TENSOR_WEIGHT), (double)s.batch,
-                                     weight_element, NULL},
+        [LINEAR_FORWARD] = {TENSOR_OUTPUT, (double)s.inputs, output_element, NULL},
+        [LINEAR_BACKWARD_DATA] = {TENSOR_INPUT, (double)s.outputs, data_element, NULL},
+        [LINEAR_BACKWARD_WEIGHTS] = {TENSOR_WEIGHT, (double)s.batch, weight_element, NULL},
     };
-    const struct elements bias = {TENSOR_BIAS, s.outputs, (double)s.batch, bias_element, NULL};
+    const struct elements bias = {TENSOR_BIAS, (double)s.batch, bias_element, NULL};
     TRY(reference_elements(request, &s, &results[s.pass], expectation, error));
     return s.bias && s.pass == LINEAR_BACKWARD_WEIGHTS
                ? reference_elements(request, &s, &bias, expectation, error)
@@ -215,6 +210,7 @@ const struct workload linear_workload = {
     .implementations = linear_implementations,
     .check = linear_check,
     .cost = linear_cost,
+    .tensors = linear_tensors,
     .exponent = linear_exponent,
     .reference = linear_reference,
 };

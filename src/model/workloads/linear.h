@@ -34,7 +34,6 @@ struct linear {
     bool fast_sums; /* fp8: tensor units keep the sums, without partial sums in fp32 */
 };
 struct linear linear_from(const struct config *config);
-int64_t linear_size(const struct linear *layer, enum tensor tensor); /* elements */
 /* Whether the pass has a bias, the gradient of a bias, or an activation. */
 bool linear_has_epilogue(const struct linear *layer);
 /* gelu is the tanh form, which libraries fuse:

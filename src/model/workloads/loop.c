@@ -69,10 +69,14 @@ static enum status loop_check(const struct config *config, struct error *error)
 static struct cost loop_cost(const struct config *config)
 {
     struct loop s = loop_from(config);
-    double elements = (double)s.tiles * (double)s.tile;
-    double bytes = 2.0 * elements * (double)precision_info[s.precision].bytes;
-    return (struct cost){
-        .flops = 2.0 * elements * (double)s.steps, .bytes = bytes, .memory = bytes};
+    return (struct cost){.flops = 2.0 * (double)s.tiles * (double)s.tile * (double)s.steps};
+}
+
+static struct tensors loop_tensors(const struct config *config)
+{
+    const struct loop s = loop_from(config);
+    const double size = (double)s.tiles * (double)s.tile;
+    return (struct tensors){.read = {[TENSOR_INPUT] = size}, .written = {[TENSOR_OUTPUT] = size}};
 }
 
 /* The value of an element starts `steps` places further on, and moves one place nearer in each
@@ -94,7 +98,7 @@ static enum status loop_reference(const struct reference_request *request,
                                   struct expectation *expectation, struct error *error)
 {
     const struct loop s = loop_from(request->config);
-    const struct elements y = {TENSOR_OUTPUT, s.tiles * s.tile, (double)s.steps, element, NULL};
+    const struct elements y = {TENSOR_OUTPUT, (double)s.steps, element, NULL};
     return reference_elements(request, &s, &y, expectation, error);
 }
 
@@ -114,6 +118,7 @@ const struct workload compute_loop_workload = {
     .implementations = loop_implementations,
     .check = loop_check,
     .cost = loop_cost,
+    .tensors = loop_tensors,
     .reference = loop_reference,
     .tolerance = loop_tolerance,
 };
@@ -123,6 +128,7 @@ const struct workload shared_loop_workload = {
     .implementations = loop_implementations,
     .check = loop_check,
     .cost = loop_cost,
+    .tensors = loop_tensors,
     .reference = loop_reference,
     .tolerance = loop_tolerance,
 };

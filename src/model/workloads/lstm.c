@@ -181,6 +181,21 @@ static struct cost lstm_cost(const struct config *config)
     };
 }
 
+/* A backward pass starts from the output of a training forward pass. */
+static struct tensors lstm_tensors(const struct config *config)
+{
+    const struct lstm s = lstm_from(config);
+    const bool backward = s.pass == LSTM_BACKWARD;
+    const double x = (double)lstm_x_size(&s), w = (double)lstm_w_size(&s);
+    const double y = (double)lstm_y_size(&s);
+    return (struct tensors){
+        .read = {[TENSOR_INPUT] = x, [TENSOR_WEIGHT] = w, [TENSOR_OUTPUT] = backward ? y : 0},
+        .written = {[TENSOR_INPUT] = backward ? x : 0,
+                    [TENSOR_WEIGHT] = backward ? w : 0,
+                    [TENSOR_OUTPUT] = y},
+    };
+}
+
 /* Weights are drawn from [-2^e, 2^e) with 2^e near 1 / sqrt(fan-in), as networks are initialised,
  * so that the gates neither saturate nor vanish. */
 static int lstm_exponent(const struct config *config, enum tensor tensor)
@@ -386,6 +401,7 @@ const struct workload lstm_workload = {
     .implementations = lstm_implementations,
     .check = lstm_check,
     .cost = lstm_cost,
+    .tensors = lstm_tensors,
     .exponent = lstm_exponent,
     .reference = lstm_reference,
     .tolerance = lstm_tolerance,

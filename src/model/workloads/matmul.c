@@ -61,10 +61,15 @@ static enum status matmul_check(const struct config *config, struct error *error
 static struct cost matmul_cost(const struct config *config)
 {
     struct matmul s = matmul_from(config);
-    double m = (double)s.m, n = (double)s.n, k = (double)s.k;
-    double bytes = (m * k + k * n) * (double)precision_info[s.precision].bytes +
-                   m * n * (double)precision_result(s.precision)->bytes;
-    return (struct cost){.flops = 2.0 * m * k * n, .bytes = bytes, .memory = bytes};
+    return (struct cost){.flops = 2.0 * (double)s.m * (double)s.k * (double)s.n};
+}
+
+static struct tensors matmul_tensors(const struct config *config)
+{
+    const struct matmul s = matmul_from(config);
+    const double m = (double)s.m, n = (double)s.n, k = (double)s.k;
+    return (struct tensors){.read = {[TENSOR_INPUT] = m * k, [TENSOR_WEIGHT] = k * n},
+                            .written = {[TENSOR_OUTPUT] = m * n}};
 }
 
 static double element(const struct reference_inputs *in, int64_t offset)
@@ -84,7 +89,7 @@ static enum status matmul_reference(const struct reference_request *request,
                                     struct expectation *expectation, struct error *error)
 {
     const struct matmul s = matmul_from(request->config);
-    const struct elements y = {TENSOR_OUTPUT, s.m * s.n, (double)s.k, element, NULL};
+    const struct elements y = {TENSOR_OUTPUT, (double)s.k, element, NULL};
     return reference_elements(request, &s, &y, expectation, error);
 }
 
@@ -94,5 +99,6 @@ const struct workload matmul_workload = {
     .implementations = matmul_implementations,
     .check = matmul_check,
     .cost = matmul_cost,
+    .tensors = matmul_tensors,
     .reference = matmul_reference,
 };

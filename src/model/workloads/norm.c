@@ -83,6 +83,27 @@ static struct cost norm_cost(const struct config *config)
         .flops = costs[s.operation][s.pass].flops * elements, .bytes = bytes, .memory = bytes};
 }
 
+static struct tensors norm_tensors(const struct config *config)
+{
+    const struct norm s = norm_from(config);
+    const bool backward = s.pass == NORM_BACKWARD;
+    const double size = (double)s.rows * (double)s.columns, columns = (double)s.columns;
+    const double kept = backward                  ? columns
+                        : s.pass == NORM_TRAINING ? (double)norm_statistics(&s)
+                                                  : 0;
+    return (struct tensors){
+        .read = {[TENSOR_INPUT] = size,
+                 [TENSOR_WEIGHT] = columns,
+                 [TENSOR_BIAS] = backward ? 0 : columns,
+                 [TENSOR_OUTPUT] = backward ? size : 0},
+        .written = {[TENSOR_INPUT] = backward ? size : 0,
+                    [TENSOR_WEIGHT] = kept,
+                    [TENSOR_BIAS] = kept,
+                    [TENSOR_OUTPUT] = backward ? 0 : size},
+        .wide = {[TENSOR_WEIGHT] = true, [TENSOR_BIAS] = true},
+    };
+}
+
 /* ---- reference ---- */
 
 /* A norm whose elements are compared. */
@@ -256,16 +277,15 @@ static enum status norm_reference(const struct reference_request *request,
         .count = batch ? s.rows : s.columns,
         .apart = batch ? s.columns : 1,
     };
-    int64_t size = s.rows * s.columns, statistics = norm_statistics(&s);
     double row = 4.0 * (double)compared.count, column = 4.0 * (double)s.rows;
     const struct elements results[3][3] = {
-        [NORM_FORWARD] = {{TENSOR_OUTPUT, size, row, y_element, NULL}},
-        [NORM_TRAINING] = {{TENSOR_OUTPUT, size, row, y_element, NULL},
-                           {TENSOR_WEIGHT, statistics, row, mean_element, NULL},
-                           {TENSOR_BIAS, statistics, row, inverse_element, NULL}},
-        [NORM_BACKWARD] = {{TENSOR_INPUT, size, 2.0 * row, dx_element, dx_largest_term},
-                           {TENSOR_WEIGHT, s.columns, column, dgamma_element, NULL},
-                           {TENSOR_BIAS, s.columns, column, dbeta_element, NULL}},
+        [NORM_FORWARD] = {{TENSOR_OUTPUT, row, y_element, NULL}},
+        [NORM_TRAINING] = {{TENSOR_OUTPUT, row, y_element, NULL},
+                           {TENSOR_WEIGHT, row, mean_element, NULL},
+                           {TENSOR_BIAS, row, inverse_element, NULL}},
+        [NORM_BACKWARD] = {{TENSOR_INPUT, 2.0 * row, dx_element, dx_largest_term},
+                           {TENSOR_WEIGHT, column, dgamma_element, NULL},
+                           {TENSOR_BIAS, column, dbeta_element, NULL}},
     };
     enum status status = rows_prepare(request, &compared, error);
     for (int i = 0; i < 3 && status == STATUS_OK && results[s.pass][i].element; ++i)
@@ -281,5 +301,6 @@ const struct workload norm_workload = {
     .without_tensors = "a norm",
     .check = norm_check,
     .cost = norm_cost,
+    .tensors = norm_tensors,
     .reference = norm_reference,
 };

@@ -115,7 +115,20 @@ static struct cost pool_cost(const struct config *config)
     return (struct cost){
         .flops = y * (double)s.window_height * (double)s.window_width,
         .bytes = element * ((reads ? images * met : 0.0) + y + written),
-        .memory = element * ((reads ? x : 0.0) + y + written),
+    };
+}
+
+static struct tensors pool_tensors(const struct config *config)
+{
+    const struct pool s = pool_from(config);
+    const bool forward = s.pass == POOL_FORWARD;
+    const double images = (double)s.batch * (double)s.channels;
+    const double x = images * (double)s.height * (double)s.width;
+    const double y = images * (double)s.out_height * (double)s.out_width;
+    return (struct tensors){
+        .read = {[TENSOR_INPUT] = forward || s.operation == POOL_MAX ? x : 0,
+                 [TENSOR_OUTPUT] = forward ? 0 : y},
+        .written = {[TENSOR_INPUT] = forward ? 0 : x, [TENSOR_OUTPUT] = forward ? y : 0},
     };
 }
 
@@ -223,7 +236,6 @@ static enum status pool_reference(const struct reference_request *request,
     bool forward = s.pass == POOL_FORWARD;
     const struct elements results = {
         .tensor = forward ? TENSOR_OUTPUT : TENSOR_INPUT,
-        .size = forward ? pool_y_size(&s) : pool_x_size(&s),
         .products = (double)s.window_height * (double)s.window_width,
         .element = forward ? element : gradient,
     };
@@ -247,5 +259,6 @@ const struct workload pool_workload = {
     .without_tensors = "a pool",
     .check = pool_check,
     .cost = pool_cost,
+    .tensors = pool_tensors,
     .reference = pool_reference,
 };

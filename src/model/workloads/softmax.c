@@ -42,9 +42,17 @@ static struct cost softmax_cost(const struct config *config)
     struct softmax s = softmax_from(config);
     bool forward = s.pass == SOFTMAX_FORWARD;
     double elements = (double)s.rows * (double)s.columns;
-    double bytes = (forward ? 2.0 : 3.0) * elements * (double)precision_info[s.precision].bytes;
-    return (struct cost){
-        .flops = (forward ? 5.0 : 4.0) * elements, .bytes = bytes, .memory = bytes};
+    return (struct cost){.flops = (forward ? 5.0 : 4.0) * elements};
+}
+
+static struct tensors softmax_tensors(const struct config *config)
+{
+    const struct softmax s = softmax_from(config);
+    const double size = (double)s.rows * (double)s.columns;
+    struct tensors forward = {.read = {[TENSOR_INPUT] = size}, .written = {[TENSOR_OUTPUT] = size}};
+    struct tensors backward = {.read = {[TENSOR_INPUT] = size, [TENSOR_OUTPUT] = size},
+                               .written = {[TENSOR_INPUT] = size}};
+    return s.pass == SOFTMAX_FORWARD ? forward : backward;
 }
 
 /* Large inputs: the probabilities of a row differ by orders of magnitude, as in networks. */
@@ -85,7 +93,6 @@ static enum status softmax_reference(const struct reference_request *request,
     bool forward = s.pass == SOFTMAX_FORWARD;
     const struct elements y = {
         .tensor = forward ? TENSOR_OUTPUT : TENSOR_INPUT,
-        .size = s.rows * s.columns,
         .products = (double)s.columns * (forward ? products_of_exponential : 1.0),
         .element = forward ? forward_element : backward_element,
     };
@@ -98,6 +105,7 @@ const struct workload softmax_workload = {
     .implementations = softmax_implementations,
     .without_tensors = "a softmax",
     .cost = softmax_cost,
+    .tensors = softmax_tensors,
     .exponent = softmax_exponent,
     .reference = softmax_reference,
 };

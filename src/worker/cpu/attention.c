@@ -53,15 +53,7 @@ enum { QUERIES = 64 }; /* queries in a block */
 #define REAL_TEMPLATE "worker/cpu/attention.c"
 #include "worker/cpu/real.h"
 
-static void attention_describe(struct work *work)
-{
-    struct attention *s = work->shape;
-    *s = attention_from(&work->config);
-    for (int i = 0; i < TENSOR_COUNT; ++i)
-        work->size[i] = attention_size(s, (enum tensor)i);
-    work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = work->reads[TENSOR_VALUE] = true;
-    work->writes[TENSOR_OUTPUT] = true;
-}
+CPU_SHAPE(attention)
 
 static enum status cblas_plan(struct work *work, struct error *error)
 {
@@ -217,9 +209,7 @@ static const char *steps_name(const struct work *work)
 #endif
 
 const struct cpu_workload attention_routines = {
-    .workload = &attention_workload,
-    .shape_size = sizeof(struct attention),
-    .describe = attention_describe,
+    CPU_WORKLOAD(attention),
     .routines =
         {
 #ifdef ROOFSWEEP_ONEDNN

@@ -360,27 +360,7 @@ static const char *const names[CONVOLUTIONS] = {
 #define REAL_TEMPLATE "worker/cpu/conv2d.c"
 #include "worker/cpu/real.h"
 
-static void conv2d_describe(struct work *work)
-{
-    struct conv2d *s = work->shape;
-    *s = conv2d_from(&work->config);
-    struct conv2d_parts parts = conv2d_parts[s->pass];
-    bool forward = parts.forward || conv2d_needs_y(s), backward = parts.data || parts.filter;
-    work->size[TENSOR_INPUT] = conv2d_x_size(s);
-    work->size[TENSOR_WEIGHT] = work->size[TENSOR_WEIGHT_UPDATED] = conv2d_w_size(s);
-    work->size[TENSOR_OUTPUT] = conv2d_y_size(s);
-    work->size[TENSOR_BIAS] = work->size[TENSOR_BIAS_UPDATED] = s->filters;
-    work->reads[TENSOR_INPUT] = forward || parts.filter;
-    work->reads[TENSOR_WEIGHT] = forward || parts.data;
-    work->reads[TENSOR_OUTPUT] = backward;
-    work->reads[TENSOR_BIAS] = s->bias && forward;
-    work->writes[TENSOR_INPUT] = parts.data;
-    work->writes[TENSOR_WEIGHT] = parts.filter;
-    work->writes[TENSOR_OUTPUT] = forward;
-    work->writes[TENSOR_BIAS] = s->bias && parts.data && parts.filter;
-    work->writes[TENSOR_WEIGHT_UPDATED] = parts.update;
-    work->writes[TENSOR_BIAS_UPDATED] = parts.update && s->bias;
-}
+CPU_SHAPE(conv2d)
 
 /* Sets the members that all routines need. */
 static void common_plan(struct work *work)
@@ -547,9 +527,7 @@ static const char *onednn_names(const struct work *work)
 #endif
 
 const struct cpu_workload conv2d_routines = {
-    .workload = &conv2d_workload,
-    .shape_size = sizeof(struct conv2d),
-    .describe = conv2d_describe,
+    CPU_WORKLOAD(conv2d),
     .routines =
         {
 #ifdef ROOFSWEEP_ONEDNN

@@ -1,4 +1,5 @@
 /* The CPU as a device: the cores of this process's affinity mask. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,7 +207,13 @@ static struct work *work_create(const struct cpu_workload *workload, const struc
         free(work);
         return NULL;
     }
-    workload->describe(work);
+    workload->shape(work);
+    const struct tensors tensors = config->workload->tensors(config);
+    for (int i = 0; i < TENSOR_COUNT; ++i) {
+        work->size[i] = (int64_t)fmax(tensors.read[i], tensors.written[i]);
+        work->reads[i] = tensors.read[i] > 0;
+        work->writes[i] = tensors.written[i] > 0;
+    }
     return work;
 }
 

@@ -31,17 +31,7 @@ ELEMENTWISE_LOOP(scale, (REAL)ELEMENTWISE_FACTOR *x[i])
 #define REAL_TEMPLATE "worker/cpu/elementwise.c"
 #include "worker/cpu/real.h"
 
-static void elementwise_describe(struct work *work)
-{
-    struct elementwise *s = work->shape;
-    *s = elementwise_from(&work->config);
-    work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s->elements;
-    work->reads[TENSOR_INPUT] = work->writes[TENSOR_OUTPUT] = true;
-    if (elementwise_inputs(s->operation) == 2) {
-        work->size[TENSOR_WEIGHT] = s->elements;
-        work->reads[TENSOR_WEIGHT] = true;
-    }
-}
+CPU_SHAPE(elementwise)
 
 static void plain_run(struct work *work, struct trace *trace)
 {
@@ -83,9 +73,7 @@ static enum status function_plan(struct work *work, struct error *error)
 #endif
 
 const struct cpu_workload elementwise_routines = {
-    .workload = &elementwise_workload,
-    .shape_size = sizeof(struct elementwise),
-    .describe = elementwise_describe,
+    CPU_WORKLOAD(elementwise),
     .routines =
         {
 #ifdef ROOFSWEEP_ONEDNN

@@ -119,17 +119,7 @@ static struct product product_of(const struct work *work)
 #define REAL_TEMPLATE "worker/cpu/linear.c"
 #include "worker/cpu/real.h"
 
-static void linear_describe(struct work *work)
-{
-    struct linear *s = work->shape;
-    *s = linear_from(&work->config);
-    for (int i = 0; i < TENSOR_COUNT; ++i)
-        work->size[i] = linear_size(s, (enum tensor)i);
-    work->reads[products[s->pass].a] = work->reads[products[s->pass].b] = true;
-    work->writes[products[s->pass].c] = true;
-    work->reads[TENSOR_BIAS] = s->bias && s->pass == LINEAR_FORWARD;
-    work->writes[TENSOR_BIAS] = s->bias && s->pass == LINEAR_BACKWARD_WEIGHTS;
-}
+CPU_SHAPE(linear)
 
 static enum status plain_plan(struct work *work, struct error *error)
 {
@@ -196,9 +186,7 @@ static enum status onednn_plan(struct work *work, struct error *error)
 #endif
 
 const struct cpu_workload linear_routines = {
-    .workload = &linear_workload,
-    .shape_size = sizeof(struct linear),
-    .describe = linear_describe,
+    CPU_WORKLOAD(linear),
     .routines =
         {
 #ifdef ROOFSWEEP_ONEDNN

@@ -73,13 +73,7 @@ static const struct {
     {NULL, {compute_float_base, compute_double_base}, {shared_float_base, shared_double_base}},
 };
 
-static void loop_describe(struct work *work)
-{
-    struct loop *s = work->shape;
-    *s = loop_from(&work->config);
-    work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s->tiles * s->tile;
-    work->reads[TENSOR_INPUT] = work->writes[TENSOR_OUTPUT] = true;
-}
+CPU_SHAPE(loop)
 
 static void loop_run(struct work *work, struct trace *trace)
 {
@@ -113,13 +107,13 @@ static void loop_run(struct work *work, struct trace *trace)
 const struct cpu_workload compute_loop_routines = {
     .workload = &compute_loop_workload,
     .shape_size = sizeof(struct loop),
-    .describe = loop_describe,
+    .shape = loop_shape,
     .routines = {{.implementation = "plain", .algorithm = "registers", .run = loop_run}},
 };
 
 const struct cpu_workload shared_loop_routines = {
     .workload = &shared_loop_workload,
     .shape_size = sizeof(struct loop),
-    .describe = loop_describe,
+    .shape = loop_shape,
     .routines = {{.implementation = "plain", .algorithm = "cache", .run = loop_run}},
 };

@@ -70,19 +70,7 @@ static void loop_run(void *trace, const char *name, int64_t count,
 #define REAL_TEMPLATE "worker/cpu/lstm.c"
 #include "worker/cpu/real.h"
 
-static void lstm_describe(struct work *work)
-{
-    struct lstm *s = work->shape;
-    *s = lstm_from(&work->config);
-    bool backward = s->pass == LSTM_BACKWARD;
-    work->size[TENSOR_INPUT] = lstm_x_size(s);
-    work->size[TENSOR_WEIGHT] = lstm_w_size(s);
-    work->size[TENSOR_OUTPUT] = lstm_y_size(s);
-    work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = true;
-    work->writes[TENSOR_INPUT] = work->writes[TENSOR_WEIGHT] = backward;
-    work->reads[TENSOR_OUTPUT] = backward;
-    work->writes[TENSOR_OUTPUT] = true;
-}
+CPU_SHAPE(lstm)
 
 /* A batch is one time step. */
 static void lstm_gradient_shape(const struct work *work, int64_t *sample, int64_t *batch)
@@ -382,9 +370,7 @@ static const char *layers_name(const struct work *work)
 #endif
 
 const struct cpu_workload lstm_routines = {
-    .workload = &lstm_workload,
-    .shape_size = sizeof(struct lstm),
-    .describe = lstm_describe,
+    CPU_WORKLOAD(lstm),
     .gradient_shape = lstm_gradient_shape,
     .routines =
         {

@@ -32,16 +32,7 @@ static void NAME(plain)(const struct work *work)
 #define REAL_TEMPLATE "worker/cpu/matmul.c"
 #include "worker/cpu/real.h"
 
-static void matmul_describe(struct work *work)
-{
-    struct matmul *s = work->shape;
-    *s = matmul_from(&work->config);
-    work->size[TENSOR_INPUT] = s->m * s->k;
-    work->size[TENSOR_WEIGHT] = s->k * s->n;
-    work->size[TENSOR_OUTPUT] = s->m * s->n;
-    work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = true;
-    work->writes[TENSOR_OUTPUT] = true;
-}
+CPU_SHAPE(matmul)
 
 static enum status cblas_plan(struct work *work, struct error *error)
 {
@@ -87,9 +78,7 @@ static enum status onednn_plan(struct work *work, struct error *error)
 #endif
 
 const struct cpu_workload matmul_routines = {
-    .workload = &matmul_workload,
-    .shape_size = sizeof(struct matmul),
-    .describe = matmul_describe,
+    CPU_WORKLOAD(matmul),
     .routines =
         {
 #ifdef ROOFSWEEP_ONEDNN

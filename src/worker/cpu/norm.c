@@ -259,21 +259,7 @@ static void NAME(pass)(const struct work *work)
 #define REAL_TEMPLATE "worker/cpu/norm.c"
 #include "worker/cpu/real.h"
 
-static void norm_describe(struct work *work)
-{
-    struct norm *s = work->shape;
-    *s = norm_from(&work->config);
-    bool backward = s->pass == NORM_BACKWARD, training = s->pass == NORM_TRAINING;
-    int64_t statistics = norm_statistics(s);
-    work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s->rows * s->columns;
-    work->size[TENSOR_WEIGHT] = work->size[TENSOR_BIAS] =
-        training && statistics > s->columns ? statistics : s->columns;
-    work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = true;
-    work->reads[TENSOR_BIAS] = !backward;
-    work->reads[TENSOR_OUTPUT] = work->writes[TENSOR_INPUT] = backward;
-    work->writes[TENSOR_OUTPUT] = !backward;
-    work->writes[TENSOR_WEIGHT] = work->writes[TENSOR_BIAS] = backward || training;
-}
+CPU_SHAPE(norm)
 
 static enum status plain_plan(struct work *work, struct error *error)
 {
@@ -306,9 +292,7 @@ static void plain_run(struct work *work, struct trace *trace)
 }
 
 const struct cpu_workload norm_routines = {
-    .workload = &norm_workload,
-    .shape_size = sizeof(struct norm),
-    .describe = norm_describe,
+    CPU_WORKLOAD(norm),
     .routines = {{.implementation = "plain",
                   .algorithm = "loop",
                   .plan = plain_plan,

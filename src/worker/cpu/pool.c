@@ -115,17 +115,7 @@ static struct window window_of(const struct pool *s, int64_t h, int64_t w)
 #define REAL_TEMPLATE "worker/cpu/pool.c"
 #include "worker/cpu/real.h"
 
-static void pool_describe(struct work *work)
-{
-    struct pool *s = work->shape;
-    *s = pool_from(&work->config);
-    bool forward = s->pass == POOL_FORWARD;
-    work->size[TENSOR_INPUT] = pool_x_size(s);
-    work->size[TENSOR_OUTPUT] = pool_y_size(s);
-    work->reads[TENSOR_INPUT] = forward || s->operation == POOL_MAX;
-    work->writes[TENSOR_OUTPUT] = forward;
-    work->reads[TENSOR_OUTPUT] = work->writes[TENSOR_INPUT] = !forward;
-}
+CPU_SHAPE(pool)
 
 static void plain_run(struct work *work, struct trace *trace)
 {
@@ -167,9 +157,7 @@ static enum status window_plan(struct work *work, struct error *error)
 #endif
 
 const struct cpu_workload pool_routines = {
-    .workload = &pool_workload,
-    .shape_size = sizeof(struct pool),
-    .describe = pool_describe,
+    CPU_WORKLOAD(pool),
     .routines =
         {
 #ifdef ROOFSWEEP_ONEDNN

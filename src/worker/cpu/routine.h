@@ -70,15 +70,22 @@ struct routine {
 enum { ROUTINES_MAX = 4 };
 struct cpu_workload {
     const struct workload *workload;
-    size_t shape_size; /* byte, of the struct that work->shape points to */
-    /* Sets *shape, size, reads and writes. */
-    void (*describe)(struct work *work);
+    size_t shape_size;            /* byte, of the struct that work->shape points to */
+    void (*shape)(struct work *); /* sets work->shape */
     /* For a comparison of some samples: elements of a sample and samples of a batch, in an output
      * gradient of consecutive batches. NULL: the comparison needs all samples. */
     void (*gradient_shape)(const struct work *work, int64_t *sample, int64_t *batch);
     /* In the order in which `auto` tries them; the end has no implementation. */
     struct routine routines[ROUTINES_MAX + 1];
 };
+/* Members of a workload whose shape NAME_from makes as a struct NAME, and the function `shape`. */
+#define CPU_WORKLOAD(name)                                                                         \
+    .workload = &name##_workload, .shape_size = sizeof(struct name), .shape = name##_shape
+#define CPU_SHAPE(name)                                                                            \
+    static void name##_shape(struct work *work)                                                    \
+    {                                                                                              \
+        *(struct name *)work->shape = name##_from(&work->config);                                  \
+    }
 #define CPU_WORKLOAD_DECLARE(name) extern const struct cpu_workload name##_routines;
 WORKLOADS(CPU_WORKLOAD_DECLARE)
 

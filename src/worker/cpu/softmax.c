@@ -46,16 +46,7 @@ static void NAME(backward)(const struct work *work)
 #define REAL_TEMPLATE "worker/cpu/softmax.c"
 #include "worker/cpu/real.h"
 
-static void softmax_describe(struct work *work)
-{
-    struct softmax *s = work->shape;
-    *s = softmax_from(&work->config);
-    bool forward = s->pass == SOFTMAX_FORWARD;
-    work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s->rows * s->columns;
-    work->reads[TENSOR_INPUT] = true;
-    work->reads[TENSOR_OUTPUT] = work->writes[TENSOR_INPUT] = !forward;
-    work->writes[TENSOR_OUTPUT] = forward;
-}
+CPU_SHAPE(softmax)
 
 static void plain_run(struct work *work, struct trace *trace)
 {
@@ -101,9 +92,7 @@ static enum status rows_plan(struct work *work, struct error *error)
 #endif
 
 const struct cpu_workload softmax_routines = {
-    .workload = &softmax_workload,
-    .shape_size = sizeof(struct softmax),
-    .describe = softmax_describe,
+    CPU_WORKLOAD(softmax),
     .routines =
         {
 #ifdef ROOFSWEEP_ONEDNN

@@ -133,7 +133,7 @@ static void device_release_roofs(struct device_state *state)
 /* ---- work ---- */
 
 static const struct implementation implementations[] = {
-#define ROW(workload, name, prepare, takes) {workload, name, prepare, takes},
+#define ROW(workload, name, routine, takes) {workload, name, &routine, takes},
     CUDA_WORKLOADS(ROW){0}
 #undef ROW
 };

@@ -13,17 +13,24 @@ static enum status implementation_find(const struct implementation *rows, const 
 {
     const char *wanted = config_word(config, ROLE_IMPLEMENTATION);
     const bool any = strcmp(wanted, "auto") == 0;
+    const char *last = "";
     char offered[128] = "";
     for (const struct implementation *row = rows; row->name; ++row) {
+        const bool named = strcmp(wanted, row->name) == 0;
         if (strcmp(row->workload, config->workload->name) != 0)
             continue;
-        if (strcmp(wanted, row->name) == 0 || (any && (!row->takes || row->takes(config)))) {
+        const bool takes = !row->takes || row->takes(config);
+        if (named || (any && takes))
             *found = row;
+        if ((named || any) && takes)
             return STATUS_OK;
-        }
         size_t used = strlen(offered);
-        snprintf(offered + used, sizeof offered - used, "%s%s", used ? ", " : "", row->name);
+        if (strcmp(last, row->name) != 0)
+            snprintf(offered + used, sizeof offered - used, "%s%s", used ? ", " : "", row->name);
+        last = row->name;
     }
+    if (*found)
+        return STATUS_OK;
     return error_set(error, STATUS_UNSUPPORTED,
                      "implementation %s of %s does not run on %s devices, which have: %s", wanted,
                      config->workload->name, devices, offered[0] ? offered : "none");
@@ -37,7 +44,7 @@ enum status work_create(struct gpu *gpu, const struct implementation *rows, cons
     struct work *prepared = NULL, *replayed = NULL;
     TRY(implementation_find(rows, devices, config, &found, error));
     TRY(arena_check(vendor.arena(gpu), config_cost(config).memory, "the tensors", error));
-    TRY(found->prepare(gpu, config, seed, &prepared, record, error));
+    TRY(tensor_work_prepare(found->routine, gpu, config, seed, &prepared, record, error));
     if (config_replayed(config)) {
         enum status status = replay_create(gpu, prepared, &replayed, error);
         if (status) {

@@ -1,17 +1,19 @@
 /* Prepares the work of a configuration and reads its results. */
 #pragma once
 
-#include "worker/gpu/work.h"
+#include "worker/gpu/tensor_work.h"
 
-/* One implementation of a workload. */
+/* One implementation of a workload, or several rows with one name. */
 struct implementation {
     const char *workload, *name;
-    work_preparation *prepare;
-    bool (*takes)(const struct config *config); /* whether "auto" may choose it; NULL: always */
+    const struct tensor_routine *routine;
+    bool (*takes)(const struct config *config); /* NULL: all configurations */
 };
 
-/* As device_ops.prepare. `rows` end with a row without a name; "auto" is the first row of the
- * workload that takes the configuration. `devices` names the vendor's GPUs in messages. */
+/* As device_ops.prepare. `rows` end with a row without a name. The first row of the workload with
+ * the requested name, or for "auto" of any name, that takes the configuration prepares it. If none
+ * of the name takes the configuration, the last one does, and says why not. `devices` names the
+ * vendor's GPUs in messages. */
 enum status work_create(struct gpu *gpu, const struct implementation *rows, const char *devices,
                         const struct config *config, uint64_t seed, struct work **work,
                         struct record *record, struct error *error);

@@ -10,40 +10,38 @@ static const char *const tensor_names[TENSOR_COUNT] = {
     [TENSOR_WEIGHT] = "the weights",
     [TENSOR_OUTPUT] = "the output",
     [TENSOR_BIAS] = "the biases",
+    [TENSOR_WEIGHT_UPDATED] = "the updated weights",
+    [TENSOR_BIAS_UPDATED] = "the updated biases",
+    [TENSOR_VALUE] = "the values",
 };
 
 /* Inputs have values of the configuration's precision, even if they are stored in a wider type. */
 static enum status tensors_create(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                  const struct tensor_sizes *sizes, struct tensor_work *work,
+                                  const struct tensors *tensors, struct tensor_work *work,
                                   struct error *error)
 {
     const enum precision precision = config_precision(config);
-    const enum precision wide = precision == PRECISION_FP64 ? PRECISION_FP64 : PRECISION_FP32;
-    const char *const *names = sizes->names ? sizes->names : tensor_names;
     work->base.precision = precision;
     work->arena = vendor.arena(gpu);
     work->seed = seed;
     for (int i = 0; i < TENSOR_COUNT; ++i) {
-        const bool of_results = sizes->written[i] > 0 || i == TENSOR_BIAS;
-        work->stored[i] = sizes->wide[i] ? wide
-                          : of_results   ? precision_info[precision].result
-                                         : precision;
+        const int64_t read = (int64_t)tensors->read[i];
+        work->stored[i] = tensor_stored(tensors, (enum tensor)i, precision);
         const size_t element = precision_info[work->stored[i]].bytes;
         const struct fill fill = config_fill(config, seed, (enum tensor)i);
-        work->result_bytes[i] = (size_t)sizes->written[i] * element;
-        if (sizes->read[i] > 0) {
-            TRY(arena_allocate(work->arena, (double)sizes->read[i] * (double)element, names[i],
+        work->result_bytes[i] = (size_t)tensors->written[i] * element;
+        if (read > 0) {
+            TRY(arena_allocate(work->arena, (double)read * (double)element, tensor_names[i],
                                &work->input[i], error));
-            TRY(vendor.fill(gpu, work->stored[i], work->input[i], sizes->read[i], fill, error));
+            TRY(vendor.fill(gpu, work->stored[i], work->input[i], read, fill, error));
         }
-        if (sizes->written[i] > 0)
-            TRY(arena_allocate(work->arena, (double)work->result_bytes[i], names[i],
+        if (work->result_bytes[i] > 0)
+            TRY(arena_allocate(work->arena, (double)work->result_bytes[i], tensor_names[i],
                                &work->result[i], error));
     }
-    work->intermediate_bytes = (size_t)sizes->intermediate;
-    return sizes->intermediate > 0.0
-               ? arena_allocate(work->arena, sizes->intermediate, "data between its kernels",
-                                &work->intermediate, error)
+    return work->intermediate_bytes > 0
+               ? arena_allocate(work->arena, (double)work->intermediate_bytes,
+                                "data between its kernels", &work->intermediate, error)
                : STATUS_OK;
 }
 
@@ -111,8 +109,9 @@ enum status tensor_work_prepare(const struct tensor_routine *routine, struct gpu
     t->base.ops = &t->ops;
     if (routine->algorithm)
         tensor_work_describe(routine->algorithm, routine->unit, 0.0, record);
-    const struct tensor_sizes sizes = routine->describe(config, &t->base);
-    enum status status = tensors_create(gpu, config, seed, &sizes, t, error);
+    struct tensors tensors = config->workload->tensors(config);
+    routine->shape(config, &t->base, &tensors);
+    enum status status = tensors_create(gpu, config, seed, &tensors, t, error);
     if (status == STATUS_OK && routine->open)
         status = routine->open(gpu, config, &t->base, record, error);
     if (status) {

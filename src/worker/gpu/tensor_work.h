@@ -16,22 +16,15 @@ struct tensor_work {
     uint64_t seed; /* seed of the inputs */
 };
 
-/* Results and biases have the result type of the precision. */
-struct tensor_sizes {
-    int64_t read[TENSOR_COUNT], written[TENSOR_COUNT]; /* elements; 0: there is none */
-    double intermediate;                               /* byte */
-    bool wide[TENSOR_COUNT];  /* stored as fp32, or as fp64 if the precision is fp64 */
-    const char *const *names; /* the tensors' names in messages; NULL: the usual names */
-};
-
 /* One implementation of a workload. */
 struct tensor_routine {
     size_t bytes; /* size of its struct, which is zero at first */
     /* Name of an algorithm on these units without a workspace; NULL: `open` describes it. */
     const char *algorithm;
     enum unit unit;
-    /* Sets the shape in the struct, and returns the sizes. */
-    struct tensor_sizes (*describe)(const struct config *config, struct work *work);
+    /* Sets the shape in the struct, and intermediate_bytes if there is intermediate data. *tensors:
+     * those of the workload, which this implementation may need otherwise. */
+    void (*shape)(const struct config *config, struct work *work, struct tensors *tensors);
     /* Refuses configurations before anything is allocated. NULL: takes all. */
     enum status (*check)(const struct gpu *gpu, const struct config *config, struct error *error);
     /* Prepares everything else. NULL: nothing. */
@@ -42,17 +35,18 @@ struct tensor_routine {
     void (*close)(struct work *work);
 };
 
-/* As a work_preparation. */
+/* Prepares one implementation of a workload. *work stays NULL on failure. */
 enum status tensor_work_prepare(const struct tensor_routine *routine, struct gpu *gpu,
                                 const struct config *config, uint64_t seed, struct work **work,
                                 struct record *record, struct error *error);
 
-/* Defines the work_preparation of a routine. */
-#define TENSOR_WORK_PREPARE(name, routine)                                                         \
-    enum status name(struct gpu *gpu, const struct config *config, uint64_t seed,                  \
-                     struct work **work, struct record *record, struct error *error)               \
+/* Defines NAME_shape, which sets `shape`, a struct NAME, in a struct NAME_work. */
+#define TENSOR_SHAPE(name)                                                                         \
+    static void name##_shape(const struct config *config, struct work *work,                       \
+                             struct tensors *tensors)                                              \
     {                                                                                              \
-        return tensor_work_prepare(&(routine), gpu, config, seed, work, record, error);            \
+        (void)tensors;                                                                             \
+        ((struct name##_work *)work)->shape = name##_from(config);                                 \
     }
 
 /* Describes the algorithm in the record. workspace: byte. */

@@ -53,11 +53,6 @@ struct work {
     bool stream_differs; /* the kernels of `stream` may differ from those of the graph */
 };
 
-/* Prepares one implementation of a workload. *work stays NULL on failure. */
-typedef enum status work_preparation(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                     struct work **work, struct record *record,
-                                     struct error *error);
-
 /* STATUS_UNSUPPORTED if `count` exceeds `most`. The message reads "COUNT WHAT: COUNTER to MOST;
  * INSTEAD". Call before allocating, wherever a size of a configuration is kept in less than 64
  * bits. */

@@ -22,26 +22,13 @@ static double scores_bytes(const struct attention *s)
            (double)precision_info[s->precision].bytes;
 }
 
-static const struct tensor_routine plain;
-
-static struct tensor_sizes attention_describe(const struct config *config, struct work *work)
+static void attention_shape(const struct config *config, struct work *work, struct tensors *tensors)
 {
-    static const char *const names[TENSOR_COUNT] = {
-        [TENSOR_INPUT] = "the queries",
-        [TENSOR_WEIGHT] = "the keys",
-        [TENSOR_VALUE] = "the values",
-        [TENSOR_OUTPUT] = "the outputs",
-    };
     struct attention_work *a = (struct attention_work *)work;
-    const struct attention s = a->shape = attention_from(config);
-    return (struct tensor_sizes){
-        .read = {[TENSOR_INPUT] = attention_size(&s, TENSOR_INPUT),
-                 [TENSOR_WEIGHT] = attention_size(&s, TENSOR_WEIGHT),
-                 [TENSOR_VALUE] = attention_size(&s, TENSOR_VALUE)},
-        .written = {[TENSOR_OUTPUT] = attention_size(&s, TENSOR_OUTPUT)},
-        .intermediate = a->graph.tensors.routine == &plain ? scores_bytes(&s) : 0.0,
-        .names = names,
-    };
+    (void)tensors;
+    a->shape = attention_from(config);
+    if (a->graph.tensors.routine == &attention_plain)
+        a->graph.tensors.intermediate_bytes = (size_t)scores_bytes(&a->shape);
 }
 
 /* ---- fused, by a graph of cuDNN ----
@@ -292,15 +279,14 @@ static enum status fused_open(struct gpu *gpu, const struct config *config, stru
     return graph_work_choose(gpu, &a->graph, record, error);
 }
 
-static const struct tensor_routine cudnn = {
+const struct tensor_routine attention_cudnn = {
     .bytes = sizeof(struct attention_work),
-    .describe = attention_describe,
+    .shape = attention_shape,
     .check = fused_check,
     .open = fused_open,
     .iterate = graph_work_iterate,
     .close = graph_work_close,
 };
-TENSOR_WORK_PREPARE(attention_cudnn_prepare, cudnn)
 
 /* ---- three steps ---- */
 
@@ -366,12 +352,11 @@ static void steps_close(struct work *work)
     product_close(&a->first);
 }
 
-static const struct tensor_routine plain = {
+const struct tensor_routine attention_plain = {
     .bytes = sizeof(struct attention_work),
-    .describe = attention_describe,
+    .shape = attention_shape,
     .check = steps_check,
     .open = steps_open,
     .iterate = steps_iterate,
     .close = steps_close,
 };
-TENSOR_WORK_PREPARE(attention_plain_prepare, plain)

@@ -578,34 +578,7 @@ enum status conv2d_single_check(const struct gpu *gpu, const struct config *conf
                                            : algorithm_refuse(&s, "not in this pass", error);
 }
 
-struct tensor_sizes conv2d_sizes(const struct conv2d *s)
-{
-    const struct conv2d_parts parts = conv2d_parts[s->pass];
-    const bool output = parts.forward || conv2d_needs_y(s), gradients = parts.data && parts.filter;
-    const int64_t x = conv2d_x_size(s), w = conv2d_w_size(s), y = conv2d_y_size(s);
-    const int64_t b = s->bias ? s->filters : 0;
-    const double dz = (double)y * (double)precision_info[s->precision].bytes;
-    return (struct tensor_sizes){
-        .read = {[TENSOR_INPUT] = output || parts.filter ? x : 0,
-                 [TENSOR_WEIGHT] = output || parts.data ? w : 0,
-                 [TENSOR_OUTPUT] = parts.data || parts.filter ? y : 0,
-                 [TENSOR_BIAS] = output ? b : 0},
-        .written = {[TENSOR_INPUT] = parts.data ? x : 0,
-                    [TENSOR_WEIGHT] = parts.filter ? w : 0,
-                    [TENSOR_OUTPUT] = output ? y : 0,
-                    [TENSOR_BIAS] = gradients ? b : 0,
-                    [TENSOR_WEIGHT_UPDATED] = parts.update ? w : 0,
-                    [TENSOR_BIAS_UPDATED] = parts.update ? b : 0},
-        .intermediate = conv2d_needs_y(s) ? dz : 0.0,
-    };
-}
-
-static struct tensor_sizes single_describe(const struct config *config, struct work *work)
-{
-    struct conv2d_work *c = (struct conv2d_work *)work;
-    c->shape = conv2d_from(config);
-    return conv2d_sizes(&c->shape);
-}
+TENSOR_SHAPE(conv2d)
 
 /* Finds the algorithm of a convolution whose shape and memory are set. */
 static enum status conv2d_open(struct gpu *gpu, const struct config *config, struct conv2d_work *c,
@@ -641,7 +614,7 @@ static enum status single_open(struct gpu *gpu, const struct config *config, str
 
 const struct tensor_routine conv2d_single = {
     .bytes = sizeof(struct conv2d_work),
-    .describe = single_describe,
+    .shape = conv2d_shape,
     .check = conv2d_single_check,
     .open = single_open,
     .iterate = conv2d_iterate,

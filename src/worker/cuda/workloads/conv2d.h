@@ -5,7 +5,6 @@
 #include "worker/gpu/tensor_work.h"
 
 /* One convolution. The configuration has no bias and no activation. */
-extern const struct tensor_routine conv2d_single;
 enum status conv2d_single_check(const struct gpu *gpu, const struct config *config,
                                 struct error *error);
 
@@ -19,6 +18,3 @@ struct conv2d_memory {
 enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config,
                                 const struct conv2d_memory *memory, struct work **work,
                                 struct record *record, struct error *error);
-
-/* The tensors of a pass. The intermediate tensor is the gradient before the activation. */
-struct tensor_sizes conv2d_sizes(const struct conv2d *shape);

@@ -132,12 +132,14 @@ static void step_close(struct work *work)
 
 /* ---- preparation ---- */
 
-static struct tensor_sizes step_describe(const struct config *config, struct work *work)
+static void step_shape(const struct config *config, struct work *work, struct tensors *tensors)
 {
     struct step_work *step = (struct step_work *)work;
-    step->shape = conv2d_from(config);
-    step->parts = conv2d_parts[step->shape.pass];
-    return conv2d_sizes(&step->shape);
+    const struct conv2d s = step->shape = conv2d_from(config);
+    step->parts = conv2d_parts[s.pass];
+    if (conv2d_needs_y(&s)) /* the gradient before the activation */
+        step->tensors.intermediate_bytes =
+            (size_t)tensors->written[TENSOR_OUTPUT] * precision_info[s.precision].bytes;
 }
 
 static enum status step_open(struct gpu *gpu, struct step_work *step, struct error *error)
@@ -220,22 +222,19 @@ static enum status library_open(struct gpu *gpu, const struct config *config, st
     return step_open(gpu, step, error);
 }
 
-static const struct tensor_routine library = {
+const struct tensor_routine conv2d_cudnn = {
     .bytes = sizeof(struct step_work),
-    .describe = step_describe,
+    .shape = step_shape,
     .check = library_check,
     .open = library_open,
     .iterate = step_iterate,
     .close = step_close,
 };
 
-enum status conv2d_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                 struct work **work, struct record *record, struct error *error)
+bool conv2d_is_single(const struct config *config)
 {
     const struct conv2d s = conv2d_from(config);
-    const bool single = s.pass <= CONV2D_BACKWARD_FILTER && !conv2d_has_layer(&s);
-    return tensor_work_prepare(single ? &conv2d_single : &library, gpu, config, seed, work, record,
-                               error);
+    return s.pass <= CONV2D_BACKWARD_FILTER && !conv2d_has_layer(&s);
 }
 
 /* ---- any pass by hand-written kernels ---- */
@@ -262,12 +261,11 @@ static enum status plain_open(struct gpu *gpu, const struct config *config, stru
     return step_open(gpu, step, error);
 }
 
-static const struct tensor_routine plain = {
+const struct tensor_routine conv2d_plain = {
     .bytes = sizeof(struct step_work),
     .algorithm = "thread-per-element",
-    .describe = step_describe,
+    .shape = step_shape,
     .check = plain_check,
     .open = plain_open,
     .iterate = step_iterate,
 };
-TENSOR_WORK_PREPARE(conv2d_plain_prepare, plain)

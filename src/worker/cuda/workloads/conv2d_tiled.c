@@ -11,11 +11,10 @@ struct tiled_work {
     const struct conv2d_tile *tile; /* the bound tile */
 };
 
-static struct tensor_sizes tiled_describe(const struct config *config, struct work *work)
+static void tiled_shape(const struct config *config, struct work *work, struct tensors *tensors)
 {
-    struct tiled_work *t = (struct tiled_work *)work;
-    t->shape = conv2d_from(config);
-    return conv2d_sizes(&t->shape);
+    (void)tensors;
+    ((struct tiled_work *)work)->shape = conv2d_from(config);
 }
 
 static enum status tiled_check(const struct gpu *gpu, const struct config *config,
@@ -106,11 +105,10 @@ static enum status tiled_open(struct gpu *gpu, const struct config *config, stru
     return STATUS_OK;
 }
 
-static const struct tensor_routine tiled = {
+const struct tensor_routine conv2d_tiled = {
     .bytes = sizeof(struct tiled_work),
-    .describe = tiled_describe,
+    .shape = tiled_shape,
     .check = tiled_check,
     .open = tiled_open,
     .iterate = tiled_iterate,
 };
-TENSOR_WORK_PREPARE(conv2d_tiled_prepare, tiled)

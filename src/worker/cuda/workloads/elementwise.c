@@ -12,16 +12,7 @@ struct elementwise_work {
     cudnnOpTensorDescriptor_t sum;
 };
 
-static struct tensor_sizes elementwise_describe(const struct config *config, struct work *work)
-{
-    const struct elementwise s = elementwise_from(config);
-    ((struct elementwise_work *)work)->shape = s;
-    return (struct tensor_sizes){
-        .read = {[TENSOR_INPUT] = s.elements,
-                 [TENSOR_WEIGHT] = elementwise_inputs(s.operation) == 2 ? s.elements : 0},
-        .written = {[TENSOR_OUTPUT] = s.elements},
-    };
-}
+TENSOR_SHAPE(elementwise)
 
 static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
@@ -32,13 +23,12 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
                                    e->shape.elements, gpu->stream));
 }
 
-static const struct tensor_routine plain = {
+const struct tensor_routine elementwise_plain = {
     .bytes = sizeof(struct elementwise_work),
     .algorithm = "thread-per-element",
-    .describe = elementwise_describe,
+    .shape = elementwise_shape,
     .iterate = plain_iterate,
 };
-TENSOR_WORK_PREPARE(elementwise_plain_prepare, plain)
 
 /* ---- cuDNN ---- */
 
@@ -106,11 +96,10 @@ static void cudnn_close(struct work *work)
         cudnnDestroyTensorDescriptor(e->descriptor);
 }
 
-static const struct tensor_routine cudnn = {
+const struct tensor_routine elementwise_cudnn = {
     .bytes = sizeof(struct elementwise_work),
-    .describe = elementwise_describe,
+    .shape = elementwise_shape,
     .open = cudnn_open,
     .iterate = cudnn_iterate,
     .close = cudnn_close,
 };
-TENSOR_WORK_PREPARE(elementwise_cudnn_prepare, cudnn)

@@ -19,22 +19,7 @@ static const struct pass {
     [LINEAR_BACKWARD_WEIGHTS] = {TENSOR_INPUT, TENSOR_OUTPUT, TENSOR_WEIGHT},
 };
 
-/* backward-weights also writes the gradient of the bias. */
-static struct tensor_sizes linear_describe(const struct config *config, struct work *work)
-{
-    const struct linear s = linear_from(config);
-    const struct pass *pass = &passes[s.pass];
-    const int64_t bias = linear_size(&s, TENSOR_BIAS);
-    struct tensor_sizes sizes = {
-        .read = {[TENSOR_BIAS] = s.pass == LINEAR_FORWARD ? bias : 0},
-        .written = {[TENSOR_BIAS] = s.pass == LINEAR_BACKWARD_WEIGHTS ? bias : 0},
-    };
-    ((struct linear_work *)work)->shape = s;
-    sizes.read[pass->a] = linear_size(&s, pass->a);
-    sizes.read[pass->b] = linear_size(&s, pass->b);
-    sizes.written[pass->result] = linear_size(&s, pass->result);
-    return sizes;
-}
+TENSOR_SHAPE(linear)
 
 /* Returns the bias, or its gradient. */
 static void *linear_bias(const struct linear_work *l)
@@ -102,15 +87,14 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
     return finish(gpu, l, error);
 }
 
-static const struct tensor_routine plain = {
+const struct tensor_routine linear_plain = {
     .bytes = sizeof(struct linear_work),
     .algorithm = "thread-per-element",
-    .describe = linear_describe,
+    .shape = linear_shape,
     .check = plain_check,
     .open = plain_open,
     .iterate = plain_iterate,
 };
-TENSOR_WORK_PREPARE(linear_plain_prepare, plain)
 
 /* ---- cuBLASLt ---- */
 
@@ -196,12 +180,11 @@ static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct e
     return finish(gpu, l, error);
 }
 
-static const struct tensor_routine cublaslt = {
+const struct tensor_routine linear_cublaslt = {
     .bytes = sizeof(struct linear_work),
-    .describe = linear_describe,
+    .shape = linear_shape,
     .check = product_work_check,
     .open = cublaslt_open,
     .iterate = cublaslt_iterate,
     .close = product_work_close,
 };
-TENSOR_WORK_PREPARE(linear_cublaslt_prepare, cublaslt)

@@ -1,5 +1,7 @@
 #include "worker/cuda/workloads/workloads.h"
 
+#include <math.h>
+
 #include "model/workloads/loop.h"
 
 struct loop_work {
@@ -8,13 +10,11 @@ struct loop_work {
 };
 
 /* The number of elements is even, because fp16 and bf16 come in pairs. */
-static struct tensor_sizes loop_describe(const struct config *config, struct work *work)
+static void loop_shape(const struct config *config, struct work *work, struct tensors *tensors)
 {
-    const struct loop s = loop_from(config);
-    ((struct loop_work *)work)->shape = s;
-    const int64_t elements = (s.tiles * s.tile + 1) / 2 * 2;
-    return (struct tensor_sizes){.read = {[TENSOR_INPUT] = elements},
-                                 .written = {[TENSOR_OUTPUT] = elements}};
+    ((struct loop_work *)work)->shape = loop_from(config);
+    tensors->read[TENSOR_INPUT] = 2 * ceil(tensors->read[TENSOR_INPUT] / 2);
+    tensors->written[TENSOR_OUTPUT] = tensors->read[TENSOR_INPUT];
 }
 
 static enum status loop_check(const struct gpu *gpu, const struct config *config,
@@ -49,11 +49,10 @@ static enum status loop_iterate(struct gpu *gpu, struct work *work, struct error
     return CUDA(kernel_compute_loop(s->precision, y, x, s->tiles, (int)s->steps, gpu->stream));
 }
 
-static const struct tensor_routine plain = {
+const struct tensor_routine loop_plain = {
     .bytes = sizeof(struct loop_work),
-    .describe = loop_describe,
+    .shape = loop_shape,
     .check = loop_check,
     .open = loop_open,
     .iterate = loop_iterate,
 };
-TENSOR_WORK_PREPARE(loop_prepare, plain)

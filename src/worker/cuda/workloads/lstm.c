@@ -486,15 +486,11 @@ static enum status lstm_check(const struct gpu *gpu, const struct config *config
                      precision_info[precision].name);
 }
 
-static struct tensor_sizes lstm_describe(const struct config *config, struct work *work)
+/* The weights are in cuDNN's own layout, in the bindings. */
+static void lstm_shape(const struct config *config, struct work *work, struct tensors *tensors)
 {
-    const struct lstm s = ((struct lstm_work *)work)->shape = lstm_from(config);
-    const bool backward = s.pass == LSTM_BACKWARD;
-    const int64_t x = lstm_x_size(&s), y = lstm_y_size(&s);
-    return (struct tensor_sizes){
-        .read = {[TENSOR_INPUT] = x, [TENSOR_OUTPUT] = backward ? y : 0},
-        .written = {[TENSOR_INPUT] = backward ? x : 0, [TENSOR_OUTPUT] = y},
-    };
+    ((struct lstm_work *)work)->shape = lstm_from(config);
+    tensors->read[TENSOR_WEIGHT] = tensors->written[TENSOR_WEIGHT] = 0;
 }
 
 static enum status lstm_open(struct gpu *gpu, const struct config *config, struct work *work,
@@ -530,12 +526,11 @@ static enum status lstm_open(struct gpu *gpu, const struct config *config, struc
     return algorithm_choose(gpu, l, record, error);
 }
 
-static const struct tensor_routine cudnn = {
+const struct tensor_routine lstm_cudnn = {
     .bytes = sizeof(struct lstm_work),
-    .describe = lstm_describe,
+    .shape = lstm_shape,
     .check = lstm_check,
     .open = lstm_open,
     .iterate = forward_iterate,
     .close = lstm_close,
 };
-TENSOR_WORK_PREPARE(lstm_cudnn_prepare, cudnn)

@@ -66,15 +66,13 @@ static enum status persistent_check(const struct gpu *gpu, const struct config *
 }
 
 /* The outputs of two layers below the last one are kept in turn. */
-static struct tensor_sizes persistent_describe(const struct config *config, struct work *work)
+static void persistent_shape(const struct config *config, struct work *work,
+                             struct tensors *tensors)
 {
-    const struct lstm s = ((struct lstm_persistent *)work)->shape = lstm_from(config);
-    const double kept = s.layers > 2 ? 2.0 : (double)(s.layers - 1);
-    return (struct tensor_sizes){
-        .read = {[TENSOR_INPUT] = lstm_x_size(&s), [TENSOR_WEIGHT] = lstm_w_size(&s)},
-        .written = {[TENSOR_OUTPUT] = lstm_y_size(&s)},
-        .intermediate = kept * (double)y_bytes(&s),
-    };
+    struct lstm_persistent *l = (struct lstm_persistent *)work;
+    const struct lstm s = l->shape = lstm_from(config);
+    (void)tensors;
+    l->tensors.intermediate_bytes = (size_t)(s.layers > 2 ? 2 : s.layers - 1) * y_bytes(&s);
 }
 
 static enum status persistent_open(struct gpu *gpu, const struct config *config, struct work *work,
@@ -86,11 +84,10 @@ static enum status persistent_open(struct gpu *gpu, const struct config *config,
     return STATUS_OK;
 }
 
-static const struct tensor_routine persistent = {
+const struct tensor_routine lstm_persistent = {
     .bytes = sizeof(struct lstm_persistent),
-    .describe = persistent_describe,
+    .shape = persistent_shape,
     .check = persistent_check,
     .open = persistent_open,
     .iterate = persistent_iterate,
 };
-TENSOR_WORK_PREPARE(lstm_persistent_prepare, persistent)

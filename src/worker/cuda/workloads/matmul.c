@@ -8,14 +8,7 @@ struct matmul_work {
     struct matmul shape;
 };
 
-static struct tensor_sizes matmul_describe(const struct config *config, struct work *work)
-{
-    const struct matmul s = ((struct matmul_work *)work)->shape = matmul_from(config);
-    return (struct tensor_sizes){
-        .read = {[TENSOR_INPUT] = s.m * s.k, [TENSOR_WEIGHT] = s.k * s.n},
-        .written = {[TENSOR_OUTPUT] = s.m * s.n},
-    };
-}
+TENSOR_SHAPE(matmul)
 
 /* ---- plain ---- */
 
@@ -30,14 +23,13 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
                                gpu->stream));
 }
 
-static const struct tensor_routine plain = {
+const struct tensor_routine matmul_plain = {
     .bytes = sizeof(struct matmul_work),
     .algorithm = "thread-per-element",
-    .describe = matmul_describe,
+    .shape = matmul_shape,
     .check = product_plain_check,
     .iterate = plain_iterate,
 };
-TENSOR_WORK_PREPARE(matmul_plain_prepare, plain)
 
 /* ---- tiled ---- */
 
@@ -64,15 +56,14 @@ static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct erro
                                     t->input[TENSOR_WEIGHT], s->m, s->n, s->k, gpu->stream));
 }
 
-static const struct tensor_routine tiled = {
+const struct tensor_routine matmul_tiled = {
     .bytes = sizeof(struct matmul_work),
     .algorithm = "mma",
     .unit = UNIT_TENSOR,
-    .describe = matmul_describe,
+    .shape = matmul_shape,
     .check = tiled_check,
     .iterate = tiled_iterate,
 };
-TENSOR_WORK_PREPARE(matmul_tiled_prepare, tiled)
 
 /* ---- cuBLASLt ---- */
 
@@ -111,12 +102,11 @@ static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct e
                        t->result[TENSOR_OUTPUT], error);
 }
 
-static const struct tensor_routine cublaslt = {
+const struct tensor_routine matmul_cublaslt = {
     .bytes = sizeof(struct matmul_work),
-    .describe = matmul_describe,
+    .shape = matmul_shape,
     .check = product_work_check,
     .open = cublaslt_open,
     .iterate = cublaslt_iterate,
     .close = product_work_close,
 };
-TENSOR_WORK_PREPARE(matmul_cublaslt_prepare, cublaslt)

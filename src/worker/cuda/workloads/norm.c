@@ -23,25 +23,7 @@ struct norm_work {
     size_t workspace_bytes, reserve_bytes;
 };
 
-static struct tensor_sizes norm_describe(const struct config *config, struct work *work)
-{
-    const struct norm s = norm_from(config);
-    ((struct norm_work *)work)->shape = s;
-    const bool backward = s.pass == NORM_BACKWARD;
-    const int64_t size = s.rows * s.columns;
-    const int64_t kept = backward ? s.columns : s.pass == NORM_TRAINING ? norm_statistics(&s) : 0;
-    return (struct tensor_sizes){
-        .read = {[TENSOR_INPUT] = size,
-                 [TENSOR_WEIGHT] = s.columns,
-                 [TENSOR_BIAS] = backward ? 0 : s.columns,
-                 [TENSOR_OUTPUT] = backward ? size : 0},
-        .written = {[TENSOR_INPUT] = backward ? size : 0,
-                    [TENSOR_WEIGHT] = kept,
-                    [TENSOR_BIAS] = kept,
-                    [TENSOR_OUTPUT] = backward ? 0 : size},
-        .wide = {[TENSOR_WEIGHT] = true, [TENSOR_BIAS] = true},
-    };
-}
+TENSOR_SHAPE(norm)
 
 /* Computes the inputs of the pass and sets the kernels' arrays, for all implementations. */
 static enum status norm_open(struct gpu *gpu, struct norm_work *w, struct error *error)
@@ -114,15 +96,14 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
     return CUDA(kernel_norm(NORM_KERNEL_DX, &w->shape, &w->arrays, gpu->stream));
 }
 
-static const struct tensor_routine plain = {
+const struct tensor_routine norm_plain = {
     .bytes = sizeof(struct norm_work),
     .algorithm = "block-per-mean",
-    .describe = norm_describe,
+    .shape = norm_shape,
     .open = plain_open,
     .iterate = plain_iterate,
     .close = norm_close,
 };
-TENSOR_WORK_PREPARE(norm_plain_prepare, plain)
 
 /* ---- batch norms by cuDNN's calls ---- */
 
@@ -330,24 +311,24 @@ static enum status layer_check(const struct gpu *gpu, const struct config *confi
                : STATUS_OK;
 }
 
-enum status norm_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                               struct work **work, struct record *record, struct error *error)
+const struct tensor_routine norm_cudnn_batch = {
+    .bytes = sizeof(struct norm_work),
+    .shape = norm_shape,
+    .open = batch_open,
+    .iterate = batch_iterate,
+    .close = norm_close,
+};
+
+const struct tensor_routine norm_cudnn_layer = {
+    .bytes = sizeof(struct norm_work),
+    .shape = norm_shape,
+    .check = layer_check,
+    .open = layer_open,
+    .iterate = graph_work_iterate,
+    .close = norm_close,
+};
+
+bool norm_is_batch(const struct config *config)
 {
-    static const struct tensor_routine batch = {
-        .bytes = sizeof(struct norm_work),
-        .describe = norm_describe,
-        .open = batch_open,
-        .iterate = batch_iterate,
-        .close = norm_close,
-    };
-    static const struct tensor_routine layer = {
-        .bytes = sizeof(struct norm_work),
-        .describe = norm_describe,
-        .check = layer_check,
-        .open = layer_open,
-        .iterate = graph_work_iterate,
-        .close = norm_close,
-    };
-    return tensor_work_prepare(norm_from(config).operation == NORM_BATCH ? &batch : &layer, gpu,
-                               config, seed, work, record, error);
+    return norm_from(config).operation == NORM_BATCH;
 }

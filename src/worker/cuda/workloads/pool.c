@@ -13,20 +13,13 @@ struct pool_work {
     void *y; /* output of the forward pass, for the backward pass; owned */
 };
 
-static const struct tensor_routine cudnn;
-
 /* cuDNN's backward pass takes x even if it does not need x. */
-static struct tensor_sizes pool_describe(const struct config *config, struct work *work)
+static void pool_shape(const struct config *config, struct work *work, struct tensors *tensors)
 {
     struct pool_work *p = (struct pool_work *)work;
-    const struct pool s = p->shape = pool_from(config);
-    const bool forward = s.pass == POOL_FORWARD;
-    const bool reads_x = forward || s.operation == POOL_MAX || p->tensors.routine == &cudnn;
-    const int64_t x = pool_x_size(&s), y = pool_y_size(&s);
-    return (struct tensor_sizes){
-        .read = {[TENSOR_INPUT] = reads_x ? x : 0, [TENSOR_OUTPUT] = forward ? 0 : y},
-        .written = {[TENSOR_INPUT] = forward ? 0 : x, [TENSOR_OUTPUT] = forward ? y : 0},
-    };
+    p->shape = pool_from(config);
+    if (p->tensors.routine == &pool_cudnn && p->shape.pass == POOL_BACKWARD)
+        tensors->read[TENSOR_INPUT] = tensors->written[TENSOR_INPUT];
 }
 
 static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
@@ -40,13 +33,12 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
                                      t->input[TENSOR_OUTPUT], gpu->stream));
 }
 
-static const struct tensor_routine plain = {
+const struct tensor_routine pool_plain = {
     .bytes = sizeof(struct pool_work),
     .algorithm = "thread-per-element",
-    .describe = pool_describe,
+    .shape = pool_shape,
     .iterate = plain_iterate,
 };
-TENSOR_WORK_PREPARE(pool_plain_prepare, plain)
 
 /* ---- cuDNN ---- */
 
@@ -111,12 +103,11 @@ static void cudnn_close(struct work *work)
         cudnnDestroyTensorDescriptor(p->x_descriptor);
 }
 
-static const struct tensor_routine cudnn = {
+const struct tensor_routine pool_cudnn = {
     .bytes = sizeof(struct pool_work),
     .algorithm = "pooling",
-    .describe = pool_describe,
+    .shape = pool_shape,
     .open = cudnn_open,
     .iterate = cudnn_iterate,
     .close = cudnn_close,
 };
-TENSOR_WORK_PREPARE(pool_cudnn_prepare, cudnn)

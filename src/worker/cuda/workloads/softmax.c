@@ -9,17 +9,7 @@ struct softmax_work {
     cudnnTensorDescriptor_t descriptor; /* shape of all tensors; cudnn only */
 };
 
-static struct tensor_sizes softmax_describe(const struct config *config, struct work *work)
-{
-    const struct softmax s = softmax_from(config);
-    ((struct softmax_work *)work)->shape = s;
-    const bool forward = s.pass == SOFTMAX_FORWARD;
-    const int64_t size = s.rows * s.columns;
-    return (struct tensor_sizes){
-        .read = {[TENSOR_INPUT] = size, [TENSOR_OUTPUT] = forward ? 0 : size},
-        .written = {[TENSOR_INPUT] = forward ? 0 : size, [TENSOR_OUTPUT] = forward ? size : 0},
-    };
-}
+TENSOR_SHAPE(softmax)
 
 static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
@@ -34,13 +24,12 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
                                         s->columns, gpu->stream));
 }
 
-static const struct tensor_routine plain = {
+const struct tensor_routine softmax_plain = {
     .bytes = sizeof(struct softmax_work),
     .algorithm = "block-per-row",
-    .describe = softmax_describe,
+    .shape = softmax_shape,
     .iterate = plain_iterate,
 };
-TENSOR_WORK_PREPARE(softmax_plain_prepare, plain)
 
 /* ---- cuDNN ---- */
 
@@ -77,12 +66,11 @@ static void cudnn_close(struct work *work)
         cudnnDestroyTensorDescriptor(w->descriptor);
 }
 
-static const struct tensor_routine cudnn = {
+const struct tensor_routine softmax_cudnn = {
     .bytes = sizeof(struct softmax_work),
     .algorithm = "softmax-accurate",
-    .describe = softmax_describe,
+    .shape = softmax_shape,
     .open = cudnn_open,
     .iterate = cudnn_iterate,
     .close = cudnn_close,
 };
-TENSOR_WORK_PREPARE(softmax_cudnn_prepare, cudnn)

@@ -5,37 +5,41 @@
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/tensor_work.h"
 
-/* ROW(workload, implementation, work_preparation, takes). "auto" is the first row of the workload
- * that takes the configuration; takes NULL: all. So "auto" is the library, which comes first. The
- * only exception is attention in fp32 and fp64: no library fuses it, so it has three steps,
- * products of cuBLASLt and a plain softmax, as in frameworks. */
+/* ROW(workload, implementation, routine, takes): struct implementation. "auto" is the first row of
+ * the workload that takes the configuration. So "auto" is the library, which comes first. The only
+ * exception is attention in fp32 and fp64: no library fuses it, so it has three steps, products of
+ * cuBLASLt and a plain softmax, as in frameworks. */
 #define CUDA_WORKLOADS(ROW)                                                                        \
-    ROW("attention", "cudnn", attention_cudnn_prepare, attention_cudnn_takes)                      \
-    ROW("attention", "plain", attention_plain_prepare, NULL)                                       \
-    ROW("compute-loop", "plain", loop_prepare, NULL)                                               \
-    ROW("conv2d", "cudnn", conv2d_cudnn_prepare, NULL)                                             \
-    ROW("conv2d", "tiled", conv2d_tiled_prepare, NULL)                                             \
-    ROW("conv2d", "plain", conv2d_plain_prepare, NULL)                                             \
-    ROW("elementwise", "cudnn", elementwise_cudnn_prepare, NULL)                                   \
-    ROW("elementwise", "plain", elementwise_plain_prepare, NULL)                                   \
-    ROW("linear", "cublaslt", linear_cublaslt_prepare, NULL)                                       \
-    ROW("linear", "plain", linear_plain_prepare, NULL)                                             \
-    ROW("lstm", "cudnn", lstm_cudnn_prepare, NULL)                                                 \
-    ROW("lstm", "persistent", lstm_persistent_prepare, NULL)                                       \
-    ROW("matmul", "cublaslt", matmul_cublaslt_prepare, NULL)                                       \
-    ROW("matmul", "tiled", matmul_tiled_prepare, NULL)                                             \
-    ROW("matmul", "plain", matmul_plain_prepare, NULL)                                             \
-    ROW("norm", "cudnn", norm_cudnn_prepare, NULL)                                                 \
-    ROW("norm", "plain", norm_plain_prepare, NULL)                                                 \
-    ROW("pool", "cudnn", pool_cudnn_prepare, NULL)                                                 \
-    ROW("pool", "plain", pool_plain_prepare, NULL)                                                 \
-    ROW("shared-loop", "plain", loop_prepare, NULL)                                                \
-    ROW("softmax", "cudnn", softmax_cudnn_prepare, NULL)                                           \
-    ROW("softmax", "plain", softmax_plain_prepare, NULL)
+    ROW("attention", "cudnn", attention_cudnn, attention_cudnn_takes)                              \
+    ROW("attention", "plain", attention_plain, NULL)                                               \
+    ROW("compute-loop", "plain", loop_plain, NULL)                                                 \
+    ROW("conv2d", "cudnn", conv2d_single, conv2d_is_single)                                        \
+    ROW("conv2d", "cudnn", conv2d_cudnn, NULL)                                                     \
+    ROW("conv2d", "tiled", conv2d_tiled, NULL)                                                     \
+    ROW("conv2d", "plain", conv2d_plain, NULL)                                                     \
+    ROW("elementwise", "cudnn", elementwise_cudnn, NULL)                                           \
+    ROW("elementwise", "plain", elementwise_plain, NULL)                                           \
+    ROW("linear", "cublaslt", linear_cublaslt, NULL)                                               \
+    ROW("linear", "plain", linear_plain, NULL)                                                     \
+    ROW("lstm", "cudnn", lstm_cudnn, NULL)                                                         \
+    ROW("lstm", "persistent", lstm_persistent, NULL)                                               \
+    ROW("matmul", "cublaslt", matmul_cublaslt, NULL)                                               \
+    ROW("matmul", "tiled", matmul_tiled, NULL)                                                     \
+    ROW("matmul", "plain", matmul_plain, NULL)                                                     \
+    ROW("norm", "cudnn", norm_cudnn_batch, norm_is_batch)                                          \
+    ROW("norm", "cudnn", norm_cudnn_layer, NULL)                                                   \
+    ROW("norm", "plain", norm_plain, NULL)                                                         \
+    ROW("pool", "cudnn", pool_cudnn, NULL)                                                         \
+    ROW("pool", "plain", pool_plain, NULL)                                                         \
+    ROW("shared-loop", "plain", loop_plain, NULL)                                                  \
+    ROW("softmax", "cudnn", softmax_cudnn, NULL)                                                   \
+    ROW("softmax", "plain", softmax_plain, NULL)
 
-#define DECLARE(workload, implementation, prepare, takes) work_preparation prepare;
+#define DECLARE(workload, implementation, routine, takes)                                          \
+    extern const struct tensor_routine routine;
 CUDA_WORKLOADS(DECLARE)
 #undef DECLARE
 
-/* Returns whether cuDNN's fused attention has the precision: fp16 or bf16. */
-bool attention_cudnn_takes(const struct config *config);
+bool attention_cudnn_takes(const struct config *config); /* fp16 or bf16 */
+bool conv2d_is_single(const struct config *config);      /* one convolution and nothing else */
+bool norm_is_batch(const struct config *config);
