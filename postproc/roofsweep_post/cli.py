@@ -21,6 +21,7 @@ from . import (
     report,
     roof_table,
     row_table,
+    spread,
     watch,
 )
 from .arguments import Parser, check_inputs, check_outputs, named
@@ -40,6 +41,7 @@ COMMANDS = {
     "describe": describe,
     "export": export,
     "merge": merge,
+    "spread": spread,
     "watch": watch,
 }
 

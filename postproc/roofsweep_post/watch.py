@@ -29,7 +29,7 @@ class Journal:
     """The content of a journal so far. A later record of a configuration and device replaces the earlier one."""
 
     def __init__(self, path):
-        self.path, self.offset, self.rows, self.devices, self.session = path, 0, {}, {}, {}
+        self.path, self.offset, self.rows, self.devices, self.session, self.rounds = path, 0, {}, {}, {}, {}
 
     def read(self):
         """Reads the lines that were appended since the last call. A last line without an end is not complete."""
@@ -53,9 +53,12 @@ class Journal:
             self.session = entry
         elif kind == "device":
             self.devices[entry["key"]] = entry
-        elif kind == "record":
+        elif kind in ("record", "round"):
             device = self.devices.get(entry.get("device_key"), {})
             key = entry["config_hash"], device.get("hostname"), device.get("uuid")
+            if kind == "round":
+                self.rounds[*key, entry["round"]] = entry
+                return
             self.rows.pop(key, None)  # the order of the rows is that of their end
             self.rows[key] = entry
 
@@ -80,13 +83,18 @@ def shown(journal, now):
     rows, start = list(journal.rows.values()), journal.session.get("start_time", now)
     names = computed([row.get("label", "") for row in rows], [row.get("configuration", "") for row in rows])
     total, status = journal.session.get("rows"), [row.get("status") for row in rows]
-    left = max(total - len(rows), 0) if total else None
-    seconds = time_left(rows, left) if left else None
+    rounds, later = journal.session.get("rounds", 1), list(journal.rounds.values())
+    again = sum(word == "measured" for word in status) if total == len(rows) else total
+    left = max(total - len(rows) + (rounds - 1) * again - len(later), 0) if total else None
+    seconds = time_left(rows + later, left) if left else None
+    now_in = max((entry["round"] for entry in later), default=1)
+    of_round = sum(entry["round"] == now_in for entry in later) if now_in > 1 else len(rows)
     counts = ", ".join(f"{status.count(word)} {word}" for word in ("measured", "skipped", "failed"))
     began = datetime.fromtimestamp(start, UTC)
     lines = [
         f"{plain(journal.path)}: {plain(journal.session.get('title') or journal.session.get('manifest_path', ''))}",
-        f"{len(rows)}{f' of {total}' if total else ''} rows: {counts}",
+        f"{len(rows)}{f' of {total}' if total else ''} rows: {counts}"
+        + f", round {now_in} of {rounds}: {of_round}" * (rounds > 1),
         f"begun {began:%Y-%m-%d %H:%M:%S} UTC, {clock(max(now - start, 0))} ago"
         + (f", {clock(seconds)} left" if seconds is not None else ""),
         "",

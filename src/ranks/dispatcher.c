@@ -524,6 +524,8 @@ static void stop_for_time(struct dispatcher *dispatcher)
                     left_over_add(&left_over,
                                   estimator_estimate(dispatcher->estimator, &plan->items[item]));
     left_over_format(&left_over, &dispatcher->limit, queue_total(dispatcher->queue), text);
+    if (sweep->rounds > 1)
+        strncat(text, "; each round of a configuration counts", sizeof text - strlen(text) - 1);
     stop(dispatcher, left_over_is_permanent(&left_over) ? STATUS_FAILED : STATUS_INTERRUPTED, text);
 }
 

@@ -142,7 +142,7 @@ enum status estimate_make(const struct manifest *manifest, const struct plan *pl
     size_t *items = earlier ? resume_items(plan, earlier) : NULL;
     bool made = estimator && done && (items || !earlier);
     if (made)
-        *total = (struct estimate_total){0};
+        *total = (struct estimate_total){.rounds = (int)rounds};
     for (size_t i = 0; made && earlier && i < earlier->row_count; ++i) {
         const struct row *row = &earlier->rows[i];
         if (items[i] == RESUME_NONE)
@@ -189,18 +189,20 @@ void estimate_encode(const struct estimate_total *total, json_t *object)
 
 void estimate_print(const struct estimate_total *total, FILE *stream)
 {
-    char text[TIME_TEXT];
+    char text[TIME_TEXT], rounds[32] = "";
+    if (total->rounds > 1)
+        snprintf(rounds, sizeof rounds, " in %d rounds", total->rounds);
     size_t assumed = total->left - total->judged;
     if (total->judged > 0)
         utf8_print(stream,
                    "time on one device, judged by the rows that are there: at most %s for %zu "
-                   "configurations\n",
-                   time_format(total->seconds, text), total->judged);
+                   "configurations%s\n",
+                   time_format(total->seconds, text), total->judged, rounds);
     if (assumed > 0)
         utf8_print(stream,
-                   "time on one slow device: at most %s for %zu configurations; a fast GPU takes "
-                   "less than 1 s for most\n",
-                   time_format(total->at_most, text), assumed);
+                   "time on one slow device: at most %s for %zu configurations%s; a fast GPU "
+                   "takes less than 1 s for most\n",
+                   time_format(total->at_most, text), assumed, rounds);
     if (total->left > 0)
         utf8_print(stream,
                    "several devices share this time; measuring the roofs is not included\n");

@@ -49,6 +49,7 @@ struct estimate_total {
     size_t judged;  /* configurations among these with a measured estimate */
     double seconds; /* s; estimate of the judged configurations on one device */
     double at_most; /* s; estimate of the other ones on the slow device */
+    int rounds;     /* both times include all rounds, as long as the first */
 };
 
 /* `earlier`: content of the journal; NULL: empty. STATUS_SYSTEM: no memory. */

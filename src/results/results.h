@@ -109,9 +109,8 @@ enum status results_attach(struct results *results, const char *journal, int fd,
                            struct error *error);
 
 /* Reads and parses the row's record from the journal, at each call; the caller clears the record.
- * Sets
- * time_median to the median of several rounds, with the interval of stats_rounds. STATUS_SYSTEM:
- * the line cannot be read, or is no valid record. */
+ * Sets time_median to the median of several rounds, with the interval of stats_rounds.
+ * STATUS_SYSTEM: the line cannot be read, or is no valid record. */
 enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# SIGKILL ends the whole job half-way. No finished record is lost, no worker is left, and --resume measures each missing row
-# once.
+# SIGKILL ends the whole job half-way, then in the second round. No finished record is lost, no worker is left, and --resume
+# measures each missing row and round once.
 . "$(dirname "$0")/lib.sh"
 batch=1 height="8, 16" write_sweep sweep.ini
 sed -i 's/^iterations = .*/iterations = 500/' sweep.ini
@@ -28,3 +28,47 @@ after=$(grep -c '"kind":"record"' sweep.nc.journal)
 # --resume of a complete sweep begins no session.
 expect 0 run 3 --resume sweep.ini
 [ "$(grep -c '"kind":"session"' sweep.nc.journal)" = 2 ] || fail "a complete sweep began a session"
+
+# A job that is killed in its second round. Each round has a process of its own for each rank.
+batch=1 height=8 width="8, 16" write_sweep rounds.ini
+sed -i 's/^warmup/rounds = 3\n&/' rounds.ini
+"$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" rounds.ini >output 2>&1 &
+job=$!
+rounds() {
+    grep -sc '"kind":"round"' rounds.nc.journal || [ $? = 1 ] || echo 0
+}
+for _ in $(seq 600); do
+    [ "$(rounds)" -lt 2 ] || break
+    sleep 0.05
+done
+# shellcheck disable=SC2046 # a word each
+kill -KILL $(ranks_of "$job") "$job"
+wait "$job" && fail "the job killed in a round ended with 0"
+none_left
+[ "$(rounds)" -lt 16 ] || fail "the rounds had finished before the job was killed"
+expect 0 "$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" watch rounds.nc
+says "8 of 8 rows: 8 measured, 0 skipped, 0 failed, round "
+expect 0 run 2 -v --resume rounds.ini
+says "round 3 of 3"
+complete rounds.nc 8
+[ "$(rounds)" = 16 ] || fail "$(rounds) rounds in the journal"
+[ "$(grep -c '"kind":"session"' rounds.nc.journal)" = 2 ] || fail "sessions"
+expect 0 run 2 --resume rounds.ini
+[ "$(grep -c '"kind":"session"' rounds.nc.journal)" = 2 ] || fail "a complete sweep of rounds began a session"
+PYTHONPATH=$root/postproc python '
+import sys, netCDF4, numpy
+from roofsweep_post.spread import half_width
+data = netCDF4.Dataset("rounds.nc")
+times, starts = (data[name][:].filled(numpy.nan) for name in ("round_time", "round_start"))
+middle = numpy.median(times, axis=1)
+assert data.rounds == 3 and times.shape == (8, 3) and numpy.allclose(data["time_median"][:], middle, rtol=1e-12)
+ends = [numpy.maximum(middle - half_width(times), 0), middle + half_width(times)]
+assert numpy.allclose([data["time_median_low"][:], data["time_median_high"][:]], ends, rtol=1e-3)
+begin = data["start_time"][:][:, None] + starts
+for device in set(data["config_device"][:]):
+    own = data["config_device"][:] == device
+    assert (numpy.diff(begin[own], axis=1) > 0).all()
+    before = [dict(zip(order[1:], order)) for order in numpy.argsort(begin[own], axis=0).T]
+    for row in set(before[0]) & set(before[1]) & set(before[2]):
+        assert len({one[row] for one in before}) > 1, "a row follows the same row in all rounds"
+' || fail "the file of rounds"

@@ -337,6 +337,11 @@ found = totals(lines, "x").groupby(["series", "direction"])[["total", "at_roof"]
 assert list(found["total"]) == list(found["at_roof"]) == [2 * (1 + 2), 2 * 3] * 2, found
 ' || fail "series and directions of a network"
 
+# spread finds planted components; without rounds it says so.
+file "$root/tests/postproc/planted.py" "$root/tests/data/node_4xh200.nc" || fail "planted components"
+expect 0 script spread "$root/tests/data/node_4xh200.nc"
+says "rounds for a precision: unknown"
+
 # A file of 6 kB that says 2e9 rows is refused before it is read. A file that another process has locked is read.
 python '
 import netCDF4, numpy

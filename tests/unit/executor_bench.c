@@ -115,6 +115,7 @@ void give_work(struct bench *bench, const char *configuration, bool later)
     struct request request = request_default(REQUEST_MEASURE);
     struct error error;
     request.count_later = later;
+    request.round = bench->round;
     strcpy(request.row, "a row");
     assert_int_equal(config_parse(configuration, &request.config, &error), STATUS_OK);
     struct message message = {MESSAGE_MEASURE, 0, request_encode(&request)};

@@ -22,6 +22,7 @@ struct bench {
     struct log log;
     struct collected sent;
     struct executor *executor;
+    int round; /* of the work that the rank gets; 0: the first */
 };
 
 /* Kind of the worker, and kind that the rank requests (NULL: any). */

@@ -97,6 +97,15 @@ TEST(journal_rows_determine_the_total)
     assert_int_equal(estimate_make(manifest, plan, NULL, &total, &error), STATUS_OK);
     assert_int_equal(total.left, 5);
     assert_int_equal(total.judged, 0);
+    const double once = total.at_most;
+    manifest->sweep.rounds = 3;
+    assert_int_equal(estimate_make(manifest, plan, NULL, &total, &error), STATUS_OK);
+    assert_true(fabs(total.at_most / once - 3) < 1e-9);
+    char *in_rounds = printed(&total);
+    assert_non_null(strstr(in_rounds, " configurations in 3 rounds"));
+    free(in_rounds);
+    manifest->sweep.rounds = 1;
+    assert_int_equal(estimate_make(manifest, plan, NULL, &total, &error), STATUS_OK);
     assert_true(total.at_most > 5 * 5 && total.at_most < 5 * 120);
     char *text = printed(&total);
     assert_non_null(strstr(text, "on one slow device: at most "));

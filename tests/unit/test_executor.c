@@ -325,6 +325,21 @@ static void bench_begin_waiting(struct bench *bench, struct worker_script script
     assert_message(bench, MESSAGE_TIMED, " batch=4 ");
 }
 
+TEST(each_round_has_a_new_worker)
+{
+    static const int workers[] = {1, 1, 2, 2, 3};
+    struct bench bench;
+    bench_begin(&bench, (struct worker_script){.describe = NULL});
+    for (int i = 0; i < 5; ++i) {
+        bench.round = i / 2 + 1;
+        struct record record = measured(&bench, "conv2d batch=1");
+        assert_int_equal(record.status, RECORD_MEASURED);
+        assert_int_equal(starts(&bench), workers[i]);
+        record_clear(&record);
+    }
+    bench_end(&bench);
+}
+
 /* A row that is measured at once leaves the waiting rows alone. */
 TEST(waiting_rows_are_counted)
 {

@@ -28,6 +28,19 @@ TEST(test_hand_values)
     assert_true(values[0] == 9 && values[19] == 4); /* the input keeps its order */
 }
 
+TEST(test_rounds)
+{
+    const double values[] = {1.03, 1, 1.01};
+    struct stats stats;
+    struct error error;
+    assert_ok(stats_rounds(values, 3, &stats, &error), &error);
+    assert_near(stats.median, 1.01, 1e-15);
+    /* standard deviation 0.01528, variance of a median of three 0.4400 */
+    assert_near(stats_uncertainty(&stats), 4.303 * 0.015275 * sqrt(2 * 0.43994) / 1.01, 1e-4);
+    assert_ok(stats_rounds(values, 2, &stats, &error), &error);
+    assert_near(stats.median_high - stats.median, 12.706 * 0.021213 * sqrt(2 * 0.61102), 1e-4);
+}
+
 TEST(test_odd_even_and_single)
 {
     const double values[] = {30, 10, 20, 1000};
