@@ -1,6 +1,7 @@
 #include "manifest/list.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,22 +41,50 @@ static enum status field_next(char **at, char **field, struct error *error)
     return STATUS_OK;
 }
 
+enum { NAME, COUNT, WORKLOAD, PARAMETERS };
+
+/* Finds a column among the names above and the workload's parameters. */
+static enum status column_find(const struct workload *workload, const char *column, int *found,
+                               struct error *error)
+{
+    const char *known[PARAMETERS + WORKLOAD_PARAMETERS_MAX + 1] = {"name", "count", "workload"};
+    char hint[WORDS_HINT];
+    for (size_t i = 0; i < workload->count; ++i)
+        known[PARAMETERS + i] = workload->parameters[i].name;
+    *found = words_find(known, column);
+    if (*found >= 0)
+        return STATUS_OK;
+    words_hint(known, column, hint);
+    return error_set(error, STATUS_USAGE, "unknown column '%s' of %s%s", column, workload->name,
+                     hint);
+}
+
+/* Columns of other workloads are allowed beside a column `workload`. */
+static enum status header_check(const struct list *list, struct error *error)
+{
+    const char *const *columns = (const char *const *)list->columns;
+    const bool mixed = words_find(columns, "workload") >= 0;
+    for (size_t i = 0; i < list->column_count; ++i) {
+        bool known = false;
+        int found;
+        if (words_find(columns, columns[i]) != (int)i)
+            return error_set(error, STATUS_USAGE, "column '%s' comes twice", columns[i]);
+        for (size_t j = 0; mixed && !known && workloads[j]; ++j)
+            known = workload_parameter(workloads[j], columns[i]) >= 0;
+        if (!known)
+            TRY(column_find(list->workload, columns[i], &found, error));
+    }
+    return STATUS_OK;
+}
+
 static enum status field_take(struct list_row *row, const char *column, const char *field,
                               struct error *error)
 {
-    enum { NAME, COUNT, WORKLOAD, PARAMETERS };
     const struct workload *workload = row->config.workload;
-    const char *known[PARAMETERS + WORKLOAD_PARAMETERS_MAX + 1] = {"name", "count", "workload"};
-    for (size_t i = 0; i < workload->count; ++i)
-        known[PARAMETERS + i] = workload->parameters[i].name;
-    int found = words_find(known, column), parameter = found - PARAMETERS;
-    char hint[WORDS_HINT];
+    int found;
     struct value value;
-    if (found < 0) {
-        words_hint(known, column, hint);
-        return error_set(error, STATUS_USAGE, "unknown column '%s' of %s has '%.40s'%s", column,
-                         workload->name, field, hint);
-    }
+    TRY(column_find(workload, column, &found, error));
+    const int parameter = found - PARAMETERS;
     if (found == COUNT)
         return error_prefix(error, units_integer(field, 1, INT32_MAX, &row->count, error), "count");
     if (found == NAME && strchr(field, ';'))
@@ -121,10 +150,7 @@ static enum status line_take(void *user, const struct ini_line *line, struct err
         list->columns = fields;
         list->column_count = count;
         list->header = copy;
-        for (size_t i = 0; i < count; ++i)
-            if (words_find((const char *const *)fields, fields[i]) != (int)i)
-                return error_set(error, STATUS_USAGE, "column '%s' comes twice", fields[i]);
-        return STATUS_OK;
+        return header_check(list, error);
     }
     if (status == STATUS_OK)
         status = row_take(list, fields, count, line->number, error);

@@ -205,7 +205,9 @@ TEST(errors_are_golden)
 TEST(wrong_lists_are_named)
 {
     static const char *const rows[][2] = {
-        {"|name,hight\n|x,3", "m.ini:4: unknown column 'hight' of conv2d has '3'; did you mean"},
+        {"|name,hight\n|x,3", "m.ini:3: unknown column 'hight' of conv2d; did you mean 'height'?"},
+        {"|workload,dtype\n|lstm,3",
+         "m.ini:3: unknown column 'dtype' of conv2d; did you mean 'prec"},
         {"|name,name\n|x,y", "m.ini:3: column 'name' comes twice"},
         {"|name,height\n|x", "m.ini:4: the header has 2 fields, and this line 1"},
         {"|height\n|\"3", "m.ini:4: a double quote is not closed; a field ends in its line"},
@@ -618,6 +620,8 @@ TEST(wrong_amendments_are_refused)
     } rows[] = {
         {{.sets = {"bach=1"}, .set_count = 1}, "may have the key 'bach'; did you mean 'batch'?"},
         {{.sets = {"iteratoins=1"}, .set_count = 1}, "did you mean 'iterations'?"},
+        {{.sets = {"dtype=fp16"}, .set_count = 1}, "'dtype'; did you mean 'precision'?"},
+        {{.sets = {"precision=float32"}, .set_count = 1}, "did you mean 'fp32'?"},
         {{.sets = {"nonsense = 1"}, .set_count = 1}, "may have the key 'nonsense'"},
         {{.sets = {"second.batch=1"}, .set_count = 1},
          "no section here has the label 'second'; allowed: first"},
