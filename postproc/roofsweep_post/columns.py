@@ -80,6 +80,8 @@ def marks(table):
     names["throttled"] = "throttled"
     found = [table[name].eq("yes").map({True: word, False: ""}) for name, word in names.items()]
     found.append(table["accuracy"].ne("").map({True: "inaccurate", False: ""}))
+    modelled = table["flops_source"].eq("modelled") & table["bytes_source"].eq("counted")
+    found.append(modelled.map({True: "modelled FLOPs", False: ""}))
     times = zip(table["caller_slower"], table["caller_time"])
     found.append([f"a caller needs {scaled(time, 's')}" if slower else "" for slower, time in times])
     return [", ".join(word for word in words if word) for words in zip(*found)]

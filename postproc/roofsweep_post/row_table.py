@@ -18,8 +18,8 @@ limiter      what limits the time (docs/method.md); the variable limiter_evidenc
              `limiter` shows `unknown`. With counters = causes: the variable limit, or the words of a kernel's cause
 samples      notes: noisy: +- is above 5 %; preempted: the threads of a CPU's row were off the processor for more than
              5 % of the time; two modes; host-paced: the device waited for the host; throttled: the load lowered the
-             clock; inaccurate: the result, see the variable accuracy; a caller needs ...: a caller who enqueues
-             iterations in a loop waits for the host
+             clock; inaccurate: the result, see the variable accuracy; modelled FLOPs: only the bytes were counted, as
+             for CUDA graphs; a caller needs ...: a caller who enqueues iterations in a loop waits for the host
 
 --advice adds a sentence: the cause, and what to try.
 --energy prints instead: the energy of an iteration and of a FLOP; the energy by the device's energy roofs and its

@@ -536,6 +536,7 @@ static const struct {
     {'i', "the result is inaccurate, see the variable accuracy"},
     {'c', "a caller in a loop waits for the host, see the variable caller_time"},
     {TIME_PREEMPTED, "preempted, its threads were off the processor for more than 5 % of the time"},
+    {'m', "its FLOPs are modelled, although its bytes were counted"},
 };
 
 void time_marks(const struct record *record, char marks[TIME_MARKS])
@@ -551,7 +552,8 @@ void time_marks(const struct record *record, char marks[TIME_MARKS])
                            record->timer_overhead / (time * iterations) > visible,
                            record->accuracy[0] != '\0',
                            waits,
-                           record->threads_waiting > noisy};
+                           record->threads_waiting > noisy,
+                           isnan(record->flops_counted) && bytes_counted(record)};
     size_t used = 0;
     for (size_t i = 0; i < sizeof set / sizeof *set; ++i)
         if (set[i] == 1)

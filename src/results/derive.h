@@ -61,10 +61,11 @@ struct derived_kernel derive_kernel(const struct kernel *kernel);
 /* Half the width of the median's confidence interval, divided by the median. */
 double time_uncertainty(const struct record *record);
 
-enum { TIME_MARKS = 8 };
+enum { TIME_MARKS = 9 };
 /* The marks after a time in the table, in this order: 'n' uncertainty above 5 %, 'h' host_paced,
  * 'b' bimodal, 't' timer overhead above 2 %, 'i' inaccurate result, 'c' an ordinary caller takes
- * longer, TIME_PREEMPTED threads_waiting above 5 %. "": no mark. */
+ * longer, TIME_PREEMPTED threads_waiting above 5 %, 'm' modelled FLOPs beside counted bytes. "": no
+ * mark. */
 enum { TIME_PREEMPTED = 'p' };
 void time_marks(const struct record *record, char marks[TIME_MARKS]);
 /* Adds or removes the mark of a noisy time, once further rounds are known. */

@@ -562,6 +562,9 @@ TEST(each_mark_of_a_time_has_a_meaning)
     record.threads_waiting = 0.06;
     time_marks(&record, marks);
     assert_string_equal(marks, "nhbticp");
+    record.bytes_counted[LEVEL_DRAM] = 1e6;
+    time_marks(&record, marks);
+    assert_string_equal(marks, "nhbticpm");
     for (const char *mark = marks; *mark; ++mark)
         assert_non_null(time_mark_text(*mark));
     assert_null(time_mark_text('x'));

@@ -75,10 +75,12 @@ def measured(who, data):
 
 
 def sources(own):
-    """Returns sentences on the sources of FLOPs and bytes of these rows: counted, modelled."""
+    """Returns sentences on the sources of FLOPs and bytes of these rows: counted, modelled, with numbers of rows."""
     found = {}
     for what, name in [("FLOPs", "flops_source"), ("bytes", "bytes_source")]:
-        found.setdefault(" and ".join(sorted(set(own[name]) - {""})), []).append(what)
+        counts = own.loc[own[name] != "", name].value_counts().sort_index()
+        several = [f"{how} for {count} row{'s' * (count > 1)}" for how, count in counts.items()]
+        found.setdefault(" and ".join(several if len(counts) > 1 else counts.index), []).append(what)
     texts = [f"{' and '.join(names)} were {how}" for how, names in found.items() if how]
     return [text[0].upper() + text[1:] for text in texts]
 
