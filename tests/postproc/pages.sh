@@ -1,0 +1,79 @@
+#!/bin/sh
+# Every command of README.md, docs/tutorial.md, docs/operating.md and postproc/README.md runs: here on the committed files
+# and three small runs, else where `elsewhere` says. Numbers printed on the pages are those of the files.
+. "$(dirname "$0")/../mpi/lib.sh"
+python 'import matplotlib, plotly' 2>/dev/null || { echo "skipped: no matplotlib or no plotly"; exit 77; }
+. "$here/../postproc/samples.sh"
+# elsewhere LINE: whether another test or only a site runs this line.
+elsewhere() {
+    case $1 in
+        srun* | mpirun* | "cmake "* | *tests/run.sh* | *quickstart.sh* | PATH=*) ;; # mpi/, install.sh, tests/run.sh
+        *gate.sh* | *gate/verdicts* | *gate/drain* | sinfo* | ssh* | "reframe "*) ;;   # slurm/two_nodes.sh, compare.sh
+        "for file in /dev/shm"*) ;;                                                  # needs a crashed MPI
+        "configuration  "* | "    "* | "conv2d-batch "* | "lstm-sequence "*) ;;      # a table, compared below
+        "roofsweep: summary "*) ;;                                                   # compared below
+        *) return 1 ;;
+    esac
+}
+data=$root/tests/data
+ln -s "$root/sweeps" sweeps
+mkdir gate
+for link in paper=paper_h100 sweep=paper_h100 roofs=roofs_8xh200 job=node_4xh200 last_quarter=node_4xh200 today=node_4xh200 \
+    old=node_4xh200 new=node_4xh200 one=conv2d_batch_h100 two=loops_h100 quickstart=conv2d_batch_h100; do
+    cp "$data/${link#*=}.nc" "${link%=*}.nc"
+done
+cp job.nc gate/node017.nc
+printf 'name,count,filters\na,1,8\nb,2,4\n' >layers.csv
+sed -n '/^```ini$/,/^```$/{/^```/!p}' "$root/postproc/README.md" | sed 's/H100 80GB HBM3/H200/' >site.ini
+head='[sweep]\noutput = %s.nc\n[measure]\niterations = 5\n[peaks]\nmemory = dram\ncompute = fp32\ncondition = alone\n'
+# shellcheck disable=SC2059 # the format is in a variable
+for number in 0 1 2 resnet50; do
+    [ "$number" = resnet50 ] && name=$number || name=gpu$number
+    printf "${head}[conv2d resnet50]\nbatch = 2\nheight = 8\nwidth = 8\n" "$name" >run.ini
+    [ "$number" = resnet50 ] && echo "list = layers.csv" >>run.ini || echo "channels = 1$number" >>run.ini
+    expect 0 run 1 run.ini
+done
+cp resnet50.nc last_month.nc
+said=$(sed -n 's/^.*roofsweep: summary //p' output | sed 's/=[^ ]*//g')
+page=$(sed -n 's/^roofsweep: summary //p' "$root/docs/operating.md" | sed 's/=[^ ]*//g')
+[ "$said" = "$page" ] || fail "the summary has $said, on the page $page"
+
+count=0
+for page in README.md docs/operating.md postproc/README.md; do
+    # Commands of blocks without a language, and of the table of questions; scripts are others' (slurm/two_nodes.sh).
+    awk '/^```/ { inside = !inside; ours = $0 == "```"; first = 1; next }
+        inside && first { first = 0; if (/^#!/) ours = 0 }
+        inside && ours { line = line $0; if (sub(/\\$/, "", line)) next; print line; line = "" }
+        /^\|.*`roofsweep-post/ { sub(/^[^`]*`/, ""); sub(/`.*/, ""); print }' "$root/$page" >lines
+    while IFS= read -r line; do
+        elsewhere "$line" && continue
+        words=${line#*roofsweep-post }
+        [ "$words" != "$line" ] || fail "$page: no test runs: $line"
+        eval "set -- ${words%%  #*}"
+        status=0
+        script "$@" >output 2>&1 </dev/null || status=$?
+        case $1:$status in *:0 | compare:1 | compare:6 | check:1) ;; *) cat output && fail "$page: status $status: $line" ;; esac
+        count=$((count + 1))
+        promised=$(printf '%s\n' "$line" | sed -n 's/.*  # *\([a-z0-9]*\.\(pdf\|html\|nc\)\).*/\1/p')
+        [ -z "$promised" ] || [ -s "$promised" ] || fail "$page: $promised is missing: $line"
+    done <lines
+done
+[ "$count" -gt 25 ] || fail "only $count commands"
+# The two lines of a table in README.md are in the file.
+python '
+import re, sys
+import roofsweep_post as post
+rows = post.rows(post.load("paper.nc")).query("cache == \"hot\" and layout != \"nchw\"")
+found = re.findall(r"^(conv2d-batch|lstm-sequence) (.*?) +([\d.]+) us +([\d.]+) +([\d.]+) ([TG]) +([\d.]+) +(\w+) +(\w+) +(\w+) +([\d.]+)$",
+                   open(sys.argv[1]).read(), re.M)
+assert len(found) == 2, found
+for label, axes, *shown in found:
+    own = rows[rows["label"] == label]
+    for name, value in (word.split("=") for word in axes.split()):
+        own = own[own[name].map(lambda known: f"{known:g}" if isinstance(known, float) else str(known)) == value]
+    [row] = [row for _, row in own.iterrows()]
+    power = {"T": 1e12, "G": 1e9}[shown[3]]
+    wanted = [f"{1e6 * row.time_median:#.4g}", f"{100 * row.noise:.1f}", f"{row.performance / power:#.4g}", shown[3]]
+    wanted += [f"{row.intensity:#.4g}", row.roof_memory_level, row.paper_bound, row.limiter, f"{100 * row.roof_fraction:.1f}"]
+    assert shown == wanted, (shown, wanted)
+' "$root/README.md" || fail "numbers of README.md"
