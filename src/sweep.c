@@ -67,12 +67,11 @@ struct sweep {
     /* only on rank 0 */
     struct plan *plan;
     struct outputs outputs;
-    struct results *earlier;                /* content of the journal that is resumed */
-    struct journal *journal;                /* NULL: not begun */
-    struct algorithm_cache *algorithms;     /* NULL: every row searches */
-    struct algorithm_cache *row_algorithms; /* of each row, for further rounds */
-    struct results *roofs_source;           /* [peaks] reuse; NULL: all roofs are measured */
-    struct dispatcher *dispatcher;          /* NULL outside the loop */
+    struct results *earlier;            /* content of the journal that is resumed */
+    struct journal *journal;            /* NULL: not begun */
+    struct algorithm_cache *algorithms; /* NULL: every row searches */
+    struct results *roofs_source;       /* [peaks] reuse; NULL: all roofs are measured */
+    struct dispatcher *dispatcher;      /* NULL outside the loop */
     struct progress *progress;
     bool algorithms_late; /* a message about an unwritten algorithm cache was printed */
     size_t left;          /* configurations without a row */
@@ -164,28 +163,6 @@ static enum status open_algorithms(struct sweep *sweep, struct error *error)
     return status;
 }
 
-/* Takes the algorithms of earlier rows, for the rounds that are missing. */
-static enum status open_row_algorithms(struct sweep *sweep, struct error *error)
-{
-    const struct results *earlier = sweep->earlier;
-    size_t unused;
-    TRY(algorithm_cache_open(NULL, true, &sweep->row_algorithms, &unused, error));
-    for (size_t i = 0; i < earlier->row_count; ++i) {
-        const struct row *row = &earlier->rows[i];
-        const int64_t device = results_device(earlier, row->device_key);
-        struct record record;
-        if (device < 0 || resume_rounds(row, sweep->manifest->sweep.rounds) == 0)
-            continue;
-        record_init(&record);
-        TRY(results_fetch(earlier, row, &record, error));
-        enum status status = algorithm_cache_keep_row(sweep->row_algorithms, &record,
-                                                      &earlier->devices[device], error);
-        record_clear(&record);
-        TRY(status);
-    }
-    return STATUS_OK;
-}
-
 static enum status read_roofs(struct sweep *sweep, struct error *error)
 {
     char journal[OUTPUTS_JOURNAL];
@@ -234,7 +211,6 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
     manifest_settings_text(sweep->manifest, line);
     TRY(outputs_earlier(&sweep->outputs, line, sweep->log, &sweep->journal, &sweep->earlier,
                         error));
-    TRY(open_row_algorithms(sweep, error));
     /* With replicate, completeness depends on the devices, which are not open yet. */
     sweep->complete = !settings->replicate && sweep->earlier->row_count > 0 &&
                       resume_missing(sweep->plan, sweep->earlier, NULL, 0, settings->rounds) == 0;
@@ -524,7 +500,6 @@ static void create_dispatcher(struct sweep *sweep)
         .stop_timeout = stop_patience,
         .limit = &sweep->limit,
         .algorithm_cache = sweep->algorithms,
-        .row_algorithms = sweep->row_algorithms,
     };
     log_algorithms(sweep);
     sweep->dispatcher =
@@ -566,12 +541,9 @@ static enum status carry_out(struct sweep *sweep, const struct dispatcher_action
                                                        sweep->plan->items[action->item].hash,
                                                        &sweep->devices.list[action->rank], error))
             log_print(sweep->log, LOG_WARNING, "%s", error->text);
-        if (action->record->round != FIELD_MISSING)
-            return journal_append_text(journal, "round", action->text, error);
-        if (sweep->manifest->sweep.rounds > 1)
-            TRY(algorithm_cache_keep_row(sweep->row_algorithms, action->record,
-                                         &sweep->devices.list[action->rank], error));
-        return journal_append_text(journal, "record", action->text, error);
+        return journal_append_text(journal,
+                                   action->record->round == FIELD_MISSING ? "record" : "round",
+                                   action->text, error);
     case ACTION_SYNC:
         status = journal_sync(journal, error);
         save_algorithms(sweep, false);
@@ -819,7 +791,6 @@ void sweep_destroy(struct sweep *sweep)
     liveness_destroy(sweep->liveness);
     journal_close(sweep->journal);
     algorithm_cache_close(sweep->algorithms);
-    algorithm_cache_close(sweep->row_algorithms);
     results_destroy(sweep->earlier);
     plan_destroy(sweep->plan);
     results_destroy(sweep->roofs_source);

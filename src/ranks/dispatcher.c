@@ -61,10 +61,13 @@ struct dispatcher {
     struct rank *ranks;
     bool *counted_alone;         /* by item: counted alone from now on */
     unsigned char *devices_lost; /* by item: devices lost while measuring the item */
-    double now, stopped_at;      /* s, from dispatcher_time */
-    bool started;                /* the first dispatcher_time has come */
-    bool changed;                /* messages came since dispatcher_commit */
-    double rows_time;            /* s left for rows when the first could begin; NaN before */
+    /* Algorithm of each row, for its further rounds; NULL: none. By item, with replicate by rank
+     * and item: devices of one model may have found different algorithms. */
+    struct algorithm **algorithms;
+    double now, stopped_at; /* s, from dispatcher_time */
+    bool started;           /* the first dispatcher_time has come */
+    bool changed;           /* messages came since dispatcher_commit */
+    double rows_time;       /* s left for rows when the first could begin; NaN before */
     size_t failures;
     /* number of configurations given up with their device (replicate), or of devices lost in a
      * sweep of roofs alone */
@@ -100,10 +103,44 @@ static void add_earlier_time(struct dispatcher *dispatcher, const struct device 
     }
 }
 
+static size_t algorithm_count(const struct dispatcher_settings *settings)
+{
+    const struct sweep_settings *sweep = &settings->manifest->sweep;
+    const size_t lists = sweep->replicate ? (size_t)settings->ranks : 1;
+    return sweep->rounds > 1 ? lists * settings->plan->count : 0;
+}
+
+static struct algorithm **algorithm_of(const struct dispatcher *dispatcher, int rank, size_t item)
+{
+    const bool replicate = dispatcher->settings.manifest->sweep.replicate;
+    return &dispatcher
+                ->algorithms[(replicate ? (size_t)rank * dispatcher->settings.plan->count : 0) +
+                             item];
+}
+
+static void keep_algorithm(struct dispatcher *dispatcher, int rank, size_t item,
+                           const struct record *record)
+{
+    struct algorithm found;
+    if (dispatcher->settings.manifest->sweep.rounds < 2 || !algorithm_of_record(record, &found))
+        return;
+    struct algorithm **own = algorithm_of(dispatcher, rank, item);
+    *own = or_abort(realloc(*own, sizeof found));
+    **own = found;
+}
+
 /* Marks the rounds of an earlier row as done for a rank with the row's device. -1: there is none,
  * so rounds that are missing are given up. Returns whether some are. */
-static bool resume_row(struct dispatcher *dispatcher, const struct row *row, size_t item, int owner)
+static bool resume_row(struct dispatcher *dispatcher, const struct results *earlier,
+                       const struct row *row, size_t item, int owner)
 {
+    struct record record;
+    struct error unread;
+    record_init(&record);
+    if (owner >= 0 && resume_rounds(row, dispatcher->settings.manifest->sweep.rounds) > 0 &&
+        results_fetch(earlier, row, &record, &unread) == STATUS_OK)
+        keep_algorithm(dispatcher, owner, item, &record);
+    record_clear(&record);
     queue_done(dispatcher->queue, owner, item, 1);
     for (size_t round = 1; round < row->round_count; ++round)
         if (row->rounds[round].there)
@@ -129,11 +166,11 @@ static bool resume(struct dispatcher *dispatcher, const struct results *earlier)
         for (int rank = 0; device && rank < dispatcher->settings.ranks; ++rank)
             if (device_same(device, &dispatcher->settings.devices[rank]) &&
                 (sweep->replicate || !found)) {
-                resume_row(dispatcher, row, items[i], rank);
+                resume_row(dispatcher, earlier, row, items[i], rank);
                 found = true;
             }
         if (!found && !sweep->replicate)
-            short_rows += resume_row(dispatcher, row, items[i], -1);
+            short_rows += resume_row(dispatcher, earlier, row, items[i], -1);
         if (device)
             add_earlier_time(dispatcher, device, row, items[i]);
     }
@@ -165,8 +202,10 @@ struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
     created->ranks = calloc((size_t)settings->ranks, sizeof *created->ranks);
     created->counted_alone = calloc(plan->count + 1, sizeof *created->counted_alone);
     created->devices_lost = calloc(plan->count + 1, sizeof *created->devices_lost);
+    created->algorithms = calloc(algorithm_count(settings) + 1, sizeof *created->algorithms);
     if (created->queue && created->estimator && created->ranks && created->counted_alone &&
-        created->devices_lost && (!settings->earlier || resume(created, settings->earlier))) {
+        created->devices_lost && created->algorithms &&
+        (!settings->earlier || resume(created, settings->earlier))) {
         created->left = queue_left(created->queue);
         return created;
     }
@@ -201,6 +240,10 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
     free(dispatcher->ranks);
     queue_destroy(dispatcher->queue);
     estimator_destroy(dispatcher->estimator);
+    const size_t algorithms = algorithm_count(&dispatcher->settings);
+    for (size_t i = 0; dispatcher->algorithms && i < algorithms; ++i)
+        free(dispatcher->algorithms[i]);
+    free(dispatcher->algorithms);
     free(dispatcher->counted_alone);
     free(dispatcher->devices_lost);
     free(dispatcher);
@@ -460,8 +503,8 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
         request.measure.counters = COUNTERS_OFF;
         request.measure.kernels = request.measure.verify = request.measure.energy = false;
         request.count_later = false;
-        algorithm_cache_find_row(dispatcher->settings.row_algorithms, planned->hash,
-                                 &dispatcher->settings.devices[to], &request.algorithm);
+        const struct algorithm *own = *algorithm_of(dispatcher, to, item);
+        request.algorithm = own ? *own : request.algorithm;
     }
     if (config_is_program(&request.config)) {
         /* The program must end before its worker times out, so that the row has the program's last
@@ -599,6 +642,8 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item, i
     if (record->bimodal == 1)
         log_print(dispatcher->log, LOG_INFO, "%s: %s", planned->name, time_mark_text('b'));
     queue_done(dispatcher->queue, rank, item, round);
+    if (round == 1)
+        keep_algorithm(dispatcher, rank, item, record);
     if (round == 1 && record->status != RECORD_MEASURED)
         queue_drop(dispatcher->queue, rank, item);
     dispatcher->failures += record->status == RECORD_FAILED;

@@ -40,7 +40,6 @@ struct dispatcher_settings {
     double stop_timeout;            /* after MESSAGE_STOP */
     const struct time_limit *limit; /* NULL: no limit */
     const struct algorithm_cache *algorithm_cache; /* NULL: every row searches */
-    const struct algorithm_cache *row_algorithms;  /* of rows, for further rounds */
 };
 
 /* Actions, which the caller carries out in the order of dispatcher_next. */
@@ -66,7 +65,8 @@ struct dispatcher_action {
 
 struct dispatcher;
 
-/* Borrows everything; `settings`, `earlier` and `limit` during the call only. NULL: no memory. If
+/* Borrows everything; `settings`, `earlier` and `limit` during the call only. Reads the records of
+ * earlier rows that lack rounds, for their algorithms. NULL: no memory. If
  * memory is missing later, the process aborts, because ranks would wait for ever. */
 struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
                                      const struct log *log);

@@ -40,9 +40,12 @@ static enum status no_memory(struct error *error)
     return error_set(error, STATUS_SYSTEM, "no memory for the algorithm cache");
 }
 
-static enum status entry_put(struct algorithm_cache *cache, const char *key,
-                             const struct algorithm *algorithm, struct error *error)
+static enum status entry_put(struct algorithm_cache *cache, const char *config_hash,
+                             const struct device *device, const struct algorithm *algorithm,
+                             struct error *error)
 {
+    char key[KEY_TEXT];
+    key_format(config_hash, device, key);
     json_t *bytes = json_stringn_nocheck((const char *)algorithm, sizeof *algorithm);
     return json_object_set_new_nocheck(cache->entries, key, bytes) == 0 ? STATUS_OK
                                                                         : no_memory(error);
@@ -64,9 +67,7 @@ static enum status record_take(struct algorithm_cache *cache, const struct recor
             strftime(algorithm.algorithm_origin, sizeof algorithm.algorithm_origin,
                      "file of %Y-%m-%d", &day);
     }
-    char key[KEY_TEXT];
-    key_format(record->config_hash, device, key);
-    return entry_put(cache, key, &algorithm, error);
+    return entry_put(cache, record->config_hash, device, &algorithm, error);
 }
 
 static enum status rows_take(struct algorithm_cache *cache, const struct results *results,
@@ -199,40 +200,7 @@ enum status algorithm_cache_learn(struct algorithm_cache *cache, const struct re
     if (!cache->keep)
         return STATUS_OK;
     snprintf(algorithm.algorithm_origin, sizeof algorithm.algorithm_origin, "run");
-    char key[KEY_TEXT];
-    key_format(config_hash, device, key);
-    return entry_put(cache, key, &algorithm, error);
-}
-
-enum {
-    ROW_KEY_TEXT = CONFIG_HASH_TEXT + sizeof((struct device *)0)->hostname +
-                   sizeof((struct device *)0)->uuid + 2
-};
-static void row_key_format(const char *config_hash, const struct device *device,
-                           char key[ROW_KEY_TEXT])
-{
-    snprintf(key, ROW_KEY_TEXT, "%s\n%s\n%s", config_hash, device->hostname, device->uuid);
-}
-
-enum status algorithm_cache_keep_row(struct algorithm_cache *cache, const struct record *record,
-                                     const struct device *device, struct error *error)
-{
-    struct algorithm algorithm;
-    char key[ROW_KEY_TEXT];
-    if (!algorithm_of_record(record, &algorithm))
-        return STATUS_OK;
-    row_key_format(record->config_hash, device, key);
-    return entry_put(cache, key, &algorithm, error);
-}
-
-void algorithm_cache_find_row(const struct algorithm_cache *cache, const char *config_hash,
-                              const struct device *device, struct algorithm *algorithm)
-{
-    char key[ROW_KEY_TEXT];
-    row_key_format(config_hash, device, key);
-    const json_t *bytes = json_object_get(cache->entries, key);
-    if (bytes)
-        memcpy(algorithm, json_string_value(bytes), sizeof *algorithm);
+    return entry_put(cache, config_hash, device, &algorithm, error);
 }
 
 static enum status cache_file_open(const char *path, double patience, struct journal **journal,

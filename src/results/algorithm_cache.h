@@ -34,13 +34,6 @@ enum status algorithm_cache_learn(struct algorithm_cache *cache, const struct re
                                   const char *config_hash, const struct device *device,
                                   struct error *error);
 
-/* The algorithm of each row on its own device, for the row's further rounds. */
-enum status algorithm_cache_keep_row(struct algorithm_cache *cache, const struct record *record,
-                                     const struct device *device, struct error *error);
-/* Sets *algorithm if the row has one. */
-void algorithm_cache_find_row(const struct algorithm_cache *cache, const char *config_hash,
-                              const struct device *device, struct algorithm *algorithm);
-
 /* Appends new entries to the file. STATUS_USAGE: another run has locked the file for longer than
  * `patience` seconds. After a failure the next call tries again. */
 enum status algorithm_cache_save(struct algorithm_cache *cache, double patience,

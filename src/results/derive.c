@@ -563,13 +563,10 @@ void time_marks(const struct record *record, char marks[TIME_MARKS])
 
 void time_mark_noise(const struct record *record, char marks[TIME_MARKS])
 {
-    const bool noisy = time_uncertainty(record) > too_noisy, marked = marks[0] == 'n';
-    if (noisy && !marked) {
-        memmove(marks + 1, marks, strlen(marks) + 1);
-        marks[0] = 'n';
-    } else if (!noisy && marked) {
-        memmove(marks, marks + 1, strlen(marks));
-    }
+    char others[TIME_MARKS];
+    strcpy(others, marks + (marks[0] == 'n'));
+    snprintf(marks, TIME_MARKS, "%.1s%.6s", time_uncertainty(record) > too_noisy ? "n" : "",
+             others);
 }
 
 const char *time_mark_text(char mark)

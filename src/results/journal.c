@@ -449,13 +449,6 @@ static enum status add_record(struct reader *reader, struct json_text entry, str
     return results_add_record(reader->results, &reader->record, reader->entry, error);
 }
 
-static enum status add_round(struct reader *reader, struct json_text entry, struct error *error)
-{
-    TRY(record_decode(entry, &reader->record, error));
-    TRY(record_check(&reader->record, error));
-    return results_add_round(reader->results, &reader->record, error);
-}
-
 struct entry_kind {
     const char *name;
     enum status (*add)(struct reader *reader, struct json_text entry, struct error *error);
@@ -463,7 +456,7 @@ struct entry_kind {
 static const struct entry_kind entry_kinds[] = {{"session", add_session},
                                                 {"device", add_device},
                                                 {"record", add_record},
-                                                {"round", add_round},
+                                                {"round", add_record},
                                                 {0}};
 
 static enum status entry_add(struct reader *reader, struct json_text line, struct error *error)

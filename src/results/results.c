@@ -261,11 +261,31 @@ static int64_t row_place(const struct indexed_results *owner, const char *config
     return place;
 }
 
+static enum status add_round(struct results *results, const struct record *record,
+                             struct error *error)
+{
+    const struct indexed_results *owner = (const struct indexed_results *)results;
+    const int64_t at = row_place(owner, record->config_hash, record->device_key, false);
+    struct record times = {.time_median = NAN};
+    if (at < 0)
+        return no_memory(error);
+    struct row *row = (size_t)at < results->row_count ? &results->rows[at] : NULL;
+    if (!row || row->round_count == 0)
+        return STATUS_OK;
+    TRY(round_set(row, (size_t)record->round - 1, record, error));
+    TRY(rounds_into_record(row, &times, error));
+    time_mark_noise(&times, row->marks);
+    row->end_time = fmax(row->end_time, record->start_time + record->wall_time);
+    return STATUS_OK;
+}
+
 enum status results_add_record(struct results *results, const struct record *record,
                                struct place place, struct error *error)
 {
     struct indexed_results *owner = (struct indexed_results *)results;
     struct row row;
+    if (record->round != FIELD_MISSING)
+        return add_round(results, record, error);
     TRY(row_of_record(record, &row, error));
     row.place = place;
     void *grown = array_grow(results->rows, results->row_count, sizeof row);
@@ -280,26 +300,6 @@ enum status results_add_record(struct results *results, const struct record *rec
     else
         row_clear(&results->rows[at]);
     results->rows[at] = row;
-    return STATUS_OK;
-}
-
-enum status results_add_round(struct results *results, const struct record *record,
-                              struct error *error)
-{
-    const struct indexed_results *owner = (const struct indexed_results *)results;
-    const int64_t at = row_place(owner, record->config_hash, record->device_key, false);
-    struct record times = {.time_median = NAN};
-    if (at < 0)
-        return no_memory(error);
-    if (record->round == FIELD_MISSING)
-        return error_set(error, STATUS_SYSTEM, "a round without its number");
-    struct row *row = (size_t)at < results->row_count ? &results->rows[at] : NULL;
-    if (!row || row->round_count == 0)
-        return STATUS_OK;
-    TRY(round_set(row, (size_t)record->round - 1, record, error));
-    TRY(rounds_into_record(row, &times, error));
-    time_mark_noise(&times, row->marks);
-    row->end_time = fmax(row->end_time, record->start_time + record->wall_time);
     return STATUS_OK;
 }
 

@@ -88,16 +88,14 @@ struct results {
 struct results *results_create(void);          /* NULL: no memory */
 void results_destroy(struct results *results); /* takes NULL */
 
-/* A later record of a configuration and device replaces the earlier one. */
+/* A later record of a configuration and device replaces the earlier one. The record of a later
+ * round adds its time to its row, and is ignored without the row. */
 enum status results_add_session(struct results *results, struct json_text session,
                                 struct error *error);
 enum status results_add_device(struct results *results, const struct device *device,
                                struct error *error);
 enum status results_add_record(struct results *results, const struct record *record,
                                struct place place, struct error *error);
-/* Adds the time of a further round to its row; ignored without the row. */
-enum status results_add_round(struct results *results, const struct record *record,
-                              struct error *error);
 
 /* Call after the last record. Leaves out rows whose device no line of the journal describes: the
  * device's identity and roofs are unknown, so a resumed sweep measures these rows again. Sets

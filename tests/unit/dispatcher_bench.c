@@ -21,7 +21,6 @@ static void open_dispatcher(struct bench *bench, enum journal_mode mode)
         .stop_timeout = limited ? 0 : 10,
         .limit = limited ? &limit : NULL,
         .algorithm_cache = bench->algorithm_cache,
-        .row_algorithms = bench->algorithm_cache,
     };
     struct error error;
     assert_ok(journal_open(bench->path, mode, &bench->journal, &error), &error);
@@ -97,9 +96,6 @@ void bench_carry_out(struct bench *bench)
             assert_ok(algorithm_cache_learn(bench->algorithm_cache, action.record,
                                             bench->plan->items[action.item].hash,
                                             &bench->devices[action.rank], &error),
-                      &error);
-            assert_ok(algorithm_cache_keep_row(bench->algorithm_cache, action.record,
-                                               &bench->devices[action.rank], &error),
                       &error);
             assert_ok(journal_append_text(bench->journal,
                                           action.record->round > 1 ? "round" : "record",

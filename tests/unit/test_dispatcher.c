@@ -586,18 +586,42 @@ TEST(rows_of_a_failed_last_sync_are_left)
     bench_clear(&bench);
 }
 
-static void searched_arrives(struct bench *bench, int from, const char *configuration)
+static void searched_arrives(struct bench *bench, int from, const char *configuration, int engine)
 {
     char *record = record_text(configuration, RECORD_MEASURED), *text;
     record[strlen(record) - 1] = '\0';
     assert_true(asprintf(&text,
-                         "%s,\"algorithm\":\"engine-1\",\"algorithm_id\":\"0123456789abcdef\","
+                         "%s,\"algorithm\":\"engine-%d\",\"algorithm_id\":\"0123456789abcdef\","
                          "\"algorithm_launches\":\"0123456789abcdef\","
                          "\"algorithm_origin\":\"search\"}",
-                         record) > 0);
+                         record, engine) > 0);
     free(record);
     arrive(bench, from, MESSAGE_RECORD, text);
     free(text);
+}
+
+/* Later rounds take the row's own algorithm, not that of an equal device; also after --resume. */
+TEST(a_round_takes_the_algorithm_of_its_row)
+{
+    struct bench bench;
+    struct request request;
+    char text[WORKLOAD_TEXT], engine[] = "engine-0";
+    bench_start(&bench,
+                &(struct bench_settings)RANKS(2, ROUNDS "[sweep]\ndistribute = replicate\n" ONE));
+    all_devices_arrive(&bench);
+    for (int i = 0; i < 6; ++i) {
+        if (i == 4) {
+            bench_start_again(&bench);
+            all_devices_arrive(&bench);
+        }
+        assert_true(work_taken(&bench, i % 2, &request));
+        config_format(&request.config, text);
+        engine[7] = (char)('0' + i % 2);
+        assert_string_equal(request.algorithm.algorithm, i < 2 ? "" : engine);
+        if (i < 2)
+            searched_arrives(&bench, i, text, i);
+    }
+    bench_clear(&bench);
 }
 
 /* An algorithm that one device found goes to the next device of the model. */
@@ -612,7 +636,7 @@ TEST(an_algorithm_travels_to_an_equal_device)
         assert_true(work_taken(&bench, 0, &request));
         assert_false(algorithm_is_known(&request.algorithm));
         config_format(&request.config, text);
-        searched_arrives(&bench, 0, text);
+        searched_arrives(&bench, 0, text, 1);
     }
     for (int rank = 1; rank < 3; ++rank) { /* an H200 like rank 0's, and an H100 */
         assert_true(work_taken(&bench, rank, &request));
