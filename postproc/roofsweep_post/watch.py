@@ -81,7 +81,7 @@ def time_left(rows, left):
 def shown(journal, now):
     """Returns the text of the view."""
     rows, start = list(journal.rows.values()), journal.session.get("start_time", now)
-    names = computed([row.get("label", "") for row in rows], [row.get("configuration", "") for row in rows])
+    names = computed(*([row.get(name, "") for row in rows] for name in ("label", "configuration", "listed")))
     total, status = journal.session.get("rows"), [row.get("status") for row in rows]
     rounds, later = journal.session.get("rounds", 1), list(journal.rounds.values())
     again = sum(word == "measured" for word in status) if total == len(rows) else total

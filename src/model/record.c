@@ -378,7 +378,7 @@ char *record_print(const struct record *record)
     return text;
 }
 
-char *record_complete(const char *text, const struct record *record)
+char *record_complete(const char *text, const struct record *record, const char *listed)
 {
     static const struct field added[] = {
         R(device_key, FIELD_TEXT, "1", ""),  R(job_id, FIELD_TEXT, "1", ""),
@@ -386,6 +386,8 @@ char *record_complete(const char *text, const struct record *record)
         R(label, FIELD_TEXT, "1", ""),       {0}};
     json_t *object = json_pack("{s:s,s:s,s:s}", "device_key", "", "job_id", "", "label", "");
     json_object_update_new(object, fields_encode(added, record));
+    if (listed)
+        json_object_set_new(object, "listed", text_encode(listed));
     char *members = json_dumps(object, JSON_COMPACT), *complete = NULL;
     json_decref(object);
     if (members &&

@@ -173,9 +173,9 @@ json_t *record_encode(const struct record *record);
 /* The JSON as text. The caller frees it; NULL: no memory. */
 char *record_print(const struct record *record);
 /* Appends device_key, job_id, attempts, round and label of `record` to the JSON text that a worker
- * printed. Members that come last replace the worker's. The caller frees the text; NULL: no
- * memory. */
-char *record_complete(const char *text, const struct record *record);
+ * printed, and `listed`, for `roofsweep-post watch`, unless it is NULL. Members that come last
+ * replace the worker's. The caller frees the text; NULL: no memory. */
+char *record_complete(const char *text, const struct record *record, const char *listed);
 /* Decodes into an initialised record, and clears it on failure. Requires a status; accepts unknown
  * configurations; computes a missing hash. */
 enum status record_decode(struct json_text object, struct record *record, struct error *error);

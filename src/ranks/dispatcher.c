@@ -649,12 +649,12 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item, i
     dispatcher->failures += record->status == RECORD_FAILED;
     *stored = *record;
     record_init(record);
-    queue_action(dispatcher,
-                 (struct dispatcher_action){.kind = ACTION_STORE_RECORD,
-                                            .rank = rank,
-                                            .item = item,
-                                            .text = or_abort(record_complete(text, stored)),
-                                            .record = stored});
+    queue_action(dispatcher, (struct dispatcher_action){
+                                 .kind = ACTION_STORE_RECORD,
+                                 .rank = rank,
+                                 .item = item,
+                                 .text = or_abort(record_complete(text, stored, planned->listed)),
+                                 .record = stored});
     report_progress(dispatcher);
     if (most >= 0 && dispatcher->failures >= (size_t)most)
         stop(dispatcher, STATUS_FAILED, "as many configurations failed as max_failures allows");

@@ -236,6 +236,9 @@ printf '{"xxh3":"0","kind":"rec' >>cpu.nc.journal
 expect 0 script watch cpu.nc.journal
 says "4 rows: "
 row "^layers " " us$\| ms$\| s$"
+sed -i 's/"label":"layers"/&,"listed":"layers:1 conv1 x2"/' cpu.nc.journal
+expect 0 script watch cpu.nc
+row "^layers conv1" " us$\| ms$\| s$"
 echo "no journal" >other.journal
 refused "other.journal: a line is damaged; no journal of roofsweep?" watch other
 refused "none.journal: No such file" watch none

@@ -219,11 +219,11 @@ TEST(a_record_is_completed)
     strcpy(record.label, "plan's");
     strcpy(record.device_key, "session/0");
     record.attempts = 2;
-    char *complete = record_complete(text, &record);
+    char *complete = record_complete(text, &record, "net:1 a x2");
     assert_memory_equal(complete, text, strlen(text) - 1);
     assert_string_equal(complete + strlen(text) - 1,
                         ",\"device_key\":\"session/0\",\"job_id\":\"\",\"label\":\"plan's\","
-                        "\"attempts\":2}");
+                        "\"attempts\":2,\"listed\":\"net:1 a x2\"}");
     assert_int_equal(record_decode(json_text_of(complete), &record, &error), STATUS_OK);
     assert_string_equal(record.label, "plan's");
     assert_int_equal(record.attempts, 2);
