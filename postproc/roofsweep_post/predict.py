@@ -1,0 +1,275 @@
+"""The command `predict`: times of configurations that were not measured, from rows that were."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas
+
+from . import selection
+from .dataset import load
+from .export import as_json
+from .frames import DEVICES, ROWS, flat, of_all, places, rows
+from .network import words_of
+from .texts import Refused, column, listed, say, share, table
+
+HELP = "times of a manifest's configurations, from measured rows and roofs"
+DESCRIPTION = """Predicts the time of each configuration of a manifest, without measuring.
+
+roof         FLOPs / compute roof + bytes / DRAM roof + launch overhead: as modelled, at the roofs of the device
+time         the roof, times what rows of the file take beyond theirs. Rows count by likeness: each doubling of a
+             parameter, and each other word (pass, precision, cache), takes likeness away. How much, for each
+             parameter, is fitted to the file (a Gaussian process of log(time / roof); Rasmussen and Williams, 2006)
+interval     holds the time in 95 of 100 cases, if the configuration is like the file's rows
+nearest      the most like measured row
+
+--device FILE predicts for another device: it scales each time by the ratio of the two devices' roofs that takes the
+largest share of the nearest row's time, weighted with that share, and by its launches. The interval then is wider by
+the scatter of rows from an H100 to an H200.
+--leave-one-out predicts each row from all others, and shows how far off that is; "by the roof" is the error if the
+larger of the three times of `roof` is taken as the time. Other passes and precisions of a row's shape stay in.
+Exit status: 0; 1: configurations without a prediction; 2: wrong options."""
+
+SEED, MOST = 1, 800  # rows of a workload, chosen by lot: the cost grows as the cube
+SWEEPS = 12  # of the search through the parameters of likeness
+FLOOR = 0.01  # relative; the scatter of a time between two runs
+START, TOGETHER = 0.5, 1e-4  # standard deviations of log(time / roof)
+NORMAL = 1.96  # of a 95 % interval
+ACROSS = 0.05  # standard deviation of log(time / scaled time) from one device to another: paper.ini, H100 to H200
+LEVELS = ("dram", "l2", "l1")
+COLUMNS = ["name", "configuration", "time", "time_low", "time_high", "roof", "nearest", "skipped"]
+
+
+def add_options(parser):
+    parser.add_argument("files", nargs="+", help="result files of roofsweep")
+    parser.add_argument("-m", "--manifest", metavar="SWEEP.ini", help="its configurations are predicted")
+    parser.add_argument("-d", "--device", metavar="FILE", help="result file with the roofs of another device")
+    parser.add_argument("--leave-one-out", action="store_true", help="how good are predictions of the files' own rows?")
+    parser.add_argument("-w", "--where", nargs="+", metavar="TERM", help=selection.HELP)
+    parser.add_argument("--json", action="store_const", const=True, dest="as_json", help="JSON in SI units")
+
+
+def planned(path):
+    """Returns the configurations of a manifest, as `roofsweep --dry-run --json` prints them."""
+    built = Path(__file__).parents[2] / "build" / "bin" / "roofsweep"
+    program = shutil.which("roofsweep") or str(built)
+    if not os.access(program, os.X_OK):
+        raise Refused(f"--manifest needs the program roofsweep, in PATH or as {built}")
+    found = subprocess.run([program, "--dry-run", "--json", path], capture_output=True, text=True, check=False)
+    if found.returncode:
+        raise Refused(found.stderr.strip() or f"{program} --dry-run {path}: status {found.returncode}")
+    plan = pandas.DataFrame(json.loads(found.stdout)["configurations"])
+    return plan.assign(flops=plan["flops"].astype(float), bytes=plan["bytes"].astype(float))
+
+
+def roofs_of_devices(data):
+    """Returns for each device: bandwidths by level, launch, and the larger compute roof of each precision."""
+    found = of_all(data, lambda own: flat(own, "device").assign(place=places(own)))
+    peaks = [name for name in found if name.startswith(("device_peak_vector_", "device_peak_tensor_"))]
+    larger = {}
+    for name in peaks:
+        precision = name.rpartition("_")[2]
+        larger[precision] = np.fmax(larger.get(precision, np.nan), found[name])
+    roofs = pandas.DataFrame(larger | {"place": found["place"]})
+    roofs["file"] = found["file"]
+    for level in LEVELS:
+        roofs[level] = found.get(f"device_peak_bandwidth_{level}", np.nan)
+    roofs["launch"] = found["device_launch_overhead"].fillna(0)
+    return roofs.drop_duplicates(["file", "place"]).set_index(["file", "place"])
+
+
+def parts_at_roofs(table, roofs):
+    """Returns for each configuration the seconds of its FLOPs, bytes and launch at a device's roofs; NaN for a roof
+    that is missing. `roofs` has a line for each."""
+    precisions = pandas.Series([words.get("precision", "") for words in table["words"]])
+    peak = np.full(len(table), np.nan)
+    for precision in set(precisions) & set(roofs):
+        own = (precisions == precision).to_numpy()
+        peak[own] = roofs[precision].to_numpy(float)[own]
+    flops, moved = table["flops"].to_numpy(float), table["bytes"].to_numpy(float)
+    compute = np.divide(flops, peak, out=np.zeros(len(flops)), where=flops > 0)
+    return np.array([compute, moved / roofs["dram"].to_numpy(float), roofs["launch"].to_numpy(float)])
+
+
+def number_of(word):
+    """Returns a parameter's number, the mean of HxW; None for a word."""
+    parts = word.split("x")
+    return sum(map(int, parts)) / len(parts) if all(part.isdigit() for part in parts) else None
+
+
+class Likeness:
+    """A Gaussian process over the configurations of one workload."""
+
+    def __init__(self, words, values):
+        """words: {parameter: text} of each row; values: log(time / roof) of each."""
+        keys = sorted({key for own in words for key in own} - {"algorithm"})
+        numeric = {key for key in keys if all(number_of(own.get(key, "0")) is not None for own in words)}
+        self.numbers, self.texts = sorted(numeric), sorted(set(keys) - numeric)
+        self.rows = self.placed(words)
+        self.centre = np.median(values)
+        self.values = values - self.centre
+        # logarithms of: the doublings that take away likeness, the loss by another word, three standard deviations
+        start = np.array([1.0] * len(self.numbers) + [0.0] * len(self.texts) + [np.log(START)] * 2 + [np.log(0.02)])
+        self.fitted = self.search(start)
+        self.inverse = np.linalg.inv(self.covariance(self.fitted))
+        self.weights = self.inverse @ self.values
+
+    def placed(self, words):
+        numbers = [[np.log2(1 + number_of(own.get(key, "0"))) for key in self.numbers] for own in words]
+        texts = [[own.get(key, "") for key in self.texts] for own in words]
+        shape = len(words), -1
+        return np.array(numbers, float).reshape(shape), np.array(texts, object).reshape(shape)
+
+    def likeness(self, logs, rows):
+        """Returns the covariance of values at `rows` with those of the fitted rows."""
+        scales = np.exp(logs)
+        far = np.zeros((len(rows[0]), len(self.rows[0])))  # from each of `rows` to each fitted row
+        for one, own, scale in zip(rows[0].T, self.rows[0].T, scales):
+            far += ((one[:, None] - own) / scale) ** 2
+        other = np.zeros_like(far)
+        for one, own, scale in zip(rows[1].T, self.rows[1].T, scales[len(self.numbers) :]):
+            other += (one[:, None] != own) * scale
+        return scales[-3] ** 2 * np.exp(-np.sqrt(far + other)) + scales[-2] ** 2 * np.exp(-other) + 1
+
+    def covariance(self, logs):
+        scatter = np.exp(2 * logs[-1]) + FLOOR**2
+        return self.likeness(logs, self.rows) + scatter * np.eye(len(self.values))
+
+    def search(self, start):
+        """Returns the parameters of the largest posterior probability, one after the other, up and down. Their prior
+        is wide and around the start, so that a parameter which the rows never vary stays there."""
+
+        def cost(logs):
+            factor = np.linalg.cholesky(self.covariance(logs))
+            solved = np.linalg.solve(factor, self.values)
+            return solved @ solved / 2 + np.log(np.diag(factor)).sum() + 0.02 * ((logs - start) ** 2).sum()
+
+        logs, steps = start.copy(), np.full(len(start), 0.7)
+        best = cost(logs)
+        for _ in range(SWEEPS):
+            for place in range(len(logs)):
+                for sign in (1, -1):
+                    tried = logs.copy()
+                    tried[place] += sign * steps[place]
+                    if (found := cost(tried)) < best:
+                        logs, best = tried, found
+                        steps[place] *= 1.3
+                        break
+                else:
+                    steps[place] /= 2
+        return logs
+
+    def at(self, words):
+        """Returns mean and standard deviation of the value at each configuration, and its most like row."""
+        alike = self.likeness(self.fitted, self.placed(words))
+        own = np.exp(2 * self.fitted[-3]) + np.exp(2 * self.fitted[-2]) + 1 + np.exp(2 * self.fitted[-1]) + FLOOR**2
+        variance = own - np.einsum("ij,jk,ik->i", alike, self.inverse, alike)
+        return self.centre + alike @ self.weights, np.sqrt(variance.clip(FLOOR**2)), alike.argmax(axis=1)
+
+    def left_out(self):
+        """Returns mean and standard deviation of each row's value by all others (Rasmussen and Williams, 5.4.2)."""
+        variance = 1 / np.diag(self.inverse)
+        return self.centre + self.values - self.weights * variance, np.sqrt(variance)
+
+
+def measured(options):
+    """Returns the measured rows with words, flops, bytes, roof and guess (the largest part), by lot MOST a workload."""
+    data = [load(path, ROWS) for path in options.files]
+    found = selection.choose(rows(data), options.where)
+    found = found[~found["workload"].isin(["program", ""]) & found["flops_model"].notna()].reset_index(drop=True)
+    found = found.assign(flops=found["flops_model"], bytes=found["bytes_model"])
+    found["words"] = [words_of(text) for text in found["configuration"]]
+    roofs = roofs_of_devices(data)
+    found[["roof", "guess"]] = at_roofs(found, roofs.loc[list(zip(found["file"], found["place"]))])
+    by_workload = found[found["roof"] > 0].groupby("workload")
+    chosen = [own.sample(min(len(own), MOST), random_state=SEED) for _, own in by_workload]
+    if not chosen:
+        raise Refused("no measured row with a roof: programs, and rows of a run without [peaks], predict nothing")
+    return pandas.concat(chosen).sort_index(), roofs
+
+
+def at_roofs(table, roofs):
+    parts = parts_at_roofs(table, roofs)
+    return np.array([parts.sum(axis=0), parts.max(axis=0)]).T
+
+
+def fitted(found):
+    """Returns {workload: (Likeness, its rows)}."""
+    made = {}
+    for workload, own in found.groupby("workload"):
+        made[workload] = Likeness(list(own["words"]), np.log(own["time_median"] / own["roof"]).to_numpy()), own
+    return made
+
+
+def scales(own, here, there):
+    """Returns for each measured row the ratio of its time on the device with the roofs `there` to that `here`."""
+    shares, ratios = [own["compute_share"]], [(here / there).reindex(own["precision"])]
+    for level in {f"level_time_{level}" for level in LEVELS} & set(own):
+        shares.append(own[level] / own["time_median"])
+        ratios.append(np.full(len(own), (here / there)[level.removeprefix("level_time_")]))
+    shares = np.nan_to_num(np.array(shares, float)).clip(0, 1)
+    largest = shares.argmax(axis=0), range(len(own))
+    share_of, ratio = shares[largest], np.nan_to_num(np.array(ratios, float), nan=1)[largest]
+    queued = own["launches"].fillna(0) * (here["launch"] - there["launch"]) / own["time_median"]
+    return 1 - share_of**2 * (1 - ratio) - queued.to_numpy()
+
+
+def print_left_out(found):
+    """Prints how far predictions of measured rows by all other rows are off."""
+    lines = []
+    for workload, (model, own) in fitted(found).items():
+        mean, deviation = model.left_out()
+        value = np.log(own["time_median"] / own["roof"]).to_numpy()
+        off, guess = np.abs(np.expm1(mean - value)), np.abs(own["guess"] / own["time_median"] - 1)
+        inside = np.abs(mean - value) < NORMAL * deviation
+        lines.append((workload, off, inside, guess.to_numpy()))
+    if len(lines) > 1:
+        lines.append(("all", *(np.concatenate(parts) for parts in list(zip(*lines))[1:])))
+    texts = [
+        [name, f"{len(off)}", share(np.median(off)), share(np.quantile(off, 0.9)), share(inside.mean())]
+        + [share(np.median(guess))]
+        for name, off, inside, guess in lines
+    ]
+    print(table(["workload", "rows", "median error", "9 of 10 below", "inside", "by the roof"], texts), end="")
+
+
+def run(options):
+    if bool(options.manifest) == options.leave_one_out:
+        raise Refused("one of --manifest SWEEP.ini and --leave-one-out is needed")
+    found, roofs = measured(options)
+    if options.leave_one_out:
+        print_left_out(found)
+        return 0
+    here = roofs.iloc[0]
+    there = roofs_of_devices([load(options.device, DEVICES)]).iloc[0] if options.device else here
+    plan = planned(options.manifest)
+    plan["words"] = [words_of(text) for text in plan["configuration"]]
+    plan[["roof", "guess"]] = at_roofs(plan, pandas.concat([roofs.iloc[[0]]] * len(plan)))
+    plan[["time", "time_low", "time_high", "nearest"]] = [np.nan, np.nan, np.nan, ""]
+    models = fitted(found)
+    workloads = plan["configuration"].str.partition(" ")[0]
+    for workload, (model, own) in models.items():
+        mine = (workloads == workload) & plan["skipped"].isna() & (plan["roof"] > 0)
+        if mine.any():
+            mean, deviation, nearest = model.at(list(plan.loc[mine, "words"]))
+            if options.device:
+                mean, deviation = mean + np.log(scales(own, here, there)[nearest]), np.hypot(deviation, ACROSS)
+            for name, shift in [("time", 0), ("time_low", -NORMAL), ("time_high", NORMAL)]:
+                plan.loc[mine, name] = plan.loc[mine, "roof"] * np.exp(mean + shift * deviation)
+            plan.loc[mine, "nearest"] = own["name"].to_numpy()[nearest]
+    if options.as_json:
+        print(as_json(plan[COLUMNS]), end="")
+    else:
+        times = [[line[key] for key in ("roof", "time", "time_low", "time_high")] for line in plan.to_dict("records")]
+        texts = [
+            [name, *(column(value, "s") for value in values), near]
+            for name, values, near in zip(plan["name"], times, plan["nearest"])
+        ]
+        print(table(["configuration", "roof", "time", "from", "to", "nearest"], texts, left=["nearest"]), end="")
+    lacking = workloads[plan["time"].isna() & plan["skipped"].isna()]
+    if len(lacking):
+        say(f"no prediction of {len(lacking)} configurations: no measured row of {listed(sorted(set(lacking)))}")
+    return int(len(lacking) > 0)

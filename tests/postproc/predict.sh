@@ -1,0 +1,55 @@
+#!/bin/sh
+# `roofsweep-post predict`: how far predictions of committed rows are off, and that rows without an order have none.
+. "$(dirname "$0")/../mpi/lib.sh"
+data=$root/tests/data
+export OPENBLAS_NUM_THREADS=1
+PATH=$ROOFSWEEP_BIN:$PATH
+
+expect 0 "$root/postproc/roofsweep-post" predict "$data/paper_h100.nc" --leave-one-out
+awk '$1 == "all" && $3 <= 5 && $7 >= 90 && $7 <= 98 && $9 > 50 { good = 1 } END { exit !good }' output ||
+  fail "leaving one out: $(grep '^all' output)"
+
+python '
+import json, subprocess, sys
+import numpy as np
+import roofsweep_post as post
+from roofsweep_post import predict
+from roofsweep_post.cli import arguments
+
+data, tool = sys.argv[1:]
+found, _ = predict.measured(arguments(["predict", data + "/paper_h100.nc", "--where", "workload=conv2d"]))
+shuffled = found["time_median"].sample(frac=1, random_state=1).to_numpy()
+(model, own), = predict.fitted(found.assign(time_median=shuffled)).values()
+mean, _ = model.left_out()
+error = np.median(np.abs(np.expm1(mean - np.log(shuffled / own["roof"]))))
+assert error > 0.3, error
+
+def predicted(*words):
+    return json.loads(subprocess.run([tool, "predict", *words, "--json"], capture_output=True, check=True).stdout)
+
+open("between.ini", "w").write("[conv2d x]\nbatch = 24\nprecision = fp16\n")
+row, = predicted(data + "/paper_h100.nc", "--manifest", "between.ini")
+times = found[found["name"].str.contains("conv2d-batch") & found["configuration"].str.contains(
+    "cache=hot.*pass=forward precision=fp16")].groupby("batch")["time_median"].min()
+assert times[16] < row["time_low"] < row["time"] < row["time_high"] < times[32] * 1.2, (row, times)
+
+# another device: the roofs alone carry the times of an H100 to an H200
+times = post.rows(post.load(data + "/node_4xh200.nc")).groupby("configuration")["time_median"].median()
+before = post.rows(post.load(data + "/node_2xh100.nc")).groupby("configuration")["time_median"].median()
+words = data + "/node_2xh100.nc", "--device", data + "/node_4xh200.nc", "--manifest", data + "/../../sweeps/node.ini"
+rows = [row for row in predicted(*words) if row["configuration"] in times]
+off = [abs(row["time"] / times[row["configuration"]] - 1) for row in rows]
+unscaled = [abs(before[row["configuration"]] / times[row["configuration"]] - 1) for row in rows]
+inside = np.mean([row["time_low"] < times[row["configuration"]] < row["time_high"] for row in rows])
+assert len(rows) == 40 and np.median(off) < 0.03 < np.median(unscaled) and inside > 0.85, (
+    len(rows), np.median(off), np.median(unscaled), inside)
+' "$data" "$root/postproc/roofsweep-post" || fail "predictions"
+
+printf '[matmul]\nm = 128\n[conv2d]\nbatch = 16\n' >other.ini
+expect 1 "$root/postproc/roofsweep-post" predict "$data/paper_h100.nc" --manifest other.ini
+says "no prediction of 1 configurations: no measured row of matmul"
+expect 2 "$root/postproc/roofsweep-post" predict "$data/paper_h100.nc"
+says "one of --manifest SWEEP.ini and --leave-one-out"
+printf '[conv2d]\nbtch = 16\n' >wrong.ini
+expect 2 "$root/postproc/roofsweep-post" predict "$data/paper_h100.nc" --manifest wrong.ini
+says "wrong.ini:2"
