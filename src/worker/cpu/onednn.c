@@ -1,12 +1,20 @@
 #include "worker/cpu/onednn.h"
 
 #include <dlfcn.h>
+#include <oneapi/dnnl/dnnl.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/cpu/onednn_primitive.h"
+/* Descriptions of memory are structs of the caller in 2.x, objects of the library in 3.x. */
+#if DNNL_VERSION_MAJOR >= 3
+typedef dnnl_memory_desc_t descriptor;
+typedef const_dnnl_memory_desc_t descriptor_view;
+#else
+typedef dnnl_memory_desc_t *descriptor;
+typedef const dnnl_memory_desc_t *descriptor_view;
+#endif
 
 enum { ALIGNMENT = 64 };
 
@@ -142,7 +150,203 @@ static enum status status_set(struct error *error, dnnl_status_t status, const c
                      status == dnnl_out_of_memory ? "no memory" : "an error of the library");
 }
 
-static dnnl_status_t attributes_create(const struct primitive_request *request,
+/* ---- descriptions, in both versions of the library ---- */
+
+/* Calls of 3.x make the description of a primitive. Calls of 2.x fill a struct, from which
+ * primitive_describe makes the description. If 2.x has several versions of a call, 3.x has the last
+ * one. */
+#if DNNL_VERSION_MAJOR >= 3
+#define FORWARD(call, ...)                                                                         \
+    dnnl_##call##_primitive_desc_create(made, r->engine, __VA_ARGS__, r->attributes)
+#define BACKWARD(call, ...) FORWARD(call, __VA_ARGS__, r->forward)
+#define SINCE_3(argument)   argument,
+#else
+#define FORWARD(call, ...)                       dnnl_##call##_desc_init(made, __VA_ARGS__)
+#define BACKWARD(call, ...)                      FORWARD(call, __VA_ARGS__)
+#define SINCE_3(argument)                        /* 2.x lacks the argument */
+#define dnnl_convolution_forward_desc_init       dnnl_dilated_convolution_forward_desc_init
+#define dnnl_convolution_backward_data_desc_init dnnl_dilated_convolution_backward_data_desc_init
+#define dnnl_convolution_backward_weights_desc_init                                                \
+    dnnl_dilated_convolution_backward_weights_desc_init
+#define dnnl_softmax_forward_desc_init  dnnl_softmax_v2_forward_desc_init
+#define dnnl_softmax_backward_desc_init dnnl_softmax_v2_backward_desc_init
+#define dnnl_lstm_forward_desc_init     dnnl_lstm_forward_desc_init_v3
+#define dnnl_lstm_backward_desc_init    dnnl_lstm_backward_desc_init_v3
+#endif
+
+static dnnl_status_t descriptor_create(const struct onednn_tensor *tensor, dnnl_data_type_t type,
+                                       bool free, descriptor *made)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    return free ? dnnl_memory_desc_create_with_tag(made, tensor->axes, tensor->extents, type,
+                                                   dnnl_format_tag_any)
+                : dnnl_memory_desc_create_with_strides(made, tensor->axes, tensor->extents, type,
+                                                       tensor->strides);
+#else
+    *made = malloc(sizeof **made);
+    if (!*made)
+        return dnnl_out_of_memory;
+    return free ? dnnl_memory_desc_init_by_tag(*made, tensor->axes, tensor->extents, type,
+                                               dnnl_format_tag_any)
+                : dnnl_memory_desc_init_by_strides(*made, tensor->axes, tensor->extents, type,
+                                                   tensor->strides);
+#endif
+}
+
+static void descriptor_destroy(descriptor made)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    if (made)
+        dnnl_memory_desc_destroy(made);
+#else
+    free(made);
+#endif
+}
+
+static dnnl_status_t primitive_append(dnnl_post_ops_t operations, dnnl_alg_kind_t function,
+                                      float number)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    return dnnl_post_ops_append_eltwise(operations, function, number, 0.0F);
+#else
+    return dnnl_post_ops_append_eltwise(operations, 1.0F, function, number, 0.0F);
+#endif
+}
+
+static const dnnl_alg_kind_t functions[] = {
+    [ONEDNN_IDENTITY] = dnnl_alg_kind_undef,  [ONEDNN_RELU] = dnnl_eltwise_relu,
+    [ONEDNN_SIGMOID] = dnnl_eltwise_logistic, [ONEDNN_TANH] = dnnl_eltwise_tanh,
+    [ONEDNN_GELU] = dnnl_eltwise_gelu_tanh,   [ONEDNN_SCALE] = dnnl_eltwise_linear,
+    [ONEDNN_MAXIMUM] = dnnl_pooling_max,      [ONEDNN_AVERAGE] = dnnl_pooling_avg_include_padding,
+};
+
+/* Slope below zero of a relu, or factor of a scale. */
+static float number_of(const struct onednn_operation *operation)
+{
+    return operation->function == ONEDNN_SCALE ? (float)operation->factor : 0.0F;
+}
+
+static dnnl_rnn_direction_t direction_of(const struct onednn_operation *operation)
+{
+    return operation->bidirectional ? dnnl_bidirectional_concat : dnnl_unidirectional_left2right;
+}
+
+/* An operation with the objects of the library that its description needs. Owns nothing. */
+struct primitive_request {
+    const struct onednn_operation *operation;
+    dnnl_engine_t engine;
+    const_dnnl_primitive_attr_t attributes;
+    const_dnnl_primitive_desc_t forward;  /* NULL: none */
+    descriptor tensors[ONEDNN_ARGUMENTS]; /* NULL: no tensor */
+};
+
+/* For elementwise functions 2.x takes one description for both tensors. */
+static dnnl_status_t forward_describe(const struct primitive_request *r, void *made)
+{
+    const struct onednn_operation *o = r->operation;
+    const dnnl_prop_kind_t kind =
+        o->pass == ONEDNN_INFERENCE ? dnnl_forward_inference : dnnl_forward_training;
+    const dnnl_rnn_direction_t direction = direction_of(o);
+    const dnnl_dims_t gaps = {o->dilation[0] - 1, o->dilation[1] - 1};
+    const descriptor *t = r->tensors;
+    descriptor x = t[ONEDNN_SOURCE], h = t[ONEDNN_STATE], w = t[ONEDNN_WEIGHTS];
+    descriptor u = t[ONEDNN_RECURRENT], b = t[ONEDNN_BIAS], y = t[ONEDNN_DESTINATION];
+    switch (o->kind) {
+    case ONEDNN_CONVOLUTION:
+        return FORWARD(convolution_forward, kind, dnnl_convolution_direct, x, w, b, y, o->stride,
+                       gaps, o->padding, o->padding);
+    case ONEDNN_MATMUL:
+        return FORWARD(matmul, x, w, b, y);
+    case ONEDNN_LINEAR:
+        return FORWARD(inner_product_forward, kind, x, w, b, y);
+    case ONEDNN_LSTM:
+        return FORWARD(lstm_forward, kind, direction, x, h, t[ONEDNN_CELL], w, u, NULL,
+                       t[ONEDNN_PROJECTION], b, y, NULL, NULL, 0);
+    case ONEDNN_GRU:
+        return FORWARD(lbr_gru_forward, kind, direction, x, h, w, u, b, y, NULL, 0);
+    case ONEDNN_RNN:
+        return FORWARD(vanilla_rnn_forward, kind, functions[o->function], direction, x, h, w, u, b,
+                       y, NULL, 0, 0.0F, 0.0F);
+    case ONEDNN_ELEMENTWISE:
+        return FORWARD(eltwise_forward, kind, functions[o->function], x, SINCE_3(y) number_of(o),
+                       0.0F);
+    case ONEDNN_SUM:
+        return FORWARD(binary, dnnl_binary_add, x, t[ONEDNN_SECOND], y);
+    case ONEDNN_POOL:
+        return FORWARD(pooling_forward, kind, functions[o->function], x, y, o->stride, o->window,
+                       SINCE_3((dnnl_dims_t){0}) o->padding, o->padding);
+    case ONEDNN_SOFTMAX:
+        return FORWARD(softmax_forward, kind, dnnl_softmax_accurate, x, y, 1);
+    default:
+        return dnnl_unimplemented;
+    }
+}
+
+/* For LSTMs without a projection. */
+static dnnl_status_t backward_describe(const struct primitive_request *r, void *made)
+{
+    const struct onednn_operation *o = r->operation;
+    const dnnl_rnn_direction_t direction = direction_of(o);
+    const dnnl_dims_t gaps = {o->dilation[0] - 1, o->dilation[1] - 1};
+    const descriptor *t = r->tensors;
+    descriptor x = t[ONEDNN_SOURCE], h = t[ONEDNN_STATE], w = t[ONEDNN_WEIGHTS];
+    descriptor u = t[ONEDNN_RECURRENT], b = t[ONEDNN_BIAS], y = t[ONEDNN_DESTINATION];
+    descriptor dx = t[ONEDNN_DIFF_SOURCE], dh = t[ONEDNN_DIFF_STATE], dw = t[ONEDNN_DIFF_WEIGHTS];
+    descriptor du = t[ONEDNN_DIFF_RECURRENT], db = t[ONEDNN_DIFF_BIAS];
+    descriptor dy = t[ONEDNN_DIFF_DESTINATION];
+    bool data = o->pass == ONEDNN_BACKWARD_DATA, weights = o->pass == ONEDNN_BACKWARD_WEIGHTS;
+    if (o->kind == ONEDNN_SOFTMAX && o->pass == ONEDNN_BACKWARD)
+        return BACKWARD(softmax_backward, dnnl_softmax_accurate, dx, dy, y, 1);
+    if (o->kind == ONEDNN_CONVOLUTION && data)
+        return BACKWARD(convolution_backward_data, dnnl_convolution_direct, dx, w, dy, o->stride,
+                        gaps, o->padding, o->padding);
+    if (o->kind == ONEDNN_CONVOLUTION && weights)
+        return BACKWARD(convolution_backward_weights, dnnl_convolution_direct, x, dw, db, dy,
+                        o->stride, gaps, o->padding, o->padding);
+    if (o->kind == ONEDNN_LINEAR && data)
+        return BACKWARD(inner_product_backward_data, dx, w, dy);
+    if (o->kind == ONEDNN_LINEAR && weights)
+        return BACKWARD(inner_product_backward_weights, x, dw, db, dy);
+    if (o->kind == ONEDNN_LSTM)
+        return BACKWARD(lstm_backward, dnnl_backward, direction, x, h, t[ONEDNN_CELL], w, u, NULL,
+                        NULL, b, y, NULL, NULL, dx, dh, t[ONEDNN_DIFF_CELL], dw, du, NULL, NULL, db,
+                        dy, NULL, NULL, 0);
+    if (o->kind == ONEDNN_GRU)
+        return BACKWARD(lbr_gru_backward, dnnl_backward, direction, x, h, w, u, b, y, NULL, dx, dh,
+                        dw, du, db, dy, NULL, 0);
+    if (o->kind == ONEDNN_RNN)
+        return BACKWARD(vanilla_rnn_backward, dnnl_backward, functions[o->function], direction, x,
+                        h, w, u, b, y, NULL, dx, dh, dw, du, db, dy, NULL, 0, 0.0F, 0.0F);
+    return dnnl_unimplemented;
+}
+
+static dnnl_status_t primitive_describe(const struct primitive_request *r,
+                                        dnnl_primitive_desc_t *made)
+{
+    const bool forward = r->operation->pass <= ONEDNN_TRAINING;
+#if DNNL_VERSION_MAJOR >= 3
+    return (forward ? forward_describe : backward_describe)(r, made);
+#else
+    union {
+        dnnl_convolution_desc_t convolution;
+        dnnl_matmul_desc_t matmul;
+        dnnl_inner_product_desc_t linear;
+        dnnl_eltwise_desc_t elementwise;
+        dnnl_binary_desc_t sum;
+        dnnl_pooling_desc_t pool;
+        dnnl_softmax_v2_desc_t softmax;
+        dnnl_rnn_desc_t recurrent;
+    } operation;
+    dnnl_status_t status = (forward ? forward_describe : backward_describe)(r, &operation);
+    return status
+               ? status
+               : dnnl_primitive_desc_create(made, &operation, r->attributes, r->engine, r->forward);
+#endif
+}
+
+/* ---- an operation ---- */
+
+static dnnl_status_t attributes_create(const struct onednn_operation *operation,
                                        dnnl_primitive_attr_t *made)
 {
     dnnl_post_ops_t after = NULL;
@@ -151,11 +355,11 @@ static dnnl_status_t attributes_create(const struct primitive_request *request,
         status = dnnl_primitive_attr_set_scratchpad_mode(*made, dnnl_scratchpad_mode_user);
     if (!status) /* overrides the environment: fp32 stays fp32 */
         status = dnnl_primitive_attr_set_fpmath_mode(*made, dnnl_fpmath_mode_strict);
-    if (status || !kinds[request->kind].activated || request->function == dnnl_alg_kind_undef)
+    if (status || !kinds[operation->kind].activated || operation->function == ONEDNN_IDENTITY)
         return status;
     status = dnnl_post_ops_create(&after);
     if (!status)
-        status = primitive_append(after, request->function, request->number);
+        status = primitive_append(after, functions[operation->function], number_of(operation));
     if (!status)
         status = dnnl_primitive_attr_set_post_ops(*made, after);
     dnnl_post_ops_destroy(after);
@@ -193,33 +397,9 @@ static dnnl_status_t description_create(const struct onednn_operation *o, dnnl_e
                                         const_dnnl_primitive_desc_t forward,
                                         dnnl_primitive_desc_t *made)
 {
-    static const dnnl_alg_kind_t functions[] = {
-        [ONEDNN_IDENTITY] = dnnl_alg_kind_undef,
-        [ONEDNN_RELU] = dnnl_eltwise_relu,
-        [ONEDNN_SIGMOID] = dnnl_eltwise_logistic,
-        [ONEDNN_TANH] = dnnl_eltwise_tanh,
-        [ONEDNN_GELU] = dnnl_eltwise_gelu_tanh,
-        [ONEDNN_SCALE] = dnnl_eltwise_linear,
-        [ONEDNN_MAXIMUM] = dnnl_pooling_max,
-        [ONEDNN_AVERAGE] = dnnl_pooling_avg_include_padding,
-    };
-    struct primitive_request request = {
-        .kind = o->kind,
-        .pass = o->pass,
-        .engine = engine,
-        .forward = forward,
-        .forward_kind =
-            o->pass == ONEDNN_INFERENCE ? dnnl_forward_inference : dnnl_forward_training,
-        .function = functions[o->function],
-        .number = o->function == ONEDNN_SCALE ? (float)o->factor : 0.0F,
-        .direction = o->bidirectional ? dnnl_bidirectional_concat : dnnl_unidirectional_left2right,
-        .strides = {o->stride[0], o->stride[1]},
-        .gaps = {o->dilation[0] - 1, o->dilation[1] - 1},
-        .padding = {o->padding[0], o->padding[1]},
-        .window = {o->window[0], o->window[1]},
-    };
+    struct primitive_request request = {.operation = o, .engine = engine, .forward = forward};
     dnnl_primitive_attr_t attributes = NULL;
-    dnnl_status_t status = attributes_create(&request, &attributes);
+    dnnl_status_t status = attributes_create(o, &attributes);
     request.attributes = attributes;
     for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i)
         status = tensor_describe(&o->tensors[i], o->tensors[i].place != ONEDNN_PLAIN,

@@ -145,7 +145,6 @@ static enum status window_plan(struct work *work, struct error *error)
         .function = s->operation == POOL_MAX ? ONEDNN_MAXIMUM : ONEDNN_AVERAGE,
         .window = {s->window_height, s->window_width},
         .stride = {s->stride, s->stride},
-        .dilation = {1, 1},
         .padding = {s->pad_height, s->pad_width},
         .tensors = {[ONEDNN_SOURCE] = onednn_image(s->precision, ONEDNN_PLAIN, nhwc, s->batch,
                                                    s->channels, s->height, s->width),
