@@ -109,8 +109,8 @@ static void latency_say(const struct kernel *kernel, const struct device *device
     occupancy_say(kernel, device, cause);
 }
 
-void cause_of_kernel(const struct kernel *kernel, const struct device *device,
-                     char text[CAUSE_TEXT])
+static void cause_of_kernel(const struct kernel *kernel, const struct device *device,
+                            char text[CAUSE_TEXT])
 {
     const double most_active = 0.85;
     const double many = 5; /* waves; beyond this the last wave is a small part */

@@ -7,7 +7,8 @@
 
 enum { CAUSE_TEXT = 768 };
 
-/* "WORDS: TEXT". The words are verdicts, separated by ", ":
+/* Writes why a record's longest kernel reaches no roof, with its share of the time of all kernels:
+ * "WORDS: TEXT". The words are verdicts, separated by ", ":
  *
  * - names of units (activity_name) that are at least 60 % busy: the busiest unit, and units within
  *   5 points of it;
@@ -17,8 +18,4 @@ enum { CAUSE_TEXT = 768 };
  * example in the last wave of blocks.
  *
  * "": the kernel's activities were not counted. */
-void cause_of_kernel(const struct kernel *kernel, const struct device *device,
-                     char text[CAUSE_TEXT]);
-/* Writes cause_of_kernel of a record's longest kernel, with its share of the time of all kernels.
- */
 void cause_write(const struct record *record, const struct device *device, char text[CAUSE_TEXT]);

@@ -17,14 +17,7 @@
 #include "base/text.h"
 #include "results/derive.h"
 
-enum {
-    CELL = 64,
-    LINES_MAX = 200,
-    NAME_WIDTH_MAX = 100,
-    DEVICES_MAX = 200,
-    REASONS_MAX = 20,
-    KERNELS_MAX = 20
-};
+enum { CELL = 64, LINES_MAX = 200, NAME_WIDTH_MAX = 100, DEVICES_MAX = 200, REASONS_MAX = 20 };
 
 /* ---- lines ---- */
 
@@ -312,75 +305,6 @@ static void reasons_print(const struct results *results, enum record_status stat
         utf8_print(stream, "... and more reasons\n");
 }
 
-static int kernels_longer(const void *a, const void *b)
-{
-    const struct kernel *x = *(const struct kernel *const *)a,
-                        *y = *(const struct kernel *const *)b;
-    return (x->time < y->time) - (x->time > y->time);
-}
-
-/* Prints a share: "  34.0 % ", or "       - " if a value is missing. */
-static void share_print(double part, double whole, FILE *stream)
-{
-    if (isnan(part / whole))
-        utf8_print(stream, "%8s ", "-");
-    else
-        utf8_print(stream, "%6.1f %% ", 100 * part / whole);
-}
-
-/* Prints a part of an iteration's time, in seconds and as a share of `whole`. */
-static void part_print(double seconds, double whole, const char *what, FILE *stream)
-{
-    char text[UNITS_TEXT];
-    if (isnan(seconds))
-        return;
-    units_format(seconds, "s", text);
-    share_print(seconds, whole, stream);
-    utf8_print(stream, "%-10s %s\n", text, what);
-}
-
-/* For results with a single row, prints where its time went: the parts of an iteration, then the
- * longest kernels, each with its fraction of the roofs and its cause. Prints nothing if the row has
- * no kernels. */
-static void parts_print(const struct results *results, FILE *stream)
-{
-    struct line line;
-    char text[CAUSE_TEXT];
-    line_begin(results, 0, &line);
-    const struct record *record = &line.record;
-    const struct kernel **kernels = calloc(record->kernel_count + 1, sizeof *kernels);
-    size_t shown = record->kernel_count < KERNELS_MAX ? record->kernel_count : KERNELS_MAX;
-    for (size_t i = 0; kernels && i < record->kernel_count; ++i)
-        kernels[i] = &record->kernels[i];
-    if (kernels && shown > 0) {
-        qsort(kernels, record->kernel_count, sizeof *kernels, kernels_longer);
-        fputs("\nwhere the time of an iteration went\n", stream);
-        part_print(record->busy_time, record->time_median, "kernels run", stream);
-        part_print(line.derived.gap_time, record->time_median, "no kernel runs", stream);
-        part_print(record->memcpy_time, record->time_median, "copies", stream);
-        part_print(record->memset_time, record->time_median, "fills of memory", stream);
-        part_print(record->host_time, record->time_median, "the host enqueues it", stream);
-        utf8_print(stream,
-                   "\nof the kernels' time, launches, of the compute roof, of dram's, name\n");
-    }
-    for (size_t i = 0; kernels && i < shown; ++i) {
-        const struct kernel *kernel = kernels[i];
-        share_print(kernel->time, record->busy_time, stream);
-        utf8_print(stream, "%5lld ", (long long)kernel->count);
-        share_print(kernel->flops_counted / kernel->time, line.derived.compute_roof, stream);
-        share_print(kernel->bytes_counted[LEVEL_DRAM] / kernel->time,
-                    line.device->peak_bandwidth[LEVEL_DRAM], stream);
-        utf8_print(stream, "%s\n", kernel->name);
-        cause_of_kernel(kernel, line.device, text);
-        if (*text)
-            utf8_print(stream, "%9s%s\n", "", text);
-    }
-    if (kernels && shown < record->kernel_count)
-        utf8_print(stream, "... and %zu more kernels\n", record->kernel_count - shown);
-    free(kernels);
-    record_clear(&line.record);
-}
-
 /* Prints the values of a device's variable, one for each memory level or precision. */
 static void roofs_print(const struct device *device, const char *title, const char *variable,
                         const char *unit, FILE *stream)
@@ -451,8 +375,6 @@ static void text_report(const struct results *results, bool colour, FILE *stream
     }
     reasons_print(results, RECORD_FAILED, stream);
     reasons_print(results, RECORD_SKIPPED, stream);
-    if (results->row_count == 1)
-        parts_print(results, stream);
     fputs(results->row_count > 0 ? "\n" : "", stream);
     fputs("devices and their measured roofs\n", stream);
     size_t shown = results->device_count < DEVICES_MAX ? results->device_count : DEVICES_MAX;

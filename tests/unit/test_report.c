@@ -59,29 +59,6 @@ TEST(test_golden)
     results_destroy(results);
 }
 
-/* The report of a single row shows where its time went, the longest kernel first. */
-TEST(test_parts)
-{
-    struct error error;
-    struct device device = gpu_device();
-    struct record record = counted_record();
-    struct results *results = results_of(&record, 1);
-    assert_ok(results_add_device(results, &device, &error), &error);
-    char *text = report_text(results);
-    static const char *const lines[] = {
-        "\nwhere the time of an iteration went\n  88.0 % 22.00 us   kernels run\n",
-        " 116.0 % 29.00 us   the host enqueues it\n",
-        "\n  81.8 %     1   ",
-        "27.8 % implicit_gemm<__half>(Params)\n         latency: ",
-        "\n  18.2 %     1    0.0 %   78.1 % nchwToNhwc\n",
-    };
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i)
-        if (!strstr(text, lines[i]))
-            fail_msg("no '%s' in:\n%s", lines[i], text);
-    free(text);
-    results_destroy(results);
-}
-
 /* A long table ends with the number of rows that it leaves out. A sweep without rows is no error.
  */
 TEST(test_sizes)
