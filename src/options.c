@@ -139,8 +139,8 @@ static const struct known_option {
     const char *name;
     char letter;       /* short option; 0: none */
     const char *value; /* name of the value in --help; NULL: no value */
-    const char *help;  /* NULL: not in --help. For --device, the words that it takes come first */
-    enum { SETS_ACTION, SETS_LEVEL, SETS_FLAG, TAKES_VALUE, MOVED } what;
+    const char *help;  /* for --device, the words that it takes come first */
+    enum { SETS_ACTION, SETS_LEVEL, SETS_FLAG, TAKES_VALUE } what;
     int number;  /* an action or a level */
     size_t flag; /* offset of the bool */
     enum status (*take)(const char *text, struct options *options, struct error *error);
@@ -187,8 +187,6 @@ static const struct known_option {
      LOG_DEBUG, 0, NULL},
     {"help", 'h', NULL, "this text", ACTION(ACTION_HELP)},
     {"version", 0, NULL, "version and revision", ACTION(ACTION_VERSION)},
-    {"csv", 0, NULL, NULL, MOVED, 0, 0, NULL},
-    {"markdown", 0, NULL, NULL, MOVED, 0, 0, NULL},
 };
 enum { OPTIONS = sizeof known_options / sizeof *known_options, LONG_OPTION = 256 };
 
@@ -206,14 +204,8 @@ static enum status take_option(const struct known_option *known, struct options 
         *(bool *)((char *)options + known->flag) = true;
         return STATUS_OK;
     case TAKES_VALUE:
-        return known->take(optarg, options, error);
-    case MOVED:
     default:
-        return error_set(
-            error, STATUS_USAGE,
-            "--%s: roofsweep-post export FILE.nc makes CSV and Markdown; --json prints "
-            "the final table for programs",
-            known->name);
+        return known->take(optarg, options, error);
     }
 }
 
@@ -370,7 +362,8 @@ void options_help(FILE *stream)
 {
     char devices[DEVICE_WORDS], name[32];
     fputs(help_begin, stream);
-    for (const struct known_option *known = known_options; known->help; ++known) {
+    for (const struct known_option *known = known_options; known < known_options + OPTIONS;
+         ++known) {
         snprintf(name, sizeof name, "%s%s%s", known->name, known->value ? " " : "",
                  known->value ? known->value : "");
         if (known->letter)

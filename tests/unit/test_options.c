@@ -94,8 +94,6 @@ TEST(wrong_lines_are_explained)
          "unexpected 'train.py'; the command of --program stands in quotes"},
         {"--self-test a.ini", "--self-test takes no manifest"},
         {"--gather a.journal --resume", "--resume goes with a sweep, not with --gather"},
-        {"--csv a.ini", "roofsweep-post export"},
-        {"--markdown a.ini", "roofsweep-post export"},
         {"--device abacus a.ini", "allowed: auto, cuda, cpu"},
         {"--resume --overwrite a.ini", "exclude each other"},
         {"--skip-damaged a.ini", "goes with --gather"},
