@@ -98,9 +98,9 @@ TEST(models_are_named)
 {
     check_model("Some CPU @ 3 GHz",
                 "processor\t: 0\nmodel\t\t: 1\nmodel name\t: Some CPU @ 3 GHz\n");
-    check_model("ARM Neoverse V2", "processor\t: 0\nCPU implementer\t: 0x41\n"
-                                   "CPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: 0xd4f\n");
-    check_model("ARM implementer 0x46, part 0xd4f", "CPU implementer\t: 0x46\nCPU part\t: 0xd4f\n");
+    check_model("ARM implementer 0x41, part 0xd4f",
+                "processor\t: 0\nCPU implementer\t: 0x41\n"
+                "CPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: 0xd4f\n");
     check_model("", "processor\t: 0\n");
 }
 

@@ -21,53 +21,6 @@ static function blas_function(const char *name)
     return symbol.call;
 }
 
-/* "OpenBLAS 0.3.21 ..." and the core type of its kernels. Kernels for an older core are often the
- * reason for a GEMM far below the roof. */
-static void openblas_describe(char *text, size_t size)
-{
-    char *(*config)(void) = (char *(*)(void))blas_function("openblas_get_config");
-    char *(*core)(void) = (char *(*)(void))blas_function("openblas_get_corename");
-    char version[32] = "";
-    if (config)
-        sscanf(config(), "%*s %31s", version);
-    snprintf(text, size, "OpenBLAS %s %s", version, core ? core() : "");
-}
-
-static void flexiblas_describe(char *text, size_t size)
-{
-    int (*backend)(char *, size_t) =
-        (int (*)(char *, size_t))blas_function("flexiblas_current_backend");
-    char name[32] = "";
-    if (!backend || backend(name, sizeof name) <= 0)
-        name[0] = '\0';
-    snprintf(text, size, "FlexiBLAS %s", name);
-}
-
-/* "Intel(R) oneAPI Math Kernel Library Version 2026.2-Product Build ..." */
-static void mkl_describe(char *text, size_t size)
-{
-    void (*say)(char *, int) = (void (*)(char *, int))blas_function("mkl_get_version_string");
-    char said[200] = "", version[32] = "";
-    if (say)
-        say(said, (int)sizeof said);
-    const char *found = strstr(said, "Version ");
-    if (found)
-        sscanf(found, "Version %31[^- ]", version);
-    snprintf(text, size, "MKL %s", version);
-}
-
-static void blis_describe(char *text, size_t size)
-{
-    const char *(*version)(void) = (const char *(*)(void))blas_function("bli_info_get_version_str");
-    snprintf(text, size, "BLIS %s", version ? version() : "");
-}
-
-static void nvpl_describe(char *text, size_t size)
-{
-    int (*version)(void) = (int (*)(void))blas_function("nvpl_blas_get_version");
-    snprintf(text, size, "NVPL BLAS %d", version ? version() : 0);
-}
-
 /* BLIS's integers have the size of a pointer. */
 static void blis_threads_set(function set)
 {
@@ -84,13 +37,12 @@ static void int_threads_set(function set)
 static const struct blas {
     const char *threads;
     void (*threads_set)(function set);
-    void (*describe)(char *text, size_t size);
 } libraries[] = {
-    {"flexiblas_set_num_threads", int_threads_set, flexiblas_describe},
-    {"openblas_set_num_threads", int_threads_set, openblas_describe},
-    {"MKL_Set_Num_Threads", int_threads_set, mkl_describe},
-    {"bli_thread_set_num_threads", blis_threads_set, blis_describe},
-    {"nvpl_blas_set_num_threads", int_threads_set, nvpl_describe},
+    {"flexiblas_set_num_threads", int_threads_set},
+    {"openblas_set_num_threads", int_threads_set},
+    {"MKL_Set_Num_Threads", int_threads_set},
+    {"bli_thread_set_num_threads", blis_threads_set},
+    {"nvpl_blas_set_num_threads", int_threads_set},
 };
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 
@@ -105,28 +57,28 @@ void blas_single_thread(void)
     }
 }
 
-/* For a library without a row: its file, behind links such as "libblas.so.3". */
-static void file_describe(char *text, size_t size)
-{
-    Dl_info info;
-    char path[PATH_MAX];
-    void *gemm = dlsym(RTLD_DEFAULT, "cblas_dgemm");
-    if (!gemm || !dladdr(gemm, &info) || !info.dli_fname || !realpath(info.dli_fname, path)) {
-        snprintf(text, size, "CBLAS");
-        return;
-    }
-    const char *slash = strrchr(path, '/');
-    snprintf(text, size, "%s", slash ? slash + 1 : path);
-}
-
+/* "FlexiBLAS NETLIB", with the library behind it; "OpenBLAS 0.3.21 ..." and the core type of its
+ * kernels, as kernels for an older core are often the reason for a GEMM far below the roof; of
+ * others the file, behind links such as "libblas.so.3". */
 void blas_describe(char *text, size_t size)
 {
-    for (size_t i = 0; i < LIBRARIES; ++i)
-        if (blas_function(libraries[i].threads)) {
-            libraries[i].describe(text, size);
-            return;
-        }
-    file_describe(text, size);
+    int (*backend)(char *, size_t) =
+        (int (*)(char *, size_t))blas_function("flexiblas_current_backend");
+    char *(*config)(void) = (char *(*)(void))blas_function("openblas_get_config");
+    char *(*core)(void) = (char *(*)(void))blas_function("openblas_get_corename");
+    void *gemm = dlsym(RTLD_DEFAULT, "cblas_dgemm");
+    char name[32] = "", path[PATH_MAX] = "CBLAS";
+    Dl_info info;
+    if (backend && backend(name, sizeof name) > 0) {
+        snprintf(text, size, "FlexiBLAS %s", name);
+    } else if (config && core && sscanf(config(), "%*s %31s", name) == 1) {
+        snprintf(text, size, "OpenBLAS %s %s", name, core());
+    } else {
+        if (gemm && dladdr(gemm, &info) && info.dli_fname && !realpath(info.dli_fname, path))
+            strcpy(path, "CBLAS");
+        const char *slash = strrchr(path, '/');
+        snprintf(text, size, "%s", slash ? slash + 1 : path);
+    }
 }
 
 enum status blas_check(const int64_t *extents, size_t count, struct error *error)

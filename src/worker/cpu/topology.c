@@ -198,14 +198,6 @@ static void cpuinfo_find(const char *path, const char *name, char *text, size_t 
 }
 
 /* ARM's cores report numbers instead of names. */
-static const struct {
-    const char *implementer, *part, *name;
-} arm_cores[] = {
-    {"0x41", "0xd0c", "Neoverse N1"}, {"0x41", "0xd40", "Neoverse V1"},
-    {"0x41", "0xd49", "Neoverse N2"}, {"0x41", "0xd4f", "Neoverse V2"}, /* Grace */
-    {"0x41", "0xd84", "Neoverse V3"}, {"0x46", "0x001", "A64FX"},
-};
-
 void topology_model(const char *cpuinfo, char *text, size_t size)
 {
     char implementer[16], part[16];
@@ -215,10 +207,6 @@ void topology_model(const char *cpuinfo, char *text, size_t size)
     if (text[0] != '\0' || part[0] == '\0')
         return;
     snprintf(text, size, "ARM implementer %s, part %s", implementer, part);
-    for (size_t i = 0; i < sizeof arm_cores / sizeof *arm_cores; ++i)
-        if (strcmp(arm_cores[i].implementer, implementer) == 0 &&
-            strcmp(arm_cores[i].part, part) == 0)
-            snprintf(text, size, "ARM %s", arm_cores[i].name);
 }
 
 static void model_find(struct topology *topology, hwloc_topology_t tree)
