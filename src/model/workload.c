@@ -140,8 +140,10 @@ const char *config_word(const struct config *config, enum parameter_role role)
 
 bool config_cold(const struct config *config)
 {
+    char axis[WORKLOAD_STRING];
     int i = workload_role(config->workload, ROLE_CACHE);
-    return i >= 0 && config->values[i].first != 0;
+    return i >= 0 ? config->values[i].first != 0
+                  : config_axis(config, "cache", axis) && strcmp(axis, workload_caches[1]) == 0;
 }
 
 struct config config_hot(const struct config *config)

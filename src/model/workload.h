@@ -145,7 +145,8 @@ struct config config_default(const struct workload *workload);
 int workload_role(const struct workload *workload, enum parameter_role role);
 const char *config_word(const struct config *config, enum parameter_role role);
 bool config_replayed(const struct config *config); /* launch = graph */
-bool config_cold(const struct config *config);     /* caches are flushed before each iteration */
+/* Whether caches are flushed before each iteration; programs tell it by an axis `cache`. */
+bool config_cold(const struct config *config);
 /* The configuration with a hot cache: same inputs, results and candidate algorithms. */
 struct config config_hot(const struct config *config);
 /* PRECISION_COUNT without the parameter: several precisions are possible. */

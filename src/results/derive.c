@@ -255,14 +255,6 @@ static bool passes_by(const struct record *record, int level)
            record->bytes_counted[LEVEL_L1] < (1 - accuracy) * record->bytes_counted[LEVEL_L2];
 }
 
-/* Whether caches are flushed before each iteration; programs tell it by an axis `cache`. */
-static bool is_cold(const struct config *config)
-{
-    char axis[WORKLOAD_STRING];
-    return config_cold(config) ||
-           (config_axis(config, "cache", axis) && strcmp(axis, workload_caches[1]) == 0);
-}
-
 /* Modelled bytes are traffic of level `own`; how many of them are written is unknown. After a flush
  * device memory moves at least the compulsory bytes: if fewer were counted, the others are writes
  * that are still in a cache. */
@@ -273,7 +265,8 @@ static struct traffic traffic_of(const struct record *record, int own, int level
         return (struct traffic){NAN, level == own ? record->bytes_model : NAN};
     if (passes_by(record, level))
         return (struct traffic){NAN, NAN};
-    const bool flushed = level == LEVEL_DRAM && record->config.workload && is_cold(&record->config);
+    const bool flushed =
+        level == LEVEL_DRAM && record->config.workload && config_cold(&record->config);
     const double dirty = flushed ? fmax(record->bytes_model - counted, 0) : 0; /* fmax: NaN is 0 */
     return (struct traffic){record->bytes_written[level] + dirty, counted + dirty};
 }
@@ -314,7 +307,7 @@ static int roof_level(const struct record *record, const struct device *device)
     int slowest = LEVEL_DRAM;
     double longest = -1.0;
     if (!bytes_counted(record)) {
-        bool known = record->config.workload && !is_cold(&record->config);
+        bool known = record->config.workload && !config_cold(&record->config);
         return known ? nearest_level(record, device) : LEVEL_DRAM;
     }
     for (int level = 0; level < LEVEL_COUNT; ++level) {

@@ -30,7 +30,6 @@
 #include <cupti.h>
 #include <nvtx3/nvToolsExt.h>
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "worker/cuda/profiling/counters.h"
@@ -83,9 +82,6 @@ static struct injection {
     size_t launches, first_launches;   /* numbers of launches in this and in the first region */
     size_t graphs;                     /* number of launches of graphs in all regions */
     size_t begun;                      /* number of launches since the pass started */
-    uint64_t opened;                   /* ns on CUPTI's clock, start of the traced region */
-    uint64_t *calls; /* owned: ends of the calls that launch, ns, in the traced region */
-    size_t call_count;
 } injection = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* True while the thread is in a callback of this library: CUDA calls that the thread makes then are
@@ -201,7 +197,7 @@ static struct counters_order counting_order(void)
 static void counting_stop(void)
 {
     injection.counting = false;
-    if (!*variable("ROOFSWEEP_POINT"))
+    if (!getenv("ROOFSWEEP_POINT"))
         return;
     counters_end(injection.counters);
     injection.counters = NULL;
@@ -349,8 +345,7 @@ static void region_open(void)
     if (++injection.regions == 1 || injection.task.kind == TASK_TIME)
         note("opened");
     notes_flush();
-    if (is_traced() && (tracer_begin(injection.tracer) != CUPTI_SUCCESS ||
-                        cuptiGetTimestamp(&injection.opened) != CUPTI_SUCCESS))
+    if (is_traced() && tracer_begin(injection.tracer) != CUPTI_SUCCESS)
         note("untraced CUPTI refuses");
     if (is_counted())
         counting_begin();
@@ -393,14 +388,6 @@ static void trace_close(void)
     enum { NAME_BYTES = 1000 };
     const char *problem = NULL;
     const cudaOccDeviceProp limits = limits_read();
-    uint64_t closed = 0;
-    cuptiGetTimestamp(&closed);
-    note("span %" PRIu64 " %" PRIu64, injection.opened, closed);
-    for (size_t i = 0; i < injection.call_count; ++i)
-        note("call %" PRIu64, injection.calls[i]);
-    free(injection.calls);
-    injection.calls = NULL;
-    injection.call_count = 0;
     if (tracer_end(injection.tracer, &problem) != CUPTI_SUCCESS || problem)
         note("untraced %s", problem ? problem : "CUPTI refuses");
     const struct trace *trace = tracer_last(injection.tracer);
@@ -466,35 +453,21 @@ static void at_exit(void)
 
 /* ---- calls of the program ---- */
 
-/* Keeps the end of a launch's call in the traced region. Without memory the worker gets fewer calls
- * than launches, and does not use them. */
-static void call_ended(void)
-{
-    uint64_t *calls = NULL;
-    if (injection.stage == STAGE_OPEN && is_traced())
-        calls = array_grow(injection.calls, injection.call_count, sizeof *calls);
-    if (!calls)
-        return;
-    injection.calls = calls;
-    cuptiGetTimestamp(&calls[injection.call_count++]);
-}
-
 static void launched(const CUpti_CallbackData *data)
 {
     const char *name = data->symbolName; /* NULL for a launch of a graph */
+    const bool begins = data->callbackSite == CUPTI_API_ENTER;
+    uint64_t now = 0;
     if (inside || injection.owner != getpid())
         return;
-    if (data->callbackSite == CUPTI_API_EXIT) {
-        pthread_mutex_lock(&injection.lock);
-        call_ended();
-        pthread_mutex_unlock(&injection.lock);
-        return;
-    }
-    if (injection.task.region == TASK_ALL)
+    if (begins && injection.task.region == TASK_ALL)
         region(true);
     pthread_mutex_lock(&injection.lock);
-    ++injection.begun;
-    if (injection.stage == STAGE_OPEN) {
+    injection.begun += begins;
+    if (!begins && injection.stage == STAGE_OPEN && is_traced() &&
+        cuptiGetTimestamp(&now) == CUPTI_SUCCESS)
+        note("call %" PRIu64, now);
+    if (begins && injection.stage == STAGE_OPEN) {
         for (const char *c = name ? name : "a graph"; *c; ++c)
             injection.sequence = (injection.sequence ^ (unsigned char)*c) * 1099511628211u;
         injection.graphs += name == NULL;

@@ -240,9 +240,6 @@ static enum status line_take(char *line, struct injected *in, struct error *erro
         return kernel_take(text, in, error);
     } else if (strcmp(line, "call") == 0) {
         return call_take(text, in, error);
-    } else if (strcmp(line, "span") == 0) {
-        in->start = strtoull(text, &rest, 10);
-        in->end = strtoull(rest, NULL, 10);
     } else if (strcmp(line, "copy") == 0) {
         return moved_take(text, &in->copies, error);
     } else if (strcmp(line, "fill") == 0) {
@@ -376,24 +373,23 @@ static bool launches_call(struct injected *traced)
     return traced->launch_count > 0 && call + 1 == traced->call_count;
 }
 
-/* Whether the device waited for the host. It waits for a launch whose call ends after the kernels
- * before, and at the end of the region. Yes: such times are most of the time without kernels, and
- * more than 5 % of the region. Needs launches sorted by start. */
-static int64_t waited_for_host(const struct injected *traced)
+/* Whether the device waited for the host, for launches whose call ends after the kernels before.
+ * Yes: such gaps are most of the time between kernels, and more than 5 % of the timed region, whose
+ * time without kernels is the share `gap`. The trace slows the start and the end of a region most,
+ * so they do not count. Needs launches sorted by start. */
+static int64_t waited_for_host(const struct injected *traced, double gap)
 {
     const double half = 0.5, visible = 0.05;
     double idle = 0, host = 0;
-    uint64_t end = traced->start;
-    for (size_t i = 0; i <= traced->launch_count; ++i) {
-        const bool last = i == traced->launch_count;
+    uint64_t end = UINT64_MAX;
+    for (size_t i = 0; i < traced->launch_count; ++i) {
         const struct launch *launch = &traced->launches[i];
-        const uint64_t start = last ? traced->end : launch->start;
-        const double gap = start > end ? (double)(start - end) : 0;
-        idle += gap;
-        host += last || launch->called > end ? gap : 0;
-        end = !last && launch->end > end ? launch->end : end;
+        const double own = launch->start > end ? (double)(launch->start - end) : 0;
+        idle += own;
+        host += launch->called > end ? own : 0;
+        end = i > 0 && launch->end < end ? end : launch->end;
     }
-    return host > half * idle && host > visible * (double)(traced->end - traced->start);
+    return idle > 0 ? host > half * idle && gap * host / idle > visible : FIELD_MISSING;
 }
 
 enum status injected_record_trace(struct injected *traced, int64_t iterations,
@@ -417,7 +413,7 @@ enum status injected_record_trace(struct injected *traced, int64_t iterations,
     record->busy_time =
         launches_busy_time(traced->launches, traced->launch_count) / (double)iterations;
     if (called)
-        record->host_paced = waited_for_host(traced);
+        record->host_paced = waited_for_host(traced, 1 - record->busy_time / record->time_median);
     moves_record(&traced->copies, iterations, &record->memcpy_count, &record->memcpy_bytes,
                  &record->memcpy_time);
     moves_record(&traced->fills, iterations, &record->memset_count, &record->memset_bytes,

@@ -12,7 +12,6 @@
  *
  *   opened                     the region began
  *   closed SECONDS             the region ended; a timed program may have several
- *   span START END             the traced region    (ns)
  *   call END                   a call that launches kernels; calls come in their order    (ns)
  *   kernel START END CORRELATION GRAPH_NODE GRID*3 BLOCK*3 REGISTERS STATIC DYNAMIC CLUSTER
  *          RESIDENT LIMIT NAME                                                              (ns)
@@ -70,10 +69,9 @@ struct injected {
     struct launch *launches; /* owned */
     size_t launch_count;
     size_t in_graphs; /* number of kernels that CUDA graphs launch */
-    uint64_t *calls;  /* owned; ends of the calls that launch, in their order, ns */
+    uint64_t *calls;  /* owned; times of the lines `call` */
     size_t call_count;
-    uint64_t start, end; /* of the traced region, ns */
-    bool ungraphed;      /* vector FLOPs come from a run without graphs, see injected_ungraph */
+    bool ungraphed; /* vector FLOPs come from a run without graphs, see injected_ungraph */
     struct injected_moves copies, fills;
     char untraced[256]; /* why kernels are missing in the trace; "": none is missing */
     char sequence[64];  /* hash and number of the launches, as in the line `launched` */
@@ -101,7 +99,7 @@ void injected_move_each(struct injected *to, struct injected *from);
 unsigned injected_tensors(enum precision precision);
 
 /* Records launches, busy time, kernels, copies and fills of one iteration, and whether the device
- * waited for the host. */
+ * waited for the host in the timed region, whose time the record has. */
 enum status injected_record_trace(struct injected *traced, int64_t iterations,
                                   struct record *record, struct error *error);
 

@@ -60,12 +60,6 @@ static bool is_replayed(const struct program *program)
     return config_value(&program->request->config, "replay").first != 0;
 }
 
-static bool is_cold(const struct program *program)
-{
-    char cache[WORKLOAD_STRING];
-    return config_axis(&program->request->config, "cache", cache) && strcmp(cache, "cold") == 0;
-}
-
 static bool has_causes(const struct program *program)
 {
     return program->request->measure.counters == COUNTERS_CAUSES;
@@ -649,7 +643,8 @@ static enum status record_profile(struct program *program, size_t regions, struc
     enum status status = profile_command(program, regions, counted, &found, error);
     if (status == STATUS_OK) {
         status = injected_record_trace(&found.traced, program->iterations, record, error);
-        if (is_cold(program)) /* when it is timed, a flush hides the host's part */
+        if (config_cold(
+                &program->request->config)) /* when it is timed, a flush hides the host's part */
             record->host_paced = FIELD_MISSING;
         if (status == STATUS_OK && counted)
             status = record_counts(program, regions, &found, record, error);
