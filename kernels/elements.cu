@@ -2,7 +2,6 @@
 
 #include "block.cuh"
 #include "element.cuh"
-#include "model/bits.h"
 
 #include <cuda_fp8.h>
 
@@ -59,13 +58,22 @@ cudaError_t kernel_gather(enum precision precision, const void *data, const int6
     });
 }
 
+/* Maps different words at one index to different values, so a changed word changes the sum. */
+__device__ static inline uint64_t mixed(uint64_t word, enum tensor tensor, int64_t index)
+{
+    return fill_mix(word + (((uint64_t)tensor << 56) + (uint64_t)index + 1) * 0x9e3779b97f4a7c15u);
+}
+
 __global__ void hash_words(const uint64_t *data, size_t bytes, enum tensor tensor,
                            unsigned long long *hash)
 {
     const int64_t words = (int64_t)(bytes / sizeof *data);
-    uint64_t sum = first_element() ? 0 : bits_mix(bits_rest(data, bytes), tensor, (size_t)words);
+    uint64_t rest = 0, sum = 0;
+    memcpy(&rest, data + words, bytes % sizeof rest);
+    if (first_element() == 0)
+        sum = mixed(rest, tensor, words);
     for (int64_t i = first_element(); i < words; i += next_element())
-        sum += bits_mix(data[i], tensor, (size_t)i);
+        sum += mixed(data[i], tensor, i);
     sum = block_reduce(sum, added());
     if (threadIdx.x == 0)
         atomicAdd(hash, (unsigned long long)sum);

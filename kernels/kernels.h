@@ -30,7 +30,8 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, str
 /* values[i] = (double)data[offsets[i]] */
 cudaError_t kernel_gather(enum precision precision, const void *data, const int64_t *offsets,
                           int64_t count, double *values, cudaStream_t stream);
-/* Adds the hash of a tensor's bytes (model/bits.h) to the 64-bit number *hash. */
+/* Adds a hash of a tensor's bytes to the 64-bit number *hash. A change within 8 bytes, from a
+ * multiple of 8 on, always changes it. */
 cudaError_t kernel_hash(const void *data, size_t bytes, enum tensor tensor, void *hash,
                         cudaStream_t stream);
 

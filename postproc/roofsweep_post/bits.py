@@ -79,7 +79,7 @@ class Bits:
 
     def line(self):
         """Returns a text for people; "" without any row with a hash."""
-        parts = [f"{self.compared} rows compared on several devices"] * bool(self.compared)
+        parts = [f"{self.compared} rows compared, between devices or files"] * bool(self.compared)
         if self.varying:
             parts.append(f"{len(self.varying)} left out, whose iterations differ: {listed(self.varying, 4)}")
         return "Bits of results: " * bool(parts) + "; ".join(parts)

@@ -131,7 +131,7 @@ struct record {
      * algorithm if others were tried. "": accurate, or not compared. */
     char accuracy[512];
     int64_t verify_elements; /* elements compared; missing without a comparison */
-    /* hash of all results (bits.h); "varies": iterations differ in their bits */
+    /* device_ops.hash, hexadecimal; "varies": iterations or rounds differ in their bits */
     char output_hash[17];
 
     /* Parts of variable length; owned, freed by record_clear. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "model/reference.h"
 #include "worker/cuda/gpu/open.h"
 #include "worker/cuda/workloads/workloads.h"
@@ -30,6 +31,7 @@ static size_t guard = GUARD;  /* bytes after an array */
 static int wanted, offered;   /* candidate of the trial; candidates of its search, 0: no search */
 static int checked, failures; /* configurations */
 static int hashed, flipped;   /* further runs, flipped bits */
+static double hash_time;      /* s, of all hashes */
 
 static void fail(const char *text, const char *problem)
 {
@@ -147,10 +149,12 @@ static void results_check(const char *text, const struct config *config, struct 
 
 static uint64_t hash_of(const char *text, struct work *work)
 {
+    const double begin = clock_monotonic();
     struct error error;
     uint64_t hash = 0;
     if (work_hash(&gpu, work, &hash, &error))
         fail(text, error.text);
+    hash_time += clock_monotonic() - begin;
     return hash;
 }
 
@@ -383,7 +387,7 @@ int main(int count, char **arguments)
         if (strcmp(families[i].name, name) == 0 && gpu.capability >= families[i].least)
             cross(families[i].workload, families[i].lists, families[i].routine, only);
     gpu_close(&gpu);
-    printf("%d configurations, %d further runs, %d flipped bits, %d failures\n", checked, hashed,
-           flipped, failures);
+    printf("%d configurations, %d further runs, %d flipped bits, %g s for hashes, %d failures\n",
+           checked, hashed, flipped, hash_time, failures);
     return failures > 0 || checked == 0;
 }

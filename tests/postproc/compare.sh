@@ -487,7 +487,7 @@ data["output_hash"][:] = found'
 }
 bits ''
 expect 0 script compare bits.nc
-says "Bits of results: 40 rows compared on several devices"
+says "Bits of results: 40 rows compared, between devices or files"
 bits 'found[of[2][[4, 7, 9]]] = "0"; found[of[1][0]] = ""'
 expect 1 script compare bits.nc --quiet
 row "^FAIL 1#2 .* checks): computes other bits than most devices: 3 rows, the first: layers batch=16 height=28"
@@ -503,7 +503,7 @@ for code in 'data["device_library_version"][2] = "other"' 'data["algorithm"][int
 done
 bits 'found[[own[3] for own in of[:2]]] = "varies"'
 expect 0 script compare bits.nc
-row "Bits of results: 39 rows compared on several devices; 1 left out, whose iterations differ: cells "
+row "Bits of results: 39 rows compared, between devices or files; 1 left out, whose iterations differ: cells "
 bits 'found[of[1][3]] = "varies"'
 expect 6 script compare bits.nc --quiet
 row "^INCONCLUSIVE 1#1 .*: iterations differ in their bits, unlike those of 1#0 .*, 1#2 .* and 1 more: 1 row, cells"

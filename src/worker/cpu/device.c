@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <xxhash.h>
 
-#include "model/bits.h"
 #include "worker/cpu/blas.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/onednn.h"
@@ -355,20 +355,20 @@ static enum status cpu_read(struct device_state *state, struct work *work, enum 
     return STATUS_OK;
 }
 
+/* Adds hashes of pieces, which threads share. Each piece has a seed of its own. */
 static enum status cpu_hash(struct device_state *state, struct work *work, uint64_t *hash,
                             struct error *error)
 {
+    const size_t piece = 1 << 18; /* byte */
     uint64_t sum = 0;
     (void)state, (void)error;
     for (int tensor = 0; tensor < TENSOR_COUNT; ++tensor) {
-        const uint64_t *data = work->result[tensor];
-        const size_t bytes = tensor_bytes(work, tensor), words = bytes / sizeof *data;
-        if (!work->writes[tensor])
-            continue;
-        sum += bits_mix(bits_rest(data, bytes), (enum tensor)tensor, words);
+        const char *data = work->result[tensor];
+        const size_t bytes = work->writes[tensor] ? tensor_bytes(work, tensor) : 0;
 #pragma omp parallel for schedule(static) reduction(+ : sum)
-        for (size_t i = 0; i < words; ++i)
-            sum += bits_mix(data[i], (enum tensor)tensor, i);
+        for (size_t at = 0; at < bytes; at += piece)
+            sum += XXH3_64bits_withSeed(data + at, bytes - at < piece ? bytes - at : piece,
+                                        at + (size_t)tensor);
     }
     *hash = sum;
     return STATUS_OK;

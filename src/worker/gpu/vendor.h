@@ -74,8 +74,7 @@ struct gpu_vendor {
                           const int64_t *offsets, int64_t count, void *memory, double *values,
                           struct error *error);
 
-    /* Adds the hash of a tensor's bytes (model/bits.h) to *hash, and waits. `memory` is device
-     * memory of 8 bytes. */
+    /* Adds a hash of a tensor's bytes to *hash, and waits. `memory` is device memory of 8 bytes. */
     enum status (*hash)(struct gpu *gpu, const void *data, size_t bytes, enum tensor tensor,
                         void *memory, uint64_t *hash, struct error *error);
 
