@@ -23,7 +23,8 @@ The components of rounds, runs, devices and nodes are those of a nested analysis
 the rows. A component without a second group is missing, and the next coarser one contains it.
 
 A row has carry-over if its rounds differ by predecessor: by permutation, at 5 % for all rows together. The last lines
-count the rounds until half of the 95 % interval of time_median (docs/method.md) is at most the precision."""
+count the rounds until half of the 95 % interval of time_median (docs/method.md) is at most the precision, and name the
+rows whose rounds differ most, by standard deviation."""
 
 LEVELS = ["node", "device", "run", "round"]
 # 0.975 quantiles of Student's t for 1 and more degrees of freedom, as in src/base/stats.c.
@@ -139,19 +140,14 @@ def predecessors(found):
     return (total[0] - total[1] * rounds) / total[4] if tested else np.nan, rounds, tested
 
 
-def rounds_needed(found, precision):
-    """Returns for each row with rounds its name and the number of rounds; infinite above the largest number."""
-    counts = np.arange(2, len(T) + 2)
-    widths = np.array(T) * np.sqrt(2 * median_variance(counts))
-    needed = {}
+def deviations(found):
+    """Returns the standard deviation of the rounds of each row that has several, by name, the largest first."""
+    deviation = {}
     for _, own in found.groupby("config_hash", sort=False):
         units = own.groupby(["run", "device"])["log"]
-        free = (units.size() - 1).sum()
-        if free:
-            deviation = np.sqrt((units.var(ddof=0) * units.size()).sum() / free)
-            enough = counts[widths * deviation <= precision]
-            needed[own["name"].iloc[0]] = enough[0] if len(enough) else np.inf
-    return pandas.Series(needed, dtype=float)
+        if free := (units.size() - 1).sum():
+            deviation[own["name"].iloc[0]] = np.sqrt((units.var(ddof=0) * units.size()).sum() / free)
+    return pandas.Series(deviation, dtype=float).sort_values(ascending=False)
 
 
 def components(files):
@@ -183,13 +179,15 @@ def run(options):
         print("carry-over: unknown, no row follows rows of the same kind twice; more rounds tell")
     elif not carried:
         print(f"carry-over: none found in {len(tested)} rows")
-    needed = rounds_needed(observed, options.precision / 100).sort_values(ascending=False)
-    if needed.empty:
+    found = deviations(observed)
+    if found.empty:
         print("rounds for a precision: unknown, the rows have one round")
         return 0
+    counts = np.arange(2, len(T) + 2)
+    widths = np.array(T) * np.sqrt(2 * median_variance(counts))
     for part, which in [(0.5, "half of the rows"), (0.9, "90 % of the rows"), (1, "all rows")]:
-        count = np.quantile(needed, part, method="higher")
-        text = f"{count:.0f}" if np.isfinite(count) else f"more than {len(T) + 1}"
+        enough = counts[widths * found.quantile(part) <= options.precision / 100]
+        text = enough[0] if len(enough) else f"more than {counts[-1]}"
         print(f"rounds for +- {options.precision:g} % of {which}: {text}")
-    print(f"most rounds: {listed(needed.index, 3)}")
+    print("widest:", listed(f"{name} {100 * value:.1f} %" for name, value in found[:3].items()))
     return 0
