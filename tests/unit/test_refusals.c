@@ -40,6 +40,8 @@ static const struct {
      "conv2d precision=bf16 batch=1048576 height=16 width=16 stride=1 filters=1048576 channels=8",
      "tiles, blocks of one launch", 0},
     {&conv2d_tiled, "conv2d precision=fp16", "compute capability 8.0", 75},
+    {&elementwise_cudnn, "elementwise precision=fp16 elements=2147483392",
+     "2.147e+09 elements: cuDNN's kernels count to 2147479552", 0},
     {&linear_cublaslt, "linear precision=fp8", "8.9; this GPU has 7.5", 75},
     {&linear_plain, "linear precision=fp8", "tensor units", 0},
     {&linear_plain, "linear precision=tf32", "tensor units", 0},

@@ -1,5 +1,7 @@
 #include "worker/cuda/workloads/workloads.h"
 
+#include <limits.h>
+
 #include "model/workloads/elementwise.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
 
@@ -31,6 +33,17 @@ const struct tensor_routine elementwise_plain = {
 };
 
 /* ---- cuDNN ---- */
+
+/* Beyond this number all but the scaling return CUDNN_STATUS_EXECUTION_FAILED. */
+static enum status elements_check(const struct gpu *gpu, const struct config *config,
+                                  struct error *error)
+{
+    const struct elementwise s = elementwise_from(config);
+    const double most = s.operation == ELEMENTWISE_SCALE ? INT_MAX : 2147479552;
+    (void)gpu;
+    return count_check("cuDNN's kernels count", "elements", (double)s.elements, most,
+                       "implementation = plain has no such bound", error);
+}
 
 static enum status cudnn_open(struct gpu *gpu, const struct config *config, struct work *work,
                               struct record *record, struct error *error)
@@ -98,6 +111,7 @@ static void cudnn_close(struct work *work)
 
 const struct tensor_routine elementwise_cudnn = {
     .bytes = sizeof(struct elementwise_work),
+    .check = elements_check,
     .shape = elementwise_shape,
     .open = cudnn_open,
     .iterate = cudnn_iterate,
