@@ -48,6 +48,11 @@ def compute_share(table):
     return (table["flops"] / table["compute_roof"]).where(table["flops"] != 0, 0) / own_time(table)
 
 
+def waits_for_memory(table):
+    """Returns whether the largest part of the time is memory_latency."""
+    return table["limit"].str.contains("memory_latency")
+
+
 def source(table, counted, modelled):
     """Returns where FLOPs or bytes come from: counted, modelled or none."""
     known = [table[counted].notna(), table[modelled].notna()]
@@ -91,6 +96,9 @@ def marks(table):
 COMPUTED = {
     "compute_share": compute_share,
     "bandwidth_share": lambda table: table["roof_level_time"] / own_time(table),
+    # Little's law. In flight: bytes / time x latency.
+    "bytes_needed": lambda table: (table["bandwidth"] * table["latency"]).where(waits_for_memory(table)),
+    "bytes_in_flight": lambda table: table["bandwidth_share"] * table["bytes_needed"],
     "gap_share": lambda table: table["gap_time"] / (table["gap_time"] + table["busy_time"]),
     "flops_source": lambda table: source(table, "flops_counted", "flops_model"),
     "bytes_source": lambda table: source(table, "bytes_counted_dram", "bytes_model"),

@@ -65,7 +65,7 @@ KNOWN = {
         "number": "device_launch_overhead device_multiprocessors device_multiprocessor_threads device_power_limit "
         "device_sm_clock_free",
     },
-    ("device", "memory_level"): {"number": "device_cache device_peak_bandwidth"},
+    ("device", "memory_level"): {"number": "device_cache device_latency device_peak_bandwidth"},
     ("device", "number_format"): {"number": "device_peak_vector device_peak_tensor"},
     ("device", "health"): {"number": "device_health_start device_health_end"},
     ("device_roof",): {

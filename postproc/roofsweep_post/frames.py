@@ -167,6 +167,7 @@ def rows_of(data):
     ceilings["roof_memory_level"] = table["roof_memory_level"]
     table["intensity"] = at_level(table, levels, "arithmetic_intensity")
     table["bandwidth"] = at_level(ceilings, levels, "device_peak_bandwidth")
+    table["latency"] = at_level(ceilings, levels, "device_latency")
     for unit in ("vector", "tensor"):
         table[f"peak_{unit}"] = peaks_of(table, ceilings, unit)
     table["peak"] = table["peak_vector"].where(table["unit"] == "vector", table["peak_tensor"])

@@ -68,6 +68,8 @@ const struct field device_fields[] = {
     D(working_set, FIELD_LEVELS, "byte",
       "largest set that the level serves at nearly its read roof", .origin = FIELD_DERIVED,
       .comment = "of its read roofs; more than that does not stay in the cache", JSON_ONLY),
+    D(latency, FIELD_LEVELS, "s", "latency: time from a load to the load that needs its result",
+      .origin = FIELD_DERIVED, .comment = "its roof latency"),
     D(sm_clock_free, FIELD_DOUBLE, "s-1",
       "highest multiprocessor clock that a row or a roof of the session held",
       .origin = FIELD_DERIVED, .comment = "of GPUs; rows more than 2 % below it are throttled"),
@@ -187,7 +189,7 @@ bool device_same(const struct device *a, const struct device *b)
 static void peaks_clear(struct device *device)
 {
     for (int i = 0; i < LEVEL_COUNT; ++i)
-        device->peak_bandwidth[i] = device->working_set[i] = NAN;
+        device->peak_bandwidth[i] = device->working_set[i] = device->latency[i] = NAN;
     for (int i = 0; i < PRECISION_COUNT; ++i) {
         device->peak_vector[i] = device->cycle_vector[i] = device->sustained_vector[i] = NAN;
         device->peak_tensor[i] = device->cycle_tensor[i] = device->sustained_tensor[i] = NAN;
@@ -246,7 +248,9 @@ void device_set_peaks(struct device *device)
             continue;
         if (kind->level < LEVEL_COUNT && shared && roof->condition != ROOF_TOGETHER)
             continue;
-        if (kind->level < LEVEL_COUNT) {
+        if (kind->level < LEVEL_COUNT && kind->measure == ROOF_TIME) {
+            device->latency[kind->level] = fmin(device->latency[kind->level], roof->time);
+        } else if (kind->level < LEVEL_COUNT) {
             lift(&device->peak_bandwidth[kind->level], roof->bandwidth);
             lift(&device->working_set[kind->level], roof->working_set);
         } else if (kind->measure == ROOF_COMPUTE) {

@@ -49,6 +49,7 @@ struct device {
     /* byte, largest set that a shared cache serves at nearly its read roof; less than its capacity
      */
     double working_set[LEVEL_COUNT];
+    double latency[LEVEL_COUNT]; /* s from a load to the load that needs its result */
     /* s-1, accelerators: highest clock during a roof or a row; set by results_finish */
     double sm_clock_free;
     double launch_overhead;  /* s between the starts of empty kernels (or OpenMP regions) */

@@ -209,7 +209,7 @@ void roof_judge(struct roof *roof)
     roof->verdict = ROOF_UNPROVEN;
     if (!kind)
         return;
-    if (kind->measure == ROOF_BANDWIDTH)
+    if (kind->measure == ROOF_BANDWIDTH || kind->pattern == PATTERN_CHASE)
         evidence = evidence_of_bytes(roof, kind->level);
     else if (kind->measure == ROOF_COMPUTE)
         evidence = evidence_of_flops(roof);

@@ -2,13 +2,17 @@
 
 #include <string.h>
 
-const char *const memory_pattern_name[] = {"read", "write", "copy", "triad", "atomic", NULL};
+const char *const memory_pattern_name[] = {"read",   "write", "copy", "triad",
+                                           "atomic", "chase", NULL};
 const char *const unit_name[] = {"vector", "tensor", NULL};
 
 #define ASKED_BY(flag) .requested_by = offsetof(struct roof_request, flag)
 #define MEMORY(LEVEL, PATTERN)                                                                     \
     .measure = ROOF_BANDWIDTH, .level = LEVEL_##LEVEL, .pattern = PATTERN_##PATTERN,               \
     ASKED_BY(memory[LEVEL_##LEVEL])
+#define LATENCY(LEVEL, GROUP)                                                                      \
+    .measure = ROOF_TIME, .level = LEVEL_##LEVEL, .pattern = PATTERN_CHASE,                        \
+    ASKED_BY(memory[LEVEL_##GROUP])
 #define PATH(flag) .measure = ROOF_BANDWIDTH, .level = LEVEL_COUNT, ASKED_BY(flag)
 #define COMPUTE(PRECISION, UNIT)                                                                   \
     .measure = ROOF_COMPUTE, .level = LEVEL_COUNT, .precision = PRECISION_##PRECISION,             \

@@ -18,6 +18,9 @@
     X(LEVEL##_WRITE, text " write", MEMORY(LEVEL, WRITE), "stores") \
     X(LEVEL##_COPY, text " copy", MEMORY(LEVEL, COPY), "a = b") \
     X(LEVEL##_TRIAD, text " triad", MEMORY(LEVEL, TRIAD), "a = b + s c")
+#define ROOF_LATENCY(X, ID, text, LEVEL, GROUP) \
+    X(ID##_LATENCY, text " latency", LATENCY(LEVEL, GROUP), \
+      "from a load to the load that needs its result")
 #define ROOF_VECTOR(X, PRECISION, text) \
     X(PRECISION##_VECTOR, text " vector", COMPUTE(PRECISION, VECTOR), \
       "chains of multiply-adds in registers")
@@ -44,6 +47,10 @@
     ROOFS_OF_LEVEL(X, L1, "l1") \
     X(SHARED_READ, "shared read", PATH(memory[LEVEL_L1]), \
       "loads from the multiprocessors' shared memory") \
+    ROOF_LATENCY(X, DRAM, "dram", DRAM, DRAM) \
+    ROOF_LATENCY(X, L2, "l2", L2, L2) \
+    ROOF_LATENCY(X, L1, "l1", L1, L1) \
+    ROOF_LATENCY(X, SHARED, "shared", COUNT, L1) \
     X(HOST_TO_DEVICE, "host to device", PATH(transfer), "copy engine, from pinned memory") \
     X(DEVICE_TO_HOST, "device to host", PATH(transfer), "copy engine, to pinned memory") \
     X(DEVICE_TO_DEVICE, "device to device", PATH(transfer), \
@@ -95,13 +102,15 @@ enum roof_id { ROOF_LIST(ROOF_ID) ROOF_KINDS };
 /* Bytes read plus written per second, FLOPs per second (int8: operations), or seconds. */
 enum roof_measure { ROOF_BANDWIDTH, ROOF_COMPUTE, ROOF_TIME };
 
-/* Memory accesses: loads; stores; a = b; a = b + s c; atomic additions in the cache. */
+/* Memory accesses: loads; stores; a = b; a = b + s c; atomic additions in the cache; loads of which
+ * each has the address of the next. */
 enum memory_pattern {
     PATTERN_READ,
     PATTERN_WRITE,
     PATTERN_COPY,
     PATTERN_TRIAD,
     PATTERN_ATOMIC,
+    PATTERN_CHASE,
     PATTERN_COUNT
 };
 
@@ -122,7 +131,7 @@ struct roof_request {
 struct roof_kind {
     const char *name; /* unique, at most 31 bytes, e.g. "dram triad" */
     enum roof_measure measure;
-    enum memory_level level;     /* ROOF_BANDWIDTH; LEVEL_COUNT: outside the model's levels */
+    enum memory_level level;     /* of a memory; LEVEL_COUNT: outside the model's levels */
     enum memory_pattern pattern; /* with a level */
     enum precision precision;    /* ROOF_COMPUTE, with `unit` */
     enum unit unit;

@@ -14,6 +14,7 @@ names, conditions = data.device_roof_name.values, flag("device_roof_condition")
 verdicts = flag("device_roof_verdict")
 value = numpy.nanmax([data[f"device_roof_{n}"].values for n in ("bandwidth", "performance", "time")], axis=0)
 wanted = {f"{level} {pattern}" for level in ("dram", "l2") for pattern in ("read", "write", "copy", "triad")}
+wanted |= {f"{memory} latency" for memory in ("dram", "l2", "l1", "shared")}
 wanted |= {"l1 read", "shared read", "host to device", "device to host"}
 wanted |= {"launch host", "launch latency", "launch gap", "launch gap graph", "fp64 vector", "fp32 vector"}
 lines = [line["entry"] for line in map(json.loads, open("roofs.nc.journal")) if line["kind"] == "device"]

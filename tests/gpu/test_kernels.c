@@ -203,6 +203,24 @@ static void check_block(void)
     cudaFreeHost(memory);
 }
 
+/* The period of a chain divides the number of its lines, a power of two, and not half of it. */
+static void check_chase(void)
+{
+    enum { LINES = 1024, LINE = CHASE_LANES * sizeof(uint64_t) };
+    const int64_t loads[] = {0, LINES / 2, LINES / 2};
+    uint64_t *words, places[3] = {0};
+    cudaMalloc((void **)&words, (LINES + 1) * LINE);
+    ran("chase", "chain", kernel_chain(words, LINES, NULL));
+    for (int i = 0; i < 3; ++i)
+        if (ran("chase", "global memory", kernel_chase(false, words, LINES, loads[i], NULL)))
+            cudaMemcpy(&places[i], words + LINES * CHASE_LANES + 3, sizeof places[i],
+                       cudaMemcpyDeviceToHost);
+    if (places[0] != places[2] || places[0] == places[1])
+        fail("chase", "global memory", "it does not visit each line once");
+    ran("chase", "shared memory", kernel_chase(true, words, LINES, LINES, NULL));
+    cudaFree(words);
+}
+
 int main(void)
 {
     struct cudaDeviceProp device;
@@ -224,6 +242,7 @@ int main(void)
     check_tensors(tensor_tcgen05_kernels, capability, device.multiProcessorCount);
 #endif
     check_onchip(device.multiProcessorCount);
+    check_chase();
     printf("%d failures\n", failures);
     return failures > 0;
 }

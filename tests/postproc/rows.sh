@@ -22,6 +22,9 @@ sed 's/inside_kernels 96 %/memory_latency 46 %/' "$root/tests/data/golden.cdl" |
 expect 0 "$root/postproc/roofsweep-post" rows parts.nc
 says "memory_latency 46 %"
 row "^lstm " "inside_kernels\|kernel" "preempted"
+doctored parts.nc chased.nc 'data.createVariable("device_latency", "f8", ("device", "memory_level"))[:] = 1e-6'
+expect 0 script rows chased.nc --advice
+says "are in flight at dram, and its roof needs"
 expect 2 bare/python3 -c 'import runpy, sys
 start = runpy.run_path(sys.argv[1])["start"]
 start.__globals__["complete"] = lambda python: False

@@ -150,6 +150,9 @@ TEST(counters_prove_or_contradict)
         {ROOF_L1_READ, 0.0, 0.5, 1.0, NAN, ROOF_CONTRADICTED},
         {ROOF_SHARED_READ, 0.0, 0.0, 0.01, NAN, ROOF_PROVEN},
         {ROOF_SHARED_READ, 0.0, 0.0, 1.0, NAN, ROOF_CONTRADICTED}, /* global memory instead */
+        {ROOF_L2_LATENCY, 0.01, 1.0, NAN, NAN, ROOF_PROVEN},
+        {ROOF_L2_LATENCY, 1.0, 1.0, NAN, NAN, ROOF_CONTRADICTED}, /* the chain does not stay */
+        {ROOF_SHARED_LATENCY, 0.0, 0.0, 0.0, NAN, ROOF_PROVEN},
         {ROOF_HOST_TO_DEVICE, NAN, NAN, NAN, NAN, ROOF_UNPROVEN},
         {ROOF_FP16_TENSOR_MMA, NAN, NAN, NAN, 1.0, ROOF_PROVEN},
         {ROOF_FP16_TENSOR_MMA, NAN, NAN, NAN, 0.5, ROOF_CONTRADICTED},
@@ -194,16 +197,18 @@ TEST(peaks_are_the_best_usable_roofs)
     add(&device, ROOF_LAUNCH_GAP, ROOF_TOGETHER, 3.0, NAN);
     add(&device, ROOF_LAUNCH_GAP, ROOF_ALONE, 4.0, NAN);
     add(&device, ROOF_SHARED_READ, ROOF_ALONE, 0.001, NAN); /* outside the model's levels */
+    add(&device, ROOF_L1_LATENCY, ROOF_ALONE, 16e-9, NAN);
+    add(&device, ROOF_L1_LATENCY, ROOF_TOGETHER, 17e-9, NAN);
     device_set_peaks(&device);
     assert_true(device.peak_bandwidth[LEVEL_DRAM] == 5.0);
     assert_true(device.peak_tensor[PRECISION_FP16] == 2.5);
     assert_true(device.peak_vector[PRECISION_FP16] == 0.5);
     assert_true(device.launch_overhead == 4.0);
-    assert_true(isnan(device.peak_bandwidth[LEVEL_L1]));
+    assert_true(isnan(device.peak_bandwidth[LEVEL_L1]) && device.latency[LEVEL_L1] == 16e-9);
     add(&device, ROOF_DRAM_WRITE, ROOF_TOGETHER, 0.125, NAN); /* replaces the earlier roof */
     device_set_peaks(&device);
     assert_true(device.peak_bandwidth[LEVEL_DRAM] == 8.0);
-    assert_int_equal(device.roof_count, 9);
+    assert_int_equal(device.roof_count, 11);
 }
 
 static struct roof compute_roof(enum roof_id id, double time, double clock, double sustained)

@@ -21,7 +21,8 @@ struct variant {
     int blocks, threads;
     int64_t iterations; /* number in one run */
     bool elastic;       /* roofs.c chooses the number of iterations */
-    double work;        /* work of one iteration: bytes, FLOPs, or launches */
+    double work;        /* work of one iteration: bytes, FLOPs, loads of a chain, or launches */
+    double access;      /* bytes of a load of a chain */
     char text[160];     /* description for people */
 };
 
@@ -51,6 +52,8 @@ struct roofs_buffer {
     void *data;
     size_t bytes;
 };
+
+enum { CHAINS = 4 }; /* roofs_chase.c: device memory, L2, L1, shared memory */
 
 /* The fastest variant of a kind. */
 struct winner {
@@ -83,11 +86,12 @@ struct roofs {
     struct transfer *transfer; /* roofs_transfer.c */
     int devices;               /* roofs_transfer.c: visible GPUs; 0: not yet counted */
     struct launches *launches; /* roofs_launch.c */
+    struct roofs_buffer chains[CHAINS];
 };
 
 /* The vendor's folder defines these. */
 extern const struct roof_family roofs_memory, roofs_onchip, roofs_vector, roofs_tensor;
-extern const struct roof_family roofs_library, roofs_transfer, roofs_launch;
+extern const struct roof_family roofs_library, roofs_transfer, roofs_launch, roofs_chase;
 
 /* Returns the work of one run: bytes, FLOPs, or launches. */
 double run_work(const struct variant *variant);

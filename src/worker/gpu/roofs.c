@@ -27,7 +27,7 @@
 
 static const struct roof_family *const families[] = {
     &roofs_memory,  &roofs_onchip,   &roofs_vector, &roofs_tensor,
-    &roofs_library, &roofs_transfer, &roofs_launch,
+    &roofs_library, &roofs_transfer, &roofs_launch, &roofs_chase,
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
@@ -43,6 +43,8 @@ enum {
 static double theory_of(const struct theory *theory, int kind)
 {
     const struct roof_kind *info = &roof_kinds[kind];
+    if (info->measure == ROOF_TIME)
+        return NAN;
     if (info->measure == ROOF_COMPUTE)
         return (info->unit == UNIT_TENSOR ? theory->tensor : theory->vector)[info->precision];
     if (kind == ROOF_SHARED_READ)
@@ -228,7 +230,8 @@ static void proof_keep(int kind, const struct running *proof, const double value
 {
     const struct roof_kind *info = &roof_kinds[kind];
     struct winner *winner = proof->winner;
-    double expected = run_work(&proof->variant), bytes[LEVEL_COUNT];
+    const double access = info->measure == ROOF_TIME ? proof->variant.access : 1;
+    double expected = access * run_work(&proof->variant), bytes[LEVEL_COUNT];
     if (info->measure == ROOF_COMPUTE) {
         enum quantity quantity = quantity_of(info->precision, info->unit == UNIT_TENSOR);
         winner->flops_ratio = quantity < QUANTITY_COUNT ? values[quantity] / expected : NAN;
@@ -326,6 +329,8 @@ void roofs_close(struct roofs *roofs)
             families[i]->close(roofs);
     vendor.free(roofs->operands.data);
     vendor.free(roofs->results.data);
+    for (int i = 0; i < CHAINS; ++i)
+        vendor.free(roofs->chains[i].data);
     free(roofs);
 }
 
@@ -620,7 +625,8 @@ enum status roofs_measure(struct roofs *roofs, int kind, const struct roof_order
         TRY(samples_sustain(roofs, winner, &measured, error));
     if (order->sustained && winner->family->reach)
         TRY(winner->family->reach(roofs, kind, &measured.working_set, error));
-    if (order->energy && winner->family->counted) /* not for copy engines and launches */
+    /* not for copy engines, chains and launches */
+    if (order->energy && winner->family->counted && roof_kinds[kind].measure != ROOF_TIME)
         TRY(samples_energy(roofs, winner, resting, &measured, error));
     roof_set_theory(&measured, theory_of(theory, kind), dram ? theory->memory_clock : theory->clock,
                     dram ? measured.memory_clock : measured.sm_clock);

@@ -1,0 +1,63 @@
+/* Latencies of memories: the time from a load to the load that needs its result. One chain of loads
+ * of whole lines, in one block; its lines follow each other in random order. */
+
+#include <math.h>
+#include <stdio.h>
+
+#include "kernels/kernels.h"
+#include "worker/cuda/gpu/gpu.h"
+#include "worker/gpu/roof_family.h"
+
+enum { LINE = CHASE_LANES * sizeof(uint64_t), LOADS = 4096 /* of an iteration */ };
+
+/* A chain of L2 is larger than L1 and much smaller than L2. In device memory a run goes on where
+ * the last one ended, and meets a line again when the cache has lost it. */
+static const struct chase {
+    enum roof_id roof;
+    int lines;          /* least number of lines */
+    double parts_of_l2; /* least size */
+} chases[] = {{ROOF_DRAM_LATENCY, LOADS, 8.0},
+              {ROOF_L2_LATENCY, LOADS, 0.0},
+              {ROOF_L1_LATENCY, 128, 0.0},
+              {ROOF_SHARED_LATENCY, 64, 0.0}};
+
+static const void *chase_row(struct roofs *roofs, int kind, int n)
+{
+    (void)roofs;
+    for (size_t i = 0; n == 0 && i < sizeof chases / sizeof *chases; ++i)
+        if (chases[i].roof == (enum roof_id)kind)
+            return &chases[i];
+    return NULL;
+}
+
+static enum status chase_prepare(struct roofs *roofs, int kind, const void *row, int choice,
+                                 struct variant *variant, struct error *error)
+{
+    const struct chase *chase = row;
+    struct roofs_buffer *chain = &roofs->chains[chase - chases];
+    int lines = chase->lines;
+    (void)kind, (void)choice;
+    while (lines < chase->parts_of_l2 * (double)roofs->gpu->l2_bytes / LINE)
+        lines *= 2;
+    *variant = (struct variant){.row = row,
+                                .bytes = (size_t)lines * LINE,
+                                .iterations = 1,
+                                .elastic = true,
+                                .work = LOADS,
+                                .access = LINE};
+    snprintf(variant->text, sizeof variant->text, "a chain of %d lines, median", lines);
+    TRY(roofs_reserve(roofs, chain, variant->bytes + LINE, error));
+    return CUDA(kernel_chain(chain->data, lines, roofs->gpu->stream));
+}
+
+static enum status chase_run(struct roofs *roofs, const struct variant *variant,
+                             struct error *error)
+{
+    const struct chase *chase = variant->row;
+    return CUDA(kernel_chase(chase->roof == ROOF_SHARED_LATENCY, roofs->chains[chase - chases].data,
+                             (int)(variant->bytes / LINE), LOADS * variant->iterations,
+                             roofs->gpu->stream));
+}
+
+const struct roof_family roofs_chase = {
+    .row = chase_row, .choices = 1, .prepare = chase_prepare, .run = chase_run, .counted = true};
