@@ -10,7 +10,8 @@
 /* struct conv2d with int members in place of int64_t, for the kernels. */
 struct geometry {
     int batch, height, width, channels, filters, kernel_height, kernel_width;
-    int stride, pad_height, pad_width, dilation, out_height, out_width;
+    int stride_height, stride_width, pad_height, pad_width, dilation_height, dilation_width;
+    int out_height, out_width;
     int group_channels, group_filters;
     bool nhwc;
 };
@@ -19,8 +20,9 @@ struct geometry {
 static geometry geometry_of(const struct conv2d *s)
 {
     return {(int)s->batch, (int)s->height, (int)s->width, (int)s->channels, (int)s->filters,
-            (int)s->kernel_height, (int)s->kernel_width, (int)s->stride, (int)s->pad_height,
-            (int)s->pad_width, (int)s->dilation, (int)s->out_height, (int)s->out_width,
+            (int)s->kernel_height, (int)s->kernel_width, (int)s->stride_height,
+            (int)s->stride_width, (int)s->pad_height, (int)s->pad_width, (int)s->dilation_height,
+            (int)s->dilation_width, (int)s->out_height, (int)s->out_width,
             (int)(s->channels / s->groups), (int)(s->filters / s->groups),
             s->layout == LAYOUT_NHWC};
 }
@@ -53,8 +55,8 @@ __global__ void __launch_bounds__(element_threads)
         C sum = 0;
         for (int r = 0; r < g.kernel_height; ++r)
             for (int q = 0; q < g.kernel_width; ++q) {
-                int h = p.h * g.stride - g.pad_height + r * g.dilation;
-                int v = p.v * g.stride - g.pad_width + q * g.dilation;
+                int h = p.h * g.stride_height - g.pad_height + r * g.dilation_height;
+                int v = p.v * g.stride_width - g.pad_width + q * g.dilation_width;
                 if (h < 0 || h >= g.height || v < 0 || v >= g.width)
                     continue;
                 for (int c = 0; c < g.group_channels; ++c)
@@ -78,15 +80,15 @@ __global__ void __launch_bounds__(element_threads)
         C sum = 0;
         for (int r = 0; r < g.kernel_height; ++r)
             for (int q = 0; q < g.kernel_width; ++q) {
-                int h = p.h + g.pad_height - r * g.dilation;
-                int v = p.v + g.pad_width - q * g.dilation;
-                if (h < 0 || v < 0 || h % g.stride != 0 || v % g.stride != 0 ||
-                    h / g.stride >= g.out_height || v / g.stride >= g.out_width)
+                int h = p.h + g.pad_height - r * g.dilation_height;
+                int v = p.v + g.pad_width - q * g.dilation_width;
+                if (h < 0 || v < 0 || h % g.stride_height != 0 || v % g.stride_width != 0 ||
+                    h / g.stride_height >= g.out_height || v / g.stride_width >= g.out_width)
                     continue;
                 for (int k = filter; k < filter + g.group_filters; ++k)
                     sum = fma((C)to_computed(w[at(w_extents(g), k, r, q, channel)]),
-                              (C)to_computed(
-                                  dy[at(y_extents(g), p.outer, h / g.stride, v / g.stride, k)]),
+                              (C)to_computed(dy[at(y_extents(g), p.outer, h / g.stride_height,
+                                                   v / g.stride_width, k)]),
                               sum);
             }
         dx[i] = to_stored<T>(sum);
@@ -107,11 +109,11 @@ __global__ void __launch_bounds__(element_threads)
         for (int n = 0; n < g.batch; ++n) {
             C image = 0;
             for (int out_h = 0; out_h < g.out_height; ++out_h) {
-                int h = out_h * g.stride - g.pad_height + p.h * g.dilation;
+                int h = out_h * g.stride_height - g.pad_height + p.h * g.dilation_height;
                 if (h < 0 || h >= g.height)
                     continue;
                 for (int out_v = 0; out_v < g.out_width; ++out_v) {
-                    int v = out_v * g.stride - g.pad_width + p.v * g.dilation;
+                    int v = out_v * g.stride_width - g.pad_width + p.v * g.dilation_width;
                     if (v >= 0 && v < g.width)
                         image = fma((C)to_computed(x[at(x_extents(g), n, h, v, channel)]),
                                     (C)to_computed(dy[at(y_extents(g), n, out_h, out_v, p.outer)]),

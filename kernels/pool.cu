@@ -21,8 +21,8 @@ struct patch {
 
 __device__ static inline patch window_of(const struct pool &s, int h, int v)
 {
-    const int top = h * (int)s.stride - (int)s.pad_height;
-    const int left = v * (int)s.stride - (int)s.pad_width;
+    const int top = h * (int)s.stride_height - (int)s.pad_height;
+    const int left = v * (int)s.stride_width - (int)s.pad_width;
     return {max(top, 0), min(top + (int)s.window_height, (int)s.height), max(left, 0),
             min(left + (int)s.window_width, (int)s.width)};
 }
@@ -77,11 +77,11 @@ __global__ void __launch_bounds__(element_threads)
     typedef typename computed<T>::type C;
     for (int64_t i = first_element(); i < count; i += next_element()) {
         const place p = place_of(x_extents(s), i);
-        const int first_v = first_reaching(p.v, s.pad_width, s.window_width, s.stride);
+        const int first_v = first_reaching(p.v, s.pad_width, s.window_width, s.stride_width);
         C sum = 0;
-        for (int h = first_reaching(p.h, s.pad_height, s.window_height, s.stride);
-             h < s.out_height && h * s.stride - s.pad_height <= p.h; ++h)
-            for (int v = first_v; v < s.out_width && v * s.stride - s.pad_width <= p.v; ++v)
+        for (int h = first_reaching(p.h, s.pad_height, s.window_height, s.stride_height);
+             h < s.out_height && h * s.stride_height - s.pad_height <= p.h; ++h)
+            for (int v = first_v; v < s.out_width && v * s.stride_width - s.pad_width <= p.v; ++v)
                 if (!largest || is_largest(x, s, p, window_of(s, h, v)))
                     sum += (C)to_computed(dy[at(y_extents(s), p.outer, h, v, p.c)]);
         dx[i] = to_stored<T>(largest ? sum : sum / (C)(s.window_height * s.window_width));

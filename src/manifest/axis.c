@@ -48,7 +48,8 @@ static enum status range_parse(const struct parameter *parameter, char *item, st
     char *last = strchr(item, ':'), *step = strchr(last + 1, ':');
     char operation = step ? step[1 + strspn(step + 1, " \t")] : '\0';
     struct value a, b;
-    if (parameter->kind != PARAMETER_INTEGER)
+    bool step_kind = parameter->kind == PARAMETER_STEP && !strchr(item, 'x');
+    if (parameter->kind != PARAMETER_INTEGER && !step_kind)
         return error_set(error, STATUS_USAGE,
                          "%s: '%s' is a range; only parameters that are one whole number have them",
                          parameter->name, item);
@@ -84,16 +85,19 @@ static uint64_t range_count(const struct range *range)
     return count;
 }
 
-static enum status range_append(const struct range *range, struct axis *axis, struct error *error)
+static enum status range_append(const struct parameter *parameter, const struct range *range,
+                                struct axis *axis, struct error *error)
 {
+    const bool both = parameter->kind == PARAMETER_STEP; /* rows and columns */
     bool geometric = range->operation == '*';
     /* The last value that a step may start from: the next one is in the range, and in int64_t. */
     int64_t stop = geometric ? range->last / range->step : range->last - range->step;
     int64_t i = range->first;
-    enum status status = value_append(axis, (struct value){.first = i}, error);
+    enum status status =
+        value_append(axis, (struct value){.first = i, .second = both ? i : 0}, error);
     while (status == STATUS_OK && i <= stop) {
         i = geometric ? i * range->step : i + range->step;
-        status = value_append(axis, (struct value){.first = i}, error);
+        status = value_append(axis, (struct value){.first = i, .second = both ? i : 0}, error);
     }
     return status;
 }
@@ -104,15 +108,17 @@ static enum status item_append(const struct parameter *parameter, char *item, si
     struct value value;
     struct range range;
     enum status status;
-    if (parameter->kind != PARAMETER_TEXT && strchr(item, ':')) {
+    const bool sides = parameter->kind == PARAMETER_PADDING && !strpbrk(item, "*+"); /* 1:2 */
+    if (parameter->kind != PARAMETER_TEXT && strchr(item, ':') && !sides) {
         status = range_parse(parameter, item, &range, error);
         if (status == STATUS_OK)
             status = values_expect(parameter, axis, range_count(&range), room, error);
-        return status ? status : range_append(&range, axis, error);
+        return status ? status : range_append(parameter, &range, axis, error);
     }
     status = parameter_parse(parameter, item, &value, error);
     bool several = strpbrk(item + (*item == '-'), " -[") || strstr(item, "..");
-    if (status && several && parameter->kind == PARAMETER_INTEGER && !strchr(item, '#'))
+    if (status && several && !strchr(item, '#') &&
+        (parameter->kind == PARAMETER_INTEGER || parameter->kind == PARAMETER_STEP))
         error_append(error, status, "; a list is 16, 32, 64, a range 16:64:*2");
     if (status == STATUS_OK)
         status = values_expect(parameter, axis, 1, room, error);

@@ -30,13 +30,13 @@ static int name_find(const struct workload *workload, const char *name, struct e
     return parameter;
 }
 
-/* Numbers and square extents have an order. */
+/* Numbers, square extents and padding of one number have an order. */
 static bool value_ordered(const struct parameter *parameter, struct value value)
 {
-    return parameter->kind == PARAMETER_EXTENT
-               ? value.first == value.second
-               : parameter->kind != PARAMETER_WORD && parameter->kind != PARAMETER_TEXT &&
-                     value.first >= 0;
+    return parameter->kind == PARAMETER_INTEGER ||
+           (parameter->kind < PARAMETER_WORD && value.first >= 0 && value.first == value.second &&
+            (parameter->kind != PARAMETER_PADDING ||
+             padding_before(value.first) == padding_after(value.first)));
 }
 
 static enum status term_parse(const struct workload *workload, const char *text, struct term *term,
@@ -158,10 +158,18 @@ static bool term_holds(const struct term *term, const struct config *config)
                          : first == term->value.first && second == term->value.second;
         return equal == (term->comparison == COMPARE_EQ);
     }
-    if (kind == PARAMETER_PADDING && first < 0)
+    const bool padding = kind == PARAMETER_PADDING;
+    if (padding && first < 0)
         return false;
-    return order_holds(term->comparison, first, term->value.first) &&
-           (kind != PARAMETER_EXTENT || order_holds(term->comparison, second, term->value.second));
+    const int64_t limit = padding ? padding_before(term->value.first) : term->value.first;
+    const int64_t sides[] = {padding ? padding_before(first) : first,
+                             padding ? padding_before(second) : second, padding_after(first),
+                             padding_after(second)};
+    const size_t count = kind == PARAMETER_INTEGER ? 1 : padding ? 4 : 2;
+    for (size_t i = 0; i < count; ++i)
+        if (!order_holds(term->comparison, sides[i], limit))
+            return false;
+    return true;
 }
 
 bool exclusion_holds(const struct exclusion *exclusion, const struct config *config)

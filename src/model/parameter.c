@@ -1,5 +1,6 @@
 #include "model/parameter.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,26 +19,42 @@ static enum status parse_number(const struct parameter *parameter, const char *t
     return error_prefix(error, status, "%s", parameter->name);
 }
 
+/* Parses one side of an extent, or a padding as "1" or "1:2". */
+static enum status parse_side(const struct parameter *parameter, const char *text, int64_t *side,
+                              struct error *error)
+{
+    const char *colon = parameter->kind == PARAMETER_PADDING ? strchr(text, ':') : NULL;
+    char before[WORKLOAD_VALUE_TEXT];
+    int64_t first, second;
+    snprintf(before, sizeof before, "%.*s", colon ? (int)(colon - text) : INT_MAX, text);
+    TRY(parse_number(parameter, before, &first, error));
+    second = first;
+    if (colon)
+        TRY(parse_number(parameter, colon + 1, &second, error));
+    *side = parameter->kind == PARAMETER_PADDING ? padding_sides(first, second) : first;
+    return STATUS_OK;
+}
+
 static enum status parse_extent(const struct parameter *parameter, const char *text,
                                 struct value *value, struct error *error)
 {
+    const bool padding = parameter->kind == PARAMETER_PADDING;
     const char *cross = strchr(text, 'x');
     char rows[WORKLOAD_VALUE_TEXT];
-    size_t length = cross ? (size_t)(cross - text) : strlen(text);
     struct value parsed = {0};
-    enum status status = STATUS_USAGE;
-    if (length < sizeof rows) {
-        memcpy(rows, text, length);
-        rows[length] = '\0';
-        status = parse_number(parameter, rows, &parsed.first, error);
-        parsed.second = parsed.first;
-    }
+    snprintf(rows, sizeof rows, "%.*s", cross ? (int)(cross - text) : INT_MAX, text);
+    enum status status = parse_side(parameter, rows, &parsed.first, error);
+    parsed.second = parsed.first;
     if (status == STATUS_OK && cross)
-        status = parse_number(parameter, cross + 1, &parsed.second, error);
+        status = parse_side(parameter, cross + 1, &parsed.second, error);
+    if (status && !padding && !cross && parameter->kind == PARAMETER_STEP)
+        return status;
     if (status)
         return error_set(
-            error, status, "%s: '%s' is no extent; write 3 or 3x5, with numbers from %lld to %lld",
-            parameter->name, text, (long long)parameter->minimum, (long long)parameter->maximum);
+            error, status, "%s: '%.60s' is %s; write %s, with numbers from %lld to %lld",
+            parameter->name, text, padding ? "neither same nor valid nor pixels" : "no extent",
+            padding ? "1, 1x0 or 1:2x0:1 (before:after)" : "3 or 3x5",
+            (long long)parameter->minimum, (long long)parameter->maximum);
     *value = parsed;
     return STATUS_OK;
 }
@@ -114,21 +131,16 @@ enum status parameter_parse(const struct parameter *parameter, const char *text,
     case PARAMETER_WORD:
         return parse_word(parameter, text, value, error);
     case PARAMETER_EXTENT:
+    case PARAMETER_STEP:
         return parse_extent(parameter, text, value, error);
     case PARAMETER_TEXT:
         return parse_text(parameter, text, value, error);
     case PARAMETER_PADDING:
-        if (strcmp(text, "same") == 0 || strcmp(text, "valid") == 0) {
-            *value = (struct value){.first = text[0] == 's' ? PADDING_SAME : PADDING_VALID};
-            return STATUS_OK;
-        }
-        status = parse_number(parameter, text, &number.first, error);
-        if (status)
-            error_set(error, status,
-                      "%s: '%s' is neither same, valid nor a number from %lld to %lld",
-                      parameter->name, text, (long long)parameter->minimum,
-                      (long long)parameter->maximum);
-        break;
+        if (strcmp(text, "same") != 0 && strcmp(text, "valid") != 0)
+            return parse_extent(parameter, text, value, error);
+        number.first = number.second = text[0] == 's' ? PADDING_SAME : PADDING_VALID;
+        *value = number;
+        return STATUS_OK;
     case PARAMETER_INTEGER:
     default:
         status = parse_number(parameter, text, &number.first, error);
@@ -153,6 +165,15 @@ static void text_quote(const char *plain, char text[WORKLOAD_VALUE_TEXT])
     *text = '\0';
 }
 
+static void side_format(const struct parameter *parameter, int64_t side, char *text)
+{
+    const bool padding = parameter->kind == PARAMETER_PADDING;
+    const int64_t before = padding ? padding_before(side) : side, after = padding_after(side);
+    text += sprintf(text, "%lld", (long long)before);
+    if (padding && after != before)
+        sprintf(text, ":%lld", (long long)after);
+}
+
 void parameter_format(const struct parameter *parameter, struct value value,
                       char text[WORKLOAD_VALUE_TEXT])
 {
@@ -160,13 +181,16 @@ void parameter_format(const struct parameter *parameter, struct value value,
         text_quote(value.text, text);
     else if (parameter->kind == PARAMETER_WORD)
         snprintf(text, WORKLOAD_VALUE_TEXT, "%s", parameter->words[value.first]);
-    else if (parameter->kind == PARAMETER_EXTENT && value.first != value.second)
-        snprintf(text, WORKLOAD_VALUE_TEXT, "%lldx%lld", (long long)value.first,
-                 (long long)value.second);
     else if (parameter->kind == PARAMETER_PADDING && value.first < 0)
         snprintf(text, WORKLOAD_VALUE_TEXT, "%s", value.first == PADDING_SAME ? "same" : "valid");
-    else
-        snprintf(text, WORKLOAD_VALUE_TEXT, "%lld", (long long)value.first);
+    else {
+        const bool both = parameter->kind != PARAMETER_INTEGER && value.first != value.second;
+        side_format(parameter, value.first, text);
+        if (both) {
+            strcat(text, "x");
+            side_format(parameter, value.second, text + strlen(text));
+        }
+    }
 }
 
 bool value_equal(const struct value *a, const struct value *b)

@@ -11,11 +11,25 @@
 enum parameter_kind {
     PARAMETER_INTEGER, /* value.first */
     PARAMETER_EXTENT,  /* "3" or "3x5": value.first rows, value.second columns */
-    PARAMETER_PADDING, /* "same", "valid" or a number: PADDING_SAME, PADDING_VALID or value.first */
+    PARAMETER_STEP,    /* as an extent; in files one number unless rows have two */
+    PARAMETER_PADDING, /* "same", "valid", "1", "1x0" or "1:2x0:1" with pixels before and after */
     PARAMETER_WORD,    /* value.first is the index into words */
     PARAMETER_TEXT     /* value.text: free text, UTF-8 without control characters and tabs */
 };
+/* value.first of rows and value.second of columns are one of these, or padding_sides. */
 enum { PADDING_SAME = -1, PADDING_VALID = -2 };
+static inline int64_t padding_sides(int64_t before, int64_t after)
+{
+    return before | after << 32;
+}
+static inline int64_t padding_before(int64_t sides)
+{
+    return sides & UINT32_MAX;
+}
+static inline int64_t padding_after(int64_t sides)
+{
+    return sides >> 32;
+}
 
 /* Parameters that several workloads share and other rooms need. */
 enum parameter_role {
@@ -53,7 +67,7 @@ enum {
 
 /* A value with its text. Plain data. */
 struct value {
-    int64_t first, second; /* second is 0 unless the kind is PARAMETER_EXTENT */
+    int64_t first, second; /* second: 0 unless the kind has rows and columns */
     char text[WORKLOAD_STRING];
 };
 bool value_equal(const struct value *a, const struct value *b);
@@ -74,6 +88,8 @@ void parameter_format(const struct parameter *parameter, struct value value,
     }
 #define WORKLOAD_INTEGER(name, maximum, initial, help)                                             \
     WORKLOAD_ROW(name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, help, ROLE_NONE, false)
+#define WORKLOAD_PIXELS(name, kind, minimum, initial, help)                                        \
+    WORKLOAD_ROW(name, kind, false, minimum, 1024, NULL, initial, help, ROLE_NONE, false)
 #define WORKLOAD_WORDS(name, words, initial, help, role)                                           \
     WORKLOAD_ROW(name, PARAMETER_WORD, true, 0, 0, words, initial, help, role, false)
 #define WORKLOAD_FREE_TEXT(name, maximum, initial, help)                                           \

@@ -164,7 +164,21 @@ static bool variable_define(const struct parameters *p, const struct parameter *
     return ran;
 }
 
-static void parameter_add(struct parameters *p, const struct parameter *parameter)
+/* Whether a row has "NAME=2x1". */
+static bool is_rectangular(const struct parameter *parameter, const struct results *results)
+{
+    char word[NC_MAX_NAME];
+    const int length = snprintf(word, sizeof word, " %s=", parameter->name);
+    for (size_t i = 0; i < results->row_count; ++i) {
+        const char *at = strstr(results->rows[i].configuration, word);
+        if (at && at[length + (int)strspn(at + length, "0123456789")] == 'x')
+            return true;
+    }
+    return false;
+}
+
+static void parameter_add(struct parameters *p, const struct parameter *parameter,
+                          const struct results *results)
 {
     const size_t first = offsetof(struct cell, first), second = offsetof(struct cell, second);
     for (size_t i = 0; i < p->count; ++i)
@@ -180,6 +194,11 @@ static void parameter_add(struct parameters *p, const struct parameter *paramete
     p->requested[p->count] = false;
     if (parameter->kind == PARAMETER_INTEGER) {
         variable_define(p, parameter, "", FIELD_INTEGER, first);
+    } else if (parameter->kind == PARAMETER_STEP) {
+        /* One variable for most files, with the rows' width if that differs from the height. */
+        variable_define(p, parameter, "", FIELD_INTEGER, first);
+        if (is_rectangular(parameter, results))
+            variable_define(p, parameter, "_width", FIELD_INTEGER, second);
     } else if (parameter->kind == PARAMETER_EXTENT) {
         variable_define(p, parameter, "_height", FIELD_INTEGER, first);
         variable_define(p, parameter, "_width", FIELD_INTEGER, second);
@@ -219,7 +238,7 @@ struct parameters *parameters_define(struct dataset *set, const struct results *
     for (size_t i = 0; workloads[i]; ++i)
         for (size_t j = 0; j < workloads[i]->count && !dataset_failed(set); ++j)
             if (is_wanted(p, workloads[i]->parameters[j].name, results))
-                parameter_add(p, &workloads[i]->parameters[j]);
+                parameter_add(p, &workloads[i]->parameters[j], results);
     axes_define(p);
     return p;
 }
@@ -249,7 +268,7 @@ static void cell_set(struct cell *cell, const struct parameter *parameter,
     cell->second = value->second;
     if (parameter->kind == PARAMETER_TEXT)
         memcpy(cell->text, value->text, sizeof value->text); /* without quotes */
-    else if (parameter->kind != PARAMETER_INTEGER && parameter->kind != PARAMETER_EXTENT)
+    else if (parameter->kind >= PARAMETER_PADDING)
         parameter_format(parameter, *value, cell->text);
 }
 

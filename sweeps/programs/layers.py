@@ -29,14 +29,6 @@ class Unknown(Exception):
     """Raised for an operation that no row can express; its text is the reason."""
 
 
-def one(numbers, what):
-    """Returns the number of rows and columns, which roofsweep has in common."""
-    numbers = set(numbers if isinstance(numbers, (list, tuple)) else [numbers])
-    if len(numbers) > 1:
-        raise Unknown(f"{what} differs in height and width")
-    return numbers.pop()
-
-
 def extent(numbers):
     first, *rest = numbers if isinstance(numbers, (list, tuple)) else [numbers]
     return f"{first}x{rest[0]}" if rest and rest[0] != first else first
@@ -52,8 +44,8 @@ def convolution(out, x, weight, bias, stride, padding, dilation, transposed, _, 
     return {
         **{"workload": "conv2d", "pass": "backward-data" if transposed else "", "batch": x.shape[0]},
         **{"channels": image.shape[1], "filters": other.shape[1], "height": image.shape[2], "width": image.shape[3]},
-        **{"kernel": extent(weight.shape[2:]), "stride": one(stride, "stride"), "padding": one(padding, "padding")},
-        **{"dilation": one(dilation, "dilation"), "groups": groups},
+        **{"kernel": extent(weight.shape[2:]), "stride": extent(stride), "padding": extent(padding)},
+        **{"dilation": extent(dilation), "groups": groups},
         "bias": "yes" if bias is not None and not transposed else "no",
     }
 
@@ -65,12 +57,12 @@ def linear(x, weight, bias):
 
 def pool(out, x, operation, window, stride=None, padding=0, dilation=1, ceil_mode=False, *_):
     stride = stride or window
-    if x.dim() != 4 or ceil_mode or one(dilation, "dilation") != 1:
+    if x.dim() != 4 or ceil_mode or extent(dilation) != 1:
         raise Unknown("ceil_mode, dilation, or not of images")
     sizes = {"batch": x.shape[0], "channels": x.shape[1], "height": x.shape[2], "width": x.shape[3]}
     return {
         **{"workload": "pool", "operation": operation, **sizes, "window": extent(window)},
-        **{"stride": one(stride, "stride"), "padding": one(padding, "padding")},
+        **{"stride": extent(stride), "padding": extent(padding)},
     }
 
 

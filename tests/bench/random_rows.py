@@ -16,17 +16,17 @@ from pathlib import Path
 
 HEAD = "[sweep]\noutput = random.nc\n[measure]\ncounters = off\n[peaks]\nmemory = dram\ncompute = fp32\n"
 ANY = {"precision": ["fp64", "fp32", "tf32", "fp16", "bf16"], "pass": ["forward", "backward"]}
-IMAGE = {"batch": (1, 32), "height": (8, 120), "width": (8, 120), "channels": (1, 64), "stride": [1, 2, 3]}
-IMAGE |= {"layout": ["nhwc", "nchw"]}
+IMAGE = {"batch": (1, 32), "height": (8, 120), "width": (8, 120), "channels": (1, 64)}
+IMAGE |= {"layout": ["nhwc", "nchw"], "stride": [1, 2, 3, "2x1", "1x3"], "padding": ["same", "same", "1x0", "0:1"]}
 CONV2D = {"filters": (1, 64), "groups": [1, 1, 2, 3, 8], "kernel": ["1x1", "3x3", "1x7", "5x2", "4x6", "7x7"]}
-CONV2D |= {"dilation": [1, 1, 2], "pass": ["forward", "backward-data", "backward-filter", "training"]}
+CONV2D |= {"dilation": [1, 1, 2, "1x2"], "pass": ["forward", "backward-data", "backward-filter", "training"]}
 LSTM = {"batch": (1, 64), "sequence": (1, 40), "features": (1, 200), "hidden": (1, 300), "layers": [1, 2, 3]}
 LSTM |= {"directions": [1, 2], "cell": ["lstm", "lstm", "gru", "relu", "tanh"]}
 LINEAR = {"batch": (1, 600), "inputs": (1, 1500), "outputs": (1, 1500), "pass": ["forward", "backward-weights"]}
 MATRIX = {"rows": (2, 3000), "columns": (2, 3000)}
 WORKLOADS = [("conv2d", IMAGE | CONV2D)] * 5 + [("lstm", LSTM)] * 2
 WORKLOADS += [("linear", LINEAR), ("softmax", MATRIX), ("norm", MATRIX | {"operation": ["batch", "layer"]})]
-WORKLOADS += [("pool", IMAGE | {"window": [2, 3, 5], "operation": ["max", "average"]})]
+WORKLOADS += [("pool", IMAGE | {"window": [2, 3, 5, "3x2"], "operation": ["max", "average"]})]
 
 
 def section(draw, number):

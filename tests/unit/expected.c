@@ -81,8 +81,10 @@ void conv2d_plain(const struct conv2d *s, const struct arithmetic *how, const do
                     for (int64_t v = 0; v < s->out_width; ++v)
                         for (int64_t r = 0; r < s->kernel_height; ++r)
                             for (int64_t q = 0; q < s->kernel_width; ++q) {
-                                int64_t row = h * s->stride + r * s->dilation - s->pad_height;
-                                int64_t column = v * s->stride + q * s->dilation - s->pad_width;
+                                int64_t row =
+                                    h * s->stride_height + r * s->dilation_height - s->pad_height;
+                                int64_t column =
+                                    v * s->stride_width + q * s->dilation_width - s->pad_width;
                                 double *sum = &y[conv2d_y_at(s, n, h, v, k)];
                                 if (row < 0 || row >= s->height || column < 0 || column >= s->width)
                                     continue;

@@ -310,10 +310,13 @@ TEST(axes_are_read)
 {
     struct manifest *manifest =
         parse("[conv2d a]\nkernel = 3, 5x7\npadding = same, 0, valid\npass = backward-data\n"
-              "batch = 1:1000000:*1000000\n");
+              "batch = 1:1000000:*1000000\nstride = 1:4:*2, 2x1\n");
     const struct axis *kernel = axis_of(manifest, 0, "kernel");
     assert_axis(kernel, (const int64_t[]){3, 5}, 2);
     assert_true(kernel->values[0].second == 3 && kernel->values[1].second == 7);
+    const struct axis *stride = axis_of(manifest, 0, "stride");
+    assert_axis(stride, (const int64_t[]){1, 2, 4, 2}, 4);
+    assert_true(stride->values[1].second == 2 && stride->values[3].second == 1);
     assert_axis(axis_of(manifest, 0, "padding"), (const int64_t[]){PADDING_SAME, 0, PADDING_VALID},
                 3);
     assert_axis(axis_of(manifest, 0, "pass"), (const int64_t[]){CONV2D_BACKWARD_DATA}, 1);

@@ -22,9 +22,11 @@ TEST(conv2d_by_hand)
         double y[4];
     } cases[] = {{"stride=1 padding=valid", {37, 47, 67, 77}},
                  {"stride=2 padding=1",
-                  {4 * 1, 3 * 2 + 4 * 3, 2 * 4 + 4 * 7, 1 * 5 + 2 * 6 + 3 * 8 + 4 * 9}}};
+                  {4 * 1, 3 * 2 + 4 * 3, 2 * 4 + 4 * 7, 1 * 5 + 2 * 6 + 3 * 8 + 4 * 9}},
+                 /* one row above, one column on the right */
+                 {"stride=2 padding=1:0x0:1", {3 * 1 + 4 * 2, 3 * 3, 67, 1 * 6 + 3 * 9}}};
     const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, 4};
-    for (int i = 0; i < 2; ++i) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         char text[WORKLOAD_TEXT];
         double y[4];
         snprintf(text, sizeof text,
@@ -133,6 +135,8 @@ TEST(conv2d_layers)
         "batch=1 height=6 width=7 channels=4 filters=6 kernel=2x3 stride=1 groups=2 dilation=2",
         "batch=1 height=6 width=7 channels=4 filters=6 kernel=3x2 padding=valid groups=2",
         "batch=1 height=3 width=3 channels=1 filters=1 kernel=1 stride=3 padding=2",
+        "batch=1 height=5 width=7 channels=2 filters=2 kernel=2x3 stride=1x2 padding=0:2x3:1",
+        "batch=1 height=7 width=6 channels=2 filters=2 stride=3x1 dilation=2x1 layout=nchw",
     };
     static const struct {
         const char *text;

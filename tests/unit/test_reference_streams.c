@@ -83,8 +83,8 @@ static double pool_output(const struct pool *s, const double *x, int64_t i)
     int64_t pixel = last ? i / s->channels % out : i % out;
     double largest = -INFINITY, sum = 0.0;
     for (int64_t j = 0; j < in; ++j) {
-        int64_t r = j / s->width - pixel / s->out_width * s->stride + s->pad_height;
-        int64_t q = j % s->width - pixel % s->out_width * s->stride + s->pad_width;
+        int64_t r = j / s->width - pixel / s->out_width * s->stride_height + s->pad_height;
+        int64_t q = j % s->width - pixel % s->out_width * s->stride_width + s->pad_width;
         if (r < 0 || r >= s->window_height || q < 0 || q >= s->window_width)
             continue;
         double value = x[last ? (n * in + j) * s->channels + c : (n * s->channels + c) * in + j];
@@ -111,6 +111,7 @@ TEST(pools_by_hand)
         "batch=1 height=6 width=4 channels=2 window=2 padding=valid",
         "batch=2 height=7 width=9 channels=1 window=3x4 stride=1 padding=1",
         "batch=1 height=9 width=8 channels=2 window=2 stride=3 padding=1",
+        "batch=1 height=9 width=8 channels=2 window=2x3 stride=3x1 padding=0:1x2:0",
         "batch=1 height=2 width=2 channels=1 window=5 stride=4 padding=4",
     };
     for (size_t i = 0; i < 4 * sizeof shapes / sizeof *shapes; ++i) {

@@ -87,6 +87,11 @@ TEST(texts_and_hashes_stay)
          "precision=bf16 stride=1 width=1",
          "5be7864fbb661bf0d5a4ac74327c479f"},
         {false,
+         "conv2d algorithm=auto batch=1 cache=hot channels=64 dilation=1x2 filters=64 groups=1 "
+         "height=9 implementation=auto kernel=3 layout=nhwc padding=1:2x0 pass=forward "
+         "precision=fp32 stride=3x1 width=70000",
+         NULL},
+        {false,
          "lstm algorithm=auto batch=16 cache=cold directions=2 features=32 hidden=128 "
          "implementation=cudnn layers=2 pass=backward precision=fp16 sequence=64",
          "146a14ac6e5b137525fcd6a8e181016a"},
@@ -111,13 +116,18 @@ TEST(texts_and_hashes_stay)
 TEST(wrong_text_is_refused)
 {
     static const char *const texts[] = {
-        "pool2d batch=1",      "conv2d batch",          "conv2d batch=0",
-        "conv2d fliters=3",    "conv2d kernel=3x",      "conv2d kernel=x3",
-        "conv2d kernel=0",     "conv2d padding=full",   "conv2d precision=fp31",
-        "conv2d batch=1e3",    "lstm directions=3",     "",
-        "conv2d kernel=3x5x7", "conv2d batch=16abc",    "lstm pass=backward-data",
-        "matmul k=0",          "matmul batch=1",        "shared-loop tile=2049",
-        "lstm precision=fp8",  "matmul precision=int8",
+        "pool2d batch=1",          "conv2d batch",
+        "conv2d batch=0",          "conv2d fliters=3",
+        "conv2d kernel=3x",        "conv2d kernel=x3",
+        "conv2d kernel=0",         "conv2d padding=full",
+        "conv2d precision=fp31",   "conv2d batch=1e3",
+        "lstm directions=3",       "",
+        "conv2d kernel=3x5x7",     "conv2d batch=16abc",
+        "lstm pass=backward-data", "matmul k=0",
+        "matmul batch=1",          "shared-loop tile=2049",
+        "lstm precision=fp8",      "matmul precision=int8",
+        "conv2d padding=1:2:3",    "conv2d padding=1xsame",
+        "conv2d stride=2x0",       "conv2d dilation=1:2",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         struct config config;
@@ -142,6 +152,7 @@ TEST(shapes)
         {"conv2d dilation=2 stride=1", 2, 2, 112, 112},
         {"conv2d kernel=9 height=5 width=20 padding=valid stride=1", 0, 0, 0, 12},
         {"conv2d kernel=1 padding=3 height=1 width=1 stride=5", 3, 3, 2, 2},
+        {"conv2d kernel=4 stride=1x2 padding=1:2x0:1 dilation=1x3", 1, 0, 112, 52},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct config config = parse_any(rows[i].text);
@@ -353,7 +364,10 @@ TEST(unread_pixels_do_not_count)
                     if (conv2d_x_touched(&s) != met)
                         fail_msg("%s: %g, not %g", text, conv2d_x_touched(&s), met);
                 }
-    struct config one = parse("conv2d kernel=1 stride=2 padding=0 precision=fp32");
+    struct config one = parse("conv2d batch=32 channels=256 filters=16 height=1 width=1 kernel=3 "
+                              "padding=1 precision=fp16");
+    assert_true(config_cost(&one).bytes == 25600);
+    one = parse("conv2d kernel=1 stride=2 padding=0 precision=fp32");
     double x = 16.0 * 112 * 112 * 64, w = 64.0 * 64, y = 16.0 * 56 * 56 * 64;
     assert_true(config_cost(&one).bytes == 4.0 * (x / 4 + w + y));
     assert_true(config_cost(&one).memory == 4.0 * (x + w + y));

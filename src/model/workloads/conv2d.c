@@ -26,24 +26,25 @@ static const struct parameter conv2d_parameters[] = {
                           "yes: adds a value for each filter"),
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("channels", 1048576, "64", "input channels"),
-    WORKLOAD_INTEGER("dilation", 1024, "1", "pixels from one kernel element to the next"),
+    WORKLOAD_PIXELS("dilation", PARAMETER_STEP, 1, "1",
+                    "pixels from one kernel element to the next, height or heightxwidth"),
     WORKLOAD_INTEGER("filters", 1048576, "64", "output channels"),
     WORKLOAD_LATER_SERIES("fusion", fusion_words, "auto",
                           "bias and activation in the kernel of the convolution, or after it"),
     WORKLOAD_INTEGER("groups", 1048576, "1", "channel groups; must divide channels and filters"),
-    WORKLOAD_INTEGER("height", 65536, "112", "input pixels"),
+    WORKLOAD_INTEGER("height", 16777216, "112", "input pixels"),
     WORKLOAD_IMPLEMENTATION(conv2d_implementation_words, "auto: the device's best library"),
-    {"kernel", PARAMETER_EXTENT, false, 1, 1024, NULL, "3", "pixels, height or heightxwidth",
-     ROLE_NONE, false},
+    WORKLOAD_PIXELS("kernel", PARAMETER_EXTENT, 1, "3", "pixels, height or heightxwidth"),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("layout", layout_words, "nhwc",
                     "order of the tensors' dimensions; auto: the faster one"),
-    {"padding", PARAMETER_PADDING, false, 0, 1024, NULL, "same",
-     "pixels on each side; same: half the kernel, valid: none", ROLE_NONE, false},
+    WORKLOAD_PIXELS("padding", PARAMETER_PADDING, 0, "same",
+                    "pixels on each side, or before:after; height or heightxwidth, as 1:2x0:1; "
+                    "same: half the kernel, valid: none"),
     WORKLOAD_PASS(conv2d_pass_words, "what is computed"),
     WORKLOAD_PRECISION_LOW("of the tensors and the multiplications"),
-    WORKLOAD_INTEGER("stride", 1024, "2", "pixels"),
-    WORKLOAD_INTEGER("width", 65536, "112", "input pixels"),
+    WORKLOAD_PIXELS("stride", PARAMETER_STEP, 1, "2", "pixels, height or heightxwidth"),
+    WORKLOAD_INTEGER("width", 16777216, "112", "input pixels"),
 };
 /* clang-format on */
 
@@ -94,21 +95,22 @@ double activation_slope(enum activation activation, double y)
     }
 }
 
-int64_t conv2d_padding(int64_t padding, int64_t extent)
+int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_t stride,
+                          int64_t *before, int64_t *after)
 {
-    return padding == PADDING_SAME ? extent / 2 : padding == PADDING_VALID ? 0 : padding;
-}
-
-int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_t stride)
-{
-    int64_t room = input + 2 * padding - extent;
+    const int64_t same = padding == PADDING_SAME ? extent / 2 : 0;
+    *before = padding < 0 ? same : padding_before(padding);
+    *after = padding < 0 ? same : padding_after(padding);
+    int64_t room = input + *before + *after - extent;
     return room < 0 ? 0 : room / stride + 1;
 }
 
 struct conv2d conv2d_from(const struct config *config)
 {
-    struct value kernel = config_value(config, "kernel");
-    int64_t padding = config_value(config, "padding").first;
+    const struct value kernel = config_value(config, "kernel");
+    const struct value padding = config_value(config, "padding");
+    const struct value stride = config_value(config, "stride");
+    const struct value dilation = config_value(config, "dilation");
     struct conv2d s = {
         .batch = config_value(config, "batch").first,
         .height = config_value(config, "height").first,
@@ -117,8 +119,10 @@ struct conv2d conv2d_from(const struct config *config)
         .filters = config_value(config, "filters").first,
         .kernel_height = kernel.first,
         .kernel_width = kernel.second,
-        .stride = config_value(config, "stride").first,
-        .dilation = config_value(config, "dilation").first,
+        .stride_height = stride.first,
+        .stride_width = stride.second,
+        .dilation_height = dilation.first,
+        .dilation_width = dilation.second,
         .groups = config_value(config, "groups").first,
         .layout = (enum layout)config_value(config, "layout").first,
         .precision = config_precision(config),
@@ -129,12 +133,12 @@ struct conv2d conv2d_from(const struct config *config)
         .implementation = config_word(config, ROLE_IMPLEMENTATION),
         .algorithm = config_word(config, ROLE_ALGORITHM),
     };
-    int64_t extent_height = s.dilation * (s.kernel_height - 1) + 1;
-    int64_t extent_width = s.dilation * (s.kernel_width - 1) + 1;
-    s.pad_height = conv2d_padding(padding, extent_height);
-    s.pad_width = conv2d_padding(padding, extent_width);
-    s.out_height = conv2d_outputs_of(s.height, s.pad_height, extent_height, s.stride);
-    s.out_width = conv2d_outputs_of(s.width, s.pad_width, extent_width, s.stride);
+    s.out_height =
+        conv2d_outputs_of(s.height, padding.first, s.dilation_height * (s.kernel_height - 1) + 1,
+                          s.stride_height, &s.pad_height, &s.after_height);
+    s.out_width =
+        conv2d_outputs_of(s.width, padding.second, s.dilation_width * (s.kernel_width - 1) + 1,
+                          s.stride_width, &s.pad_width, &s.after_width);
     return s;
 }
 
@@ -204,19 +208,18 @@ static int64_t common_divisor(int64_t a, int64_t b)
 /* Counts the pixels of a line of `size` that `out` outputs read. A tap reads every `stride`-th
  * pixel. Tap t reads at an output the pixel that tap t - `period` reads `shift` outputs later, so
  * only the last `shift` pixels of a tap are new. */
-static int64_t touched(const struct conv2d *s, int64_t size, int64_t out, int64_t kernel,
-                       int64_t pad)
+static int64_t touched(int64_t size, int64_t out, int64_t kernel, int64_t pad, int64_t stride,
+                       int64_t dilation)
 {
-    int64_t period = s->stride / common_divisor(s->stride, s->dilation), count = 0;
-    int64_t shift = period * s->dilation / s->stride;
+    int64_t period = stride / common_divisor(stride, dilation), count = 0;
+    int64_t shift = period * dilation / stride;
     for (int64_t tap = 0; tap < kernel; ++tap) {
-        int64_t begin = tap * s->dilation - pad; /* pixel of output 0; < 0: padding */
+        int64_t begin = tap * dilation - pad; /* pixel of output 0; < 0: padding */
         int64_t first = tap < period ? 0 : int64_larger(0, out - shift), last = out - 1;
         if (begin < 0)
-            first = int64_larger(first, (-begin + s->stride - 1) / s->stride);
+            first = int64_larger(first, (-begin + stride - 1) / stride);
         if (begin < size)
-            count +=
-                int64_larger(0, int64_smaller(last, (size - 1 - begin) / s->stride) - first + 1);
+            count += int64_larger(0, int64_smaller(last, (size - 1 - begin) / stride) - first + 1);
     }
     return count;
 }
@@ -226,10 +229,32 @@ double conv2d_x_touched(const struct conv2d *s)
     struct conv2d_parts parts = conv2d_parts[s->pass];
     double images = (double)s->batch * (double)s->channels;
     double read = images *
-                  (double)touched(s, s->height, s->out_height, s->kernel_height, s->pad_height) *
-                  (double)touched(s, s->width, s->out_width, s->kernel_width, s->pad_width);
+                  (double)touched(s->height, s->out_height, s->kernel_height, s->pad_height,
+                                  s->stride_height, s->dilation_height) *
+                  (double)touched(s->width, s->out_width, s->kernel_width, s->pad_width,
+                                  s->stride_width, s->dilation_width);
     return (parts.forward || parts.filter ? read : 0.0) +
            (parts.data ? images * (double)s->height * (double)s->width : 0.0);
+}
+
+static double taps_met(int64_t size, int64_t out, int64_t kernel, int64_t pad, int64_t stride,
+                       int64_t dilation)
+{
+    double count = 0;
+    for (int64_t tap = 0, begin, end; tap < kernel; ++tap) {
+        conv2d_outputs(stride, tap * dilation - pad, 0, size, out, &begin, &end);
+        count += begin < end;
+    }
+    return count;
+}
+
+double conv2d_w_met(const struct conv2d *s)
+{
+    return (double)s->filters * ((double)s->channels / (double)s->groups) *
+           taps_met(s->height, s->out_height, s->kernel_height, s->pad_height, s->stride_height,
+                    s->dilation_height) *
+           taps_met(s->width, s->out_width, s->kernel_width, s->pad_width, s->stride_width,
+                    s->dilation_width);
 }
 
 static enum status layer_check(const struct conv2d *s, struct error *error)
@@ -307,10 +332,12 @@ static struct cost conv2d_cost(const struct config *config)
     /* Only a forward pass has a result that is wider than the factors. */
     double wider = (double)precision_result(s.precision)->bytes / element;
     double beside = ws * w + ys * y * wider + bs * (double)s.filters;
+    /* Gradient and update are of all weights. */
+    double unread = (parts.forward || parts.data) && !parts.update ? w - conv2d_w_met(&s) : 0.0;
     return (struct cost){
         .flops = products * 2.0 * (double)s.batch * (double)s.out_height * (double)s.out_width * w +
                  layer_flops(&s, w, y),
-        .bytes = (conv2d_x_touched(&s) + beside) * element,
+        .bytes = (conv2d_x_touched(&s) + beside - unread) * element,
         .memory = (xs * x + beside + (conv2d_needs_y(&s) ? y : 0.0)) * element,
     };
 }
@@ -354,11 +381,11 @@ static double element_forward(const struct conv2d *s, struct source x, struct so
     int64_t x_step = conv2d_x_at(s, 0, 0, 0, 1), w_step = conv2d_w_at(s, 0, 0, 0, 1);
     double sum = 0;
     for (int64_t r = 0; r < s->kernel_height; ++r) {
-        int64_t h = out_h * s->stride - s->pad_height + r * s->dilation;
+        int64_t h = out_h * s->stride_height - s->pad_height + r * s->dilation_height;
         if (h < 0 || h >= s->height)
             continue;
         for (int64_t q = 0; q < s->kernel_width; ++q) {
-            int64_t v = out_w * s->stride - s->pad_width + q * s->dilation;
+            int64_t v = out_w * s->stride_width - s->pad_width + q * s->dilation_width;
             if (v >= 0 && v < s->width)
                 sum += dot(x, conv2d_x_at(s, n, h, v, channel), x_step, w,
                            conv2d_w_at(s, k, r, q, 0), w_step, group_channels);
@@ -375,10 +402,11 @@ static double element_backward_data(const struct conv2d *s, struct source w, str
     int64_t w_step = conv2d_w_at(s, 1, 0, 0, 0), y_step = conv2d_y_at(s, 0, 0, 0, 1);
     double sum = 0;
     for (int64_t r = 0; r < s->kernel_height; ++r) {
-        int64_t out_h = conv2d_output(s->stride, r * s->dilation - s->pad_height, h, s->out_height);
+        int64_t out_h = conv2d_output(s->stride_height, r * s->dilation_height - s->pad_height, h,
+                                      s->out_height);
         for (int64_t q = 0; out_h >= 0 && q < s->kernel_width; ++q) {
-            int64_t out_w =
-                conv2d_output(s->stride, q * s->dilation - s->pad_width, v, s->out_width);
+            int64_t out_w = conv2d_output(s->stride_width, q * s->dilation_width - s->pad_width, v,
+                                          s->out_width);
             if (out_w >= 0)
                 sum += dot(w, conv2d_w_at(s, filter, r, q, c % group_channels), w_step, y,
                            conv2d_y_at(s, n, out_h, out_w, filter), y_step, group_filters);
@@ -391,15 +419,16 @@ static double element_backward_filter(const struct conv2d *s, struct source x, s
                                       int64_t k, int64_t r, int64_t q, int64_t c)
 {
     int64_t channel = k / (s->filters / s->groups) * (s->channels / s->groups) + c;
-    int64_t x_step = s->stride * conv2d_x_at(s, 0, 0, 1, 0), y_step = conv2d_y_at(s, 0, 0, 1, 0);
-    int64_t begin, end, offset = q * s->dilation - s->pad_width;
-    conv2d_outputs(s->stride, offset, 0, s->width, s->out_width, &begin, &end);
-    int64_t v = begin * s->stride + offset;
+    int64_t x_step = s->stride_width * conv2d_x_at(s, 0, 0, 1, 0),
+            y_step = conv2d_y_at(s, 0, 0, 1, 0);
+    int64_t begin, end, offset = q * s->dilation_width - s->pad_width;
+    conv2d_outputs(s->stride_width, offset, 0, s->width, s->out_width, &begin, &end);
+    int64_t v = begin * s->stride_width + offset;
     double sum = 0;
     for (int64_t n = 0; begin < end && n < s->batch; ++n) {
         double image = 0;
         for (int64_t out_h = 0; out_h < s->out_height; ++out_h) {
-            int64_t h = out_h * s->stride - s->pad_height + r * s->dilation;
+            int64_t h = out_h * s->stride_height - s->pad_height + r * s->dilation_height;
             if (h >= 0 && h < s->height)
                 image += dot(x, conv2d_x_at(s, n, h, v, channel), x_step, y,
                              conv2d_y_at(s, n, out_h, begin, k), y_step, end - begin);

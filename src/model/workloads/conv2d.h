@@ -60,7 +60,9 @@ enum fusion { FUSION_AUTO, FUSION_FUSED, FUSION_SEPARATE };
  * the bias, for f, for f', and for db. */
 struct conv2d {
     int64_t batch, height, width, channels, filters, kernel_height, kernel_width;
-    int64_t stride, pad_height, pad_width, dilation, groups; /* pad: pixels of zeros on each side */
+    int64_t stride_height, stride_width, dilation_height, dilation_width, groups;
+    int64_t pad_height, pad_width;     /* pixels of zeros above and left of the input */
+    int64_t after_height, after_width; /* below and right of it */
     int64_t out_height, out_width;
     enum layout layout;
     enum precision precision;
@@ -71,10 +73,10 @@ struct conv2d {
     const char *implementation, *algorithm;
 };
 struct conv2d conv2d_from(const struct config *config);
-/* Number of pixels of padding on each side, and of outputs, in one dimension with a kernel or
- * window of this extent. */
-int64_t conv2d_padding(int64_t padding, int64_t extent);
-int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_t stride);
+/* Sets the number of pixels of padding on both sides, and returns the number of outputs, in one
+ * dimension with a kernel or window of this extent. `padding` is a value of the parameter. */
+int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_t stride,
+                          int64_t *before, int64_t *after);
 
 /* The shape of one convolution: another pass, without bias and activation. */
 struct conv2d conv2d_bare(const struct conv2d *s, enum conv2d_pass pass);
@@ -94,6 +96,8 @@ bool conv2d_needs_y(const struct conv2d *s);
 /* Elements of x that the pass reads or writes: a 1x1 kernel with stride 2 reads a quarter of them,
  * and backward-data writes all. */
 double conv2d_x_touched(const struct conv2d *s);
+/* Elements of w that meet the input, not only padding. */
+double conv2d_w_met(const struct conv2d *s);
 static inline int64_t image_at(enum layout layout, int64_t height, int64_t width, int64_t channels,
                                int64_t n, int64_t h, int64_t w, int64_t c)
 {

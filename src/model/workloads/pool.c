@@ -20,14 +20,14 @@ static const struct parameter pool_parameters[] = {
     WORKLOAD_SERIES("layout", pool_layout_words, "nhwc", "order of the tensors' dimensions"),
     WORKLOAD_SERIES("operation", pool_operation_words, "max",
                     "value of a window; average: padding counts as zeros"),
-    {"padding", PARAMETER_PADDING, false, 0, 1024, NULL, "same",
-     "pixels on each side; same: half the window, valid: none", ROLE_NONE, false},
+    WORKLOAD_PIXELS("padding", PARAMETER_PADDING, 0, "same",
+                    "pixels on each side, or before:after; height or heightxwidth, as 1:2x0:1; "
+                    "same: half the window, valid: none"),
     WORKLOAD_LATER_WORDS("pass", pool_pass_words, "forward", "what is computed", ROLE_PASS),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
-    WORKLOAD_INTEGER("stride", 1024, "2", "pixels"),
+    WORKLOAD_PIXELS("stride", PARAMETER_STEP, 1, "2", "pixels, height or heightxwidth"),
     WORKLOAD_INTEGER("width", 65536, "112", "input pixels"),
-    {"window", PARAMETER_EXTENT, false, 1, 1024, NULL, "3", "pixels, height or heightxwidth",
-     ROLE_NONE, false},
+    WORKLOAD_PIXELS("window", PARAMETER_EXTENT, 1, "3", "pixels, height or heightxwidth"),
 };
 /* clang-format on */
 
@@ -41,7 +41,8 @@ static const char *const pool_implementations[] = {
 struct pool pool_from(const struct config *config)
 {
     struct value window = config_value(config, "window");
-    int64_t padding = config_value(config, "padding").first;
+    const struct value padding = config_value(config, "padding");
+    const struct value stride = config_value(config, "stride");
     struct pool s = {
         .batch = config_value(config, "batch").first,
         .height = config_value(config, "height").first,
@@ -49,16 +50,17 @@ struct pool pool_from(const struct config *config)
         .channels = config_value(config, "channels").first,
         .window_height = window.first,
         .window_width = window.second,
-        .stride = config_value(config, "stride").first,
-        .pad_height = conv2d_padding(padding, window.first),
-        .pad_width = conv2d_padding(padding, window.second),
+        .stride_height = stride.first,
+        .stride_width = stride.second,
         .layout = (enum layout)config_value(config, "layout").first,
         .operation = (enum pool_operation)config_value(config, "operation").first,
         .pass = (enum pool_pass)config_value(config, "pass").first,
         .precision = config_precision(config),
     };
-    s.out_height = conv2d_outputs_of(s.height, s.pad_height, s.window_height, s.stride);
-    s.out_width = conv2d_outputs_of(s.width, s.pad_width, s.window_width, s.stride);
+    s.out_height = conv2d_outputs_of(s.height, padding.first, s.window_height, s.stride_height,
+                                     &s.pad_height, &s.after_height);
+    s.out_width = conv2d_outputs_of(s.width, padding.second, s.window_width, s.stride_width,
+                                    &s.pad_width, &s.after_width);
     return s;
 }
 
@@ -75,12 +77,14 @@ int64_t pool_y_size(const struct pool *s)
 static enum status pool_check(const struct config *config, struct error *error)
 {
     struct pool s = pool_from(config);
-    if (s.pad_height >= s.window_height || s.pad_width >= s.window_width)
+    const int64_t pad_height = int64_larger(s.pad_height, s.after_height);
+    const int64_t pad_width = int64_larger(s.pad_width, s.after_width);
+    if (pad_height >= s.window_height || pad_width >= s.window_width)
         return error_set(error, STATUS_UNSUPPORTED,
                          "padding of %lld and %lld pixels leaves a window of %lld x %lld without a "
                          "pixel of the input",
-                         (long long)s.pad_height, (long long)s.pad_width,
-                         (long long)s.window_height, (long long)s.window_width);
+                         (long long)pad_height, (long long)pad_width, (long long)s.window_height,
+                         (long long)s.window_width);
     if (s.out_height < 1 || s.out_width < 1)
         return error_set(
             error, STATUS_UNSUPPORTED,
@@ -107,8 +111,9 @@ static struct cost pool_cost(const struct config *config)
      * them. */
     double y = images * (double)s.out_height * (double)s.out_width;
     double x = images * (double)s.height * (double)s.width;
-    double met = pixels_met(s.height, s.out_height, s.window_height, s.pad_height, s.stride) *
-                 pixels_met(s.width, s.out_width, s.window_width, s.pad_width, s.stride);
+    double met =
+        pixels_met(s.height, s.out_height, s.window_height, s.pad_height, s.stride_height) *
+        pixels_met(s.width, s.out_width, s.window_width, s.pad_width, s.stride_width);
     /* An average's backward pass does not read x. */
     bool forward = s.pass == POOL_FORWARD, reads = forward || s.operation == POOL_MAX;
     double written = forward ? 0.0 : x;
@@ -164,8 +169,8 @@ static double element(const struct reference_inputs *in, int64_t offset)
     double sum = 0.0, largest = -INFINITY;
     for (int64_t r = 0; r < s->window_height; ++r)
         for (int64_t q = 0; q < s->window_width; ++q) {
-            int64_t row = at.h * s->stride - s->pad_height + r;
-            int64_t column = at.w * s->stride - s->pad_width + q;
+            int64_t row = at.h * s->stride_height - s->pad_height + r;
+            int64_t column = at.w * s->stride_width - s->pad_width + q;
             if (row < 0 || row >= s->height || column < 0 || column >= s->width)
                 continue;
             double value = x_value(in, &at, row, column);
@@ -211,15 +216,15 @@ static double gradient(const struct reference_inputs *in, int64_t offset)
     const struct pool *s = in->shape;
     struct place at = place_of(s, s->height, s->width, offset), from = at;
     double sum = 0.0, share = 1.0 / ((double)s->window_height * (double)s->window_width);
-    int64_t last_h = int64_smaller(s->out_height - 1, (at.h + s->pad_height) / s->stride);
-    int64_t last_w = int64_smaller(s->out_width - 1, (at.w + s->pad_width) / s->stride);
-    for (from.h = first_reaching(at.h, s->pad_height, s->window_height, s->stride);
+    int64_t last_h = int64_smaller(s->out_height - 1, (at.h + s->pad_height) / s->stride_height);
+    int64_t last_w = int64_smaller(s->out_width - 1, (at.w + s->pad_width) / s->stride_width);
+    for (from.h = first_reaching(at.h, s->pad_height, s->window_height, s->stride_height);
          from.h <= last_h; ++from.h)
-        for (from.w = first_reaching(at.w, s->pad_width, s->window_width, s->stride);
+        for (from.w = first_reaching(at.w, s->pad_width, s->window_width, s->stride_width);
              from.w <= last_w; ++from.w) {
             double part = s->operation == POOL_MAX
-                              ? part_of_largest(in, &at, from.h * s->stride - s->pad_height,
-                                                from.w * s->stride - s->pad_width)
+                              ? part_of_largest(in, &at, from.h * s->stride_height - s->pad_height,
+                                                from.w * s->stride_width - s->pad_width)
                               : share;
             if (part != 0.0)
                 sum += part * input_value(in, TENSOR_OUTPUT,

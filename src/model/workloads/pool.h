@@ -24,7 +24,7 @@ enum pool_pass { POOL_FORWARD, POOL_BACKWARD };
  * as in Table 1 of NVIDIA's "GPU Performance Background User's Guide". */
 struct pool {
     int64_t batch, height, width, channels, window_height, window_width;
-    int64_t stride, pad_height, pad_width;
+    int64_t stride_height, stride_width, pad_height, pad_width, after_height, after_width;
     int64_t out_height, out_width; /* 0: no output */
     enum layout layout;
     enum pool_operation operation;

@@ -79,19 +79,20 @@ static void NAME(convolve_forward)(const struct conv2d *s, const REAL *x, const 
     const int64_t taps = s->kernel_height * s->kernel_width;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < s->batch * s->out_height; ++i) {
-        const int64_t n = i / s->out_height, top = i % s->out_height * s->stride - s->pad_height;
+        const int64_t n = i / s->out_height,
+                      top = i % s->out_height * s->stride_height - s->pad_height;
         REAL *line = y + i * s->out_width * s->filters;
         memset(line, 0, (size_t)(s->out_width * s->filters) * sizeof *line);
         for (int64_t at = 0; at < s->groups * taps; ++at) {
             const int64_t group = at / taps, tap = at % taps;
-            const int64_t h = top + tap / s->kernel_width * s->dilation;
-            const int64_t left = tap % s->kernel_width * s->dilation - s->pad_width;
+            const int64_t h = top + tap / s->kernel_width * s->dilation_height;
+            const int64_t left = tap % s->kernel_width * s->dilation_width - s->pad_width;
             int64_t begin, end;
-            conv2d_outputs(s->stride, left, 0, s->width, s->out_width, &begin, &end);
+            conv2d_outputs(s->stride_width, left, 0, s->width, s->out_width, &begin, &end);
             for (int64_t v = begin; h >= 0 && h < s->height && v < end; ++v)
                 NAME(accumulate)
             (filters, line + v * s->filters + group * filters, channels,
-             x + conv2d_x_at(s, n, h, v * s->stride + left, group * channels), 1,
+             x + conv2d_x_at(s, n, h, v * s->stride_width + left, group * channels), 1,
              w + at * channels * filters, filters);
         }
     }
@@ -108,15 +109,15 @@ static void NAME(convolve_data)(const struct conv2d *s, REAL *x, const REAL *w, 
         memset(line, 0, (size_t)(s->width * s->channels) * sizeof *line);
         for (int64_t at = 0; at < s->groups * taps; ++at) {
             const int64_t group = at / taps, tap = at % taps;
-            const int64_t above = tap / s->kernel_width * s->dilation - s->pad_height;
-            const int64_t left = tap % s->kernel_width * s->dilation - s->pad_width;
-            const int64_t out_h = conv2d_output(s->stride, above, h, s->out_height);
+            const int64_t above = tap / s->kernel_width * s->dilation_height - s->pad_height;
+            const int64_t left = tap % s->kernel_width * s->dilation_width - s->pad_width;
+            const int64_t out_h = conv2d_output(s->stride_height, above, h, s->out_height);
             int64_t begin, end;
-            conv2d_outputs(s->stride, left, 0, s->width, s->out_width, &begin, &end);
+            conv2d_outputs(s->stride_width, left, 0, s->width, s->out_width, &begin, &end);
             for (int64_t v = begin; out_h >= 0 && v < end; ++v)
                 NAME(accumulate)
-            (channels, line + (v * s->stride + left) * s->channels + group * channels, filters,
-             y + conv2d_y_at(s, n, out_h, v, group * filters), 1,
+            (channels, line + (v * s->stride_width + left) * s->channels + group * channels,
+             filters, y + conv2d_y_at(s, n, out_h, v, group * filters), 1,
              w + (group * filters * taps + tap) * channels, taps * channels);
         }
     }
@@ -134,20 +135,20 @@ static void NAME(convolve_filter)(const struct conv2d *s, const REAL *x, REAL *w
         const int64_t first = i % blocks * CHANNELS, at = i / blocks;
         const int64_t last = first + CHANNELS < channels ? first + CHANNELS : channels;
         const int64_t group = at / taps, tap = at % taps;
-        const int64_t left = tap % s->kernel_width * s->dilation - s->pad_width;
+        const int64_t left = tap % s->kernel_width * s->dilation_width - s->pad_width;
         int64_t begin, end;
-        conv2d_outputs(s->stride, left, 0, s->width, s->out_width, &begin, &end);
+        conv2d_outputs(s->stride_width, left, 0, s->width, s->out_width, &begin, &end);
         memset(w + (at * channels + first) * filters, 0,
                (size_t)((last - first) * filters) * sizeof *w);
         for (int64_t line = 0; line < s->batch * s->out_height; ++line) {
             const int64_t n = line / s->out_height;
-            const int64_t h = line % s->out_height * s->stride - s->pad_height +
-                              tap / s->kernel_width * s->dilation;
+            const int64_t h = line % s->out_height * s->stride_height - s->pad_height +
+                              tap / s->kernel_width * s->dilation_height;
             for (int64_t c = first; h >= 0 && h < s->height && c < last; ++c)
                 NAME(accumulate)
             (filters, w + (at * channels + c) * filters, end - begin,
-             x + conv2d_x_at(s, n, h, begin * s->stride + left, group * channels + c),
-             s->stride * s->channels,
+             x + conv2d_x_at(s, n, h, begin * s->stride_width + left, group * channels + c),
+             s->stride_width * s->channels,
              y + (line * s->out_width + begin) * s->filters + group * filters, s->filters);
         }
     }
@@ -454,9 +455,10 @@ static enum status convolution_plan(struct work *work, enum conv2d_pass pass, st
         .kind = ONEDNN_CONVOLUTION,
         .pass = passes[pass].pass,
         .function = fused ? functions[s->activation] : ONEDNN_IDENTITY,
-        .stride = {s->stride, s->stride},
-        .dilation = {s->dilation, s->dilation},
+        .stride = {s->stride_height, s->stride_width},
+        .dilation = {s->dilation_height, s->dilation_width},
         .padding = {s->pad_height, s->pad_width},
+        .padding_after = {s->after_height, s->after_width},
     };
     operation.tensors[passes[pass].x] =
         onednn_image(s->precision, place, nhwc, s->batch, s->channels, s->height, s->width);

@@ -254,7 +254,7 @@ static dnnl_status_t forward_describe(const struct primitive_request *r, void *m
     switch (o->kind) {
     case ONEDNN_CONVOLUTION:
         return FORWARD(convolution_forward, kind, dnnl_convolution_direct, x, w, b, y, o->stride,
-                       gaps, o->padding, o->padding);
+                       gaps, o->padding, o->padding_after);
     case ONEDNN_MATMUL:
         return FORWARD(matmul, x, w, b, y);
     case ONEDNN_LINEAR:
@@ -274,7 +274,7 @@ static dnnl_status_t forward_describe(const struct primitive_request *r, void *m
         return FORWARD(binary, dnnl_binary_add, x, t[ONEDNN_SECOND], y);
     case ONEDNN_POOL:
         return FORWARD(pooling_forward, kind, functions[o->function], x, y, o->stride, o->window,
-                       SINCE_3((dnnl_dims_t){0}) o->padding, o->padding);
+                       SINCE_3((dnnl_dims_t){0}) o->padding, o->padding_after);
     case ONEDNN_SOFTMAX:
         return FORWARD(softmax_forward, kind, dnnl_softmax_accurate, x, y, 1);
     default:
@@ -299,10 +299,10 @@ static dnnl_status_t backward_describe(const struct primitive_request *r, void *
         return BACKWARD(softmax_backward, dnnl_softmax_accurate, dx, dy, y, 1);
     if (o->kind == ONEDNN_CONVOLUTION && data)
         return BACKWARD(convolution_backward_data, dnnl_convolution_direct, dx, w, dy, o->stride,
-                        gaps, o->padding, o->padding);
+                        gaps, o->padding, o->padding_after);
     if (o->kind == ONEDNN_CONVOLUTION && weights)
         return BACKWARD(convolution_backward_weights, dnnl_convolution_direct, x, dw, db, dy,
-                        o->stride, gaps, o->padding, o->padding);
+                        o->stride, gaps, o->padding, o->padding_after);
     if (o->kind == ONEDNN_LINEAR && data)
         return BACKWARD(inner_product_backward_data, dx, w, dy);
     if (o->kind == ONEDNN_LINEAR && weights)

@@ -99,10 +99,11 @@ struct onednn_operation {
     enum onednn_pass pass;
     enum onednn_function function;
     double factor;
-    int64_t window[ONEDNN_AXES];                       /* window of a pool */
-    int64_t stride[ONEDNN_AXES], padding[ONEDNN_AXES]; /* for a pool or a convolution */
-    int64_t dilation[2];                               /* for a convolution; 1: dense */
-    bool bidirectional;                                /* for recurrent layers */
+    int64_t window[ONEDNN_AXES]; /* window of a pool */
+    /* for a pool or a convolution */
+    int64_t stride[ONEDNN_AXES], padding[ONEDNN_AXES], padding_after[ONEDNN_AXES];
+    int64_t dilation[2]; /* for a convolution; 1: dense */
+    bool bidirectional;  /* for recurrent layers */
     struct onednn_tensor tensors[ONEDNN_ARGUMENTS];
 };
 

@@ -106,8 +106,8 @@ struct window {
 
 static struct window window_of(const struct pool *s, int64_t h, int64_t w)
 {
-    int64_t top = h * s->stride - s->pad_height, bottom = top + s->window_height;
-    int64_t left = w * s->stride - s->pad_width, right = left + s->window_width;
+    int64_t top = h * s->stride_height - s->pad_height, bottom = top + s->window_height;
+    int64_t left = w * s->stride_width - s->pad_width, right = left + s->window_width;
     return (struct window){top < 0 ? 0 : top, bottom > s->height ? s->height : bottom,
                            left < 0 ? 0 : left, right > s->width ? s->width : right};
 }
@@ -144,8 +144,9 @@ static enum status window_plan(struct work *work, struct error *error)
         .kind = ONEDNN_POOL,
         .function = s->operation == POOL_MAX ? ONEDNN_MAXIMUM : ONEDNN_AVERAGE,
         .window = {s->window_height, s->window_width},
-        .stride = {s->stride, s->stride},
+        .stride = {s->stride_height, s->stride_width},
         .padding = {s->pad_height, s->pad_width},
+        .padding_after = {s->after_height, s->after_width},
         .tensors = {[ONEDNN_SOURCE] = onednn_image(s->precision, ONEDNN_PLAIN, nhwc, s->batch,
                                                    s->channels, s->height, s->width),
                     [ONEDNN_DESTINATION] = onednn_image(s->precision, ONEDNN_PLAIN, nhwc, s->batch,

@@ -52,7 +52,7 @@ struct conv2d_work {
     struct conv2d_memory memory;
     void *workspace; /* owned */
     size_t workspace_bytes;
-    /* For calls; NULL: no call takes this precision. */
+    /* For calls; NULL: !has_calls. */
     cudnnTensorDescriptor_t x, y;
     cudnnFilterDescriptor_t w;
     cudnnConvolutionDescriptor_t convolution;
@@ -67,6 +67,13 @@ struct conv2d_work {
     /* the only candidates are those that may be the offered algorithm */
     bool recalled;
 };
+
+/* A call pads both sides alike. */
+static bool has_calls(const struct conv2d *s)
+{
+    return !formats[s->precision].graphs_alone && s->pad_height == s->after_height &&
+           s->pad_width == s->after_width;
+}
 
 /* ---- the three passes by cuDNN's functions, without its graphs ---- */
 
@@ -205,9 +212,10 @@ static enum status descriptors_create(struct conv2d_work *c, struct error *error
     TRY(CUDNN(cudnnSetFilter4dDescriptor(c->w, data, layout, (int)s->filters,
                                          (int)(s->channels / s->groups), (int)s->kernel_height,
                                          (int)s->kernel_width)));
-    TRY(CUDNN(cudnnSetConvolution2dDescriptor(
-        c->convolution, (int)s->pad_height, (int)s->pad_width, (int)s->stride, (int)s->stride,
-        (int)s->dilation, (int)s->dilation, CUDNN_CROSS_CORRELATION, c->compute)));
+    TRY(CUDNN(cudnnSetConvolution2dDescriptor(c->convolution, (int)s->pad_height, (int)s->pad_width,
+                                              (int)s->stride_height, (int)s->stride_width,
+                                              (int)s->dilation_height, (int)s->dilation_width,
+                                              CUDNN_CROSS_CORRELATION, c->compute)));
     return CUDNN(cudnnSetConvolutionGroupCount(c->convolution, (int)s->groups));
 }
 
@@ -240,8 +248,10 @@ static enum status operation_describe(const struct conv2d_work *c, struct error 
 {
     const struct conv2d *s = &c->shape;
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-    const int64_t dimensions = 2, paddings[] = {s->pad_height, s->pad_width};
-    const int64_t strides[] = {s->stride, s->stride}, dilations[] = {s->dilation, s->dilation};
+    const int64_t dimensions = 2, before[] = {s->pad_height, s->pad_width};
+    const int64_t after[] = {s->after_height, s->after_width};
+    const int64_t strides[] = {s->stride_height, s->stride_width};
+    const int64_t dilations[] = {s->dilation_height, s->dilation_width};
     const cudnnBackendAttributeType_t scale =
         c->compute == CUDNN_DATA_DOUBLE ? CUDNN_TYPE_DOUBLE : CUDNN_TYPE_FLOAT;
     cudnnBackendDescriptor_t convolution, tensors[TENSOR_BASIC_COUNT];
@@ -249,8 +259,8 @@ static enum status operation_describe(const struct conv2d_work *c, struct error 
         {CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &c->compute},
         {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode},
         {CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &dimensions},
-        {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, paddings},
-        {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, paddings},
+        {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, before},
+        {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, after},
         {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides},
         {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilations},
         {0},
@@ -433,7 +443,7 @@ static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struc
 
 static bool is_call(const struct conv2d *s, const char *algorithm)
 {
-    return !formats[s->precision].graphs_alone && algorithm_number(s->pass, algorithm) != NONE;
+    return has_calls(s) && algorithm_number(s->pass, algorithm) != NONE;
 }
 
 static enum status algorithm_refuse(const struct conv2d *s, const char *reason, struct error *error)
@@ -571,11 +581,15 @@ enum status conv2d_single_check(const struct gpu *gpu, const struct config *conf
     const struct format *format = &formats[s.precision];
     const bool any = strcmp(s.algorithm, "auto") == 0 || strcmp(s.algorithm, "graph") == 0;
     TRY(capability_check(gpu, format->capability, precision_info[s.precision].name, error));
-    if (!format->graphs_alone)
+    if (has_calls(&s))
         TRY(cudnn_count_check(fmax((double)conv2d_x_size(&s), (double)conv2d_y_size(&s)),
                               "implementation = plain has no such bound", error));
     return any || is_call(&s, s.algorithm) ? STATUS_OK
-                                           : algorithm_refuse(&s, "not in this pass", error);
+                                           : algorithm_refuse(&s,
+                                                              has_calls(&s) || format->graphs_alone
+                                                                  ? "not in this pass"
+                                                                  : "calls pad both sides alike",
+                                                              error);
 }
 
 TENSOR_SHAPE(conv2d)
@@ -589,7 +603,7 @@ static enum status conv2d_open(struct gpu *gpu, const struct config *config, str
     c->compute = c->shape.precision == PRECISION_FP64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     c->math = c->format->tensor ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
     config_hash(&hot, c->key);
-    if (!c->format->graphs_alone)
+    if (has_calls(&c->shape))
         TRY(descriptors_create(c, error));
     TRY(algorithm_recall(gpu, c, record, error));
     if (c->recalled)

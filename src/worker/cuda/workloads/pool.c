@@ -66,13 +66,16 @@ static enum status cudnn_open(struct gpu *gpu, const struct config *config, stru
     const struct cudnn_extents y = extents(s->batch, s->channels, s->out_height, s->out_width);
     const double y_bytes = (double)precision_info[s->precision].bytes * (double)pool_y_size(s);
     (void)config, (void)record;
+    if (s->pad_height != s->after_height || s->pad_width != s->after_width)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "cuDNN pads both sides alike; implementation = plain does not");
     TRY(cudnn_tensor_create(s->precision, &x, &p->x_descriptor, error));
     TRY(cudnn_tensor_create(s->precision, &y, &p->y_descriptor, error));
     TRY(CUDNN(cudnnCreatePoolingDescriptor(&p->pooling)));
     TRY(CUDNN(cudnnSetPooling2dDescriptor(p->pooling, modes[s->operation], CUDNN_NOT_PROPAGATE_NAN,
                                           (int)s->window_height, (int)s->window_width,
-                                          (int)s->pad_height, (int)s->pad_width, (int)s->stride,
-                                          (int)s->stride)));
+                                          (int)s->pad_height, (int)s->pad_width,
+                                          (int)s->stride_height, (int)s->stride_width)));
     if (s->pass == POOL_FORWARD)
         return STATUS_OK;
     TRY(arena_allocate(p->tensors.arena, y_bytes, "the forward pass's output", &p->y, error));
