@@ -4,10 +4,10 @@
  * estimator. Each rank starts in RANK_PREPARING; once no rank prepares, assign_work gives one row
  * at a time to each idle rank. Failure: a lost or silent rank returns its items to the queue. After
  * a second lost device an item fails. A failed action, a signal, max_failures or the time limit
- * call `stop`, which keeps the first reason. A round begins when the one before is done; its rows
- * stay with their devices, because the spread of rounds must not contain that of devices. Only if
- * that reason is that all work was done, a failed sync replaces it, because rows are missing on
- * disk. Without memory the process aborts. Cost: per message a few scans of the ranks and one of
+ * call `stop`, which keeps the first reason. Only if that reason is that all work was done, a
+ * failed sync replaces it, because rows are missing on disk. Without memory the process aborts.
+ * Rounds: each begins when the one before is done. A row stays on its device, because the spread of
+ * rounds must not contain that of devices. Cost: per message a few scans of the ranks and one of
  * the queue; each record is decoded once. */
 #include "ranks/dispatcher.h"
 

@@ -97,7 +97,7 @@ static size_t place_of(const struct queue *queue, int rank, size_t item)
 
 static void mark_done(struct queue *queue, size_t at, int round)
 {
-    if (queue->done[at] >> (round - 1) & 1)
+    if (round > queue->rounds || queue->done[at] >> (round - 1) & 1)
         return;
     queue->done[at] |= (uint32_t)1 << (round - 1);
     --queue->left;

@@ -22,7 +22,7 @@ struct queue *queue_create(const struct plan *plan, int ranks, bool replicate, i
 void queue_destroy(struct queue *queue); /* takes NULL */
 
 /* Marks a round of an item as done; with replicate, for this rank only. From now on a row of round
- * 1 belongs to the rank; -1: no rank has its device. */
+ * 1 belongs to the rank; -1: no rank has its device. Ignores rounds beyond the last one. */
 void queue_done(struct queue *queue, int rank, size_t item, int round);
 /* Gives up all rounds of an item that are not done. Returns their number. */
 size_t queue_drop(struct queue *queue, int rank, size_t item);
