@@ -79,20 +79,25 @@ def coloured(text):
 def table(head, rows, left=(), below=()):
     """Returns the text of a table. The first column and the columns in `left` are aligned left, the others right. A
     head may have several lines; below: a line under each row. If the terminal is too narrow and it helps, the first
-    column gets its own lines. (The package tabulate is seldom installed on clusters.)"""
+    column gets its own lines; lines that are still too wide are cut. (The package tabulate is seldom installed on
+    clusters.)"""
     depth = max(cell.count("\n") for cell in head) + 1
     heads = list(zip(*[([""] * depth + cell.split("\n"))[-depth:] for cell in head]))
     widths = [max(len(row[i]) for row in heads + rows) for i in range(len(head))]
     whole, wide = sum(widths) + 2 * len(widths) - 2, room()
     narrow = whole > wide and (whole - widths[0] + 2 <= wide or widths[0] > wide / 2)
+
+    def cut(line):
+        return line if len(line) <= wide else line[: wide - 3] + "..."
+
     lines = [head[0]] if narrow else []
     for number, row in enumerate([*heads, *rows], -depth):
         first, *others = (
             cell.ljust(width) if i == 0 or head[i] in left else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(row, widths))
         )
-        lines += [first] if narrow and number >= 0 else []
-        lines.append("  ".join(["  " if narrow else first, *others]))
+        lines += [cut(first.rstrip())] if narrow and number >= 0 else []
+        lines.append(cut("  ".join(["  " if narrow else first, *others]).rstrip()))
         lines += below[number : number + 1] if number >= 0 else []
     return coloured("".join(line.rstrip() + "\n" for line in lines))
 

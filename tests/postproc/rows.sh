@@ -261,7 +261,12 @@ with contextlib.redirect_stdout(Terminal()) as out:
 lines = out.getvalue().splitlines()
 assert len(lines) == 2 + 3 * 4 and all(line.startswith("conv2d-batch ") for line in lines[2::3]), lines
 assert all(len(line) <= 101 and line.startswith("    ") for line in lines[3::3]), lines
-' "$h200" || fail "a table in a terminal"
+os.environ["COLUMNS"] = "40"
+with contextlib.redirect_stdout(Terminal()) as out:
+    cli.run(cli.arguments(["compare", sys.argv[2]]))
+cut = [line for line in out.getvalue().splitlines() if line.endswith("...")]
+assert cut and {len(line) for line in cut} == {40} and any("TB/s" in line for line in cut), cut
+' "$h200" "$root/tests/data/node_4xh200.nc" || fail "a table in a terminal"
 expect 0 script export golden.nc --table kernels --format markdown
 says "| kernel_config |"
 expect 0 script export golden.nc --format json --table roofs
