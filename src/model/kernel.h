@@ -75,7 +75,6 @@ struct launch {
     uint32_t correlation; /* the profiler's number of the call, rising */
     size_t kernel;        /* index of the kernel */
     uint64_t graph_node;  /* 0: launched without a graph */
-    uint64_t called;      /* ns, end of the call; 0: unknown */
 };
 
 /* Sorts by call. A profiler delivers launches as they end, on any stream. */

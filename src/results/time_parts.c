@@ -110,10 +110,9 @@ void time_parts(const struct record *record, double time, double gap, double roo
                 double parts[TIME_PART_COUNT])
 {
     const double busy = (1 - gap) * time;
-    const bool known = !isnan(busy);
     for (int i = 0; i < TIME_PART_COUNT; ++i)
-        parts[i] = known ? 0 : NAN;
-    if (!known)
+        parts[i] = isnan(busy) ? NAN : 0;
+    if (isnan(busy))
         return;
     parts[TIME_GAPS] = time - busy;
     if (!isnan(record->threads_running)) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "worker/layout.h"
@@ -106,6 +107,17 @@ enum status measure_keep_samples(const double *samples, size_t count, struct rec
     record->time_min = stats->min;
     record->time_max = stats->max;
     return STATUS_OK;
+}
+
+struct occupancy measure_occupancy(int who)
+{
+    struct rusage usage;
+    getrusage(who, &usage);
+    const struct timeval *user = &usage.ru_utime, *system = &usage.ru_stime;
+    return (struct occupancy){clock_monotonic(),
+                              (double)(user->tv_sec + system->tv_sec) +
+                                  1e-6 * (double)(user->tv_usec + system->tv_usec),
+                              NAN, usage.ru_nivcsw};
 }
 
 void measure_keep_occupancy(const struct occupancy *occupied, int64_t cores, struct record *record)

@@ -42,6 +42,8 @@ struct occupancy {
     double waiting;       /* s in which threads were ready, but off the processor; NaN: unknown */
     int64_t switches;     /* involuntary context switches */
 };
+/* Reads the times and counts of RUSAGE_SELF or RUSAGE_CHILDREN, without `waiting`. */
+struct occupancy measure_occupancy(int who);
 /* Records the shares of the time of `cores`, the switches, and the host's load. */
 void measure_keep_occupancy(const struct occupancy *occupied, int64_t cores, struct record *record);
 

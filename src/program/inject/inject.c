@@ -352,42 +352,20 @@ static void region_open(void)
     injection.began = clock_monotonic();
 }
 
-static int attribute(CUdevice device, CUdevice_attribute name)
+static int attribute(int device, int number)
 {
     int value = 0;
-    cuDeviceGetAttribute(&value, name, device);
+    cuDeviceGetAttribute(&value, (CUdevice_attribute)number, device);
     return value;
-}
-
-/* Limits of the context's device. They are zero if CUDA does not tell the device. */
-static cudaOccDeviceProp limits_read(void)
-{
-    CUdevice device;
-    if (cuCtxGetDevice(&device) != CUDA_SUCCESS)
-        return (cudaOccDeviceProp){.numSms = 0};
-#define LIMIT(name) attribute(device, CU_DEVICE_ATTRIBUTE_##name)
-    return (cudaOccDeviceProp){
-        .computeMajor = LIMIT(COMPUTE_CAPABILITY_MAJOR),
-        .computeMinor = LIMIT(COMPUTE_CAPABILITY_MINOR),
-        .maxThreadsPerBlock = LIMIT(MAX_THREADS_PER_BLOCK),
-        .maxThreadsPerMultiprocessor = LIMIT(MAX_THREADS_PER_MULTIPROCESSOR),
-        .regsPerBlock = LIMIT(MAX_REGISTERS_PER_BLOCK),
-        .regsPerMultiprocessor = LIMIT(MAX_REGISTERS_PER_MULTIPROCESSOR),
-        .warpSize = LIMIT(WARP_SIZE),
-        .sharedMemPerBlock = (size_t)LIMIT(MAX_SHARED_MEMORY_PER_BLOCK),
-        .sharedMemPerMultiprocessor = (size_t)LIMIT(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
-        .numSms = LIMIT(MULTIPROCESSOR_COUNT),
-        .sharedMemPerBlockOptin = (size_t)LIMIT(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
-        .reservedSharedMemPerBlock = (size_t)LIMIT(RESERVED_SHARED_MEMORY_PER_BLOCK),
-    };
-#undef LIMIT
 }
 
 static void trace_close(void)
 {
     enum { NAME_BYTES = 1000 };
     const char *problem = NULL;
-    const cudaOccDeviceProp limits = limits_read();
+    CUdevice device = 0;
+    cuCtxGetDevice(&device);
+    const cudaOccDeviceProp limits = residency_limits(device, attribute);
     if (tracer_end(injection.tracer, &problem) != CUPTI_SUCCESS || problem)
         note("untraced %s", problem ? problem : "CUPTI refuses");
     const struct trace *trace = tracer_last(injection.tracer);

@@ -281,8 +281,6 @@ static enum status run(struct running *running, struct countdown *time, struct p
     enum status status = finish(running, end->timed_out, error);
     end->status = running->ended.status;
     end->seconds = running->ended.seconds;
-    end->running = running->ended.running;
-    end->switches = running->ended.switches;
     return status ? status : judge(end, allowed, error);
 }
 

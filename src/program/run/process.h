@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -25,8 +24,6 @@ struct process_end {
     bool timed_out;
     int status; /* status by waitpid; unset if timed_out */
     double seconds;
-    double running;   /* s, CPU time of all its processes; unset after a failure */
-    int64_t switches; /* their involuntary context switches */
     struct tail tail; /* end of standard output and error, on one line */
     int life;         /* owned; of the reaper; -1: none */
 };

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -126,7 +125,6 @@ static bool words_hide(char **words)
 int main(int argc, char **argv)
 {
     struct reaper_report report = {0};
-    struct rusage usage;
     sigset_t all, child;
     if (argc < 3) {
         fprintf(stderr, "usage: %s FOLDER COMMAND [ARGUMENT...]; roofsweep's workers start it\n",
@@ -160,10 +158,6 @@ int main(int argc, char **argv)
     wait_for(command, children, &report.status);
     report.seconds = clock_monotonic() - start;
     report.gone = descendants_end(patience);
-    getrusage(RUSAGE_CHILDREN, &usage);
-    report.running = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                     1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-    report.switches = usage.ru_nivcsw;
     sigprocmask(SIG_BLOCK, &all, NULL); /* nobody is left to stop the reaper */
     if (write(REAPER_REPORT, &report, sizeof report) == sizeof report)
         poll(&(struct pollfd){.fd = REAPER_LIFE}, 1, -1); /* returns when the worker is dead */

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 enum { REAPER_LIFE = 3, REAPER_REPORT = 4 }; /* descriptors; the reaper reads 3 and writes 4 */
 
@@ -20,9 +19,7 @@ enum { REAPER_LIFE = 3, REAPER_REPORT = 4 }; /* descriptors; the reaper reads 3 
 
 /* Written once, when all processes are dead or hang in the system. */
 struct reaper_report {
-    bool gone;        /* all processes are dead */
-    int status;       /* status of the command by waitpid */
-    double seconds;   /* from start to end of the command */
-    double running;   /* s, CPU time of its processes */
-    int64_t switches; /* their involuntary context switches */
+    bool gone;      /* all processes are dead */
+    int status;     /* status of the command by waitpid */
+    double seconds; /* from start to end of the command */
 };

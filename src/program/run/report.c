@@ -166,7 +166,7 @@ static enum status kernel_take(const char *text, struct injected *in, struct err
         in->kernels[in->kernel_count++] = kernel;
     ++in->kernels[row].count;
     in->kernels[row].time += 1e-9 * (double)(end - start);
-    in->launches[in->launch_count++] = (struct launch){start, end, correlation, row, node, 0};
+    in->launches[in->launch_count++] = (struct launch){start, end, correlation, row, node};
     in->in_graphs += node != 0;
     return STATUS_OK;
 }
@@ -359,37 +359,31 @@ static void moves_record(const struct injected_moves *moves, int64_t iterations,
     *time = moves->time / (double)iterations;
 }
 
-/* Gives each launch the end of its call. A call of a graph launches several kernels. False: there
- * are more calls than launches, or fewer. */
-static bool launches_call(struct injected *traced)
-{
-    struct launch *launches = traced->launches;
-    size_t call = 0;
-    launches_sort(launches, traced->launch_count);
-    for (size_t i = 0; i < traced->launch_count; ++i) {
-        call += i > 0 && launches[i].correlation != launches[i - 1].correlation;
-        launches[i].called = call < traced->call_count ? traced->calls[call] : 0;
-    }
-    return traced->launch_count > 0 && call + 1 == traced->call_count;
-}
-
 /* Whether the device waited for the host, for launches whose call ends after the kernels before.
  * Yes: such gaps are most of the time between kernels, and more than 5 % of the timed region, whose
  * time without kernels is the share `gap`. The trace slows the start and the end of a region most,
- * so they do not count. Needs launches sorted by start. */
-static int64_t waited_for_host(const struct injected *traced, double gap)
+ * so they do not count. A call of a graph launches several kernels. FIELD_MISSING: there are more
+ * calls than launches, or fewer, or no gaps. */
+static int64_t waited_for_host(struct injected *traced, double gap)
 {
     const double half = 0.5, visible = 0.05;
     double idle = 0, host = 0;
     uint64_t end = UINT64_MAX;
+    size_t call = 0;
+    launches_sort(traced->launches, traced->launch_count);
     for (size_t i = 0; i < traced->launch_count; ++i) {
         const struct launch *launch = &traced->launches[i];
+        call += i > 0 && launch->correlation != launch[-1].correlation;
+        if (call == traced->call_count)
+            return FIELD_MISSING;
         const double own = launch->start > end ? (double)(launch->start - end) : 0;
         idle += own;
-        host += launch->called > end ? own : 0;
+        host += traced->calls[call] > end ? own : 0;
         end = i > 0 && launch->end < end ? end : launch->end;
     }
-    return idle > 0 ? host > half * idle && gap * host / idle > visible : FIELD_MISSING;
+    return idle > 0 && call + 1 == traced->call_count
+               ? host > half * idle && gap * host / idle > visible
+               : FIELD_MISSING;
 }
 
 enum status injected_record_trace(struct injected *traced, int64_t iterations,
@@ -407,13 +401,11 @@ enum status injected_record_trace(struct injected *traced, int64_t iterations,
         record->kernels[i].count = each(record->kernels[i].count, iterations);
         record->kernels[i].time /= (double)iterations;
     }
-    const bool called = launches_call(traced);
     record->launches = each((int64_t)traced->launch_count, iterations);
     record->launches_in_graphs = each((int64_t)traced->in_graphs, iterations);
     record->busy_time =
         launches_busy_time(traced->launches, traced->launch_count) / (double)iterations;
-    if (called)
-        record->host_paced = waited_for_host(traced, 1 - record->busy_time / record->time_median);
+    record->host_paced = waited_for_host(traced, 1 - record->busy_time / record->time_median);
     moves_record(&traced->copies, iterations, &record->memcpy_count, &record->memcpy_bytes,
                  &record->memcpy_time);
     moves_record(&traced->fills, iterations, &record->memset_count, &record->memset_bytes,

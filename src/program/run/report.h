@@ -45,8 +45,10 @@ struct report {
     double *regions; /* owned; times in s, in the order of the file */
     size_t region_count;
     double verify_error, verify_tolerance; /* NaN: not reported; of several results the worst */
-    struct occupancy occupied; /* sums over the regions with a line `threads`; without wall time */
-    size_t occupied_count;     /* number of these regions */
+    /* Sums over the regions with a line `threads`, without wall time. region = all: the caller sets
+     * that of the whole run. */
+    struct occupancy occupied;
+    size_t occupied_count; /* number of these regions */
 };
 
 /* STATUS_FAILED: a line is unknown, several files have regions, or a file is not a regular file. */

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <xxhash.h>
 
 #include "base/clock.h"
@@ -58,11 +59,6 @@ static bool region_is(const struct program *program, const char *word)
 static bool is_replayed(const struct program *program)
 {
     return config_value(&program->request->config, "replay").first != 0;
-}
-
-static bool has_causes(const struct program *program)
-{
-    return program->request->measure.counters == COUNTERS_CAUSES;
 }
 
 /* ---- before the runs ---- */
@@ -212,6 +208,7 @@ static enum status program_run(struct program *program, struct process_end *end,
                                struct error *error)
 {
     const double missed = program->time->missed;
+    const struct occupancy before = measure_occupancy(RUSAGE_CHILDREN);
     struct scratch folder;
     end->life = -1;
     TRY(scratch_create(&folder, error));
@@ -243,6 +240,11 @@ static enum status program_run(struct program *program, struct process_end *end,
     if (status == STATUS_OK && injected)
         status = injected_read(&folder, injected, error);
     folder_remove(program, &folder, end, failed);
+    if (status == STATUS_OK && report && region_is(program, "all")) {
+        const struct occupancy now = measure_occupancy(RUSAGE_CHILDREN);
+        report->occupied = (struct occupancy){0, now.running - before.running, NAN,
+                                              now.switches - before.switches};
+    }
     return status;
 }
 
@@ -276,14 +278,11 @@ static enum status record_samples(double *seconds, size_t count, int64_t iterati
 /* On a CPU the timed region is one kernel, and the threads are those of the whole run (region =
  * all), or as the program reports for each region. */
 static void record_threads(const struct program *program, const struct report *report,
-                           const struct process_end *end, struct record *record)
+                           struct record *record)
 {
-    const bool all = region_is(program, "all");
     struct occupancy occupied = report->occupied;
-    if (all)
-        occupied = (struct occupancy){0, end->running, NAN, end->switches};
     occupied.wall = record->time_mean * (double)(program->iterations * record->samples);
-    if (all || report->occupied_count == report->region_count)
+    if (region_is(program, "all") || report->occupied_count == report->region_count)
         measure_keep_occupancy(&occupied, program->device.cores, record);
     else if (getloadavg(&record->host_load, 1) != 1)
         record->host_load = NAN;
@@ -542,7 +541,8 @@ static enum status profile_command(struct program *program, size_t regions, bool
         return trace(program, "trace", &found->traced, error);
     TRY(scratch_create(&images, error));
     enum status status = profile_runs(program, regions, found, &images, error);
-    if (status == STATUS_OK && found->outcome.code == COUNTED_YES && has_causes(program))
+    if (status == STATUS_OK && found->outcome.code == COUNTED_YES &&
+        program->request->measure.counters == COUNTERS_CAUSES)
         status = causes_run(program, regions, found, error);
     scratch_end(program, &images);
     if (status)
@@ -614,7 +614,7 @@ static enum status record_counts(const struct program *program, size_t regions, 
     if (found->traced.in_graphs > 0 && TEXT_OF(program, "ungraphed")[0])
         TRY(ungraph(program, regions, found, &why, error));
     injected_record_counts(&found->counted, &found->traced, program->iterations, record);
-    if (has_causes(program))
+    if (program->request->measure.counters == COUNTERS_CAUSES)
         injected_record_causes(&found->causes, &found->traced, record);
     if (found->outcome.reason[0])
         outcome_set(&record->counters, COUNTED_INCOMPLETE, "%s", found->outcome.reason);
@@ -681,7 +681,7 @@ static enum status runs_measure(struct program *program, double start, struct re
     if (status == STATUS_OK)
         status = record_verified(program, &report, record, error);
     if (status == STATUS_OK && program->device.cpus)
-        record_threads(program, &report, &end, record);
+        record_threads(program, &report, record);
     report_clear(&report);
     TRY(status);
     /* With region = all the whole program is one region, whatever the program reports. */

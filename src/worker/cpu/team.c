@@ -125,13 +125,9 @@ static double waiting_read(const struct topology *topology)
 
 static struct occupancy occupancy_read(const struct topology *topology)
 {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    const struct timeval *user = &usage.ru_utime, *system = &usage.ru_stime;
-    return (struct occupancy){clock_monotonic(),
-                              (double)(user->tv_sec + system->tv_sec) +
-                                  1e-6 * (double)(user->tv_usec + system->tv_usec),
-                              waiting_read(topology), usage.ru_nivcsw};
+    struct occupancy now = measure_occupancy(RUSAGE_SELF);
+    now.waiting = waiting_read(topology);
+    return now;
 }
 
 /* Adds the time since `before` to the sum, and records the sum. */

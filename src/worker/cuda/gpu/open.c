@@ -7,6 +7,7 @@
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/nvml.h"
+#include "worker/cuda/profiling/residency.h"
 #include "worker/gpu/arena.h"
 
 static enum status count_refuse(cudaError_t code, struct error *error)
@@ -46,6 +47,13 @@ static enum status attribute(int index, enum cudaDeviceAttr name, int *value, st
     return CUDA(cudaDeviceGetAttribute(value, name, index));
 }
 
+static int limit(int device, int number)
+{
+    int value = 0;
+    cudaDeviceGetAttribute(&value, (enum cudaDeviceAttr)number, device);
+    return value;
+}
+
 static enum status gpu_describe(int index, struct gpu *gpu, struct device *device,
                                 struct error *error)
 {
@@ -60,20 +68,7 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
     gpu->capability = properties.major * 10 + properties.minor;
     gpu->multiprocessors = properties.multiProcessorCount;
     gpu->l2_bytes = (size_t)properties.l2CacheSize;
-    gpu->limits = (cudaOccDeviceProp){
-        .computeMajor = properties.major,
-        .computeMinor = properties.minor,
-        .maxThreadsPerBlock = properties.maxThreadsPerBlock,
-        .maxThreadsPerMultiprocessor = properties.maxThreadsPerMultiProcessor,
-        .regsPerBlock = properties.regsPerBlock,
-        .regsPerMultiprocessor = properties.regsPerMultiprocessor,
-        .warpSize = properties.warpSize,
-        .sharedMemPerBlock = properties.sharedMemPerBlock,
-        .sharedMemPerMultiprocessor = properties.sharedMemPerMultiprocessor,
-        .numSms = properties.multiProcessorCount,
-        .sharedMemPerBlockOptin = properties.sharedMemPerBlockOptin,
-        .reservedSharedMemPerBlock = properties.reservedSharedMemPerBlock,
-    };
+    gpu->limits = residency_limits(index, limit);
     gpu->chip = chip_find(gpu->capability, properties.name);
 
     snprintf(device->kind, sizeof device->kind, "cuda");

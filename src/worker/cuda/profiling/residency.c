@@ -1,8 +1,29 @@
 #include "worker/cuda/profiling/residency.h"
 
 #include <limits.h>
+#include <cuda.h>
 
 #include "model/field.h"
+
+cudaOccDeviceProp residency_limits(int device, int (*attribute)(int device, int number))
+{
+#define LIMIT(name) attribute(device, CU_DEVICE_ATTRIBUTE_##name)
+    return (cudaOccDeviceProp){
+        .computeMajor = LIMIT(COMPUTE_CAPABILITY_MAJOR),
+        .computeMinor = LIMIT(COMPUTE_CAPABILITY_MINOR),
+        .maxThreadsPerBlock = LIMIT(MAX_THREADS_PER_BLOCK),
+        .maxThreadsPerMultiprocessor = LIMIT(MAX_THREADS_PER_MULTIPROCESSOR),
+        .regsPerBlock = LIMIT(MAX_REGISTERS_PER_BLOCK),
+        .regsPerMultiprocessor = LIMIT(MAX_REGISTERS_PER_MULTIPROCESSOR),
+        .warpSize = LIMIT(WARP_SIZE),
+        .sharedMemPerBlock = (size_t)LIMIT(MAX_SHARED_MEMORY_PER_BLOCK),
+        .sharedMemPerMultiprocessor = (size_t)LIMIT(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+        .numSms = LIMIT(MULTIPROCESSOR_COUNT),
+        .sharedMemPerBlockOptin = (size_t)LIMIT(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        .reservedSharedMemPerBlock = (size_t)LIMIT(RESERVED_SHARED_MEMORY_PER_BLOCK),
+    };
+#undef LIMIT
+}
 
 int64_t residency_blocks(const struct traced_kernel *traced, const cudaOccDeviceProp *limits,
                          int64_t *limit)

@@ -1,9 +1,13 @@
-/* How many blocks of a kernel a GPU holds at a time. A pure function. */
+/* How many blocks of a kernel a GPU holds at a time. */
 #pragma once
 
 #include <cuda_occupancy.h>
 
 #include "worker/cuda/profiling/tracer.h"
+
+/* Reads the limits of a device. `attribute` returns an attribute by its number, which is the same
+ * in CUDA's driver and runtime. */
+cudaOccDeviceProp residency_limits(int device, int (*attribute)(int device, int number));
 
 /* Returns the number of blocks of a kernel that are resident on the device at a time. The vendor's
  * formula limits the blocks of a multiprocessor by threads, registers, shared memory and block
