@@ -603,6 +603,13 @@ static void handle_device(struct dispatcher *dispatcher, const struct message *m
     if (message->kind == MESSAGE_HEALTH)
         return;
     log_print(dispatcher->log, LOG_DEBUG, "rank %d has measured its roofs", message->from);
+    struct device *device = or_abort(malloc(sizeof *device));
+    struct error unread;
+    if (device_decode(json_text_of(message->text), device, &unread) == STATUS_OK) {
+        device_set_peaks(device);
+        estimator_set_peaks(dispatcher->estimator, device);
+    }
+    free(device);
     dispatcher->ranks[message->from].state = RANK_IDLE;
 }
 

@@ -12,6 +12,9 @@ enum { CLASSES = 128, LOWEST = -64, UNMODELLED = CLASSES, CLASS_COUNT };
 static const double safety_factor = 1.5; /* factor on measured times */
 /* The assumed slow device: s to start, s-1, byte s-1, factor on the iterations. */
 static const double assumed_start = 5, assumed_flops = 1e10, assumed_bytes = 1e9, assumed_work = 2;
+/* Shares of the highest vector peak and of the memory's that slow rows reach, such as convolutions
+ * by plain loops. */
+static const double slow_compute = 2e-3, slow_memory = 2e-2;
 static const double skip_time = 1; /* s; estimate of a configuration that cannot exist */
 
 /* Measured times of one workload. */
@@ -23,6 +26,7 @@ struct history {
 struct estimator {
     struct measure_settings measure;
     double timeout;
+    double flops, bytes; /* s-1, byte s-1: the rates of slow rows */
     size_t workload_count;
     struct history *history; /* by workload */
 };
@@ -44,6 +48,7 @@ struct estimator *estimator_create(const struct measure_settings *measure, doubl
         return NULL;
     created->measure = *measure;
     created->timeout = timeout;
+    created->flops = created->bytes = NAN;
     while (workloads[created->workload_count])
         ++created->workload_count;
     created->history = calloc(created->workload_count + 1, sizeof *created->history);
@@ -60,6 +65,16 @@ void estimator_destroy(struct estimator *estimator)
     free(estimator);
 }
 
+void estimator_set_peaks(struct estimator *estimator, const struct device *device)
+{
+    double flops = assumed_flops;
+    for (int i = 0; i < PRECISION_COUNT; ++i)
+        flops = fmax(flops, slow_compute * device->peak_vector[i]);
+    double bytes = fmax(assumed_bytes, slow_memory * device->peak_bandwidth[LEVEL_DRAM]);
+    estimator->flops = fmin(flops, estimator->flops); /* fmin leaves out NaN */
+    estimator->bytes = fmin(bytes, estimator->bytes);
+}
+
 static int class_of(double modelled)
 {
     if (isnan(modelled))
@@ -72,7 +87,8 @@ static int class_of(double modelled)
 static double assumed(const struct estimator *estimator, struct cost cost)
 {
     const struct measure_settings *measure = &estimator->measure;
-    double once = cost.flops / assumed_flops + cost.bytes / assumed_bytes;
+    double once = cost.flops / fmax(assumed_flops, estimator->flops) +
+                  cost.bytes / fmax(assumed_bytes, estimator->bytes);
     double adaptive = measure->iterations > 0 ? 0 : measure->max_time;
     double timed = (measure->warmup + measure->iterations) * once + adaptive;
     double seconds = assumed_start + assumed_work * measure->repeat * timed;

@@ -5,8 +5,9 @@
  * least of three: 1.5 times the next larger measured class, 1.5 times the next smaller one scaled
  * by the model, and an assumed time.
  *
- * Assumed is a slow device, which needs 5 s plus twice all iterations at 10 GFLOP/s and 1 GB/s. If
- * a measured row exceeded its assumed time, all assumed times grow by the largest such ratio.
+ * Assumed is a slow device, which needs 5 s plus twice all iterations at 10 GFLOP/s and 1 GB/s, or
+ * at a small share of the measured roofs if that is faster. If a measured row exceeded its assumed
+ * time, all assumed times grow by the largest such ratio.
  * Configurations without a modelled cost are one class, without neighbours or assumed time.
  *
  * The timeout of an attempt limits every estimate. */
@@ -31,6 +32,8 @@ struct estimator;
 struct estimator *estimator_create(const struct measure_settings *measure, double timeout);
 void estimator_destroy(struct estimator *estimator); /* takes NULL */
 
+/* Learns the peaks of a device. The slowest device counts. */
+void estimator_set_peaks(struct estimator *estimator, const struct device *device);
 /* Adds a measured time, s. */
 void estimator_add(struct estimator *estimator, const struct plan_item *item, double seconds);
 /* True if the time of such a record predicts others: measured at the first attempt. */

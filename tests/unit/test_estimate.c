@@ -70,6 +70,27 @@ TEST(similar_rows_determine_the_estimate)
     }
 }
 
+/* With roofs a convolution of 25 GFLOP does not take 120 s. */
+TEST(roofs_make_assumed_times_shorter)
+{
+    const int iterations = measure_default.warmup + measure_default.iterations;
+    struct estimator *estimator = estimator_create(&measure_default, timeout);
+    struct device devices[2];
+    struct plan_item item = item_of("conv2d", 2.4e10, 1e8);
+    assert_true(estimator_estimate(estimator, &item).seconds > 100);
+    for (int i = 0; i < 2; ++i) {
+        device_init(&devices[i]);
+        devices[i].peak_vector[PRECISION_FP32] = i ? 6e13 : 1.2e14;
+        devices[i].peak_bandwidth[LEVEL_DRAM] = 2.5e12;
+        estimator_set_peaks(estimator, &devices[i]);
+    }
+    assert_near(estimator_estimate(estimator, &item).seconds, 5 + 2 * iterations * (0.2 + 0.002));
+    device_init(&devices[0]); /* without roofs */
+    estimator_set_peaks(estimator, &devices[0]);
+    assert_true(estimator_estimate(estimator, &item).seconds > 100);
+    estimator_destroy(estimator);
+}
+
 static const char manifest_text[] = "[conv2d]\nbatch = 1, 2, 3, 4\n[lstm]\nbatch = 1\n";
 
 static char *printed(const struct estimate_total *total)
