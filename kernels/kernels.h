@@ -57,13 +57,12 @@ extern const struct memory_kernel memory_kernels[]; /* ends with launch NULL */
  * multiple of 2048. */
 cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream);
 
-/* chase.cu: a chain of loads, each of which loads the address of the next. A load has CHASE_LANES
- * lanes of 8 bytes: a line of 128 bytes. kernel_chain links `lines` lines, a power of two. One more
- * line of `words` keeps the place of the chase. Shared memory has a chain of its own. */
+/* chase.cu: loads of lines of 128 bytes, each of which loads the address of the next line. The line
+ * after the last of `lines`, a power of two, keeps the place. A chase in shared memory needs only
+ * this line. */
 enum { CHASE_LANES = 16 };
 cudaError_t kernel_chain(uint64_t *words, int lines, cudaStream_t stream);
-cudaError_t kernel_chase(bool is_shared, uint64_t *words, int lines, int64_t loads,
-                         cudaStream_t stream);
+cudaError_t kernel_chase(bool is_shared, uint64_t *place, int64_t loads, cudaStream_t stream);
 
 /* fma.cu: independent chains of fused multiply-adds that stay in registers. */
 struct fma_kernel {

@@ -210,14 +210,14 @@ static void check_chase(void)
     const int64_t loads[] = {0, LINES / 2, LINES / 2};
     uint64_t *words, places[3] = {0};
     cudaMalloc((void **)&words, (LINES + 1) * LINE);
+    uint64_t *place = words + LINES * CHASE_LANES;
     ran("chase", "chain", kernel_chain(words, LINES, NULL));
     for (int i = 0; i < 3; ++i)
-        if (ran("chase", "global memory", kernel_chase(false, words, LINES, loads[i], NULL)))
-            cudaMemcpy(&places[i], words + LINES * CHASE_LANES + 3, sizeof places[i],
-                       cudaMemcpyDeviceToHost);
+        if (ran("chase", "global memory", kernel_chase(false, place, loads[i], NULL)))
+            cudaMemcpy(&places[i], place + 3, sizeof places[i], cudaMemcpyDeviceToHost);
     if (places[0] != places[2] || places[0] == places[1])
         fail("chase", "global memory", "it does not visit each line once");
-    ran("chase", "shared memory", kernel_chase(true, words, LINES, LINES, NULL));
+    ran("chase", "shared memory", kernel_chase(true, place, LINES, NULL));
     cudaFree(words);
 }
 

@@ -19,7 +19,7 @@ static const struct chase {
 } chases[] = {{ROOF_DRAM_LATENCY, LOADS, 8.0},
               {ROOF_L2_LATENCY, LOADS, 0.0},
               {ROOF_L1_LATENCY, 128, 0.0},
-              {ROOF_SHARED_LATENCY, 64, 0.0}};
+              {ROOF_SHARED_LATENCY, 1, 0.0}};
 
 static const void *chase_row(struct roofs *roofs, int kind, int n)
 {
@@ -45,7 +45,8 @@ static enum status chase_prepare(struct roofs *roofs, int kind, const void *row,
                                 .elastic = true,
                                 .work = LOADS,
                                 .access = LINE};
-    snprintf(variant->text, sizeof variant->text, "a chain of %d lines, median", lines);
+    snprintf(variant->text, sizeof variant->text, "a chain of %d line%s, median", lines,
+             lines > 1 ? "s" : "");
     TRY(roofs_reserve(roofs, chain, variant->bytes + LINE, error));
     return CUDA(kernel_chain(chain->data, lines, roofs->gpu->stream));
 }
@@ -54,8 +55,9 @@ static enum status chase_run(struct roofs *roofs, const struct variant *variant,
                              struct error *error)
 {
     const struct chase *chase = variant->row;
-    return CUDA(kernel_chase(chase->roof == ROOF_SHARED_LATENCY, roofs->chains[chase - chases].data,
-                             (int)(variant->bytes / LINE), LOADS * variant->iterations,
+    uint64_t *words = roofs->chains[chase - chases].data;
+    return CUDA(kernel_chase(chase->roof == ROOF_SHARED_LATENCY,
+                             words + variant->bytes / sizeof *words, LOADS * variant->iterations,
                              roofs->gpu->stream));
 }
 
