@@ -520,6 +520,19 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
     send_to(dispatcher, to, MESSAGE_MEASURE, request_encode(&request));
 }
 
+static bool next_round(struct dispatcher *dispatcher, bool skip)
+{
+    const struct sweep_settings *sweep = &dispatcher->settings.manifest->sweep;
+    if (!queue_next_round(dispatcher->queue, sweep->seed, skip))
+        return false;
+    log_print(dispatcher->log, LOG_DEBUG, "round %d of %d", queue_round(dispatcher->queue),
+              sweep->rounds);
+    for (int rank = 0; rank < dispatcher->settings.ranks; ++rank)
+        if (dispatcher->ranks[rank].state >= RANK_LOST)
+            dispatcher->dropped += queue_rank_lost(dispatcher->queue, rank);
+    return true;
+}
+
 /* Assigns nothing until all ranks have their roofs, because rows would disturb roofs on shared
  * cores or memory. Assigns one row at a time, so that the last rows go to free ranks. */
 static void assign_work(struct dispatcher *dispatcher)
@@ -528,13 +541,8 @@ static void assign_work(struct dispatcher *dispatcher)
         return;
     if (isnan(dispatcher->rows_time))
         dispatcher->rows_time = time_left(dispatcher);
-    while (queue_next_round(dispatcher->queue, dispatcher->settings.manifest->sweep.seed)) {
-        log_print(dispatcher->log, LOG_DEBUG, "round %d of %d", queue_round(dispatcher->queue),
-                  dispatcher->settings.manifest->sweep.rounds);
-        for (int rank = 0; rank < dispatcher->settings.ranks; ++rank)
-            if (dispatcher->ranks[rank].state >= RANK_LOST)
-                dispatcher->dropped += queue_rank_lost(dispatcher->queue, rank);
-    }
+    while (next_round(dispatcher, false))
+        ;
     for (int to = 0; to < dispatcher->settings.ranks && !dispatcher->stopping; ++to) {
         bool waiting = dispatcher->ranks[to].count > 0;
         size_t item;
@@ -943,6 +951,12 @@ void dispatcher_commit(struct dispatcher *dispatcher)
     queue_action(dispatcher, (struct dispatcher_action){
                                  .kind = ACTION_SYNC, .left.count = queue_left(dispatcher->queue)});
     assign_work(dispatcher); /* new estimates may admit rows for other ranks as well */
+    /* Rows that do not fit the time limit do not keep others from their next round. */
+    while (!dispatcher->stopping && !isinf(dispatcher->limit.end) &&
+           any_rank(dispatcher, RANK_IDLE, RANK_IDLE) &&
+           !any_rank(dispatcher, RANK_PREPARING, RANK_PREPARING) &&
+           !any_rank(dispatcher, RANK_MEASURING, RANK_COUNTING) && next_round(dispatcher, true))
+        assign_work(dispatcher);
     stop_when_done(dispatcher);
 }
 

@@ -157,23 +157,26 @@ static void set_round_order(const struct queue *queue, const size_t *items, size
 }
 
 /* With one list the items of each rank are together, in the order of the ranks. */
-bool queue_next_round(struct queue *queue, uint64_t seed)
+bool queue_next_round(struct queue *queue, uint64_t seed, bool skip)
 {
     const int owners = queue->lists == 1 ? queue->ranks : 1;
     size_t *own = malloc((queue->count + 1) * sizeof *own), ordered = 0;
-    if (queue->open > 0 || queue->round == queue->rounds || !own) {
+    if ((queue->open > 0 && !skip) || queue->round == queue->rounds || !own) {
         free(own);
         return false;
     }
     ++queue->round;
+    queue->open = 0;
     for (size_t at = 0; at < queue->count * (size_t)queue->lists; ++at) {
-        queue->state[at] = queue->done[at] >> (queue->round - 1) & 1 ? DONE : WAITING;
+        const uint32_t done = queue->done[at];
+        queue->state[at] = done & 1 && !(done >> (queue->round - 1) & 1) ? WAITING : DONE;
         queue->open += queue->state[at] == WAITING;
     }
     for (int owner = 0; owner < owners; ++owner) {
         size_t count = 0;
         for (size_t i = 0; i < queue->count; ++i)
-            if (queue->lists > 1 || queue->rank[queue->longest[i]] == owner)
+            if (queue->lists > 1 ||
+                (queue->done[queue->longest[i]] & 1 && queue->rank[queue->longest[i]] == owner))
                 own[count++] = queue->longest[i];
         set_round_order(queue, own, count, seed, queue->order + ordered);
         queue->first[owner] = ordered;

@@ -30,8 +30,9 @@ size_t queue_drop(struct queue *queue, int rank, size_t item);
 bool queue_is_done(const struct queue *queue, int rank, size_t item, int round);
 
 int queue_round(const struct queue *queue); /* from 1 */
-/* Begins the next round if this one is done and there is another. */
-bool queue_next_round(struct queue *queue, uint64_t seed);
+/* Begins the next round if there is another, and this one is done or `skip` is true: rows that wait
+ * are then left for another run. */
+bool queue_next_round(struct queue *queue, uint64_t seed, bool skip);
 
 /* True if the item may leave the queue now. */
 typedef bool queue_filter(const void *context, size_t item);

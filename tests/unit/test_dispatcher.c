@@ -156,6 +156,12 @@ static const struct play plays[] = {
     {"a late record of the round before is dropped", RANKS(2, ROUNDS TWO),
      "devices; works 0 a; time 49; works 1 b; record 1 b; idle 1; time 51; works 1 a;"
      "record 1 a; works 1; record 0 a; idle 0; rows 2; kept 0 1; kept 1 1"},
+    {"a row that does not fit keeps no other from its next round",
+     LIMITED(1, ROUNDS "[conv2d]\nbatch = 1, 2, 48, 49\n"),
+     "devices; works 0 a; time 50; record 0 a; works 0 b; time 51; record 0 b; works 0 c;"
+     "time 52; record 0 c; works 0 b; record 0 b; works 0 c; time 53; record 0 c;"
+     "end interrupted 3 of 8 configurations are left; kept 0 1; kept 1 2; kept 2 2; again;"
+     "devices; works 0 d"},
     {"the limit ends a round", LIMITED(1, ROUNDS "[conv2d]\nbatch = 1, 2\n"),
      "time 5; devices; works 0 a; time 25; record 0 a; works 0 b; time 45; record 0 b; works 0 b;"
      "time 65; record 0 b; end interrupted 1 of 4 configurations are left; rows 2; kept 1 2"},
