@@ -86,9 +86,10 @@ top = xml.parse("found.xml").getroot()
 assert [suite.get("failures") for suite in top] == ["0", "1", "1", "1"]
 assert [int(suite.get("tests")) == len(suite) == len(line["checks"]) for suite, line in zip(top, found["devices"])]
 [case] = [case for case in top[3] if case.find("failure") is not None]
-told = {one.get("name"): one.get("value") for one in case.find("properties")}
+told = dict(line.split(": ", 1) for line in case.find("system-out").text.splitlines())
 assert case.get("name") == check["name"] and told == {name: str(check[name]) for name in told}, told
 assert list(told) == ["value", "reference", "limit", "unit"]
+assert {part.tag for part in top.iter()} == {"testsuites", "testsuite", "testcase", "failure", "system-out"}  # of the schema
 ' || fail "JSON or JUnit"
 refused "cannot write nowhere/found.json: No such" compare node.nc --json nowhere/found.json
 # Files of verdicts replace no result file and no other file of verdicts.
