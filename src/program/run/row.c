@@ -496,34 +496,34 @@ static enum status profile_runs(struct program *program, size_t regions, struct 
     return status;
 }
 
-/* Counts the activities of each launch in one more run: one pass in every second region, or all
- * passes of a replayed kernel. Fails only with STATUS_DEVICE. */
-static enum status causes_run(struct program *program, size_t regions, struct found *found,
+/* With counters = causes counts the activities of each traced launch in one more run: one pass in
+ * every second region, or all passes of a replayed kernel. Fails only with STATUS_DEVICE. */
+static enum status causes_run(struct program *program, size_t regions,
+                              const struct injected *traced, struct injected *causes,
                               struct error *error)
 {
     const bool replayed = is_replayed(program);
     const size_t least = replayed ? 1 : 1 + 2 * (size_t)QUANTITY_ACTIVITY_PASSES;
-    struct injected *causes = &found->causes;
     struct outcome *refusal = &causes->refusal;
-    if (found->traced.in_graphs > 0)
+    if (traced->in_graphs > 0)
         outcome_set(refusal, COUNTED_INCOMPLETE,
                     "CUDA graphs launch the kernels; ungraphed.AXIS = VALUE names a run without");
     else if (regions < least)
         outcome_set(refusal, COUNTED_INCOMPLETE,
                     "activities need %zu regions, and the program opens %zu; or replay = kernel",
                     least, regions);
-    if (refusal->code != OUTCOME_MISSING)
+    if (refusal->code != OUTCOME_MISSING || program->request->measure.counters != COUNTERS_CAUSES)
         return STATUS_OK;
     environment_put(&program->environment, "ROOFSWEEP_RANGES", replayed ? "replay" : "launches");
     number_put(program, "ROOFSWEEP_REGIONS", regions);
-    number_put(program, "ROOFSWEEP_LAUNCHES", found->traced.launch_count);
+    number_put(program, "ROOFSWEEP_LAUNCHES", traced->launch_count);
     program->causes = true;
     enum status status =
         program_run_injected(program, regions >= 3 ? "profile" : "count", causes, error);
     program->causes = false;
     if (status)
         outcome_set(refusal, COUNTED_INCOMPLETE, "%s", error->text);
-    else if (strcmp(causes->sequence, found->traced.sequence) != 0)
+    else if (strcmp(causes->sequence, traced->sequence) != 0)
         outcome_set(refusal, COUNTED_INCOMPLETE, "the program launches something else each time");
     return status == STATUS_DEVICE ? status : STATUS_OK;
 }
@@ -541,9 +541,6 @@ static enum status profile_command(struct program *program, size_t regions, bool
         return trace(program, "trace", &found->traced, error);
     TRY(scratch_create(&images, error));
     enum status status = profile_runs(program, regions, found, &images, error);
-    if (status == STATUS_OK && found->outcome.code == COUNTED_YES &&
-        program->request->measure.counters == COUNTERS_CAUSES)
-        status = causes_run(program, regions, found, error);
     scratch_end(program, &images);
     if (status)
         found_clear(found);
@@ -585,25 +582,25 @@ static enum status ungraph(const struct program *program, size_t regions, struct
             status = program_ungraph(&plain, error);
         if (status == STATUS_OK)
             status = profile_command(&plain, regions, true, &ungraphed, error);
-        program_clear(&plain);
         if (status) {
+            program_clear(&plain);
             outcome_set(why, COUNTED_INCOMPLETE, "%s", error->text);
             return status == STATUS_DEVICE ? status : STATUS_OK;
         }
         same = is_the_same(found, &ungraphed, why);
         if (same) {
-            struct injected refused = found->causes;
+            status = causes_run(&plain, regions, &ungraphed.traced, &found->causes, error);
             injected_ungraph(&found->traced, &found->counted, &ungraphed.traced,
                              &ungraphed.counted);
-            found->causes = ungraphed.causes;
-            ungraphed.causes = refused;
         }
+        program_clear(&plain);
         found_clear(&ungraphed);
+        TRY(status);
     }
     return STATUS_OK;
 }
 
-static enum status record_counts(const struct program *program, size_t regions, struct found *found,
+static enum status record_counts(struct program *program, size_t regions, struct found *found,
                                  struct record *record, struct error *error)
 {
     struct outcome why = {.code = OUTCOME_MISSING};
@@ -613,6 +610,8 @@ static enum status record_counts(const struct program *program, size_t regions, 
     }
     if (found->traced.in_graphs > 0 && TEXT_OF(program, "ungraphed")[0])
         TRY(ungraph(program, regions, found, &why, error));
+    else
+        TRY(causes_run(program, regions, &found->traced, &found->causes, error));
     injected_record_counts(&found->counted, &found->traced, program->iterations, record);
     if (program->request->measure.counters == COUNTERS_CAUSES)
         injected_record_causes(&found->causes, &found->traced, record);
