@@ -202,26 +202,42 @@ static REAL NAME(state_before)(const struct NAME(layer) * at, struct NAME(place)
 
 /* ---- forward ---- */
 
+/* Rows of a task, whose inputs stay in a core's cache while the weights pass by. */
+enum { NAME(ROWS_BLOCK) = 16 };
+
+/* A task is one unit in one direction: its bias and input products of a block of rows. */
+static void NAME(sums_task)(void *context, int64_t i)
+{
+    const struct NAME(layer) *at = context;
+    const struct lstm *s = &at->net->s;
+    const int64_t u = i % s->hidden, direction = i / s->hidden % s->directions;
+    const int64_t first = i / s->hidden / s->directions * NAME(ROWS_BLOCK);
+    const REAL *const *w = at->w[direction];
+    for (int64_t row = first; row < first + NAME(ROWS_BLOCK) && row < at->net->rows; ++row)
+        for (int sum = 0; sum < s->cell->sums; ++sum) {
+            const int64_t input = s->cell->input[sum];
+            REAL *value = &at->units[(direction * at->net->rows + row) * s->hidden + u].sums[sum];
+            *value = w[LSTM_BIAS][sum * s->hidden + u];
+            if (input >= 0)
+                *value += NAME(dot)(w[LSTM_INPUT_MATRIX] + (input * s->hidden + u) * at->width,
+                                    at->x + row * at->width, at->width);
+        }
+}
+
 /* A task is one unit of one sample in one direction. */
 static void NAME(forward_task)(void *context, int64_t i)
 {
     const struct NAME(layer) *at = context;
     const struct lstm *s = &at->net->s;
     struct NAME(place) p = NAME(place_find)(at, s->hidden, i);
-    const REAL *const *w = at->w[p.direction];
+    const REAL *matrix = at->w[p.direction][LSTM_RECURRENT_MATRIX];
     int64_t cell = p.cell * s->hidden + p.u;
     struct NAME(unit) *unit = &at->units[cell];
-    for (int sum = 0; sum < s->cell->sums; ++sum) {
-        int input = s->cell->input[sum], recurrent = s->cell->recurrent[sum];
-        REAL value = w[LSTM_BIAS][sum * s->hidden + p.u];
-        if (input >= 0)
-            value += NAME(dot)(w[LSTM_INPUT_MATRIX] + (input * s->hidden + p.u) * at->width,
-                               at->x + p.row * at->width, at->width);
-        if (recurrent >= 0 && NAME(row_exists)(at->net, p.before))
-            value += NAME(dot)(w[LSTM_RECURRENT_MATRIX] + (recurrent * s->hidden + p.u) * s->output,
-                               NAME(y_at)(at, p.direction, p.before), s->output);
-        unit->sums[sum] = value;
-    }
+    for (int sum = 0; sum < s->cell->sums && NAME(row_exists)(at->net, p.before); ++sum)
+        if (s->cell->recurrent[sum] >= 0)
+            unit->sums[sum] +=
+                NAME(dot)(matrix + (s->cell->recurrent[sum] * s->hidden + p.u) * s->output,
+                          NAME(y_at)(at, p.direction, p.before), s->output);
     REAL h = NAME(unit_forward)(s->kind, unit, NAME(state_before)(at, p));
     *(s->projection ? &at->h[cell] : &NAME(y_at)(at, p.direction, p.row)[p.u]) = h;
 }
@@ -242,6 +258,9 @@ static void NAME(network_forward)(const struct NAME(network) * net)
     const int64_t rows = net->s.directions * net->samples;
     for (int64_t layer = 0; layer < net->s.layers; ++layer) {
         struct NAME(layer) at = NAME(layer_of)(net, layer, NULL);
+        const int64_t blocks = (net->rows + NAME(ROWS_BLOCK) - 1) / NAME(ROWS_BLOCK);
+        net->loop(net->argument, "lstm_input_forward", blocks * net->s.directions * net->s.hidden,
+                  NAME(sums_task), &at);
         for (at.step = 0; at.step < net->s.sequence; ++at.step) {
             net->loop(net->argument, "lstm_step_forward", rows * net->s.hidden, NAME(forward_task),
                       &at);
