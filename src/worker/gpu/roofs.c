@@ -238,8 +238,13 @@ static void proof_keep(int kind, const struct running *proof, const double value
         return;
     }
     quantity_bytes(values, bytes);
-    for (int level = 0; level < LEVEL_COUNT; ++level)
+    for (int level = 0; level < LEVEL_COUNT; ++level) {
+        enum quantity read, write;
+        /* A chain moves so little that the written bytes of others would count. */
+        if (info->measure == ROOF_TIME && quantity_of_level(level, &read, &write))
+            bytes[level] = values[read];
         winner->bytes_ratio[level] = bytes[level] / expected;
+    }
 }
 
 /* Counts a quarter of a sample of each winner, as ranges of one collection: attaching the profiler

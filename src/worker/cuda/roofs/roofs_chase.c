@@ -8,7 +8,7 @@
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/roof_family.h"
 
-enum { LINE = CHASE_LANES * sizeof(uint64_t), LOADS = 4096 /* of an iteration */ };
+enum { LINE = CHASE_LANES * sizeof(uint64_t), LOADS = 16384 /* of an iteration */ };
 
 /* A chain of L2 is larger than L1 and much smaller than L2. In device memory a run goes on where
  * the last one ended, and meets a line again when the cache has lost it. */
@@ -16,8 +16,8 @@ static const struct chase {
     enum roof_id roof;
     int lines;          /* least number of lines */
     double parts_of_l2; /* least size */
-} chases[] = {{ROOF_DRAM_LATENCY, LOADS, 8.0},
-              {ROOF_L2_LATENCY, LOADS, 0.0},
+} chases[] = {{ROOF_DRAM_LATENCY, 4096, 8.0},
+              {ROOF_L2_LATENCY, 4096, 0.0},
               {ROOF_L1_LATENCY, 128, 0.0},
               {ROOF_SHARED_LATENCY, 1, 0.0}};
 
