@@ -22,7 +22,8 @@ The components of rounds, runs, devices and nodes are those of a nested analysis
 (Searle, Casella, McCulloch, Variance Components, 1992, chapter 3); a standard deviation is their root mean square over
 the rows. A component without a second group is missing, and the next coarser one contains it.
 
-A row has carry-over if its rounds differ by predecessor: by permutation, at 5 % for all rows together. The last lines
+A row has carry-over if its rounds differ by predecessor: by permutation, at 5 % for all rows together. Files of one
+seed have one order, so an effect of the first process, which also searches, looks like carry-over there. The last lines
 count the rounds until half of the 95 % interval of time_median (docs/method.md) is at most the precision, and name the
 rows whose rounds differ most, by standard deviation."""
 

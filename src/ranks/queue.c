@@ -101,7 +101,7 @@ static void mark_done(struct queue *queue, size_t at, int round)
         return;
     queue->done[at] |= (uint32_t)1 << (round - 1);
     --queue->left;
-    if (round == queue->round) {
+    if (round == queue->round && queue->state[at] != DONE) {
         queue->state[at] = DONE;
         --queue->open;
     }

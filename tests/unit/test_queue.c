@@ -100,6 +100,25 @@ TEST(rounds_have_other_orders)
     assert_true(equal * 200 < pairs);
 }
 
+/* The fifth item waits for another run, and is then given up; the others have all rounds. */
+TEST(rounds_go_on_without_an_item)
+{
+    struct plan_item items[ITEMS] = {{.count = 0}};
+    struct queue *queue = queue_create(&(struct plan){.items = items, .count = ITEMS}, 1, false, 3);
+    size_t item;
+    for (int round = 1; round <= 3; ++round) {
+        for (int i = 0; i < ITEMS - 1; ++i) {
+            assert_true(queue_next(queue, 0, NULL, NULL, &item));
+            queue_done(queue, 0, item, round);
+        }
+        if (round == 2)
+            assert_int_equal(queue_drop(queue, 0, ITEMS - 1), 3);
+        assert_int_equal(queue_next_round(queue, 1, round == 1), round < 3);
+    }
+    assert_int_equal(queue_left(queue), 0);
+    queue_destroy(queue);
+}
+
 static bool is_even(const void *context, size_t item)
 {
     ++*(size_t *)context;
