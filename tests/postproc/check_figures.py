@@ -9,6 +9,7 @@ import re
 import sys
 
 import numpy as np
+import pandas
 import readable
 import roofsweep_post as post
 from matplotlib.colors import to_rgb
@@ -198,6 +199,30 @@ def check_parts(data):
     assert np.allclose([bar.get_x() for bar in drawn["issuing"]], 0.3)
     assert "without a trace" in refusal(data.drop_dims("part"), "parts", [*where, "label=conv2d-filters"])
     assert "no room" in refusal(data, "parts")
+
+
+def check_network(data):
+    """A bar ends at the total, its line at the roofs; the plane has a symbol for each row, by area."""
+    where = [*CHOSEN, "pass=forward", "label=conv2d-filters"]
+    chosen = selection.choose(post.rows(data), where)
+    places = pandas.factorize(chosen["filters"])[0] + 1
+    listed = dict(zip(chosen["config_hash"], [f"net:{place} layer{place} x{place}" for place in places]))
+    texts = [listed.get(name, "") for name in data.config_hash.values]
+    plane, bars = figures.draw(data.assign(listed=("config", np.array(texts, object))), "network", where, width="page")
+    readable.check(plane.figure)
+    own = chosen.assign(total=chosen["time_median"] * places)
+    sums = own.groupby("precision")["total"].sum()
+    ends = {}
+    for bar in (found for found in bars.patches if "precision" in found.get_gid()):
+        ends[bar.get_gid()[-4:]] = bar.get_x() + bar.get_width()
+    assert np.allclose([ends[name] for name in sums.index], sums), (ends, sums)
+    (line,) = lines(bars, "at roof|precision=fp32").values()
+    own["at_roof"] = own["total"] * own["roof_fraction"].clip(upper=1)
+    assert np.isclose(line.get_xdata()[0], own.groupby("precision")["at_roof"].sum()["fp32"])
+    areas = np.concatenate([found.get_sizes() for found in plane.collections if "layers|" in (found.get_gid() or "")])
+    wanted = np.sort(own["total"])
+    assert np.allclose(np.sort(areas) / areas.sum(), wanted / wanted.sum()), areas
+    assert "no row comes from a list" in refusal(data, "network", where)
 
 
 def check_waves(data):
@@ -453,6 +478,7 @@ def main():
     check_counted(paper)
     check_energy(paper)
     check_parts(paper)
+    check_network(paper)
     check_waves(paper)
     check_short_names(paper)
     check_wave_rows(paper)

@@ -10,7 +10,7 @@ NEARER = 1.2  # least distance of other symbols from a label, over the distance 
 SAME = 3.0  # points between symbols that one label may serve
 STEP = 3  # pixels between the points of a slanted text
 # Axes of numbers without a unit, or whose ticks are names.
-WITHOUT_UNIT = re.compile("number|^FLOPs|^waves|^blocks|^kernel, row|^device$|^roof,|^configuration$|UTC")
+WITHOUT_UNIT = re.compile("number|^FLOPs|^waves|^blocks|^kernel, row|^device$|^roof,|^configuration$|^network$|UTC")
 
 
 def corners(line):

@@ -1,4 +1,4 @@
-"""Compares FLOPs and bytes of 300 lines of convolutions and recurrent layers with a second computation, which counts
+"""Compares FLOPs and bytes of 500 lines of convolutions and recurrent layers with a second computation, which counts
 pixels and weights one by one.
 
 Usage: costs.py FOLDER_OF_PROGRAMS"""
@@ -21,7 +21,7 @@ def convolution(draw):
     batch, channels, filters = draw.choice([1, 8, 32]), draw.choice([1, 3, 64]), draw.choice([1, 8, 96])
     sizes = draw.choice([(224, 224), (700, 161), (7, 7), (1, 1), (1, 70000), (14, 13)])
     kernel = draw.choice([(1, 1), (3, 3), (1, 7), (5, 10), (4, 4), (11, 11), (1, 2)])
-    stride, dilation = ([draw.choice(of) for _ in range(2)] for of in ((1, 1, 2, 3), (1, 1, 2, 512)))
+    stride, dilation = ([draw.choice(of) for _ in range(2)] for of in ((1, 1, 2, 3, 4, 5), (1, 1, 2, 3, 5, 512)))
     padding = [(side, side + draw.choice([0, 0, 1])) for side in (draw.randrange(width + 1) for width in kernel)]
     axes = [counted(*axis) for axis in zip(sizes, kernel, stride, dilation, padding, strict=True)]
     (high, rows, taps_high), (wide, columns, taps_wide) = axes
@@ -61,7 +61,7 @@ def main(programs):
     draw, expected = random.Random(1), []
     with tempfile.TemporaryDirectory() as folder:
         manifest = ""
-        for workload, line, count in ("conv2d", convolution, 200), ("lstm", recurrent, 100):
+        for workload, line, count in ("conv2d", convolution, 400), ("lstm", recurrent, 100):
             lines, names = {}, ""
             while len(lines) < count:
                 row, cost = line(draw)

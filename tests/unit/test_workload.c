@@ -325,45 +325,24 @@ TEST(costs)
     }
 }
 
-/* Counts pixels of a line that any tap of any output reads. */
-static int64_t pixels_met(int64_t size, int64_t out, int64_t kernel, int64_t pad, int64_t stride,
-                          int64_t dilation)
+/* Counts pixels of a line that any window covers. */
+static int64_t pixels_met(int64_t size, int64_t out, int64_t window, int64_t pad, int64_t stride)
 {
     int64_t count = 0;
     for (int64_t pixel = 0; pixel < size; ++pixel) {
         bool met = false;
         for (int64_t at = 0; at < out; ++at)
-            for (int64_t tap = 0; tap < kernel; ++tap)
-                met |= at * stride + tap * dilation - pad == pixel;
+            for (int64_t tap = 0; tap < window; ++tap)
+                met |= at * stride + tap - pad == pixel;
         count += met;
     }
     return count;
 }
 
-/* A 1x1 kernel with stride 2 reads a quarter of its input, but writes the whole gradient. */
+/* A 1x1 kernel with stride 2 reads a quarter of its input, but writes the whole gradient;
+ * unit/costs has many shapes. */
 TEST(unread_pixels_do_not_count)
 {
-    char text[128];
-    for (int64_t stride = 1; stride <= 5; ++stride)
-        for (int64_t dilation = 1; dilation <= 5; ++dilation)
-            for (int64_t kernel = 1; kernel <= 6; ++kernel)
-                for (int64_t height = 1; height <= 29; height += 4) {
-                    snprintf(text, sizeof text,
-                             "conv2d batch=1 channels=1 filters=1 width=17 kernel=%d stride=%d "
-                             "dilation=%d height=%d padding=%d",
-                             (int)kernel, (int)stride, (int)dilation, (int)height,
-                             (int)(kernel / 3));
-                    struct config config = parse_any(text);
-                    struct conv2d s = conv2d_from(&config);
-                    if (s.out_height < 1 || s.out_width < 1)
-                        continue;
-                    double met = (double)(pixels_met(s.height, s.out_height, kernel, s.pad_height,
-                                                     stride, dilation) *
-                                          pixels_met(s.width, s.out_width, kernel, s.pad_width,
-                                                     stride, dilation));
-                    if (conv2d_x_touched(&s) != met)
-                        fail_msg("%s: %g, not %g", text, conv2d_x_touched(&s), met);
-                }
     struct config one = parse("conv2d batch=32 channels=256 filters=16 height=1 width=1 kernel=3 "
                               "padding=1 precision=fp16");
     assert_true(config_cost(&one).bytes == 25600);
@@ -389,8 +368,8 @@ TEST(pools_read_covered_pixels)
                              pad, (int)window, (int)stride, (int)height);
                     struct config config = parse_any(text);
                     struct pool s = pool_from(&config);
-                    double met = (double)(pixels_met(height, s.out_height, window, pad, stride, 1) *
-                                          pixels_met(7, s.out_width, window, pad, stride, 1));
+                    double met = (double)(pixels_met(height, s.out_height, window, pad, stride) *
+                                          pixels_met(7, s.out_width, window, pad, stride));
                     double x = 6.0 * (double)height * 7, y = (double)pool_y_size(&s);
                     assert_true(config_cost(&config).bytes == 4.0 * (6.0 * met + y));
                     assert_true(config_cost(&config).memory == 4.0 * (x + y));

@@ -11,7 +11,7 @@ from .scene import MOST, facets_of, fewer, scene
 
 # {kind: module}. A module has HELP, PANELS, HEIGHT and draw(figure, axes, scene, annotate, height). Optional: build()
 # instead of scene(), NEEDS (variables), LEVEL (default of --level), KNOWN (see scene()), FACETS (inches).
-WORDS = "classic regions complexity time four energy bars parts counted waves kernels roofs map strip history"
+WORDS = "classic regions complexity time four energy bars parts network counted waves kernels roofs map strip history"
 OWN = {"regions": classic.REGIONS, "complexity": planes.COMPLEXITY, "time": planes.TIME, "four": planes.FOUR}
 KINDS = {word: OWN.get(word) or import_module(f"{__name__}.{word}") for word in WORDS.split()}
 
