@@ -1,7 +1,7 @@
 #!/bin/bash
 # Flux: flux batch jobscripts/flux.sh sweep.ini [roofsweep options]
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
-# Tested: its commands, with a stand-in for flux. Not tested: Flux itself.
+# Tested only with a script in place of flux. Not tested: Flux itself.
 
 # EDIT 1: the machine and the time. gpus is the number of GPUs of a node; `limit` (minutes) ends before -t.
 #flux: --nodes=2

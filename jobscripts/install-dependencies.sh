@@ -1,13 +1,13 @@
 #!/bin/sh
-# Installs the packages that the build needs on Debian and Ubuntu, with the argument `tests` also those of the tests.
-# Without root it names missing packages and stops. CUDA, cuDNN and CUPTI come from NVIDIA's repository or a module;
-# without them only the CPU parts are built.
+# Installs the packages that the build needs on Debian and Ubuntu; with the argument `tests`, also packages for the
+# tests. Without root it names missing packages and stops. CUDA, cuDNN and CUPTI come from NVIDIA's repository or a
+# module; without them only the CPU parts are built.
 set -eu
 
 packages="gcc make cmake git pkg-config
 libopenmpi-dev openmpi-bin libnetcdf-dev netcdf-bin libjansson-dev libxxhash-dev
 libopenblas-dev libdnnl-dev libhwloc-dev python3 python3-xarray python3-netcdf4 python3-matplotlib procps"
-# Slurm for two virtual nodes, linters, a compiler with a fuzzer, and other programs that read result files.
+# Slurm for two virtual nodes, linters, a compiler with a fuzzer, and third-party readers of result files.
 tests="g++ dpkg-dev file libcmocka-dev slurm-wlm munge faketime util-linux strace nco udunits-bin ninja-build
 clang libclang-rt-dev clang-format clang-tidy libomp-dev shellcheck python3-venv"
 

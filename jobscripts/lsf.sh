@@ -4,7 +4,7 @@
 # Its commands were tested on one host, with LSF's variables set by hand. LSF and jsrun were not tested.
 
 # EDIT 1: the machine and the time. ptile is the number of GPUs of a host, -n is ptile times the hosts;
-# `limit` is -W (minutes) less three, and must stay below -W.
+# `limit` (minutes) is -W minus three.
 #BSUB -n 8
 #BSUB -R "span[ptile=4]"
 #BSUB -gpu "num=4:j_exclusive=yes"

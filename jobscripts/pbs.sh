@@ -3,8 +3,7 @@
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
 # Its commands were tested on one node, with PBS' variables set by hand. PBS itself was not tested.
 
-# EDIT 1: the machine and the time. mpiprocs is the number of GPUs of a node; `limit` is walltime
-# (minutes) less three, and must stay below walltime.
+# EDIT 1: the machine and the time. mpiprocs is the number of GPUs of a node; `limit` (minutes) is walltime minus three.
 #PBS -l select=2:ncpus=32:mpiprocs=4:ngpus=4
 #PBS -l place=scatter:excl
 #PBS -l walltime=01:00:00

@@ -21,7 +21,7 @@
 # CPU nodes: no --gpus line; --ntasks-per-node=1 (or the number of sockets) and --cpus-per-task with
 # the cores of a rank, and `--device cpu` after the manifest.
 
-# Two to three minutes before the time limit the tasks get USR1; this script does not, because --signal has no B:.
+# Two to three minutes before the time limit Slurm sends USR1 to the tasks (with B: it would signal this script).
 # roofsweep then writes its file and ends with 5; the interrupted rows are measured again later.
 #SBATCH --signal=USR1@120
 #SBATCH --requeue
@@ -48,8 +48,8 @@ left=$((${SLURM_JOB_END_TIME:-0} - $(date +%s) - 180))
 srun "$roofsweep" "${limit[@]}" --resume "$@"
 status=$?
 # 5: interrupted before the time limit. 137, 139: processes were killed (memory, a failed node) or crashed.
-# Requeues are limited: a job whose time limit is too short for one configuration would be requeued for ever,
-# and a repeated crash needs a person.
+# Limits the requeues: otherwise a job whose time limit is too short for one configuration, or that always crashes,
+# would run for ever.
 case $status in
 5) restarts=20 ;;
 137 | 139) restarts=3 ;;
@@ -57,7 +57,7 @@ case $status in
 esac
 if [ "${SLURM_RESTART_COUNT:-0}" -lt "$restarts" ]; then
     echo "slurm.sh: roofsweep ended with status $status; the job is requeued and goes on" >&2
-    # Requeues only this task of an array: SLURM_JOB_ID of one task is the number of the whole array.
+    # Requeues only this task of an array: for one of the tasks SLURM_JOB_ID is the number of the whole array.
     scontrol requeue "${SLURM_ARRAY_TASK_ID:+${SLURM_ARRAY_JOB_ID}_}${SLURM_ARRAY_TASK_ID:-$SLURM_JOB_ID}"
 elif [ "$status" -ne 0 ]; then
     echo "slurm.sh: roofsweep ended with status $status after ${SLURM_RESTART_COUNT:-0} restarts of at" \

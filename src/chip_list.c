@@ -42,7 +42,7 @@ static const char *rate_text(double rate, char text[CELL])
     return text;
 }
 
-/* The model's name, without the star of a pattern such as "GeForce RTX 40*". */
+/* The model's name without the star at the end of a pattern such as "GeForce RTX 40*". */
 static const char *model_text(const struct chip *of, char text[CELL])
 {
     bool siblings = false;

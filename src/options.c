@@ -139,7 +139,7 @@ static const struct known_option {
     const char *name;
     char letter;       /* short option; 0: none */
     const char *value; /* name of the value in --help; NULL: no value */
-    const char *help;  /* for --device, the words that it takes come first */
+    const char *help;  /* --device: the help begins with the allowed words */
     enum { SETS_ACTION, SETS_LEVEL, SETS_FLAG, TAKES_VALUE } what;
     int number;  /* an action or a level */
     size_t flag; /* offset of the bool */

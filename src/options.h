@@ -42,7 +42,7 @@ struct options {
     const char *journal;  /* argument of --gather */
     const char *output;   /* NULL: as the manifest says */
     struct amendment amendment;
-    const char *workload; /* the one that ACTION_LIST prints; NULL: all */
+    const char *workload; /* workload that ACTION_LIST prints; NULL: all */
     bool has_device;
     int device; /* only if has_device; argument of device_kind_chosen */
     bool resume, overwrite, skip_damaged, any_owner;
@@ -53,8 +53,8 @@ struct options {
 };
 
 enum status options_parse(int argc, char **argv, struct options *options, struct error *error);
-/* Reads the manifest that the options name, or makes the one of --program, and applies --set and
- * --only. */
+/* Reads the manifest that the options name, or makes a manifest from --program, and applies --set
+ * and --only. */
 enum status options_manifest(const struct options *options, struct manifest **manifest,
                              struct error *error);
 void options_help(FILE *stream);

@@ -140,7 +140,8 @@ static void say(const struct log *log, enum status status, const struct error *e
         log_error(log, error);
 }
 
-/* Prints the last line if a file was written. Programs read it, so --quiet prints it, too. */
+/* Prints the summary line if a file was written. --quiet prints it, too, because programs read it.
+ */
 static void summarize(const struct options *options, const struct log *log,
                       const struct summary *summary, enum status status, double start)
 {
@@ -167,9 +168,9 @@ static void begin_mpi(int *argc, char ***argv, const struct log *log)
 }
 
 /* srun without a PMI that this MPI supports, or the launcher of another MPI (PMI_SIZE), starts
- * single ranks that would all write one output. This launch is an error, which only the first task
- * reports. Ranks of mpirun inherit the variables of the task that is mpirun's daemon, so they are
- * exempt. */
+ * single ranks that would all write one output. These single ranks are an error, which only the
+ * first task reports. Ranks of mpirun inherit the variables of the task that is mpirun's daemon, so
+ * they are exempt. */
 static enum status check_launch(struct log *log, bool by_mpirun, struct error *error)
 {
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS"), *task = getenv("SLURM_PROCID");
@@ -235,8 +236,7 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
         log_print(log, LOG_WARNING, "%s", publishing.text);
     }
     bool all_here = sweep_part(sweep);
-    /* Speaks before MPI_Finalize, because a launcher can kill rank 0 once another rank has
-     * failed. */
+    /* Runs before MPI_Finalize, because a launcher can kill rank 0 once another rank has failed. */
     say(log, status, error);
     summarize(options, log, &summary, status, start);
     if (!all_here) { /* MPI_Abort ends the silent ranks, and gives the launcher this exit status */
@@ -247,8 +247,8 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     return status;
 }
 
-/* If a standard stream is closed, the next opened file would get its descriptor, and the table. A
- * read-only /dev/null takes the descriptor instead, so that printing fails. */
+/* If standard output is closed, the next opened file would get its descriptor, and the table would
+ * be printed into that file. So a read-only /dev/null takes the descriptor, and printing fails. */
 static void guard_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
@@ -270,7 +270,7 @@ int main(int argc, char **argv)
     struct error error;
     struct log log = log_create(stderr, LOG_INFO, 0);
     guard_standard_streams();
-    /* Full disks, limits on file sizes and closed pipes are errors of the call that writes. */
+    /* A write to a closed pipe or beyond a file's size limit then returns an error. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     results_nc_prepare();

@@ -56,7 +56,7 @@ struct sweep {
     char worker_folder[4096];
     char session[64]; /* identifier of this job's session */
     char device_key[128];
-    bool roofs_reused; /* this rank's roofs are those of an earlier result */
+    bool roofs_reused; /* this rank's roofs come from an earlier result */
     struct devices devices;
     struct liveness *liveness;
     struct time_limit limit;
@@ -110,7 +110,7 @@ static void wait_or_abort(const struct sweep *sweep, double seconds, enum status
     MPI_Abort(sweep->comm, exit_code_of(signals_caught ? STATUS_INTERRUPTED : status));
 }
 
-/* Guards MPI calls that wait for all ranks, right after a wait_or_abort. */
+/* Limits the time of an MPI call that waits for all ranks. Call it right after wait_or_abort. */
 static struct guard *guard_all(const struct sweep *sweep, int seconds, const char *what)
 {
     const struct guard_settings settings = {sweep->comm, sweep->log, seconds,
@@ -234,7 +234,7 @@ static enum status compare_commands(const struct sweep *sweep, struct error *err
     return liveness_agree(sweep->comm, status, error);
 }
 
-/* Other ranks parse the text that rank 0 read, as their working folder can differ. */
+/* Other ranks parse the text that rank 0 read, as their working folders can differ. */
 static enum status share_manifest(struct sweep *sweep, const struct options *options,
                                   struct error *error)
 {
@@ -731,7 +731,7 @@ enum status sweep_measure(struct sweep *sweep, struct error *error)
     signals_alarm(INFINITY); /* from here on the dispatcher keeps the time limit */
     if (signals_caught == SIGALRM)
         signals_caught = 0;
-    if (signals_caught) /* before this rank reports its device, as the report can end the sweep */
+    if (signals_caught) /* must precede the report of this rank's device, which can end the sweep */
         take_signal(sweep);
     executor_start(sweep->executor);
     run_loop(sweep);
@@ -769,7 +769,7 @@ enum status sweep_publish(const struct sweep *sweep, bool json, struct summary *
     publication.netcdf = held ? NULL : outputs->netcdf;
     publication.overwrite = !held && outputs_replaces(outputs);
     enum status status = publication_make(&publication, sweep->log, summary, error);
-    if (!held) /* others may have changed the journal since */
+    if (!held) /* other processes may have changed the journal */
         held = journal_check_path(sweep->journal, &moved);
     if (held) { /* rows may be lost, so `left` is unknown */
         if (status)

@@ -35,7 +35,8 @@ static const char *const wait_text[ACTIVITY_WAITS] = {
     [ACTIVITY_STALL_WAIT] = "the fixed time of instructions",
 };
 
-static const double busy = 0.60, near = 0.05; /* near: verdicts this close are both given */
+static const double busy = 0.60;
+static const double near = 0.05; /* shares within this distance give both verdicts */
 
 struct cause {
     char words[128], why[CAUSE_TEXT - 130];
@@ -113,7 +114,7 @@ static void cause_of_kernel(const struct kernel *kernel, const struct device *de
                             char text[CAUSE_TEXT])
 {
     const double most_active = 0.85;
-    const double many = 5; /* waves; beyond this the last wave is a small part */
+    const double many = 5; /* waves; with more waves the last one is a small part */
     struct cause cause = {"", ""};
     *text = '\0';
     double most = largest(kernel->activity, 0, ACTIVITY_UNITS);

@@ -21,8 +21,9 @@ bool dataset_failed(const struct dataset *set)
     return set->code != NC_NOERR || set->no_memory;
 }
 
-/* Keeps the first error, which a call of netCDF about `place` returned. netCDF reports a full disk
- * as "HDF error", and a lack of descriptors as "Permission denied"; errno still has the cause. */
+/* Keeps the first error of netCDF, and `place`, the variable or dimension that it concerns. netCDF
+ * reports a full disk as "HDF error", and a lack of descriptors as "Permission denied"; errno still
+ * has the cause. */
 static void dataset_check(struct dataset *set, const char *place, int code)
 {
     int cause = errno;
@@ -115,10 +116,10 @@ static void define_storage(struct dataset *set, const char *name, int variable, 
     dataset_check(set, name, nc_def_var_deflate(set->id, variable, 1, 1, 1));
 }
 
-/* Sets netCDF's default fill values. xarray reads them as NaN; NaN itself would not do as a fill
- * value, because NCO and CDO cannot skip it. Texts have no fill value, since every text is written.
- * With one, HDF5 would store a text for each row and free it again, which took most of the time of
- * a large file. */
+/* Sets netCDF's default fill values. xarray reads them as NaN; NaN cannot be the fill value,
+ * because NCO and CDO cannot skip it. Texts have no fill value, since every text is written. With a
+ * fill value HDF5 stored and freed a text for each row, which took most of the time of a large
+ * file. */
 static void define_fill(struct dataset *set, const char *name, int variable, nc_type type)
 {
     const double fill_double = NC_FILL_DOUBLE;

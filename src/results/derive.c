@@ -133,7 +133,7 @@ static double few_blocks_share(const struct record *record)
     return known ? few / time : NAN;
 }
 
-/* ---- FLOPs and the units that did them ---- */
+/* ---- FLOPs by unit ---- */
 
 /* NaN without a unit or a precision. */
 static double rate_of(const double vector[PRECISION_COUNT], const double tensor[PRECISION_COUNT],
@@ -168,8 +168,8 @@ static double yield_of(const struct record *record, const struct device *device,
 typedef double unit_rate(const struct record *record, const struct device *device, int64_t unit,
                          enum precision precision);
 
-/* Cost of a part of the FLOPs, in s or J. If the rate is unknown, the cost is 0 for a part below 1
- * % of all FLOPs, and NaN for a larger part. */
+/* Cost (s or J) of `flops`, a part of the row's FLOPs. If the rate is unknown, the cost is 0 for a
+ * part below 1 % of all FLOPs, and NaN for a larger part. */
 static double part_cost(double part, double rate, double all)
 {
     const double negligible = 0.01;
@@ -234,7 +234,7 @@ static double units_derive(const struct record *record, const struct device *dev
     return time;
 }
 
-/* ---- bytes and the memory levels that moved them ---- */
+/* ---- bytes by memory level ---- */
 
 /* Bytes that a level moves; `written` is NaN if the number of written bytes is unknown. */
 struct traffic {
@@ -256,8 +256,8 @@ static bool passes_by(const struct record *record, int level)
 }
 
 /* Modelled bytes are traffic of level `own`; how many of them are written is unknown. After a flush
- * device memory moves at least the compulsory bytes: if fewer were counted, the others are writes
- * that are still in a cache. */
+ * device memory moves at least the compulsory bytes. If fewer were counted, the missing bytes are
+ * writes that are still in a cache. */
 static struct traffic traffic_of(const struct record *record, int own, int level)
 {
     const double counted = record->bytes_counted[level];
@@ -285,7 +285,7 @@ static int nearest_level(const struct record *record, const struct device *devic
 {
     const struct device_kind *kind = device_kind_find(device->kind);
     bool known = false, on_gpu = kind && kind->accelerator;
-    /* Programs may state only their bytes, and each tensor is among them. */
+    /* programs may state only their bytes, which include all tensors */
     double footprint =
         isnan(record->footprint) && !on_gpu ? record->bytes_model : record->footprint;
     if (isnan(footprint))
@@ -371,10 +371,11 @@ static void roofline_derive(const struct record *record, const struct device *de
  * time of all kernels. running: on CPUs, of the cores' time. */
 struct shares {
     double compute, bandwidth, gap, few_blocks, running;
-    enum limiter idle, rest; /* limiter if the gap is the largest part, and if the rest is */
+    enum limiter idle, rest; /* limiters for the gap or the rest as largest part */
 };
 
-/* A roof is the limit if the work at the roof fills this share of the time; as `busy` in cause.c.
+/* A roof is the limit if the work at the roof fills this share of the time; `busy` in cause.c has
+ * the same value.
  */
 static const double at_roof = 0.6;
 
@@ -537,7 +538,7 @@ void time_marks(const struct record *record, char marks[TIME_MARKS])
     const double noisy = too_noisy, visible = 0.02, apart = 1.05, time = record->time_median;
     double iterations = record->sample_iterations > 0 ? (double)record->sample_iterations : NAN;
     /* A caller who enqueues iterations in a loop waits for the host. The limiter explains the
-     * measured time only, so it does not depend on that. */
+     * measured time, which has no such wait. */
     bool waits = record->caller_time * (1 - record->caller_uncertainty) > apart * time;
     const int64_t set[] = {time_uncertainty(record) > noisy,
                            record->host_paced,

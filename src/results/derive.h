@@ -15,12 +15,13 @@
 enum limiter {
     LIMITER_COMPUTE,   /* a roof: the FLOPs take longer than the bytes */
     LIMITER_BANDWIDTH, /* a roof: the bytes take longer than the FLOPs */
-    LIMITER_LATENCY,   /* the rest; kernels run longer with too few blocks than with enough */
-    LIMITER_KERNEL,    /* the rest; kernels run longer with enough blocks than with too few */
+    LIMITER_LATENCY,   /* the rest, mostly in kernels with too few blocks */
+    LIMITER_KERNEL,    /* the rest, mostly in kernels with enough blocks */
     LIMITER_OVERHEAD,  /* the gap, although all launches were enqueued in advance */
     LIMITER_HOST,      /* the gap, and the device waited for the host during samples */
-    LIMITER_UNKNOWN, /* an unknown part may be the largest, or the rest, but no trace explains it */
-    LIMITER_GAPS     /* the gap; whether the device waited for the host is unknown */
+    LIMITER_UNKNOWN,   /* a part that may be the largest is unknown, or the rest is the largest and
+                          has no trace */
+    LIMITER_GAPS       /* the gap; whether the device waited for the host is unknown */
 };
 extern const char *const limiter_name[]; /* "compute", ..., "gaps", NULL */
 

@@ -2,11 +2,11 @@
  *
  * Set-up: journal_open locks the file and copies its content, up to COPY_BYTES, into an anonymous
  * file. A reader needs no set-up.
- * Failure: lines that cannot be written whole or cannot be synced are cut off. If others change or
- * remove the file, its content moves to a spare name and the sweep ends. Readers report the numbers
- * of damaged lines, or skip these lines (journal_salvage).
- * Cost: one write for each line, one fdatasync for each journal_sync. A reader decodes and checks
- * each record once and keeps only its struct row in memory; the record remains in the file. */
+ * Failure: lines that cannot be written whole or cannot be synced are cut off. If other processes
+ * change or remove the file, its content is saved under a spare name and the sweep ends. Readers
+ * report the numbers of damaged lines, or skip these lines (journal_salvage). Cost: one write for
+ * each line, one fdatasync for each journal_sync. A reader decodes and checks each record once and
+ * keeps only its struct row in memory; the record remains in the file. */
 #include "results/journal.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static char *line_format(const char *kind, const char *entry, bool first, size_t
     return line;
 }
 
-/* True if `text`, perhaps shorter than a frame, begins as a line. */
+/* True if `text`, which may be shorter than a frame, can be the beginning of a line. */
 static bool line_begins(const char *text, size_t length)
 {
     return memcmp(text, FRAME_START, length < CHECKSUM_AT ? length : CHECKSUM_AT) == 0;
@@ -155,7 +155,7 @@ static bool is_resumed(enum journal_mode mode)
     return mode != JOURNAL_CREATE && mode != JOURNAL_REPLACE;
 }
 
-/* For modes that refuse journals of other users, who could change the rows later. */
+/* Refuses journals of other users, who could change the rows later. */
 static const char *const owner_advice[] = {
     [JOURNAL_RESUME] = ": --resume --any-owner trusts its rows",
     [JOURNAL_REPLACE] = ", who could change its rows: remove it, or choose another --output",

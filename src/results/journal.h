@@ -44,9 +44,9 @@ enum status journal_append_text(struct journal *journal, const char *kind, const
 /* Makes all lines durable with one fdatasync; on failure cuts off the lines since the last sync. */
 enum status journal_sync(struct journal *journal, struct error *error);
 /* Checks that the open file is intact, byte by byte, and still has its name; call it before and
- * after publishing. Every append checks length and name. If others cut, edited, replaced or removed
- * the file, its content continues in another file (spare_name). Then this call and all later ones
- * return STATUS_SYSTEM, with the new name or the reason in *error. */
+ * after publishing. Every append checks length and name. If other processes cut, edited, replaced
+ * or removed the file, the journal continues in another file (spare_name). From then on this
+ * function returns STATUS_SYSTEM, with the new name or the reason in *error. */
 enum status journal_check_path(struct journal *journal, struct error *error);
 const char *journal_path(const struct journal *journal); /* current name, valid while open */
 /* Sets the name of a file with the same content that others cannot change, or of the open file if

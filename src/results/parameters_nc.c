@@ -17,7 +17,7 @@ struct parameters {
     struct dataset *set;
     int group;
     bool *used;                          /* owned; for each workload: the file has rows of it */
-    const struct parameter **parameters; /* owned; of equal names the first workload's */
+    const struct parameter **parameters; /* owned; the first workload's parameter of each name */
     bool *requested; /* owned; for each parameter: the variable is requested_NAME */
     size_t count;    /* number of parameters, whose cells come first in a row */
     char **axes;     /* owned: names of programs' axes, each with a text variable axis_NAME */
@@ -31,7 +31,8 @@ static bool row_is_of(const struct row *row, const struct workload *workload)
            row->configuration[length] == ' ';
 }
 
-/* Rows of a workload mostly follow each other, so each search begins at the workload found last. */
+/* Consecutive rows mostly have the same workload, so each search begins at the workload found last.
+ */
 static void workloads_mark(struct parameters *p, const struct results *results)
 {
     size_t count = 0, last = 0;
@@ -195,7 +196,7 @@ static void parameter_add(struct parameters *p, const struct parameter *paramete
     if (parameter->kind == PARAMETER_INTEGER) {
         variable_define(p, parameter, "", FIELD_INTEGER, first);
     } else if (parameter->kind == PARAMETER_STEP) {
-        /* One variable for most files, with the rows' width if that differs from the height. */
+        /* Height and width mostly agree, so most files have one variable for both. */
         variable_define(p, parameter, "", FIELD_INTEGER, first);
         if (is_rectangular(parameter, results))
             variable_define(p, parameter, "_width", FIELD_INTEGER, second);

@@ -39,7 +39,7 @@ void summary_format(const struct summary *summary, int status, double seconds,
              seconds, summary->file);
 }
 
-/* The file has been written before, so a closed standard output is no failure. */
+/* A closed standard output is no failure, because the result file is already written. */
 static enum status print_table(const struct results *results, const struct publication *publication,
                                const struct log *log, struct error *error)
 {
@@ -97,8 +97,8 @@ static struct plan *plan_of(const struct session *session)
     return plan;
 }
 
-/* Sorts by `plan`; if it is NULL, by that of the last session, or by no plan. Earlier sessions tell
- * the lists of rows that the plan lacks. */
+/* Sorts by `plan`; if `plan` is NULL, by the plan of the last session, if it has one. Earlier
+ * sessions tell the lists of rows that the plan lacks. */
 static enum status sort(struct results *results, const struct plan *plan, struct error *error)
 {
     size_t session = results->session_count;

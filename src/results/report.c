@@ -218,7 +218,7 @@ static void json_print(const struct results *results, FILE *stream)
     fputs("\n]\n", stream);
 }
 
-/* ---- what follows the table ---- */
+/* ---- notes below the table ---- */
 
 static void counts_print(const struct results *results, FILE *stream)
 {

@@ -397,8 +397,8 @@ static int compare_devices(const void *a, const void *b)
     return strverscmp(x->key, y->key);
 }
 
-/* Drops repeated entries of devices: each session describes all its devices, even if they have no
- * row. Without memory all entries are kept. */
+/* If sessions describe a device several times, keeps its entries with rows, or else its last entry.
+ * Without memory all entries are kept. */
 static void leave_out_repeated(struct results *results)
 {
     size_t count = results->device_count, kept = 0;

@@ -55,7 +55,8 @@ struct row {
     char *texts;   /* owned; holds configuration, label, device_key and error */
     char *name;    /* owned, see naming.h; set by results_sort */
     char *listed;  /* owned; as in struct plan_item, "": none; NULL before results_list */
-    int64_t count; /* sum over `listed`; FIELD_MISSING: none */
+    int64_t count; /* occurrences of the configuration in lists: the sum over `listed`;
+                      FIELD_MISSING: none */
     size_t item;   /* index in the plan, set by results_sort; SIZE_MAX: the plan lacks the row */
     const char *configuration, *label, *device_key;
     const char *error; /* "" for a measured row */
@@ -112,8 +113,8 @@ enum status results_attach(struct results *results, const char *journal, int fd,
 enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
 
-/* Sets `listed` and `count` of the rows that the plan has and that have neither yet. Returns the
- * number of rows that still have none, or -1 without memory. Call before results_sort. */
+/* Sets `listed` and `count` of the plan's rows that lack them. Returns the number of rows that
+ * still lack them; -1: no memory. Call before results_sort. */
 ssize_t results_list(struct results *results, const struct plan *plan);
 
 /* Names and sorts the results for files and tables. Devices are sorted by session and rank. Rows

@@ -511,7 +511,7 @@ static bool row_load(struct writer *w, size_t i)
         return false;
     w->devices[i] = results_device(w->results, record->device_key);
     if (!layout_is_auto(&record->config))
-        record->layout_chosen[0] = '\0'; /* the variable `layout` has the layout */
+        record->layout_chosen[0] = '\0'; /* `layout` already has a variable of its own */
     if (strcmp(record->algorithm_origin, algorithm_searched) == 0)
         record->algorithm_origin[0] = '\0'; /* search_time already shows that the row searched */
     w->derived[i] = derive(record, device_of(w, i));
@@ -719,8 +719,8 @@ static enum status fill_apart(struct staged_file *draft, const struct results *r
     return report.status;
 }
 
-/* Builds the file, and again if a row had a value for a variable that was left out. HDF5 reports a
- * full disk as "HDF error", so the real reason comes from the draft. */
+/* Builds the file. Builds it again if a row had a value for a variable that was left out. HDF5
+ * reports a full disk as "HDF error", so the real reason comes from the draft. */
 static enum status build(struct staged_file *draft, const struct results *results, json_t *found,
                          const char *output, struct error *error)
 {

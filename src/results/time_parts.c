@@ -39,7 +39,8 @@ struct division {
 };
 
 /* The times of overlapping kernels add up to more than `busy`, because each kernel is stretched by
- * the others. The time in which they are active is not, unless it alone exceeds `busy`. */
+ * the others. The active time of overlapping kernels is not stretched, unless it alone exceeds
+ * `busy`. */
 static struct division divide(const struct record *record, double busy)
 {
     double own = 0, active = 0;
@@ -91,8 +92,8 @@ static void kernel_add(const struct kernel *kernel, struct division by,
 }
 
 /* Divides the time in which regions of a CPU run. The shares are those of the timing loop, hence of
- * the mean. The median lacks the difference, which is time off the processor first, and then idle.
- * An unknown wait counts as 0. */
+ * the mean. The median is shorter than the mean: the difference is taken first from the time off
+ * the processor, then from the idle time. An unknown wait counts as 0. */
 static void threads_add(const struct record *record, double busy, double roof,
                         double parts[TIME_PART_COUNT])
 {
@@ -156,13 +157,13 @@ static int kernel_unit(const struct kernel *kernel, double *share)
     return busiest;
 }
 
-/* Possible limits of a row: the parts of its time, then the units. Shares are times in s. */
+/* Possible limits of a row: first the parts of its time, then the units. Shares are times in s. */
 enum { CANDIDATES = TIME_PART_COUNT + ACTIVITY_UNITS };
 
 static const double at_roof = 0.75; /* share of the unit's roof from which it limits a kernel */
 
 /* Moves the active time of each kernel with a unit at its roof from the parts to the unit. Issuing
- * is work, and no reason to wait. Time without a block is few_blocks or idle_multiprocessors,
+ * is not moved, because it is work. Time without a block is few_blocks or idle_multiprocessors,
  * whichever is more. */
 static void candidates_find(const struct record *record, struct division by,
                             struct roof_share all[CANDIDATES])

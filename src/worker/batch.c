@@ -43,8 +43,7 @@ static struct countable counted_of(struct measured *row)
     return (struct countable){row->work, row->cold, row->kernels, row->causes, &row->record};
 }
 
-/* A row that lacks only the counts of each kernel, or only the causes, still has the counts of the
- * whole row. */
+/* Also true if only the counts of single kernels, or only the causes, are missing. */
 static bool has_counts(const struct measured *row)
 {
     return row->record.counters.code == COUNTED_YES ||
@@ -67,7 +66,7 @@ static enum status count_alone(const struct batch *batch, struct device_state *s
     return STATUS_OK;
 }
 
-/* Counts all rows at once. Rows with counts are then complete; the others keep their work. */
+/* Counts all rows at once. Completes rows that got counts; rows without counts keep their work. */
 static enum status count_together(const struct batch *batch, struct device_state *state,
                                   struct measured *rows, size_t count, struct error *error)
 {

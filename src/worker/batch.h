@@ -1,14 +1,14 @@
 /* Timed rows that wait for their counters. The device counts all rows of a batch together, because
  * programming counters costs far more than reading them.
  *
- * Each row is measured alone on the device, and then stays prepared, with its algorithm. Waiting
- * rows must not change the next row: if the device has no room, the waiting rows are counted first;
- * a row that failed beside waiting rows is measured again without them. To count, the device
- * repeats every row in each pass of the counters, with the caches as for timing, so counts depend
- * neither on the other rows nor on their order.
+ * Each row is timed alone on the device, and then stays prepared, with its algorithm, until it is
+ * counted. Waiting rows must not change the next row: if the device has no room, the waiting rows
+ * are counted first; a row that failed beside waiting rows is measured again without them. To
+ * count, the device repeats every row in each pass of the counters, with the caches as for timing,
+ * so counts depend neither on the other rows nor on their order.
  *
- * A row that could not be counted with others is counted alone. If that fails, too, its record says
- * why. Not thread-safe. */
+ * A row that could not be counted with others is counted alone. If the second attempt fails, the
+ * row's record says why. Not thread-safe. */
 #pragma once
 
 #include "worker/measure.h"

@@ -1,9 +1,9 @@
-/* The table of functions of a kind of device. worker.c knows nothing else of a device; each worker
- * program links exactly one table.
+/* The table of functions of a kind of device, which is all that worker.c sees of a device. Each
+ * worker program links exactly one table.
  *
  * Single-threaded. Order: count, open, then any of try_counters, { tune_roofs, measure_roof,
  * keep_busy, release_roofs } and { prepare, time, energy, trace, count_hardware, run, read, release
- * }, then close. One piece of work exists at a time, unless has_room allows another.
+ * }, then close. Only one prepared row exists at a time, unless has_room allows another.
  * STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration failed, the
  * device works; STATUS_DEVICE: the device is lost, and the process must end. */
 #pragma once
@@ -76,15 +76,15 @@ struct device_ops {
     /* Reads the health, by enum health; unknown values are missing. NULL: the device has none. */
     void (*health)(struct device_state *state, double health[HEALTH_COUNT]);
 
-    /* Finds out, once, whether the hardware counters can be read. Sets counters of *device, with
-     * the reason if they cannot; a refusal is STATUS_OK. NULL: the device has no counters. */
+    /* Tests once whether the hardware counters can be read. Sets device->counters to the outcome,
+     * with the reason of a refusal. A refusal is STATUS_OK. NULL: the device has no counters. */
     enum status (*try_counters)(struct device_state *state, struct device *device,
                                 struct error *error);
 
     /* Finds the fastest variant of each requested roof, and with `prove` proves it by the counters,
-     * if they can be read. found[] is false for roofs that this kind of device lacks. A roof that
-     * fails now stays true; measure_roof returns the reason. Keeps memory until release_roofs,
-     * which must precede the next tune_roofs. */
+     * if they can be read. found[] is false for roofs that this kind of device lacks. found[] stays
+     * true for a roof that fails now; measure_roof returns the reason. Keeps memory until
+     * release_roofs, which must precede the next tune_roofs. */
     enum status (*tune_roofs)(struct device_state *state, const struct roof_request *request,
                               bool prove, bool found[ROOF_KINDS], struct error *error);
 
@@ -101,7 +101,7 @@ struct device_ops {
                              void *argument, struct error *error);
 
     /* Measures links between the named devices, separated by commas, or between all visible ones,
-     * into *device. Comes before any other function. NULL: no links. */
+     * into *device. Call it before any other function. NULL: no links. */
     enum status (*measure_links)(const char *devices, enum link_operation operation,
                                  struct device *device, struct error *error);
 
@@ -114,10 +114,10 @@ struct device_ops {
                            struct work **work, struct record *record, struct error *error);
 
     /* Takes samples, and writes the time of one iteration in each sample to seconds[]. A sample is
-     * the mean of record->sample_iterations, which this function sets, and which is constant for a
-     * piece of work. `cold` flushes the last-level cache before each iteration, outside of its
-     * time. Sets timer_overhead, host_paced and conditions (clocks, ...) of *record. NULL record: a
-     * warm-up with samples of one iteration. */
+     * the mean of record->sample_iterations iterations. This function sets that number, which is
+     * constant for a piece of work. `cold` flushes the last-level cache before each iteration,
+     * outside of its time. Sets timer_overhead, host_paced and conditions (clocks, ...) of *record.
+     * NULL record: a warm-up with samples of one iteration. */
     enum status (*time)(struct device_state *state, struct work *work, bool cold, int samples,
                         double *seconds, struct record *record, struct error *error);
 
@@ -127,7 +127,7 @@ struct device_ops {
     enum status (*energy)(struct device_state *state, struct work *work, bool cold,
                           struct record *record, struct error *error);
 
-    /* Traces one iteration, `cold` as in `time`. Sets launches, busy_time, trace_time and kernels
+    /* Traces one iteration; `cold` as in `time`. Sets launches, busy_time, trace_time and kernels
      * of *record, and host_time and caller_time of a device that is not the host. */
     enum status (*trace)(struct device_state *state, struct work *work, bool cold,
                          struct record *record, struct error *error);
@@ -136,12 +136,12 @@ struct device_ops {
      * the same result as alone. NULL: never. */
     bool (*has_room)(struct device_state *state, const struct config *config);
 
-    /* Counts rows together, `cold` as in `time`; each row runs once or more often, as the counters
-     * need. Sets flops_*, bytes_* and counters of the records. Without counts, counters says why,
-     * and the status is STATUS_OK. `kernels` repeats the row to count each kernel that the last
-     * `trace` of its work has found; `causes` repeats it again for the kernels' activities. The
-     * counts of a row do not depend on the other rows. After a failure the rows can be counted
-     * again. NULL: the device has no counters. */
+    /* Counts rows together; `cold` as in `time`. Each row runs as often as the counters need. Sets
+     * flops_*, bytes_* and counters of the records. If rows cannot be counted, record->counters
+     * says why, and the status is STATUS_OK. `kernels` repeats the row to count each kernel that
+     * the last `trace` of its work has found; `causes` repeats it again for the kernels'
+     * activities. The counts of a row do not depend on the other rows. After a failure the rows can
+     * be counted again. NULL: the device has no counters. */
     enum status (*count_hardware)(struct device_state *state, const struct countable *rows,
                                   size_t count, struct error *error);
 
@@ -160,8 +160,8 @@ struct device_ops {
                         struct error *error);
 
     /* Rejects the algorithm of `work`, whose results are wrong or inaccurate: makes `work` run
-     * another one, and sets *record as `prepare` does. STATUS_UNSUPPORTED: there is no other one.
-     * NULL: there never is another one. */
+     * another one, and sets *record as `prepare` does. STATUS_UNSUPPORTED: no algorithm is left.
+     * NULL: the device has one algorithm for each row. */
     enum status (*reject)(struct device_state *state, struct work *work, struct record *record,
                           struct error *error);
 

@@ -134,7 +134,7 @@ void measure_keep_occupancy(const struct occupancy *occupied, int64_t cores, str
 /* One placement of the row's buffers in memory. The first placement has the row's verified work. */
 struct placement {
     struct work *work;
-    struct record seen; /* record while the placement was timed; owns nothing */
+    struct record seen; /* the row's record with this placement's times; owns nothing */
     struct samples samples;
     struct stats stats;
 };
@@ -159,7 +159,7 @@ static enum status placement_time(struct run run, struct placement *placement, s
 }
 
 /* Prepares the row once more with the same kernels. Earlier works keep their buffers, so the new
- * ones have other addresses. STATUS_UNSUPPORTED: no room, or kernels differ. */
+ * buffers have other addresses. STATUS_UNSUPPORTED: the memory is full, or the kernels differ. */
 static enum status placement_make(const struct run *run, const struct placement *first,
                                   struct placement *placement, struct error *error)
 {
@@ -329,8 +329,8 @@ static enum status bits_check(const struct run *run, struct record *record, stru
     return STATUS_OK;
 }
 
-/* The bits of three iterations are compared: that of the verification, if it computed the whole
- * results, the last timed one, and the last one of all.
+/* Compares the bits of up to three iterations: the verified one (if it computed whole results), the
+ * last timed one, and the very last one.
  *
  * With several placements, a row that the power cap throttles also gets a run for its energy: after
  * a warm-up this run shows what the device sustains. The energy run is the last, because it lowers
@@ -338,7 +338,7 @@ static enum status bits_check(const struct run *run, struct record *record, stru
 static enum status measure_prepared(struct run *run, struct record *record, struct error *error)
 {
     const struct measure_settings *measure = &run->request->measure;
-    const double throttled = 0.98; /* part of sm_clock_free */
+    const double throttled = 0.98; /* fraction of sm_clock_free; below it the device throttles */
     enum status status = STATUS_OK;
     if (measure->verify)
         status = verify_prepared(run, false, record, error);

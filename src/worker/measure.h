@@ -1,4 +1,4 @@
-/* The steps of one configuration: prepare, verify, warm up, time, take the energy, trace, count.
+/* The steps of one configuration: prepare, verify, warm up, time, measure the energy, trace, count.
  * This file does all steps but counting; batch.h counts several rows together.
  *
  * Timing, trace and counters are separate runs of the same work, because trace and counters change
@@ -20,9 +20,9 @@ struct measured {
 };
 
 /* Does all steps but counting, and sets *row. The caller keeps *expected from row to row. `work` is
- * NULL, and the record complete, if there is nothing to count: the row was skipped (the device does
- * not offer the configuration), it failed (a wrong result, a library error), or counters are off.
- * The only error is STATUS_DEVICE; then *row owns nothing. */
+ * NULL and the record complete if the row needs no counting: it was skipped (the device does not
+ * offer the configuration), it failed (a wrong result, a library error), or counters are off. The
+ * only error is STATUS_DEVICE; then *row owns nothing. */
 enum status measure_begin(const struct device_ops *device, struct device_state *state,
                           const struct request *request, struct expected *expected,
                           struct measured *row, struct error *error);

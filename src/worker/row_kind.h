@@ -9,7 +9,7 @@ struct row_kind {
     const struct workload *workload; /* the workload of these rows */
     /* Measures a configuration: *record, which was initialised, becomes measured, skipped or
      * failed. The device is idle, and no row waits for counters. *kept, NULL at first, passes from
-     * row to row: it has processes that later rows may use. STATUS_DEVICE: the device is lost.
+     * row to row. It owns processes that later rows may use. STATUS_DEVICE: the device is lost.
      * STATUS_INTERRUPTED: a signal came that the worker blocks, and the row is void. */
     enum status (*measure)(const struct device_ops *device, struct device_state *state, void **kept,
                            const struct request *request, struct record *record,

@@ -8,7 +8,7 @@
 /* The reference of the last row, kept because the same shape with a hot and a cold cache, and all
  * algorithms of a row, have the same reference. All zero: none yet. */
 struct expected {
-    char configuration[WORKLOAD_TEXT]; /* that of the row, with cache = hot */
+    char configuration[WORKLOAD_TEXT]; /* the row's configuration, with cache = hot */
     uint64_t seed;
     struct expectation expectation; /* owned */
 };

@@ -29,7 +29,7 @@ struct worker {
     void *kept;    /* state of the last row's kind */
     bool tuned;    /* the device holds memory for roofs */
     bool watches;  /* reports the health of a device that another worker measures */
-    int busy_kind; /* roof whose work keeps the device busy until the next request; BUSY_NONE */
+    int busy_kind; /* roof whose work keeps the device busy between requests; BUSY_NONE */
 };
 enum { BUSY_NONE = -1 };
 
@@ -190,7 +190,7 @@ static enum status answer_measure(struct worker *worker, const struct request *r
     bool waits = false;
     const struct row_kind *kind = row_kind_of(request);
     TRY(worker_open(worker, 0, error));
-    if (kind) /* the row's command gets the whole device */
+    if (kind) /* the command of a program row gets the whole device */
         TRY(batch_count(worker->batch, worker->state, error));
     TRY(kind ? kind->measure(worker->ops, worker->state, &worker->kept, request, &reply->record,
                              error)
@@ -200,7 +200,7 @@ static enum status answer_measure(struct worker *worker, const struct request *r
     return STATUS_OK;
 }
 
-/* Returns no device if an address is unknown, or if two devices are slices of one. */
+/* Returns no device if an address is unknown, or if two devices are slices of one GPU. */
 static struct visible devices_visible(const struct device_ops *ops, int count)
 {
     struct visible visible = {0};
@@ -312,9 +312,9 @@ static int self_test(struct worker *worker)
     return status == STATUS_OK ? 0 : status == STATUS_FAILED ? 3 : 4;
 }
 
-/* Makes the kernel kill the worker, even a stopped one, when the thread that started it ends: the
- * rank's, or that of a wrapper in between. Standard input is a socket pair, which identifies the
- * rank's process even if it is dead. */
+/* Makes the kernel kill the worker, even a stopped one, when the thread that started the worker
+ * ends. This thread belongs to the rank or to a wrapper between rank and worker. Standard input is
+ * a socket pair, which identifies the rank's process even if it is dead. */
 static void tie_to_rank(void)
 {
     struct ucred rank = {0};

@@ -11,9 +11,9 @@
 
 /* Shell commands of the worker for each request. executor_bench.c lists the words. */
 struct worker_script {
-    const char *describe, *measure; /* NULL: describe device u1; measure the request */
-    const char *count;              /* NULL: record of the oldest waiting row */
-    double timeout; /* s, limit of each request, for workers that hang; 0: a long one */
+    const char *describe, *measure; /* NULL: describes device u1; measures the request */
+    const char *count;              /* NULL: replies with the record of the oldest waiting row */
+    double timeout; /* s, timeout of each request, for workers that hang; 0: a long timeout */
 };
 
 /* Rank, folder of the worker, messages. */
@@ -22,7 +22,7 @@ struct bench {
     struct log log;
     struct collected sent;
     struct executor *executor;
-    int round; /* of the work that the rank gets; 0: the first */
+    int round; /* number of the configuration that the rank gets; 0: the first */
 };
 
 /* Kind of the worker, and kind that the rank requests (NULL: any). */

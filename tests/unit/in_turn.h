@@ -1,4 +1,4 @@
-/* A loop of a reference on one thread. */
+/* Runs a loop of a reference on one thread. */
 #pragma once
 
 #include "model/reference.h"

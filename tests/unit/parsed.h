@@ -1,4 +1,4 @@
-/* A configuration by its text, "matmul m=4 n=4". For tests only. */
+/* Parses the text of a configuration, "matmul m=4 n=4". For tests only. */
 #pragma once
 
 #include "unit.h"

@@ -371,7 +371,7 @@ static inline void sample_describe(const char *path, const struct record *record
     journal_close(journal);
 }
 
-/* Returns the results of records, whose journal is removed already. */
+/* Returns the results of records; removes their journal. */
 static inline struct results *results_of(struct record *records, size_t count)
 {
     char path[] = "/tmp/roofsweep-sample-XXXXXX";

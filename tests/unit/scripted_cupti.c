@@ -279,7 +279,7 @@ CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *pa
     return CUPTI_SUCCESS;
 }
 
-/* The range pushed last comes first. */
+/* Lists the range that was pushed last first. */
 CUptiResult cuptiRangeProfilerCounterDataGetRangeInfo(
     CUpti_RangeProfiler_CounterData_GetRangeInfo_Params *parameters)
 {

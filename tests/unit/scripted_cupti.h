@@ -25,11 +25,11 @@ extern struct cupti_script {
     CUpti_Profiler_DeviceSupported_Params support;
     struct cupti_trouble {
         CUptiResult enable, start;
-        CUptiResult push; /* result of PushRange after push_from successful ones */
+        CUptiResult push; /* result of PushRange after push_from successful calls */
         int push_from;
-        int passes;     /* needed in addition to `passes` below */
-        size_t dropped; /* reported dropped ranges */
-        size_t ranges;  /* in the image; 0: the ranges pushed in the last pass */
+        int passes;     /* passes needed in addition to `passes` below */
+        size_t dropped; /* number of ranges that CUPTI reports as dropped */
+        size_t ranges;  /* number of ranges in the image; 0: those pushed in the last pass */
         bool nameless;  /* the image has no names */
     } trouble;
     CUpti_ProfilerRange range; /* as configured */
@@ -38,19 +38,19 @@ extern struct cupti_script {
     int passes;          /* CUPTI has all passes when `runs`, a count of the test, is this large */
     const char *lacking; /* part of the names of metrics without a value */
     int attached, finalized, runs, enabled, disabled; /* calls */
-    char names[CUPTI_RANGES][8];                      /* of the ranges of the last pass */
+    char names[CUPTI_RANGES][8];                      /* names of the ranges of the last pass */
     size_t in_pass;                                   /* ranges of the last pass */
-    bool config_once;                                 /* refuse a second configuration */
+    bool config_once;                                 /* SetConfig refuses a second configuration */
     int configured;       /* value of `enabled` at the last effective configuration */
-    bool replayed;        /* expect kernel replay in the configuration */
+    bool replayed;        /* the configuration must ask for kernel replay */
     bool in_process;      /* each Stop is one of `runs` */
-    bool passing, within; /* a pass, a range is open */
+    bool passing, within; /* a pass is open; a range is open */
 
     /* Activity records. */
     CUptiResult register_callbacks, activity_enable, flush; /* results of these calls */
     scripted_kernel records[CUPTI_RECORDS];
     size_t record_count, records_dropped, handed;
-    bool in_the_way;                         /* refuse tracing if CUPTI is already in the process */
+    bool in_the_way; /* tracing is refused if CUPTI is already in the process */
     int activity_enabled, activity_disabled; /* calls */
     bool tracing;
     CUpti_BuffersCallbackRequestFunc requested;

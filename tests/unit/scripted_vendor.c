@@ -28,12 +28,12 @@ static struct machine {
     size_t enqueued;
     double joules, drawn;       /* J of all work, less idle power; W of the last operation */
     double counter, counted_at; /* J and s, at the last step of the energy counter */
-    /* While the stream is blocked, times of later operations are as if the host never unblocked it;
-     * unblocking shifts them. */
+    /* While the stream is blocked, later operations get times as if the kernel ended at its limit.
+     * When the host unblocks the stream, their times shift. */
     bool blocked;
-    double block_begin, block_end; /* s; end by the limit */
+    double block_begin, block_end; /* s, end of the blocking kernel at its limit */
     double block_host;             /* s, when the host launched the blocking kernel */
-    int block_events;              /* recorded behind it */
+    int block_events;              /* recorded behind the blocking kernel */
     double events[EVENTS];         /* s; NaN: not recorded */
     double stamps[2];              /* s, begin and end of a span */
     struct calibration calibration;
@@ -258,7 +258,7 @@ static enum status allocate(double bytes, void **memory, struct error *error)
         assert_true(++i < ALLOCATIONS);
     machine.allocations[i].address = machine.next_address;
     machine.allocations[i].bytes = (size_t)bytes;
-    machine.next_address += ((size_t)bytes / alignment + 2) * alignment; /* with a gap in between */
+    machine.next_address += ((size_t)bytes / alignment + 2) * alignment; /* leaves a gap */
     script.free_bytes -= bytes;
     *memory = (void *)machine.allocations[i].address;
     return STATUS_OK;

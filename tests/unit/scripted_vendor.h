@@ -34,7 +34,7 @@ struct script {
      * sm_clock with the time constant falls_in, s; 0: constant. */
     double falls_from, falls_by, falls_in;
     double swings_by, swings_in; /* amplitude relative to sm_clock, and period, s; 0: no swings */
-    /* W by the energy counter: idle, with a blocking kernel, at work; 0: no counter. */
+    /* Power by the energy counter, W: idle, during a blocking kernel, at work. 0: no counter. */
     double idle_power, blocked_power, busy_power;
 
     /* Properties. */
@@ -43,13 +43,13 @@ struct script {
     double power_limit; /* W */
 
     /* Failures. */
-    int fail_at; /* number of the one call that fails, from 1; 0: none */
+    int fail_at; /* number of the call that fails, from 1; 0: no call fails */
     int lost_at; /* number of the first call that finds the device lost; 0: none */
 
     /* Counters. */
     const char *collection, *activities; /* outcomes: "counted", or a refusal */
-    double counted[QUANTITY_COUNT];      /* counted over done; NaN: unknown */
-    double done[QUANTITY_COUNT];         /* work adds what it does */
+    double counted[QUANTITY_COUNT];      /* counted amount over real amount; NaN: unknown */
+    double done[QUANTITY_COUNT];         /* each work adds its real amount */
     enum script_cache cache;             /* work sets SCRIPT_WARM */
 
     /* Results. */
@@ -57,10 +57,10 @@ struct script {
     int calls, collections;
     int blocks; /* blocking kernels */
     struct {
-        double limit, host, device;  /* s: limit, time until unblocked, work enqueued behind it */
-        int samples;                 /* pairs of events behind it */
+        double limit, host, device;  /* s: limit, time blocked, work behind */
+        int samples;                 /* pairs of events behind the blocking kernel */
     } block;                         /* the last blocking kernel */
-    enum script_cache counted_cache; /* before the last counted work */
+    enum script_cache counted_cache; /* contents of L2 before the last counted work */
     double busy;                     /* s of work on the device */
     double begin_time;               /* s since the epoch, begin of the last span read */
 };

@@ -1,4 +1,4 @@
-/* Algorithms that searches found, in the run and in a file. */
+/* The cache of algorithms that searches found, in memory and in a file. */
 
 #include "unit.h"
 
@@ -147,10 +147,10 @@ FOLDER_TEST(a_file_outlives_the_run)
     const struct device later = device_of("H200", "cuDNN 9.15.0");
     const char *path = path_of(state);
     struct algorithm_cache *first = open_at(path, false, 0), *second = open_at(path, true, 0);
-    assert_int_not_equal(access(path, F_OK), 0); /* nothing was found yet */
+    assert_int_not_equal(access(path, F_OK), 0); /* the cache is empty */
     learn(first, 1, "engine-1", &h200);
     assert_found(first, 1, &h200, "", ""); /* this run does not keep it */
-    learn(second, 2, "engine-2", &h200);   /* both runs write */
+    learn(second, 2, "engine-2", &h200);   /* two runs write */
     learn(second, 2, "engine-4", &later);
     algorithm_cache_close(first);
     algorithm_cache_close(second);
@@ -195,8 +195,8 @@ FOLDER_TEST(absurd_entries_are_left_out)
     algorithm_cache_close(cache);
 }
 
-/* NAME.nc stands for NAME.nc.journal, which stays as it is. A row that took its algorithm from a
- * file passes the origin on. */
+/* NAME.nc stands for NAME.nc.journal, which is not changed. A row keeps the origin of an algorithm
+ * from a file. */
 FOLDER_TEST(a_result_serves)
 {
     struct device device = device_of("H200", "cuDNN 9.14.0");

@@ -21,7 +21,8 @@ static int tear_down(void **state)
 
 enum { PARTS = 8 };
 
-/* Allocations of a row: a conv2d's tensors, workspaces of candidates, and two of the comparison. */
+/* Allocations of a row: tensors of a conv2d, workspaces of candidates, and two arrays for the
+ * comparison. */
 struct row {
     double parts[PARTS]; /* byte */
 };
@@ -122,7 +123,7 @@ BENCH_TEST(idle_memory_is_freed_for_a_row)
     assert_true(script.free_bytes == all); /* too large to be kept idle */
 }
 
-/* The message is that of memory_allocate, with the requested bytes and all bytes that can be free.
+/* The message names the requested bytes and all bytes that can be free, as in memory_allocate.
  */
 BENCH_TEST(oversized_requests_are_refused)
 {

@@ -71,7 +71,7 @@ TEST(each_rank_takes_a_device)
         {"--gpu-bind=closest, sockets uneven", {"ab", "ab", "ab", "cd"}, "ab-c", 3},
         {"CUDA_VISIBLE_DEVICES=1,0, by index or UUID", {"ba", "ba"}, "ba", 2},
         {"a task that sees all beside one that sees one", {"ab", "a"}, "ba", 2},
-        /* devices_check_distinct reports the consequence. */
+        /* devices_check_distinct reports shared devices. */
         {"two tasks on one GPU", {"a", "a"}, "aa", 1},
         {"two MIG slices of one GPU", {"a", "a", "b"}, "aab", 2},
         {"CUDA_VISIBLE_DEVICES=1,9,0: the wrong one hides the last", {"b", "b"}, "bb", 1},
@@ -111,8 +111,8 @@ static struct cpus cpus_of(const char *list)
     return cpus;
 }
 
-/* Nodes with eight GPUs: cores, local_cpulist of each GPU, masks from the launcher, masks of the
- * workers. */
+/* Nodes with eight GPUs: cores, local_cpulist of each GPU, masks that the launcher sets, and
+ * expected masks of the workers. */
 TEST(workers_run_near_their_gpus)
 {
     static const char a100[] = "package:2 numa:4 core:16 pu:2(indexes=2*128:1*2)";

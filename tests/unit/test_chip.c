@@ -48,7 +48,7 @@ static void assert_near(double value, double expected, double tolerance)
 
 enum side { VECTOR, TENSOR };
 
-/* The tolerance is half of the quoted last digit. */
+/* The tolerance is half a unit of the last digit that the vendor quotes. */
 static const struct {
     const char *product;
     enum side side;
@@ -124,7 +124,7 @@ TEST(peaks_are_the_quoted_ones)
 
 static const struct {
     const char *product;
-    double dram, l1, l2; /* byte s-1; NAN: not given */
+    double dram, l1, l2; /* byte s-1; NAN: the vendor gives no value */
 } bandwidths[] = {
     {V100, 898e9, 80 * 128 * 1.53e9, 2048 * 1.53e9},
     {A100, 1555e9, 108 * 128 * 1.41e9, 5120 * 1.41e9},

@@ -10,7 +10,7 @@
 enum { MANY = 20, MORE = 200, LAUNCHES = 3, BEFORE = 2, ROOM = 32 };
 
 static struct counters *counters;
-static double values[MORE][QUANTITY_COUNT]; /* of the last collection */
+static double values[MORE][QUANTITY_COUNT]; /* values of the last collection */
 
 /* Work that checks when it is called. */
 static struct piece {
@@ -20,7 +20,8 @@ static struct piece {
     size_t launches; /* of its run */
 } pieces[MORE];
 
-/* Runs after the start of the pass, whose own data in L2 must not come between. */
+/* Prepares the caches. It runs after the start of the pass, so that the data of the pass do not
+ * replace the work's data in L2. */
 static enum status piece_prepare(void *argument, struct error *error)
 {
     struct piece *piece = argument;

@@ -45,7 +45,7 @@ static void bits_check(struct device_state *state, struct work *work, uint64_t h
 }
 
 /* Prepares, runs and times the work, which must not accumulate results, and whose iterations must
- * agree in each bit. NULL: not supported. */
+ * agree in each bit. NULL: the device does not support the configuration. */
 static struct work *run_work(struct device_state *state, const char *text,
                              const struct config *config)
 {
@@ -104,7 +104,7 @@ static void check_slice(struct prepared *from, const char *text, const struct co
     free(values);
 }
 
-/* Compares every element of the results. False: not supported. */
+/* Compares every element of the results. False: the device does not support the configuration. */
 static bool check_all(struct device_state *state, const char *text)
 {
     struct config config = parse(text);
@@ -160,7 +160,7 @@ static bool check_offered(struct device_state *state, const char *text)
         "precision=fp32", "precision=fp64"                                                         \
     }
 
-/* Everything that every CPU supports, by `auto` and by each named routine. */
+/* Runs all configurations that every CPU supports, by `auto` and by each named routine. */
 DEVICE_TEST(results_agree)
 {
     static words families[] = {
@@ -198,7 +198,7 @@ DEVICE_TEST(results_agree)
           "matmul m=33 n=65 k=130"},
          BOTH,
          {"implementation=auto", "implementation=cblas", "implementation=plain"}},
-        /* Results divided by rows and by columns, and fewer rows than threads. */
+        /* Threads divide the results by rows or by columns; also fewer rows than threads. */
         {{"linear batch=2 inputs=1 outputs=3", "linear batch=5 inputs=3 outputs=7",
           "linear batch=3 inputs=50 outputs=4", "linear batch=129 inputs=7 outputs=1",
           "linear batch=1 inputs=9 outputs=200", "linear batch=33 inputs=130 outputs=65"},
@@ -217,7 +217,7 @@ DEVICE_TEST(results_agree)
           "attention batch=3 heads=1 sequence=65 keys=65 head_size=4"},
          {"implementation=cblas precision=fp32", "precision=fp32", "precision=fp64"},
          {"causal=yes", "causal=no"}},
-        /* Few and many steps, odd and even; counts around those of vectors and blocks. */
+        /* Few and many steps, odd and even; sizes around the lengths of vectors and blocks. */
         {{"compute-loop elements=1", "compute-loop elements=51", "compute-loop elements=191",
           "compute-loop elements=385", "compute-loop elements=4096", "shared-loop tiles=1 tile=1",
           "shared-loop tiles=1 tile=3", "shared-loop tiles=2 tile=16",
@@ -261,8 +261,9 @@ DEVICE_TEST(results_agree)
     assert_true(flips > 1000);
 }
 
-/* oneDNN in each precision with instructions on this CPU, also its slow definitions. Precisions and
- * shapes alternate, so that leftovers of one would be seen in the next. */
+/* oneDNN in each precision for which this CPU has instructions, also by oneDNN's slow reference
+ * code. Precisions and shapes alternate, so that stale data of one configuration would change the
+ * next result. */
 DEVICE_TEST(onednn_agrees)
 {
     static const char *const precisions[] = {"fp32", "bf16", "fp16"};
@@ -361,7 +362,7 @@ DEVICE_TEST(conv2d_steps_agree)
 
 /* ---- messages of rows ---- */
 
-/* The row of a workload without a reference says that nothing is compared. */
+/* The row of a workload without a reference says that it was not verified. */
 DEVICE_TEST(missing_references_are_reported)
 {
     struct workload added = *workload_find("matmul");

@@ -24,7 +24,7 @@ static void check_roof(const struct roof *roof, int kind, double before)
 {
     bool is_time = roof_kinds[kind].measure == ROOF_TIME;
     assert_int_equal(roof->kind.index, kind);
-    double value = roof_value(roof); /* plausible for any computer */
+    double value = roof_value(roof); /* a range that every computer meets */
     assert_true(is_time ? value > 1e-9 && value < 100.0 : value > 1e7 && value < 1e15);
     assert_true(isfinite(roof->bandwidth) + isfinite(roof->performance) + isfinite(roof->time) ==
                 1);
@@ -119,7 +119,7 @@ DEVICE_TEST(roofs_begin_together)
     device_ops.release_roofs(*state);
     assert_int_equal(device_ops.measure_roof(*state, kind, &at_once, &roof, &error),
                      STATUS_UNSUPPORTED);
-    device_ops.release_roofs(*state); /* again: no effect */
+    device_ops.release_roofs(*state); /* a second release has no effect */
 }
 
 /* The device is the affinity mask. Closing restores the mask. */

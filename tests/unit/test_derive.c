@@ -17,7 +17,7 @@ TEST(test_level)
         const char *text;
         double l3, l3_bandwidth, l2, l2_bandwidth;
         int level;          /* -1: unknown */
-        double working_set; /* of l2; 0: not measured */
+        double working_set; /* working set of l2; 0: not measured */
     } cases[] = {
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2, 61696},
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_DRAM,
@@ -91,7 +91,7 @@ TEST(shares_of_the_time)
     assert_says(derived.limiter_evidence, "idle between kernels 0.0 %");
     record.busy_time = NAN;
     assert_true(isnan(derive(&record, &device).gap_time));
-    record.timer_overhead = record.trace_time = NAN; /* a program has neither */
+    record.timer_overhead = record.trace_time = NAN; /* programs lack both */
     record.busy_time = 21e-6;
     assert_near(derive(&record, &device).gap_time, 4e-6);
     /* On a busy CPU the traced iteration took 40 us, which busy and gap time add up to. */
@@ -129,13 +129,14 @@ TEST(test_counted)
     record_clear(&record);
 }
 
-/* An L2 reads at 6, writes at 3, copies at 5 and does a triad at 8 TB/s. A copy writes half of its
+/* An L2 has roofs of 6 (read), 3 (write), 5 (copy) and 8 TB/s (triad). A copy writes half of its
  * bytes, a triad a third. */
 TEST(a_row_has_the_roof_of_its_mix)
 {
     static const struct {
         double written;         /* share of the bytes */
-        double all, read_alone; /* byte s-1, of the row's roof: with roofs of all mixes, of reads */
+        double all, read_alone; /* byte s-1, expected roof: if all patterns have a roof, if only
+                                   reads have */
     } cases[] = {
         {NAN, 8e12, 6e12}, /* unknown directions: the best roof */
         {0, 6e12, 6e12},   {1.0 / 6, 1 / (0.5 / 6e12 + 0.5 / 8e12), 6e12}, {1.0 / 3, 8e12, 6e12},
@@ -407,13 +408,13 @@ TEST(each_launch_has_its_overhead)
     record.launches_in_graphs = 8;
     assert_near(derive(&record, &device).overhead_time, 2 * stream + 8 * graph);
     record.launches_in_graphs = 10;
-    device.launch_overhead = NAN; /* of no use */
+    device.launch_overhead = NAN; /* without effect */
     assert_near(derive(&record, &device).overhead_time, 10 * graph);
     record_clear(&record);
 }
 
-/* After a flush writes that stay in L2 are traffic of device memory. With a hot cache they need
- * never reach it, and no byte is no intensity. */
+/* After a flush writes that stay in L2 are traffic of device memory. With a hot cache these writes
+ * may never reach device memory, and without bytes the intensity is missing. */
 TEST(dirty_bytes_reach_device_memory)
 {
     struct device device = gpu_device();
@@ -434,7 +435,7 @@ TEST(dirty_bytes_reach_device_memory)
     record_clear(&record);
 }
 
-/* 23 us, of which kernels take 18 and 4: with activities of the first kernel, and without. */
+/* A row of 23 us has kernels of 18 and 4 us. The first case has activities of the first kernel. */
 TEST(parts_add_up_to_the_time)
 {
     struct device device = gpu_device();
@@ -489,7 +490,7 @@ TEST(parts_add_up_to_the_time)
     record_clear(&record);
 }
 
-/* In 0.75 of 1 ms regions ran; half of the cores' time threads ran, a quarter of it they waited. */
+/* Regions ran in 0.75 of 1 ms; threads ran for half of the cores' time and waited for a quarter. */
 TEST(parts_of_threads_add_up)
 {
     struct device device = cpu_device();
@@ -553,7 +554,7 @@ TEST(each_mark_of_a_time_has_a_meaning)
     assert_string_equal(marks, "t");
     record.host_paced = record.bimodal = 1;
     record.caller_time = 33e-6;
-    record.caller_uncertainty = 0.05; /* down to 31.35 us, which is within 5 % */
+    record.caller_uncertainty = 0.05; /* 33 us minus 5 % is within 5 % of the time */
     strcpy(record.accuracy, "inaccurate: ...");
     record.time_median_high = 1.2 * record.time_median;
     time_marks(&record, marks);

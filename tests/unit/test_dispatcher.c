@@ -63,7 +63,7 @@ struct play {
 #define ROOFS      "[peaks]\nmemory = dram\n"
 
 static const struct play plays[] = {
-    /* ---- who measures what ---- */
+    /* ---- assignment of configurations ---- */
     {"no work before all roofs are measured", RANKS(2, FOUR),
      "device 0; idle 0; device 1; works 0; works 1"},
     {"each configuration is measured once", RANKS(3, FOUR), "devices; all 0 4; end ok; rows 4"},
@@ -115,7 +115,7 @@ static const struct play plays[] = {
     {"replicate lacks the rows of a lost device, and --resume measures them", RANKS(2, REPLICATED),
      "devices; works 0 a; record 0 a; lost 0 gone; all 1 4; end device --resume; again; devices;"
      "idle 1; all 0 3; end ok"},
-    /* An older journal has one UUID for all ranks on the same cores. */
+    /* In older journals all ranks on the same cores have one UUID. */
     {"rows of a shared UUID are the first rank's", RANKS(2, REPLICATED),
      "uuid 1 uuid-0; devices; all 1 4; uuid 1 uuid-0#2; again; devices; all 0 4; end ok"},
     {"rows of the journal are not assigned again", RANKS(2, FOUR),
@@ -256,7 +256,7 @@ static const struct play plays[] = {
      "devices; batch 0 a; waits 0 b; time 5; batch 1 c; time 72; timed 0 b; counts 0; idle 0;"
      "record 0 a-b; waits 1 d; record 1 d; counts 1; record 1 c; end ok; rows 4"},
 
-    /* ---- when a rank counts: see also test_dispatcher_batches.c ---- */
+    /* ---- when a rank counts; test_dispatcher_batches.c has more tests ---- */
     /* A nearly full batch is counted while no other rank of the host counts. */
     {"a full batch does not wait for neighbours", COUNTING(2, FORTY, 8),
      "devices; batch 0 a-g; batch 1 h-n; times 1; batch 1 o; counts 1; record 1 h-o; counts 0;"
@@ -545,7 +545,7 @@ TEST(a_failed_action_ends_the_sweep)
         dispatcher_message(bench.dispatcher, &message);
         assert_true(dispatcher_next(bench.dispatcher, &action));
         assert_int_equal(action.kind, ACTION_STORE_DEVICE);
-        if (interrupted) /* the end was ordered before, and stays */
+        if (interrupted) /* the earlier order to end stays */
             dispatcher_interrupt(bench.dispatcher);
         error_set(&error, STATUS_SYSTEM, "no space left");
         dispatcher_failed(bench.dispatcher, &error);

@@ -88,7 +88,8 @@ static int next_to_speak(const struct played *played)
     return next;
 }
 
-/* All rows take the same time, and all collections. At the end each row is in the journal once. */
+/* All rows take the same time, and so do all collections. At the end each row is in the journal
+ * once. */
 static struct played play(const struct bench_settings *settings, size_t rows)
 {
     static struct played played;
@@ -139,7 +140,7 @@ TEST(rows_that_fit_a_batch_are_counted_once)
     }
 }
 
-/* Full batches, and the rest. */
+/* Collections of full batches, and one of the remaining rows. */
 static void assert_full_batches(const struct player *player, size_t full, size_t rest)
 {
     assert_true(player->batch_count >= 2);

@@ -42,7 +42,7 @@ TEST(similar_rows_determine_the_estimate)
         {{{0, 0}}, "conv2d", 0, 0, 1, false}, /* impossible configurations are refused at once */
         /* the longest row plus 50 % */
         {{{1.1e12, 8}, {1.2e12, 10}, {1.2e12, 9}}, "conv2d", 1.2e12, 0, 15, true},
-        /* smaller work: no longer, nor longer than on the slow device */
+        /* smaller work: at most the measured time, and at most that of the slow device */
         {{{1.1e12, 8}, {1.2e12, 10}, {1.2e12, 9}}, "conv2d", 8e8, 0, 9, true},
         /* larger work: in proportion, up to the timeout */
         {{{1.1e12, 8}, {1.2e12, 10}, {1.2e12, 9}}, "conv2d", 4.8e12, 0, 60, true},
@@ -143,7 +143,7 @@ TEST(journal_rows_determine_the_total)
     assert_int_equal(estimate_make(manifest, plan, earlier, &total, &error), STATUS_OK);
     assert_int_equal(total.left, 4);
     assert_int_equal(total.judged, 3);
-    assert_true(fabs(total.seconds - 3 * 0.3) < 1e-9); /* plus 50 % each */
+    assert_true(fabs(total.seconds - 3 * 0.3) < 1e-9); /* each with 50 % added */
     text = printed(&total);
     assert_non_null(strstr(text, "judged by the rows that are there: at most 1 s for 3 config"));
     free(text);

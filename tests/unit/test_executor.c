@@ -101,7 +101,7 @@ TEST(a_rank_takes_the_device_of_its_number)
     }
 }
 
-/* The worker that lists devices also opens the device, unless its rank keeps fewer cores. */
+/* The worker that lists devices also opens one, unless its rank afterwards gets fewer cores. */
 TEST(a_rank_lists_devices_before_it_opens_one)
 {
     for (int fewer = 0; fewer < 2; ++fewer) {
@@ -145,7 +145,7 @@ TEST(a_device_that_never_opens_is_reported_by_name)
         {{.describe = "echo 'out of luck' >&2; kill -KILL $$"},
          "worker was killed by signal 9 (Killed); it last printed: out of luck",
          3},
-        /* Two timeouts exceed the time for three tries. */
+        /* Three tries have a common time limit, which two timeouts exceed. */
         {{.describe = "hang", .timeout = 1.5}, "timed out after 1.5 s", 2},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -293,7 +293,7 @@ TEST(late_replies_are_ignored)
     bench_begin(&bench, (struct worker_script){.measure = "well; well"});
     struct record record = measured(&bench, "conv2d batch=3");
     record_clear(&record);
-    while (count > 0) { /* until the second row has cost the worker its place */
+    while (count > 0) { /* until the second row has lost the worker */
         executor_poll(bench.executor, descriptors, &count);
         poll(descriptors, count, 10);
         executor_step(bench.executor);
@@ -350,7 +350,7 @@ TEST(waiting_rows_are_counted)
     order_count(&bench);
     assert_message(&bench, MESSAGE_RECORD, " batch=3 ");
     assert_message(&bench, MESSAGE_RECORD, " batch=4 ");
-    order_count(&bench); /* nothing waits: no effect */
+    order_count(&bench); /* no row waits, so the request has no effect */
     record = measured(&bench, "conv2d batch=6");
     assert_int_equal(record.attempts, 1);
     assert_int_equal(starts(&bench), 1);
@@ -406,6 +406,6 @@ TEST(waiting_rows_return_when_an_idle_worker_ends)
         (struct worker_script){.measure = "well; case $(requested) in *batch=4*) exit 7 ;; esac"});
     assert_message(&bench, MESSAGE_RETURNED, " batch=3 ");
     assert_message(&bench, MESSAGE_RETURNED, " batch=4 ");
-    order_count(&bench); /* messages have crossed */
+    order_count(&bench); /* the order and the returned rows have crossed */
     bench_end(&bench);
 }

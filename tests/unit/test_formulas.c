@@ -23,8 +23,8 @@ static const char *const refused[] = {
 #endif
 };
 
-/* Limits of the passes: without tensors, and with one tensor precision. Counted without the
- * device's availability image, which can only lower them. */
+/* Largest number of passes: without tensors, and with one tensor precision. The test counts passes
+ * without the device's availability image, which can only lower the number. */
 enum { PASSES_MOST = 3, PASSES_MOST_WITH_TENSOR = 4 };
 static const struct {
     const char *family;

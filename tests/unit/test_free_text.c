@@ -1,4 +1,5 @@
-/* A workload outside the table: free texts, no model, no reference. And rules for all workloads. */
+/* A made-up workload with free texts, without a model and a reference. Also tests rules for all
+ * workloads. */
 #include "unit.h"
 
 #include <math.h>

@@ -41,7 +41,7 @@ enum { OFFERS = sizeof offers / sizeof *offers };
 static struct {
     int best;          /* number of the fastest variant of each kind */
     double begin_time; /* s that each run of the fastest variant takes more */
-    double less;       /* rate of other variants, over the fastest */
+    double less;       /* rate of other variants relative to the fastest */
     double slower;     /* factor of all times */
     int refused;       /* variants with lower numbers fail */
     bool loaded[ROOF_KINDS][ROWS], ran[ROOF_KINDS];
@@ -419,8 +419,9 @@ FRESH_TEST(a_variant_that_cannot_run_is_passed_over)
     assert_string_equal(error.text, "no kernel image");
 }
 
-/* Fails each of the first calls once, and later ones ever more rarely. A lost device is reported,
- * and nothing stays allocated. Any other failure costs a variant, or at most a kind, and no memory.
+/* Fails each of the first calls once, and later calls at growing distances. A lost device is
+ * reported, and nothing stays allocated. Any other failure costs a variant, or at most a kind, and
+ * no memory.
  */
 FRESH_TEST(any_call_may_fail)
 {
@@ -632,8 +633,8 @@ FRESH_TEST(a_load_goes_on_until_the_clock_settles)
     }
 }
 
-/* The clock falls by a fifth: the burst has the high clock, and the sustained value comes after the
- * fall. */
+/* The clock falls by a fifth: the burst has the high clock, and the sustained value the low clock.
+ */
 FRESH_TEST(sustained_comes_after_the_fall)
 {
     tune_all(false);
@@ -700,5 +701,5 @@ FRESH_TEST(a_burst_begins_cool)
     double busy = script.busy;
     measure(ROOF_FP16_TENSOR_WGMMA,
             (struct roof_order){.start = clock_epoch() + 0.5, .sustained = true});
-    assert_between(script.busy - busy, 0.1, 0.2); /* the window, without the half second before */
+    assert_between(script.busy - busy, 0.1, 0.2); /* the window without the preceding half second */
 }

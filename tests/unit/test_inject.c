@@ -280,7 +280,7 @@ BENCH_TEST(passes_are_counted_or_left_or_refused)
         struct program program;
         const char *task, *regions, *ranges;
         unsigned found;
-        size_t each;         /* launches that have their own values */
+        size_t each;         /* number of launches with counts of their own */
         double dram_read;    /* of the last pass */
         const char *refused; /* NULL: it is not */
     } rows[] = {
@@ -329,7 +329,7 @@ BENCH_TEST(passes_are_counted_or_left_or_refused)
          0,
          0,
          "the region is in another context"},
-        {{.calls = "!U" USUAL}, "count", "1", "region", LEFT, 0, 0, NULL}, /* of uncounted code */
+        {{.calls = "!U" USUAL}, "count", "1", "region", LEFT, 0, 0, NULL}, /* uncounted code */
         {{.calls = "!(aUb)"}, "count", "1", "region", LEFT | UNLOADED, 0, 0, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -402,7 +402,7 @@ BENCH_TEST(counts_go_from_run_to_run)
 
 static struct scratch second;
 
-/* The second point launches something else, and opens fewer regions. */
+/* The second point launches other kernels and opens fewer regions. */
 static void two_points(void)
 {
     setenv("ROOFSWEEP_POINT", "", 1); /* the command has all axes */

@@ -110,7 +110,7 @@ FOLDER_TEST(test_replaces)
 }
 
 /* Rows of an undescribed device are left out and measured again, because the device has neither
- * identity nor roofs. A row that failed with several devices names none. */
+ * identity nor roofs. A row that failed on several devices names no device. */
 FOLDER_TEST(test_without_device)
 {
     const char *path = path_of(state);
@@ -297,7 +297,7 @@ FOLDER_TEST(test_goes_on_elsewhere)
         struct journal *journal = open_journal(path, JOURNAL_CREATE);
         append(journal, "device", device_entry("s1-0", "GPU-1"));
         append(journal, "record", record_entry(1, "s1-0", 1));
-        if (i % 2 == 1) { /* an earlier run's file */
+        if (i % 2 == 1) { /* a file of an earlier run */
             journal_close(journal);
             journal = open_journal(path, JOURNAL_RESUME);
         }

@@ -135,7 +135,7 @@ FOLDER_TEST(test_joined_and_foreign_lines)
     free(text);
 }
 
-/* Keeps all lines but one, two or many damaged ones in the middle. */
+/* Reads all lines except one, two or many damaged lines in the middle. */
 FOLDER_TEST(test_salvage)
 {
     const char *path = path_of(state);
@@ -280,7 +280,7 @@ FOLDER_TEST(test_absurd_entries)
     }
 }
 
-/* A file size limit plays a full disk: the partial line is removed. */
+/* A limit of the file size simulates a full disk: the partial line is removed. */
 FOLDER_TEST(test_failed_write)
 {
     const char *path = path_of(state);

@@ -1,4 +1,4 @@
-/* JSON read in place: values as a parser finds them, and no read beyond the text. */
+/* JSON read in place: values equal those of a parser, and nothing beyond the text is read. */
 
 #include "unit.h"
 
@@ -22,7 +22,8 @@ TEST(members_are_found)
     assert_true(integer == INT64_MAX); /* the last one */
     assert_true(json_text_string(json_member(object, "b"), copy, sizeof copy));
     assert_string_equal(copy, "quote \" brace } \xc3\xa4");
-    assert_true(json_text_string(json_member(object, "b"), copy, 18)); /* no half of a character */
+    assert_true(
+        json_text_string(json_member(object, "b"), copy, 18)); /* half a character is invalid */
     assert_string_equal(copy, "quote \" brace } ");
     assert_false(json_text_string(json_member(object, "a"), copy, sizeof copy));
     assert_false(json_text_number(json_member(object, "b"), &number));

@@ -22,7 +22,7 @@ struct device_state {
     enum status refusal[2];   /* of prepare */
     enum status failure;      /* of time */
     const char *kernels;      /* algorithm_id; NULL: unknown */
-    int works, prepared;      /* works now; works in all */
+    int works, prepared;      /* number of existing works; number of all works so far */
 };
 
 static int layout_of(const struct config *config)

@@ -201,7 +201,7 @@ TEST(errors_are_golden)
     assert_true(for_each(INVALID, check_invalid) >= 40);
 }
 
-/* Lists, and the part of the error that each gives. */
+/* Invalid lists, each with a part of its error. */
 TEST(wrong_lists_are_named)
 {
     static const char *const rows[][2] = {
@@ -601,7 +601,8 @@ TEST(a_parameter_goes_to_workloads_of_its_label)
     manifest_destroy(manifest);
 }
 
-/* A setting replaces the lines that it excludes. Programs keep the manifest's folder. */
+/* A setting from --set replaces lines of the manifest that it excludes. Programs keep the
+ * manifest's folder. */
 TEST(settings_replace_what_they_exclude)
 {
     struct manifest *manifest = parse("[measure]\niterations = 9\nwarmup = 1\n[lstm]\nbatch = 1\n");

@@ -25,14 +25,14 @@ struct device_state {
     bool energy, time_at_last; /* `energy` was called; `time` was called after it */
 
     double other_placement;   /* each further work is slower by this fraction */
-    double throttled, capped; /* values of rows that lower the clock, that reach the power cap */
+    double throttled, capped; /* batch sizes with a lower clock; at the power cap */
     int prepared;             /* works so far */
     int works, most;          /* works now; largest number at a time */
-    int room;                 /* works beside which another one fits */
+    int room;                 /* number of works beside which one more fits */
     int collections;          /* calls of count_hardware */
     size_t counted[64];       /* rows of each call */
     double never;             /* value of a row that makes its collection fail */
-    enum status failure;      /* of that collection; STATUS_OK: its rows get a refusal */
+    enum status failure;      /* status of that collection; STATUS_OK: its rows get a refusal */
     double crowded;           /* value of a row that cannot be prepared beside others */
     bool lost;                /* the next collection loses the device */
     double pause;             /* s, shortest duration of each step */
@@ -88,7 +88,7 @@ static enum status made_up_energy(struct device_state *state, struct work *work,
                                   struct record *record, struct error *error)
 {
     pause_for(state);
-    assert_int_equal(record->launches, 1); /* the trace comes before */
+    assert_int_equal(record->launches, 1); /* the trace precedes the counting */
     record->energy = 1;
     state->energy = true;
     state->time_at_last = false;
@@ -262,7 +262,7 @@ TEST(energy_is_measured_on_request)
 TEST(a_row_is_measured_in_placements)
 {
     static const struct {
-        int repeat, room, placements; /* requested; works that fit beside; measured */
+        int repeat, room, placements; /* placements: requested, that fit, measured */
     } cases[] = {{1, 9, 1}, {5, 9, 5}, {4, 9, 4}, {5, 2, 3}, {5, 0, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct device_state device = {.time = 1e-3,

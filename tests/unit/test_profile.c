@@ -22,7 +22,7 @@ struct profiler {
     bool attached;
 };
 static struct profiler profiler;
-static int processes; /* on the GPU, this one included */
+static int processes; /* number of processes on the GPU, with this one */
 static struct trace last_trace;
 enum { ROWS = 4 };
 
@@ -331,7 +331,6 @@ BENCH_TEST(a_batch_that_fails_can_be_counted_again)
     }
 }
 
-/* Makes rows with traced kernels. */
 static void rows_trace(struct rows *rows, const int order[ROWS])
 {
     struct error error;
@@ -443,7 +442,7 @@ BENCH_TEST(each_resource_limits)
         {384, 168, 0, 0, 1, "registers"},           /* exactly 12 */
         {128, 168, 0, 0, 3, "registers"},           /* 3 times 4 of 12 */
         {128, 32, 0, 65536, 3, "shared_memory"},    /* 66560 byte each, of 233472 */
-        {128, 32, 1024, 64512, 3, "shared_memory"}, /* the same sum */
+        {128, 32, 1024, 64512, 3, "shared_memory"}, /* another split with the same sum */
         {128, 32, 0, 231424, 1, "shared_memory"},
     };
     enum { KERNELS = sizeof rows / sizeof *rows };
@@ -469,7 +468,7 @@ BENCH_TEST(each_resource_limits)
         struct record record;
         struct error error;
         gpu.limits = (cudaOccDeviceProp){
-            .computeMajor = known ? 9 : 99, /* the toolkit does not know the latter */
+            .computeMajor = known ? 9 : 99, /* the toolkit does not know 99 */
             .warpSize = 32,
             .maxThreadsPerBlock = 1024,
             .maxThreadsPerMultiprocessor = 2048,

@@ -15,8 +15,8 @@ static struct {
     double disturbed;         /* factor of known kernels' times while CUPTI is attached */
     int disturbances;         /* number of disturbed times; 0: all */
     enum status known, later; /* status of known kernels without CUPTI, and beside it */
-    enum status reserve;      /* status of reserving memory */
-    enum status prepare, run; /* status of the work */
+    enum status reserve;      /* status of the allocation */
+    enum status prepare, run; /* status that the work returns */
     int judged, runs, blocks; /* calls */
 } test;
 
@@ -72,7 +72,7 @@ static int set_up(void **state)
 {
     const struct profiler_host host = {known_times, trial_reserve, trial_run, &test};
     cupti_set_up(state);
-    cupti.passes = 0; /* one is enough */
+    cupti.passes = 0; /* one close is enough */
     memset(&test, 0, sizeof test);
     test.disturbed = 1.0;
     profiler = profiler_open(&host);

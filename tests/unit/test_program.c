@@ -116,7 +116,7 @@ BENCH_TEST(endless_output_is_cut)
 {
     struct process_end end;
     assert_int_equal(run("yes | head -c 3000000; echo last; exit 1", 60, &end), STATUS_FAILED);
-    assert_int_equal(end.tail.length, TAIL_MAX - 1); /* without the last line's end */
+    assert_int_equal(end.tail.length, TAIL_MAX - 1); /* the last line has no newline */
     assert_string_equal(end.tail.text + end.tail.length - 6, "y|last");
 }
 
@@ -159,7 +159,7 @@ BENCH_TEST(nested_descendants_end_at_once)
     snprintf(script, sizeof script, "exec sh %s 400", path);
     assert_int_equal(run_in(&folder, script, 3, &end), STATUS_FAILED);
     assert_true(end.timed_out);
-    assert_true(end.life >= 0); /* the reaper has done it in its time */
+    assert_true(end.life >= 0); /* the reaper has removed the folder */
     snprintf(path, sizeof path, "%s/pids", folder.path);
     assert_non_null(file = fopen(path, "r"));
     for (; fscanf(file, "%d", &pid) == 1; ++count)
@@ -170,7 +170,7 @@ BENCH_TEST(nested_descendants_end_at_once)
         fail_msg("%d of %d still run", left, count);
 }
 
-/* Workers die while a program runs, and after its end, before they have removed the folder. */
+/* Workers die while a program runs, or after its end and before they remove its folder. */
 BENCH_TEST(a_dead_worker_leaves_no_process_and_no_folder)
 {
     static const char *const scripts[] = {
@@ -412,9 +412,9 @@ BENCH_TEST(late_launches_are_told_from_queued_ones)
         int64_t paced;
     } rows[] = {
         {"call 20\ncall 900\n", 2, 910, 1},
-        {"call 20\ncall 90\n", 2, 910, 0}, /* queued: the device takes its time */
+        {"call 20\ncall 90\n", 2, 910, 0}, /* queued: the device is slow, not the host */
         {"call 20\n", 1, 910, 0},
-        {"call 20\ncall 140\n", 2, 150, 0},            /* too short to matter */
+        {"call 20\ncall 140\n", 2, 150, 0},            /* too short to count as a gap */
         {"call 20\ncall 90\n", 2, 120, FIELD_MISSING}, /* they overlap */
         {"call 20\n", 2, 910, FIELD_MISSING},
         {"call 20\ncall 30\n", 1, 910, FIELD_MISSING},

@@ -55,7 +55,7 @@ TEST(an_item_done_twice_counts_once)
     queue_destroy(queue);
 }
 
-/* Fills the item before each item in each round, none before the first one. */
+/* Fills the predecessor of each item in each round; the first item has none. */
 static void predecessors(int count, int rounds, uint64_t seed, int before[][64])
 {
     struct plan_item *items = calloc((size_t)count, sizeof *items);

@@ -96,8 +96,8 @@ TEST(linear_by_hand)
     free(dy);
 }
 
-/* The softmax by its definition, for small scores. Each query sees two keys; with a mask the first
- * query sees one. */
+/* Computes the softmax by its definition, for small scores. Each query sees two keys; with a mask
+ * the first query sees one. */
 TEST(attention_by_hand)
 {
 #define ATTENTION "attention batch=1 heads=1 sequence=2 keys=2 head_size=1 precision=fp64"

@@ -152,7 +152,7 @@ TEST(test_free_clock)
         record.status = RECORD_MEASURED;
         snprintf(record.config_hash, sizeof record.config_hash, "%d", i);
         strcpy(record.device_key, "s1/0");
-        record.sm_clock_free = i < 1 ? 1.995e9 : 2.04e9; /* the latter exceeds clock_max by 3 % */
+        record.sm_clock_free = i < 1 ? 1.995e9 : 2.04e9; /* 3 % above clock_max */
         record.sm_clock_counted = 2.05e9;
         assert_ok(results_add_record(results, &record, (struct place){0}, &error), &error);
     }
@@ -228,7 +228,7 @@ TEST(test_most_roofs_then_the_latest)
     results_destroy(results);
 }
 
-/* Another card, driver or power cap has other roofs. */
+/* Roofs are not taken from an entry with another card, driver or power cap. */
 TEST(test_roofs_of_the_same_device_only)
 {
     struct results *results = sample_results("roofs_test.journal");
@@ -239,7 +239,7 @@ TEST(test_roofs_of_the_same_device_only)
     strcpy(others[1].driver_version, "590.0");
     others[2].uuid[0] = 'X';
     assert_non_null(results_roofs(results, &gpu));
-    assert_non_null(results_roofs(results, &cpu)); /* neither power cap is known */
+    assert_non_null(results_roofs(results, &cpu)); /* both power caps are unknown */
     for (int i = 0; i < 3; ++i)
         assert_null(results_roofs(results, &others[i]));
     results_destroy(results);

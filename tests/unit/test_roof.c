@@ -19,7 +19,7 @@ static struct roof roof_of(enum roof_id id)
 TEST(kinds_have_distinct_names)
 {
     for (int i = 0; i < ROOF_KINDS; ++i) {
-        assert_non_null(roof_kinds[i].name); /* an id without its row */
+        assert_non_null(roof_kinds[i].name); /* an id without a row in the table */
         assert_int_equal(roof_kind_find(roof_kinds[i].name), i);
         assert_string_equal(roof_kind_name(i), roof_kinds[i].name);
         assert_true(strlen(roof_kinds[i].name) < sizeof((struct word *)0)->other);
@@ -77,7 +77,8 @@ TEST(nothing_measured_is_missing)
     assert_false(roof_usable(&roof));
 }
 
-/* A value of 2 is within its theory of 2.2 at the nominal clock, but not at 80 % of that clock. */
+/* A value of 2 is within its theory of 2.2 at the nominal clock, but above its theory at 80 % of
+ * that clock. */
 TEST(theory_is_at_the_measured_clock)
 {
     struct roof roof = roof_of(ROOF_FP32_VECTOR);
@@ -301,7 +302,7 @@ TEST(roofs_have_an_order)
     assert_int_equal(device.roof_count, 5);
 }
 
-/* Two ranks on one socket: each alone has the whole bandwidth of the memory, together half each. */
+/* Two ranks on one socket: each alone has the memory's whole bandwidth; together each has half. */
 TEST(shared_memory_counts_together)
 {
     struct device device;

@@ -170,7 +170,7 @@ SCRIPT_TEST(the_first_choice_stays_within_the_noise)
     }
 }
 
-/* Only candidates near the fastest are timed in graphs. With a cold cache nothing is. */
+/* Only candidates near the fastest are timed in graphs. With a cold cache no candidate is. */
 SCRIPT_TEST(the_fastest_in_a_graph_is_replayed)
 {
     static const double times[] = {50e-6, 52e-6, 90e-6};
@@ -195,7 +195,7 @@ SCRIPT_TEST(names_follow_kernels_and_order)
     static const struct {
         int count, ordered;
         double us[5];                           /* times, us; 0: refused */
-        uint64_t kernels[5];                    /* as struct offer */
+        uint64_t kernels[5];                    /* identity, as in struct offer */
         bool bad_refused;                       /* kernels 0xbad were refused */
         const char *chosen, *first, *runner_up; /* chosen NULL: none; runner_up NULL: any */
         double first_us, runner_up_us;          /* 0: missing */

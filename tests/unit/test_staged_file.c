@@ -107,7 +107,7 @@ static enum status publish_as(const char *path, char *published, struct error *e
 {
     struct staged_file file;
     TRY(staged_file_open(&file, path, error));
-    assert_true(link_code || !file.named); /* without a name until it is shown */
+    assert_true(link_code || !file.named); /* the file has no name until it is shown */
     assert_ok(staged_file_show(&file, error), error);
     staged_file_hide(&file);
     assert_int_equal(write(file.fd, "new", 3), 3);
@@ -223,7 +223,7 @@ FOLDER_TEST(test_links_of_others)
     assert_holds("victim", "new");
 
     store("victim", "precious");
-    assert_int_equal(symlink(folder, "second"), 0); /* a folder of the way */
+    assert_int_equal(symlink(folder, "second"), 0); /* a folder on the path */
     snprintf(path, sizeof path, "%s/second/victim", folder);
     assert_int_equal(lchown("second", OTHER, (gid_t)-1), 0);
     assert_int_equal(publish(path, &error), STATUS_SYSTEM);
@@ -297,7 +297,7 @@ static pid_t killed_with_a_name(const char *output)
     return pid;
 }
 
-/* A sweep removes files that killed processes left for the same output, and no others. */
+/* A sweep removes files that killed processes left for the same output, and no other files. */
 FOLDER_TEST(test_leftovers_are_swept)
 {
     static const char foreign[] = ".roofsweep-0123456789abcdef";

@@ -93,8 +93,8 @@ TEST(test_interval)
     assert_true(stats_uncertainty(&stats) == 0);
 }
 
-/* Ten times the values, about a third of the width: so the stopping rule ends. One straggler in a
- * thousand values makes no difference. */
+/* Ten times as many values have an interval of about a third of the width, so the stopping rule
+ * ends. One straggler in a thousand values makes no difference. */
 TEST(test_uncertainty_shrinks)
 {
     double values[1000];

@@ -35,7 +35,7 @@ static const struct {
     {"a\xe2\x80\xae"
      "b",
      "a?b"},                          /* U+202E */
-    {"\xe2\x80\xa6", "\xe2\x80\xa6"}, /* an ellipsis is none of them */
+    {"\xe2\x80\xa6", "\xe2\x80\xa6"}, /* an ellipsis is no control character */
     {"\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c", "???"},
     {"\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa", "??\xe2\x81\xaa"},
     {"\xe2\x80\xa8\xe2\x80\xa9", "??"}, /* ends of lines */
