@@ -77,10 +77,10 @@ enum status stats_rounds(const double *values, size_t count, struct stats *stats
                                2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
                                2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
                                2.060,  2.056, 2.052, 2.048, 2.045};
-    const size_t most = sizeof t / sizeof *t, freedom = count - 1 < most ? count - 1 : most;
+    const size_t last = sizeof t / sizeof *t - 1, place = count - 2 < last ? count - 2 : last;
     TRY(stats_compute(values, count, stats, error));
     const double variance = M_PI / (2 * (double)count + M_PI - 2);
-    const double half = t[freedom - 1] * stats->stdev * sqrt(2 * variance);
+    const double half = t[place] * stats->stdev * sqrt(2 * variance);
     stats->median_low = fmax(stats->median - half, 0);
     stats->median_high = stats->median + half;
     return STATUS_OK;
