@@ -3,6 +3,7 @@
 # and three small runs, else where `elsewhere` says. Numbers printed on the pages are those of the files.
 . "$(dirname "$0")/../mpi/lib.sh"
 python 'import matplotlib, plotly' 2>/dev/null || { echo "skipped: no matplotlib or no plotly"; exit 77; }
+PATH=$ROOFSWEEP_BIN:$PATH # predict runs roofsweep
 . "$here/../postproc/samples.sh"
 # elsewhere LINE: whether another test or only a site runs this line.
 elsewhere() {
@@ -19,7 +20,7 @@ data=$root/tests/data
 ln -s "$root/sweeps" sweeps
 mkdir gate
 for link in paper=paper_h100 sweep=paper_h100 roofs=roofs_8xh200 job=node_4xh200 last_quarter=node_4xh200 today=node_4xh200 \
-    old=node_4xh200 new=node_4xh200 one=conv2d_batch_h100 two=loops_h100 quickstart=conv2d_batch_h100; do
+    old=node_4xh200 new=node_4xh200 h200=node_4xh200 one=conv2d_batch_h100 two=loops_h100 quickstart=conv2d_batch_h100; do
     cp "$data/${link#*=}.nc" "${link%=*}.nc"
 done
 cp job.nc gate/node017.nc
@@ -34,6 +35,7 @@ for number in 0 1 2 resnet50; do
     expect 0 run 1 run.ini
 done
 cp resnet50.nc last_month.nc
+printf '[conv2d next]\nfilters = 48\nprecision = fp16\n' >next.ini
 said=$(sed -n 's/^.*roofsweep: summary //p' output | sed 's/=[^ ]*//g')
 page=$(sed -n 's/^roofsweep: summary //p' "$root/docs/operating.md" | sed 's/=[^ ]*//g')
 [ "$said" = "$page" ] || fail "the summary has $said, on the page $page"
