@@ -14,7 +14,7 @@ from .texts import Refused, say, scaled, share
 HELP = "make targets for `check` from the files of healthy devices"
 DESCRIPTION = """Writes the values that healthy devices of each model reach into an INI file for `check --targets`.
 
-Each target is the median of the devices, with the tolerance that `compare` allows: 4 to 10 %. Targets of tensor units
+Each target is the median of the devices, with a tolerance of 4 to 10 %. Targets of tensor units
 are a share of theory at the measured clock. A configuration has a section if two devices or more measured it.
 Values that `compare` does not judge, or that fewer than half of the devices measured, have no target."""
 
@@ -41,7 +41,11 @@ def centres(found):
 def roof_centres(files):
     """Returns centres() of each kind of roof: of the condition `alone` where it exists, as `check` compares."""
     table = compare.roof_table(files)
-    table = table[table["usable"] & ~table["key"].str.endswith(compare.SUSTAINS)]
+    table = compare.single(table[table["usable"]])
+    for _, line in table[table["unfit"].astype(bool)].iterrows():
+        place = f"{files[line['file']].attrs['path']}: {line['key']} of {line['device_name']}"
+        say(f"{place} is left out: its samples differ by {share(line['spread'])}; measure it again")
+    table = table[~table["unfit"].astype(bool)]
     alone = table["condition"] == "alone"
     has = alone.groupby([table["model"], table["name"]]).transform("max")
     table = table[alone | ~has]

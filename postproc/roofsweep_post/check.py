@@ -7,7 +7,7 @@ import numpy as np
 from . import compare, health, verdicts
 from .dataset import load, opened, read
 from .devices import Devices
-from .frames import ROOFS, ROWS, head_line, roofs, rows
+from .frames import DISTURBED, ROOFS, ROWS, head_line, roofs, rows
 from .presence import Presence
 from .selection import choose, column, hint, number
 from .targets import Ini, Kinds, Targets, figure_of
@@ -33,9 +33,11 @@ row must reach each variable: times are upper limits, other variables lower limi
 
 Every model in the file needs a section; it may be empty. A device also fails if one of its rows failed, if it lacks
 rows or roofs that other devices of its model in the file have, or if its health is bad: uncorrected memory errors
-during the run, spare rows used up, remapping that failed or awaits a restart.
+during the run, spare rows used up, remapping that failed or awaits a restart. A roof that other work disturbed makes a
+device inconclusive, because its best sample may have been disturbed, too: measure it again on an idle host.
 `roofsweep-post baseline` makes targets from a healthy fleet's files.
-Exit status: 0 all pass, 1 a device fails, 2 the file or the targets cannot be read, or the file is damaged."""
+Exit status: 0 all pass, 1 a device fails, 2 the file or the targets cannot be read, or the file is damaged, 6 none
+fails and one is inconclusive."""
 
 UNITS = {"s": "s", "byte s-1": "B/s", "s-1": "FLOP/s", "1": "%"}
 EXAMPLES = {"s": "16.2 us", "B/s": "2.5 TB/s", "FLOP/s": "500 TFLOP/s", "%": "40 %"}
@@ -144,9 +146,11 @@ def judge_roofs(own, rows_of_all, targets, model, verdict):
         main = alone if len(alone) else found
         for target in wanted:
             text, count, _ = target.verdict(main, rows_of_all)
-            verdict.add(
-                f"{kind}: {target.text}", f"{kind}: {text}" * (count != "reached"), **target.values(main, rows_of_all)
-            )
+            word = "pass" if count == "reached" else "fail"
+            if count == "not known" and len(main) and (main["usable"] & (main["disturbance"] > DISTURBED)).all():
+                word, text = "inconclusive", f"{text}; measure it again on an idle host"
+            why = f"{kind}: {text}" * (count != "reached")
+            verdict.add(f"{kind}: {target.text}", why, word, **target.values(main, rows_of_all))
 
 
 def judged(data, targets, references):

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from statistics import NormalDist
 
 import numpy as np
 import pandas
@@ -12,10 +13,11 @@ from .bits import Bits
 from .columns import NOISY
 from .dataset import load
 from .deviations import THRESHOLD, WIDEST, at_equal_clock, judged, limited
-from .frames import ROOFS, ROWS, kind_order, roofs, rows
+from .frames import DISTURBED, ROOFS, ROWS, kind_order, roofs, rows
 from .naming import names
-from .presence import ENERGY, SUSTAINS, Presence, doubts
+from .presence import ENERGY, SUSTAINS, Presence, doubts, single
 from .selection import moment
+from .spread import median_variance
 from .texts import Refused, listed, percent, plain, scaled, share, table
 
 HELP = "which device is slower than its neighbours, or than last time"
@@ -27,24 +29,28 @@ with the median of its model there. Only a slower value fails. * marks values th
 marks values beyond the threshold that cannot be judged. Spread is how much faster the fastest device is than the
 slowest.
 
-The limit is the largest of the threshold, the spread between placements of the buffers in the reference (repeat = N of
-the manifest; 10 % if there was one placement), three times the scatter of the devices, and 9 % for sustained values. It
-is at most 10 %; where it would be wider, the check is inconclusive. Noise of the samples does not widen the limit.
+The limit is the largest of the limit of its kind (1.5 % for DRAM, L2, vector units, kernels of tensor units and
+sustained values, 10 % for the bus, else the threshold), the spread between placements of the buffers in the reference
+(repeat = N of the manifest; 10 % if there was one placement), and three times the scatter of the devices. With rounds
+their standard deviation takes the place of placements. --threshold scales the limits of kinds. The limit is at most
+10 %; where it would be wider, the check is inconclusive. Limits are so wide that 1 of 200 healthy devices fails, over
+all its checks. +- is half of the 95 % interval of the difference. Noise of the samples does not widen the limit.
 Noise is a check of its own: its median over the roofs, and over the configurations, may be 5 %.
-Roofs of tensor units are compared as work in a clock cycle. A configuration at the power cap, here and in the
-reference, is slow if it is slower both in seconds and in clock cycles. Its sustained time is a check of its own.
-The energy of a FLOP or a byte is compared only with the same device; - means more energy.
+Roofs of tensor units and sustained roofs are compared as work in a clock cycle. A configuration at the power cap, here
+and in the reference, is slow if it is slower both in seconds and in clock cycles. Sustained clocks of roofs, and
+sustained times of configurations, make a device inconclusive if they are slower by 10 %.
+The energy of a FLOP or a byte is compared only with the same device.
 Among 20 or more configurations a few are slow by chance. The mean of the slowest fifth is compared with the pace of
-all: it may be slower by 0.8 of the threshold, and a single configuration by 10 %. The pace is the geometric mean of
-all; it may be slower by 0.625 of the threshold.
+all: it may be slower by 0.8 of the threshold, and a single configuration by 10 %, or by what its rounds allow. The pace
+is the geometric mean of all; it may be slower by 0.625 of the threshold.
 Gaps between launches, the host's launch time, and copies to and from the host on all devices at once are printed but
 not judged: processes on one device differ by 10 %. The time that longer gaps add to a configuration, up to 13 % of each
 gap, is subtracted. Gaps within a graph are compared only with the same device.
-A roof that is above-theory, contradicted or unmeasured is not compared. A device fails if a device of its model has
-this roof, or a configuration that failed or was skipped here. A device also fails if it lacks a roof or a configuration
-that other devices of the file have. If only the reference has them, the device is inconclusive. A device of the
-reference that is in no later file fails if its host has fewer devices. A host that is in no later file is inconclusive,
-unless --part is given.
+A roof whose samples differ by more than 20 % is no reference. An above-theory, contradicted or unmeasured roof is not
+compared. A device fails if a device of its model has this roof, or a configuration that failed or was skipped here. A
+device also fails if it lacks a roof or a configuration that other devices of the file have. If only the reference has
+them, the device is inconclusive. A device of the reference that is in no later file fails if its host has fewer
+devices. A host that is in no later file is inconclusive, unless --part is given.
 Times compare where several devices measured a configuration: `distribute = replicate`, or several files.
 A device whose roofs were measured by several runs in one file is one line, their median.
 A device fails if its health is bad at the end, or worse than at the start or in the reference: uncorrected memory
@@ -58,8 +64,9 @@ decides, both are inconclusive. Rows whose iterations differ (sums by atomic add
 without a hash, as of programs, are not checked.
 
 Below the tables each device has a line: PASS, FAIL or INCONCLUSIVE with the reasons. 1#5 node7 is device 5 of the
-first file, on host node7; the first lines name its GPU. A device is also inconclusive without a reference, without
-a value that could be compared, or if another process computed on it.
+first file, on host node7; the first lines name its GPU. Another load is the first reason: if DRAM, L2 and vector roofs
+take 1 % longer on average than at best, the GPU fails. Another process that computes on it is named beside this or any
+other failure; else it makes the device inconclusive, as does a missing reference or a device without compared values.
 Exit status: 0 all pass, 1 a device fails, 2 the comparison was not possible, 6 none fails and one is inconclusive."""
 
 # Explanation of the reference: for one file, for several files.
@@ -67,24 +74,34 @@ REFERENCES = (
     "reference: the median of the devices of a model, or the faster one of two",
     "reference: file 1, each device itself there, or else the median of its model there",
 )
-# Least limit of sustained values: three times their repeatability on one device (docs/measurements.md, Burst and
-# sustained).
-SUSTAINED = 0.09
 # Least limit of rows with one placement of their buffers, because placements change times by up to this share.
 ONE_PLACEMENT = 0.10
-# Least limits of roofs in which healthy devices differ: {start of a key: (against the same device, against other
-# devices)}. Infinite: printed, not judged. See docs/measurements.md, GPUs beside each other.
-APART = {
-    "launch host": (np.inf, np.inf),  # the host's own time
-    "launch latency": (np.inf, np.inf),
-    "launch gap graph": (0.0, np.inf),  # chips differ in which of their parts are in use
-    "launch gap dependent graph": (0.0, np.inf),
-    "launch gap": (np.inf, np.inf),  # differs by process: 1.67 or 1.85 us on one H100
-    "host to device, together": (np.inf, np.inf),  # all devices share the host's memory
-    "device to host, together": (np.inf, np.inf),
-    "host to device": (WIDEST, WIDEST),  # memory and bus are shared
-    "device to host": (WIDEST, WIDEST),
-}
+# (part of a roof's key, limit against the same device, limit against others, standard deviation of the difference of
+# two processes on one device). Infinite: printed, not judged. CPUs have at least THRESHOLD. docs/measurements.md, The
+# gate, has the repeats, and why each limit is at least normal_limit() of its deviation.
+LIMITS = (
+    ("launch gap graph", 0.04, np.inf, 0.002),  # chips differ in which of their parts are in use
+    ("launch gap dependent graph", 0.04, np.inf, 0.003),
+    ("launch", np.inf, np.inf, 0.11),  # the host's own time; gaps differ by process: 1.67 or 1.85 us on one H100
+    ("host to device, together", np.inf, np.inf, 0.1),  # all devices share the host's memory
+    ("device to host, together", np.inf, np.inf, 0.1),
+    ("host to device", WIDEST, WIDEST, 0.02),  # memory and bus are shared
+    ("device to host", WIDEST, WIDEST, 0.02),
+    ("l2 read", 0.015, THRESHOLD, 0.003),  # chips differ in the distance to their L2
+    ("dram", 0.015, 0.015, 0.0012),
+    ("l2", 0.015, 0.015, 0.0023),
+    ("vector", 0.015, 0.015, 0.0017),
+    ("tensor library", THRESHOLD, THRESHOLD, 0.0081),
+    ("tensor", 0.015, 0.015, 0.0021),
+    ("", THRESHOLD, THRESHOLD, 0.0052),  # shared, l1, device to device
+)
+# (limit, deviation): of a roof's sustained work in a cycle of its own clock; of sustained clocks and rows, which only
+# make a device inconclusive; of energies. Deviation of rows of one process.
+SUSTAINED, CLOCK, ENERGIES, ROWS_DIFFER = (0.015, 0.0017), (WIDEST, 0.0083), (0.09, 0.02), 0.015
+# Share of healthy devices that may fail, over all CHECKS of a device.
+FALSE_ALARMS, CHECKS = 0.005, 130
+TWO_SIDED = 1.96  # half of a 95 % interval over the standard deviation
+LOAD = 0.01  # of a GPU's time that another load takes, over steady roofs
 # Launch gaps of two processes on one device may differ by this share.
 GAP, GAPS_DIFFER = "launch gap, alone", 0.13
 POWER_CAP = 4  # a bit of throttle_reasons
@@ -132,7 +149,7 @@ def add_options(parser):
 
 def medians(found, key):
     """Returns one line for each device and key: medians over the runs."""
-    names = ("value", "spread", "placed", "cycles", "gaps", "least", "between")
+    names = ("value", "spread", "placed", "cycles", "gaps", "rounds", "least", "between", "unfit", "soft", "error")
     numbers = [name for name in names if name in found]
     return (
         found.groupby([*DEVICE, key, "unit"], sort=False, as_index=False)[numbers].median().rename(columns={key: "key"})
@@ -140,33 +157,47 @@ def medians(found, key):
 
 
 def sustained(found):
-    """Returns further lines: the sustained values of settled roofs, at which the device chose its clock."""
+    """Returns further lines for settled roofs, at which the device chose its clock: work in a cycle of this clock, and
+    the clock, which only makes a device inconclusive. Without a clock the rate takes the place of both."""
     if "sustained" not in found:
         return found[:0]
     own = found[found["sustained"].notna() & (found["settled"] == "yes")]
-    return own.assign(key=own["key"] + SUSTAINS, value=own["sustained"], spread=np.nan, least=SUSTAINED)
+    own = own.assign(value=own["sustained"], key=own["key"] + SUSTAINS, spread=np.nan, unfit=False, load=np.nan)
+    own = own.assign(unit=own["unit"].str.replace("/cycle", "/s"))
+    clock = own["sustained_clock"] if "sustained_clock" in own else own["sustained"] * np.nan
+    soft = own["key"].isin(own["key"][clock.isna()])  # rates and work in a cycle are not comparable
+    rates = own.assign(soft=True, least=CLOCK[0], between=CLOCK[0], error=TWO_SIDED * CLOCK[1])
+    work = own.assign(value=own["value"] / clock, unit=own["unit"].str.replace("/s", "/cycle"))
+    work = work.assign(least=SUSTAINED[0], between=SUSTAINED[0], error=TWO_SIDED * SUSTAINED[1])
+    clocks = rates.assign(key=own["key"].str.removesuffix(SUSTAINS) + ", clock" + SUSTAINS, value=clock, unit="Hz")
+    return pandas.concat([rates[soft], work[~soft], clocks[~soft]])
 
 
 def energies(found):
     """Returns further lines: energy of a byte or a FLOP without the constant power. Chips of a model differ in it, so
     devices are not compared with each other."""
     own = found[found["usable"] & found["energy"].notna()]
-    unit = "J/" + own["unit"].str.removesuffix("/s")
-    further = {"value": own["energy"], "unit": unit, "spread": np.nan, "least": SUSTAINED, "between": np.inf}
+    unit = "J/" + own["unit"].str.replace("/(s|cycle)$", "", regex=True)
+    further = {"value": own["energy"], "unit": unit, "spread": np.nan, "unfit": False, "load": np.nan}
+    further |= {"least": ENERGIES[0], "between": np.inf, "error": TWO_SIDED * ENERGIES[1]}
     return own.assign(key=own["key"] + ENERGY, **further)
 
 
-def apart(key):
-    return next((limits for start, limits in APART.items() if key.startswith(start)), (0.0, 0.0))
-
-
 def roof_table(files):
-    """Returns the roofs with the columns key, least and between, in the order of kinds, with sustained and energy
-    lines."""
-    found = roofs(files)
+    """Returns the roofs with their limits, in the order of kinds, with sustained and energy lines. error: half of the
+    95 % interval of a difference; unfit: samples differ too much for a reference; load: disturbance of steady roofs."""
+    found = at_equal_clock(roofs(files))
     found["key"] = found["name"] + ", " + found["condition"]
-    found["least"], found["between"] = np.transpose([apart(key) for key in found["key"]]) if len(found) else (0.0, 0.0)
-    found = pandas.concat([at_equal_clock(found), sustained(found), energies(found)], ignore_index=True)
+    limits = [next(limits for part, *limits in LIMITS if part in key) for key in found["key"]]
+    found["least"], found["between"], found["error"] = np.transpose(limits) if limits else (0.0, 0.0, 0.0)
+    found["error"] *= TWO_SIDED
+    gpu = found["device_kind"] != "cpu"
+    coarse = ~gpu | (found["name"].str.contains(" tensor ") & ~found["unit"].str.endswith("/cycle"))
+    found.loc[coarse, ["least", "between"]] = found.loc[coarse, ["least", "between"]].clip(lower=THRESHOLD)
+    found["unfit"] = (found["spread"] > DISTURBED) & np.isfinite(found["least"]) & gpu
+    found["load"] = found["disturbance"].where(found["name"].str.contains("dram|l2|vector") & gpu)
+    found["soft"] = False
+    found = pandas.concat([found, sustained(found), energies(found)], ignore_index=True)
     return found.iloc[np.lexsort([found["key"], found["condition"], found["name"].map(kind_order(found))])]
 
 
@@ -182,18 +213,43 @@ def sample_noise(data, table):
     return np.array(found, float)
 
 
+def normal_limit(deviation):
+    """Returns the difference that healthy devices exceed in one of CHECKS checks with the probability FALSE_ALARMS, by
+    Bonferroni: the first step of Holm's procedure, which decides whether a device fails at all."""
+    return NormalDist().inv_cdf(1 - FALSE_ALARMS / CHECKS) * deviation
+
+
+def between_rounds(files, table):
+    """Returns normal_limit() of each row from its rounds; NaN without rounds. A row's variance is at least the mean one
+    of its file, because few rounds show little."""
+    found = []
+    for number, data in enumerate(files):
+        own = table[table["file"] == number]
+        times = data["round_time"].values[own["config"]]
+        if times.shape[1] < 2 or own.empty:
+            found.append(np.full(len(own), np.nan))
+            continue
+        logs = np.log(np.where(np.isfinite(times).all(axis=1, keepdims=True), times, np.nan))
+        variance = logs.var(axis=1, ddof=1)
+        mean = np.nanmean(variance) if np.isfinite(variance).any() else np.nan
+        found.append(normal_limit(np.sqrt(2 * median_variance(times.shape[1]) * np.maximum(variance, mean))))
+    return np.concatenate(found)
+
+
 def time_table(files):
     """Returns the times of configurations (value, s), then lines for the sustained times of rows at the power cap and
     for the energy of a FLOP.
 
-    placed: spread between placements; cycles: clock cycles of rows at the power cap; gaps: launches that are not part
-    of a graph; spread: noise of the samples."""
+    placed: spread between placements or rounds; held: at the power cap; cycles: clock cycles of held rows; gaps:
+    launches that are not part of a graph; spread: noise of the samples; error: half of the 95 % interval of a
+    difference."""
     found = [rows(one).assign(file=number) for number, one in enumerate(files)]
     found = [own.assign(spread=sample_noise(one, own)) for one, own in zip(files, found)]
     found = pandas.concat(found, ignore_index=True)
     found["name"] = names(found["name"], found["label"], found["configuration"], len(files) > 1, found["listed"])
     several = found["placements"] > 1 if "placements" in found else np.zeros(len(found), bool)
-    placed = 2 * found["noise"] if any(several) else np.nan
+    placed = np.where(several, 2 * found["noise"], ONE_PLACEMENT)
+    rounds = between_rounds(files, found)
     held = np.zeros(len(found), bool)
     if {"throttled", "throttle_reasons"} <= set(found):
         held = (found["throttled"] == "yes") & (found["throttle_reasons"].fillna(0).astype(int) & POWER_CAP > 0)
@@ -202,17 +258,22 @@ def time_table(files):
         value=found["time_median"],
         unit="s",
         key=found["config_hash"],
-        placed=np.where(several, placed, ONE_PLACEMENT),
+        placed=np.where(np.isfinite(rounds), rounds, placed),
+        rounds=rounds,
+        held=held,
         cycles=cycles,
         gaps=found["launches"].where(found["launch"] != "graph") if "launch" in found else found["launches"],
-        least=0.0,
+        least=THRESHOLD,
+        soft=False,
+        error=np.where(np.isfinite(rounds), found["noise"], TWO_SIDED * ROWS_DIFFER),
     )
-    more = found.assign(placed=0.0, cycles=np.nan, spread=np.nan, least=SUSTAINED)
+    more = found.assign(placed=0.0, cycles=np.nan, spread=np.nan, rounds=np.nan)
     long = more[held & more["energy_time"].notna()]
-    long = long.assign(value=long["energy_time"], key=long["key"] + SUSTAINS)
+    long = long.assign(value=long["energy_time"], key=long["key"] + SUSTAINS, soft=True, least=CLOCK[0])
+    long["error"] = TWO_SIDED * CLOCK[1]
     drawn = more[(more["energy"] / more["flops"]).notna()]
     drawn = drawn.assign(value=drawn["energy"] / drawn["flops"], unit="J/FLOP", gaps=np.nan, between=np.inf)
-    drawn = drawn.assign(key=drawn["key"] + ENERGY)
+    drawn = drawn.assign(key=drawn["key"] + ENERGY, least=ENERGIES[0], error=TWO_SIDED * ENERGIES[1])
     return pandas.concat([found, long, drawn], ignore_index=True)
 
 
@@ -234,11 +295,11 @@ def judged_times(found, roofs_found, *how):
 
 def of_many(times, threshold):
     """Returns limited(times). Devices with MANY configurations are judged otherwise: the common pace belongs to the
-    process and is a check of its own; the slowest fifth is judged by its mean, a single configuration by WIDEST
-    (docs/measurements.md, The gate)."""
+    process and is a check of its own; the slowest fifth is judged by its mean, a single configuration by its rounds,
+    else by WIDEST (docs/measurements.md, The gate)."""
     times["fair"] = times["paced"]
-    plain = times[~times["key"].str.endswith(SUSTAINS) & times["fair"].notna()]
-    devices = [own for _, own in plain.groupby(["file", "place"]) if len(own) >= MANY]
+    plain = single(times)
+    devices = [own for _, own in plain[plain["fair"].notna()].groupby(["file", "place"]) if len(own) >= MANY]
     for own in devices:
         pace = own["fair"].median().clip(1 - MEAN_DIFFERS * threshold, 1 + MEAN_DIFFERS * threshold)
         times.loc[own.index, "fair"] = own["fair"] / pace
@@ -247,9 +308,10 @@ def of_many(times, threshold):
         slower = 1 - own["fair"]
         beyond = slower.nlargest(len(own) // 5).mean() > FIFTH_DIFFERS * threshold
         limit = FIFTH_DIFFERS * threshold if beyond else max(WIDEST, threshold)
-        slow = slower > (limit if beyond else own["spread_of"].clip(lower=limit))
-        times.loc[own.index, "limit"], times.loc[own.index, "slow"] = limit, slow
-        times.loc[own.index, "unsure"] = own["unsure"] & ~slow
+        limits = own["limit"].where(own["rounds"].notna() & (not beyond), limit)
+        slow = slower > (limit if beyond else own["spread_of"].clip(lower=limits))
+        times.loc[own.index, "limit"], times.loc[own.index, "slow"] = limits, slow
+        times.loc[own.index, "unsure"] = (slower > limits) & ~slow
     return times
 
 
@@ -336,7 +398,7 @@ def print_configurations(found, all_times, count):
 def add_compared(verdict, lines, reason, names):
     """Adds a check for each line that has a limit. reason(line) returns the text of a slow or unsure line; lines may
     share one text."""
-    for _, line in lines[lines["limit"].notna()].iterrows():
+    for line in lines[lines["limit"].notna()].to_dict("records"):
         slow, values = line["slow"], {name: line[name] for name in ("value", "reference", "limit", "unit")}
         values["excess"] = (1 - line["fair"]) / line["limit"]
         word = "fail" if slow else "inconclusive" if line["unsure"] else "pass"
@@ -353,30 +415,42 @@ def add_noise(verdict, lines, what):
         verdict.add(f"noise of {what}", why, value=noise, limit=NOISY, excess=noise / NOISY)
 
 
-def add_others(verdict, times):
-    """Adds an inconclusive check if other processes computed on the device: its speed alone is unknown."""
-    if "other_processes" not in times or not (told := times["other_processes"][times["other_processes"] != ""]).size:
+def add_load(verdict, roofs_found, times):
+    """Inserts a check of other work on the device. It fails a device if it takes more than LOAD of the time of steady
+    roofs, or if the device fails anyway; then it is the first reason. Else other processes make it inconclusive."""
+    taken = roofs_found["load"].mean() if "load" in roofs_found else np.nan
+    told = times["other_processes"][times["other_processes"] != ""] if "other_processes" in times else times[:0]
+    beside = told[told != "none"] if len(told) else told
+    if not np.isfinite(taken) and not len(told):
         return
-    beside = told[told != "none"]
-    why = f"other processes beside {len(beside)} configurations: {beside.iloc[0]}" if len(beside) else ""
-    verdict.add("other processes", why, "inconclusive" if why else "pass", value=float(len(beside)), limit=0.0)
+    why = [f"another load takes {share(taken)} of the GPU's time (limit {share(LOAD)})"] * bool(taken > LOAD)
+    why += [f"other processes beside {len(beside)} configurations: {beside.iloc[0]}"] if len(beside) else []
+    fails = taken > LOAD or (why and verdict.word == "FAIL")
+    word = "fail" if fails else "inconclusive" if why else "pass"
+    verdict.add("load of others", "; ".join(why), word, value=float(taken), limit=LOAD)
+    verdict.checks.insert(0, verdict.checks.pop())
+
+
+def slower(line):
+    """Returns "slower by 3.1 % +- 0.4", with half of the 95 % interval."""
+    return f"slower by {share(1 - line['deviation'])} +- {100 * line['error']:.1f}"
 
 
 def verdict_of(device, roofs_found, times, threshold, names):
     """Returns the verdict of one device. names: {key: text} of rows."""
     verdict = verdicts.Verdict(named(device), device["uuid"], device["model"], device["hostname"])
-    own = times[~times["key"].str.endswith((SUSTAINS, ENERGY))]
+    own = single(times)
     slow = {word: own[own[word]] for word in ("slow", "unsure")}
 
     def of_roof(line):
-        unsure = ", such figures differ by more" * line["unsure"]
-        return f"{line['key']} {percent(line['deviation'])} (limit {share(line['limit'])}{unsure})"
+        unsure = ", such figures differ by more" * (line["unsure"] and not line["soft"])
+        return f"{line['key']} {slower(line)} (limit {share(line['limit'])}{unsure})"
 
     def of_row(line):
         if line["key"].endswith((SUSTAINS, ENERGY)):
-            return f"{names[line['key']]} {percent(line['deviation'])} (limit {share(line['limit'])})"
+            return f"{names[line['key']]} {slower(line)} (limit {share(line['limit'])})"
         word = "slow" if line["slow"] else "unsure"
-        worst = f"are slower, at most {percent(slow[word]['deviation'].min())}"
+        worst = f"are slower, the slowest {slower(slow[word].loc[slow[word]['deviation'].idxmin()])[7:]}"
         unsure = ", but where their buffers lie decides more than 10 %" * line["unsure"]
         return f"{len(slow[word])} of {len(own)} configurations {worst}{unsure}"
 
@@ -418,7 +492,10 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=Fa
     several = devices["file"].nunique() > 1
     first = 0 if several else None
     usable = all_roofs[all_roofs["usable"]]
-    roofs_found = judged(medians(usable, "key"), threshold, across, first).dropna(subset="deviation")
+    roofs_found = judged(medians(usable, "key"), threshold, across, first)
+    without = roofs_found[roofs_found["deviation"].isna()]  # a new roof, or a reference that is unfit
+    unfit = set(all_roofs.loc[all_roofs["unfit"].astype(bool), "key"])
+    roofs_found = roofs_found.dropna(subset="deviation")
     times = judged_times(medians(all_times, "key"), roofs_found, threshold, across, first).dropna(subset="deviation")
     names, found = time_texts(all_times), []
     differs, references = health.drift(files, devices), devices[devices["file"] == 0] if several else devices[:0]
@@ -429,14 +506,11 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=Fa
             return lines[(lines["file"] == device["file"]) & (lines["place"] == device["place"])]
 
         verdict = verdict_of(device, own(roofs_found), own(times), threshold, names)
-        if bits and (check := bits.checks.get((device["file"], device["place"]))):
-            verdict.checks.insert(0, check)
         if several and not across and device["model"] not in set(devices.loc[devices["file"] == 0, "model"]):
             verdict.add("reference", f"the reference has no {device['model']}", "inconclusive")
         elif verdict.checks:
             add_noise(verdict, own(all_roofs[all_roofs["usable"]]), "roofs")
             add_noise(verdict, own(all_times), "configurations")
-            add_others(verdict, own(all_times))
         presence.add(verdict, device, across)
         compared = len(own(roofs_found)) + len(own(times))
         if not compared and "reference" not in [check.name for check in verdict.checks]:
@@ -446,6 +520,12 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=Fa
         health.judge(verdict, files[device["file"]], device["place"], earlier)
         for fact, value, most in own(differs)[["fact", "value", "most"]].to_numpy():
             verdict.add("drift", f"{fact} {value}, of most {most}", "pass", excess=0.0)
+        for key in sorted(set(own(without)["key"]) & unfit):
+            why = f"{key}: samples of the reference differ by more than {share(DISTURBED)}; measure it again"
+            verdict.add(key, why, "inconclusive")
+        add_load(verdict, own(all_roofs), single(own(all_times)))
+        if bits and (check := bits.checks.get((device["file"], device["place"]))):
+            verdict.checks.insert(0, check)
         found.append(verdict)
     for number, data in enumerate(files):
         if number >= several:

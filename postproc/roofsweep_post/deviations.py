@@ -4,13 +4,12 @@ judges it.
 The reference is the median of the model's devices; with two devices the faster one. A device is slow beyond a limit.
 The limit follows from the reference alone, never from the noise of the judged device. It is the largest of
 
-- the threshold,
-- the limit stated for this kind of value (`least`; `between` if devices are compared with each other),
+- the limit of this kind of value (`least`; `between` if devices are compared with each other; else the threshold),
 - the spread between placements of the buffers (`placed`: median over the reference's devices),
 - three times the scatter of the devices (median absolute deviation scaled to a standard deviation; 0 for two devices).
 
-The limit is at most 10 %, or the threshold if that is wider. If one of these four exceeds 10 %, a device beyond the
-threshold is unsure, and is slow only beyond the largest of the four. Faster devices are printed and not judged."""
+The limit is at most 10 %, or the threshold if that is wider. If one of these exceeds 10 %, a device beyond `least` is
+unsure, and is slow only beyond the largest of them. Faster devices are printed and not judged."""
 
 import numpy as np
 
@@ -60,47 +59,62 @@ def spread_of(found, scattered):
     return max(most_of(found, "least"), most_of(found, "placed", np.median), SCATTER * scattered)
 
 
+def by_group(table, keys, name):
+    """Returns centre_of() and scatter() of a column for each line's group, and the size of the group."""
+    groups = table.groupby(keys)[name]
+    size = groups.transform("size")
+    centre = groups.transform("median").mask(size == 2, groups.transform("max"))
+    far = (table[name] - centre).abs().groupby([table[key] for key in keys]).transform("median")
+    return centre, (TO_STDEV * far).where(size > 2, 0.0), size
+
+
 def judged(table, threshold=THRESHOLD, across=False, first=None):
-    """Judges a table with the columns value, unit, key, file, model and uuid; optional: least, between and placed.
+    """Judges a table with the columns value, unit, key, file, model and uuid. Optional: least and between, for a
+    threshold of 4 %; placed; unfit: no reference; soft: unsure where others are slow.
 
     Adds reference; deviation: speed over the reference's speed; limit; slow, unsure, fast; against: the kind of
     reference. Devices of one file are compared with each other. With several files the first is the reference: the
     same device there, else the median of its model. first: number of that file; None: for each key the first file that
     has it. Lines without a reference have deviation NaN, lines that are not judged have limit NaN."""
-    table = table.reset_index(drop=True)
-    table = table.assign(speed=speed(table))
-    added = {name: np.full(len(table), np.nan) for name in ("reference", "deviation", "spread_of")}
-    added["against"] = np.full(len(table), "", object)
+    table, keys = table.reset_index(drop=True), ["key"] if across else ["model", "key"]
+    defaults = {"least": THRESHOLD, "between": 0.0, "placed": np.nan, "unfit": False, "soft": False}
+    table = table.assign(speed=speed(table), **{name: own for name, own in defaults.items() if name not in table})
+    table[["least", "between"]] *= threshold / THRESHOLD
     several = table["file"].nunique() > 1 or first is not None
-    for _, found in table.groupby("key" if across else ["model", "key"], sort=False):
-        earlier = found[found["file"] == (found["file"].min() if first is None else first)]
-        if earlier.empty:
-            continue
-        middle, same = centre_of(earlier["speed"].to_numpy()), earlier.groupby("uuid")["speed"].median()
-        for number, own in found.groupby("file"):
-            itself = number == earlier["file"].iloc[0]
-            if itself and (len(own) < 2 or (several and number == table["file"].min())):
-                continue
-            matched = own["uuid"].isin(same.index).to_numpy() & (not itself)
-            reference = np.where(matched, own["uuid"].map(same), middle)
-            deviation = own["speed"].to_numpy() / reference
-            scattered = scatter(deviation, centre_of(deviation))
-            if not matched.all():  # some are compared with other devices, whose own scatter counts
-                scattered = max(scattered, scatter(earlier["speed"].to_numpy() / middle, 1.0))
-            spread = spread_of(earlier, scattered)
-            added["reference"][own.index] = np.where(own["unit"].isin(LESS), 1 / reference, reference)
-            added["deviation"][own.index] = deviation
-            added["spread_of"][own.index] = np.where(matched, spread, max(spread, most_of(earlier, "between")))
-            added["against"][own.index] = np.where(matched, "itself before", "its model")
-    return limited(table.drop(columns="speed").assign(**added, fair=added["deviation"]), threshold)
+    start = table.groupby(keys)["file"].transform("min") if first is None else first
+    itself = table["file"] == start
+    earlier = table[itself & ~table["unfit"].astype(bool)]
+    middle, scattered, _ = by_group(earlier, keys, "speed")
+    earlier = earlier.assign(middle=middle, scattered=scattered / middle).groupby(keys)
+    known = earlier[["middle", "scattered", "least", "between"]].max().assign(placed=earlier["placed"].median())
+    own = table[keys].merge(known.reset_index(), how="left", on=keys)
+    same = earlier.obj.groupby([*keys, "uuid"])["speed"].median().rename("before").reset_index()
+    before = table[[*keys, "uuid"]].merge(same, how="left", on=[*keys, "uuid"])["before"]
+    matched = before.notna() & ~itself
+    reference = before.where(matched, own["middle"])
+    table["deviation"] = table["speed"] / reference
+    _, scattered, size = by_group(table, [*keys, "file"], "deviation")
+    alone = itself & ((size < 2) | (several & (table["file"] == table["file"].min())))
+    new = (~matched).groupby([table[key] for key in [*keys, "file"]]).transform("any")
+    scattered = np.fmax(scattered, own["scattered"].where(new))  # some are compared with others, whose scatter counts
+    spread = np.fmax(np.fmax(own["least"], own["placed"]), SCATTER * scattered)
+    table["reference"] = (1 / reference).where(table["unit"].isin(LESS), reference)
+    table["spread_of"] = spread.where(matched, np.fmax(spread, own["between"]))
+    table["against"] = np.where(matched, "itself before", "its model")
+    missing = alone | reference.isna()
+    table.loc[missing, ["reference", "deviation", "spread_of"]] = np.nan
+    table.loc[missing, "against"] = ""
+    table["least"] = own["least"].fillna(table["least"])
+    return limited(table.drop(columns="speed").assign(fair=table["deviation"]), threshold)
 
 
 def limited(table, threshold=THRESHOLD):
     """Sets limit, slow, unsure and fast from fair (the judged deviation) and spread_of (the expected spread)."""
-    spread = table["spread_of"].clip(lower=threshold)
-    table["limit"] = spread.clip(upper=max(WIDEST, threshold)).where(np.isfinite(spread))
+    spread, widest = table["spread_of"], max(WIDEST, threshold)
+    table["limit"] = spread.clip(upper=widest).where(np.isfinite(spread))
     known, slower = table["fair"].notna() & table["limit"].notna(), 1 - table["fair"]
-    table["slow"] = known & (slower > spread)
-    table["unsure"] = known & (slower > threshold) & (spread > table["limit"]) & ~table["slow"]
+    slow, soft = known & (slower > spread), table["soft"].astype(bool)
+    table["slow"] = slow & ~soft
+    table["unsure"] = (slow & soft) | (known & (slower > table["least"]) & (spread > table["limit"]) & ~slow)
     table["fast"] = known & (-slower > spread)
     return table

@@ -231,8 +231,8 @@ def roofs_of(data):
     table = table[table["device"] >= 0].copy()  # a file without roofs has one row without a device
     device = table["device"].to_numpy(int)
     table["place"] = places(data)[device]
-    for name in ("model", "uuid", "hostname"):
-        table[name] = data[f"device_{name}"].values[device]
+    for name, variable in (("model", "model"), ("uuid", "uuid"), ("hostname", "hostname"), ("device_kind", "kind")):
+        table[name] = data[f"device_{variable}"].values[device]
     table["device_name"] = [f"#{place} {host}" for place, host in zip(table["place"], table["hostname"])]
     node = [table[name] for name in ("hostname", "name", "condition")]
     node += [data["device_kind"].values[device], [key.split("/")[0] for key in data["device_key"].values[device]]]
@@ -248,8 +248,8 @@ def roofs(data):
     Columns: the variables device_roof_* without the prefix; value and unit; usable: it has a value and no doubtful
     verdict; disturbance: how much longer a sample takes on average than the best (0 for times, whose value is a median,
     and for transfers, which devices share), where above DISTURBED other work interfered; place: the device's first
-    row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_name; node_spread: highest minus lowest
-    value over the mean, of the devices of one host, kind and session."""
+    row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_kind, device_name; node_spread: highest minus
+    lowest value over the mean, of the devices of one host, kind and session."""
     return of_all(data, roofs_of)
 
 

@@ -89,6 +89,10 @@ class Presence:
         self.reasons = doubts(all_roofs)
         for place, failed in failures(files).items():
             self.reasons.setdefault(place, {}).update(failed)
+        # Rows at the power cap get an energy run without being asked; healthy devices are there or not.
+        free = rows[~rows["held"].astype(bool)]
+        wanted = free["key"][free["energy"].notna()]
+        self.free = {(*line,) for line in free.loc[~free["key"].isin(wanted), ["file", "place", "key"]].to_numpy()}
 
     def add(self, verdict, device, across=False):
         """Adds checks of what the device lacks."""
@@ -111,6 +115,7 @@ class Presence:
         shared = shared or here.groupby("key")["place"].nunique().max() > 1  # else the devices share out the rows
         own = {*here.loc[here["place"] == place, "key"], *reasons}
         own |= {key + end for key in reasons for end in (SUSTAINS, ENERGY)}
+        own |= {key for key in lines["key"] if (number, place, base(key)) in self.free and not plain(key)}
         among = [key for key in dict.fromkeys(here["key"]) if shared and key not in own]
         earlier = dict.fromkeys(lines.loc[lines["file"] == 0, "key"]) if number > 0 else {}
         earlier = [key for key in earlier if key not in set(here["key"]) and key not in own]

@@ -99,7 +99,7 @@ data["device_roof_verdict"].values[at(2, "l2 read")] = 3
 data["device_roof_bandwidth"].values[at(2, "l2 read")] = 1e15
 data["device_roof_bandwidth"].values[at(3, "dram triad", 1)] *= 0.8
 data["device_roof_clock_fraction"] = ("device_roof", numpy.where(names == "fp32 vector", 0.985, numpy.nan))
-for name, value in {"sm_clock": 1.755e9, "spread": 0.01}.items():
+for name, value in {"sm_clock": 1.755e9, "spread": 0.01, "mean": 1}.items():
     data[f"device_roof_{name}"] = ("device_roof", numpy.full(data.sizes["device_roof"], float(value)))
 data.to_netcdf(sys.argv[1])
 PY
