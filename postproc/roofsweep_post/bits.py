@@ -45,14 +45,17 @@ class Bits:
 
     def __init__(self, files, times, named):
         """named(line) returns the name of a line's device."""
-        self.varying, self.compared, found = [], 0, {}
-        for _, own in hashed(files, times).groupby("like", sort=False):
+        lines = hashed(files, times)
+        groups = lines.groupby("like")["output_hash"]
+        count, alike = groups.transform("size"), (groups.transform("nunique") == 1) & (lines["output_hash"] != VARIES)
+        several = lines[alike & (count > 1)]
+        self.varying, self.compared = [], several["like"].nunique()
+        found = {device: [] for device in zip(several["file"], several["place"])}
+        for _, own in lines[~alike].groupby("like", sort=False):
             hashes = own["output_hash"]
             steady = hashes[hashes != VARIES]
             if len(steady) < len(own) and (len(own) > len(steady) + 1 or len(steady) < STEADY or steady.nunique() > 1):
                 self.varying.append(own["name"].iloc[0])
-                continue
-            if len(own) < 2:
                 continue
             self.compared += 1
             most = steady.mode()
