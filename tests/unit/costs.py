@@ -1,5 +1,5 @@
-"""Compares FLOPs and bytes of 500 lines of convolutions and recurrent layers with a second computation, which counts
-pixels and weights one by one.
+"""Compares FLOPs, bytes and memory of 700 lines of convolutions, pools and recurrent layers with a second computation,
+which counts pixels and weights one by one.
 
 Usage: costs.py FOLDER_OF_PROGRAMS"""
 
@@ -11,12 +11,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+KEYS = ("flops", "bytes", "memory")
 PASSES = {"forward": ("xw", "y"), "backward-data": ("wy", "x"), "backward-filter": ("xy", "w")}
 CELLS = {"lstm": (4, 4, 4), "gru": (3, 6, 4), "relu": (1, 0, 1), "tanh": (1, 0, 1)}  # gates, FLOPs, biases of a unit
 
 
 def convolution(draw):
-    """Returns a line like those of public lists with its FLOPs and bytes in fp16; 0 FLOPs: it has no output."""
+    """Returns a line like those of public lists with its FLOPs, bytes and memory in fp16; 0 FLOPs: without output."""
     groups, (name, (read, written)) = draw.choice([1, 1, 1, 2, 32]), draw.choice(list(PASSES.items()))
     batch, channels, filters = draw.choice([1, 8, 32]), draw.choice([1, 3, 64]), draw.choice([1, 8, 96])
     sizes = draw.choice([(224, 224), (700, 161), (7, 7), (1, 1), (1, 70000), (14, 13)])
@@ -31,8 +32,25 @@ def convolution(draw):
     row = {"batch": batch, "groups": groups, "channels": groups * channels, "filters": groups * filters}
     row |= {"height": sizes[0], "width": sizes[1], "pass": name, "padding": "x".join(f"{a}:{b}" for a, b in padding)}
     row |= {key: "{}x{}".format(*of) for key, of in (("kernel", kernel), ("stride", stride), ("dilation", dilation))}
-    cost = 2 * y * channels * kernel[0] * kernel[1], 2 * (sum(used[of] for of in read) + whole[written])
-    return row, cost
+    bytes_of = [2 * (sum(sizes[of] for of in read) + whole[written]) for sizes in (used, whole)]
+    return row, (2 * y * channels * kernel[0] * kernel[1], *bytes_of)
+
+
+def pool(draw):
+    window, sizes = [[draw.choice(of) for _ in range(2)] for of in ((1, 2, 3, 5), (1, 7, 8, 19, 30))]
+    stride, images = [draw.randrange(1, 7) for _ in range(2)], draw.choice([1, 6])
+    padding = [(draw.randrange(width), draw.randrange(width)) for width in window]
+    (high, rows, _), (wide, columns, _) = (
+        counted(*axis) for axis in zip(sizes, window, stride, [1, 1], padding, strict=True)
+    )
+    row = {"batch": images, "channels": 1, "height": sizes[0], "width": sizes[1]}
+    row |= {key: "{}x{}".format(*of) for key, of in (("window", window), ("stride", stride))}
+    row |= {"padding": "x".join(f"{a}:{b}" for a, b in padding), "pass": draw.choice(["forward", "backward"])}
+    row |= {"operation": draw.choice(["max", "average"])}
+    x, y, backward = images * sizes[0] * sizes[1], images * high * wide, row["pass"] == "backward"
+    reads, others = not backward or row["operation"] == "max", y + x * backward
+    memory = [2 * (reads * read + others) for read in (images * rows * columns, x)]
+    return row, (y * window[0] * window[1], *memory)
 
 
 def counted(size, kernel, stride, dilation, padding):
@@ -54,14 +72,14 @@ def recurrent(draw):
         flops += steps * output * (2 * gates * (width + hidden) + pointwise)
         elements += output * (gates * (width + hidden) + biases)
         width = output
-    return row, (flops, 2 * elements)
+    return row, (flops, 2 * elements, 2 * elements)
 
 
 def main(programs):
     draw, expected = random.Random(1), []
     with tempfile.TemporaryDirectory() as folder:
         manifest = ""
-        for workload, line, count in ("conv2d", convolution, 400), ("lstm", recurrent, 100):
+        for workload, line, count in ("conv2d", convolution, 400), ("pool", pool, 200), ("lstm", recurrent, 100):
             lines, names = {}, ""
             while len(lines) < count:
                 row, cost = line(draw)
@@ -74,9 +92,9 @@ def main(programs):
         command = [os.path.abspath(f"{programs}/roofsweep"), "--dry-run", "--json", "m.ini"]
         plan = json.loads(subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE).stdout)
     pairs = zip(plan["configurations"], expected, strict=True)
-    wrong = [(found, cost) for found, cost in pairs if (found["flops"], found["bytes"]) != cost]
+    wrong = [(found, cost) for found, cost in pairs if tuple(found[key] for key in KEYS) != cost]
     for found, cost in wrong:
-        print(f"{found['configuration']}: {found['flops']} FLOPs, {found['bytes']} bytes, not {cost}")
+        print(f"{found['configuration']}: {[found[key] for key in KEYS]}, not {cost}")
     print(f"{len(expected)} lines, {len(wrong)} differ")
     return 1 if wrong else 0
 

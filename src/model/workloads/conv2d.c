@@ -248,7 +248,8 @@ static double taps_met(int64_t size, int64_t out, int64_t kernel, int64_t pad, i
     return count;
 }
 
-double conv2d_w_met(const struct conv2d *s)
+/* Elements of w that meet the input, not only padding. */
+static double weights_met(const struct conv2d *s)
 {
     return (double)s->filters * ((double)s->channels / (double)s->groups) *
            taps_met(s->height, s->out_height, s->kernel_height, s->pad_height, s->stride_height,
@@ -333,7 +334,7 @@ static struct cost conv2d_cost(const struct config *config)
     double wider = (double)precision_result(s.precision)->bytes / element;
     double beside = ws * w + ys * y * wider + bs * (double)s.filters;
     /* Gradient and update are of all weights. */
-    double unread = (parts.forward || parts.data) && !parts.update ? w - conv2d_w_met(&s) : 0.0;
+    double unread = (parts.forward || parts.data) && !parts.update ? w - weights_met(&s) : 0.0;
     return (struct cost){
         .flops = products * 2.0 * (double)s.batch * (double)s.out_height * (double)s.out_width * w +
                  layer_flops(&s, w, y),

@@ -96,8 +96,6 @@ bool conv2d_needs_y(const struct conv2d *s);
 /* Elements of x that the pass reads or writes: a 1x1 kernel with stride 2 reads a quarter of them,
  * and backward-data writes all. */
 double conv2d_x_touched(const struct conv2d *s);
-/* Elements of w that meet the input, not only padding. */
-double conv2d_w_met(const struct conv2d *s);
 static inline int64_t image_at(enum layout layout, int64_t height, int64_t width, int64_t channels,
                                int64_t n, int64_t h, int64_t w, int64_t c)
 {
