@@ -150,6 +150,22 @@ static bool call_roof(struct node *node, const struct request *request, struct r
     return status == STATUS_OK;
 }
 
+/* Measures a roof alone a second time if its samples differ too much, as copies do while the host
+ * is busy, and keeps the measurement whose samples differ less. */
+static void measure_again(struct node *node, struct request *request, struct roof *roof)
+{
+    struct reply reply;
+    struct error error;
+    if (request->condition != ROOF_ALONE || !device_kinds[node->device_kind].clock_settles ||
+        roof_kinds[request->kind].measure == ROOF_TIME || !(roof->spread > ROOF_DISTURBED))
+        return;
+    request->start = 0;
+    reply_init(&reply);
+    if (call_roof(node, request, &reply, &error) && reply.roof.spread < roof->spread)
+        *roof = reply.roof;
+    reply_clear(&reply);
+}
+
 /* Measures a roof's value or burst; with only_sustained, the sustained rate of a roof with a
  * burst. */
 static void measure(struct node *node, int kind, enum roof_condition condition, double start,
@@ -176,7 +192,9 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
     if (answered && only_sustained) {
         device_sustain_roof(&node->device, &reply.roof);
     } else if (!only_sustained) {
-        if (!answered)
+        if (answered)
+            measure_again(node, &request, &reply.roof);
+        else
             roof_set_unmeasured(&reply.roof, kind, condition, clock_date(), error.text);
         device_add_roof(&node->device, &reply.roof);
     }
