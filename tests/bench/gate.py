@@ -2,25 +2,22 @@
 """Measures the operating characteristic of `roofsweep-post compare`: how often it fails a healthy device, and how often
 it finds slowness that is planted into copies.
 
-    gate.py FOLDER [--load FILE]...   FOLDER holds result files of healthy runs of one manifest on the same devices;
-                                      missing runs are measured first. LOAD was measured beside another load.
-    gate.py --curve [--write]         The curve of committed files, which docs/measurements.md has as a table.
+    gate.py FILE FILE... [--load FILE]...   result files of healthy runs of one manifest on the same devices, and files
+                                            that were measured beside another load
+    gate.py --curve [--write]               the curve of committed files, which docs/measurements.md has as a table
 
-FOLDER: every pair of files is compared. 2 % slower DRAM, L2 and vector roofs, and a fifth of the configurations that is
-5 % slower, are planted into COPIES of each. A copy counts as found if it fails with the slow part as its first reason.
-The exit status is 1 above 1 FAIL in 200 verdicts or 2 INCONCLUSIVE in 100, below 99 found roofs or 95 found fifths in
-100, if a load is not the first reason, or if a run took longer than --longest.
+Every pair of healthy files is compared. 2 % slower DRAM, L2 and vector roofs, and a fifth of the configurations that is
+5 % slower, are planted into copies. A copy counts as found if it fails with the slow part as its first reason. The exit
+status is 1 above 1 FAIL in 200 verdicts or 2 INCONCLUSIVE in 100, below 99 found roofs or 95 found fifths in 100, or if
+a load is not the first reason of one device, or its neighbours do not pass.
 
 --curve: copies of a committed node are resampled. Each roof is multiplied by the ratio of two processes on one GPU, of
 a random roof of its kind, each configuration by the ratio of two GPUs. The plants are the only faults."""
 
 import argparse
-import os
 import random
 import re
-import subprocess
 import sys
-import time
 from itertools import permutations
 from pathlib import Path
 
@@ -193,25 +190,6 @@ def compare_page(write):
 # ---- measured files ----
 
 
-def measure(options):
-    """Returns the seconds of each run."""
-    took = []
-    environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    for number in range(options.runs):
-        path = Path(options.folder) / f"run-{number}.nc"
-        if path.exists():
-            continue
-        command = ["mpirun", "-n", options.ranks, f"{options.build}/bin/roofsweep", "-d", options.worker]
-        command += ["-o", str(path), options.manifest]
-        begin = time.monotonic()
-        done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
-        took.append(time.monotonic() - begin)
-        if done.returncode:
-            sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stderr[-2000:]}")
-        print(f"{path}: {took[-1]:.1f} s", flush=True)
-    return took
-
-
 def whole(reference, tested):
     """Returns the verdicts of `compare`, with all checks."""
     files = [roofsweep_post.load(path) for path in (reference, tested)]
@@ -262,36 +240,20 @@ def loads_named(paths, loads):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", metavar="FOLDER", nargs="?")
-    parser.add_argument(
-        "--runs", type=int, default=10, metavar="N", help="number of result files (default: %(default)s)"
-    )
-    parser.add_argument("--ranks", default="1", metavar="N", help="number of devices")
-    parser.add_argument("--manifest", default=str(root / "sweeps" / "node.ini"), metavar="FILE")
-    parser.add_argument("--build", default=str(root / "build"), metavar="FOLDER")
-    parser.add_argument("--worker", default="cuda", choices=["cuda", "cpu"])
-    parser.add_argument("--longest", type=float, default=60, metavar="SECONDS", help="longest run")
-    parser.add_argument("--copies", type=int, default=200, metavar="N", help="slower devices of each kind")
+    parser.add_argument("files", metavar="FILE", nargs="*", type=Path, help="healthy runs of one manifest")
     parser.add_argument("--load", action="append", default=[], metavar="FILE", help="measured beside a load")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--curve", action="store_true")
+    parser.add_argument("--copies", type=int, default=200, metavar="N", help="slower devices of each kind")
+    parser.add_argument("--curve", action="store_true", help="of committed files, as in docs/measurements.md")
     parser.add_argument("--write", action="store_true", help="renew the table of docs/measurements.md")
     options = parser.parse_args()
     if options.curve:
         return compare_page(options.write)
-    Path(options.folder).mkdir(exist_ok=True)
-    took = measure(options) if options.runs else []
-    paths = sorted(path for path in Path(options.folder).glob("*.nc") if str(path) not in options.load)
-    if len(paths) < 2:
-        sys.exit(f"{options.folder}: two files are needed")
-    print(f"{len(paths)} files of {options.folder}; the longest run took {max(took, default=float('nan')):.1f} s")
-    fails, unsure = false_alarms(paths)
-    tables, dice = [Tables(roofsweep_post.load(str(path))) for path in paths], random.Random(options.seed)
+    fails, unsure = false_alarms(options.files)
+    tables, dice = [Tables(roofsweep_post.load(str(path))) for path in options.files], random.Random(1)
     roofs = found_share(tables, "one DRAM, L2 or vector roof", 0.02, options.copies, dice)
     rows = found_share(tables, "a fifth of the configurations", 0.05, options.copies, dice)
-    wrong = fails > 1 / 200 or unsure > 0.02 or roofs < 0.99 or rows < 0.95
-    named = loads_named(paths, options.load)
-    return sys.exit(int(wrong or not named or max(took, default=0) > options.longest))
+    named = loads_named(options.files, options.load)
+    return sys.exit(int(fails > 1 / 200 or unsure > 0.02 or roofs < 0.99 or rows < 0.95 or not named))
 
 
 if __name__ == "__main__":

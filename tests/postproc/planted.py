@@ -11,7 +11,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
 from coverage import inside
-from roofsweep_post import load, spread
+from roofsweep_post import compare, load, rows, spread
 
 PLANTED = {"sample": 0.004, "placement": 0.003, "process": 0.006, "predecessor": 0.005, "device": 0.01}
 ROUNDS, PLACEMENTS, SAMPLES = 12, 3, 33
@@ -53,6 +53,11 @@ def main(path):
     assert min(tested)[0] < 1e-3, min(tested)
     without = planted(path, choose, PLANTED | {"predecessor": 0.0})
     assert min(spread.components([without])[2])[0] > 1e-3
+    # The limits of rows in `compare` follow from their rounds: 3.95 deviations of the difference of two medians.
+    limits = compare.between_rounds([without], rows(without).assign(file=0))
+    deviation = np.log(without["round_time"].values).std(axis=1, ddof=1)
+    mean = np.sqrt(np.mean(deviation**2)) * np.sqrt(2 * spread.median_variance(ROUNDS))
+    assert abs(limits.min() / (3.954 * mean) - 1) < 1e-3 and limits.argmax() == deviation.argmax(), limits
     share = inside(without["round_time"].values, 3).mean()
     assert 0.90 <= share <= 0.98, share
 
