@@ -416,7 +416,6 @@ def files():
 
 
 def page():
-    """Returns the whole page."""
     found = files()
     of = [
         [f"`{os.path.relpath(f.path, evidence.ROOT)}`", f"`sweeps/{name}.ini`", f.data.device_model.values[0]]

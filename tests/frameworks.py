@@ -346,7 +346,6 @@ def trajectories(f):
 
 
 def page(f):
-    """Returns the whole page."""
     shared, wrong = shared_kernels(f), [line for line in shared_kernels(f) if len(line[2]) > 1]
     graphs = [
         f"{layer}, {name} {100 * difference:+.1f} %" for layer, name, difference, same in graphs_beside(f) if same

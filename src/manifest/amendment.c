@@ -13,7 +13,7 @@
 struct setting {
     char section[INI_NAME_BYTES + 1], key[INI_NAME_BYTES + 1];
     const char *value;
-    bool parameter; /* some section of this label has the key as parameter; others may lack it */
+    bool parameter; /* at least one section of this label has the key as a parameter */
     bool used;      /* the setting has been written into a section */
     bool intact;    /* a line of an INI file can hold the whole value */
 };
@@ -36,8 +36,8 @@ bool amendment_is_empty(const struct amendment *amendment)
     return amendment->set_count == 0 && amendment->only_count == 0;
 }
 
-/* An ini_visit. Checks that the line has the whole value: a comment would cut it off, or be the
- * whole line. */
+/* An ini_visit. Checks that the line keeps the whole value, because a `;` or `#` in the value could
+ * begin a comment. */
 static enum status line_compare(void *user, const struct ini_line *line, struct error *error)
 {
     struct setting *setting = user;
@@ -76,7 +76,7 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
                          text);
     if (strchr(text, '\n'))
         return error_set(error, STATUS_USAGE, "--set '%.60s' is not in one line", text);
-    /* A label may have dots, a key has none: the last dot divides. */
+    /* Splits at the last dot, because labels may have dots and keys have none. */
     size_t begin = 0;
     for (size_t i = dot; i < length; ++i)
         begin = text[i] == '.' ? i + 1 : begin;
@@ -133,8 +133,8 @@ static void write_settings(struct writer *writer)
     }
 }
 
-/* An ini_visit. Writes the manifest up to and including this line. The label of a section without
- * one is its name. */
+/* An ini_visit. Writes the manifest up to and including this line. A section without a label has
+ * its name as label. */
 static enum status line_take(void *user, const struct ini_line *line, struct error *error)
 {
     struct writer *writer = user;

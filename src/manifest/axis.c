@@ -79,7 +79,7 @@ static uint64_t range_count(const struct range *range)
     if (range->operation == '+')
         return (uint64_t)(range->last - range->first) / (uint64_t)range->step + 1;
     if (range->first == 0)
-        return AXIS_VALUES_MAX + 1; /* endless: 0 times a factor is 0 */
+        return AXIS_VALUES_MAX + 1; /* a range from 0 would be endless, as 0 times a factor is 0 */
     for (int64_t i = range->first; i <= range->last / range->step; i *= range->step)
         ++count;
     return count;
@@ -88,7 +88,7 @@ static uint64_t range_count(const struct range *range)
 static enum status range_append(const struct parameter *parameter, const struct range *range,
                                 struct axis *axis, struct error *error)
 {
-    const bool both = parameter->kind == PARAMETER_STEP; /* rows and columns */
+    const bool both = parameter->kind == PARAMETER_STEP; /* an extent has rows and columns */
     bool geometric = range->operation == '*';
     /* The last value that a step may start from: the next one is in the range, and in int64_t. */
     int64_t stop = geometric ? range->last / range->step : range->last - range->step;

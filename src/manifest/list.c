@@ -176,7 +176,8 @@ enum status list_take(struct list *list, const struct workload *workload,
 /* Reads a file into list->text. */
 static enum status file_read(struct list *list, FILE *file, size_t *size)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* how some editors begin a UTF-8 file */
+    static const char mark[] =
+        "\xef\xbb\xbf"; /* byte order mark of UTF-8, which some editors write */
     char *line = NULL;
     size_t room = 0;
     FILE *text = open_memstream(&list->text, size);

@@ -83,7 +83,7 @@ static bool shape_next(struct places *places)
         }
         return more;
     }
-    /* One place after the other goes through its values, while the others have their first one. */
+    /* Each place in turn takes all its values, while the other places keep their first value. */
     while (place < places->shape && places->at[place] == 0)
         ++place;
     for (place = place == places->shape ? 0 : place; place < places->shape; ++place) {
@@ -94,14 +94,14 @@ static bool shape_next(struct places *places)
     return false;
 }
 
-/* The product; at most UINT64_MAX. */
+/* Returns the product, at most UINT64_MAX. */
 static uint64_t product(uint64_t a, uint64_t b)
 {
     uint64_t result;
     return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
 }
 
-/* Number of the section's configurations, the excluded ones too. */
+/* Number of the section's configurations, with the excluded ones. */
 static uint64_t section_count(const struct section *section)
 {
     struct places places = places_make(section);

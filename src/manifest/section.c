@@ -40,7 +40,8 @@ enum status section_take(struct section *section, const struct ini_line *line, s
     return error_prefix(error, status, "%s", keys[key]);
 }
 
-/* Number of values of an axis of the shape; 0: the parameter is a series, or not in the section. */
+/* Number of values of an axis that belongs to the shape; 0 for a series, and for a parameter that
+ * the section lacks. */
 static size_t shape_count(const struct section *section, size_t parameter)
 {
     return section->workload->parameters[parameter].series ? 0 : section->axes[parameter].count;
@@ -80,7 +81,7 @@ static enum status distinct_check(const struct section *section, const char *pat
     return STATUS_OK;
 }
 
-/* A parameter is a key of the section or a field of a row. */
+/* Refuses a parameter that is a key of the section and a column of its list. */
 static enum status list_check(const struct section *section, struct error *error)
 {
     const struct workload *workload = section->workload;

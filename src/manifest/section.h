@@ -61,7 +61,8 @@ struct section_kind {
     const struct section_key *(*key)(size_t i); /* keys that are no axes; NULL after the last */
 };
 
-/* The kind of the workload's sections; NULL: they have none, or this build lacks it. */
+/* The kind of the workload's sections; NULL: the workload has no kind, or this build lacks the
+ * kind. */
 const struct section_kind *section_kind_of(const struct workload *workload);
 /* Defined in src/program/section, which is not built with -DROOFSWEEP_PROGRAMS=OFF. */
 extern const struct section_kind program_section;

@@ -103,7 +103,7 @@ void binding_divide(const struct cpus *masks, int ranks, int rank, struct bindin
     const struct cpus *own = &masks[rank];
     int place = 0, count = 0;
     bool overlap = false;
-    /* Masks that overlap without being equal stay: the user chose them. */
+    /* Masks that overlap without being equal stay, because the user chose them. */
     for (int i = 0; i < ranks; ++i) {
         struct cpus common;
         CPU_AND_S(sizeof common, common.part, masks[i].part, own->part);

@@ -9,11 +9,11 @@
 
 struct binding {
     int local_rank, local_count; /* number of the rank on its node, and number of ranks there */
-    int device;       /* index among the rank's visible devices; beyond the last: none is left */
+    int device;       /* index among the rank's visible devices; their number: no device is left */
     int devices;      /* distinct devices of all ranks of the node; 0: unknown */
     struct cpus cpus; /* cores of the rank's worker */
     bool shared;      /* other ranks have the same cores: times disturb one another */
-    bool far;         /* the launcher left the rank no core near the device */
+    bool far;         /* the rank's cores, set by the launcher, are all far from the device */
 };
 
 /* Collective over comm. A rank takes one of its visible devices and keeps the cores near it. Ranks
@@ -32,6 +32,7 @@ bool binding_narrow(struct cpus *cpus, const struct cpus *near);
 /* Sets cpus and shared from the masks of all ranks of a node. */
 void binding_divide(const struct cpus *masks, int ranks, int rank, struct binding *binding);
 
-/* Share number `place` of `count` shares of the mask `all`: whole cores with all hardware threads,
- * close together. *shared: there are more ranks than cores, and all get the whole mask. */
+/* Returns share `place` of the `count` shares into which the mask `all` is divided: whole cores
+ * with all hardware threads, close together. *shared: there are more ranks than cores, and all get
+ * the whole mask. */
 struct cpus binding_share(const struct cpus *all, int place, int count, bool *shared);

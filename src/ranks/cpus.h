@@ -1,5 +1,5 @@
-/* CPUs that a thread may run on. cpu_set_t ends at CPU 1023, and the kernel fills no set that is
- * smaller than its own; the macros CPU_..._S of sched.h take cpus.part and sizeof cpus. */
+/* CPUs that a thread may run on. cpu_set_t ends at CPU 1023, and the kernel refuses a set that is
+ * smaller than its own. The macros CPU_..._S of sched.h take cpus.part and sizeof cpus. */
 #pragma once
 
 #include <sched.h>

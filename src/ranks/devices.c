@@ -12,7 +12,7 @@ enum status devices_check_distinct(const struct device *devices, int count, stru
     for (int i = 0; i < count; ++i) {
         const struct device_kind *kind = device_kind_find(devices[i].kind);
         for (int j = 0; j < i && kind && kind->exclusive; ++j) {
-            int ranks = 0; /* ranks on that host */
+            int ranks = 0;
             if (!device_same(&devices[i], &devices[j]))
                 continue;
             for (int k = 0; k < count; ++k)
@@ -30,8 +30,8 @@ enum status devices_check_distinct(const struct device *devices, int count, stru
 
 void devices_number_shared(struct device *devices, int count)
 {
-    /* Numbers the last device first, because the names of earlier devices are still to be
-     * compared. */
+    /* Numbers the last device first, so that each device is compared with earlier devices that
+     * still have their own UUIDs. */
     for (int i = count - 1; i >= 0; --i) {
         int place = 1;
         char name[sizeof devices->uuid];
@@ -135,7 +135,7 @@ static enum status check_counters(const struct devices *devices, struct error *e
     return STATUS_OK;
 }
 
-/* Some lost devices only slow the sweep down; the loss of all ends it. */
+/* The sweep goes on without some devices, but not without all. */
 static enum status compare(const struct devices *devices, const struct executor *executor,
                            struct error *error)
 {

@@ -32,7 +32,7 @@ bool devices_reuse_roofs(const struct devices *devices, const struct results *ea
 
 void devices_clear(struct devices *devices);
 
-/* ---- pure parts; they ignore devices that are not open ---- */
+/* ---- pure functions; they ignore devices that are not open ---- */
 
 /* STATUS_DEVICE if two devices of an exclusive kind are equal (kind, hostname, uuid). */
 enum status devices_check_distinct(const struct device *devices, int count, struct error *error);
@@ -42,5 +42,5 @@ enum status devices_check_distinct(const struct device *devices, int count, stru
 enum status devices_check_kinds(const struct device *devices, int count, struct error *error);
 
 /* Ranks on one device of a shareable kind count as separate devices: all but the first append "#2",
- * "#3", ... to the UUID. A later job with as many ranks gets the same UUIDs. */
+ * "#3", ... to the UUID. A later job with the same number of ranks gets the same UUIDs. */
 void devices_number_shared(struct device *devices, int count);

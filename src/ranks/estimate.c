@@ -12,8 +12,8 @@ enum { CLASSES = 128, LOWEST = -64, UNMODELLED = CLASSES, CLASS_COUNT };
 static const double safety_factor = 1.5; /* factor on measured times */
 /* The assumed slow device: s to start, s-1, byte s-1, factor on the iterations. */
 static const double assumed_start = 5, assumed_flops = 1e10, assumed_bytes = 1e9, assumed_work = 2;
-/* Shares of the highest vector peak and of the memory's that slow rows reach, such as convolutions
- * by plain loops. */
+/* Shares of the highest vector peak, and of the highest memory peak, that slow rows reach, such as
+ * convolutions by plain loops. */
 static const double slow_compute = 2e-3, slow_memory = 2e-2;
 static const double skip_time = 1; /* s; estimate of a configuration that cannot exist */
 
@@ -114,8 +114,8 @@ void estimator_add(struct estimator *estimator, const struct plan_item *item, do
     history->slowness = fmax(history->slowness, seconds / assumed(estimator, item->cost));
 }
 
-/* s; longest row of the class, else the bound by its measured neighbours. INFINITY: no measured
- * rows. */
+/* s; longest row of the class; for a class without rows the bound by its measured neighbours.
+ * INFINITY: no measured rows. */
 static double from_others(const double *longest, int class)
 {
     double larger = INFINITY, smaller = INFINITY;

@@ -5,10 +5,10 @@
  * least of three: 1.5 times the next larger measured class, 1.5 times the next smaller one scaled
  * by the model, and an assumed time.
  *
- * Assumed is a slow device, which needs 5 s plus twice all iterations at 10 GFLOP/s and 1 GB/s, or
- * at a small share of the measured roofs if that is faster. If a measured row exceeded its assumed
- * time, all assumed times grow by the largest such ratio.
- * Configurations without a modelled cost are one class, without neighbours or assumed time.
+ * The assumed time is that of a slow device: 5 s plus twice all iterations at 10 GFLOP/s and 1
+ * GB/s, or at a small share of the measured roofs if that is faster. If a measured row exceeded its
+ * assumed time, all assumed times grow by the largest such ratio. Configurations without a modelled
+ * cost are one class, without neighbours or assumed time.
  *
  * The timeout of an attempt limits every estimate. */
 #pragma once
@@ -51,8 +51,8 @@ struct estimate_total {
     size_t left;    /* configurations without a complete row, see resume.h */
     size_t judged;  /* configurations among these with a measured estimate */
     double seconds; /* s; estimate of the judged configurations on one device */
-    double at_most; /* s; estimate of the other ones on the slow device */
-    int rounds;     /* both times include all rounds, as long as the first */
+    double at_most; /* s; estimate of the other configurations on the slow device */
+    int rounds;     /* both times include all rounds, each as long as the first */
 };
 
 /* `earlier`: content of the journal; NULL: empty. STATUS_SYSTEM: no memory. */

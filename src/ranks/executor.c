@@ -41,7 +41,6 @@ struct executor {
     struct sender sender;
     const struct log *log;
     enum stage stage;
-    /* the device and its worker */
     struct worker_process *worker; /* NULL: none */
     /* Reports the device's health at the end. Outlives workers, so that it has seen the XID that
      * ended one. NULL: no health. */
@@ -401,7 +400,7 @@ enum status executor_open(struct executor *executor, struct error *error)
         }
         if (status == STATUS_INTERRUPTED)
             return status;
-        /* Too many ranks is a user's mistake, so no other kind is measured instead. */
+        /* Too many ranks are a user's mistake, so no other kind of device is tried. */
         if (status == STATUS_USAGE)
             break;
         if (chosen && chosen->accelerator)
@@ -624,7 +623,7 @@ static void start_attempt(struct executor *executor)
         replace_worker(executor);
 }
 
-/* Retries the row alone, so that no other row can be lost with it. */
+/* Retries the row alone, so that its loss costs no other row. */
 static void attempt_failed(struct executor *executor, const char *why)
 {
     struct request request;
@@ -695,7 +694,7 @@ static void handle_measured(struct executor *executor, const char *line)
 
 /* ---- counting ---- */
 
-/* Requests the record of the oldest waiting row. The first request counts all rows. */
+/* Requests the record of the oldest waiting row. The first of these requests counts all rows. */
 static void request_count(struct executor *executor, size_t rows)
 {
     const struct request request = request_default(REQUEST_COUNT);

@@ -34,7 +34,8 @@ enum { HOST = 128, TAG_HERE = 0, TAG_GO = 1 };
 /* s; ranks answered a moment ago. Ranks other than 0 wait longer, so that rank 0 reports first. */
 static const double answer_timeout = 10, later_answer_timeout = 22.5;
 
-/* Rank 0 has a host and a request for each other rank; other ranks have those of rank 0. */
+/* Rank 0 has a host and a request for each other rank; other ranks have a host and a request for
+ * rank 0 only. */
 struct liveness {
     MPI_Comm comm;
     int rank, others;
@@ -135,7 +136,7 @@ const char *liveness_host_of_rank_0(const struct liveness *liveness)
 
 /* ---- guard on a call of MPI ---- */
 
-/* MPI_Abort calls the launcher, which may hang. */
+/* MPI_Abort calls the launcher and may hang. */
 enum { ABORT_SECONDS = 5 };
 
 /* s. A stopped rank of this host ends the wait after stopped_timeout. */

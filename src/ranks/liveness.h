@@ -19,7 +19,8 @@ struct liveness;
 
 /* Collective, without a time limit. NULL: no memory. */
 struct liveness *liveness_create(MPI_Comm comm);
-/* Collective. Takes NULL. Not after a failed barrier, because MPI still writes to the memory. */
+/* Collective. Takes NULL. Not allowed after a failed barrier, because MPI still writes to the
+ * memory. */
 void liveness_destroy(struct liveness *liveness);
 
 /* Collective. True: all ranks are here. False after the time limit; *absent lists the missing
@@ -53,8 +54,9 @@ void guard_end(struct guard *guard); /* takes NULL */
 
 /* ---- memory ---- */
 
-/* Returns `memory`. If it is NULL, prints that there is no memory for `what`, and ends the job with
- * status 1. For memory without which this rank could not report an error to other ranks. */
+/* Returns `memory`. If the pointer is NULL, prints that there is no memory for `what`, and ends the
+ * job with status 1. Use this for memory without which this rank could not report an error to other
+ * ranks. */
 void *memory_require(MPI_Comm comm, void *memory, const char *what)
     __attribute__((returns_nonnull));
 

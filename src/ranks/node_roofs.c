@@ -182,7 +182,8 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
     request.sustained =
         only_sustained || (roof_kinds[kind].measure != ROOF_COMPUTE &&
                            (condition == ROOF_TOGETHER || !wants_together(node, kind)));
-    request.peaks.energy = request.sustained && node->settings->request.energy; /* once per roof */
+    request.peaks.energy =
+        request.sustained && node->settings->request.energy; /* done once for each roof */
     request.keep_busy = condition == ROOF_TOGETHER;
     reply_init(&reply);
     if (node->tuned[kind]) {
@@ -263,7 +264,7 @@ static double lead_time(int device_kind, int kind)
 {
     const double ready = 0.04, sensor = 0.065, stop_busy_work = 0.07;
     if (!device_kinds[device_kind].clock_settles)
-        return 0.1; /* cores wake up slowly if ranks share them */
+        return 0.1; /* ranks that share cores wake up slowly */
     return takes_rounds(device_kind, kind)              ? stop_busy_work
            : roof_kinds[kind].measure == ROOF_BANDWIDTH ? sensor
                                                         : ready;
@@ -364,7 +365,7 @@ static double burst_of(const struct node *node, int kind)
     return 0;
 }
 
-/* True if no variant of the same precision and unit is faster. */
+/* True if no other roof of the same precision and unit is faster. */
 static bool is_fastest(const double rates[ROOF_KINDS], int kind)
 {
     const struct roof_kind *own = &roof_kinds[kind];
@@ -376,8 +377,8 @@ static bool is_fastest(const double rates[ROOF_KINDS], int kind)
     return own->measure == ROOF_COMPUTE && rates[kind] > 0;
 }
 
-/* Selects the fastest variants, because settling takes far longer than a burst. The sum of the
- * bursts decides for all devices of a kind, because they measure together. */
+/* Selects the fastest roof of each precision and unit, because settling takes far longer than a
+ * burst. The sum of the bursts decides for all devices of a kind, because they measure together. */
 static void select_sustained(struct node *node)
 {
     MPI_Request request;

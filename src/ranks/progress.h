@@ -1,4 +1,4 @@
-/* Progress of the sweep on rank 0's standard error: a bar on a terminal, a line now and then in a
+/* Progress of the sweep on rank 0's standard error: a bar on a terminal, and occasional lines in a
  * batch log. */
 #pragma once
 
@@ -14,8 +14,8 @@ struct progress *progress_create(const struct log *log, const char *what, size_t
                                  size_t total);
 /* Starts the estimate of the time left. */
 void progress_start(struct progress *progress);
-/* Number of configurations that are left, and of timed ones among them. With replicate a lost rank
- * gives up those that it has left. */
+/* Numbers of configurations without a record, and of timed ones among these. With replicate a lost
+ * rank gives up its remaining configurations. */
 struct progress_left {
     size_t count, timed;
     int round, rounds; /* rounds > 1: the line names the round */

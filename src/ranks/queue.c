@@ -32,7 +32,7 @@ static int compare_entries(const void *a, const void *b)
     const struct entry *x = a, *y = b;
     if (x->modelled != y->modelled)
         return x->modelled < y->modelled ? 1 : -1;
-    return x->item < y->item ? -1 : 1; /* ties in the manifest's order */
+    return x->item < y->item ? -1 : 1; /* equal costs keep the manifest's order */
 }
 
 static bool set_order(struct queue *queue, const struct plan *plan)

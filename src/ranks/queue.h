@@ -17,7 +17,7 @@
 
 struct queue;
 
-/* Does not keep the plan. Round 1 begins. NULL: no memory. */
+/* Does not keep a pointer to the plan. Round 1 begins. NULL: no memory. */
 struct queue *queue_create(const struct plan *plan, int ranks, bool replicate, int rounds);
 void queue_destroy(struct queue *queue); /* takes NULL */
 
@@ -49,6 +49,6 @@ void queue_return(struct queue *queue, int rank, size_t item);
  * given up. */
 size_t queue_rank_lost(struct queue *queue, int rank);
 
-/* Rounds of all items: done, in flight and waiting; and not done. */
+/* Rounds of all items in any state; rounds that are not done. */
 size_t queue_total(const struct queue *queue);
 size_t queue_left(const struct queue *queue);

@@ -414,7 +414,6 @@ bool journal_recognised(const char *path)
 
 /* ---- reading ---- */
 
-/* State of a read. */
 struct reader {
     struct results *results;
     struct journal_damage damage;

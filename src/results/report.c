@@ -67,7 +67,6 @@ static const char *bound_of(const struct line *line)
 
 /* ---- as text ---- */
 
-/* Width of the column of names. */
 static int name_width(const struct results *results)
 {
     size_t width = strlen("configuration");

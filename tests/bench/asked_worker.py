@@ -5,7 +5,7 @@ import subprocess
 
 
 class AskedWorker:
-    """A worker that gets one request at a time."""
+    """A worker process that gets one request at a time."""
 
     def __init__(self, program, environment=None):
         pipe = subprocess.PIPE

@@ -3,9 +3,10 @@
 Usage: causes_vs_ncu.py WORKER
 
 Both profile the longest kernel of each row with cold caches and the worker's algorithm: the worker REPEATS times, ncu
-LAUNCHES launches. Prints a table with the range of each activity in per cent by the worker and by ncu. The exit status
-is 1 if the two ranges of an activity, of a row with one kernel, are apart: by more than 1 % and more than 1 point, or,
-for activities relative to the elapsed time, by more than 2 points. Three premises differ, and are taken out:
+LAUNCHES launches. Prints a table with the range of each activity in per cent by the worker and by ncu. Only rows with
+one kernel are judged. The exit status is 1 if the two ranges of an activity are apart by more than 1 % and more than 1
+point, or, for activities relative to the elapsed time, by more than 2 points. The two profilers differ in three ways,
+which are corrected:
 - ncu divides by the length of its own range, which is longer than the kernel; the worker divides by the time that it
   traced. ncu's value is scaled by the quotient of the two times.
 - ncu's flush leaves 2.4 MB in L2 that the kernel then writes to memory. `dram` is compared without that flush, in a
@@ -80,7 +81,6 @@ def algorithm_of(record):
 
 
 def measured(worker, counters, known):
-    """Returns the record of each row. The rows are counted together, as in a sweep."""
     begin, replies = time.monotonic(), []
     for row, record in zip(ROWS, known):
         asked = {"configuration": f"{row} cache=cold", "counters": counters, "count_later": True}

@@ -9,8 +9,8 @@ are all combinations of shape, pass, layout and precision; --every takes each Nt
 roofsweep is slower. A case beyond the limit is measured again, so that one disturbance does not decide.
 
 PyTorch brings a cuDNN of its own. The workers use that cuDNN, so that the comparison is about algorithms and not about
-versions; with --installed they use their own. Gaps between kernels are smaller in a graph than in a stream, so both
-programs are timed in both: iterations queued in a stream after a delay, and a CUDA graph of several iterations.
+versions; with --installed they use their own. Gaps between kernels are smaller in a graph than in a stream. Both
+programs are therefore timed in a stream (iterations queued after a delay) and in a CUDA graph of several iterations.
 roofsweep has a row for each, `launch = stream` and `graph`, each with its own algorithm."""
 
 import argparse
@@ -34,13 +34,12 @@ SHAPES = [
 ]
 PASSES = ["forward", "backward-data", "backward-filter"]
 LAYOUTS = {"nhwc": torch.channels_last, "nchw": torch.contiguous_format}
-# {`launch` of roofsweep's rows: compared field}. A graph of a single iteration has other times.
+# {`launch` of roofsweep's rows: compared field}. A graph of a single iteration takes longer for each iteration.
 LAUNCHES = {"stream": "time_median", "graph": "graph_time"}
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
 
 
 def pytorch_call(case):
-    """Returns a function that runs one iteration of the case."""
     (batch, channels, size, filters, kernel, stride), direction, layout, precision = case
     options = {"device": "cuda", "dtype": PRECISIONS[precision]}
     padding = kernel // 2
@@ -61,7 +60,6 @@ def pytorch_call(case):
 
 
 def in_graph(call, iterations):
-    """Returns a function that replays a CUDA graph of several iterations."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         for _ in range(iterations):
@@ -70,7 +68,6 @@ def in_graph(call, iterations):
 
 
 def in_stream(call, iterations):
-    """Returns a function that enqueues several iterations."""
 
     def run():
         for _ in range(iterations):
@@ -94,7 +91,6 @@ def pytorch_time(run, iterations, repetitions=9):
 
 
 def pytorch_times(case, iterations=20):
-    """Returns the times in s in a graph and in a stream."""
     call = pytorch_call(case)
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
@@ -106,7 +102,6 @@ def pytorch_times(case, iterations=20):
 
 
 def cudnn_folder():
-    """Returns the folder of the cuDNN that PyTorch has loaded."""
     torch.backends.cudnn.version()
     torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3, device="cuda"), torch.ones(1, 1, 3, 3, device="cuda"))
     with open("/proc/self/maps", encoding="utf-8") as maps:
@@ -121,7 +116,6 @@ class Worker(AskedWorker):
         super().__init__(program, environment)
 
     def measure(self, case, cache, launch):
-        """Returns the record of the case, without counters."""
         (batch, channels, size, filters, kernel, stride), direction, layout, precision = case
         text = (
             f"conv2d batch={batch} channels={channels} height={size} width={size} filters={filters} kernel={kernel} "

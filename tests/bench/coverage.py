@@ -1,8 +1,9 @@
-"""Counts how often +- contains an equal measurement: the rounds of a file, in groups of R that follow one another.
+"""Counts how often the interval +- contains a repeated measurement. The rounds of a file are divided into groups of R
+successive rounds.
 
 Usage: coverage.py FILE.nc [R]. The file has at least two groups of R rounds (default 3). Each group has a median and an
-interval, as time_median of a sweep with R rounds. Prints the share of the other groups' medians inside it, over rows
-and pairs of groups. Exit status 1 unless the share is 90 to 98 %."""
+interval, like time_median of a sweep with R rounds. Prints the share of pairs of groups, over all rows, in which one
+group's interval contains the other's median. Exit status 1 unless the share is 90 to 98 %."""
 
 import pathlib
 import sys

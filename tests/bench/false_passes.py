@@ -2,7 +2,8 @@
 
 Usage: false_passes.py [COUNT]. Each doctoring says beforehand which commands must not pass the file: `alone` (compare
 with its neighbours), `before` (compare with the healthy file), `targets` (check). The healthy file must pass all. Then
-gate.sh judges nodes whose files are doctored, beside healthy ones. Exit status 1: a wrong pass, or a false alarm."""
+gate.sh judges nodes whose files are doctored, beside healthy ones. The exit status is 1 after a wrong pass or a false
+alarm."""
 
 import contextlib
 import io
@@ -48,7 +49,6 @@ def healthy():
 
 
 def named(data, host):
-    """Returns the node with another host and other GPUs."""
     data = data.copy(deep=True)
     data["device_hostname"] = texts(data, "device_hostname", lambda _: host)
     data["device_uuid"] = ("device", np.array([f"GPU-{host}-{i}" for i in range(data.sizes["device"])], object))
@@ -86,7 +86,7 @@ def without(data, dim, places):
 
 
 def filled(data, name, places, value):
-    """Sets values; None is the file's missing value, a function changes the values."""
+    """Sets values; None stands for the file's missing value; a function changes the values."""
     found = data[name].values.astype(object if isinstance(value, str) else data[name].dtype).copy()
     value = data[name].attrs.get("_FillValue", np.nan) if value is None else value
     found[places] = value(found[places]) if callable(value) else value
@@ -116,7 +116,6 @@ def health(data, device, name, start, end):
 
 
 def moved(data, device):
-    """Returns the file without a device."""
     data = without(data, "config", rows_of(data, device))
     data = without(without(data, "device_roof", roofs_of(data, device)), "device", [device])
     for name in ("config_device", "device_roof_device"):

@@ -5,8 +5,8 @@ GPU and PyTorch.
 
 Usage: layers_vs_pytorch.py WORKER
 
-WORKER is the program roofsweep-worker-cuda. Its rows are replayed from graphs, too, with PyTorch's cuDNN. layers.py
-names the operations that have no row."""
+WORKER is the program roofsweep-worker-cuda. The worker also replays its rows from graphs, with PyTorch's cuDNN.
+layers.py names the operations that have no row."""
 
 import csv
 import os
@@ -58,8 +58,6 @@ class Classifier(torch.nn.Module):
 
 
 class Transformer(torch.nn.Module):
-    """A block with attention over 16 heads of 64."""
-
     def __init__(self, width=1024):
         super().__init__()
         self.norms = torch.nn.ModuleList([torch.nn.LayerNorm(width) for _ in range(2)])

@@ -3,10 +3,10 @@
 
 Usage: links.py BIN NCCL_TESTS [GPUS]
 
-BIN is the folder of roofsweep, NCCL_TESTS the folder of all_reduce_perf and the other nccl-tests. Each runs three
-times, alternating. Both load the same libnccl.so.2, run one process and replay CUDA graphs, so that the host does not
-matter. The exit status is 1 if median times differ by more than 3 %, or an operation lacks a time. nccl-tests has no
-copies; those of roofsweep are printed alone."""
+BIN is the folder of roofsweep, NCCL_TESTS the folder of all_reduce_perf and the other nccl-tests. Both programs run
+three times, alternating. Both load the same libnccl.so.2, run one process and replay CUDA graphs, so that the host does
+not matter. The exit status is 1 if median times differ by more than 3 %, or an operation lacks a time. nccl-tests has
+no copies; those of roofsweep are printed alone."""
 
 import json
 import os
@@ -19,7 +19,7 @@ import tempfile
 PROGRAMS = {"all-reduce": "all_reduce_perf", "all-gather": "all_gather_perf", "send-receive": "sendrecv_perf"}
 RUNS = 3
 LENGTH, ALLOWED = 0.3, 0.03  # longest run of nccl-tests in s; allowed relative difference
-# roofsweep sets the same variables.
+# Variables that roofsweep sets, too.
 NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_P2P_DIRECT_DISABLE": "1", "NCCL_GRAPH_REGISTER": "0"}
 
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Rank 0 at scale, with made-up records. For each number of ranks, prints the records a second that reach the journal and
-# the wait of a rank for its next configuration. Then prints time and memory of --gather for the last journal.
+# Measures rank 0 with many ranks and made-up records. For each number of ranks, prints the records a second that reach
+# the journal and the wait of a rank for its next configuration. Then prints time and memory of --gather for the last
+# journal.
 #
 # Usage: tests/bench/rank0.sh [BUILD [FOLDER]]. FOLDER holds the journal: on a disk, or in memory.
 #
@@ -37,7 +38,7 @@ n = 16:$((15 + ${ROWS:-20000} / 200)):+1
 m = 64
 INI
 cat >waits.py <<'PY'
-"""Records a second, and the median time between the end of a row of a device and the start of its next row."""
+"""Prints records per second, and the median time from the end of a device's row to the start of its next row."""
 import collections, json, statistics, sys
 
 rows = collections.defaultdict(list)

@@ -4,9 +4,9 @@
 Usage: scaling.py [--build FOLDER] [GPUS...] (default: 1 2 4)
 
 Prints a table with a line for each number of GPUs and way of counting. The columns are the time of the sweep without
-roofs, from the start of the first row to the last record; its median row; the tail, from the last row of the first rank
-that finishes to the last record; the mean first row of a rank, in which libraries start; and the rows a second after
-the first rows."""
+roofs, from the start of the first row to the last record; the median time of its rows; the tail, from the last row of
+the first rank that finishes to the last record; the mean time of a rank's first row, in which libraries start; and the
+rows a second after the first rows."""
 
 import argparse
 import collections
@@ -57,7 +57,6 @@ HEAD = (
 
 
 def figures_of(journal):
-    """Returns a finished sweep's numbers."""
     ends, firsts, rows = collections.defaultdict(float), {}, collections.Counter()
     starts, walls, counted = [], [], 0
     entries = [json.loads(line) for line in journal.read_text().splitlines()]

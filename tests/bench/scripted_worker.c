@@ -4,7 +4,7 @@
  * "simulated". ROOFSWEEP_SIMULATED_PACE=0 omits the pauses.
  *
  * The device counts COUNT_TOGETHER rows together, in the time that one H200 takes. As on GPUs, one
- * worker of a machine collects at a time, and other workers wait. Counts are the modelled values.
+ * worker of a machine counts at a time, and other workers wait. Counts are the modelled values.
  * ROOFSWEEP_SIMULATED_ROOM is the number of rows whose memory fits. */
 #include <fcntl.h>
 #include <math.h>
@@ -22,7 +22,7 @@ enum { DEVICES = 1024 };
 /* longest time of each step, s */
 static const double open_time = 0.2, tune_time = 0.1, prepare_time = 0.1;
 static const double iteration_time = 1e-3;
-static const double fastest = 1e-4; /* pace of times that workers without pauses state */
+static const double fastest = 1e-4; /* factor of the times that workers without pauses report */
 /* time to begin a collection of counters, and time of each row in it, s */
 static const double collection_time = 0.1, row_time = 5e-3;
 enum { COUNT_TOGETHER = 16 };
@@ -166,7 +166,7 @@ static enum status scripted_time(struct device_state *state, struct work *work, 
         record->sample_iterations = 1;
     for (int i = 0; i < samples; ++i) {
         const double wait = iteration_time * (1 + drand48());
-        seconds[i] = wait * fmax(pace(), fastest); /* less than the wall time of the row */
+        seconds[i] = wait * fmax(pace(), fastest); /* must be less than the wall time of the row */
         pause_for(wait);
     }
     return STATUS_OK;

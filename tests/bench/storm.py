@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Storms of signals over whole sweeps, and proof that nothing is lost.
+"""Storms of signals hit whole sweeps, to prove that no row is lost.
 
-A storm is one sweep under mpirun. A signal hits it in each phase (opening, roofs, measuring, publishing), each time at
-another victim: SIGKILL ends a worker, a rank, rank 0 or the launcher, or a rank of a job that is stopped; all processes
-of the job receive SIGTERM or SIGINT; some receive a signal of any kind; or the output's folder is removed. --resume
-restarts the sweep until it ends with status 0. Then journal, NetCDF file and a file by --gather must have the rows of
-an undisturbed run, each once. No process and no temporary file may be left, and no wait may exceed the bounds below.
+A storm is one sweep under mpirun. A signal hits the sweep in each phase (opening, roofs, measuring, publishing), each
+time another victim: SIGKILL ends a worker, a rank, rank 0 or the launcher, or a rank of a job that is stopped; all
+processes of the job receive SIGTERM or SIGINT; some receive a signal of any kind; or the output's folder is removed.
+--resume restarts the sweep until it ends with status 0. Then journal, NetCDF file and a file by --gather must have the
+rows of an undisturbed run, each once. No process and no temporary file may be left, and no wait may exceed the bounds
+below.
 
 --publishing N kills --gather at random moments, because publishing takes milliseconds. After each kill the file must be
 whole, and the next run removes temporary files. --programs N storms over a sweep of N programs instead: first --signals
@@ -112,7 +113,8 @@ class Fault(Exception):
 
 
 def processes(folder, mark=None):
-    """Returns (pid, role, rank) for each process whose working folder is `folder`; with a mark those of one run."""
+    """Returns (pid, role, rank) for each process whose working folder is `folder`; `mark` selects processes of one
+    run."""
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -136,7 +138,6 @@ def processes(folder, mark=None):
 
 
 def parent_of(pid):
-    """Returns the pid of the parent; 0 if the process is gone."""
     with contextlib.suppress(OSError):
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     return 0
@@ -198,8 +199,6 @@ def rows_of_file(path):
 
 
 class Run:
-    """One start of a storm's job."""
-
     def __init__(self, storm):
         storm.runs += 1
         self.storm, self.mark = storm, f"{storm.name}.{storm.runs}"
@@ -383,7 +382,7 @@ class Storm:
             self.check_ends()
 
     def restore_folder(self, run, status):
-        """Moves the journal back, which has gone on in the working folder."""
+        """Moves back the journal, which the run continued in the working folder."""
         spare = self.folder / "sweep.nc.spare-1"
         if status == 0 or not Path(f"{spare}.journal").exists():
             raise Fault(f"ends with {status} after its folder was removed\n{run.tail()}")
@@ -401,14 +400,14 @@ class Storm:
         self.ends = []
 
     def check_finished(self):
-        """No record that was in the journal may ever be gone."""
+        """No record may disappear from the journal."""
         finished = {(one["config_hash"], one["start_time"]) for one in self.journal.entries("record")}
         if lost := self.finished - finished:
             raise Fault(f"{len(lost)} rows that were finished are lost")
         self.finished = finished
 
     def check_rows(self, what, rows, expected):
-        """Each row is there once and measured. With `distribute = split` any device may have measured it."""
+        """Each row must be measured and occur once. With `distribute = split` any device may have measured it."""
         found = collections.Counter((one[0], "" if self.split else one[1]) for one in rows)
         doubled, unmeasured = [one for one, count in found.items() if count > 1], sum(not one[2] for one in rows)
         if doubled or unmeasured or len(rows) != self.expected_rows:
@@ -486,7 +485,7 @@ class ProgramStorm(Storm):
         self.over, self.killed = threading.Event(), collections.Counter()
 
     def signal(self, kind):
-        """Sends one signal to all processes of a run while programs run, in random order, or ends those with the name
+        """While programs run, sends one signal to all processes of a run in random order, or kills processes named
         `roofsweep*`, as `pkill -9 roofsweep` does."""
         run = Run(self)
         if not run.wait_until(lambda: any(role == "program" for _, role in processes(self.folder))):
@@ -509,7 +508,7 @@ class ProgramStorm(Storm):
         while not self.over.wait(2 * self.pause * self.chance.random()):
             kind = PROGRAM_VICTIMS[self.killed.total() % len(PROGRAM_VICTIMS)]
             everyone = dict(processes(self.folder))
-            # Nobody ends the daemons of a program whose reaper dies after its worker: docs/programs.md.
+            # The daemons of a program whose reaper dies after its worker live on (docs/programs.md).
             found = [
                 pid
                 for pid, role in everyone.items()
@@ -564,7 +563,6 @@ class Tool:
         self.table, self.totals = collections.Counter(), collections.Counter()
 
     def guarded(self, storm, work):
-        """Runs one storm; notes whether it passed."""
         fault = None
         try:
             work(storm)

@@ -66,7 +66,6 @@ def request(row, **members):
 
 
 def ask(worker, requests):
-    """Returns the records by configuration."""
     lines = "".join(json.dumps(request) + "\n" for request in requests)
     replies = subprocess.run([worker], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
     found = [reply["record"] for reply in map(json.loads, replies) if reply["reply"] == "record"]

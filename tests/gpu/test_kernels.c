@@ -21,7 +21,6 @@ static void fail(const char *name, const char *what, const char *problem)
     ++failures;
 }
 
-/* Waits for the kernel. Returns false, with a message, after a failure. */
 static bool ran(const char *name, const char *what, cudaError_t code)
 {
     if (code == cudaSuccess)

@@ -29,7 +29,6 @@ after=$(grep -c '"kind":"record"' sweep.nc.journal)
 expect 0 run 3 --resume sweep.ini
 [ "$(grep -c '"kind":"session"' sweep.nc.journal)" = 2 ] || fail "a complete sweep began a session"
 
-# A job that is killed in its second round. Each round has a process of its own for each rank.
 batch=1 height=8 width="8, 16" write_sweep rounds.ini
 sed -i 's/^warmup/rounds = 3\n&/' rounds.ini
 "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" rounds.ini >output 2>&1 &

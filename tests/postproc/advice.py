@@ -34,7 +34,7 @@ def rest(row, changed):
 
 
 def gains(rows, rule):
-    """Returns, for each advised row that another row follows, its time over that of the fastest such row."""
+    """For each advised row: its time divided by that of the fastest row that follows the advice."""
     changed, follows = FOLLOWED[rule]
     alike, found = {}, []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Computes from the roofs of a result file, for recompute.py: each roof's verdict, and each device's ceilings."""
+"""For recompute.py: computes each roof's verdict and each device's ceilings from the roofs of a result file."""
 
 import math
 
@@ -21,7 +21,8 @@ def roof_kind(file, name):
 
 
 def bytes_evidence(file, row, level):
-    """Returns whether counters saw the bytes at the roof's level (for shared memory: hardly any) and few beyond it."""
+    """Returns whether counters saw the roof's bytes at its level, and few at farther levels. For shared memory hardly
+    any bytes may be seen."""
     ratios = [float(value) for value in file.values["device_roof_bytes_ratio"][row]]
     farther = [value for value in (ratios if level is None else ratios[:level]) if not math.isnan(value)]
     own = NAN if level is None else ratios[level]

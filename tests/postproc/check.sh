@@ -30,7 +30,7 @@ sed -n '/^```ini$/,/^```$/{/^```/!p}' "$root/postproc/README.md" >page.ini
 expect 0 script check "$paper" --targets page.ini
 row "^PASS #0 vm .* (6 checks)$"
 
-# Targets written from a healthy fleet: its devices reach them, a slower device does not.
+# Targets made from a healthy fleet: the fleet's devices reach them, a slower device does not.
 expect 0 script baseline "$root"/tests/data/roofs_8xh200.nc "$root/tests/data/node_4xh200.nc" --output fleet.ini
 grep -q "^dram triad = 4.417 TB/s +- 4.0 %$" fleet.ini || { cat fleet.ini; fail "the median of the fleet"; }
 [ "$(grep -c '^time_median' fleet.ini)" = 40 ] || fail "configurations"
@@ -41,7 +41,8 @@ expect 1 script check sick.nc --targets fleet_roofs.ini --quiet
 row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.417 TB/s +- 4.0 % MISSED"
 [ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }
 
-# Models that are no plain name of a section. Each target is written and read back; a slower device fails by its row.
+# Models whose name cannot be the name of a section as it is. Each target is written and read back; a slower device
+# fails by its row.
 odd='data["device_model"][:] = numpy.array(["A | B%20", " blanks  ", "DEFAULT", "[]#;"], object)'
 doctored "$root/tests/data/node_4xh200.nc" odd.nc "$odd"
 doctored odd.nc again.nc 'data["device_hostname"][:] = numpy.array(["other"] * 4, object)'
@@ -58,7 +59,7 @@ expect 1 script check "$root/tests/data/roofs_8xh200.nc" --targets fleet.ini --q
 cp "$root/sweeps/targets.ini" own.ini
 kept own.ini "cannot write own.ini: it is an input file" check sick.nc --targets own.ini --json own.ini
 
-# Devices one by one. A roof that is missing or doubtful misses its target.
+# Each device alone. A roof that is missing or doubtful misses its target.
 printf '[Sample GPU]\ndram read = 3.55 TB/s\nl2 read = 8 TB/s\nfp32 vector = 98 %%\n' >node.ini
 expect 1 script check node.nc --targets node.ini
 row "^FAIL #0 node1 GPU-0 (5 checks): dram read: 3.55 TB/s MISSED: -1.4 %, 1 rows failed"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares points, lines, boxes and labels of figures, not pixels, with the file.
+"""Compares points, lines, boxes and labels of figures with the file; pixels are not compared.
 
 Usage: check_figures.py PAPER.nc EIGHT.nc KERNELS.nc LATER.nc...: the paper's sweeps, eight GPUs, a file of
 `kernels = yes`, and more files of the paper's GPU."""
@@ -38,7 +38,7 @@ def plain_caption(axes):
 
 
 def draw(data, kind, *where, **how):
-    """Draws a figure of one plot, which must be readable."""
+    """Draws a figure with one plot and checks that it is readable."""
     (axes,) = figures.draw(data, kind, *where, **how)
     readable.check(axes.figure)
     return axes
@@ -89,11 +89,11 @@ def check_planes(data):
         longer = np.hstack([np.maximum(line.get_xdata(), line.get_ydata()) for line in opened])
         assert np.allclose(sorted(longer), sorted(own["time_median"])), "the longer time is not the run time"
         assert all(to_rgb(line.get_markerfacecolor()) == (1, 1, 1) for line in opened), "measured time is not open"
-    # A series has one level: no line joins rows of different levels.
+    # A series has one memory level: no line joins rows of different levels.
     axes = draw(data, "classic", where[1:], labels=["conv2d-filters", "lstm-batch"], level="row")
     for found in figures.scene(data, where[1:], labels=["conv2d-filters", "lstm-batch"], level="row").series:
         assert found.rows["level"].nunique() == 1
-    # With all levels, a line joins the points of a row.
+    # With `--level row`, a line joins the points of a row at its levels.
     axes = draw(data, "classic", where, labels=["conv2d-filters"], level="all")
     joined = np.hstack([line.get_ydata() for line in axes.get_lines() if line.get_gid() == "row"])
     drawn = [set(part[np.isfinite(part)]) for part in np.split(joined, np.flatnonzero(np.isnan(joined)))[:-1]]
@@ -124,7 +124,7 @@ def check_devices(files):
     assert len({series.colour for series in found}) == len({series.fill for series in found}) == 2
     told = {text.get_text() for text in axes.figure.legends[0].get_texts()}
     assert {series.what for series in found} | {series.model for series in found} <= told, told
-    # Rows of a CPU have no bytes at DRAM; the caption must not claim that all rows have.
+    # Rows of a CPU have no counted bytes of DRAM, so the caption must not claim that all rows have them.
     levels = {series.rows["level"].iloc[0] for series in found}
     assert levels == {"dram", "l3"} and "rows that lack them have those at l3" in plain_caption(axes)
 
@@ -150,7 +150,6 @@ def check_counted(data):
 
 
 def refusal(data, kind, where=()):
-    """Returns the message with which a figure is refused."""
     try:
         figures.draw(data, kind, where)
     except Refused as refused:
@@ -159,7 +158,7 @@ def refusal(data, kind, where=()):
 
 
 def check_energy(data):
-    """Draws rows at 1.1 times their energy roofs, which the file lacks."""
+    """Draws made-up rows at 1.1 times their energy roofs, because the file has none."""
     where, power, flop, byte = [*CHOSEN, "pass=forward", "precision=fp16"], 150.0, 6e-13, 6e-11
     assert "energy = yes" in refusal(data, "energy", where), "energies that were not measured"
     name = data["device_roof_name"].astype(str)
@@ -226,7 +225,7 @@ def check_network(data):
 
 
 def check_waves(data):
-    """The ends of the bars are the waves. A tick names the kernel, its row and its share of the row."""
+    """Bars end at the number of waves. A tick names the kernel, its row and its share of the row."""
     axes = draw(data, "waves", [*CHOSEN, "pass=forward", "precision=fp32"], labels=["conv2d-filters"])
     own = rows_of(data, "conv2d-filters", **{"pass": "forward", "precision": "fp32"})
     table = post.kernels(data)
@@ -360,7 +359,7 @@ def sessions_of(files):
 
 
 def check_history(files, eight):
-    """Each roof is a line: its speed over that of the first session. A file without the device is left out. A resumed
+    """Each roof is a line: its speed relative to the first session. A file without the device is left out. A resumed
     or merged file of two sessions has two points, each at its own start."""
     sessions = sessions_of(files)
     assert len(sessions) > len(files), "no file has two sessions"
@@ -432,7 +431,7 @@ def check_roofs(eight):
 
 
 def check_programs(data):
-    """A program without a precision has the roof of its counted FLOPs, and its name at its point."""
+    """A program without a precision gets the roof of its counted FLOPs. Its point is labelled with its name."""
     data = data.assign(precision=data["precision"].where(data["workload"] != "program", ""))
     axes = draw(data, "classic", ["workload=program", "label=torch-lstm,jax-conv2d"], width="page")
     roofs = [gid for gid in lines(axes, "") if (gid or "").startswith("roof|")]
@@ -442,8 +441,8 @@ def check_programs(data):
 
 
 def check_crowded(paper, others):
-    """Many series become facets with all rows, equal limits and different looks. Too many facets are an error that
-    suggests a selection."""
+    """Many series become facets, which show all rows, have equal limits and look different. Too many facets are an
+    error that suggests a selection."""
     found = figures.draw(paper, "four")
     limits = {(*axes.get_xlim(), *axes.get_ylim()) for axes in found}
     table = post.rows(paper)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that the committed result files stay readable, and that their contents agree with each other and the models.
+"""Checks that the committed result files stay readable, and that their contents agree with one another and with the
+models.
 
 recompute.py computes their derived values anew."""
 
@@ -53,7 +54,7 @@ def check_paper(data):
     assert set(data.precision.values) == {"fp16", "fp32"} and set(data.workload.values) == {"conv2d", "lstm"}
     assert {"conv2d-batch", "conv2d-stride", "lstm-batch", "lstm-hidden"} <= words(data, "label")
     assert (data.cause.values[data.limiter.values == "kernel"] != "").all() and (data.roof_fraction < 1).all()
-    # An implicit GEMM in fp32 does hardly more than the multiply-adds of the definition.
+    # An implicit GEMM in fp32 does hardly more FLOPs than the definition.
     gemm = (data.algorithm.values == "implicit-precomp-gemm") & (data.precision.values == "fp32")
     assert gemm.sum() >= 10 and (abs(ratio(data)[gemm] - 1) < 0.02).all(), ratio(data)[gemm]
     # The paper: an LSTM of the default size is bound by overhead.
@@ -77,16 +78,17 @@ def check_two_sweeps(one, paper):
 
 
 def check_guide(data):
-    """A layer of 4096 x 1024 counts the modelled FLOPs. A kernel for one sample fills tiles of eight, and a thread
-    computes eight values. The library's ReLU scales each element and adds, its pool adds once for nine pixels, its
-    layer norm (by Welford) does twice the modelled FLOPs."""
+    """A linear layer of 4096 x 1024 has as many counted as modelled FLOPs. A kernel for one sample fills tiles of
+    eight, and a thread computes eight values. The library's ReLU scales each element and adds, its pool adds once for
+    nine pixels, its layer norm (by Welford) does twice the modelled FLOPs."""
     found = {word: own for text, own in zip(data.label.values, ratio(data)) for word in text.split()}
     assert abs(found["linear-512"] - 1) < 1e-3 and found["linear-1"] == found["thread"] == 8, found
     assert abs(found["pooling"] - 1 / 9) < 1e-3 and found["relu"] == 2 and 1.5 < found["norm"] < 2.5, found
 
 
 def check_training(data, cpu):
-    """A product and the loops do exactly the modelled operations. A hand-written step leaves out padding."""
+    """A product and the loops do exactly the modelled operations. A hand-written training step omits the operations on
+    padding."""
     known = np.isin(data.label.values, ["product", "registers", "shared"])
     assert known.sum() == 6 and np.allclose(ratio(data)[known], 1, rtol=1e-3), ratio(data)[known]
     plain = (data.implementation.values == "plain") & ~known
@@ -96,7 +98,7 @@ def check_training(data, cpu):
 
 def check_handwritten(data):
     """Tiles of a convolution have at least 60 % of the library's speed. An LSTM in one launch is faster unless its
-    input is wide. Both kinds of kernel count the modelled FLOPs."""
+    input is wide. Both kinds of kernel do the modelled FLOPs."""
     implementation, others = data.implementation.values, collections.defaultdict(dict)
     by_hand = np.isin(implementation, ["tiled", "persistent"])
     assert by_hand.sum() == 26 and (abs(ratio(data)[by_hand] - 1) < 0.025).all(), ratio(data)[by_hand]
@@ -113,7 +115,7 @@ def check_handwritten(data):
 
 def check_energy(data):
     """No row differs from the energy at the roofs by a half, the median by less than a quarter (docs/measurements.md).
-    In a run of 0.7 s the power was up to 11 % above the cap."""
+    A run of 0.7 s can draw up to 11 % more power than the cap."""
     rows = post.rows(data)
     off, share = (rows.energy_at_roofs / rows.energy - 1).abs(), rows.energy_constant_share
     assert len(rows) == 60 and (off < 0.5).all() and off.median() < 0.25, off.describe()
@@ -131,8 +133,8 @@ def check_roofs(data):
 
 
 def check_node(data):
-    """Roofs together start within half a millisecond, after all roofs alone. A neighbour does not change on-chip roofs,
-    unless the power limit does. One algorithm counts equal FLOPs on both GPUs, and takes about the same time."""
+    """Roofs together start within half a millisecond, after all roofs alone. A busy neighbour changes on-chip roofs
+    only through the power limit. One algorithm counts equal FLOPs on both GPUs, and takes about the same time."""
     name, condition = data.device_roof_name.values, data.device_roof_condition.values
     start = data.device_roof_start_time.values
     alone, together = condition == "alone", condition == "together"

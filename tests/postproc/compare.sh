@@ -6,7 +6,7 @@
 eight=$root/tests/data/roofs_8xh200.nc
 paper=$root/tests/data/paper_h100.nc
 
-# Statistics: the slower of two devices is slow, or one of many that is far from the scatter of the rest. The limit depends
+# Statistics: a device is slow if it is the slower of two, or far outside the scatter of many. The limit depends
 # on the spread of the reference, never on the samples of the judged device, and is at most 10 %. With a larger spread the
 # verdict is unsure instead of slow. A faster device is never a finding.
 python '
@@ -92,7 +92,7 @@ assert list(told) == ["value", "reference", "limit", "unit"]
 assert {part.tag for part in top.iter()} == {"testsuites", "testsuite", "testcase", "failure", "system-out"}  # of the schema
 ' || fail "JSON or JUnit"
 refused "cannot write nowhere/found.json: No such" compare node.nc --json nowhere/found.json
-# Files of verdicts replace no result file and no other file of verdicts.
+# A file of verdicts replaces neither a result file nor another file of verdicts.
 for option in json junit prometheus; do
     kept node.nc "cannot write node.nc: it is an input file; --$option must name another" \
         compare node.nc "--$option" node.nc
@@ -187,7 +187,7 @@ row "^FAIL 2#0 node1" "batch batch=16.*, energy slower by 20.0 % +- 3.9 (limit 9
 expect 0 script compare "$eight"
 ! grep -q '%\*' output || { cat output; fail "a healthy GPU is marked"; }
 [ "$(grep -c '^PASS' output)" = 8 ] || { cat output; fail "a healthy GPU fails"; }
-# Four healthy GPUs; one is farther from its L2, and one has a row at -6.1 % because of the place of its buffers.
+# Four healthy GPUs: one has a longer way to its L2; one has a row at -6.1 % because of the addresses of its buffers.
 expect 0 script compare "$root/tests/data/node_4xh200.nc"
 row "^launch gap dependent graph, alone *4 " "-10.1 %   1#0 vm"
 row " -6.1 %   1#1 vm"
@@ -246,7 +246,7 @@ for part, itself, others, deviation in (*LIMITS, ("", *SUSTAINED[:1], *SUSTAINED
     assert normal_limit(deviation) <= itself <= others, part
 ' || fail "a limit below its deviation"
 
-# A tensor roof per clock cycle never exceeds theory: all work of the samples over all their cycles.
+# A tensor roof per clock cycle, the work of all samples over their cycles, never exceeds theory.
 python '
 import sys, roofsweep_post
 from roofsweep_post import compare
@@ -405,7 +405,8 @@ row "^node1 GPU-.* dram read, alone *6 *-2.1 % *-10.5 %$"
 row "^  2024-02-12 node1 GPU-.*: 580.0 to 999.1: l2 read, alone -10.0 %, dram read, alone -6.1 %$"
 refused "--since gives no verdicts" compare --since 2023-01-01 months --quiet
 
-# Nothing that is missing passes. Each copy of a healthy node of four GPUs lacks something, and has its verdict beside it.
+# A device that lacks something does not pass. Each case is a copy of a healthy node of four GPUs that lacks something,
+# with the expected verdict.
 four=$root/tests/data/node_4xh200.nc
 cat >lack.py <<'PY'
 import shutil, sys

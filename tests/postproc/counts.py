@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks on the committed files that each row whose counts are far from its model has a reason."""
+"""Checks the committed files: each row whose counts are far from its model has a reason."""
 
 import pathlib
 import sys

@@ -1,6 +1,6 @@
 """Damaged result files must end in a table or in one line of text, never in a traceback.
 
-Usage: fuzz.py SECONDS [SEED] [CASE]. A case is a file, and some commands that read the file. Variables or attributes
+Usage: fuzz.py SECONDS [SEED] [CASE]. A case is a damaged file and some commands that read it. Variables or attributes
 are removed, or get another type, another dimension or absurd values. Every eighth file has flipped bits; child
 processes read it, because it may crash them. A seed always makes the same cases, until SECONDS are over. With CASE,
 runs that case alone and shows its output."""
@@ -92,7 +92,6 @@ def change_attribute(choose, attributes):
 
 
 def change_variable(choose, data, name):
-    """Returns the dataset with a variable replaced."""
     ways = ["gone", "type", "dims", "value", "values", "attribute"]
     how = choose.choice(
         [way for way in ways if way != "dims" or name not in data.sizes]
@@ -185,7 +184,6 @@ def by_itself(words, shown):
 
 
 def run_case(number, seed, bases, figures, shown):
-    """Runs one case and prints its faults."""
     choose = random.Random(f"{seed}/{number}")
     base, bits = choose.choice(bases), number % 8 == 7
     read_by(OPENED, READ)

@@ -40,7 +40,7 @@ def write(data, path):
 
 
 def part(source, path, rows, devices, change=None):
-    """Writes a file with some rows and devices of another file, as a job with these rows alone would.
+    """Writes a file with some rows and devices of another file, as if a job had measured only these rows.
 
     change(data) may change the data before they are written."""
     keep = {"config": rows, "device": devices}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every command of README.md, docs/tutorial.md, docs/operating.md and postproc/README.md runs: here on the committed files
-# and three small runs, else where `elsewhere` says. Numbers printed on the pages are those of the files.
+# Runs every command of README.md, docs/tutorial.md, docs/operating.md and postproc/README.md on the committed files and
+# three small runs, except the commands that `elsewhere` lists. Numbers printed on the pages are those of the files.
 . "$(dirname "$0")/../mpi/lib.sh"
 python 'import matplotlib, plotly' 2>/dev/null || { echo "skipped: no matplotlib or no plotly"; exit 77; }
 PATH=$ROOFSWEEP_BIN:$PATH # predict runs roofsweep
@@ -42,7 +42,8 @@ page=$(sed -n 's/^roofsweep: summary //p' "$root/docs/operating.md" | sed 's/=[^
 
 count=0
 for page in README.md docs/operating.md postproc/README.md; do
-    # Commands of blocks without a language, and of the table of questions; scripts are others' (slurm/two_nodes.sh).
+    # Extracts commands from blocks without a language and from the table of questions. Other tests run the scripts
+    # (slurm/two_nodes.sh).
     awk '/^```/ { inside = !inside; ours = $0 == "```"; first = 1; next }
         inside && first { first = 0; if (/^#!/) ours = 0 }
         inside && ours { line = line $0; if (sub(/\\$/, "", line)) next; print line; line = "" }

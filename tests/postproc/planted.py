@@ -1,5 +1,5 @@
-"""Plants components of variance in a node's file: `spread` recovers them within 15 %, and +- contains 90 to 98 % of
-equal measurements.
+"""Plants components of variance in the file of a node. `spread` must recover them within 15 %, and the interval +- must
+contain 90 to 98 % of equal measurements.
 
 Usage: planted.py NODE.nc. Times are those of the model of `spread`: a device, a process and a predecessor for each
 round, three placements of 33 samples each."""

@@ -20,7 +20,7 @@ file "$root/tests/postproc/check_figures.py" "$paper" "$eight" golden.nc two.nc 
 # Every figure of the gallery is readable.
 expect 0 file "$root/tests/postproc/check_gallery.py" "$root"
 
-# Roofs are measured alone: together they need a common start, which a busy machine may miss.
+# The sweep measures roofs alone, because roofs together need a common start, which a busy machine may miss.
 sed 's/^device = auto/device = cpu/; s/^implementation = auto.*/implementation = plain/' "$root/sweeps/quickstart.ini" >quickstart.ini
 printf '[peaks]\ncondition = alone\n' >>quickstart.ini
 expect 0 run 2 quickstart.ini
@@ -76,7 +76,6 @@ found = by(32), by(2 * table.filters), by(table["pass"] == "forward")
 assert found == ("filters", "channels", None), found
 ' || fail "a figure is by another parameter"
 
-# Selections of rows.
 python '
 import roofsweep_post as post, sys
 from roofsweep_post.selection import choose
@@ -90,7 +89,6 @@ assert 0 < count("kernel=3") < len(table)
 assert count("time_median>0.1 ms") + count("time_median<=1e-4") == len(table) == count("roof_fraction<200%")
 ' "$paper" || fail "other rows are chosen"
 
-# Tables for other programs.
 expect 0 script export quickstart.nc --columns configuration,time_median,paper_bound --output rows.csv
 python '
 import pandas, xarray
@@ -126,7 +124,8 @@ except post.Refused as refused:
 PY
 file reader.py || fail "modules that read NetCDF"
 
-# Wrong files and arguments: status 2 and one sentence, no traceback. All in one process, because imports take seconds.
+# Wrong files and arguments: status 2 and one sentence, no traceback. All cases run in one process, because imports take
+# seconds.
 echo "no netcdf" >text.nc
 head -c 20000 quickstart.nc >torn.nc
 python 'import xarray; xarray.Dataset({"a": ("x", [1, 2])}).to_netcdf("other.nc")'

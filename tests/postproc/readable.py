@@ -9,7 +9,7 @@ from roofsweep_post.figures import style
 NEARER = 1.2  # least distance of other symbols from a label, over the distance of its own symbol
 SAME = 3.0  # points between symbols that one label may serve
 STEP = 3  # pixels between the points of a slanted text
-# Axes of numbers without a unit, or whose ticks are names.
+# Axes that need no unit: plain numbers, or names as ticks.
 WITHOUT_UNIT = re.compile("number|^FLOPs|^waves|^blocks|^kernel, row|^device$|^roof,|^configuration$|^network$|UTC")
 
 
@@ -100,7 +100,6 @@ def check_lines(axes):
 
 
 def ticks(axis):
-    """Returns the visible labels of ticks."""
     low, high = sorted(axis.get_view_interval())
     place = 0 if axis.axis_name == "x" else 1
     labels = axis.get_ticklabels() + axis.get_ticklabels(minor=True)
@@ -153,7 +152,6 @@ def check_legend(figure):
 
 
 def check(figure):
-    """Raises AssertionError unless the figure can be read."""
     figure.canvas.draw()
     check_texts(figure)
     check_legend(figure)

@@ -204,7 +204,7 @@ class Row:
         running, waiting = (self.get(f"threads_{name}") for name in ("running", "waiting"))
         if not math.isnan(running):
             mean = max(1.0, largest(1.0, self.get("time_mean") / self.get("time_median")))
-            # Outliers are not in the median.
+            # The median leaves out outliers.
             off = max(0.0, (0.0 if math.isnan(waiting) else waiting) * mean - (mean - 1))
             idle = max(0.0, 1 - running * mean - off)
             parts |= {"off_processor": off * busy, "idle_threads": idle * busy}
@@ -281,7 +281,7 @@ class Row:
         text = f"{first} {100 * most / time:.0f} %"
         return f"mixed: {text}, {second} {100 * more / time:.0f} %" if most - more < 0.05 * time else text
 
-    # -- the paper's model --
+    # -- values of the paper's model --
 
     def roofline(self, flops, traffic, peak, bandwidth):
         replayed = "launch" in self.file.values and self.file.values["launch"][self.row] == "graph"

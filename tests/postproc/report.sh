@@ -15,7 +15,7 @@ for files in golden.nc alone.nc "golden.nc node.nc" "$root/tests/data/roofs_8xh2
 done
 refused "none.nc: No such file" report none.nc
 refused "cannot write nowhere/page.html: No such" report golden.nc --output nowhere/page.html
-# A report replaces no result file, also through links.
+# A report never replaces a result file, not even through a link.
 kept golden.nc "cannot write golden.nc: it is an input file; --output must name another" report golden.nc -o golden.nc
 kept golden.nc "cannot write ./golden.nc: it is an input file" report node.nc "$work/golden.nc" --output ./golden.nc
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" report golden.nc -o node.nc

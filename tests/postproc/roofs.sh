@@ -1,10 +1,10 @@
 #!/bin/sh
-# Roofs in postproc/: of a node of four GPUs, made from the golden sample, and of sweeps/roofs.ini on two ranks of this
-# CPU.
+# Roofs in postproc/: from a node of four GPUs, made from the golden sample, and from sweeps/roofs.ini on two ranks of
+# this CPU.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 
-# Kinds of roofs keep the order of each file and device. A kind that one file lacks has the place that another file gives.
+# Kinds of roofs keep the order of each file and device. A kind that one file lacks is placed as in the other file.
 # If two files contradict each other, the first decides.
 python '
 from roofsweep_post.frames import merged
@@ -157,7 +157,6 @@ doctored int8.nc int8.nc 'data["device_roof_performance"].long_name = "FLOP/s"'
 expect 0 script roofs int8.nc
 row "^int8 tensor wgmma" "800 TFLOP/s"
 
-# Roofs of the CPU worker.
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
 sed 's/^device = auto/device = cpu/' "$root/sweeps/roofs.ini" >roofs.ini
 expect 0 run 2 roofs.ini

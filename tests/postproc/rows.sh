@@ -105,7 +105,7 @@ refused_option "unknown option --zzz; see" rows golden.nc --zzz
 refused_option "unknown option --advise; did you mean --advice?" rows golden.nc --advise
 refused_option "argument -n/--most: '-1' is no whole number >= 1" rows "$h200" --most -1
 refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 0
-# An option that takes all following words takes the file as well.
+# An option that takes all following words takes the file name as well.
 refused_option "put FILE before any --where: it takes every word that follows" rows --where precision=fp32 "$h200"
 refused_option "unexpected word lstm; --where label=LABEL chooses rows of a label" rows golden.nc --labels lstm
 refused_option "put FILE before any --where: it takes" export --where precision=fp32 "$h200"
@@ -213,7 +213,7 @@ for turn in range(20):
     while os.waitpid(child, os.WNOHANG) == (0, 0):
         os.kill(child, signal.SIGTERM)
 '
-# On a fast machine the last of them come after the command's own line.
+# On a fast machine the last signals come after the command's own line.
 ! grep -v "configurations were not measured" terminated || fail "SIGTERM ends by a traceback"
 # JSON has all digits, each column once, and null for missing and infinite values.
 doctored golden.nc digits.nc \
@@ -231,7 +231,7 @@ assert rows[0]["verify_error"] is None and rows[3]["start_time"].startswith("202
 expect 0 script export digits.nc --format md --columns name,verify_error --where verify_error\<1ns
 says "| batch batch=16"
 says " | 2.34568e-13 |"
-# The view of a running sweep leaves an incomplete last line out, and refuses what is no journal.
+# `watch` ignores an incomplete last line of a journal, and refuses files that are no journal.
 cp "$root/tests/data/journals/cpu.nc.journal" cpu.nc.journal
 expect 0 script watch cpu.nc
 says "4 rows: 3 measured, 1 skipped, 0 failed"
@@ -245,7 +245,6 @@ row "^layers conv1" " us$\| ms$\| s$"
 echo "no journal" >other.journal
 refused "other.journal: a line is damaged; no journal of roofsweep?" watch other
 refused "none.journal: No such file" watch none
-# In a narrow terminal a configuration has one line, and its numbers and advice the next line.
 python '
 import contextlib, io, os, sys
 from roofsweep_post import cli
@@ -353,7 +352,8 @@ file "$root/tests/postproc/planted.py" "$root/tests/data/node_4xh200.nc" || fail
 expect 0 script spread "$root/tests/data/node_4xh200.nc"
 says "rounds for a precision: unknown"
 
-# A file of 6 kB that says 2e9 rows is refused before it is read. A file that another process has locked is read.
+# A file of 6 kB that claims to have 2e9 rows is refused before it is read. A file that another process has locked is
+# read.
 python '
 import netCDF4, numpy
 with netCDF4.Dataset("huge.nc", "w") as data:

@@ -65,7 +65,7 @@ kept() {
 }
 
 ncgen -4 -o golden.nc "$root/tests/data/golden.cdl"
-# A file of roofs alone: the golden sample without configurations.
+# alone.nc is the golden sample without configurations.
 python '
 import re, sys
 text = open(sys.argv[1]).read()

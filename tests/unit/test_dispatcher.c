@@ -271,7 +271,6 @@ static const struct play plays[] = {
      "devices; batch 0 a-g; batch 1 h-n; counts 0; lost 0 off the bus; batch 2 o-u; counts 2"},
 };
 
-/* A script in progress. */
 struct scene {
     struct bench bench;
     const char *name, *statement;

@@ -17,7 +17,6 @@ static const char twenty_each[] =
 static const char hundred[] = "[conv2d grid]\nbatch = 1:100:+1\n";
 static const double row_time = 0.4, collection_time = 0.6; /* s */
 
-/* A simulated rank. */
 struct player {
     double until; /* s, next message; INFINITY: idle */
     bool counting;
@@ -26,7 +25,6 @@ struct player {
     size_t batches[BATCHES_MOST], batch_count; /* rows of each collection */
 };
 
-/* A simulated sweep. */
 struct played {
     struct player players[BENCH_RANKS];
     size_t left;  /* rows that are not assigned */

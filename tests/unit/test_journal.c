@@ -152,7 +152,7 @@ FOLDER_TEST(test_modes)
                      STATUS_SYSTEM);
     assert_non_null(strstr(error.text, "/no/such/folder/j"));
     assert_null(journal);
-    int input = fcntl(STDIN_FILENO, F_GETFD); /* closing an unopened journal closes nothing */
+    int input = fcntl(STDIN_FILENO, F_GETFD);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink(path, path), 0);
     assert_int_equal(journal_open(path, JOURNAL_RESUME, &journal, &error), STATUS_SYSTEM);

@@ -75,7 +75,6 @@ static struct manifest *read_valid(const char *path)
     return manifest;
 }
 
-/* Takes over the manifest. */
 static struct plan *plan_of(struct manifest *manifest)
 {
     struct plan *plan = NULL;

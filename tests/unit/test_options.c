@@ -1,4 +1,3 @@
-/* The command line. */
 
 #include "unit.h"
 

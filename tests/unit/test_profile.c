@@ -194,7 +194,6 @@ static struct counted_work work_of(int times)
                                  .times = times};
 }
 
-/* Counts one row. The caller clears the record. */
 static struct record count_one(struct counted_work *work, bool cold, enum unit unit)
 {
     struct record record;

@@ -1,4 +1,3 @@
-/* The progress line. */
 
 #include "unit.h"
 #include "ranks/progress.h"

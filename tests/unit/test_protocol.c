@@ -9,7 +9,6 @@
 
 #include "model/protocol.h"
 
-/* Encodes and decodes a reply. */
 static void pass_on(const struct reply *reply, struct reply *copy)
 {
     struct error error;

@@ -39,7 +39,6 @@ TEST(conv2d_by_hand)
     }
 }
 
-/* Tensors of a layer. z: output of the convolution; y: output of the layer. */
 struct layer {
     struct conv2d shape;
     double *x, *w, *b, *dy, *z, *y;

@@ -11,7 +11,6 @@
 
 enum { CANDIDATES = 12 };
 
-/* Candidates of a library. */
 static struct offer {
     double time;      /* s; 0: refused */
     uint64_t kernels; /* identity; 0: a different one for each candidate */

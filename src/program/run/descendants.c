@@ -47,7 +47,7 @@ static int entry_compare(const void *a, const void *b)
     return (one->pid > other->pid) - (one->pid < other->pid);
 }
 
-/* Marks and kills the entry if its parent is ours. */
+/* Marks and kills the process if its parent is marked or this process. */
 static bool entry_kill(struct entry *entry, const struct entry *list, size_t count, pid_t own)
 {
     const struct entry key = {.pid = entry->parent};

@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     descendants_end(patience_alone);
     if (getenv(REPORT_VARIABLE)) {
         /* The worker's locks may outlast its pipe by seconds, while a driver cleans up. Without a
-         * descriptor, this waits for the whole time. */
+         * descriptor the reaper waits for the whole time. */
         poll(&(struct pollfd){.fd = worker, .events = POLLIN}, 1, 10000);
         scratch_sweep(getenv(REPORT_VARIABLE));
     }

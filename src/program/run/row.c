@@ -347,11 +347,11 @@ static enum status record_verified(const struct program *program, const struct r
 
 /* ---- kernels and counts ---- */
 
-/* Trace and counts of one command. */
+/* Results of the trace and the counts of one command. */
 struct found {
     struct injected traced;
     struct injected counted; /* counts of the region and of its launches; nothing else is used */
-    struct injected causes;  /* activities of the launches, or its refusal says why not */
+    struct injected causes;  /* activities of the launches; its refusal says why they are missing */
     struct outcome outcome;  /* outcome of counting */
 };
 
@@ -670,7 +670,7 @@ static enum status runs_measure(struct program *program, double start, struct re
         !program->device.cpus && /* cores have no tensor units */
         (precision == PRECISION_TF32 || precision == PRECISION_FP16 || precision == PRECISION_BF16);
     snprintf(record->implementation, sizeof record->implementation, "program");
-    if (precision != PRECISION_COUNT) /* a guess of the unit; counts replace it */
+    if (precision != PRECISION_COUNT) /* a guess of the unit, which counts replace */
         record->unit = half ? UNIT_TENSOR : UNIT_VECTOR;
     record->workspace = NAN;
     program_hash(program->command.words, program->folder, record->program_hash);

@@ -56,8 +56,9 @@ static int folder_open(int parent, const char *name)
     return descriptor;
 }
 
-/* Removes the files of the folder `top`, or of a folder in it. Folders in the latter move to `top`,
- * so that any depth takes few descriptors and little stack. Returns whether anything has changed.
+/* Removes the files of the folder `top`, or of a folder in it. Folders in a subfolder move to
+ * `top`, so that any depth takes few descriptors and little stack. Returns whether anything has
+ * changed.
  */
 static bool folder_shrink(int folder, int top)
 {

@@ -92,8 +92,8 @@ static enum status device_try_counters(struct device_state *state, struct device
     return profile_try(state->profiler, &state->gpu, &device->counters, error);
 }
 
-/* Tries the counters first: later the neighbours have contexts on this device, for their copies,
- * and would be taken for other users. */
+/* Tries the counters before the roofs: copies between devices give this device contexts of
+ * neighbouring workers, which would be taken for other users. */
 static enum status device_tune_roofs(struct device_state *state, const struct roof_request *request,
                                      bool prove, bool found[ROOF_KINDS], struct error *error)
 {
@@ -230,7 +230,8 @@ static enum status device_self_test(struct device_state *state, FILE *stream, st
 static enum status device_program(struct device_state *state, struct program_device *settings,
                                   struct error *error)
 {
-    static const char name[] = "/libroofsweep-inject.so"; /* in the worker's folder */
+    static const char name[] =
+        "/libroofsweep-inject.so"; /* the library lies in the worker's folder */
     const struct outcome *counters = profiler_counters(state->profiler);
     const size_t room = sizeof settings->library - sizeof name;
     struct error ignored;
@@ -245,7 +246,7 @@ static enum status device_program(struct device_state *state, struct program_dev
     if (!settings->library[0])
         outcome_set(&settings->counters, COUNTED_REFUSED,
                     "libroofsweep-inject.so is not beside the worker");
-    else if (counters->code == OUTCOME_MISSING) /* the program tries them */
+    else if (counters->code == OUTCOME_MISSING) /* the program itself tries the counters */
         outcome_set(&settings->counters, COUNTED_YES, NULL);
     else
         settings->counters = *counters;

@@ -47,7 +47,7 @@ struct links {
     struct graph *graphs[LINK_DEVICES];                /* owned; of NCCL's operations */
     void *sent[LINK_DEVICES], *received[LINK_DEVICES]; /* owned */
     void *comms[LINK_DEVICES];
-    struct fill fill; /* device i sends the values from the i-th on */
+    struct fill fill; /* device i sends values[i] and the following ones */
     struct nccl nccl;
 };
 
@@ -150,12 +150,12 @@ static enum status capture(struct links *links, size_t count, int repeat, struct
     return status;
 }
 
-/* Times `repeat` operations. *seconds: time of one, on the slowest device. */
+/* Times `repeat` operations. *seconds: time of one operation on the slowest device. */
 static enum status sample(struct links *links, size_t count, int repeat, double *seconds,
                           struct error *error)
 {
     const bool copies = links->link.operation == LINK_COPY;
-    const double limit = 0.1; /* s; then a waiting host is unblocked */
+    const double limit = 0.1; /* s, timeout of a host that waits for a device */
     *seconds = 0;
     for (int i = 0; i < links->count; ++i) {
         TRY(CUDA(cudaSetDevice(i)));
@@ -222,15 +222,16 @@ static void buffers_close(struct links *links)
     }
 }
 
-/* byte. The largest comes first and wakes the devices up. Copies use every second size. */
+/* byte. The largest size comes first, to wake the devices up. Copies use every second size. */
 static const size_t sizes[] = {1 << 30, 1 << 28, 1 << 24, 1 << 20, 1 << 16, 1};
 
 static enum status measure(struct links *links, struct device *device, struct error *error)
 {
     enum { SAMPLES = 5 };
     const bool copies = links->link.operation == LINK_COPY;
-    const double length = copies ? 2e-3 : 10e-3;   /* s */
-    const double repeat_most = copies ? 100 : 400; /* as many as a blocked stream takes */
+    const double length = copies ? 2e-3 : 10e-3; /* s */
+    const double repeat_most =
+        copies ? 100 : 400; /* number of operations that a blocked stream takes */
     const size_t unit = 16 * (size_t)links->count; /* bytes: 16 of each device */
     const size_t step = copies ? 2 : 1;
     for (size_t i = step - 1; i < sizeof sizes / sizeof *sizes; i += step) {
@@ -243,7 +244,7 @@ static enum status measure(struct links *links, struct device *device, struct er
             TRY(capture(links, bytes / sizeof(float), repeat, error));
         for (int j = 0; j < SAMPLES; ++j)
             TRY(sample(links, bytes / sizeof(float), repeat, &seconds[j], error));
-        for (int j = 0; j < links->count; ++j) /* before the communicators end */
+        for (int j = 0; j < links->count; ++j) /* must precede the end of the communicators */
             vendor.graph_drop(links->graphs[j]);
         buffers_close(links);
         links->link.bytes = (double)bytes;
@@ -277,8 +278,8 @@ static enum status measure_copies(struct links *links, struct device *device, st
 }
 
 /* NVLink multicast (NVLS) can leave all GPUs of a host out of service, so it is off. Direct writes
- * to other GPUs' buffers, and registered buffers, are off, too, because training jobs, with a
- * process for each GPU, use neither. */
+ * to other GPUs' buffers and registered buffers are off, too: training jobs, with a process for
+ * each GPU, use neither. */
 static enum status measure_nccl(struct links *links, struct device *device, struct error *error)
 {
     int version = 0;
@@ -304,7 +305,7 @@ static enum status open_one(struct links *links, int i, struct error *error)
     gpu->timer = timer_open();
     TRY(gpu->timer ? vendor.reserve(gpu, 2, false, error)
                    : error_set(error, STATUS_SYSTEM, "no memory"));
-    TRY(vendor.block(gpu, 0, error)); /* loads the blocking kernel's code */
+    TRY(vendor.block(gpu, 0, error)); /* this launch loads the blocking kernel's code */
     return vendor.synchronize(gpu, error);
 }
 

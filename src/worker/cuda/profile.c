@@ -10,7 +10,7 @@
  * collection by kernel that fails for several rows is repeated row by row.
  *
  * Cost: a trace takes an iteration and the loops of timing_caller. A collection costs a fixed time
- * for attaching CUPTI, which is why rows are counted together. */
+ * for attaching CUPTI, so rows are counted together. */
 #include "worker/cuda/profile.h"
 
 #include <math.h>
@@ -60,13 +60,13 @@ static enum status known_medians(struct gpu *gpu, void *out, double times[PROFIL
         gpu_enqueue *enqueue;
         int parts; /* number of equal parts; the result is the time of one part */
     } known[PROFILER_TIMES] = {
-        {kernel_enqueue, 1}, {gap_enqueue, LAUNCHES}, /* last: the gap needs a warm device */
+        {kernel_enqueue, 1},
+        {gap_enqueue, LAUNCHES}, /* must come last: the gap needs a warm device */
     };
     TRY(CUDA(kernel_delay(warming, gpu->stream)));
     for (int i = 0; i < PROFILER_TIMES; ++i) {
         double seconds[SAMPLES];
         struct stats stats;
-        /* loads the code, which needs a device that is not blocked */
         TRY(known[i].enqueue(gpu, out, error));
         for (int j = 0; j < SAMPLES; ++j)
             TRY(timing_blocked(gpu, limit, known[i].enqueue, out, &seconds[j], error));
@@ -167,7 +167,7 @@ static enum status iteration_run(void *argument, struct error *error)
     return vendor.synchronize(i->gpu, error);
 }
 
-/* Blocks the device. Event 0 is pending while it is blocked. */
+/* Blocks the device. Event 0 is pending while the device is blocked. */
 static enum status iteration_block(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
@@ -351,7 +351,7 @@ static void activities_record(double (*values)[QUANTITY_COUNT], const struct cou
 }
 
 /* Puts the counts of a row's launches into the record: values[i] belongs to the i-th launch of the
- * trace. `failure` is the code for a failed collection, and so says what `values` has:
+ * trace. `failure`, the code for a failed collection, shows the content of `values`:
  * FLOPs and bytes (COUNTED_NOT_BY_KERNEL), or activities (COUNTED_WITHOUT_CAUSES). */
 static void kernels_record(double (*values)[QUANTITY_COUNT], const struct countable *row,
                            enum counted failure, const struct outcome *outcome)

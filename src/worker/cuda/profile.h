@@ -11,15 +11,15 @@
  * NULL: no memory. */
 struct profiler *profile_open(struct gpu *gpu);
 
-/* As profiler_try. While another process computes on the GPU, counters are refused, because those
- * of the memory would count its work; the next call tries again. */
+/* As profiler_try. While another process computes on the GPU, counters are refused, because memory
+ * counters would also count that process's work; the next call tries again. */
 enum status profile_try(struct profiler *profiler, struct gpu *gpu, struct outcome *outcome,
                         struct error *error);
 
 /* As device_ops.trace. */
 enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
                           struct record *record, struct error *error);
-/* Frees what profile_trace keeps in the work. */
+/* Frees the memory that profile_trace has stored in the work. */
 void profile_release(struct work *work);
 
 /* As device_ops.count_hardware: counts rows that profile_trace has traced, in one collection. */

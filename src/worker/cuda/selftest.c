@@ -33,7 +33,7 @@ struct item {
     size_t bytes;
     int repeat;   /* number of iterations of `kernel`, or of passes of `memory` */
     int blocks;   /* blocks of `memory`, each with a part of its own; 0: blocks share the arrays */
-    bool in_dram; /* a flush before and after keeps the arrays out of L2 */
+    bool in_dram; /* flushes before and after each run keep the arrays out of L2 */
     cudaError_t (*launch)(const struct item *item, cudaStream_t stream);
     enum quantity tensor; /* counted tensor quantity */
     struct expectation expected[EXPECTED_MOST];
@@ -112,7 +112,7 @@ static enum status check(struct selftest *test, struct item *const *items, size_
     struct outcome outcome;
     if (count == 0)
         return STATUS_OK;
-    for (size_t i = 0; i < count; ++i) /* each run finds the cache as the run before leaves it */
+    for (size_t i = 0; i < count; ++i) /* each run finds the cache as the previous run left it */
         works[i] = (struct profiled_work){item_run, item_run, items[i], NULL};
     TRY(profiler_count(test->profiler, quantity_tensor(items[0]->tensor), works, count, NULL, 0,
                        values, &outcome, error));

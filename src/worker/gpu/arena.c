@@ -117,8 +117,8 @@ static struct block *idle_find(const struct arena *arena, double bytes)
     return best;
 }
 
-/* Allocates a new block. Trims first if little memory would be left to others. If the rounded size
- * does not fit, trims and tries the exact size. */
+/* Allocates a new block. Frees idle blocks first if little memory would be left for libraries. If
+ * the rounded size does not fit, trims and tries the exact size. */
 static enum status memory_get(struct arena *arena, double bytes, const char *what,
                               struct block *block, struct error *error)
 {

@@ -2,9 +2,9 @@
  * ones needs no allocation by the driver: allocating and freeing take locks that all processes of
  * the node share, and freeing waits for the device.
  *
- * Any role may reuse a block, but rows that wait for their counters keep theirs. A block is at most
- * twice as large as the request. Idle blocks hold at most an eighth of the device's memory, and are
- * freed when memory is short. */
+ * Any tensor of a later row may reuse a block, except blocks of rows that wait for their counters.
+ * A block is at most twice as large as the request. Idle blocks hold at most an eighth of the
+ * device's memory, and are freed when memory is short. */
 #pragma once
 
 #include "base/status.h"

@@ -167,8 +167,8 @@ enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct res
     if (cold || work->ops->reset || isnan(vendor.energy(gpu)))
         return STATUS_OK;
     TRY(energy_rest(gpu, false, resting, error));
-    /* Without a graph the device may wait for the host. Some work cannot be captured: energy_time
-     * then shows the host's pace. */
+    /* Work that cannot be captured in a graph may wait for the host; energy_time then shows the
+     * host's pace. */
     (void)graph_of_work(gpu, work, count, &own.graph, &ignored);
     enum status status = energy_measure(gpu, &load, &means, error);
     vendor.graph_drop(own.graph);

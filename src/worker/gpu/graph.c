@@ -90,7 +90,7 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
 {
     enum { LAUNCHES = 4, LEAST = 2, MOST = 50 };
     const double enough = 4e-4; /* s, hides the launch of the graph and the timer's overhead */
-    const double limit = 10e-3; /* s: the host waits as long for a graph larger than the queue */
+    const double limit = 10e-3; /* s, the host's longest wait for a graph larger than the queue */
     double times[LAUNCHES];
     struct graph *graph = NULL;
     struct error refusal;

@@ -102,8 +102,8 @@ enum status run_time(struct roofs *roofs, const struct winner *winner, double *s
 /* ---- the fastest variant ---- */
 
 /* Returns the duration of a trial run, s. All trials of a kind share 0.1 s, so runs are
- * short if a kind has many variants. In a very short run the begin and the end of the blocks would
- * decide which variant wins. */
+ * short if a kind has many variants. In a very short run the start and the end of the blocks would
+ * outweigh the variant's rate. */
 static double trial_time(int variants)
 {
     const double all = 0.1, least = 1e-3; /* s */
@@ -561,7 +561,7 @@ static enum status samples_sustain(struct roofs *roofs, const struct winner *win
     const double cooling = 0.1; /* s */
     struct window windows[WINDOWS_MOST];
     int count = 0, settled = 0;
-    if (isnan(roof->start_time)) /* there was no burst */
+    if (isnan(roof->start_time)) /* no burst has set it */
         roof->start_time = clock_date();
     while (count < WINDOWS_MOST && settled == 0) {
         TRY(window_run(roofs, winner, each, &windows[count++], error));
@@ -630,7 +630,7 @@ enum status roofs_measure(struct roofs *roofs, int kind, const struct roof_order
         TRY(samples_sustain(roofs, winner, &measured, error));
     if (order->sustained && winner->family->reach)
         TRY(winner->family->reach(roofs, kind, &measured.working_set, error));
-    /* not for copy engines, chains and launches */
+    /* copy engines, chains and launches have no energy */
     if (order->energy && winner->family->counted && roof_kinds[kind].measure != ROOF_TIME)
         TRY(samples_energy(roofs, winner, resting, &measured, error));
     roof_set_theory(&measured, theory_of(theory, kind), dram ? theory->memory_clock : theory->clock,

@@ -132,7 +132,8 @@ static void hash_format(uint64_t hash, char text[IDENTITY_TEXT])
 /* ---- candidates ---- */
 
 enum { ROUNDS = 7, FINALISTS = 5 };
-static const double finalist_margin = 0.15; /* over the fastest brief time */
+static const double finalist_margin =
+    0.15; /* finalists: largest time relative to the fastest brief time */
 
 /* A candidate that the library accepted, and whose kernels differ from all earlier entries. */
 struct entry {
@@ -225,7 +226,7 @@ static enum status candidate_identify(struct search_state *state, int candidate,
                             : identity_find(search->gpu, search->work, identity, NULL, error);
 }
 
-/* Adds a candidate, or finds the entry with the same kernels. Each entry has a pace of its own. */
+/* Adds a candidate, or finds the entry with the same kernels. */
 static enum status entry_add(struct search_state *state, int candidate, double *best_time,
                              struct error *error)
 {
@@ -293,7 +294,7 @@ static int by_value(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Times a finalist once more. Long work gets fewer samples: its noise is smaller. */
+/* Times a finalist once more. Long work gets fewer samples, because its noise is smaller. */
 static enum status round_time(struct search_state *state, struct entry *entry, int round,
                               struct error *error)
 {

@@ -23,11 +23,12 @@ struct tensor_routine {
     const char *algorithm;
     enum unit unit;
     /* Sets the shape in the struct, and intermediate_bytes if there is intermediate data. *tensors:
-     * those of the workload, which this implementation may need otherwise. */
+     * the workload's tensors, which this function may change. */
     void (*shape)(const struct config *config, struct work *work, struct tensors *tensors);
-    /* Refuses configurations before anything is allocated. NULL: takes all. */
+    /* Refuses configurations before anything is allocated. NULL: every configuration is accepted.
+     */
     enum status (*check)(const struct gpu *gpu, const struct config *config, struct error *error);
-    /* Prepares everything else. NULL: nothing. */
+    /* Prepares everything but the tensors. NULL: nothing. */
     enum status (*open)(struct gpu *gpu, const struct config *config, struct work *work,
                         struct record *record, struct error *error);
     enum status (*iterate)(struct gpu *gpu, struct work *work, struct error *error);

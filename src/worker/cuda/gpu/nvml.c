@@ -1,9 +1,9 @@
 /* NVML, loaded at run time.
  *
  * The table below declares the part of NVML's stable interface that is used here: nvml.h is a
- * package of its own that often is not installed, and the library comes with the driver. A driver
- * may lack a function; a call of it then fails like one that the GPU does not support. Without the
- * library, or if NVML does not know the GPU, nvml_open returns NULL and all values stay missing. */
+ * package of its own that often is not installed, and the library comes with the driver. If the
+ * driver lacks a function, calling it fails as if the GPU did not support it. Without the library,
+ * or if NVML does not know the GPU, nvml_open returns NULL and all values stay missing. */
 #include "worker/cuda/gpu/nvml.h"
 
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ typedef unsigned long long u64;
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 }; /* nvmlClockType_t */
 enum { TOTAL_POWER_SAMPLES = 0 };        /* nvmlSamplingType_t */
 enum { UNSIGNED_INT = 1 };               /* nvmlValueType_t */
-enum { INSUFFICIENT_SIZE = 7 };          /* nvmlReturn_t; the count is set all the same */
+enum { INSUFFICIENT_SIZE = 7 };          /* nvmlReturn_t; the call still sets the count */
 enum { MEMORY_TEMPERATURE = 82 };        /* a field's id */
 enum { BANKS_NONE = 4, BANKS }; /* nvmlRowRemapperHistogramValues_t, from all to no spares */
 enum { VIOLATION_TIME /* ns */ = 1, VIOLATION }; /* nvmlViolationTime_t */
@@ -132,7 +132,7 @@ struct nvml {
     void *library;
     nvml_device device;
     nvml_events events;       /* NULL: the driver does not report XIDs */
-    double xids[2], xid_last; /* numbers of XIDs so far: of the device, of programs */
+    double xids[2], xid_last; /* numbers of XIDs so far: caused by the device, by programs */
 };
 
 /* Calls a function of the device; -1 if the driver lacks the function. */
@@ -254,7 +254,7 @@ static void link_health(const struct nvml *nvml, double *health)
 /* Each XID is reported once, so the counts are kept. */
 static void xid_health(struct nvml *nvml, double *health)
 {
-    /* Errors that a program causes; NVIDIA's device plugin for Kubernetes takes a GPU out of
+    /* XIDs that a program causes; NVIDIA's device plugin for Kubernetes takes a GPU out of
      * service after any other XID. */
     static const unsigned of_programs[] = {13, 31, 43, 45, 68, 109};
     struct nvml_event event;
@@ -311,8 +311,8 @@ void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *c
         *conditions->temperature = celsius_zero + value;
 }
 
-/* Averages the sensor's own samples. The sensor is slow and smooths its values, so the first
- * samples of a load are left out: docs/measurements.md, Power sensor. */
+/* Averages the sensor's own samples. Leaves out the first samples of a load, because the sensor is
+ * slow and smooths its values (docs/measurements.md, "Power sensor"). */
 double nvml_power(struct nvml *nvml, double since)
 {
     enum { SAMPLES_MAX = 1024 };

@@ -193,7 +193,7 @@ static enum status flush_cache(struct gpu *gpu, struct error *error)
 static enum status stamp(struct gpu *gpu, enum span_end end, struct error *error)
 {
     struct clock_stamp *stamps = gpu->timer->stamps + end * CLOCK_STAMPS;
-    int blocks = 2 * gpu->multiprocessors; /* some blocks share a multiprocessor */
+    int blocks = 2 * gpu->multiprocessors; /* more blocks than multiprocessors, so some share one */
     TRY(CUDA(cudaMemsetAsync(stamps, 0, CLOCK_STAMPS * sizeof *stamps, gpu->stream)));
     return CUDA(kernel_clock(stamps, blocks, gpu->stream));
 }

@@ -78,12 +78,13 @@ struct counters {
     bool attached;                        /* CUPTI is in the process */
     CUpti_RangeProfiler_Object *profiler; /* NULL: not enabled */
     struct setup setup;                   /* set-up of the enabled profiler */
-    /* CUPTI does not document how long it uses an image, so the last one is kept until CUPTI has
-     * the next, or is detached. */
+    /* CUPTI does not document how long it uses an image, so the last image is kept until CUPTI has
+     * another image or is detached. */
     struct image image, last_image;
     CUpti_SubscriberHandle subscriber;
     bool watching; /* the subscriber reports unloaded modules and launches */
-    bool unloaded; /* since watching began; any thread sets it, by __atomic functions */
+    bool unloaded; /* a module was unloaded since watching began; any thread sets it, by __atomic
+                      functions */
     /* members for counting pieces of work */
     unsigned tensors; /* all tensor quantities requested since CUPTI was attached */
     /* attach CUPTI for each collection, because one with CUPTI still attached lacked values */
@@ -704,7 +705,7 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
 
 /* ---- regions of a program ---- */
 
-/* Loads the image of the last run, which CUPTI has initialised. False: there is none. */
+/* Loads the image that the last run has left. False: there is no image. */
 static bool image_load(struct counters *counters, const char *path)
 {
     const uint64_t most = 1u << 30;

@@ -124,7 +124,8 @@ static enum status known_time(struct profiler *profiler, double times[PROFILER_T
 static enum status judge(struct profiler *profiler, const double before[PROFILER_TIMES],
                          struct error *error)
 {
-    const double most = 1.05; /* gaps between launches shift by 3 % without a known cause */
+    const double most =
+        1.05; /* tolerance: gaps between launches shift by 3 % without a known cause */
     const int attempts = 3;
     double after[PROFILER_TIMES];
     bool known = true;

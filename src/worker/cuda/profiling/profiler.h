@@ -8,8 +8,7 @@
  * The tracer stays attached between traces if known kernels take the same time beside it. The
  * profiler finds that out with its first trace.
  *
- * The profiler knows no workloads, records or devices. Work comes in as callbacks; values and
- * kernels go out as plain data. Not thread-safe; one for a process. */
+ * The profiler knows no workloads, records or devices. Not thread-safe; one for a process. */
 #pragma once
 
 #include <stdbool.h>
@@ -52,7 +51,7 @@ void profiler_detach(struct profiler *profiler);
 
 /* ---- counters ---- */
 
-/* Finds out, at the first call, whether the counters of this GPU can be read. `device` is CUDA's
+/* Tests, at the first call, whether the counters of this GPU can be read. `device` is CUDA's
  * number of the GPU in this process. *outcome (enum counted) is COUNTED_YES, or the cause and the
  * way out; later calls return the same. Detaches everything. Fails with STATUS_DEVICE, or with the
  * status of the trial's run. */
@@ -74,8 +73,9 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
 /* ---- trace ---- */
 
 /* Traces one run of the work. If a trace fails while CUPTI is attached from an earlier one, the
- * trace is repeated without, and CUPTI no longer stays attached. *outcome is an enum traced, with
- * the reason. After TRACED_REFUSED all later traces are refused for the same reason. */
+ * trace is repeated with CUPTI attached for it alone, and so are all later traces. *outcome is an
+ * enum traced, with the reason. After TRACED_REFUSED all later traces are refused for the same
+ * reason. */
 enum status profiler_trace(struct profiler *profiler, const struct profiled_work *work,
                            struct outcome *outcome, struct error *error);
 /* Returns the last trace, without launches if it failed; valid until the next one. */

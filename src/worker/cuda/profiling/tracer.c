@@ -203,7 +203,8 @@ static void forget(struct tracer *tracer)
 
 /* ---- traces of work ---- */
 
-/* A trace of a piece of work needs the first kind of records only; that of a region needs all. */
+/* Kinds of records. A trace of a piece of work needs the first kind only; a trace of a region needs
+ * all kinds. */
 static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                            CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
 enum { KINDS = sizeof kinds / sizeof *kinds };

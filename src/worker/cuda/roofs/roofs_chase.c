@@ -1,5 +1,5 @@
-/* Latencies of memories: the time from a load to the load that needs its result. One chain of loads
- * of whole lines, in one block; its lines follow each other in random order. */
+/* Latencies of memories: the time from a load to the load that needs its result. One block loads a
+ * chain of whole cache lines in random order. */
 
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 enum { LINE = CHASE_LANES * sizeof(uint64_t), LOADS = 16384 /* of an iteration */ };
 
-/* A chain of L2 is larger than L1 and much smaller than L2. In device memory a run goes on where
- * the last one ended, and meets a line again when the cache has lost it. */
+/* A chain of L2 is larger than L1 and much smaller than L2. In device memory a run continues where
+ * the last run ended. When it meets a line again, the cache has lost that line. */
 static const struct chase {
     enum roof_id roof;
     int lines;          /* least number of lines */

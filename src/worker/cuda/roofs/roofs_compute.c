@@ -8,7 +8,7 @@
 
 /* ---- vector units ---- */
 
-/* Blocks for each multiprocessor, threads for each block. */
+/* Numbers of blocks for each multiprocessor and of threads for each block. */
 static const struct {
     int blocks, threads;
 } shapes[] = {{1, 1024}, {2, 1024}, {8, 256}, {4, 256}, {2, 512}, {1, 512}};

@@ -22,7 +22,7 @@ enum launched { LAUNCHED_EMPTY, LAUNCHED_LINK, LAUNCHED_KINDS };
 struct launches {
     struct roofs_buffer numbers;          /* two arrays of LINK_NUMBERS */
     struct graph *graphs[LAUNCHED_KINDS]; /* chains of launches; NULL: not captured */
-    double enqueueing[2]; /* host's time to enqueue, s, of launches and of graphs; 0: not known */
+    double enqueueing[2]; /* s, host's time to enqueue launches; to enqueue graphs; 0: not known */
 };
 
 struct launch_variant {
@@ -58,8 +58,8 @@ static enum status chain_enqueue(struct gpu *gpu, void *argument, struct error *
     return STATUS_OK;
 }
 
-/* The device waits until all launches are enqueued, as in timing.c. So the sample has the time from
- * one kernel to the next, and not the pace of the host. */
+/* The device waits until all launches are enqueued, as in timing.c. So a sample shows the time from
+ * one kernel to the next, not the pace of the host. */
 static enum status gap_time(struct roofs *roofs, const struct launch_variant *variant,
                             double *seconds, struct error *error)
 {
@@ -79,7 +79,7 @@ static enum status gap_time(struct roofs *roofs, const struct launch_variant *va
     return vendor.elapsed(gpu, 0, 1, seconds, error);
 }
 
-/* The queue is empty and holds more than these launches: the host never waits. */
+/* The queue is empty and has room for these launches, so the host never waits. */
 static enum status host_time(struct roofs *roofs, const struct launch_variant *variant,
                              double *seconds, struct error *error)
 {

@@ -43,8 +43,9 @@ static const struct library_format {
 /* The second size gives every multiprocessor the same number of tiles. 3072 columns are 16 tiles of
  * 192: if half a tile were padding, the counters would see 3 % more FLOPs than the product has. */
 static const struct size {
-    int per_multiprocessor, rows; /* m = multiprocessors x per_multiprocessor + rows */
-    int columns;                  /* n */
+    int per_multiprocessor,
+        rows;    /* the product's m is multiprocessors x per_multiprocessor + rows */
+    int columns; /* n */
 } sizes[] = {{0, 8192, 8192}, {128, 0, 3072}};
 
 enum {

@@ -43,7 +43,7 @@ static const void *memory_row(struct roofs *roofs, int kind, int n)
 static enum status arrays_reserve(struct roofs *roofs, struct error *error)
 {
     const double most = 2.0 * 1024 * 1024 * 1024; /* byte */
-    const double share = 1.0 / 8;                 /* share of the free memory */
+    const double share = 1.0 / 8;                 /* share of the free memory that arrays may use */
     size_t available, total;
     if (roofs->array_bytes > 0)
         return STATUS_OK;
@@ -112,7 +112,7 @@ static enum status memory_run(struct roofs *roofs, const struct variant *variant
                       memory_pattern_name[kernel->pattern], error);
 }
 
-/* ---- the working set of the cache ---- */
+/* ---- working set of L2 ---- */
 
 /* Returns the read with the smallest piece that has enough bytes in flight. Blocks read in the
  * order of addresses, as in most kernels. In this order a working set falls out of the cache at a
@@ -148,7 +148,7 @@ static enum status reach_rate(struct roofs *roofs, struct variant *variant, size
 }
 
 /* The rate is flat while the set fits, and falls towards that of device memory beyond. Finds the
- * last set before the rate falls below nine tenths of the best. */
+ * largest set before the rate falls below nine tenths of the best rate. */
 static enum status memory_reach(struct roofs *roofs, int kind, double *bytes, struct error *error)
 {
     enum { STEPS = 32 }; /* tried sizes are multiples of L2 / STEPS */
@@ -213,8 +213,9 @@ static enum status onchip_prepare(struct roofs *roofs, int kind, const void *row
 {
     (void)kind;
     const double known = roofs->gpu->chip->l1_bytes;
-    const double l1 = isnan(known) ? 64.0 * 1024 : known; /* the least of all chips since 2017 */
-    const size_t step = 64;                               /* byte that a thread reads at once */
+    const double l1 =
+        isnan(known) ? 64.0 * 1024 : known; /* the smallest L1 of all chips since 2017 */
+    const size_t step = 64;                 /* byte that a thread reads at once */
     const struct shape *shape = &onchip_shapes[choice % ONCHIP_SHAPES];
     const double part = parts_of_l1[choice / ONCHIP_SHAPES];
     const struct onchip_kernel *kernel = row;

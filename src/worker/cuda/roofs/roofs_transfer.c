@@ -7,7 +7,7 @@
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/roof_family.h"
 
-/* Copies so long that their start is below 1 % of the time. A host's link is slower, and all
+/* Sizes of copies. Their start takes below 1 % of the time. A host's link is slower, and all
  * devices of the node may share it. */
 static const size_t host_bytes = (size_t)128 << 20, remote_bytes = (size_t)256 << 20;
 
@@ -46,7 +46,7 @@ static cudaError_t remote_allocate(struct transfer *transfer)
     if (code == cudaSuccess)
         transfer->remote = remote;
     else
-        cudaGetLastError(); /* clears the other device's error; this device is fine */
+        cudaGetLastError(); /* clears an error of the other device; this device works */
     return code == cudaSuccess ? back : code;
 }
 

@@ -44,7 +44,7 @@ enum {
     ATTENTION_O,
     ATTENTION_SCALE,  /* float in host memory */
     ATTENTION_HIDDEN, /* float in host memory: the score of a masked key; only with a causal mask */
-    SCORES,           /* this and all later tensors are values within the kernel */
+    SCORES,           /* from here on tensors are values within the kernel, without memory */
     SCALED,
     ROW,
     COLUMN,
@@ -72,7 +72,7 @@ static struct cudnn_extents lines(const struct attention *s, int64_t count, int6
     return cudnn_extents_nchw(s->batch, s->heads, count, width);
 }
 
-/* The extents of k, which enters its product transposed. */
+/* The extents of k, which is transposed in its product. */
 static struct cudnn_extents keys_across(const struct attention *s)
 {
     struct cudnn_extents keys = lines(s, s->keys, s->head_size);
@@ -85,7 +85,7 @@ static bool is_of_mask(int tensor)
     return tensor == ATTENTION_HIDDEN || (tensor >= ROW && tensor <= MASKED);
 }
 
-/* The weights enter the second product in the type of the values. */
+/* The second product takes the weights in the type of the values. */
 static enum status tensors_describe(struct description *d, struct error *error)
 {
     const struct attention *s = d->shape;
@@ -160,9 +160,9 @@ static const struct {
                    0},
 };
 
-/* y = mode(x) or mode(x, b), or with t the choice between x and b. Tensor 0: none.
+/* y = mode(x) or mode(x, b); with t, selects x or b for each element. Tensor 0: none.
  *
- * A key is seen where its column is not after the query's row. Nothing reads the statistics, which
+ * A query sees a key whose column is at most the query's row. Nothing reads the statistics, which
  * a backward pass would need, but cuDNN has no engine for a graph without them. */
 static const struct operation {
     enum kind kind;

@@ -1,5 +1,5 @@
 /* conv2d passes of several parts (struct conv2d_parts), by cuDNN and by hand-written kernels. Each
- * convolution of cuDNN has its own algorithm. Hand-written kernels do bias, activation, their
+ * convolution by cuDNN has its own algorithm. Hand-written kernels do bias, activation, their
  * gradients and the update. conv2d.c has the passes of one convolution by cuDNN. */
 #include "worker/cuda/workloads/conv2d.h"
 

@@ -317,7 +317,8 @@ static enum status plan_add(struct cudnn_graph *graph, const struct cudnn_engine
 
 /* ---- heuristics ---- */
 
-/* Plans of one heuristic. Later ones were far from the fastest in every shape that we looked at. */
+/* Plans of one heuristic. Plans further down the list were far from the fastest in every measured
+ * shape. */
 enum { CONFIGS_MAX = 100, PLANS_EACH = 16, PLANS_FIRST = 8 };
 
 static enum status configs_find(struct cudnn_graph *graph, cudnnBackendHeurMode_t mode, int most,
@@ -490,8 +491,8 @@ struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan
 
 /* ---- running ---- */
 
-/* Compiling a plan takes a tenth of a second to seconds, and few compiled plans win. The likely
- * ones come first. */
+/* Compiling a plan takes a tenth of a second to seconds, and few compiled plans win. Likely winners
+ * come first. */
 static const double compiling_enough = 0.1; /* s for one graph */
 
 enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error)

@@ -34,7 +34,7 @@ const struct tensor_routine elementwise_plain = {
 
 /* ---- cuDNN ---- */
 
-/* Beyond this number all but the scaling return CUDNN_STATUS_EXECUTION_FAILED. */
+/* With more elements every operation except the scaling returns CUDNN_STATUS_EXECUTION_FAILED. */
 static enum status elements_check(const struct gpu *gpu, const struct config *config,
                                   struct error *error)
 {

@@ -109,8 +109,8 @@ static cublasLtEpilogue_t epilogue_of(const struct linear *s)
     return s->pass == LINEAR_FORWARD ? forward[s->activation][s->bias] : CUBLASLT_EPILOGUE_BGRADB;
 }
 
-/* The library reads matrices by columns, so all are transposed: y^T = W x^T, dx^T = W^T dy^T, dW^T
- * = x^T dy. */
+/* The library reads matrices by columns, so it computes transposed products: y^T = W x^T, dx^T =
+ * W^T dy^T, dW^T = x^T dy. */
 static struct product_form linear_form(const struct linear_work *l)
 {
     const struct linear *s = &l->shape;

@@ -298,7 +298,7 @@ static enum status backward_iterate(struct gpu *gpu, struct work *work, struct e
     return STATUS_OK;
 }
 
-/* Makes each repetition work on the same numbers. The data gradient overwrites the reserve space of
+/* Restores what a repetition overwrites. The data gradient overwrites the reserve space of
  * the training forward pass, so that pass runs again. cuDNN adds the weight gradient to dw, so dw
  * becomes zero. */
 static enum status backward_reset(struct gpu *gpu, struct work *work, struct error *error)
@@ -361,13 +361,13 @@ static void lstm_close(struct work *work)
 /* Makes an algorithm the bound one, and builds it at the first call. Built algorithms stay, because
  * the search binds them in turn.
  *
- * Padded data are only for algorithms that cuDNN lacks on packed data: of algorithms that take
- * both, the kernels were equal in every shape that we looked at.
+ * An algorithm gets padded data only if cuDNN lacks it on packed data; otherwise both ran the same
+ * kernels in every measured shape.
  *
- * cuDNN compiles persist-dynamic for longer than the rest of a search takes. Where cuDNN has its
- * kernel of small widths, that kernel was at least twice as fast in every shape that we looked at.
- * So the compiled algorithms come last, and only if that kernel does not run. The other
- * prebuilt kernels are slow at great widths: a GRU of width 1024 in fp32 takes 1.4 times as long.
+ * cuDNN compiles persist-dynamic for longer than the rest of a search takes. cuDNN's kernel for
+ * small widths, where it runs, was at least twice as fast in every measured shape. So the compiled
+ * algorithms come last, and only if that kernel does not run. The other prebuilt kernels are slow
+ * at great widths: a GRU of width 1024 in fp32 takes 1.4 times as long.
  */
 static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)

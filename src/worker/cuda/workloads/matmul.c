@@ -67,7 +67,7 @@ const struct tensor_routine matmul_tiled = {
 
 /* ---- cuBLASLt ---- */
 
-/* The library reads matrices by columns, so all are transposed: y^T = w^T x^T. */
+/* The library reads matrices by columns, so it computes y^T = w^T x^T. */
 static struct product_form matmul_form(const struct matmul *s)
 {
     const struct product_matrix by_rows = {.rows = s->n, .columns = s->k, .leading = s->n};

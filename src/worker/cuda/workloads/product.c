@@ -12,7 +12,7 @@ static const struct product_format formats[PRECISION_COUNT] = {
     [PRECISION_TF32] = {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 0},
     [PRECISION_FP16] = {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
     [PRECISION_BF16] = {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
-    /* Scales that are not set are 1. */
+    /* cuBLASLt takes scales that are not set as 1. */
     [PRECISION_FP8] = {CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 89},
 };
 
