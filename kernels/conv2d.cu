@@ -95,8 +95,8 @@ __global__ void __launch_bounds__(element_threads)
     }
 }
 
-/* Computes a sum for each image and then adds the images' sums, since one sum of all pixels would
- * lose digits. */
+/* Computes a sum for each image and then adds the images' sums, because one sum over all pixels
+ * would lose digits. */
 template <typename T>
 __global__ void __launch_bounds__(element_threads)
     conv2d_backward_filter(T *dw, const T *x, const T *dy, geometry g, int64_t count)

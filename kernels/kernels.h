@@ -57,9 +57,9 @@ extern const struct memory_kernel memory_kernels[]; /* ends with launch NULL */
  * multiple of 2048. */
 cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream);
 
-/* chase.cu: loads of lines of 128 bytes, each of which loads the address of the next line. The line
- * after the last of `lines`, a power of two, keeps the place. A chase in shared memory needs only
- * this line. */
+/* chase.cu: loads of lines of 128 bytes, each of which loads the address of the next line. One more
+ * line, after the `lines` lines (a power of two), keeps the current place. A chase in shared memory
+ * needs only this line. */
 enum { CHASE_LANES = 16 };
 cudaError_t kernel_chain(uint64_t *words, int lines, cudaStream_t stream);
 cudaError_t kernel_chase(bool is_shared, uint64_t *place, int64_t loads, cudaStream_t stream);

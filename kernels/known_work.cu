@@ -65,7 +65,8 @@ template <typename instruction>
 __global__ void known_chains(int iterations, typename instruction::word *out)
 {
     const int chains = instruction::chains;
-    typename instruction::word x[chains][instruction::words]; /* different, so none are merged */
+    typename instruction::word
+        x[chains][instruction::words]; /* different values, so that no two are merged */
     for (int i = 0; i < chains * instruction::words; ++i)
         x[i / instruction::words][i % instruction::words] = (typename instruction::word)(i + 1);
 #pragma unroll 1

@@ -105,8 +105,8 @@ __device__ static inline int64_t time_of(const layer &s, int step)
 }
 
 /* Adds the products with the input x to the gates of several steps. These products need no state,
- * so the weights are loaded once for all these steps. For steps past the end the last step is
- * computed, and for samples past the end the last sample; nothing reads these sums. */
+ * so the weights are loaded once for all these steps. Steps past the end take the inputs of the
+ * last step, and samples past the end those of the last sample; nothing reads their sums. */
 template <typename T, int steps>
 __device__ static inline void input_add(gates (&g)[steps], const T *x, const T *matrix,
                                         const layer &s, const place &at, int first)

@@ -61,7 +61,7 @@ MMA(warp_int8, 800, packed_int8, uint32_t, 16, 8, 32, 4, 2,
 template <typename instruction>
 __global__ void __launch_bounds__(threads, blocks_each) mma_chains(float *out, int iterations)
 {
-    const int registers = 256; /* more registers than a thread fills with operands */
+    const int registers = 256; /* number of registers; a thread fills fewer with operands */
     int64_t thread = (int64_t)blockIdx.x * threads + threadIdx.x;
     uint64_t index = (uint64_t)thread * registers;
     typename instruction::word a[instruction::rows][instruction::a_words],

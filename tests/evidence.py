@@ -1,4 +1,4 @@
-"""Result files as tables, and tests of claims about them: common to the programs that write pages of docs/."""
+"""Reads result files as tables and tests claims about them, for the programs that write pages of docs/."""
 
 import os
 import sys
@@ -60,14 +60,13 @@ class File:
 
     def left_in_cache(self, table):
         """Returns the bytes of a conv2d's result that are still in L2 at the end: at most the bytes of the result.
-        Partial sums and other layouts in L2 need never reach memory."""
+        Partial sums and other layouts in L2 may never reach memory."""
         if self.level != "dram" or "bytes_written" not in self.data:
             return 0.0
         dram, l2 = (self.data.bytes_written.values[:, self.levels.index(level)] for level in ("dram", "l2"))
         return np.nan_to_num(np.clip(l2 - dram, 0.0, conv2d_result(table.fillna(DEFAULTS))))
 
     def peak(self, unit, precision):
-        """Returns the median of the devices' measured roofs."""
         return float(np.median(self.data[f"device_peak_{unit}"].values[:, self.precisions.index(precision)]))
 
     def flag(self, name, word):
@@ -95,7 +94,6 @@ class File:
 
 
 def conv2d_result(table):
-    """Returns the bytes of a conv2d's result; missing for other rows."""
     rows, columns = ((table[size] - 1) // table.stride + 1 for size in ("height", "width"))
     numbers = {
         "forward": table.batch * table.filters * rows * columns,

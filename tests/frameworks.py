@@ -50,7 +50,6 @@ class Frameworks(File):
         return np.flatnonzero(self.data.kernel_config.values == row)
 
     def main_kernel(self, row):
-        """Returns the name of the kernel with the longest time; "" without kernels."""
         mine = self.kernels_of(row)
         times = self.data.kernel_time.values[mine]
         return str(self.data.kernel_name.values[mine[np.argmax(times)]]) if len(mine) else ""
@@ -61,7 +60,7 @@ class Frameworks(File):
         return sorted(tuple(self.data[name].values[i] for name in names) for i in self.kernels_of(row))
 
     def tuned(self, framework, axis, values):
-        """Yields pairs of rows that differ in one axis alone: without, and with tuning."""
+        """Yields pairs of rows, without and with tuning, that differ in this axis alone."""
         part = self.conv2d[(self.conv2d.framework == framework) & (self.conv2d.get("axis_mode", "") != "graph")]
         for _, rows in part.groupby(CASE) if axis in part else []:
             pair = [rows[rows[axis] == value] for value in values]
@@ -232,7 +231,7 @@ def auto_tuning(f):
     return parts, f"in {share(parts)} cases; us without to with: {'; '.join(texts)}"
 
 
-# From rows that were tuned or counted kernel by kernel, which sweeps/frameworks.ini has.
+# Tests of rows that were tuned or counted kernel by kernel, from sweeps/frameworks.ini.
 OF_KERNELS = {movers, same_kernels, lstm_launches, auto_tuning}
 
 

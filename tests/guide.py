@@ -42,7 +42,7 @@ finding = evidence.Claims()
 
 
 class Guide(File):
-    """The rows; a row with several labels is there once for each label."""
+    """The rows; a row with several labels occurs once for each label."""
 
     def __init__(self, path):
         super().__init__(path)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Job scripts restart a sweep or stop with a message. Scripts replace launchers and batch systems; each start ends with
-# the next status in the file `statuses`.
+# Job scripts restart a sweep or stop with a message. Scripts replace launchers and batch systems. Each start of
+# roofsweep ends with the next status in the file `statuses`.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)

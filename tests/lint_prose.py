@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Finds sentences in comments, docstrings and pages that a reader must turn around, or read with another sentence.
+"""Finds sentences in comments, docstrings and pages that have an inverted order or need another sentence to be
+understood.
 
 Usage: lint_prose.py [FILE]... (default: all C, CUDA, Python, shell and Markdown files below the working folder)
 

@@ -86,7 +86,6 @@ class Tidy:
         self.salt = output([program, "--version"]) + "".join(configs) + str(self.command)
 
     def check(self, command):
-        """Returns the findings in one file; '' if there are none."""
         try:
             text = preprocessed(command)
         except subprocess.CalledProcessError as error:

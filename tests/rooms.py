@@ -46,12 +46,10 @@ HEADERLESS = [
     r'^#include "{room}/workloads\.h"',  # one of the files that define the rows of this header
 ]
 
-# The build writes the version.
 GENERATED = {"version.h"}
 
 
 def below(room):
-    """Returns all rooms below a room."""
     found = set(ROOMS[room])
     for other in ROOMS[room]:
         found |= below(other)

@@ -33,7 +33,6 @@ INDICES = {"config_device", "kernel_config", "device_roof_device"}
 
 
 def words(data, name):
-    """Returns a flag variable as words."""
     meanings = np.array(data[name].attrs["flag_meanings"].split())
     return meanings[data[name].values]
 

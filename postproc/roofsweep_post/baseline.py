@@ -25,7 +25,7 @@ def add_options(parser):
 
 
 def centres(found):
-    """Returns a line for each model and key: the median of the devices, and its tolerance."""
+    """Returns a line for each model and key: the median of the devices and the tolerance of this median."""
     lines = []
     for (model, key), own in found.groupby(["model", "key"], sort=False):
         values = speed(own)

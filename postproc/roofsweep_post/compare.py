@@ -359,7 +359,6 @@ def print_doubts(reasons, names):
 
 
 def mean_of(deviations):
-    """Returns the geometric mean."""
     return float(np.exp(np.log(deviations).mean()))
 
 

@@ -36,16 +36,16 @@ def beyond(row):
 
 
 def handed_over(row):
-    """Returns whether kernels exchange results in a workspace. Most write and read it once, or less if l2 keeps a part
-    of it. Transforms may move more, because they use it for each tile."""
+    """Returns whether kernels exchange results in a workspace. Most kernels write and read the workspace once, or less
+    of it if l2 keeps a part. Transforms may move more, because they use the workspace for each tile."""
     moved = beyond(row) / row["workspace"] if row["workspace"] > 0 else np.nan
     transforms = "fft" in f"{row['algorithm']} {row['kernel_names']}"
     return row["kernel_count"] > 1 and (moved >= 0 if transforms else 0.15 <= moved <= 2.3)
 
 
 def read_again(row):
-    """Returns whether kernels read data again that l2 cannot hold. One kernel moves more than its tensors; several may
-    each move all tensors again."""
+    """Returns whether kernels read data again that l2 cannot hold. A single kernel does so if it moves more than its
+    tensors; each of several kernels may move all tensors again."""
     moved = row["bytes_read_dram"] + row["bytes_written_l2"]
     again = row["kernel_count"] * row["footprint"]
     many = moved > 1.1 * row["footprint"] if row["kernel_count"] == 1 else row["bytes_counted_dram"] <= again

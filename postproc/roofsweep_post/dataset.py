@@ -197,7 +197,7 @@ def check_sizes(path, variables):
 
 @contextlib.contextmanager
 def opened(path):
-    """Context of a file without decoding, see bounded(). Raises Refused."""
+    """Context of an open file whose values are not decoded; see bounded(). Raises Refused."""
     with bounded(path), raw_of(path) as raw:
         yield raw
 

@@ -19,7 +19,6 @@ def add_options(parser):
 
 
 def words(attributes):
-    """Returns {value: word} of a flag."""
     values = next((np.atleast_1d(attributes[name]) for name in FLAGS if name in attributes), np.array([]))
     return dict(zip(values.tolist(), str(attributes.get("flag_meanings", "")).split()))
 

@@ -88,7 +88,8 @@ def read_one(path):
 
 
 def read_some(paths, at, pipe):
-    """Sends (the lines of all files, or None, {unreadable path: reason}). at.value: the file that is read now."""
+    """Sends (the lines of all files, or None; {unreadable path: reason}). at.value: the place of the file that is being
+    read."""
     signal.setitimer(signal.ITIMER_PROF, LONGEST)
     parts, faults = [], {}
     for at.value, path in enumerate(paths):  # the parent reads the place if this process dies

@@ -1,6 +1,6 @@
 """The command `merge` writes several result files into one, a few thousand rows at a time.
 
-Rows keep their kernels, device and roofs, and all derived values follow from these. So values are copied; only the
+Rows keep their kernels, device and roofs, and all derived values follow from these. So `merge` copies values; only the
 indices of rows and devices change."""
 
 import contextlib
@@ -293,7 +293,8 @@ class Layout:
 
 
 class Device:
-    """A row of `device` in a source. Two devices with equal `facts` are the same device with the same roofs."""
+    """A row of the dimension `device` in a source. Two devices with equal `facts` are the same device with the same
+    roofs."""
 
     def __init__(self, number, source, place, columns, layout):
         self.number, self.path, self.place, self.columns = number, source.path, place, columns
@@ -418,7 +419,6 @@ def order_rows(sources, devices, stay):
 
 
 def row_names(sources, rows):
-    """Returns the names of the new file's rows."""
 
     def texts(name):
         return [str(sources[number].rows[name][row]) if name in sources[number].rows else "" for number, row in rows]

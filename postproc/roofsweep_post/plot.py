@@ -29,7 +29,6 @@ DESCRIPTION = description
 
 
 def renaming(text):
-    """Returns (old, new) of an option OLD=NEW."""
     old, equals, new = text.partition("=")
     if not old or not equals:
         raise argparse.ArgumentTypeError(f"'{text}' is no OLD=NEW")

@@ -44,7 +44,6 @@ def middle(column):
 
 
 def text_of(path):
-    """Returns the text of a file. Raises Refused with the place of bytes that are no UTF-8 text."""
     try:
         with open(path, "rb") as stream:
             found = stream.read()

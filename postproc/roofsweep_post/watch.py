@@ -79,7 +79,6 @@ def time_left(rows, left):
 
 
 def shown(journal, now):
-    """Returns the text of the view."""
     rows, start = list(journal.rows.values()), journal.session.get("start_time", now)
     names = computed(*([row.get(name, "") for row in rows] for name in ("label", "configuration", "listed")))
     total, status = journal.session.get("rows"), [row.get("status") for row in rows]

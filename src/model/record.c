@@ -305,7 +305,7 @@ void record_end_part(struct record *record, enum wall_part part, double seconds)
 {
     for (int i = 0; i < PART_COUNT; ++i)
         seconds -= isnan(record->wall_time_part[i]) ? 0 : record->wall_time_part[i];
-    record_add_part(record, part, fmax(seconds, 0)); /* rounded sums may exceed it */
+    record_add_part(record, part, fmax(seconds, 0)); /* rounded sums may exceed the limit */
 }
 
 void record_format_parts(const struct record *record, char *text, size_t size)

@@ -81,7 +81,7 @@ static struct slice_errors part_errors(const struct slice *slice, const double *
     return errors;
 }
 
-/* Keeps the larger norm and the worse element. */
+/* Keeps the larger norm and the worse element of both. */
 static void errors_join(struct slice_errors *errors, const struct slice_errors *found)
 {
     struct slice_errors joined = is_worse(found->element, errors->element) ? *found : *errors;

@@ -4,8 +4,8 @@ python3 layers.py torchvision.models:resnet50 16x3x224x224 -o resnet50.csv
 python3 layers.py my_network.py:Encoder 8x512:tokens -o encoder.csv
 
 The first word names a module or a file, and a function or class that makes the network without arguments; then come the
-shapes of its inputs. Nothing is computed: tensors have shapes alone (device meta). Operations that roofsweep has no
-workload for are comments in the list, with their numbers."""
+shapes of its inputs. Tensors have shapes but no values (device meta), so nothing is computed. Operations for which
+roofsweep has no workload are comments in the list, with their number of calls."""
 
 import argparse
 import collections

@@ -1,4 +1,4 @@
-"""A training step of a small network in PyTorch: a ResNet block, or a transformer layer.
+"""A training step of a small PyTorch network: a ResNet block or a transformer layer.
 
 python3 network_torch.py --network transformer --precision bf16"""
 

@@ -61,7 +61,7 @@ def _waited():
 
 @contextlib.contextmanager
 def _threads():
-    """Reports what the threads do, on a CPU: only its worker sets ROOFSWEEP_CORES."""
+    """On a CPU, reports what the threads do; only a CPU's worker sets ROOFSWEEP_CORES."""
     if "ROOFSWEEP_CORES" not in os.environ:
         yield
         return
@@ -129,7 +129,7 @@ def regions(count, run, synchronize, cold=None):
 
 
 def counted():
-    """Returns whether this run is for kernels and counts. The program may then skip everything after its regions."""
+    """Returns whether this run collects kernels or counts. The program may then skip everything after its regions."""
     return "CUDA_INJECTION64_PATH" in os.environ
 
 

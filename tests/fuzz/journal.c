@@ -1,5 +1,5 @@
-/* Reads any bytes as a journal: unchanged, and with a correct checksum in front of each line.
- * Readable records go on to results and table. */
+/* Reads any bytes as a journal, first unchanged, then with a correct checksum in front of each
+ * line. Results and table are made from readable records. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

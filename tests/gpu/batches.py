@@ -2,9 +2,9 @@
 
 Kernels that are counted one by one three times do not move equal bytes each time: the contents of a cache depend on
 the addresses of tensors and on the order of blocks. With hot caches a row moves few bytes from DRAM, a small share of
-its footprint. So differences of bytes are relative to the larger of footprint and bytes. A batch may differ from single
-rows by the differences among single rows, plus MOVED, or at L2 COALESCED. The median difference of the rows is at most
-MEDIAN. FLOPs are equal.
+its footprint. So differences of bytes are taken relative to the footprint or the bytes, whichever is larger. A batch
+may differ from single rows by the differences among single rows, plus MOVED, or at L2 COALESCED. The median difference
+of the rows is at most MEDIAN. FLOPs must be equal.
 
 Usage: batches.py WORKER, by batches.sh.
 """
@@ -53,7 +53,6 @@ def configurations():
 
 
 def request(row, **members):
-    """Returns a request to measure the row again, with the algorithm that it found."""
     return {
         "op": "measure",
         "configuration": row["configuration"],

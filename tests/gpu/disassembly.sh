@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the machine code of kernels. Needs no GPU, but the CUDA Toolkit's disassemblers: on the PATH, in $CUDA_TOOLS,
-# or in the folder of jobscripts/install-dependencies.sh.
+# Checks the machine code of kernels. Needs the CUDA Toolkit's disassemblers, but no GPU. They are searched on the PATH,
+# in $CUDA_TOOLS, and in the folder of jobscripts/install-dependencies.sh.
 set -eu
 here=$(dirname "$0")
 PATH=$PATH:${CUDA_TOOLS:-}

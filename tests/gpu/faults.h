@@ -6,7 +6,7 @@
 
 extern struct fault {
     long at, calls; /* number of the failing call, from 1 (0: none); calls so far */
-    /* Codes of the failure. A lost device also fails all later calls. */
+    /* Codes of the failure. If the device is lost, all later calls fail, too. */
     cudaError_t cuda;
     cudnnStatus_t cudnn;
     cublasStatus_t cublas;

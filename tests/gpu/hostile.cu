@@ -103,7 +103,9 @@ static void graph_regions(float *x, int regions)
     }
 }
 
-enum { REGIONS = 17 }; /* enough for the trace and all passes in one run, of activities, too */
+enum {
+    REGIONS = 17
+}; /* enough regions for the trace and all passes in one run, also with activities */
 
 /* Each region has a copy and a fill. */
 static void regions(float *x)

@@ -54,7 +54,7 @@ counted = (good.counters == "counted").values
 loops = counted & good.label.isin(["roof", "shared", "plain"]).values
 assert numpy.allclose(good.flops_counted.values[loops], good.flops_model.values[loops], rtol=1e-3)
 roof = good.isel(config=(good.label == "roof").values)
-# Each instruction reads a second register. Pairs run in two pipes, which the order of the compiler does not keep busy.
+# Each instruction reads a second register. Pairs run in two pipes, and the compiled order does not keep both busy.
 least = numpy.where(numpy.isin(roof.precision.values, ("fp64", "fp32")), 0.93, 0.7)
 assert (roof.roof_fraction.values > least).all() and (roof.roof_fraction < 1.02).all(), roof.roof_fraction.values
 assert (roof.paper_bound == 0).all()

@@ -70,8 +70,8 @@ elif chip < (8, 9):
 good = data.isel(config=status == 0)
 assert (good.verify_error >= 0).all()
 assert all(one.get("verify_element_error", 0) <= one.get("verify_element_tolerance", 0) for one in records)
-# Products of whole tiles count the modelled FLOPs. For fp8 the library adds partial sums on vector units: one addition
-# for 128 products.
+# For products of whole tiles the counted FLOPs are the modelled ones. For fp8 the library adds partial sums on vector
+# units: one addition for 128 products.
 fits = numpy.isin(good.label.values, ["tiles", "tiles-of-bf16", "tiles-in-a-graph", "eight", "fast"])
 for name in "m", "n", "k":
     fits &= good[name].values % 256 == 0

@@ -129,7 +129,7 @@ for i in counted:
     definition = label[i] == "definition" or (label[i] == "function" and
         "implementation=plain" in text[i] and ("=add" in text[i] or "=scale" in text[i]))
     expect(not definition or abs(ratio[i] - 1) < 1e-3, i, f"{ratio[i]} of the FLOPs")
-# auto is the library.
+# `implementation = auto` is the library.
 for i in good:
     expect(not label[i].endswith("-auto") or data.implementation[i] == "cudnn", i, "not the library")
 stream = {text[i]: i for i in good}

@@ -112,7 +112,7 @@ if "uneven" in hostile.config:  # regions that differ are counted in runs of the
     expect("uneven", row.counters.item().startswith("counted, but without causes: ") and row.flops_counted == flops, row.counters.item())
 '"$end" several.nc || wrong="$wrong several regions;"
 
-# Modes without counts come first, because they end soon.
+# Modes without counts come first, because they end quickly.
 {
     settings "reuse = several.nc"
     cat <<END

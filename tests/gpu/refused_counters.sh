@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each cause of refused counters, forced: with `auto` rows have the cause and one message appears; with `require` the
+# Forces each cause of refused counters. With `auto` rows have the cause and one message appears; with `require` the
 # sweep ends before it measures.
 . "$(dirname "$0")/lib.sh"
 
@@ -46,7 +46,7 @@ assert "flops_counted" not in data and (data.flops_model > 0).all()
     says "$2"
     [ ! -e require.nc.journal ] || fail "a refused sweep leaves a journal"
 }
-# the arguments are values of CUptiResult
+# refused's arguments are values of CUptiResult
 refused 35 "this user may not read hardware counters"
 refused 26 "another process holds this GPU's counters"
 refused 39 "another profiler is attached to this process"

@@ -1,7 +1,8 @@
-/* Preloaded before CUPTI, makes CUPTI refuse. ROOFSWEEP_SHIM_CODE is the CUptiResult of
- * cuptiProfilerDeviceSupported. With ROOFSWEEP_SHIM_AFTER=N cuptiRangeProfilerSetConfig,
- * called once in each collection, returns it instead, after N calls.
- * ROOFSWEEP_SHIM_CALLS names a file that gets a byte for each call of the latter. */
+/* This library is preloaded before CUPTI and makes CUPTI refuse. ROOFSWEEP_SHIM_CODE is the
+ * CUptiResult of cuptiProfilerDeviceSupported. With ROOFSWEEP_SHIM_AFTER=N,
+ * cuptiRangeProfilerSetConfig returns that code instead, after N calls; each collection calls this
+ * function once. ROOFSWEEP_SHIM_CALLS names a file that gets a byte for each call of
+ * cuptiRangeProfilerSetConfig. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

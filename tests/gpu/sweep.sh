@@ -54,8 +54,8 @@ by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_flops_counted.
 counted = data.counters.values == "counted"
 assert not any("not by kernel" in text for text in data.counters.values), set(data.counters.values)
 assert numpy.allclose(by_kernel[counted], data.flops_counted.values[counted], rtol=1e-3)
-# Bytes are only of the work: small hot work needs no device memory, cold work only reads it, and a single kernel has
-# all bytes of its row.
+# Only bytes of the work are counted: small hot work moves no bytes of device memory, cold work only reads them, and a
+# single kernel has all bytes of its row.
 dram, l2 = (data.memory_level.values.tolist().index(name) for name in ("dram", "l2"))
 mine = counted & (data.workload.values == "conv2d") & (data.footprint.values < data.device_cache.values[:, l2].min() / 4)
 hot, cold = mine & (data.cache.values == "hot"), mine & (data.cache.values == "cold")
@@ -84,14 +84,14 @@ for record in records:
     slower = max(record["host_time"], record["time_median"] - record["timer_overhead"] / record["sample_iterations"])
     assert "caller_time" not in record or record["caller_time"] > least * slower, record
 assert all(record["trace_time"] >= 0.999 * record["busy_time"] for record in records if "trace_time" in record)
-# No clock under load exceeds the free clock; the roofs before the sweep had lowered it.
+# No clock under load exceeds the free clock, although the roofs had lowered the clock before the sweep.
 assert all(record["sm_clock_counted"] <= 1.015 * record["sm_clock_free"] for record in records)
 assert (data.kernel_resident > 0).all() and (data.kernel_threads > 0).all()
 limiters = numpy.array(good.limiter.attrs["flag_meanings"].split())[good.limiter.values]
 assert (limiters != "unknown").all(), good.limiter_evidence.values[limiters == "unknown"]
 lstm = (good.workload.values == "lstm") & (good.launches.values > 30)
 assert numpy.isin(limiters[lstm], ("latency", "overhead")).all(), good.limiter_evidence.values[lstm]
-# Only several streams make the time shorter than the sum of the kernels.
+# The time is shorter than the sum of the kernels only if work uses several streams.
 assert (good.time_median > 0.3 * good.busy_time).all()
 # Roofs are below theory, and not far below.
 devices = [line["entry"] for line in map(json.loads, open(JOURNAL)) if line["kind"] == "device"]

@@ -133,7 +133,6 @@ static void expect(bool good, const struct row *row, const char *what, const str
     ++wrong;
 }
 
-/* Runs the row once for each kind of fault and each chosen call. */
 static void row_fails(const struct row *row)
 {
     static const struct row next = {"softmax rows=1 columns=8", &softmax_plain};
@@ -167,8 +166,8 @@ static void row_fails(const struct row *row)
 }
 
 /* Tunes roofs whose families own more than arrays, once for each fault. After a failed call the
- * tuning goes on without the variant. A loss during the capture of a graph shows in the call that
- * follows. */
+ * tuning goes on without the variant. A device lost during the capture of a graph is reported by
+ * the next call. */
 static void roofs_fail(const struct roof_request *request)
 {
     static const struct row all = {"roofs", NULL};
@@ -176,7 +175,7 @@ static void roofs_fail(const struct roof_request *request)
     fault = (struct fault){0};
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; ++kind) {
         bool reached = true;
-        for (long at = 0; reached; at += 1 + at / EVERY) { /* at 0 none fails */
+        for (long at = 0; reached; at += 1 + at / EVERY) { /* 0: no call fails */
             struct roofs *roofs = NULL;
             bool found[ROOF_KINDS];
             struct error error = {""};

@@ -180,7 +180,7 @@ static double block_time(const char *what, volatile uint64_t *word, uint64_t tic
     return time;
 }
 
-/* All launches share one word, which only grows. */
+/* All launches share one word, whose value only grows. */
 static void check_block(void)
 {
     const double limit = 0.2, patience = 10.0; /* s */
@@ -202,7 +202,8 @@ static void check_block(void)
     cudaFreeHost(memory);
 }
 
-/* The period of a chain divides the number of its lines, a power of two, and not half of it. */
+/* The chain visits all its lines: its period divides their number, a power of two, but not half
+ * that number. */
 static void check_chase(void)
 {
     enum { LINES = 1024, LINE = CHASE_LANES * sizeof(uint64_t) };

@@ -24,7 +24,7 @@ struct chain {
     CUmodule module;
     CUfunction function;
     CUdeviceptr out;
-    int fmas; /* of each thread */
+    int fmas;
 };
 
 static char text[sizeof head + FMAS_MOST * sizeof fma_line + sizeof tail];

@@ -1,10 +1,11 @@
 /* Hand-written kernels against references: each trial prepares a configuration as the worker does,
  * runs it once, and compares every element of every result (a sample, if an element takes many
  * products) with the workload's reference in fp64. Further runs must have the same hash, and a
- * result with a flipped bit another one.
+ * result with a flipped bit must have another hash.
  *
  * This program allocates the worker's arrays: they begin 16 bytes after a multiple of 256, and
- * nothing may be written before or after them. No search runs: each candidate has its own trial.
+ * nothing may be written before or after them. Trials use no search: each candidate has its own
+ * trial.
  *
  * Usage: test_trials plain|tiles|lstm [exact|guarded [TEXT]]. With "exact" nothing follows the
  * arrays, so that compute-sanitizer sees the first byte too far. TEXT selects configurations. */
@@ -59,7 +60,8 @@ enum status __wrap_arena_allocate(struct arena *arena, double bytes, const char 
     blocks[i].bytes = size;
     *memory = blocks[i].memory + OFFSET;
     TRY(CUDA(cudaMemset(blocks[i].memory, 0xff, OFFSET + size + guard)));
-    return CUDA(cudaDeviceSynchronize()); /* the worker's stream does not wait for the memset */
+    return CUDA(cudaDeviceSynchronize()); /* waits, because the worker's stream does not wait for
+                                             the memset */
 }
 
 void __wrap_arena_free(struct arena *arena, void *memory);
@@ -231,8 +233,8 @@ static const struct family {
     int least;                   /* least compute capability */
     const char *const *lists[6]; /* one word of each list makes a configuration */
 } families[] = {
-    /* Fewer elements than a block has threads, more than all blocks have; windows that overlap,
-     * that lie apart, that see little but padding. */
+    /* Sizes: fewer elements than threads in a block, more than threads in all blocks. Windows:
+       overlapping, apart, mostly in the padding. */
     FAMILY(
         "plain", "conv2d", &conv2d_plain, 0,
         LIST("batch=2 height=9 width=8 channels=3 filters=5",
@@ -285,13 +287,14 @@ static const struct family {
     /* Each thread adds 15,626 terms. */
     FAMILY("plain", "softmax", &softmax_plain, 0, LIST("rows=1 columns=4000001 precision=fp32"),
            LIST("pass=forward", "pass=backward")),
-    /* Under one tile, tiles and a rest, fewer and more pieces than in flight. */
+    /* Sizes: less than a tile, several tiles and a rest, fewer and more pieces than are in flight.
+     */
     FAMILY("tiles", "matmul", &matmul_tiled, 80,
            LIST("m=16 n=16 k=64", "m=128 n=128 k=128", "m=144 n=272 k=192", "m=48 n=16 k=704",
                 "m=272 n=400 k=64"),
            LOW),
-    /* Tails of pixels, of filters and of a patch; a slice in several taps, and a tap in several
-     * slices; fewer slices than are in flight; outputs that see padding alone. */
+    /* Incomplete tiles of pixels, of filters and of a patch; a slice with several taps, a tap in
+       several slices; fewer slices than are in flight; outputs in padding alone. */
     FAMILY("tiles", "conv2d", &conv2d_tiled, 80,
            LIST("batch=2 height=9 width=8 channels=8 filters=5",
                 "batch=3 height=13 width=11 channels=64 filters=64",

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Training steps on a GPU, by cuDNN's convolutions and by hand-written kernels: results are right in every precision,
-# each part of a step is a kernel, and FLOPs of hand-written kernels are the model's.
+# each part of a step is a kernel, and hand-written kernels do the modelled FLOPs.
 . "$(dirname "$0")/lib.sh"
 
 cat >training.ini <<INI
@@ -71,7 +71,7 @@ whole = ((good["pass"] == "training") & (good.bias == "yes") & (good.activation 
 plain = (good.implementation == "plain").values
 assert (good.launches.values[whole & plain] == 7).all()
 assert (good.launches.values[whole & ~plain] >= 8).all()
-# Hand-written kernels do the modelled FLOPs: a multiply-add is one instruction.
+# Hand-written kernels do the modelled FLOPs.
 alone = (good.label == "alone").values & (good.counters == "counted").values
 assert numpy.allclose(good.flops_counted.values[alone], good.flops_model.values[alone], rtol=0.02)
 ' || fail "a figure is missing or wrong"

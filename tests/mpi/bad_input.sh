@@ -22,7 +22,7 @@ says "rank 1: started with 'other.ini', but rank 0 with 'sweep.ini'; all ranks o
 # Without a PMI of this MPI srun starts two jobs of one rank each.
 expect 2 env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0 "$roofsweep" sweep.ini
 says "srun started 2 tasks, but MPI sees each alone: use 'srun --mpi=pmix'"
-# Nor does the launcher of another MPI make one job.
+# The launcher of another MPI starts separate jobs, too.
 expect 2 env PMI_SIZE=2 PMI_RANK=0 "$roofsweep" sweep.ini
 says "the launcher started 2 ranks, but MPI sees each alone: use the mpirun"
 expect 2 "$roofsweep" --gather sweep.nc
@@ -69,7 +69,7 @@ sed -i 's/^iterations = .*/iterations = 7/' sweep.ini
 expect 2 "$roofsweep" --resume sweep.ini
 says "iterations=7"
 
-# A manifest wants a GPU, and there is none: exit status 4, and the reason.
+# A manifest for a GPU ends with status 4 and the reason if there is no GPU.
 if ! nvidia-smi -L >/dev/null 2>&1; then
     expect 4 "$roofsweep" --device cuda --output gpu.nc sweep.ini
     says "; --device cpu, or auto, measures the CPU"

@@ -19,7 +19,7 @@ expect 4 "$ROOFSWEEP_BIN/roofsweep" --output none.nc sweep.ini
 says "roofsweep-worker-cpu: not a JSON object"
 says "?[31mhello"
 
-# A negative time: the rank replaces the worker and measures the row again.
+# After a record with a negative time the rank replaces the worker and measures the row again.
 worker 'if [ -e trusted ]; then exec "$REAL"; fi; : >trusted
 "$REAL" | sed -u "s/\"time_median\":[^,]*,/\"time_median\":-1e308,/"'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --verbose --output below.nc sweep.ini
@@ -29,7 +29,7 @@ grep -qE "^roofsweep: 20[0-9-]+T[0-9:]+Z $(hostname): warning: grid channels=[48
     { cat output; fail "a warning without time, host or the name of its row"; }
 complete below.nc 4
 
-# A roof that nobody can have measured: the rank replaces the worker, and the peak is missing. A flag of a reply may be a
+# After an impossible roof the rank replaces the worker, and the peak is missing. A flag of a reply may be a
 # number, as in journals of earlier versions, and the journal can be read afterwards.
 worker '"$REAL" | sed -u "s/\"bandwidth\":[^,]*,/\"bandwidth\":1e300,/; s/\"status\":\"measured\"/\"status\":0/"'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --output roof.nc sweep.ini

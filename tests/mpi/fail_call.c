@@ -1,12 +1,13 @@
-/* Preloaded into a job: the n-th call of a kind fails in rank 0, once.
+/* This library is preloaded into a job. It makes the n-th call of a kind fail once in rank 0.
  *
- * FAIL_CALL: "KIND N ERRNO". FAIL_LOG: a file that gets a line for the failing call, without
- * FAIL_CALL for each call: kind, number, and the places on the stack, innermost first.
+ * FAIL_CALL: "KIND N ERRNO". FAIL_LOG names a file that gets a line for the failing call, or
+ * without FAIL_CALL for each call. A line has kind, number, and the places on the stack, innermost
+ * first.
  *
- * Only calls of the program, netCDF and HDF5 count: nobody can mend MPI's own calls here, and their
- * number varies. Processes that rank 0 forks count on; workers do not. A failing close() closes, as
- * on Linux. malloc() gets large blocks from mmap() within the C library, where a preloaded mmap()
- * is not called: so large blocks and threads count as mmap. */
+ * Only calls of the program, netCDF and HDF5 count. MPI's own calls do not, because their number
+ * varies. Calls of processes that rank 0 forks count, too; calls of workers do not. A failing
+ * close() closes, as on Linux. malloc() gets large blocks from mmap() within the C library, where a
+ * preloaded mmap() is not called: so large blocks and threads count as mmap. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -20,7 +21,8 @@
 enum { LARGE = 32 << 10 }; /* bytes */
 static const char *const kinds[] = {"fsync",  "fdatasync", "write", "close",
                                     "rename", "link",      "open",  "mmap"};
-static int *counts; /* of each kind, shared with forked processes; NULL: this is not rank 0 */
+static int *counts; /* number of calls of each kind, shared with forked processes; NULL: this is not
+                       rank 0 */
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -79,7 +81,7 @@ static bool call_fails(const char *kind, void *caller)
     return fails;
 }
 
-/* Streams in memory make no call to the system: NULL. */
+/* Streams in memory make no system call: NULL. */
 static const char *of_file(FILE *stream, const char *kind)
 {
     return stream && fileno(stream) >= 0 ? kind : NULL;

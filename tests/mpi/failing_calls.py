@@ -4,10 +4,10 @@
 A run must end with status 0 and all rows in its file, or with a status of roofsweep and a message that has the text of
 errno. In both cases --resume brings all rows. fail_call.c lets the calls fail, and logs those of an undisturbed run.
 Calls with the same stack, such as HDF5's writes, do the same thing: the first, the middle and the last of them fail,
-with --all each. Calls of fsync, fdatasync, rename and link always fail each.
+with --all each. Every call of fsync, fdatasync, rename and link fails in a run of its own.
 
-There are three sweeps: of one process, of two ranks under mpirun, and one that resumes a journal and replaces a file,
-both with 4 rows."""
+There are three sweeps: one process; two ranks under mpirun; and one that resumes a journal and replaces a file, both
+with 4 rows."""
 
 import argparse
 import collections
@@ -59,8 +59,6 @@ def rows_of(folder):
 
 
 class Sweep:
-    """Runs of one manifest, each in a folder of its own."""
-
     def __init__(self, work, name, build, launcher=(), resumed=False):
         self.work, self.name, self.program, self.launcher = work, name, work / "bin" / "roofsweep", launcher
         self.preload = {"LD_PRELOAD": str(build / "tests" / "libfail_call.so"), "FAIL_LOG": "calls"}

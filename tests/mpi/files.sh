@@ -4,13 +4,11 @@
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 
-# A small complete result file and its journal.
 batch=1 height=8 width=8 write_sweep sweep.ini
 expect 0 "$roofsweep" sweep.ini
 complete sweep.nc 4
 cp sweep.nc.journal kept
 
-# A journal is never an output.
 journal_is_whole() {
     cmp kept sweep.nc.journal || fail "the journal was changed by: $*"
 }
@@ -37,7 +35,7 @@ for name in folder fifo /dev/null; do
     says "$name: it is no regular file; --output names another"
 done
 
-# A foreign file with the name of the journal stays, also with --overwrite.
+# A foreign file with the name of the journal is kept, also with --overwrite.
 echo diary >own.nc.journal
 expect 2 "$roofsweep" --overwrite --output own.nc sweep.ini
 says "own.nc.journal is no journal of roofsweep"
@@ -113,8 +111,8 @@ for action in --list --help "--dry-run sweep.ini"; do
     says "cannot write to standard output: Broken pipe"
 done
 
-# Nobody reads the pipe at standard output: a signal ends the wait, and so do 60 s by a fast clock. The file is whole. A late
-# reader of a non-blocking pipe gets everything.
+# If nobody reads the pipe at standard output, a signal ends the wait, and so do 60 s of a fast clock. The file is
+# whole. A late reader of a non-blocking pipe gets the whole output.
 cat >unread.py <<'PY'
 import fcntl, os, subprocess, sys, time
 reader, writer = os.pipe()
@@ -181,7 +179,7 @@ if chown -h 65534 shared/x.nc shared/way sweep.nc.journal 2>/dev/null; then
     expect 0 "$roofsweep" --resume --any-owner sweep.ini
 fi
 
-# No file can be published in the folder: the sweep does not begin.
+# If no file can be published in the folder, the sweep does not begin.
 expect 2 env LD_PRELOAD="$ROOFSWEEP_BUILD/tests/libfail_call.so" FAIL_CALL="fsync 2 5" "$roofsweep" -o tried.nc sweep.ini
 says "cannot write tried.nc: cannot make its folder durable: Input/output error; --output names another"
 [ ! -e tried.nc.journal ] || fail "a sweep begins that cannot be published"

@@ -49,7 +49,7 @@ deadly describe 0
 expect 0 run 2 --resume --output replicate.nc replicate.ini
 complete replicate.nc 8 4
 
-# All devices are lost: the sweep does not begin.
+# If all devices are lost, the sweep does not begin.
 deadly describe 100
 sed -i '/OMPI_COMM_WORLD_RANK/d' bin/roofsweep-worker-cpu
 expect 4 run 2 --output none.nc sweep.ini

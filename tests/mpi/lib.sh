@@ -143,7 +143,7 @@ has_programs() {
 }
 
 # none_runs PATTERN: waits until no process of this test has a command line like PATTERN. Processes of other tests, which
-# run at the same time, have another working folder. A busy kernel may take seconds to end a process.
+# run at the same time, have another working folder. A busy system may take seconds to end a process.
 none_runs() {
     for _ in $(seq 100); do
         left=""

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Links between the devices of a node: one worker that sees all devices measures them. They are in journal and file.
+# Links between the devices of a node: one worker that sees all devices measures them. The journal and the file have the
+# links.
 . "$(dirname "$0")/lib.sh"
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
 wrap_workers

@@ -57,7 +57,6 @@ assert all(math.isclose(a, b, rel_tol=1e-8) for a, b in pairs)
 assert {row["status"] for row in rows} == {"measured"}
 assert {row["config_hash"] for row in rows} == set(data.config_hash.values)
 '
-# A torn last line causes a warning.
 head -c -20 sweep.nc.journal >torn.nc.journal
 expect 0 "$roofsweep" --gather torn.nc.journal
 says "incomplete"

@@ -1,4 +1,4 @@
-"""Lays out the page around the axes: legend and caption below, each as high as it needs."""
+"""Lays out the page around the axes: legend and caption below, each with the height that it needs."""
 
 import copy
 import io
@@ -28,7 +28,7 @@ class Crowded(Refused):
 
 
 class Page(style.plt.Figure):
-    """A figure. While facets are drawn, it gathers legend entries and sentences of the caption, each once."""
+    """A figure. While facets are drawn, the object gathers legend entries and sentences of the caption, each once."""
 
     gathered = None  # ({label: handle}, {sentence: None}) while facets are drawn
     notes = ()  # lines that `plot` prints, for items that the figure shows only as numbers
@@ -39,7 +39,6 @@ class Page(style.plt.Figure):
         self.captioned, self.title, self.renaming, self.sheet = captioned, title, dict(renaming), sheet
 
     def renamed(self, text):
-        """Returns a text with the words of `renaming` replaced."""
         if not self.renaming:
             return text
         words = "|".join(map(re.escape, sorted(self.renaming, key=len, reverse=True)))
@@ -51,7 +50,6 @@ class Page(style.plt.Figure):
             super().savefig(*arguments, **options)
 
     def _repr_png_(self):
-        """Returns the image that a notebook shows."""
         stream = io.BytesIO()
         self.savefig(stream, format="png", dpi=150)
         return stream.getvalue()

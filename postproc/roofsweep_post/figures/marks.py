@@ -123,7 +123,8 @@ def shared_points(labels, found):
 
 
 def chosen(series, which, count, x, y):
-    """Returns the rows of a series to label: all or its ends. Without a swept parameter only rows of programs."""
+    """Returns the rows of a series to label: all rows, or both ends. Without a swept parameter, only rows of programs
+    get labels."""
     known = series.rows.dropna(subset=[x, y])
     known = known if series.by else known[known["workload"] == "program"]
     every = which == "all" or (which == "auto" and count <= ALL_LABELLED)

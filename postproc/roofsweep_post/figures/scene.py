@@ -1,5 +1,5 @@
 """Prepares the data of a figure: chosen rows, series at one memory level each, and roofs. Tests compare the drawn
-figure with it."""
+figure with these data."""
 
 import shlex
 from dataclasses import dataclass, field, replace

@@ -30,7 +30,6 @@ def part(name):
 
 
 def plotly():
-    """Returns the source of Plotly."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError as missing:

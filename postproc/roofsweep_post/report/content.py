@@ -226,7 +226,6 @@ def failures_of(table):
 
 
 def content(files):
-    """Returns the whole content of a report."""
     table = rows_of(files)
     first = files[0].attrs
     return {

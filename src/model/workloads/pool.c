@@ -137,7 +137,6 @@ static struct tensors pool_tensors(const struct config *config)
     };
 }
 
-/* The place of an element. */
 struct place {
     int64_t n, c, h, w;
 };

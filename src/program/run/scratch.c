@@ -86,7 +86,6 @@ static bool folder_shrink(int folder, int top)
     return changed;
 }
 
-/* Removes a file or folder. False: something stays. */
 static bool tree_remove(int parent, const char *name)
 {
     int top = folder_open(parent, name);

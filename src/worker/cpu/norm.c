@@ -70,7 +70,6 @@ static void NAME(rows_count)(const struct NAME(job) * j, int64_t rows)
     }
 }
 
-/* Sets the thread's sums and parts to 0. Returns its parts. */
 static REAL *NAME(sums_begin)(const struct NAME(job) * j)
 {
     const size_t count = 2 * (size_t)j->columns, own = count * (size_t)omp_get_thread_num();
