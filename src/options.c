@@ -12,6 +12,7 @@
 #include "manifest/section.h"
 #include "manifest/settings.h"
 #include "model/workload.h"
+#include "model/workloads/implementations.h"
 #include "named_sweep.h"
 
 static const char help_begin[] =
@@ -376,6 +377,14 @@ void options_help(FILE *stream)
     fputs(help_end, stream);
 }
 
+/* The words of the parameter but "auto", which is the first. */
+static const char *const *implementations_of(const struct workload *workload)
+{
+    static const char *const none[] = {NULL};
+    const int i = workload_role(workload, ROLE_IMPLEMENTATION);
+    return i < 0 ? none : workload->parameters[i].words + 1;
+}
+
 static void list_parameter(const struct parameter *parameter, FILE *stream)
 {
     fprintf(stream, "  %-15s %-10s", parameter->name, parameter->initial);
@@ -420,8 +429,8 @@ static void list_workload(const struct workload *workload, FILE *stream)
     for (size_t j = 0; j < workload->count; ++j)
         list_parameter(&workload->parameters[j], stream);
     fprintf(stream, "  implementations\n");
-    for (size_t j = 0; workload->implementations[j]; ++j)
-        fprintf(stream, "    %s\n", workload->implementations[j]);
+    for (const char *const *word = implementations_of(workload); *word; ++word)
+        fprintf(stream, "    %s: %s\n", *word, implementation_text(*word));
 }
 
 static json_t *words_encode(const char *const *words)
@@ -453,7 +462,7 @@ static json_t *workload_encode(const struct workload *workload)
         json_array_append_new(parameters, object);
     }
     return json_pack("{s:s, s:o, s:o}", "name", workload->name, "parameters", parameters,
-                     "implementations", words_encode(workload->implementations));
+                     "implementations", words_encode(implementations_of(workload)));
 }
 
 /* Prints workloads, and keys of other sections. */

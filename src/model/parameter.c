@@ -11,6 +11,9 @@ const char *const workload_precisions[] = {"fp64", "fp32", "tf32", "fp16", "bf16
 const char *const workload_precisions_low[] = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", NULL};
 const char *const workload_caches[] = {"hot", "cold", NULL};
 const char *const workload_launches[] = {"stream", "graph", NULL};
+const char *const workload_no_yes[] = {"no", "yes", NULL};
+const char *const workload_directions[] = {"forward", "backward", NULL};
+const char *const workload_accumulations[] = {"wide", "fast", NULL};
 
 static enum status parse_number(const struct parameter *parameter, const char *text,
                                 int64_t *number, struct error *error)

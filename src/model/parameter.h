@@ -127,4 +127,7 @@ void parameter_format(const struct parameter *parameter, struct value value,
 #define WORKLOAD_TABLE(array) array, sizeof(array) / sizeof *(array)
 /* NULL-terminated */
 extern const char *const workload_precisions[],
-    *const workload_precisions_low[], *const workload_caches[], *const workload_launches[];
+    *const workload_precisions_low[],
+        *const workload_caches[], *const workload_launches[],
+                                      *const workload_no_yes[], *const workload_directions[],
+                                                                    *const workload_accumulations[];

@@ -74,7 +74,6 @@ struct workload {
     const char *name;
     const struct parameter *parameters; /* sorted by name: the order of the canonical text */
     size_t count;
-    const char *const *implementations; /* "NAME: description", NULL-terminated, for --list */
     /* "a pool": the workload never uses tensor units; NULL: tf32 is allowed */
     const char *without_tensors;
     /* Refuses configurations that cannot exist, see config_check. NULL: all can. */

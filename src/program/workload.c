@@ -32,9 +32,6 @@ static const struct parameter program_parameters[] = {
 };
 /* clang-format on */
 
-static const char *const program_implementations[] = {
-    "any command; times on every device, kernels and counts on CUDA devices", NULL};
-
 static bool program_is_shared(const struct config *config)
 {
     return strstr(config_value(config, "environment").text, PROGRAM_POINT "=");
@@ -97,7 +94,6 @@ static struct cost program_cost(const struct config *config)
 const struct workload program_workload = {
     .name = "program",
     WORKLOAD_TABLE(program_parameters),
-    .implementations = program_implementations,
     .check = program_check,
     .cost = program_cost,
     .axes = "axes",

@@ -22,11 +22,9 @@ static const struct parameter made_up_parameters[] = {
     WORKLOAD_FREE_TEXT("mode", 20, "", "another"),
     WORKLOAD_INTEGER("size", 100, "1", "a number"),
 };
-static const char *const made_up_implementations[] = {NULL};
 static const struct workload made_up = {
     .name = "made-up",
     WORKLOAD_TABLE(made_up_parameters),
-    .implementations = made_up_implementations,
 };
 enum { COMMAND, MODE, SIZE };
 
@@ -54,7 +52,6 @@ static const struct parameter grown_parameters[] = {
 static const struct workload grown = {
     .name = "made-up",
     WORKLOAD_TABLE(grown_parameters),
-    .implementations = made_up_implementations,
 };
 
 TEST(later_parameters_leave_old_texts)

@@ -7,12 +7,11 @@
 /* clang-format off */
 static const char *const attention_implementation_words[] = {"auto", "cudnn", "onednn", "cblas",
                                                              "plain", NULL};
-static const char *const causal_words[] = {"no", "yes", NULL};
 
 static const struct parameter attention_parameters[] = {
     WORKLOAD_INTEGER("batch", 65536, "8", "sets of sequences"),
     WORKLOAD_CACHE,
-    WORKLOAD_SERIES("causal", causal_words, "no", "yes: a query sees no later key"),
+    WORKLOAD_SERIES("causal", workload_no_yes, "no", "yes: a query sees no later key"),
     WORKLOAD_INTEGER("head_size", 65536, "64", "values of each query, key and value vector"),
     WORKLOAD_INTEGER("heads", 65536, "16", "attention heads"),
     WORKLOAD_IMPLEMENTATION(attention_implementation_words, "auto: the device's best library"),
@@ -22,14 +21,6 @@ static const struct parameter attention_parameters[] = {
     WORKLOAD_INTEGER("sequence", 16777216, "1024", "queries of a head"),
 };
 /* clang-format on */
-
-static const char *const attention_implementations[] = {
-    "cudnn: NVIDIA cuDNN's fused kernels, on CUDA devices",
-    "onednn: product, softmax and product for some heads at a time, by Intel oneDNN, on CPUs",
-    "cblas: product, softmax and product for a block of queries at a time, by CBLAS, on CPUs",
-    "plain: three steps, product, softmax and product, by NVIDIA cuBLASLt and a plain kernel",
-    NULL,
-};
 
 struct attention attention_from(const struct config *config)
 {
@@ -149,7 +140,6 @@ static struct tolerance attention_tolerance(const struct config *config)
 const struct workload attention_workload = {
     .name = "attention",
     WORKLOAD_TABLE(attention_parameters),
-    .implementations = attention_implementations,
     .cost = attention_cost,
     .tensors = attention_tensors,
     .exponent = attention_exponent,

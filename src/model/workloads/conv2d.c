@@ -48,15 +48,6 @@ static const struct parameter conv2d_parameters[] = {
 };
 /* clang-format on */
 
-static const char *const conv2d_implementations[] = {
-    "cudnn: NVIDIA cuDNN, on CUDA devices",
-    "onednn: Intel oneDNN, on CPUs",
-    "tiled: a matrix product on tensor units by hand, on CUDA devices; forward, nhwc, fp16 "
-    "and bf16",
-    "plain: one thread for each element, as one would first write it",
-    NULL,
-};
-
 const struct conv2d_parts conv2d_parts[CONV2D_PASSES] = {
     [CONV2D_FORWARD] = {.forward = true},
     [CONV2D_BACKWARD_DATA] = {.data = true},
@@ -588,7 +579,6 @@ static enum status conv2d_reference(const struct reference_request *request,
 const struct workload conv2d_workload = {
     .name = "conv2d",
     WORKLOAD_TABLE(conv2d_parameters),
-    .implementations = conv2d_implementations,
     .check = conv2d_check,
     .cost = conv2d_cost,
     .tensors = conv2d_tensors,

@@ -21,13 +21,6 @@ static const struct parameter elementwise_parameters[] = {
 };
 /* clang-format on */
 
-static const char *const elementwise_implementations[] = {
-    "cudnn: NVIDIA cuDNN, on CUDA devices",
-    "onednn: Intel oneDNN, on CPUs",
-    "plain: as one would first write it, on CUDA devices and CPUs",
-    NULL,
-};
-
 struct elementwise elementwise_from(const struct config *config)
 {
     return (struct elementwise){
@@ -88,7 +81,6 @@ static enum status elementwise_reference(const struct reference_request *request
 const struct workload elementwise_workload = {
     .name = "elementwise",
     WORKLOAD_TABLE(elementwise_parameters),
-    .implementations = elementwise_implementations,
     .without_tensors = "elementwise work",
     .cost = elementwise_cost,
     .tensors = elementwise_tensors,

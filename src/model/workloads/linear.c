@@ -6,9 +6,7 @@
 #include "model/reference.h"
 
 /* clang-format off */
-static const char *const linear_accumulation_words[] = {"wide", "fast", NULL};
 static const char *const linear_activation_words[] = {"none", "relu", "gelu", NULL};
-static const char *const linear_bias_words[] = {"no", "yes", NULL};
 static const char *const linear_fusion_words[] = {"auto", "fused", "separate", NULL};
 static const char *const linear_pass_words[] = {"forward", "backward-data", "backward-weights",
                                                 NULL};
@@ -16,12 +14,12 @@ static const char *const linear_implementation_words[] = {"auto", "cublaslt", "o
                                                           "plain", NULL};
 
 static const struct parameter linear_parameters[] = {
-    WORKLOAD_LATER_SERIES("accumulation", linear_accumulation_words, "wide",
+    WORKLOAD_LATER_SERIES("accumulation", workload_accumulations, "wide",
           "fp8 sums; wide: partial sums are added in fp32, fast: all are added in tensor units"),
     WORKLOAD_SERIES("activation", linear_activation_words, "none",
                     "function of each output; forward only"),
     WORKLOAD_INTEGER("batch", 1048576, "512", "samples"),
-    WORKLOAD_SERIES("bias", linear_bias_words, "yes", "yes: adds a value for each output"),
+    WORKLOAD_SERIES("bias", workload_no_yes, "yes", "yes: adds a value for each output"),
     WORKLOAD_CACHE,
     WORKLOAD_SERIES("fusion", linear_fusion_words, "auto",
           "bias and activation in the product's kernel, or after it; auto: fused where it can be"),
@@ -33,14 +31,6 @@ static const struct parameter linear_parameters[] = {
     WORKLOAD_PRECISION_LOW("of the tensors and the multiplications"),
 };
 /* clang-format on */
-
-static const char *const linear_implementations[] = {
-    "cublaslt: NVIDIA cuBLASLt, on CUDA devices",
-    "onednn: Intel oneDNN, on CPUs",
-    "cblas: CBLAS, on CPUs",
-    "plain: one thread for each element of the result, or on CPUs nested loops",
-    NULL,
-};
 
 struct linear linear_from(const struct config *config)
 {
@@ -207,7 +197,6 @@ static enum status linear_reference(const struct reference_request *request,
 const struct workload linear_workload = {
     .name = "linear",
     WORKLOAD_TABLE(linear_parameters),
-    .implementations = linear_implementations,
     .check = linear_check,
     .cost = linear_cost,
     .tensors = linear_tensors,

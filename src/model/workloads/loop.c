@@ -28,11 +28,6 @@ static const struct parameter shared_loop_parameters[] = {
 };
 /* clang-format on */
 
-static const char *const loop_implementations[] = {
-    "plain: written by hand, on CUDA devices and CPUs",
-    NULL,
-};
-
 struct loop loop_from(const struct config *config)
 {
     bool shared = config->workload == &shared_loop_workload;
@@ -115,7 +110,6 @@ static struct tolerance loop_tolerance(const struct config *config)
 const struct workload compute_loop_workload = {
     .name = "compute-loop",
     WORKLOAD_TABLE(compute_loop_parameters),
-    .implementations = loop_implementations,
     .check = loop_check,
     .cost = loop_cost,
     .tensors = loop_tensors,
@@ -125,7 +119,6 @@ const struct workload compute_loop_workload = {
 const struct workload shared_loop_workload = {
     .name = "shared-loop",
     WORKLOAD_TABLE(shared_loop_parameters),
-    .implementations = loop_implementations,
     .check = loop_check,
     .cost = loop_cost,
     .tensors = loop_tensors,

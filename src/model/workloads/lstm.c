@@ -23,7 +23,6 @@ const struct lstm_cell lstm_cells[LSTM_KINDS] = {
 };
 
 /* clang-format off */
-static const char *const lstm_pass_words[] = {"forward", "backward", NULL};
 static const char *const lstm_cell_words[] = {"lstm", "gru", "relu", "tanh", NULL};
 static const char *const lstm_implementation_words[] = {"auto", "cudnn", "onednn", "persistent",
                                                         "plain", NULL};
@@ -43,21 +42,13 @@ static const struct parameter lstm_parameters[] = {
     WORKLOAD_IMPLEMENTATION(lstm_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_INTEGER("layers", 1024, "1", "stacked layers"),
-    WORKLOAD_PASS(lstm_pass_words, "what is computed; backward excludes the forward pass"),
+    WORKLOAD_PASS(workload_directions, "what is computed; backward excludes the forward pass"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
     WORKLOAD_LATER_INTEGER("projection", 0, 1048576, "0",
                            "width of an LSTM's projected output; 0: no projection"),
     WORKLOAD_INTEGER("sequence", 65536, "16", "time steps"),
 };
 /* clang-format on */
-
-static const char *const lstm_implementations[] = {
-    "cudnn: NVIDIA cuDNN, on CUDA devices",
-    "onednn: Intel oneDNN, on CPUs",
-    "persistent: written by hand, one launch for all steps of a layer, on CUDA devices",
-    "plain: the definition in nested loops, on CPUs",
-    NULL,
-};
 
 struct lstm lstm_from(const struct config *config)
 {
@@ -398,7 +389,6 @@ static enum status lstm_reference(const struct reference_request *request,
 const struct workload lstm_workload = {
     .name = "lstm",
     WORKLOAD_TABLE(lstm_parameters),
-    .implementations = lstm_implementations,
     .check = lstm_check,
     .cost = lstm_cost,
     .tensors = lstm_tensors,

@@ -5,10 +5,9 @@
 /* clang-format off */
 static const char *const matmul_implementation_words[] = {"auto", "cublaslt", "onednn",
                                                           "cblas", "tiled", "plain", NULL};
-static const char *const matmul_accumulation_words[] = {"wide", "fast", NULL};
 
 static const struct parameter matmul_parameters[] = {
-    WORKLOAD_LATER_SERIES("accumulation", matmul_accumulation_words, "wide",
+    WORKLOAD_LATER_SERIES("accumulation", workload_accumulations, "wide",
           "fp8 sums; wide: partial sums are added in fp32, fast: all are added in tensor units"),
     WORKLOAD_CACHE,
     WORKLOAD_IMPLEMENTATION(matmul_implementation_words, "auto: the device's best library"),
@@ -19,15 +18,6 @@ static const struct parameter matmul_parameters[] = {
     WORKLOAD_PRECISION_LOW("of the matrices and the multiplications"),
 };
 /* clang-format on */
-
-static const char *const matmul_implementations[] = {
-    "cublaslt: NVIDIA cuBLASLt, on CUDA devices",
-    "onednn: Intel oneDNN, on CPUs",
-    "cblas: CBLAS, on CPUs",
-    "tiled: tensor instructions of warps, on CUDA devices; fp16 and bf16",
-    "plain: one thread for each element of the product, or on CPUs three nested loops",
-    NULL,
-};
 
 struct matmul matmul_from(const struct config *config)
 {
@@ -96,7 +86,6 @@ static enum status matmul_reference(const struct reference_request *request,
 const struct workload matmul_workload = {
     .name = "matmul",
     WORKLOAD_TABLE(matmul_parameters),
-    .implementations = matmul_implementations,
     .check = matmul_check,
     .cost = matmul_cost,
     .tensors = matmul_tensors,

@@ -23,12 +23,6 @@ static const struct parameter norm_parameters[] = {
 };
 /* clang-format on */
 
-static const char *const norm_implementations[] = {
-    "cudnn: NVIDIA cuDNN, on CUDA devices: not layer norms of fp64",
-    "plain: as one would first write it, on CUDA devices and CPUs",
-    NULL,
-};
-
 struct norm norm_from(const struct config *config)
 {
     return (struct norm){
@@ -297,7 +291,6 @@ static enum status norm_reference(const struct reference_request *request,
 const struct workload norm_workload = {
     .name = "norm",
     WORKLOAD_TABLE(norm_parameters),
-    .implementations = norm_implementations,
     .without_tensors = "a norm",
     .check = norm_check,
     .cost = norm_cost,

@@ -8,7 +8,6 @@
 static const char *const pool_implementation_words[] = {"auto", "cudnn", "onednn", "plain", NULL};
 static const char *const pool_layout_words[] = {"nhwc", "nchw", NULL};
 static const char *const pool_operation_words[] = {"max", "average", NULL};
-static const char *const pool_pass_words[] = {"forward", "backward", NULL};
 
 static const struct parameter pool_parameters[] = {
     WORKLOAD_INTEGER("batch", 1048576, "16", "images"),
@@ -23,20 +22,13 @@ static const struct parameter pool_parameters[] = {
     WORKLOAD_PIXELS("padding", PARAMETER_PADDING, 0, "same",
                     "pixels on each side, or before:after; height or heightxwidth, as 1:2x0:1; "
                     "same: half the window, valid: none"),
-    WORKLOAD_LATER_WORDS("pass", pool_pass_words, "forward", "what is computed", ROLE_PASS),
+    WORKLOAD_LATER_WORDS("pass", workload_directions, "forward", "what is computed", ROLE_PASS),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
     WORKLOAD_PIXELS("stride", PARAMETER_STEP, 1, "2", "pixels, height or heightxwidth"),
     WORKLOAD_INTEGER("width", 65536, "112", "input pixels"),
     WORKLOAD_PIXELS("window", PARAMETER_EXTENT, 1, "3", "pixels, height or heightxwidth"),
 };
 /* clang-format on */
-
-static const char *const pool_implementations[] = {
-    "cudnn: NVIDIA cuDNN, on CUDA devices",
-    "onednn: Intel oneDNN, on CPUs",
-    "plain: as one would first write it, on CUDA devices and CPUs",
-    NULL,
-};
 
 struct pool pool_from(const struct config *config)
 {
@@ -259,7 +251,6 @@ static enum status pool_reference(const struct reference_request *request,
 const struct workload pool_workload = {
     .name = "pool",
     WORKLOAD_TABLE(pool_parameters),
-    .implementations = pool_implementations,
     .without_tensors = "a pool",
     .check = pool_check,
     .cost = pool_cost,

@@ -7,25 +7,17 @@
 /* clang-format off */
 static const char *const softmax_implementation_words[] = {"auto", "cudnn", "onednn", "plain",
                                                            NULL};
-static const char *const softmax_pass_words[] = {"forward", "backward", NULL};
 
 static const struct parameter softmax_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("columns", 16777216, "4096", "values of a row, whose results add up to 1"),
     WORKLOAD_IMPLEMENTATION(softmax_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
-    WORKLOAD_PASS(softmax_pass_words, "what is computed"),
+    WORKLOAD_PASS(workload_directions, "what is computed"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
     WORKLOAD_INTEGER("rows", 1073741824, "4096", "independent rows"),
 };
 /* clang-format on */
-
-static const char *const softmax_implementations[] = {
-    "cudnn: NVIDIA cuDNN, on CUDA devices",
-    "onednn: Intel oneDNN, on CPUs",
-    "plain: as one would first write it, on CUDA devices and CPUs",
-    NULL,
-};
 
 struct softmax softmax_from(const struct config *config)
 {
@@ -102,7 +94,6 @@ static enum status softmax_reference(const struct reference_request *request,
 const struct workload softmax_workload = {
     .name = "softmax",
     WORKLOAD_TABLE(softmax_parameters),
-    .implementations = softmax_implementations,
     .without_tensors = "a softmax",
     .cost = softmax_cost,
     .tensors = softmax_tensors,
