@@ -304,64 +304,11 @@ static void reasons_print(const struct results *results, enum record_status stat
         utf8_print(stream, "... and more reasons\n");
 }
 
-/* Prints the values of a device's variable, one for each memory level or precision. */
-static void roofs_print(const struct device *device, const char *title, const char *variable,
-                        const char *unit, FILE *stream)
-{
-    const struct field *field = device_fields;
-    while (strcmp(field->name, variable) != 0)
-        ++field;
-    const double *values = (const void *)((const char *)device + field->offset);
-    const char *separator = title;
-    char text[UNITS_TEXT];
-    for (size_t i = 0; i < field_elements(field); ++i) {
-        if (isnan(values[i]))
-            continue;
-        units_format(values[i], unit, text);
-        utf8_print(stream, "%s %s %s", separator, field_element_name(field, i), text);
-        separator = ",";
-    }
-    if (separator != title)
-        fputc('\n', stream);
-}
-
-/* Prints roofs that are not used, because theory or counters contradict them. */
-static void doubts_print(const struct device *device, FILE *stream)
-{
-    for (int64_t i = 0; i < device->roof_count; ++i) {
-        const struct roof *roof = &device->roofs[i];
-        if (roof->verdict == ROOF_ABOVE_THEORY || roof->verdict == ROOF_CONTRADICTED)
-            utf8_print(stream, "   not used: %s, %s, is %s\n", roof_name(roof),
-                       roof_condition_name[roof->condition == ROOF_TOGETHER],
-                       roof_verdict_name[roof->verdict]);
-    }
-}
-
-/* Prints the times from one kernel to the next. */
-static void launches_print(const struct device *device, FILE *stream)
-{
-    char text[UNITS_TEXT];
-    if (isnan(device->launch_overhead))
-        return;
-    units_format(device->launch_overhead, "s", text);
-    utf8_print(stream, "   launch overhead %s", text);
-    if (!isnan(device->launch_dependent)) {
-        units_format(device->launch_dependent, "s", text);
-        utf8_print(stream, ", of dependent kernels %s", text);
-    }
-    fputc('\n', stream);
-}
-
 static void device_print(const struct device *device, size_t row, FILE *stream)
 {
     utf8_print(stream, "#%zu %s: %s %lld, %s, %s%s%s\n", row, device->hostname, device->kind,
                (long long)device->index, device->model, device->uuid,
                *device->pci_id ? ", PCI " : "", device->pci_id);
-    roofs_print(device, "   bandwidth", "peak_bandwidth", "B/s", stream);
-    roofs_print(device, "   vector peak", "peak_vector", "FLOP/s", stream);
-    roofs_print(device, "   tensor peak", "peak_tensor", "FLOP/s", stream);
-    launches_print(device, stream);
-    doubts_print(device, stream);
 }
 
 static void text_report(const struct results *results, bool colour, FILE *stream)
@@ -375,7 +322,7 @@ static void text_report(const struct results *results, bool colour, FILE *stream
     reasons_print(results, RECORD_FAILED, stream);
     reasons_print(results, RECORD_SKIPPED, stream);
     fputs(results->row_count > 0 ? "\n" : "", stream);
-    fputs("devices and their measured roofs\n", stream);
+    fputs("devices; roofsweep-post roofs prints their roofs\n", stream);
     size_t shown = results->device_count < DEVICES_MAX ? results->device_count : DEVICES_MAX;
     for (size_t i = 0; i < shown; ++i)
         device_print(&results->devices[i], i, stream);
