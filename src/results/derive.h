@@ -5,7 +5,6 @@
 #include "model/device.h"
 #include "model/record.h"
 #include "model/roofline.h"
-#include "results/cause.h"
 #include "results/time_parts.h"
 
 /* The limiter of a row is a roof if the work at this roof fills at least 60 % of the row's time.
@@ -28,6 +27,7 @@ extern const char *const limiter_name[]; /* "compute", ..., "gaps", NULL */
 enum { LIMITER_TEXT = 256 };
 
 /* Derived values of one row. A value is missing if one of its inputs is missing. */
+enum { CAUSE_TEXT = 768 };
 struct derived {
     double sm_clock;           /* s-1 */
     char roof_memory_level[8]; /* level of the bandwidth roof; "": unknown */

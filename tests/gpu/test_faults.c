@@ -7,7 +7,7 @@
 
 #include "faults.h"
 #include "model/algorithm.h"
-#include "worker/cuda/gpu/open.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/cudnn_graph.h"
 #include "worker/cuda/workloads/workloads.h"
 #include "worker/gpu/arena.h"

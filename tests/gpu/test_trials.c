@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "model/reference.h"
-#include "worker/cuda/gpu/open.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/workloads.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/prepare.h"

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/nvml.h"
-#include "worker/cuda/gpu/open.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/energy.h"
 #include "worker/gpu/graph.h"
 #include "worker/gpu/prepare.h"

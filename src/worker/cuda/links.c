@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/open.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/vendor.h"
 
 /* The part of NCCL's interface that is used here, unchanged since version 2.7. */

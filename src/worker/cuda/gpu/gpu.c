@@ -1,7 +1,14 @@
 #include "worker/cuda/gpu/gpu.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "kernels/kernels.h"
+#include "worker/cuda/gpu/nvml.h"
+#include "worker/cuda/profiling/residency.h"
+#include "worker/gpu/arena.h"
 
 enum status capability_check(const struct gpu *gpu, int least, const char *what,
                              struct error *error)
@@ -65,3 +72,150 @@ const char *const cudnn_math_name[] = {
     [CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION] = "tensor-op-allow-conversion",
     [CUDNN_FMA_MATH] = "fma",
 };
+
+/* ---- opening ---- */
+
+static enum status count_refuse(cudaError_t code, struct error *error)
+{
+    int driver = 0, runtime = 0;
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+        return error_set(error, STATUS_DEVICE, "no NVIDIA driver (libcuda.so.1) on this machine");
+    if (code == cudaErrorInsufficientDriver && cudaRuntimeGetVersion(&runtime) == cudaSuccess)
+        return error_set(
+            error, STATUS_DEVICE,
+            "the NVIDIA driver is too old: it knows CUDA %d.%d, this build needs %d.%d",
+            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    if (code == cudaErrorNoDevice && visible)
+        return error_set(error, STATUS_DEVICE,
+                         "CUDA_VISIBLE_DEVICES=\"%s\" hides all GPUs of this machine", visible);
+    if (code == cudaErrorNoDevice)
+        return error_set(error, STATUS_DEVICE, "the NVIDIA driver finds no GPU on this machine");
+    return error_set(error, STATUS_DEVICE, "cudaGetDeviceCount: %s (%s)", cudaGetErrorString(code),
+                     cudaGetErrorName(code));
+}
+
+enum status gpu_count(int *count, struct error *error)
+{
+    int found = 0;
+    cudaError_t code = cudaGetDeviceCount(&found);
+    if (code == cudaSuccess && found == 0)
+        code = cudaErrorNoDevice;
+    if (code != cudaSuccess)
+        return count_refuse(code, error);
+    *count = found;
+    return STATUS_OK;
+}
+
+static enum status attribute(int index, enum cudaDeviceAttr name, int *value, struct error *error)
+{
+    return CUDA(cudaDeviceGetAttribute(value, name, index));
+}
+
+static int limit(int device, int number)
+{
+    int value = 0;
+    cudaDeviceGetAttribute(&value, (enum cudaDeviceAttr)number, device);
+    return value;
+}
+
+static enum status gpu_describe(int index, struct gpu *gpu, struct device *device,
+                                struct error *error)
+{
+    struct cudaDeviceProp properties;
+    int runtime, clock, memory_clock, bus_bits;
+    TRY(CUDA(cudaGetDeviceProperties(&properties, index)));
+    TRY(CUDA(cudaRuntimeGetVersion(&runtime)));
+    TRY(attribute(index, cudaDevAttrClockRate, &clock, error));
+    TRY(attribute(index, cudaDevAttrMemoryClockRate, &memory_clock, error));
+    TRY(attribute(index, cudaDevAttrGlobalMemoryBusWidth, &bus_bits, error));
+    gpu->index = index;
+    gpu->capability = properties.major * 10 + properties.minor;
+    gpu->multiprocessors = properties.multiProcessorCount;
+    gpu->l2_bytes = (size_t)properties.l2CacheSize;
+    gpu->limits = residency_limits(index, limit);
+    gpu->chip = chip_find(gpu->capability, properties.name);
+
+    snprintf(device->kind, sizeof device->kind, "cuda");
+    if (gethostname(device->hostname, sizeof device->hostname) != 0)
+        return error_set(error, STATUS_SYSTEM, "gethostname failed");
+    device->index = index;
+    gpu_uuid(properties.uuid.bytes, device->uuid, sizeof device->uuid);
+    snprintf(device->pci_id, sizeof device->pci_id, "%08X:%02X:%02X.0",
+             (unsigned)properties.pciDomainID, (unsigned)properties.pciBusID,
+             (unsigned)properties.pciDeviceID);
+    snprintf(device->model, sizeof device->model, "%.*s", (int)sizeof device->model - 1,
+             properties.name);
+    snprintf(device->compute_capability, sizeof device->compute_capability, "%d.%d",
+             properties.major, properties.minor);
+    device->multiprocessors = properties.multiProcessorCount;
+    device->multiprocessor_threads = properties.maxThreadsPerMultiProcessor;
+    device->memory = (double)properties.totalGlobalMem;
+    device->cache[LEVEL_L2] = (double)properties.l2CacheSize;
+    device->cache[LEVEL_L1] = gpu->chip->l1_bytes * properties.multiProcessorCount;
+    device->clock_max = 1e3 * clock;
+    device->memory_clock_max = 1e3 * memory_clock;
+    snprintf(device->runtime_version, sizeof device->runtime_version, "%d.%d", runtime / 1000,
+             runtime % 1000 / 10);
+    gpu->nvml = nvml_open(device->pci_id);
+    nvml_describe(gpu->nvml, device);
+    gpu->power_limit = device->power_limit;
+    if (device->mig == 1) /* with MIG on, CUDA sees slices only and returns the slice's UUID */
+        memcpy(device->uuid, "MIG", 3);
+    gpu->theory = chip_theory(gpu->chip, properties.multiProcessorCount, device->clock_max,
+                              device->memory_clock_max, bus_bits);
+    memcpy(device->theory_vector, gpu->theory.vector, sizeof device->theory_vector);
+    memcpy(device->theory_tensor, gpu->theory.tensor, sizeof device->theory_tensor);
+    memcpy(device->theory_bandwidth, gpu->theory.bandwidth, sizeof device->theory_bandwidth);
+    const size_t cudnn = cudnnGetVersion(), cublas = cublasLtGetVersion();
+    snprintf(device->library_version, sizeof device->library_version,
+             "cuDNN %zu.%zu.%zu, cuBLASLt %zu.%zu.%zu", cudnn / 10000, cudnn % 10000 / 100,
+             cudnn % 100, cublas / 10000, cublas % 10000 / 100, cublas % 100);
+    return STATUS_OK;
+}
+
+/* Launches a first kernel, which shows whether this build has code for the GPU. */
+static enum status code_check(const struct gpu *gpu, struct error *error)
+{
+    cudaError_t code = kernel_empty(gpu->stream);
+    if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorInvalidDeviceFunction)
+        return error_set(error, STATUS_DEVICE,
+                         "this build has no code for compute capability %d.%d: build it with "
+                         "CMAKE_CUDA_ARCHITECTURES=%d",
+                         gpu->capability / 10, gpu->capability % 10, gpu->capability);
+    TRY(cuda_check(code, "kernel_empty", error));
+    return CUDA(cudaStreamSynchronize(gpu->stream));
+}
+
+enum status gpu_open(int index, struct gpu *gpu, struct device *device, struct error *error)
+{
+    int count = 0;
+    TRY(gpu_count(&count, error));
+    if (index < 0 || index >= count)
+        return error_set(error, STATUS_DEVICE, "this process sees %d GPUs only, numbered from 0",
+                         count);
+    TRY(CUDA(cudaSetDevice(index)));
+    TRY(gpu_describe(index, gpu, device, error));
+    TRY(CUDA(cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking)));
+    TRY(code_check(gpu, error));
+    TRY(CUDNN(cudnnCreate(&gpu->cudnn)));
+    TRY(CUDNN(cudnnSetStream(gpu->cudnn, gpu->stream)));
+    TRY(CUBLAS(cublasLtCreate(&gpu->cublas)));
+    gpu->timer = timer_open();
+    gpu->arena = arena_open(gpu);
+    return gpu->timer && gpu->arena ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory");
+}
+
+void gpu_close(struct gpu *gpu)
+{
+    if (gpu->cudnn)
+        cudnnDestroy(gpu->cudnn);
+    if (gpu->cublas)
+        cublasLtDestroy(gpu->cublas);
+    timer_close(gpu->timer);
+    arena_close(gpu->arena);
+    if (gpu->stream)
+        cudaStreamDestroy(gpu->stream);
+    nvml_close(gpu->nvml);
+    *gpu = (struct gpu){0};
+}

@@ -1,5 +1,4 @@
-/* The open GPU: its properties, its one stream, and the handles of cuDNN and cuBLASLt. open.h opens
- * and closes it. */
+/* The open GPU: its properties, its one stream, and the handles of cuDNN and cuBLASLt. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,6 +9,7 @@
 
 #include "base/status.h"
 #include "model/chip.h"
+#include "model/device.h"
 #include "worker/cuda/gpu/check.h"
 
 struct arena;
@@ -59,3 +59,11 @@ enum status cublas_check(cublasStatus_t code, const char *call, struct error *er
 #define CUBLAS(call) cublas_check((call), #call, error)
 
 extern const char *const cudnn_math_name[]; /* by cudnnMathType_t */
+
+/* Counts the GPUs that this process can see. STATUS_DEVICE with the reason if there is none. */
+enum status gpu_count(int *count, struct error *error);
+
+/* Makes GPU `index` the current one, opens it, and describes it in *device (all but roofs, counters
+ * and key). The caller closes *gpu after a failure, too. */
+enum status gpu_open(int index, struct gpu *gpu, struct device *device, struct error *error);
+void gpu_close(struct gpu *gpu); /* takes a struct that is all zeros */
