@@ -224,7 +224,7 @@ enum norm_kernel {
      * mean, inverse and variance where not NULL. y NULL: y is not stored. */
     NORM_KERNEL_Y,
     NORM_KERNEL_DX,        /* dx from x, dy, gamma, mean_given, inverse_given */
-    NORM_KERNEL_PARAMETERS /* dgamma and dbeta from x, dy, mean_given, inverse_given */
+    NORM_KERNEL_PARAMETERS /* Computes dgamma and dbeta from x, dy, mean_given, inverse_given. */
 };
 cudaError_t kernel_norm(enum norm_kernel kernel, const struct norm *shape,
                         const struct norm_arrays *arrays, cudaStream_t stream);

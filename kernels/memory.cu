@@ -98,7 +98,7 @@ struct walk {
 
 static cudaError_t walk_make(int64_t chunks, int repeat, int blocks, int threads, struct walk *walk)
 {
-    const int most_passes = 65535; /* largest second dimension of a grid */
+    const int most_passes = 65535; /* CUDA's largest second dimension of a grid */
     int64_t warps = threads / 32;
     if (chunks < 1 || warps < 1)
         return cudaErrorInvalidValue;

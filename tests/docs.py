@@ -86,7 +86,7 @@ def parameter_tables(listing):
 
 
 def replace_block(page, name, wanted, where, write):
-    """Returns the page with a generated block renewed. Without `write` a difference is a fault."""
+    """Returns the page with a generated block renewed. Without `write` a difference is reported as a fault."""
     block = re.search(rf"<!-- {re.escape(name)} -->\n((?:(?!<!-- ).)*)\n<!-- end -->", page, re.S)
     expect(block, f"{where}: no '<!-- {name} -->', an empty line and '<!-- end -->'")
     if not block:

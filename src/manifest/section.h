@@ -16,10 +16,10 @@ struct section {
     char *label;
     enum vary vary;
     struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* in the order of the workload's parameters */
-    struct list list;                          /* each row is combined with all of the axes */
+    struct list list;                          /* list; each row is combined with all axes */
     struct exclusion *exclusions;              /* a configuration is excluded if any holds */
     size_t exclusion_count;
-    int line, vary_line, exclude_line; /* 0: not in the section */
+    int line, vary_line, exclude_line; /* line of the key; 0: not in the section */
 };
 
 /* Sets one key: vary, exclude or a parameter. Takes the key's values from *room, see axis.h. */
@@ -39,7 +39,7 @@ struct section_key {
 enum { SECTION_NOTE = 512 };
 
 /* Sections whose lines are not the parameters of a workload. The plan combines the axes of such a
- * section as it does with parameters; then `expand` makes a configuration of each point. */
+ * section like parameters; then `expand` makes a configuration from each point. */
 struct section_kind {
     const struct workload *workload; /* the section has its name and expands to it */
     /* Stores one line of the section. */

@@ -11,7 +11,8 @@ enum { SWEEP, MEASURE, PEAKS }; /* indices into settings_groups */
 
 static const char *const distribute_words[] = {"split", "replicate", NULL};
 static const char *const cache_words[] = {"hot", "cold", "both", NULL};
-static const char *const cache_axes[] = {"hot", "cold", "hot, cold"}; /* values for each word */
+static const char *const cache_axes[] = {"hot", "cold",
+                                         "hot, cold"}; /* values of the target for each word */
 
 struct setting {
     int group;

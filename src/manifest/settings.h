@@ -16,7 +16,7 @@ struct sweep_settings {
     int retries;                 /* further attempts after a worker was lost */
     int rounds;                  /* [measure] rounds: measurements of the whole sweep */
     int64_t max_failures;        /* number of failed rows that ends the sweep; -1: no limit */
-    uint64_t max_configurations; /* a larger plan is refused */
+    uint64_t max_configurations; /* limit; a larger plan is refused */
     uint64_t seed;               /* seed of the inputs' random values */
     char *algorithms;            /* NULL, "run", "search", or a path: see sweep_algorithms_file */
 };

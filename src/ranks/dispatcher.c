@@ -129,8 +129,8 @@ static void keep_algorithm(struct dispatcher *dispatcher, int rank, size_t item,
     **own = found;
 }
 
-/* Marks the rounds of an earlier row as done for a rank with the row's device. -1: there is none,
- * so rounds that are missing are given up. Returns whether some are. */
+/* Marks the rounds of an earlier row as done for a rank with the row's device. -1: no rank has the
+ * device, so missing rounds are given up. Returns whether rounds are missing. */
 static bool resume_row(struct dispatcher *dispatcher, const struct results *earlier,
                        const struct row *row, size_t item, int owner)
 {
@@ -765,8 +765,8 @@ static void handle_timed(struct dispatcher *dispatcher, const struct message *me
     report_progress(dispatcher);
 }
 
-/* The row was timed, then lost with the worker. From now on it is counted alone: it cannot be lost
- * with another row, and its attempts are limited, so it is returned only once. */
+/* The row was timed, then lost with the worker. From now on it is counted alone, so that it cannot
+ * be lost with another row. */
 static void handle_returned(struct dispatcher *dispatcher, const struct message *message)
 {
     struct in_flight *in_flight = find_in_flight(dispatcher, message->from, message->text);
@@ -823,7 +823,7 @@ static void lose_rank(struct dispatcher *dispatcher, int from, enum rank_state s
     dispatcher->changed = true;
 }
 
-/* For people: " over NAME", the number of rows that the rank counts, or "". */
+/* Text for messages: " over NAME", the number of rows that the rank counts, or "". */
 enum { WORK_TEXT = WORKLOAD_TEXT + 8 };
 static const char *work_format(const struct dispatcher *dispatcher, const struct rank *rank,
                                char text[WORK_TEXT])

@@ -78,7 +78,7 @@ static const char journal_suffix[] = ".journal";
 
 struct journal {
     int fd;
-    int copy; /* descriptor of an anonymous copy of the content; -1: no copy */
+    int copy; /* descriptor of the copy, an anonymous file; -1: no copy */
     char path[LINK_TARGET];
     struct error moved; /* reason for a new name; "": not moved */
     bool shared;

@@ -97,8 +97,8 @@ static struct plan *plan_of(const struct session *session)
     return plan;
 }
 
-/* Sorts by `plan`; if `plan` is NULL, by the plan of the last session, if it has one. Earlier
- * sessions tell the lists of rows that the plan lacks. */
+/* Sorts by `plan`; if `plan` is NULL, by the plan of the last session, if it has one. Plans of
+ * earlier sessions give the list entries of rows that `plan` lacks. */
 static enum status sort(struct results *results, const struct plan *plan, struct error *error)
 {
     size_t session = results->session_count;

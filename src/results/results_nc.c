@@ -497,7 +497,7 @@ static bool layout_is_auto(const struct config *config)
                "auto") == 0;
 }
 
-/* False: the record cannot be read, or has changed. */
+/* Returns false if the record cannot be read or has changed. */
 static bool row_load(struct writer *w, size_t i)
 {
     const struct row *row = &w->results->rows[w->first + i];

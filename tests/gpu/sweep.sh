@@ -70,7 +70,7 @@ lone = numpy.bincount(data.kernel_config.values, minlength=data.sizes["config"])
 by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_bytes_counted.values[:, dram], data.sizes["config"])
 apart = numpy.abs(by_kernel / data.footprint.values - part)
 assert (apart < 0.05 + nobody)[mine & lone].all(), apart[mine & lone]
-# Time is split into kernels and gaps. Each row has a host time, each kernel an occupancy.
+# Time is split into kernels and gaps. Each row has a host time, and each kernel has an occupancy.
 busy_share = good.busy_time / good.time_median
 assert (busy_share > 0.2).all() and (busy_share < 1.2).all(), busy_share.values
 assert (good.gap_time >= 0).all()

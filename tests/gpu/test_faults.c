@@ -165,7 +165,7 @@ static void row_fails(const struct row *row)
     fflush(stdout);
 }
 
-/* Tunes roofs whose families own more than arrays, once for each fault. After a failed call the
+/* Tunes, once for each fault, roofs whose families own more than arrays. After a failed call the
  * tuning goes on without the variant. A device lost during the capture of a graph is reported by
  * the next call. */
 static void roofs_fail(const struct roof_request *request)

@@ -28,7 +28,7 @@ static struct {
     char *memory;
     size_t bytes;
 } blocks[BLOCKS];             /* arrays in use */
-static size_t guard = GUARD;  /* bytes after an array */
+static size_t guard = GUARD;  /* number of guard bytes after an array */
 static int wanted, offered;   /* candidate of the trial; candidates of its search, 0: no search */
 static int checked, failures; /* configurations */
 static int hashed, flipped;   /* further runs, flipped bits */

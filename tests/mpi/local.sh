@@ -12,7 +12,7 @@ says "backward-filter"
 write_sweep sweep.ini
 expect 0 "$roofsweep" --dry-run sweep.ini
 says "configurations: 200"
-# Commands without MPI know no rank. Each process executes its command, whatever rank the environment names.
+# Actions without MPI know no rank. Each process executes its command, whatever rank the environment names.
 expect 0 run 3 --dry-run sweep.ini
 [ "$(grep -c "configurations: 200" output)" = 3 ] || fail "not every process prints the plan"
 for variable in SLURM_PROCID PMI_RANK PMIX_RANK OMPI_COMM_WORLD_RANK; do

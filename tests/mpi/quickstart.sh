@@ -33,6 +33,6 @@ expect 1 env PATH="$work:$ROOFSWEEP_BIN:$root/postproc:$PATH" sh -e commands.sh
 says "3 configurations: 3 measured"
 says "limiter_evidence ="
 says "FAIL 1#2"
-# Without iterations and stop a CPU has its adaptive rule.
+# Without `iterations` and `stop` a CPU uses its adaptive rule.
 python 'import netCDF4; assert netCDF4.Dataset("layer.nc")["converged"][:].max() < 2' || fail "a fixed number of samples"
 if ! [ -s four.pdf ] || ! [ -s map.pdf ]; then fail "the tutorial has no figures"; fi

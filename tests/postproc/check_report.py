@@ -81,7 +81,8 @@ def choose(chrome, axis, words):
 def check_page(chrome, data):
     table = post.rows(data)
     assert count(chrome) == len(table)
-    # The top of the page: counts, limiters, a verdict on each device. Pages of rows; sorted heads; per cent.
+    # Checks the top of the page: counts, limiters, a verdict on each device. Checks pages of rows, sorting by a head,
+    # and values in per cent.
     assert f"{len(table)} of {len(post.rows(data, measured=False))} rows" in chrome.find_element(By.ID, "text").text
     assert "latency " in chrome.find_element(By.ID, "limiters").get_attribute("aria-label")
     assert len(chrome.find_elements(By.CSS_SELECTOR, "#verdicts tbody tr")) == data.sizes["device"]

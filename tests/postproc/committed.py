@@ -34,7 +34,7 @@ ROWS = {
 
 
 def load(name):
-    """Returns a file whose rows are measured, verified, and on a GPU counted."""
+    """Returns a file; its rows must be measured, verified, and on a GPU counted."""
     data = post.load(f"{name}.nc")
     assert data.sizes["config"] == ROWS[name] and (data.status == "measured").all(), name
     assert (data.verify_error >= 0).all(), name

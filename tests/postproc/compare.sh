@@ -265,7 +265,7 @@ print(len(worst), max(worst))
 assert len(worst) > 390 and 0.9 < max(worst) < 1.002
 ' "$eight" "$paper" "$root/tests/data/node_4xh200.nc" || fail "above theory"
 
-# A roof whose samples differ by 27 % is no reference. The other tests have a copy in which they do not.
+# A roof whose samples differ by 27 % cannot be a reference. The other tests have a copy in which they do not.
 doctored "$paper" fit.nc 'data["device_roof_spread"][data["device_roof_name"][:] == "device to host"] = 0.01'
 expect 6 script compare "$paper" fit.nc --quiet
 row "^INCONCLUSIVE 2#0 .*: device to host, alone: samples of the reference differ by more than 20.0 %; measure it again$"

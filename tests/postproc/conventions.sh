@@ -1,6 +1,6 @@
 #!/bin/sh
-# Variables of a file, and its conventions (CF, ACDD): the golden file and a new file of this CPU. The last part needs the
-# IOOS compliance checker ($COMPLIANCE_CHECKER, or compliance-checker in the path), and is skipped without it.
+# Checks the variables and conventions (CF, ACDD) of the golden file and of a new file of this CPU. The last part needs
+# the IOOS compliance checker ($COMPLIANCE_CHECKER, or compliance-checker in the path), and is skipped without it.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 

@@ -14,7 +14,7 @@ done
 unshare --mount --uts --pid --fork true 2>/dev/null || skip "unshare is not allowed here"
 id munge >/dev/null 2>&1 || skip "no user munge"
 
-# Not below /tmp, because each node has a /tmp of its own.
+# The folder is not below /tmp, because each node has a /tmp of its own.
 export TMPDIR=/var/tmp
 . "$(dirname "$0")/../mpi/lib.sh"
 chmod 755 "$work"

@@ -2,7 +2,7 @@
 
 A label is moved around its point, then away from it with a thin line, then replaced by a number that a key explains.
 A label without a line is nearer to its own point than to any other point. (The package adjustText does the first two
-steps for a few labels; with many, labels overlap. It has no key.)"""
+steps, draws no key, and lets many labels overlap.)"""
 
 from itertools import pairwise, takewhile
 

@@ -67,7 +67,7 @@ class Scene:
 
     @property
     def by(self):
-        """The swept parameter if all series have the same, else None."""
+        """The swept parameter if all series share one, else None."""
         found = {series.by for series in self.series}
         return found.pop() if len(found) == 1 else None
 

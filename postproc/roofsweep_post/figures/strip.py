@@ -47,7 +47,7 @@ def draw_devices(axes, found, places, devices, own):
 
 
 def names_of(found, places):
-    """Returns {key: text}: number, configuration and its slowest device."""
+    """Returns {key: text with number, configuration and slowest device}."""
     worst = found.sort_values("deviation", kind="stable").drop_duplicates("key").set_index("key")
     ends = {key: f"{worst['device'][key]} {percent(worst['deviation'][key])}" for key in places}
     return {key: f"{number}: {worst['text'][key]}, {ends[key]}" for key, number in places.items()}

@@ -37,7 +37,8 @@
 #include "worker/cuda/profiling/tracer.h"
 
 enum {
-    LAUNCHES_MOST = 4000, /* more launches are counted as one: each range takes memory and time */
+    LAUNCHES_MOST = 4000, /* limit; more launches are counted as one, because each range takes
+                             memory and time */
     ROOM_LEAST = 64       /* spare ranges for launches outside the region */
 };
 enum stage { STAGE_BEFORE, STAGE_OPEN, STAGE_AFTER };
@@ -70,7 +71,7 @@ static struct injection {
     CUptiResult watching;        /* CUPTI's answer to the subscription */
     struct counters *counters;   /* CUPTI may use them until counting_stop */
     bool counting;               /* counters are started, and passes are left */
-    struct counters_order order; /* order that `counters` were started with */
+    struct counters_order order; /* the order with which `counters` were started */
     CUcontext context;           /* the counters count the GPU of this context */
     bool tried;                  /* the process has tried to start the counters */
     bool counted;                /* counting of a region has begun */

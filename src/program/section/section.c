@@ -179,7 +179,7 @@ static enum status command_put(struct point *p, const struct line *line, struct 
     return STATUS_OK;
 }
 
-/* Only checks the line; environment_put later joins all variables. */
+/* Only checks the line; environment_put joins all variables later. */
 static enum status variable_check(struct point *p, const struct line *line, struct error *error)
 {
     const struct template template = {p->axes, p->written};

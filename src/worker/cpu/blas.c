@@ -59,7 +59,7 @@ void blas_single_thread(void)
 
 /* "FlexiBLAS NETLIB", with the library behind it; "OpenBLAS 0.3.21 ..." and the core type of its
  * kernels, as kernels for an older core are often the reason for a GEMM far below the roof; of
- * others the file, behind links such as "libblas.so.3". */
+ * other libraries the file, behind links such as "libblas.so.3". */
 void blas_describe(char *text, size_t size)
 {
     int (*backend)(char *, size_t) =

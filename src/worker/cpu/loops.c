@@ -59,7 +59,7 @@ struct part {
 
 typedef void part_run(const struct part *part);
 
-/* By the names of struct simd; the last row is for all other kinds. */
+/* Rows have names of struct simd; the last row serves all other kinds of vectors. */
 static const struct {
     const char *vectors;
     part_run *compute[2], *shared[2]; /* fp32, fp64 */

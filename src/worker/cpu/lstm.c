@@ -268,7 +268,8 @@ static enum status layers_plan(struct work *work, struct error *error)
     if (s->projection && s->pass == LSTM_BACKWARD)
         return error_set(error, STATUS_UNSUPPORTED,
                          "oneDNN has no gradients of an LSTM with a projection");
-    if (s->projection && s->precision != PRECISION_FP32) /* 2.6.3: error of 100 % */
+    if (s->projection &&
+        s->precision != PRECISION_FP32) /* oneDNN 2.6.3 has an error of 100 % here */
         return error_set(error, STATUS_UNSUPPORTED,
                          "oneDNN's LSTM with a projection is wrong in %s; use precision=fp32",
                          precision_info[s->precision].name);

@@ -193,7 +193,7 @@ static void NAME(backward)(const struct NAME(job) * j)
             NAME(rows_count)(j, ++rows);
         }
         NAME(sums_unite)(j);
-        REAL *means = j->parts; /* means of both sums, now that all are added */
+        REAL *means = j->parts; /* both sums are complete: take the means */
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < columns; ++i) {
             j->dgamma[i] = (REAL)j->sums[i];

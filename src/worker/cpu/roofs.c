@@ -1,4 +1,4 @@
-/* The roofs of these cores, which the CPU's results are compared with.
+/* Measures the roofs of these cores.
  *
  * Memory: all threads sweep at the same time, each over its own working set. Bytes are those that
  * the program reads and writes, without the lines that a store fetches first. The working set of a

@@ -78,7 +78,7 @@ static const struct simd simd_avx512_bf16 = {
 int simd_products(enum precision precision, const struct simd *list[SIMD_KINDS])
 {
     if (precision == PRECISION_FP16 && __builtin_cpu_supports("avx512fp16"))
-        return 0; /* no chains with these instructions yet */
+        return 0; /* this file has no chains with these instructions */
     if (precision != PRECISION_BF16 || !__builtin_cpu_supports("avx512bf16"))
         return simd_list(list);
     list[0] = &simd_avx512_bf16;
@@ -120,7 +120,7 @@ int simd_list(const struct simd *list[SIMD_KINDS])
 int simd_products(enum precision precision, const struct simd *list[SIMD_KINDS])
 {
     const bool narrow = precision == PRECISION_BF16 || precision == PRECISION_FP16;
-    return narrow ? 0 : simd_list(list); /* no chains with ARM's own instructions yet */
+    return narrow ? 0 : simd_list(list); /* this file has no chains with ARM's own instructions */
 }
 
 int simd_list(const struct simd *list[SIMD_KINDS])

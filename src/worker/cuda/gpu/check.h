@@ -1,4 +1,4 @@
-/* Errors of CUDA calls as the project's error convention (base/status.h). */
+/* Converts errors of CUDA calls to the project's error convention (base/status.h). */
 #pragma once
 
 #include <stdbool.h>

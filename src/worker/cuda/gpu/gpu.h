@@ -29,7 +29,7 @@ struct gpu {
     struct theory theory;
     struct nvml *nvml;        /* NULL: NVML is not available */
     struct timer *timer;      /* vendor.c */
-    struct arena *arena;      /* arena.h: memory of rows */
+    struct arena *arena;      /* memory of rows, see arena.h */
     cudnnHandle_t cudnn;      /* NULL: not open */
     struct plan_shelf *plans; /* workloads/cudnn_graph.h: plans of earlier rows; may be NULL */
     cublasLtHandle_t cublas;  /* NULL: not open */

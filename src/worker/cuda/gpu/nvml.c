@@ -22,7 +22,7 @@ enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 }; /* nvmlClockType_t */
 enum { TOTAL_POWER_SAMPLES = 0 };        /* nvmlSamplingType_t */
 enum { UNSIGNED_INT = 1 };               /* nvmlValueType_t */
 enum { INSUFFICIENT_SIZE = 7 };          /* nvmlReturn_t; the call still sets the count */
-enum { MEMORY_TEMPERATURE = 82 };        /* a field's id */
+enum { MEMORY_TEMPERATURE = 82 };        /* NVML's id of a field */
 enum { BANKS_NONE = 4, BANKS }; /* nvmlRowRemapperHistogramValues_t, from all to no spares */
 enum { VIOLATION_TIME /* ns */ = 1, VIOLATION }; /* nvmlViolationTime_t */
 enum { EVENT_XID = 8 };

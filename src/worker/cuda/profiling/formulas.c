@@ -43,7 +43,7 @@ static const struct formula_term tensor_bf16[] = {TERM(TENSOR("src_bf16_dst_fp32
 static const struct formula_term tensor_fp8_any[] = {TERM(TENSOR("src_fp8"), 1), END};
 static const struct formula_term tensor_fp8[] = {
     TERM(TENSOR("src_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp8_dst_fp32"), 1), END};
-static const struct formula_term tensor_fp8_and_below[] = { /* one counter for 4, 6 and 8 bits */
+static const struct formula_term tensor_fp8_and_below[] = { /* one counter for fp4, fp6, fp8 */
     TERM(TENSOR("src_fp4_fp6_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp4_fp6_fp8_dst_fp32"), 1), END};
 /* Counts instructions for 4 bits only. Instructions for 8 bits also take fp4, at the rate of fp8;
  * their counters are those of fp8 or fp6. */

@@ -28,7 +28,7 @@ static enum status tiled_check(const struct gpu *gpu, const struct config *confi
     double x = (double)s.batch * (double)s.height * (double)s.width;
     double y = (double)s.batch * (double)s.out_height * (double)s.out_width;
     double depth = taps * ((double)s.channels / (double)s.groups);
-    /* The smallest tile has 64 x 64. */
+    /* The smallest tile has 64 x 64 elements. */
     double tiles = (y / 64.0 + 1.0) * ((double)s.filters / 64.0 + (double)s.groups);
     if (s.pass != CONV2D_FORWARD)
         return error_set(error, STATUS_UNSUPPORTED,

@@ -33,7 +33,7 @@ const struct tensor_routine softmax_plain = {
 
 /* ---- cuDNN ---- */
 
-/* A row is an "instance" of cuDNN, all values of one batch element. */
+/* A row is what cuDNN calls an instance: all values of one batch element. */
 static enum status cudnn_open(struct gpu *gpu, const struct config *config, struct work *work,
                               struct record *record, struct error *error)
 {
