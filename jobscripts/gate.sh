@@ -7,7 +7,7 @@
 # Tested on Slurm 22.05 with two virtual nodes, without GPUs.
 set -eu
 
-# EDIT 1: the GPUs of a node. CPU nodes: --ntasks=1 alone.
+# EDIT 1: the GPUs of a node. On CPU nodes: only --ntasks=1.
 resources=(--ntasks=8 --gpus-per-node=8 --exclusive --time=00:10:00)
 # export SBATCH_ACCOUNT=PROJECT
 # EDIT 2: modules and the paths of roofsweep and its post-processor.

@@ -15,7 +15,7 @@ clang libclang-rt-dev clang-format clang-tidy libomp-dev shellcheck python3-venv
 # check the fonts of figures. Ubuntu has no package of Chromium, so the test in a browser is skipped there.
 optional="python3-plotly python3-h5netcdf python3-selenium chromium chromium-driver poppler-utils"
 
-# Host compiler for nvcc.
+# Compiler of host code for nvcc.
 PATH=$PATH:/usr/local/cuda/bin
 if command -v nvcc >/dev/null; then packages="$packages g++"; fi
 
@@ -64,14 +64,16 @@ elif [ -n "$missing$wanted" ] && [ "$(id -u)" -eq 0 ]; then
     apt-get install -y -q --no-install-recommends $missing
 fi
 
-# Neither distribution has a package of ruff; tests/lint.sh finds it here. Without a network ruff is left out.
+# Neither distribution has a package of ruff, so ruff is installed where tests/lint.sh searches it. Without a network
+# ruff is left out.
 tools=$(dirname "$0")/../build/tools
 if [ -n "$tested" ] && [ ! -x "$tools/bin/ruff" ]; then
     { python3 -m venv "$tools" && "$tools/bin/pip" install --quiet ruff==0.17.6; } ||
         echo "ruff could not be installed into build/tools/ from PyPI" >&2
 fi
 
-# With nvcc, the test of the roofs' machine code needs disassemblers; tests/gpu/disassembly.sh finds them here.
+# With nvcc, the test of the roofs' machine code needs disassemblers, which are installed where tests/gpu/disassembly.sh
+# searches them.
 if [ -n "$tested" ] && command -v nvcc >/dev/null && ! command -v cuobjdump >/dev/null && [ -x "$tools/bin/pip" ]; then
     "$tools/bin/pip" install --quiet nvidia-cuda-cuobjdump==13.5.37 nvidia-cuda-nvdisasm==13.5.37 ||
         echo "the disassemblers of CUDA could not be installed into build/tools/ from PyPI" >&2

@@ -83,7 +83,7 @@ template <typename T, typename tile> struct slices {
     static const int m = tile::m, n = tile::n, bytes = (m + n) * slice_row;
     static_assert(m % apart == 0 && n % apart == 0 && apart % row_pieces == 0, "whole rounds");
 
-    const T *x[m / apart]; /* for each row the patch's first pixel, which may lie in the padding */
+    const T *x[m / apart]; /* first pixel of each row's patch; it may lie in the padding */
     int top[m / apart], left[m / apart]; /* row and column of the patch's first pixel */
     const T *w;                          /* the thread's piece of its first row of w */
     int filters;                    /* number of rows from the thread's first to the group's last */

@@ -9,8 +9,7 @@
  * c * c + c. Full mantissas that change all the time draw as much power as real data, and the
  * compiler cannot fold them. c is an immediate, so an instruction reads one register, and register
  * banks do not limit the rate. 16 chains cover the latency with one warp on each scheduler. One
- * pass of the loop has 512 multiply-adds; the three instructions of the loop itself are below 1 %.
- */
+ * pass of the loop has 512 multiply-adds; the loop's three instructions are below 1 %. */
 static const int chains = 16, unroll = 32;
 
 template <typename T> struct instruction; /* multiply-add of type T */

@@ -54,8 +54,7 @@ template <> __device__ inline __nv_bfloat162 factor<__nv_bfloat162>(int step)
  * Chains are independent, as in fma.cu. Eight chains cover the latency with one warp on each
  * scheduler. One pass of the loop has 512 multiply-adds; the three instructions of the loop itself
  * are below 1 %. The factors are immediates. Blocks are small, so that all multiprocessors get
- * nearly the same number of blocks.
- */
+ * nearly the same number of blocks. */
 static const int chains = 8, unroll = 64, compute_threads = 64;
 
 template <typename T> __device__ static inline void advance(T *v, const T *x, int step)

@@ -51,8 +51,7 @@ __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks
                     a[lane + i * 32] = pattern == PATTERN_TRIAD ? triad(x[i], y[i], s) : x[i];
             }
         }
-    /* Never true, because inputs lie in [-1, 1). The compiler does not know that and keeps loads.
-     */
+    /* Never true, because inputs lie in [-1, 1). The compiler cannot know and keeps loads. */
     if (pattern == PATTERN_READ && sum == 3.0e38f)
         a[0] = make_float4(sum, sum, sum, sum);
 }

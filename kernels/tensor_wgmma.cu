@@ -15,8 +15,7 @@
  *
  * An instruction does 64 * 256 * 32 / (bytes of an element) multiply-adds in 128 cycles. It reads
  * 256 * 32 bytes of B from shared memory, and 64 * 32 bytes of A unless A is in registers. At 128
- * bytes a cycle these reads take 64 or 80 cycles. So tensor cores, not shared memory, set the pace.
- */
+ * bytes a cycle these reads take 64 or 80 cycles. So tensor cores set the pace. */
 static const int threads = 256, rows = 64, columns = 256, sums = rows * columns / 128;
 static const int steps = 4, unroll = 8;
 static const int a_bytes = rows * steps * 32, b_bytes = columns * steps * 32;

@@ -315,7 +315,7 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
 {
     struct options parsed = {.action = ACTION_SWEEP, .level = LOG_INFO};
     struct option long_options[OPTIONS + 1] = {{0}};
-    char letters[2 * OPTIONS + 2] = ":"; /* a missing value is ':', not '?' */
+    char letters[2 * OPTIONS + 2] = ":"; /* getopt_long returns ':' for a missing value, not '?' */
     for (int i = 0; i < OPTIONS; ++i) {
         const struct known_option *known = &known_options[i];
         const bool value = known->what == TAKES_VALUE;

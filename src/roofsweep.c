@@ -140,8 +140,7 @@ static void say(const struct log *log, enum status status, const struct error *e
         log_error(log, error);
 }
 
-/* Prints the summary line if a file was written. --quiet prints it, too, because programs read it.
- */
+/* Prints the summary line if a file was written, also with --quiet, because programs read it. */
 static void summarize(const struct options *options, const struct log *log,
                       const struct summary *summary, enum status status, double start)
 {
@@ -223,8 +222,7 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     bool opened = status == STATUS_OK;
     if (opened && !sweep_complete(sweep))
         status = sweep_measure(sweep, error);
-    /* Measured rows are published, whatever ended the sweep. The first error is the one reported.
-     */
+    /* Publishes measured rows, whatever ended the sweep. Reports the first error. */
     struct error publishing;
     struct summary summary = {.file = ""};
     enum status published =

@@ -48,7 +48,7 @@ struct sweep {
     int rank, ranks;
     const struct log *log;
     char *command; /* command line */
-    size_t name;   /* length of the program's name in `command` */
+    size_t name;   /* length of the program's name at the start of `command` */
     struct manifest *manifest;
     bool complete; /* see sweep_complete */
     struct transport *transport;
@@ -80,8 +80,8 @@ struct sweep {
 /* Opening a device loads gigabytes of libraries, perhaps from a slow file system. */
 static const double open_timeout_least = 30; /* s */
 
-/* s from the end or a signal to a rank's last message. The rank kills its worker within half that
- * time. Some batch systems kill a job 30 s after the signal. */
+/* s from the end or a signal to a rank's last message. The rank kills its worker within half of
+ * that time. Some batch systems kill a job 30 s after the signal. */
 static const double stop_patience = 10;
 /* A rank counts as silent after `margin` times the longest time that its work may take. */
 static const double margin = 1.25;

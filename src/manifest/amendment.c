@@ -22,7 +22,7 @@ struct setting {
 struct writer {
     const struct amendment *amendment;
     struct setting settings[AMENDMENTS_MAX];
-    bool kept[AMENDMENTS_MAX]; /* by entry of --only: a section has this label */
+    bool kept[AMENDMENTS_MAX]; /* for each entry of --only: a section has this label */
     FILE *stream;
     const char *next; /* first line of the manifest's text that is not yet written */
     int number;       /* number of the line at `next`, from 1 */

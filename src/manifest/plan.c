@@ -26,7 +26,7 @@ struct places {
 struct builder {
     struct plan plan;
     void *hashes;                /* tree of items, see tsearch */
-    const struct section **last; /* for each item the last section that has it */
+    const struct section **last; /* the last section that has each item */
 };
 
 static bool place_before(const struct section *section, int a, int b)

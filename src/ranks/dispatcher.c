@@ -59,8 +59,8 @@ struct dispatcher {
     struct queue *queue;
     struct estimator *estimator;
     struct rank *ranks;
-    bool *counted_alone;         /* by item: counted alone from now on */
-    unsigned char *devices_lost; /* by item: devices lost while measuring the item */
+    bool *counted_alone;         /* for each item: whether it is counted alone from now on */
+    unsigned char *devices_lost; /* for each item: devices lost while measuring it */
     /* Algorithm of each row, for its further rounds; NULL: none. By item, with replicate by rank
      * and item: devices of one model may have found different algorithms. */
     struct algorithm **algorithms;
@@ -590,7 +590,7 @@ static void stop_when_done(struct dispatcher *dispatcher)
         stop(dispatcher, STATUS_DEVICE, "no rank is left that has a usable device");
     else if (!preparing && !any_rank(dispatcher, RANK_MEASURING, RANK_COUNTING) &&
              !isinf(dispatcher->limit.end) && !dispatcher->stopping)
-        stop_for_time(dispatcher); /* all rows that fit were assigned */
+        stop_for_time(dispatcher); /* all rows that fit are assigned */
 }
 
 /* ---- messages from ranks ---- */

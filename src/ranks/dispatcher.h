@@ -32,7 +32,7 @@ struct dispatcher_settings {
     const struct device *devices;  /* open device of each rank */
     int ranks;
     const char *session; /* identifier, the first part of struct device.key */
-    const char *job_id;  /* of the batch system; "": none */
+    const char *job_id;  /* identifier of the batch job; "": none */
     /* s of silence before a timeout; 0: none. */
     double roofs_timeout;           /* from the first dispatcher_time until a rank has its roofs */
     double work_timeout;            /* measuring a configuration */
@@ -81,8 +81,7 @@ void dispatcher_time(struct dispatcher *dispatcher, double now);
 void dispatcher_suspended(struct dispatcher *dispatcher, double seconds);
 /* Handles a rank's message. Carry out the following actions at once. */
 void dispatcher_message(struct dispatcher *dispatcher, const struct message *message);
-/* Ends the messages of a moment: one sync makes them durable, then ranks get more work or the end.
- */
+/* Ends the messages of a moment: one sync makes them durable, then ranks get work or the end. */
 void dispatcher_commit(struct dispatcher *dispatcher);
 /* After a signal: assigns nothing, stops all workers, and keeps no failed rows, because the signal
  * may be the cause. */

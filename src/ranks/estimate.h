@@ -23,7 +23,7 @@
 
 struct estimate {
     double seconds;
-    bool measured; /* from measured rows; false: assumed */
+    bool measured; /* estimated from measured rows; false: assumed */
 };
 
 struct estimator;

@@ -61,7 +61,7 @@ struct executor {
     char configuration[WORKLOAD_TEXT]; /* the request's configuration: canonical text */
     char row[WORKLOAD_TEXT];           /* the row's name */
     int attempts;                      /* number of attempts of the request */
-    double round;                      /* of the request; the worker is new in each round */
+    double round;                      /* round of the request; the worker is new in each round */
     char (*waiting)[WORKLOAD_TEXT];    /* owned: timed configurations in the worker, oldest first */
     size_t waiting_count;
 };
@@ -278,7 +278,7 @@ void executor_bind(struct executor *executor, const struct binding *binding)
 {
     if (!CPU_EQUAL_S(sizeof binding->cpus, executor->settings.binding.cpus.part,
                      binding->cpus.part))
-        stop_worker(executor); /* its libraries have counted the cores already */
+        stop_worker(executor); /* the worker's libraries have already counted the cores */
     executor->settings.binding = *binding;
 }
 

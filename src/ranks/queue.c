@@ -17,7 +17,7 @@ struct queue {
     unsigned char *state; /* enum state in this round */
     uint32_t *done;       /* rounds that are done; bit 0 is round 1 */
     int *rank;     /* rank of an item in flight; owner of an item whose first round is done */
-    size_t *first; /* by rank: no item for it before this index into `order` waits */
+    size_t *first; /* for each rank: no item waits for it before this index into `order` */
     size_t total, left;
     size_t open; /* items of this round, in all lists, that are not done */
 };

@@ -9,7 +9,7 @@ volatile sig_atomic_t signals_caught;
 
 static void note(int number)
 {
-    if (number != SIGALRM || !signals_caught) /* a time limit does not hide a signal */
+    if (number != SIGALRM || !signals_caught) /* SIGALRM must not hide another signal */
         signals_caught = number;
 }
 

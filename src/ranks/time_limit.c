@@ -95,7 +95,7 @@ static const char *seconds_format(double seconds, char text[SECONDS_TEXT])
 void left_over_format(const struct left_over *left_over, const struct time_limit *limit,
                       size_t total, char text[LEFT_OVER_TEXT])
 {
-    enum { PART_TEXT = 192 }; /* bytes of a reason */
+    enum { PART_TEXT = 192 }; /* largest length of a reason, bytes */
     char late[PART_TEXT] = "", never[PART_TEXT] = "", some[SECONDS_TEXT], most[SECONDS_TEXT];
     size_t count = left_over->late + left_over->never;
     if (count == 0) {

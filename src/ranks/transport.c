@@ -86,7 +86,7 @@ struct sender transport_sender(struct transport *transport)
 
 bool transport_receive(struct transport *transport, struct message *message)
 {
-    free_delivered(transport); /* lets MPI progress long messages, too */
+    free_delivered(transport); /* this call also lets MPI make progress with long messages */
     int waiting, length;
     MPI_Status status;
     MPI_Message matched;
@@ -94,7 +94,7 @@ bool transport_receive(struct transport *transport, struct message *message)
     if (!waiting)
         return false;
     MPI_Get_count(&status, MPI_CHAR, &length);
-    /* Without memory the message, perhaps a record, would be lost. */
+    /* Without memory a message, perhaps a record, would be lost. */
     char *text = memory_require(transport->comm, malloc((size_t)length), "a message");
     MPI_Mrecv(text, length, MPI_CHAR, &matched, MPI_STATUS_IGNORE);
     *message = (struct message){(enum message_kind)status.MPI_TAG, status.MPI_SOURCE, text};

@@ -20,8 +20,8 @@
 
 enum { LINE_BYTES_MAX = 16 << 20 };
 
-/* s, for the process to end by itself, and by SIGKILL. A process that hangs in a driver is left
- * behind. */
+/* s, longest waits for the end of the process: without SIGKILL, and after it. A process that hangs
+ * in a driver is left behind. */
 static const double end_timeout = 1, kill_timeout = 5;
 
 struct worker_process {
@@ -29,7 +29,7 @@ struct worker_process {
     int requests; /* own end of the socket pair, for requests and replies */
     int errors;   /* read end of standard error; -1: closed */
     FILE *echo;   /* NULL: none */
-    char *buffer; /* received bytes without a whole line */
+    char *buffer; /* received bytes that are not yet a whole line */
     size_t length, capacity;
     struct tail tail; /* end of standard error */
     double timeout;   /* s; limit of the last request */
@@ -103,7 +103,7 @@ enum status worker_process_start(const char *path, const char *watched, const st
     return STATUS_OK;
 }
 
-/* Leaves a zombie, so that its process number, which is also the group's, stays in use. */
+/* Leaves a zombie, so that the process number, which is also the group's, stays in use. */
 static bool has_ended(const struct worker_process *process)
 {
     siginfo_t info = {0};
@@ -161,7 +161,7 @@ void worker_process_send(struct worker_process *process, const char *line, doubl
         ;
 }
 
-/* Reads at most a pipe's content, so that a worker that prints without end does not block its rank.
+/* Reads at most a pipe's content, so that a worker that prints endlessly does not block its rank.
  */
 static void read_errors(struct worker_process *process)
 {

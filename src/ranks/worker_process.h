@@ -14,7 +14,7 @@ enum worker_event {
     WORKER_QUIET,    /* nothing new */
     WORKER_LINE,     /* a reply */
     WORKER_LOST,     /* ended, or killed after a timeout, with its group */
-    WORKER_SIGNALLED /* as WORKER_LOST, by a signal that ends a sweep (signals.h) */
+    WORKER_SIGNALLED /* lost by a signal that ends a sweep (signals.h) */
 };
 
 /* `watched`: address for --watch; NULL: a measuring worker. `cpus`: the worker's cores; NULL: the

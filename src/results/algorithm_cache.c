@@ -13,7 +13,7 @@
 struct algorithm_cache {
     char *path; /* file that gets new entries; NULL: no file */
     bool keep;
-    json_t *entries; /* for each key the bytes of a struct algorithm */
+    json_t *entries; /* {key: bytes of a struct algorithm} */
     json_t *pending; /* {KIND: ENTRY, ...} for each line that the file lacks */
 };
 

@@ -27,7 +27,7 @@ bool dataset_failed(const struct dataset *set)
 static void dataset_check(struct dataset *set, const char *place, int code)
 {
     int cause = errno;
-    errno = 0; /* for the next call */
+    errno = 0; /* so that the next call's errno is its own */
     if (code == NC_NOERR || dataset_failed(set))
         return;
     set->code = code;

@@ -136,7 +136,7 @@ static double few_blocks_share(const struct record *record)
 
 /* ---- FLOPs by unit ---- */
 
-/* NaN without a unit or a precision. */
+/* Returns NaN without a unit or a precision. */
 static double rate_of(const double vector[PRECISION_COUNT], const double tensor[PRECISION_COUNT],
                       int64_t unit, enum precision precision)
 {
@@ -679,7 +679,7 @@ struct derived derive(const struct record *record, const struct device *device)
 
 /* ---- marks of a row's time ---- */
 
-static const double too_noisy = 0.05; /* of the median */
+static const double too_noisy = 0.05; /* fraction of the median */
 
 double time_uncertainty(const struct record *record)
 {

@@ -71,5 +71,5 @@ enum { TIME_PREEMPTED = 'p' };
 void time_marks(const struct record *record, char marks[TIME_MARKS]);
 /* Adds or removes the mark of a noisy time, once further rounds are known. */
 void time_mark_noise(const struct record *record, char marks[TIME_MARKS]);
-/* The meaning of a mark; NULL for another letter. */
+/* Returns the meaning of a mark; NULL for another letter. */
 const char *time_mark_text(char mark);

@@ -87,7 +87,7 @@ struct journal {
     bool torn;    /* the file has bytes after `end`, which must be cut off */
 };
 
-/* Other processes may cut or overwrite the open file. The copy can replace it, up to this size. */
+/* Other processes may cut or overwrite the open file. Up to this size a copy can replace it. */
 enum { COPY_BYTES = 256 << 20 };
 
 static enum status system_error(struct error *error, const char *path, const char *what)

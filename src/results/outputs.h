@@ -14,7 +14,7 @@ enum { OUTPUTS_PATH = 4096, OUTPUTS_JOURNAL = OUTPUTS_PATH + sizeof ".journal" }
 struct outputs {
     char netcdf[OUTPUTS_PATH], journal[OUTPUTS_JOURNAL];
     bool resume, overwrite;
-    dev_t device;   /* of the file `netcdf` before the sweep */
+    dev_t device;   /* device and inode of the file `netcdf` before the sweep */
     ino_t inode;    /* 0: none */
     bool any_owner; /* with resume: accepts a journal of another user */
 };
@@ -23,8 +23,7 @@ struct outputs {
  * otherwise PATH itself. */
 void outputs_journal_of(const char *path, char journal[OUTPUTS_JOURNAL]);
 
-/* Names the files, and notes which file has the output's name. STATUS_USAGE: the name is too long.
- */
+/* Names the files, and notes which file has the output's name. STATUS_USAGE: name too long. */
 enum status outputs_name(const char *path, bool resume, bool overwrite, struct outputs *outputs,
                          struct error *error);
 

@@ -31,8 +31,7 @@ static bool row_is_of(const struct row *row, const struct workload *workload)
            row->configuration[length] == ' ';
 }
 
-/* Consecutive rows mostly have the same workload, so each search begins at the workload found last.
- */
+/* Consecutive rows mostly have one workload, so each search begins at the workload found last. */
 static void workloads_mark(struct parameters *p, const struct results *results)
 {
     size_t count = 0, last = 0;
@@ -114,8 +113,7 @@ static const char *help_of(const struct parameters *p, size_t workload, const ch
     return parameter < 0 ? "" : workloads[workload]->parameters[parameter].help;
 }
 
-/* Prints the parameter's meaning in the file's workloads: "conv2d: images; lstm, gru: sequences".
- */
+/* Prints the parameter's meaning in each workload: "conv2d: images; lstm, gru: sequences". */
 static void meaning_print(const struct parameters *p, const char *name, FILE *stream)
 {
     for (size_t i = 0; workloads[i]; ++i) {

@@ -243,8 +243,7 @@ enum status results_add_device(struct results *results, const struct device *dev
 
 /* Returns the index of the row of this configuration and device; row_count: no such row, which is
  * then added to the index if `add`; -1: no memory. Devices are compared by host and UUID, because
- * each session gives a device another key.
- */
+ * each session gives a device another key. */
 static int64_t row_place(const struct indexed_results *owner, const char *config_hash,
                          const char *device_key, bool add)
 {
@@ -440,8 +439,7 @@ static int compare_rows(const void *a, const void *b)
     return order ? order : strverscmp(x->device_key, y->device_key);
 }
 
-/* Sets the configuration of a row, without a workload if this version does not know the workload.
- */
+/* Sets the configuration of a row, without a workload if this version does not know it. */
 static void row_config(const struct row *row, struct config *config)
 {
     struct error unknown;
@@ -449,8 +447,7 @@ static void row_config(const struct row *row, struct config *config)
         config->workload = NULL;
 }
 
-/* Sets the names of all rows. A name has the parameters that differ among the first row_count rows.
- */
+/* Names all rows. A name has the parameters that differ among the first row_count rows. */
 static enum status rows_name(struct results *results, struct error *error)
 {
     struct naming *naming = naming_create();

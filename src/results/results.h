@@ -19,7 +19,7 @@
 struct session {
     char id[64];        /* unique; the first part of struct device.key */
     char version[64];   /* version of roofsweep, with revision */
-    char settings[256]; /* text by manifest_settings_text */
+    char settings[256]; /* settings of the measurements, as text by manifest_settings_text */
     char title[256];
     char manifest_path[1024];
     char *manifest_text; /* owned */
@@ -28,7 +28,7 @@ struct session {
     char hostname[128]; /* host of rank 0 */
     char mpi[256];      /* version of the MPI library */
     int64_t ranks;
-    int64_t rows;      /* that the manifest makes on these ranks */
+    int64_t rows;      /* configurations of the manifest on these ranks */
     int64_t rounds;    /* missing: 1 */
     double start_time; /* s since 1970-01-01T00:00:00Z */
 };

@@ -310,12 +310,12 @@ struct writer {
     const struct results *results;
     struct dataset set;
     struct parameters *parameters;
-    struct device blank_device; /* for rows without a device */
+    struct device blank_device; /* device of rows without a device */
     size_t kernels, roofs;      /* numbers of kernels and roofs in the whole file */
     size_t kernel;              /* number of kernels written so far */
 
     /* The batch in memory. */
-    size_t first, count; /* first row, number of rows */
+    size_t first, count; /* first row and number of rows of the batch */
     struct record *records;
     struct derived *derived;
     int64_t *devices; /* index into results->devices, or -1 */
@@ -745,7 +745,7 @@ void results_nc_prepare(void)
 
 /* HDF5 allocates and frees two zeroed buffers of 1 MiB for each write of texts. If the C library
  * returns them to the system, the system zeroes their pages each time, which took a third of the
- * whole time. So keep freed buffers in the process. */
+ * whole time. So freed buffers are kept in the process. */
 static void keep_buffers(void)
 {
 #ifdef M_MMAP_THRESHOLD

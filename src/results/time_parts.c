@@ -34,8 +34,8 @@ static double active_share(const struct kernel *kernel)
 /* How the kernels of a row divide the time in which at least one of them runs. Factors of a
  * kernel's own time. */
 struct division {
-    double elapsed, active; /* of the whole time, and of the time in which it is active */
-    double idle;            /* of the time in which it is not active */
+    double elapsed, active; /* factor of the whole time; factor of the time in which it is active */
+    double idle;            /* factor of the time in which it is not active */
 };
 
 /* The times of overlapping kernels add up to more than `busy`, because each kernel is stretched by

@@ -21,7 +21,7 @@
 /* s. Long enough for five samples; short enough for all roofs of eight devices in turn. */
 #define ROOF_WINDOW 0.0125
 
-/* s, shortest measurement of energy: a counter with steps of 0.1 s is then exact to some per cent.
+/* s, shortest measurement of energy: counters with steps of 0.1 s are then exact to some per cent.
  */
 #define ENERGY_TIME 0.5
 
@@ -49,7 +49,7 @@ struct program_device {
     char visible[160];       /* "NAME=VALUE" that hides all other devices; "": no variable needed */
     const cpu_set_t *cpus;   /* owned by the device; NULL: the CPUs of the worker */
     size_t cpus_size;        /* byte */
-    int64_t cores;           /* of a CPU */
+    int64_t cores;           /* number of a CPU's cores */
     char library[4096];      /* library to inject, which sees kernels and regions; "": none */
     struct outcome counters; /* whether the counters can be read, or why not */
 };
@@ -58,11 +58,9 @@ struct device_ops {
     const char *kind;
     const char *description; /* one line for --help */
 
-    /* Counts the devices that this process can see. STATUS_DEVICE with the reason if there is none.
-     */
+    /* Counts the devices that this process can see. STATUS_DEVICE, with the reason: none. */
     enum status (*count)(int *count, struct error *error);
-    /* Returns the PCI address of a device, coded as in protocol.h; 0: unknown. NULL: no addresses.
-     */
+    /* Returns a device's PCI address, coded as in protocol.h; 0: unknown. NULL: no addresses. */
     int (*address)(int index);
 
     /* Opens device `index`, and describes it in *device (all but roofs and key). */
@@ -71,7 +69,7 @@ struct device_ops {
     void (*close)(struct device_state *state); /* takes NULL */
 
     /* Opens a device for `health` and `close` only, which work even after faults of rows. Returns
-     * NULL: no memory. The function is NULL if `health` is. */
+     * NULL: no memory. The function is NULL if `health` is NULL. */
     struct device_state *(*watch)(const char *pci_id);
     /* Reads the health, by enum health; unknown values are missing. NULL: the device has none. */
     void (*health)(struct device_state *state, double health[HEALTH_COUNT]);

@@ -38,8 +38,8 @@ static struct attempt attempt_of(const struct config *config, int parameter, int
     return attempt;
 }
 
-/* The time of a layout is that of the algorithm search. A device without a search runs a few
- * iterations, of which the first is a warm-up. */
+/* The time of a layout is the time that the algorithm search has measured. A device without a
+ * search runs a few iterations, of which the first is a warm-up. */
 static enum status attempt_prepare(const struct device_ops *device, struct device_state *state,
                                    uint64_t seed, struct attempt *attempt, struct error *error)
 {

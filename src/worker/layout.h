@@ -1,4 +1,4 @@
-/* `layout = auto`: prepares both layouts and keeps the faster one. Devices know named layouts only.
+/* `layout = auto`: prepares both layouts and keeps the faster one. Devices know only named layouts.
  */
 #pragma once
 

@@ -30,7 +30,7 @@ static void part_done(const struct run *run, enum wall_part part, struct record 
     record_end_part(record, part, clock_monotonic() - run->start);
 }
 
-/* A growing array; owned. */
+/* A growing array of samples; owned. */
 struct samples {
     double *values;
     size_t count, capacity;
@@ -302,7 +302,7 @@ static enum status accuracy_explain(struct run *run, struct record *record, stru
     }
     run->device->release(run->state, other.work);
     part_done(run, PART_SEARCH_VERIFY, record);
-    double ratio = other.seen.search_time / record->search_time; /* NaN: one row had no search */
+    double ratio = other.seen.search_time / record->search_time; /* NaN: a row had no search */
     if (status == STATUS_OK && isnan(ratio))
         snprintf(text, room, "; an accurate algorithm is %s", other.seen.algorithm);
     else if (status == STATUS_OK)

@@ -27,7 +27,7 @@ enum status measure_begin(const struct device_ops *device, struct device_state *
                           const struct request *request, struct expected *expected,
                           struct measured *row, struct error *error);
 
-/* Releases the work and completes the record. `status` and *error are those of counting. */
+/* Releases the work and completes the record. `status` and *error come from the counting. */
 void measure_end(const struct device_ops *device, struct device_state *state, struct measured *row,
                  enum status status, const struct error *error);
 
@@ -47,5 +47,5 @@ struct occupancy measure_occupancy(int who);
 /* Records the shares of the time of `cores`, the switches, and the host's load. */
 void measure_keep_occupancy(const struct occupancy *occupied, int64_t cores, struct record *record);
 
-/* The counters' outcome on a device without counters. */
+/* The outcome of counting on a device without counters. */
 extern const struct outcome measure_no_counters;

@@ -1,6 +1,5 @@
 /* The measuring process: reads requests on standard input, writes replies to standard output, and
- * owns one device. src/model/protocol.h has the messages, device_ops.h the functions of a device.
- */
+ * owns one device. model/protocol.h has the messages, device_ops.h the functions of a device. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>

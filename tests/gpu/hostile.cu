@@ -140,7 +140,7 @@ static void cooperative(float *x)
     cudaProfilerStop();
 }
 
-/* Works in a second context; the first allocation made another one. */
+/* Works in a second context; the first allocation was in another context. */
 static void context(float *)
 {
     CUcontext other;

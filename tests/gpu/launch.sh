@@ -1,6 +1,6 @@
 #!/bin/sh
-# Rows that are replayed from a CUDA graph have right results, and the kernels and counts of rows in the stream. They
-# take no more time.
+# Rows that are replayed from a CUDA graph have right results, and the kernels and counts of rows in the stream.
+# Replayed rows take no more time than rows in the stream.
 . "$(dirname "$0")/lib.sh"
 
 cat >launch.ini <<INI

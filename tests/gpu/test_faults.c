@@ -218,7 +218,7 @@ static void plan_is_recalled(void)
            &hot, record.algorithm, &error);
 }
 
-/* Rows of one shape share plans: the second row finds and builds none. */
+/* Rows of one shape share plans: the second row searches and builds no plans. */
 static void plans_are_shared(void)
 {
     static const struct row cold = {"conv2d batch=1 height=8 width=8 algorithm=graph cache=cold",

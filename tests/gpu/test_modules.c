@@ -97,7 +97,7 @@ static int rounds_count(struct counters *counters, CUdeviceptr out)
         if (now < 0)
             return -1;
         wrong += now;
-        for (int i = 0; i < WORKS; ++i) /* in every second round half of them stay loaded */
+        for (int i = 0; i < WORKS; ++i) /* in every second round half of the modules stay loaded */
             if (round % 2 == 0 || i % 2 == 0)
                 cuModuleUnload(chains[i].module);
     }

@@ -40,7 +40,7 @@ static void fail(const char *text, const char *problem)
     ++failures;
 }
 
-/* ---- the linker puts these before the worker's own ---- */
+/* ---- the linker calls these instead of the worker's functions ---- */
 
 enum status __wrap_arena_allocate(struct arena *arena, double bytes, const char *what,
                                   void **memory, struct error *error);
@@ -287,8 +287,7 @@ static const struct family {
     /* Each thread adds 15,626 terms. */
     FAMILY("plain", "softmax", &softmax_plain, 0, LIST("rows=1 columns=4000001 precision=fp32"),
            LIST("pass=forward", "pass=backward")),
-    /* Sizes: less than a tile, several tiles and a rest, fewer and more pieces than are in flight.
-     */
+    /* Sizes: less than a tile, tiles and a rest, fewer and more pieces than are in flight. */
     FAMILY("tiles", "matmul", &matmul_tiled, 80,
            LIST("m=16 n=16 k=64", "m=128 n=128 k=128", "m=144 n=272 k=192", "m=48 n=16 k=704",
                 "m=272 n=400 k=64"),
@@ -346,7 +345,8 @@ static void cross(const char *text, const char *const *const *lists,
         trial(text, routine);
 }
 
-/* An image of more pixels than an int counts: all are 0 but the last one, in both layouts. */
+/* An image has more pixels than an int can count; only its last pixel is not 0. Both layouts are
+ * tested. */
 static void large_image_check(void)
 {
     struct conv2d s = {.batch = 1, .filters = 1, .groups = 1, .precision = PRECISION_FP16};

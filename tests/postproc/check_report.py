@@ -203,7 +203,7 @@ def check_hostile(chrome):
 
 
 def many(data, rows):
-    """Returns the file with its rows and kernels repeated."""
+    """Returns the file with repeated rows and kernels."""
     times = -(-rows // data.sizes["config"])
     config, kernel = (np.tile(np.arange(data.sizes[name]), times) for name in ("config", "kernel"))
     found = data.isel(config=config[:rows], kernel=kernel)

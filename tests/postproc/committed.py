@@ -124,7 +124,7 @@ def check_energy(data):
 
 
 def check_roofs(data):
-    """Roofs of two H100s are proven by counters, and none is above theory."""
+    """Roofs of two H100s are proven by counters, and no roof is above theory."""
     name = data.device_roof_name.values
     uncounted = [str(kind).startswith(("launch", "host", "device")) for kind in name]
     wrong = set(name[data.device_roof_verdict.values != np.where(uncounted, "unproven", "proven")])

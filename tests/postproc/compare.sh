@@ -32,7 +32,7 @@ wide = dict(values=[100, 108, 92, 115, 85, 88, 40])
 assert unsure(wide["values"]) == [4, 5] and slow(wide["values"]) == [6] and found(wide["values"])["limit"].max() == 0.1
 assert slow([100, 50], between=np.inf) == [] and slow([100, 50], least=np.inf) == []    # printed, not judged
 assert slow([100] * 500 + [95]) == [500]
-# A later file: each device is compared with itself in the earlier file, a new device with the median of its model.
+# In a later file each device is compared with itself in the earlier file, a new device with the median of its model.
 assert slow([100, 90, 100, 90], files=[0, 0, 1, 1], uuid=["a", "b", "a", "b"]) == []
 assert slow([100, 90, 90, 90], files=[0, 0, 1, 1], uuid=["a", "b", "a", "b"]) == [2]
 assert slow([100, 100, 90, 99], files=[0, 0, 1, 1], uuid=["a", "b", "c", "d"]) == [2]
@@ -154,7 +154,7 @@ row "^FAIL 1#1 gpu003" "ecc_uncorrected_ever 0, now 2" "xids 0, now 1"
 row "^FAIL 1#2 gpu004" "l2 read" "pcie_replays 1, now 5, driver 999.1, of most 580.0$"
 row "^FAIL 1#3 x" "pcie_width 16, now 8"
 row "^  Sample GPU: driver 999.1, of most 580.0: 1#2 gpu004$"
-# Devices of different models: nothing to compare, and one line.
+# Devices of different models cannot be compared, which one line says.
 expect 1 script compare golden.nc --across-models --quiet
 row "^PASS 1#0 node1" "(4 checks)$"
 row "^FAIL 1#1 node2 cpu-node2-0-3 (2 checks): fp32 vector, alone slower by 99.6 %"

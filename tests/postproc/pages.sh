@@ -5,7 +5,7 @@
 python 'import matplotlib, plotly' 2>/dev/null || { echo "skipped: no matplotlib or no plotly"; exit 77; }
 PATH=$ROOFSWEEP_BIN:$PATH # predict runs roofsweep
 . "$here/../postproc/samples.sh"
-# elsewhere LINE: whether another test or only a site runs this line.
+# elsewhere LINE: whether another test runs this line, or only a site can.
 elsewhere() {
     case $1 in
         srun* | mpirun* | "cmake "* | *tests/run.sh* | *quickstart.sh* | PATH=*) ;; # mpi/, install.sh, tests/run.sh

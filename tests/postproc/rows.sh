@@ -303,7 +303,7 @@ found = data.roofsweep.rows("precision=fp16")
 assert len(found) == 1 and found.equals(post.rows(data)[lambda table: table.precision == "fp16"].reset_index(drop=True))
 ' || fail "counts that are no whole numbers, or another table of the accessor"
 refused "whole.text: its name ends in none of .csv, .json, .md, .parquet, .xlsx" export golden.nc -o whole.text
-# Descriptions of variables, also by the name of a manifest's parameter.
+# `describe` explains variables, also by the name of a manifest's parameter.
 expect 0 script describe golden.nc
 row bytes_counted "config, memory_level" byte "traffic of one iteration"
 expect 0 script describe golden.nc status kernel paper_bound

@@ -53,7 +53,7 @@ struct script {
     enum script_cache cache;             /* work sets SCRIPT_WARM */
 
     /* Results. */
-    int allocations, frees; /* of device memory; frees of NULL do not count */
+    int allocations, frees; /* calls for device memory; frees of NULL do not count */
     int calls, collections;
     int blocks; /* blocking kernels */
     struct {

@@ -149,7 +149,7 @@ FOLDER_TEST(a_file_outlives_the_run)
     struct algorithm_cache *first = open_at(path, false, 0), *second = open_at(path, true, 0);
     assert_int_not_equal(access(path, F_OK), 0); /* the cache is empty */
     learn(first, 1, "engine-1", &h200);
-    assert_found(first, 1, &h200, "", ""); /* this run does not keep it */
+    assert_found(first, 1, &h200, "", ""); /* this run does not keep the algorithm */
     learn(second, 2, "engine-2", &h200);   /* two runs write */
     learn(second, 2, "engine-4", &later);
     algorithm_cache_close(first);

@@ -123,8 +123,7 @@ BENCH_TEST(idle_memory_is_freed_for_a_row)
     assert_true(script.free_bytes == all); /* too large to be kept idle */
 }
 
-/* The message names the requested bytes and all bytes that can be free, as in memory_allocate.
- */
+/* As in memory_allocate, the message names the requested and all free bytes. */
 BENCH_TEST(oversized_requests_are_refused)
 {
     struct error error, plain;

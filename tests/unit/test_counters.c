@@ -16,8 +16,8 @@ static double values[MORE][QUANTITY_COUNT]; /* values of the last collection */
 static struct piece {
     int prepared, ran;
     int fails_at;    /* number of the run that fails; 0: none */
-    bool unloads;    /* its run unloads a module */
-    size_t launches; /* of its run */
+    bool unloads;    /* `run` unloads a module */
+    size_t launches; /* launches by `run` */
 } pieces[MORE];
 
 /* Prepares the caches. It runs after the start of the pass, so that the data of the pass do not

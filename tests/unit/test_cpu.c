@@ -246,8 +246,7 @@ static void widths_find(int threads, int widths[THREADS])
     }
 }
 
-/* A smaller region ends threads. New threads may run on all processors, not only on the caller's.
- */
+/* A smaller region ends threads. New threads may run on all processors, not just the caller's. */
 TEST(new_threads_of_an_unbound_team_get_all_cores)
 {
     cpu_set_t all;

@@ -17,7 +17,7 @@
 #include "model/workloads/conv2d.h"
 
 static const uint64_t seed = 3;
-static struct expected kept; /* shared by rows */
+static struct expected kept; /* one reference for several rows */
 
 static int flips; /* bits that bits_check flipped */
 

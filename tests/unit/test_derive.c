@@ -304,7 +304,7 @@ TEST(the_largest_part_limits)
         {0.59, 0.10, 0.10, 0.4, false, LIMITER_KERNEL}, /* no limit, although the largest part */
         {0.10, 0.52, 0.10, 0.4, false, LIMITER_KERNEL},
         {0.10, 0.55, 0.44, 0.4, false, LIMITER_OVERHEAD},
-        {0.10, 0.05, 0.55, 1, FIELD_MISSING, LIMITER_GAPS}, /* of a program */
+        {0.10, 0.05, 0.55, 1, FIELD_MISSING, LIMITER_GAPS}, /* a program's row */
         {0, 0.9, 0.05, 0, false, LIMITER_BANDWIDTH},
         {0.5, 0.2, 0.1, NAN, false, LIMITER_COMPUTE}, /* shapes are unknown */
         {0.3, 0.2, 0.1, NAN, false, LIMITER_UNKNOWN},
@@ -504,7 +504,7 @@ TEST(parts_of_threads_add_up)
                             [TIME_AT_ROOF] = roof};
     for (int i = 0; i < TIME_PART_COUNT; ++i)
         assert_true(fabs(derived.time_part[i] - parts[i]) < 1e-15);
-    record.threads_running = 0.1; /* of a mean of 8 ms: outliers */
+    record.threads_running = 0.1; /* share of a mean of 8 ms, with outliers */
     record.threads_waiting = 0.9;
     record.time_mean = 8 * record.time_median;
     derived = derive(&record, &device);

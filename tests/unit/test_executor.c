@@ -1,5 +1,4 @@
-/* A rank's half of a sweep: opening, loss and replacement of workers; rows, waiting and counting.
- */
+/* A rank's half of a sweep: opening, loss, replacement of workers; rows, waiting, counting. */
 
 #include "unit.h"
 
@@ -207,7 +206,7 @@ TEST(rows_are_measured_or_have_a_reason)
         {{.measure = AT_FIRST("kill -SEGV $$")}, 2, 2, NULL},
         {{.measure = AT_FIRST("hang"), .timeout = 1}, 2, 2, NULL},
         {{.measure = AT_FIRST("record 'conv2d batch=9'")}, 2, 2, NULL},
-        {{.measure = AT_FIRST("timed \"$(requested)\"")}, 2, 2, NULL}, /* not allowed to wait */
+        {{.measure = AT_FIRST("timed \"$(requested)\"")}, 2, 2, NULL}, /* the row may not wait */
         {{.measure = AT_FIRST("device u1")}, 2, 2, NULL},
         {{.measure = AT_FIRST("echo nonsense")}, 2, 2, NULL},
         {{.measure = AT_FIRST("fail device gone")}, 2, 2, NULL},

@@ -412,7 +412,7 @@ FRESH_TEST(a_variant_that_cannot_run_is_passed_over)
     test.refused = 2;
     tune_all(false);
     assert_starts(measure(ROOF_L2_READ, at_once).setting, "row 0, 2 blocks");
-    roof_init(&untouched, ROOF_LAUNCH_GAP, ROOF_ALONE); /* has a single variant */
+    roof_init(&untouched, ROOF_LAUNCH_GAP, ROOF_ALONE); /* this kind has a single variant */
     assert_true(found[ROOF_LAUNCH_GAP]);
     assert_int_equal(measure_status(ROOF_LAUNCH_GAP, at_once, &roof, &error), STATUS_FAILED);
     assert_memory_equal(&roof, &untouched, sizeof roof);
@@ -421,8 +421,7 @@ FRESH_TEST(a_variant_that_cannot_run_is_passed_over)
 
 /* Fails each of the first calls once, and later calls at growing distances. A lost device is
  * reported, and nothing stays allocated. Any other failure costs a variant, or at most a kind, and
- * no memory.
- */
+ * no memory. */
 FRESH_TEST(any_call_may_fail)
 {
     const struct roof_request request = everything();
@@ -591,7 +590,7 @@ FRESH_TEST(a_settled_clock_is_sustained_soon)
     assert_int_equal(roof.settled, 1);
     assert_true(isnan(roof_value(&roof)) && isnan(roof.sm_clock));
     assert_int_equal(roof.samples, FIELD_MISSING);
-    roof = measure(ROOF_DRAM_READ, only_sustained); /* has no effect on other kinds */
+    roof = measure(ROOF_DRAM_READ, only_sustained); /* no effect on memory roofs */
     assert_near(roof_value(&roof), offer_of(ROOF_DRAM_READ)->rate);
 }
 
@@ -633,8 +632,7 @@ FRESH_TEST(a_load_goes_on_until_the_clock_settles)
     }
 }
 
-/* The clock falls by a fifth: the burst has the high clock, and the sustained value the low clock.
- */
+/* The clock falls by a fifth: the burst has the high clock, the sustained value the low one. */
 FRESH_TEST(sustained_comes_after_the_fall)
 {
     tune_all(false);

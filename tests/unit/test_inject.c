@@ -125,11 +125,11 @@ static void calls(const char *text)
 enum { UNCHECKED, NONE = -1 };
 struct program {
     const char *calls;
-    int kernels;         /* in the trace of a run that traces and counts; 0: another run */
+    int kernels;         /* number in the trace of a run that traces and counts; 0: another run */
     int ranges;          /* reported by CUPTI, one for each launch since the pass began; 0: none */
     int pushed;          /* passes in this run: number, NONE or UNCHECKED */
     int runs;            /* passes of earlier runs */
-    CUptiResult refusal; /* of the counters */
+    CUptiResult refusal; /* result of the counters' start */
     bool activities;     /* counts the activities, instead of FLOPs and bytes */
     void (*before)(void);
     bool (*after)(void);
@@ -160,7 +160,7 @@ static int set_up(void **state)
 {
     cupti_set_up(state);
     context = (CUcontext)&context;
-    cupti.present = true; /* its subscriber is here from the start */
+    cupti.present = true; /* CUPTI has a subscriber from the start */
     cupti.now = 1000;
     snprintf(image, sizeof image, "/tmp/roofsweep-image-%d", (int)getpid());
     snprintf(next_image, sizeof next_image, "%s.next", image);
@@ -260,7 +260,7 @@ BENCH_TEST(kernels_of_the_first_region_are_traced)
     assert_int_equal(found.kernel_count, 1);
     assert_string_equal(found.kernels[0].name, "add(int)");
     assert_int_equal(found.kernels[0].count, 2);
-    assert_int_equal(found.kernels[0].resident, 2 * 32); /* of 2048 threads */
+    assert_int_equal(found.kernels[0].resident, 2 * 32); /* in 2048 threads */
     assert_int_equal(found.call_count, 2);
     assert_string_equal(found.untraced, "");
     assert_non_null(strstr(found.sequence, " 2"));
@@ -281,7 +281,7 @@ BENCH_TEST(passes_are_counted_or_left_or_refused)
         const char *task, *regions, *ranges;
         unsigned found;
         size_t each;         /* number of launches with counts of their own */
-        double dram_read;    /* of the last pass */
+        double dram_read;    /* count of the last pass */
         const char *refused; /* NULL: it is not */
     } rows[] = {
         {{SEVEN, 1, .pushed = CUPTI_PASSES}, "profile", "7", "region", LAST, 0, CUPTI_EACH, NULL},

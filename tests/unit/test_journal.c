@@ -160,7 +160,7 @@ FOLDER_TEST(test_modes)
     assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), input);
     assert_int_equal(unlink(path), 0);
     journal_close(open_journal(path, JOURNAL_CREATE));
-    if (chown(path, 65534, (gid_t)-1) == 0) { /* as root only */
+    if (chown(path, 65534, (gid_t)-1) == 0) { /* only root can */
         assert_int_equal(journal_open(path, JOURNAL_RESUME, &journal, &error), STATUS_USAGE);
         assert_non_null(strstr(error.text, "belongs to user nobody: --resume --any-owner"));
         assert_int_equal(journal_open(path, JOURNAL_REPLACE, &journal, &error), STATUS_USAGE);

@@ -520,6 +520,6 @@ TEST(a_lost_device_is_an_error)
     assert_waits(batch, &device, 2);
     assert_int_equal(batch_take(batch, &device, &record, &error), STATUS_DEVICE);
     assert_string_equal(error.text, "off the bus");
-    batch_destroy(batch, &device); /* with a lost state nothing would be released */
+    batch_destroy(batch, &device); /* without a state nothing is released */
     assert_int_equal(device.works, 0);
 }

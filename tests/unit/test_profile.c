@@ -159,7 +159,7 @@ static int tear_down(void **state)
 
 /* ---- rows ---- */
 
-#define FLOPS  1e6  /* of a work with times = 1 */
+#define FLOPS  1e6  /* count of a work with times = 1 */
 #define ACTIVE 0.5  /* each activity of a work with times = 1 */
 #define TIME   8.0  /* s, of each kernel */
 #define PEAK   0.25 /* peak of each amount, per second */
@@ -284,8 +284,7 @@ BENCH_TEST(rows_are_counted_in_one_collection)
     assert_int_equal(script.collections, 3);
 }
 
-/* A row has no counts of tensor units that it cannot use, though other rows of the collection can.
- */
+/* A row has no counts of tensor units that it cannot use, even if other rows can. */
 BENCH_TEST(tensor_counts_of_other_rows_are_dropped)
 {
     static const int order[ROWS] = {1, 2, 3, 4};

@@ -228,7 +228,7 @@ BENCH_TEST(attachment_follows_the_last_request)
         {"ytlctlctlc", "-ttcttcttc", 1.0, 4, 6, 2},
         {"ycdtdt", "-c-t-t", 1.0, 2, 3, 2},
         {"tytk", "t-tk", 1.0, 2, 3, 2},
-        {"tyctyc", "--c--c", 1.5, 3, 4, 4}, /* with a tracer that does not stay */
+        {"tyctyc", "--c--c", 1.5, 3, 4, 4}, /* the tracer does not stay */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         restart();
@@ -486,7 +486,7 @@ BENCH_TEST(a_lost_device_is_reported)
     static const struct {
         enum status *place;
         bool counted;
-        int runs; /* of the work; the first one succeeds if `counted` */
+        int runs; /* runs of the work; the first run succeeds if `counted` */
     } rows[] = {{&test.run, true, 2},
                 {&test.run, false, 1},
                 {&test.known, false, 0},

@@ -1,4 +1,4 @@
-/* Rows of programs: processes, reports, folders, records. The reaper is the real one. */
+/* Rows of programs: processes, reports, folders, records. The tests use the real reaper. */
 #include "unit.h"
 
 #include <errno.h>
@@ -408,7 +408,7 @@ BENCH_TEST(late_launches_are_told_from_queued_ones)
 {
     static const struct {
         const char *calls;
-        int correlation, start; /* of the second kernel */
+        int correlation, start; /* values of the second kernel */
         int64_t paced;
     } rows[] = {
         {"call 20\ncall 900\n", 2, 910, 1},
@@ -512,7 +512,7 @@ BENCH_TEST(doubtful_vector_flops_are_missing)
     static const struct {
         size_t in_graphs;
         bool unloaded;
-        const char *reason; /* NULL: all is counted */
+        const char *reason; /* NULL: everything is counted */
     } rows[] = {
         {0, false, NULL},
         {4, false, "4 of 4 kernels are launched by CUDA graphs"},

@@ -28,7 +28,7 @@ static void quoted(const char *text, char line[640])
         *c = *c == '\'' ? '"' : *c;
 }
 
-/* Every key differs from its default, so that the test finds a key that is not encoded or decoded.
+/* Every key differs from its default, so that the test finds keys that are not encoded or decoded.
  */
 TEST(requests_are_their_lines)
 {
@@ -99,7 +99,7 @@ TEST(links_round_trip)
     link.peer_access = FIELD_MISSING;
     assert_int_equal(link_set_samples(&link, seconds, 3, &error), STATUS_OK);
     assert_true(link.time == 2 && link.spread == 1 && link.bandwidth == 6); /* 8 / 2 * 2 * 3 / 4 */
-    for (int i = 0; i <= LINKS_MAX; ++i)                                    /* one too many */
+    for (int i = 0; i <= LINKS_MAX; ++i)                                    /* one link too many */
         device_add_link(&reply.device, &link);
     pass_on(&reply, &other);
     assert_int_equal(other.device.link_count, LINKS_MAX);

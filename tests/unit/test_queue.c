@@ -50,7 +50,7 @@ TEST(an_item_done_twice_counts_once)
     struct queue *queue = five_items();
     queue_done(queue, 0, 2, 1);
     queue_done(queue, 0, 2, 1);
-    queue_done(queue, 0, 2, 2); /* of a journal with more rounds */
+    queue_done(queue, 0, 2, 2); /* from a journal with more rounds */
     assert_int_equal(queue_left(queue), ITEMS - 1);
     queue_destroy(queue);
 }

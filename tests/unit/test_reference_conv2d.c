@@ -1,5 +1,4 @@
-/* The reference of conv2d, against a scatter over all products and central differences of a loss.
- */
+/* Compares the reference of conv2d with a scatter over all products and central differences. */
 #include "unit.h"
 
 #include <math.h>

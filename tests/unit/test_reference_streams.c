@@ -223,8 +223,7 @@ TEST(norm_gradients)
     }
 }
 
-/* With two values for each mean the terms cancel. Their rounding is accepted, a lost term is not.
- */
+/* With two values for each mean the terms cancel. Rounding is accepted, a lost term is not. */
 TEST(norm_terms_that_cancel)
 {
     static const char *const texts[] = {"norm rows=64 columns=2 pass=backward operation=layer",

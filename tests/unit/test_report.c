@@ -59,8 +59,7 @@ TEST(test_golden)
     results_destroy(results);
 }
 
-/* A long table ends with the number of rows that it leaves out. A sweep without rows is no error.
- */
+/* A long table ends with the number of omitted rows. A sweep without rows is no error. */
 TEST(test_sizes)
 {
     struct results *results = results_create();

@@ -131,8 +131,7 @@ TEST(test_row_of_a_record)
     }
 }
 
-/* The free clock is the session's highest clock, of a roof or of a row, even if the row comes last.
- */
+/* The free clock is the session's highest clock of a roof or row, even if the row comes last. */
 TEST(test_free_clock)
 {
     static const char *const kinds[] = {"cuda", "cuda", "cpu"};

@@ -433,7 +433,7 @@ SCRIPT_TEST(the_most_launched_is_first)
     const struct kernel_list list = kernels_of(names, &unused);
     kernel_list_format(&list, text, sizeof text);
     assert_string_equal(text, "gemm_c, gemm_a, gemm_b");
-    kernel_list_format(&list, text, 20); /* with the dots */
+    kernel_list_format(&list, text, 20); /* the dots count, too */
     assert_string_equal(text, "gemm_c, gemm_a, ...");
     kernel_list_format(&list, text, 11);
     assert_string_equal(text, "");

@@ -210,7 +210,7 @@ FOLDER_TEST(test_links_of_others)
     assert_int_equal(symlink("victim", "link"), 0);
     if (lchown("link", OTHER, (gid_t)-1) != 0)
         skip();                                                    /* needs root */
-    assert_ok(target_open("link", true, &target, &error), &error); /* others cannot write here */
+    assert_ok(target_open("link", true, &target, &error), &error); /* only root can write here */
     target_close(&target);
     assert_int_equal(chmod(folder, 01777), 0);
     assert_int_equal(publish("link", &error), STATUS_SYSTEM);
@@ -304,7 +304,7 @@ FOLDER_TEST(test_leftovers_are_swept)
     store(foreign, "somebody's");
     pid_t owner = killed_with_a_name("file"), other = killed_with_a_name("second");
     assert_int_equal(temporary_files(), 3);
-    staged_file_sweep("file"); /* its process lives */
+    staged_file_sweep("file"); /* the process of the draft lives */
     assert_int_equal(temporary_files(), 3);
     kill(owner, SIGKILL);
     waitpid(owner, NULL, 0);

@@ -147,8 +147,7 @@ TEST(stragglers_are_no_mode)
     assert_false(two_modes(values, 100));
 }
 
-/* A timer's steps of 32 ns are modes, but differ by a tenth of a per cent; also with a straggler.
- */
+/* A timer's steps of 32 ns are modes, but differ by 0.1 %; also with a straggler. */
 TEST(timer_steps_are_no_modes)
 {
     double values[100];

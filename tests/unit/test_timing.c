@@ -19,7 +19,7 @@ static struct gpu *const gpu = NULL; /* the script has a single GPU */
 
 struct scripted_work {
     struct work base;
-    int launches;   /* of an iteration */
+    int launches;   /* launches of an iteration */
     int iterations; /* so far */
     int fails_at;   /* number of the iteration that fails; 0: none */
     enum status failure;
@@ -525,7 +525,7 @@ SCRIPT_TEST(energy_is_of_the_work_alone)
         if (cases[i].known) {
             assert_near(record.idle_power, 100.0);
             assert_near(resting.idle, 100.0);
-            assert_true(isnan(resting.constant)); /* only roofs need it */
+            assert_true(isnan(resting.constant)); /* only roofs need this power */
             assert_near(record.power, 600.0);
             assert_near(record.energy_time, 20e-6);
             assert_near(record.energy, 600.0 * 20e-6);

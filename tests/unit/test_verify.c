@@ -16,10 +16,10 @@
 #include "worker/measure.h"
 #include "worker/verify.h"
 
-static const uint64_t seed = SEED; /* of all inputs */
+static const uint64_t seed = SEED; /* seed of all inputs */
 
 struct computed {
-    struct config config; /* with the layout in memory */
+    struct config config; /* its layout is the one in memory */
     struct arithmetic how;
     bool taps_dropped; /* taps of the kernel's last column, or the last 32 products of a matmul */
     bool tile_skipped; /* every eighth tile of outputs stays 0 */
@@ -432,7 +432,7 @@ TEST(the_fastest_that_is_not_wrong_is_measured)
     };
     static const struct {
         const char *algorithms;
-        int measured; /* -1: the row fails */
+        int measured; /* -1: the row must fail */
         const char *accuracy;
         bool no_room;
     } rows[] = {

@@ -45,7 +45,7 @@ static const char *script(char *path, const char *body)
     return path;
 }
 
-/* 'X': no such process. */
+/* 'X' if the process does not exist. */
 static char process_state(pid_t pid)
 {
     char path[64], state = 'X';

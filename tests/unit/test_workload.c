@@ -32,8 +32,8 @@ TEST(a_hint_lists_all_names)
     assert_string_equal(hint, "; allowed: program");
 }
 
-/* The text identifies a configuration for ever. The hashes are of rows that were measured before
- * later parameters existed. */
+/* The text identifies a configuration, so it must never change. The hashes are of rows that were
+ * measured before later parameters existed. */
 TEST(texts_and_hashes_stay)
 {
     static const struct {

@@ -508,7 +508,7 @@ static double updated_b(const struct reference_inputs *in, int64_t k)
     return input_value(in, TENSOR_BIAS, k) - CONV2D_LEARNING_RATE * db_element(in, k);
 }
 
-/* Sets *slopes, owned by the caller, to the activation's slope at each element of the device's y.
+/* Sets *slopes, which the caller owns, to the activation's slope at each element of the device's y.
  */
 static enum status slopes_read(const struct reference_request *request, const struct conv2d *s,
                                double **slopes, struct error *error)

@@ -17,8 +17,7 @@ static const char *const environment_inherited[] = {
 };
 /* clang-format on */
 
-/* Owns `variable` from now on; NULL means that memory ran out. Keeps room for the NULL at the end.
- */
+/* Owns `variable` from now on; NULL: memory ran out. Keeps room for the NULL at the end. */
 static void keep(struct environment *environment, char *variable)
 {
     const size_t name = variable ? strcspn(variable, "=") + 1 : 0;

@@ -1,5 +1,4 @@
-/* The environment of a program: inherited variables, then the device's and the section's variables.
- */
+/* The environment of a program: inherited variables, then those of device and section. */
 #pragma once
 
 #include <stdbool.h>

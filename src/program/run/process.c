@@ -156,8 +156,7 @@ static enum status start(const struct process *process, struct running *running,
 
 /* ---- while it runs ---- */
 
-/* Reads at most as much as a pipe holds. The output also goes to standard error, the worker's log.
- */
+/* Reads at most as much as a pipe holds. Copies the output to standard error, the worker's log. */
 static void output_read(struct running *running)
 {
     char chunk[65536];

@@ -15,7 +15,7 @@
 enum { REAPER_LIFE = 3, REAPER_REPORT = 4 }; /* descriptors; the reaper reads 3 and writes 4 */
 
 #define REAPER_PROGRAM "roofsweep-reaper" /* the file */
-#define REAPER_NAME    "program-reaper"   /* of the process */
+#define REAPER_NAME    "program-reaper"   /* name of the process */
 
 /* Written once, when all processes are dead or hang in the system. */
 struct reaper_report {

@@ -58,8 +58,7 @@ static int folder_open(int parent, const char *name)
 
 /* Removes the files of the folder `top`, or of a folder in it. Folders in a subfolder move to
  * `top`, so that any depth takes few descriptors and little stack. Returns whether anything has
- * changed.
- */
+ * changed. */
 static bool folder_shrink(int folder, int top)
 {
     bool changed = false;

@@ -15,8 +15,7 @@ struct scratch {
 
 /* Makes an empty folder, and sweeps the folders of dead processes. */
 enum status scratch_create(struct scratch *scratch, struct error *error);
-/* Removes the folder with its contents. Links are removed, not followed. False: something stays.
- */
+/* Removes the folder with its contents. Links are not followed. False: something stays. */
 bool scratch_remove(struct scratch *scratch);
 
 /* Removes all folders beside `path` that belong to the user, were made on this host, and are locked

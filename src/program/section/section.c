@@ -2,7 +2,7 @@
  * axis. An axis of whole numbers has the role of a shape, an axis of words that of a series.
  *
  * Lines are kept as they come, since a setting may name axes of later lines. After the last line
- * the axes become a workload of this section, and all settings are tried with the first value of
+ * the axes become a workload of this section, and each setting is tested with the first value of
  * each axis. The plan then expands each point: the same functions fill a configuration of
  * program_workload. Errors name the line; errors of a single point name the section's first line.
  */
@@ -84,8 +84,7 @@ static void lines_destroy(void *own)
     free(lines);
 }
 
-/* Whether a word of the variable's name says that the value is a secret: HF_TOKEN, not TOKENIZERS.
- */
+/* Whether a word of the variable's name marks a secret: HF_TOKEN, not TOKENIZERS. */
 static bool is_secret(const char *name)
 {
     static const char *const secrets[] = {"token", "key", "secret", "password", NULL};
@@ -305,7 +304,7 @@ static enum status ungraphed_check(struct point *p, const struct line *line, str
 /* clang-format off */
 static const struct setting {
     enum status (*put)(struct point *p, const struct line *line, struct error *error);
-    bool named;             /* errors begin with the key */
+    bool named;             /* whether errors begin with the key */
     struct section_key key; /* help is NULL for keys that every section has */
 } settings[] = {
     {command_put, false, {"command", "-", "words", "what runs; {axis} is the axis' value"}},
@@ -404,7 +403,7 @@ static enum status axes_make(struct section *section, size_t *room, int *at, str
         TRY(line_apply(section, axes[i], room, error));
         if (parameter->kind != PARAMETER_TEXT)
             continue;
-        /* A configuration has room for the longest value of the axis. */
+        /* Checks that a configuration has room for the longest value of the axis. */
         parameter->maximum = 0;
         for (size_t j = 0; j < section->axes[i].count; ++j) {
             int64_t length = (int64_t)strlen(section->axes[i].values[j].text);
@@ -538,8 +537,8 @@ static enum status environment_put(struct point *p, struct error *error)
     return STATUS_OK;
 }
 
-/* Appends the words of `other` that differ from `text`; if `index`, in the form "INDEX:WORD". See
- * `ungraphed` in program/workload.h. */
+/* Appends the words of `other` that differ from `text`, with `index` in the form "INDEX:WORD" (see
+ * `ungraphed` in program/workload.h). */
 static enum status differences_put(const char *text, const char *other, bool index, char *out,
                                    size_t size, struct error *error)
 {

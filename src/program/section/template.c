@@ -54,7 +54,7 @@ enum status template_fill(const struct template *t, const char *word, char *text
                           struct error *error)
 {
     size_t used = strlen(text);
-    if (strchr(word, '\t')) /* no text of a configuration may have one */
+    if (strchr(word, '\t')) /* a configuration's text may have no tabs */
         return error_set(error, STATUS_USAGE, "a tab in '%.60s'; write blanks", word);
     while (*word) {
         char value[WORKLOAD_VALUE_TEXT], name[WORDS_ITEM];
@@ -111,7 +111,7 @@ struct parser {
     const struct template *template;
     const char *next;
     int depth;          /* open parentheses */
-    enum status status; /* after the first failure values have no meaning */
+    enum status status; /* a part failed: later values have no meaning */
     struct error *error;
 };
 

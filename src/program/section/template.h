@@ -9,8 +9,8 @@
 
 struct template
 {
-    const struct config *point; /* its workload has the axes as parameters */
-    bool *used;                 /* for each axis; set if the axis occurs in a text or formula */
+    const struct config *point; /* values of the axes; its workload has the axes as parameters */
+    bool *used;                 /* set for each axis that occurs in a text or formula */
 };
 
 /* Appends a word to `text`, of `size` bytes, with the value for each {AXIS}; "{{" and "}}" stand

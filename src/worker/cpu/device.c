@@ -115,7 +115,7 @@ static bool owns_result(const struct work *work, int tensor)
 static enum status memory_check(double bytes, struct error *error)
 {
     double available = memory_available();
-    if (!(bytes > available)) /* also if `available` is NaN, unknown */
+    if (!(bytes > available)) /* also true if `available` is unknown (NaN) */
         return STATUS_OK;
     return error_set(error, STATUS_UNSUPPORTED,
                      "it needs %.4g bytes of memory with its workspace, and %.4g are available",
@@ -374,8 +374,7 @@ static enum status cpu_hash(struct device_state *state, struct work *work, uint6
     return STATUS_OK;
 }
 
-/* The program gets the initial affinity, because each of the worker's threads is bound to a core.
- */
+/* The program gets the initial affinity, because the worker's threads are bound to cores. */
 static enum status cpu_program(struct device_state *state, struct program_device *given,
                                struct error *error)
 {

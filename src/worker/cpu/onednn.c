@@ -21,7 +21,7 @@ enum { ALIGNMENT = 64 };
 /* The library's number of each argument. */
 static const struct {
     int number;
-    bool gradient; /* a backward pass writes it */
+    bool gradient; /* a backward pass writes the tensor */
 } arguments[ONEDNN_ARGUMENTS] = {
     [ONEDNN_SOURCE] = {DNNL_ARG_SRC, false},
     [ONEDNN_SECOND] = {DNNL_ARG_SRC_1, false},
@@ -351,7 +351,7 @@ static dnnl_status_t attributes_create(const struct onednn_operation *operation,
 {
     dnnl_post_ops_t after = NULL;
     dnnl_status_t status = dnnl_primitive_attr_create(made);
-    if (!status) /* the caller's scratch memory, which the row counts */
+    if (!status) /* use the caller's scratch memory, which the row's workspace includes */
         status = dnnl_primitive_attr_set_scratchpad_mode(*made, dnnl_scratchpad_mode_user);
     if (!status) /* overrides the environment: fp32 stays fp32 */
         status = dnnl_primitive_attr_set_fpmath_mode(*made, dnnl_fpmath_mode_strict);
@@ -477,7 +477,7 @@ static dnnl_status_t everything_create(const struct onednn_operation *operation,
     static const char *const passes[] = {"", "", "_backward", "_backward_data",
                                          "_backward_weights"};
     const char *name = NULL;
-    dnnl_set_verbose(0); /* its lines would mix with this worker's replies */
+    dnnl_set_verbose(0); /* its lines on standard output would mix with this worker's replies */
     dnnl_status_t status = primitive_create(operation, made);
     for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i)
         status = slot_create(operation, made, i);

@@ -68,7 +68,7 @@ enum onednn_function {
     ONEDNN_RELU,
     ONEDNN_SIGMOID,
     ONEDNN_TANH,
-    ONEDNN_GELU,  /* with a hyperbolic tangent */
+    ONEDNN_GELU,  /* by a hyperbolic tangent */
     ONEDNN_SCALE, /* times `factor` */
     ONEDNN_MAXIMUM,
     ONEDNN_AVERAGE, /* padding counts as zeros */
@@ -102,7 +102,7 @@ struct onednn_operation {
     int64_t window[ONEDNN_AXES]; /* window of a pool */
     /* for a pool or a convolution */
     int64_t stride[ONEDNN_AXES], padding[ONEDNN_AXES], padding_after[ONEDNN_AXES];
-    int64_t dilation[2]; /* for a convolution; 1: dense */
+    int64_t dilation[2]; /* dilation of a convolution; 1: dense */
     bool bidirectional;  /* for recurrent layers */
     struct onednn_tensor tensors[ONEDNN_ARGUMENTS];
 };

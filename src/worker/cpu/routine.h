@@ -13,8 +13,7 @@
 #include "worker/cpu/topology.h"
 #include "worker/measure.h"
 
-/* The parallel regions of one iteration, by name. Both functions do nothing if the trace is NULL.
- */
+/* Parallel regions of one iteration, by name. Both functions do nothing if the trace is NULL. */
 struct trace {
     struct {
         const char *name; /* a literal, or owned by the work */
@@ -44,7 +43,7 @@ struct work {
     size_t scratch_size;        /* byte */
     void *shape;                /* the workload's own struct; owned */
     void *plan;                 /* the routine's own struct; owned */
-    struct occupancy occupied;  /* during all timed samples so far */
+    struct occupancy occupied;  /* s, during all timed samples so far */
 };
 
 /* A work of one parallel region: its name in traces, and its function in each precision. */
@@ -61,8 +60,7 @@ struct routine {
     bool by_name;     /* `auto` never takes the routine, which exists for comparison */
     bool own_regions; /* a library makes parallel regions of any number of threads */
 
-    /* STATUS_UNSUPPORTED if the routine lacks this precision. NULL: the routine has fp32 and fp64.
-     */
+    /* STATUS_UNSUPPORTED: the routine lacks the precision. NULL: it has fp32 and fp64. */
     enum status (*check)(enum precision precision, struct error *error);
     /* Sets bound, scratch_size and *plan, which are zero. NULL: all three stay zero. */
     enum status (*plan)(struct work *work, struct error *error);

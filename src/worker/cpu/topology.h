@@ -1,5 +1,4 @@
-/* The cores that this process may use, with one hardware thread of each, their caches and memory.
- */
+/* The cores that this process may use, one hardware thread of each, their caches and memory. */
 #pragma once
 
 #include <sched.h>

@@ -6,8 +6,7 @@
  * result is compared with the exact values.
  *
  * Without NCCL, or with fewer than two visible GPUs, the operation is STATUS_UNSUPPORTED with the
- * way out. The process measures nothing else: after a lost device it ends without freeing anything.
- */
+ * way out. The process measures nothing else: after a lost device it ends without cleaning up. */
 #include "worker/cuda/links.h"
 
 #include <dlfcn.h>

@@ -267,7 +267,7 @@ enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct wor
         return STATUS_OK;
     record_init(&streamed);
     enum status status = work_trace(profiler, gpu, work->stream, cold, &streamed, error);
-    /* in the same order, because counts of launches refer to kernels by index */
+    /* keep the order, because counts of launches refer to kernels by index */
     bool same = status == STATUS_OK && record->kernel_count > 0 &&
                 record->kernel_count == streamed.kernel_count &&
                 record->launches == streamed.launches;

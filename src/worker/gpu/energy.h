@@ -5,8 +5,8 @@
 
 /* W without work; NaN: not measured yet. */
 struct resting_power {
-    double idle;     /* awake, without any kernel */
-    double constant; /* at a raised clock: one thread waits */
+    double idle;     /* W, awake and without any kernel */
+    double constant; /* W, at a raised clock while one thread waits */
 };
 
 /* A load that is launched again and again. */

@@ -30,7 +30,7 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
  * iteration, with the algorithm that `stream` has chosen. Preparations (work_ops.reset, the flush)
  * are launched in the stream. Results for the comparison come from another graph, of work_ops.run.
  *
- * `stream` is the same work launched kernel by kernel. On success *work owns it; after a failure
- * the caller still does. STATUS_UNSUPPORTED with the reason if the capture fails. */
+ * `stream` is the same work launched kernel by kernel. On success *work owns `stream`; after a
+ * failure the caller still owns it. STATUS_UNSUPPORTED with the reason if the capture fails. */
 enum status replay_create(struct gpu *gpu, struct work *stream, struct work **work,
                           struct error *error);

@@ -16,10 +16,10 @@
 /* A variant of a roof, ready to run. Plain data. */
 struct variant {
     const void *row; /* row of the family's table */
-    int code;        /* which of the row's kernels, if it has several */
+    int code;        /* index of the row's kernel, if the row has several */
     size_t bytes;    /* size of each array */
     int blocks, threads;
-    int64_t iterations; /* number in one run */
+    int64_t iterations; /* number of iterations in one run */
     bool elastic;       /* roofs.c chooses the number of iterations */
     double work;        /* work of one iteration: bytes, FLOPs, loads of a chain, or launches */
     double access;      /* bytes of a load of a chain */
@@ -43,9 +43,9 @@ struct roof_family {
     /* For the read roof of a cache: finds the largest set that is read at nearly the same rate,
      * byte. Leaves *bytes NaN for other kinds. NULL: the family has no such roof. */
     enum status (*reach)(struct roofs *roofs, int kind, double *bytes, struct error *error);
-    /* Frees what the family owns; may be called again. NULL: nothing. */
+    /* Frees everything that the family owns; may be called again. NULL: nothing. */
     void (*close)(struct roofs *roofs);
-    bool counted; /* counters see the work and can prove it; they do not see copy engines */
+    bool counted; /* whether counters can prove the work; they do not see copy engines */
 };
 /* Device memory full of random numbers, which grows on demand. */
 struct roofs_buffer {

@@ -144,7 +144,7 @@ struct entry {
     double rounds[ROUNDS]; /* s, times of a finalist's rounds */
     double noise;          /* relative noise of a finalist's rounds */
     struct pace pace;
-    bool first; /* has the kernels of the library's own first choice */
+    bool first; /* the kernels are those of the library's own first choice */
 };
 
 struct search_state {

@@ -51,7 +51,7 @@ enum status identity_find(struct gpu *gpu, struct work *work, struct identity *i
 struct search {
     struct gpu *gpu;
     struct work *work;
-    int count; /* candidates, at least 1 */
+    int count; /* number of candidates, at least 1 */
     /* First candidate in the library's own order; the first of them that the library accepts is its
      * own choice. `count`: no order. */
     int ordered;

@@ -25,8 +25,7 @@ struct tensor_routine {
     /* Sets the shape in the struct, and intermediate_bytes if there is intermediate data. *tensors:
      * the workload's tensors, which this function may change. */
     void (*shape)(const struct config *config, struct work *work, struct tensors *tensors);
-    /* Refuses configurations before anything is allocated. NULL: every configuration is accepted.
-     */
+    /* Refuses configurations before anything is allocated. NULL: accepts all configurations. */
     enum status (*check)(const struct gpu *gpu, const struct config *config, struct error *error);
     /* Prepares everything but the tensors. NULL: nothing. */
     enum status (*open)(struct gpu *gpu, const struct config *config, struct work *work,

@@ -75,7 +75,7 @@ static enum status clock_free_measure(struct gpu *gpu, double *clock_free, struc
 {
     enum { STILL = 25, MOST = 150 };
     const double waking = 20e-3, length = 2e-3; /* s */
-    const double rise = 1.002;                  /* spans of a constant clock differ by less */
+    const double rise = 1.002; /* tolerance: spans of a constant clock differ by less */
     double highest = NAN;
     TRY(vendor.delay(gpu, waking, error));
     for (int i = 0, still = 0; i < MOST && still < STILL; ++i) {
@@ -150,7 +150,7 @@ double timing_block_limit(double host_time)
  * After pace.given_up the limit is about the time that the host should need. */
 static struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int attempt)
 {
-    const double device_time_most = 20e-3;                      /* s: a failure discards no more */
+    const double device_time_most = 20e-3;                      /* s, longest chunk to lose */
     const double given_up_margin = 1.5, given_up_least = 20e-6; /* s */
     if (pace->unblocked < LEARNING || pace->queue_full)
         return (struct chunk){1, 0.0};
@@ -212,7 +212,7 @@ static enum status samples_enqueue(const struct series *s, int samples, struct e
  * that the host had to wait for places in the queue. */
 static enum status behind_judge(struct gpu *gpu, bool *behind, struct error *error)
 {
-    const double least = 0.05; /* fraction of the sample */
+    const double least = 0.05; /* fraction of the sample's time */
     double begin = clock_monotonic(), time;
     TRY(vendor.synchronize(gpu, error));
     double lead = clock_monotonic() - begin;
@@ -374,7 +374,7 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     TRY(sample_size(&s, share, &iterations, error));
     if (work->pace.iterations == 0) {
         work->pace.iterations = iterations;
-        work->pace.given_up = false; /* samples of another size may fit */
+        work->pace.given_up = false; /* larger or smaller samples may fit */
     }
     s.iterations = work->pace.iterations;
     s.record = record;

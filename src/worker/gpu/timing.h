@@ -24,8 +24,8 @@ enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, int sa
 enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct record *record,
                           struct error *error);
 
-/* Times, once, what `enqueue` enqueues behind a blocking kernel of at most `limit` s. Needs two
- * events. */
+/* Times the work that `enqueue` enqueues once, behind a blocking kernel of at most `limit` s. Needs
+ * two events. */
 enum status timing_blocked(struct gpu *gpu, double limit, gpu_enqueue *enqueue, void *argument,
                            double *seconds, struct error *error);
 
@@ -33,7 +33,7 @@ enum status timing_blocked(struct gpu *gpu, double limit, gpu_enqueue *enqueue, 
  * where the device clock's resolution of 1 us makes 1 %. */
 enum status timing_clock(struct gpu *gpu, double *clock, struct error *error);
 
-/* Limit of a blocking kernel, s, while the host enqueues what should take `host_time` s. The host
- * unblocks the device as soon as it can, so a long limit costs nothing unless the host itself waits
- * for the device. */
+/* Limit of a blocking kernel, s, while the host enqueues work, which should take the host
+ * `host_time` s. The host unblocks the device as soon as it can, so a long limit costs nothing
+ * unless the host itself waits for the device. */
 double timing_block_limit(double host_time);

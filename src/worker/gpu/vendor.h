@@ -32,7 +32,7 @@ struct calibration {
     double clock_free; /* s-1, clock of the multiprocessors */
 };
 
-/* Means over the multiprocessors' own clocks from the begin to the end of a span. Both are zero if
+/* Means over the multiprocessors' own clocks in a span. Both are zero if
  * no multiprocessor was read at both ends. */
 struct clock_span {
     double cycles, seconds;
@@ -81,8 +81,8 @@ struct gpu_vendor {
     /* ---- stream ---- */
 
     enum status (*synchronize)(struct gpu *gpu, struct error *error);
-    /* Makes at least `events` events, and the memory of `block` and `stamp`; with `flush` also the
-     * memory of `flush`. */
+    /* Makes at least `events` events, and memory for `block` and `stamp`; with `flush` also memory
+     * for the flush. */
     enum status (*reserve)(struct gpu *gpu, int events, bool flush, struct error *error);
     enum status (*record)(struct gpu *gpu, int event, struct error *error);
     enum status (*wait)(struct gpu *gpu, int event, struct error *error);
@@ -97,7 +97,7 @@ struct gpu_vendor {
      * that follows. Before `unblock` the host must not wait for the device, and must not launch a
      * kernel for the first time: its code may be loaded only while the device is idle. */
     enum status (*block)(struct gpu *gpu, double limit, struct error *error);
-    void (*unblock)(struct gpu *gpu); /* ends all blocking kernels so far; there may be none */
+    void (*unblock)(struct gpu *gpu); /* ends all blocking kernels, if there are any */
 
     enum status (*launch_empty)(struct gpu *gpu, struct error *error); /* a kernel without work */
     /* Enqueues one thread that waits. */
@@ -126,7 +126,7 @@ struct gpu_vendor {
     /* Makes the graph executable. */
     enum status (*graph_ready)(struct graph *graph, struct error *error);
     enum status (*graph_launch)(struct gpu *gpu, const struct graph *graph, struct error *error);
-    void (*graph_drop)(struct graph *graph); /* not while the graph runs; takes NULL */
+    void (*graph_drop)(struct graph *graph); /* not allowed while the graph runs; takes NULL */
 
     /* ---- sensors ---- */
 

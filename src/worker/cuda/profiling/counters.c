@@ -39,7 +39,8 @@ enum { RANGE_NAME = 24 };
 struct setup {
     enum counters_by by;
     unsigned tensors;
-    size_t room; /* largest number of ranges; attaching and collecting take longer with more */
+    size_t room; /* largest number of ranges; attaching and collecting take longer with a larger
+                    room */
 };
 
 struct collection {

@@ -56,7 +56,7 @@ static enum status count_trial(struct profiler *profiler, unsigned tensors, stru
 }
 
 /* Counts a trial, because some refusals show only then. The trial counts all tensors, as the proofs
- * of the roofs will. A device without a counter of one of them gets a second trial without tensors.
+ * of the roofs will. A device that lacks one of these counters gets a second trial without tensors.
  */
 static enum status try_opened(struct profiler *profiler, struct error *error)
 {

@@ -243,7 +243,7 @@ static enum status run(struct tracer *tracer, const struct profiled_work *work, 
         tracer->code = TRACED_REFUSED;
         tracer->problem = cupti_message(attached);
     }
-    /* only after CUPTI has delivered all buffers */
+    /* must follow the delivery of all buffers */
     cuptiActivityDisable(kinds[0]);
     if (!stays)
         tracer_detach(tracer);

@@ -34,9 +34,9 @@ struct traced_move {
 struct trace {
     struct traced_kernel *kernels;
     size_t kernel_count;
-    struct launch *launches; /* in the order of their calls; for a region in CUPTI's order */
+    struct launch *launches; /* sorted by call; for a region in CUPTI's order */
     size_t launch_count;
-    struct traced_move *moves; /* for a region only */
+    struct traced_move *moves; /* sum, set for a region only */
     size_t move_count;
     /* s, set by tracer_run: time with at least one launch running; time from the first start to the
      * last end */

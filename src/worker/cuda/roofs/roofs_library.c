@@ -53,16 +53,16 @@ enum {
     SIZES = sizeof sizes / sizeof *sizes,
     ALGORITHMS = 5,
     COLUMN_BYTES = DEPTH(8),
-    RESULT_BYTES = 8 /* bytes of the largest element */
+    RESULT_BYTES = 8 /* size of the largest element, byte */
 };
 
 /* All owned. */
 struct library {
     void *a, *b, *d, *workspace;
-    void *scales;                            /* scales of a and of b, all 1; NULL: not allocated */
-    int64_t a_columns, b_columns;            /* numbers of columns, each of COLUMN_BYTES */
-    enum precision filled;                   /* content of a and b; PRECISION_COUNT: none */
-    struct product products[FORMATS][SIZES]; /* zero: not opened */
+    void *scales;                 /* scales of a and of b, all 1; NULL: not allocated */
+    int64_t a_columns, b_columns; /* numbers of columns of a and b, each of COLUMN_BYTES */
+    enum precision filled;        /* content of a and b; PRECISION_COUNT: none */
+    struct product products[FORMATS][SIZES]; /* all zero: not opened */
 };
 
 static enum precision precision_of(const struct library_format *format)
@@ -213,8 +213,7 @@ static enum status library_prepare(struct roofs *roofs, int kind, const void *ro
 }
 
 /* Fills A and B with random operands: zeros draw less power and so run faster than real data.
- * Integers are random bytes. fp4 takes random bytes too, because each of its patterns is a number.
- */
+ * Integers are random bytes. fp4 takes random bytes, too: each pattern is a number. */
 static enum status operands_fill(struct library *library, enum precision precision,
                                  cudaStream_t stream, struct error *error)
 {

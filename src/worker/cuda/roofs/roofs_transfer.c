@@ -15,7 +15,7 @@ struct transfer {
     void *host;    /* owned, pinned; NULL: not allocated */
     int own, next; /* device numbers */
     void *remote;  /* owned, on device `next`; NULL: not allocated */
-    bool direct;   /* this device has access to the next one, which must be undone */
+    bool direct;   /* access to the next device is on and must be undone */
 };
 
 /* ---- between host and device ---- */
@@ -50,8 +50,7 @@ static cudaError_t remote_allocate(struct transfer *transfer)
     return code == cudaSuccess ? back : code;
 }
 
-/* This process uses the other device for nothing else, so its context there goes with the memory.
- */
+/* This process uses the other device for nothing else, so its context goes with the memory. */
 static void remote_close(struct transfer *transfer)
 {
     if (transfer->direct)

@@ -21,7 +21,7 @@
 static const struct format {
     bool tensor;         /* runs on tensor units; otherwise CUDNN_FMA_MATH keeps TF32 out of fp32 */
     bool vector_allowed; /* vector units compute in the same precision: sums of fp32 or wider */
-    bool graphs_alone;   /* no call takes this precision */
+    bool graphs_alone;   /* true if no call takes this precision */
     int capability;      /* least compute capability */
 } formats[PRECISION_COUNT] = {
     [PRECISION_FP64] = {.vector_allowed = true},
@@ -44,7 +44,8 @@ struct candidate {
 };
 
 struct conv2d_work {
-    struct tensor_work tensors; /* no arrays if this is a part of a step: the step has them */
+    struct tensor_work
+        tensors; /* without arrays if this is a part of a step, which owns the arrays */
     struct conv2d shape;
     const struct format *format;
     cudnnDataType_t compute;
@@ -58,7 +59,7 @@ struct conv2d_work {
     cudnnConvolutionDescriptor_t convolution;
     struct cudnn_graph *graph;       /* NULL: not searched, or cuDNN has no plan */
     struct candidate *candidates;    /* owned */
-    int candidate_count, call_count; /* calls come first */
+    int candidate_count, call_count; /* candidates; calls come first */
     cudnnStatus_t refusal;           /* cuDNN's reason for the last refused call */
     const struct candidate *bound;
     struct cudnn_binding plan;    /* the bound plan of the graph; empty if a call is bound */

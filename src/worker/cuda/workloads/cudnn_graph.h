@@ -33,7 +33,7 @@ struct cudnn_plan {
  * as counting dozens of rows. Plans are destroyed many at a time, so this is rare. The last
  * searched graphs stay for the next row of the same shape. */
 struct plan_shelf;
-struct plan_shelf *plan_shelf_create(void);        /* NULL: no memory */
+struct plan_shelf *plan_shelf_create(void);        /* returns NULL without memory */
 void plan_shelf_destroy(struct plan_shelf *shelf); /* takes NULL; destroys the plans */
 
 struct cudnn_graph;
@@ -98,6 +98,6 @@ struct cudnn_binding {
 enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t *uids,
                              void *const *memory, int64_t count, void *workspace,
                              struct cudnn_binding *binding, struct error *error);
-void cudnn_graph_unbind(struct cudnn_binding *binding); /* before its graph is destroyed */
+void cudnn_graph_unbind(struct cudnn_binding *binding); /* call before the graph is destroyed */
 /* Enqueues the bound plan. */
 cudnnStatus_t cudnn_graph_run(const struct cudnn_graph *graph, const struct cudnn_binding *binding);

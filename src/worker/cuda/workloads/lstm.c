@@ -367,8 +367,7 @@ static void lstm_close(struct work *work)
  * cuDNN compiles persist-dynamic for longer than the rest of a search takes. cuDNN's kernel for
  * small widths, where it runs, was at least twice as fast in every measured shape. So the compiled
  * algorithms come last, and only if that kernel does not run. The other prebuilt kernels are slow
- * at great widths: a GRU of width 1024 in fp32 takes 1.4 times as long.
- */
+ * at great widths: a GRU of width 1024 in fp32 takes 1.4 times as long. */
 static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
