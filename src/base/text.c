@@ -45,33 +45,20 @@ static size_t distance(const char *a, const char *b)
     return rows[strlen(a) % 3][width];
 }
 
-/* Words of other programs and papers, and the words for them here. */
-static const char *const synonyms[][2] = {
-    {"rnn", "lstm"},
-    {"gru", "lstm"},
-    {"gemm", "matmul"},
-    {"fc", "linear"},
-    {"dtype", "precision"},
-    {"data_type", "precision"},
-    {"float", "fp32"},
-    {"single", "fp32"},
-    {"float32", "fp32"},
-    {"double", "fp64"},
-    {"float64", "fp64"},
-    {"half", "fp16"},
-    {"float16", "fp16"},
-    {"bfloat16", "bf16"},
-    {"kernel_size", "kernel"},
-    {"in_channels", "channels"},
-    {"out_channels", "filters"},
-};
+/* Words of other programs and papers, each with the word for it here. */
+static const char *const synonyms[] = {
+    "rnn",         "lstm",   "gru",         "lstm",      "gemm",         "matmul",   "fc",
+    "linear",      "dtype",  "precision",   "data_type", "precision",    "float",    "fp32",
+    "single",      "fp32",   "float32",     "fp32",      "double",       "fp64",     "float64",
+    "fp64",        "half",   "fp16",        "float16",   "fp16",         "bfloat16", "bf16",
+    "kernel_size", "kernel", "in_channels", "channels",  "out_channels", "filters"};
 
 const char *words_nearest(const char *const *words, const char *text)
 {
     const char *nearest = NULL;
-    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; ++i)
-        if (strcasecmp(synonyms[i][0], text) == 0 && words_find(words, synonyms[i][1]) >= 0)
-            return synonyms[i][1];
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i += 2)
+        if (strcasecmp(synonyms[i], text) == 0 && words_find(words, synonyms[i + 1]) >= 0)
+            return synonyms[i + 1];
     /* A typo has fewer wrong letters than half its length, rounded down. A text of three letters
      * may have none wrong, so 'cpu' is no typo of 'gpu'. */
     size_t length = strlen(text), bound = least(NEAR + 1, length / 2);

@@ -582,6 +582,10 @@ enum status conv2d_single_check(const struct gpu *gpu, const struct config *conf
     const struct format *format = &formats[s.precision];
     const bool any = strcmp(s.algorithm, "auto") == 0 || strcmp(s.algorithm, "graph") == 0;
     TRY(capability_check(gpu, format->capability, precision_info[s.precision].name, error));
+    if (s.pass == CONV2D_BACKWARD_FILTER && s.precision == PRECISION_FP64 && !has_calls(&s))
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "cuDNN's gradient of fp64 weights is wrong with padding that differs "
+                         "before and after; implementation = plain is right");
     if (has_calls(&s))
         TRY(cudnn_count_check(fmax((double)conv2d_x_size(&s), (double)conv2d_y_size(&s)),
                               "implementation = plain has no such bound", error));

@@ -1,5 +1,6 @@
 #include "model/workloads/lstm.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,8 @@ struct segment {
 /* An algorithm that is ready to run. All zero: not built. */
 struct binding {
     bool built;
-    bool runs; /* cuDNN has run it: cuDNN may refuse an algorithm only when it runs */
+    bool runs;   /* cuDNN has run it: cuDNN may refuse an algorithm only when it runs */
+    double time; /* s, the shortest of a search with a hot cache; 0: not known */
     cudnnRNNDataDescriptor_t x_descriptor, y_descriptor;
     cudnnRNNDescriptor_t rnn;
     void *w, *dw, *workspace, *reserve; /* on the device; dw in a backward pass only */
@@ -358,16 +360,41 @@ static void lstm_close(struct work *work)
 
 /* ---- the search ---- */
 
+/* Whether persist-dynamic may win, which cuDNN compiles for 1 to 10 s. On an H200 it did not where
+ * cuDNN has its kernel of small widths (twice as fast), where registers cannot hold the recurrent
+ * weights (GRU of 2,816 units: standard is 4 times as fast), and in fp16 where persist-static beats
+ * standard (static is 1.3 to 10 times as fast). GRUs of 1,024 in fp32 and 1,536 in fp16 need it. */
+static bool may_pay(const struct gpu *gpu, const struct lstm_work *l)
+{
+    const struct lstm *s = &l->shape;
+    const double registers = 0.75 * 4 * gpu->limits.regsPerMultiprocessor * gpu->multiprocessors;
+    double standard = INFINITY, fixed = INFINITY;
+    for (int i = 0; i < ALGORITHMS; ++i) {
+        const struct binding *b = &l->bindings[i];
+        if (algorithms[i].number == CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H && b->runs)
+            return false;
+        if (b->time > 0 && algorithms[i].number == CUDNN_RNN_ALGO_STANDARD)
+            standard = fmin(standard, b->time);
+        else if (b->time > 0)
+            fixed = fmin(fixed, b->time);
+    }
+    return !(is_tensor(s->precision) && fixed < standard) &&
+           (double)(s->cell->gates * s->hidden * s->output) * (double)element_bytes(l) < registers;
+}
+
+static double *algorithm_hot_time(const struct work *work, int candidate)
+{
+    struct lstm_work *l = (struct lstm_work *)(uintptr_t)work;
+    return &l->bindings[l->first + candidate].time;
+}
+
 /* Makes an algorithm the bound one, and builds it at the first call. Built algorithms stay, because
  * the search binds them in turn.
  *
  * An algorithm gets padded data only if cuDNN lacks it on packed data; otherwise both ran the same
  * kernels in every measured shape.
  *
- * cuDNN compiles persist-dynamic for longer than the rest of a search takes. cuDNN's kernel for
- * small widths, where it runs, was at least twice as fast in every measured shape. So the compiled
- * algorithms come last, and only if that kernel does not run. The other prebuilt kernels are slow
- * at great widths: a GRU of width 1024 in fp32 takes 1.4 times as long. */
+ * The compiled algorithms come last. */
 static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
@@ -379,11 +406,9 @@ static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candid
     l->bound = &l->bindings[place];
     if (l->bound->built)
         return STATUS_OK;
-    for (int i = 0; i < place && l->count > 1; ++i)
-        if (algorithm->number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC &&
-            algorithms[i].number == CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H && l->bindings[i].runs)
-            return error_set(error, STATUS_UNSUPPORTED,
-                             "%s is not compiled: there are faster kernels", algorithm->name);
+    if (algorithm->number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC && l->count > 1 && !may_pay(gpu, l))
+        return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled: there are faster kernels",
+                         algorithm->name);
     enum status status = binding_build(gpu, l, algorithm, l->bound, error);
     if (status)
         binding_release(gpu->arena, l->bound);
@@ -426,6 +451,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct
         .ordered = l->count,
         .bind = algorithm_bind,
         .name = algorithm_name,
+        .hot_time = algorithm_hot_time,
         .refused = l->refused,
         .identify = algorithm_identify,
     };
