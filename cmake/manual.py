@@ -160,7 +160,6 @@ def markdown_page(text):
 
 
 def words_of(listing, options):
-    """Returns {option: possible values}, as words."""
     workloads = listing["workloads"]
     keys = [key for group in listing["settings"].values() for key in group]
     keys += [parameter["name"] for workload in workloads for parameter in workload["parameters"]]

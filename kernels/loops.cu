@@ -116,8 +116,8 @@ cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x
 /* ---- shared loop ----
  *
  * A block has one tile. A thread has every 256th value of the tile, at most `each` values. The
- * first `each` / 2 are always within the tile; the others may lie beyond its end. A step reads one
- * buffer and writes the other, so one barrier a step is enough. All reads of a step precede its
+ * first `each` / 2 are always within the tile; later values may lie beyond its end. A step reads
+ * one buffer and writes the other, so one barrier a step is enough. All reads of a step precede its
  * writes in the code, because the compiler does not know that the buffers differ. */
 static const int shared_threads = 256;
 

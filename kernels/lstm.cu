@@ -30,7 +30,6 @@ struct layer {
     int units;                                      /* number of units of a block */
 };
 
-/* A thread's position. */
 struct place {
     int row, column;
     int unit, sample; /* first unit of the thread's warp, first sample of its block */

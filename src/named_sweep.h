@@ -1,4 +1,5 @@
-/* The manifests that come with roofsweep. A name without folder and ending selects one of them. */
+/* The manifests that come with roofsweep. A name without folder and ending selects one of these
+ * manifests. */
 #pragma once
 
 #include <limits.h>

@@ -143,7 +143,6 @@ def check_file_format(roofsweep, page, write):
 
 
 def check_links():
-    """Checks that the links of every document lead to files."""
     pages = list(run("git", "-C", ROOT, "ls-files", "*.md").stdout.splitlines())
     pages = pages or ["README.md", "CHANGELOG.md", "src/README.md"]
     for page in pages:

@@ -74,7 +74,6 @@ class File:
         return self.data[name].attrs["flag_values"][self.data[name].attrs["flag_meanings"].split().index(word)]
 
     def words(self, name):
-        """Returns {value: meaning} of a flag variable."""
         attributes = self.data[name].attrs
         return dict(zip(attributes["flag_values"], attributes["flag_meanings"].split(), strict=True))
 

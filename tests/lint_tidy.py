@@ -4,9 +4,9 @@
 Usage: lint_tidy.py CLANG_TIDY BUILD [--all]
 
 Checks files that differ from the base: the commit at which the branch left main, or on main the previous commit. A
-changed header is checked with one file that includes it. --all checks every file; CI does so each week. BUILD/lint-tidy
-remembers files that passed by a hash of their preprocessed text. Exit status 0, 1 with the findings, 2 if a command
-fails."""
+changed header is checked with one file that includes it. --all checks every file; CI uses --all each week.
+BUILD/lint-tidy remembers files that passed by a hash of their preprocessed text. Exit status 0, 1 with the findings, 2
+if a command fails."""
 
 import concurrent.futures
 import hashlib

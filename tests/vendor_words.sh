@@ -7,7 +7,7 @@ cd "$here/../src"
 found=$(mktemp) allowed=$(mktemp)
 trap 'rm -f "$found" "$allowed"' EXIT
 
-# Each "FILE: word" once. "mig" counts as a whole word or between underscores, unlike in "might".
+# Lists each "FILE: word" once. "mig" counts as a whole word or between underscores, unlike in "might".
 find base model manifest ranks results worker/gpu -name '*.[ch]' -exec grep -oiHE \
     'cuda|cudnn|nvml|wgmma|warp|(^|[^a-z])mig([^a-z]|$)' {} + >"$found" || true
 grep -oiHE 'cuda|cudnn|nvml|wgmma|warp|(^|[^a-z])mig([^a-z]|$)' ./*.[ch] >>"$found" || true

@@ -59,7 +59,7 @@ def of_paper(number, title, kind, layer, axis, way, precision):
     )
 
 
-# (name, title, arguments of `roofsweep-post plot`, maybe other arguments if the first ones lack a file)
+# (name, title, arguments of `roofsweep-post plot`, maybe other arguments if a file of the first arguments is missing)
 FIGURES = [
     (
         "figure1",

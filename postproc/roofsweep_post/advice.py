@@ -164,5 +164,4 @@ def sentence(values):
 
 
 def advise(table):
-    """Returns a sentence for each row of a table of rows()."""
     return [sentence(row) for row in table.to_dict("records")]

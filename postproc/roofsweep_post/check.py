@@ -154,7 +154,6 @@ def judge_roofs(own, rows_of_all, targets, model, verdict):
 
 
 def judged(data, targets, references):
-    """Returns a verdict for each device."""
     all_roofs, table, devices = roofs(data), rows(data, measured=False), Devices(data)
     lines, times = compare.all_devices([data]), compare.time_table([data])
     presence = Presence([data], lines, compare.roof_table([data]), times, compare.time_texts(times))

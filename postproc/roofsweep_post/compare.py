@@ -374,7 +374,6 @@ def print_times(found):
 
 
 def time_texts(table):
-    """Returns {key: text} for time_table()."""
     texts = zip(table["key"], table["name"])
     return {key: text + "".join(end for end in (SUSTAINS, ENERGY) if key.endswith(end)) for key, text in texts}
 

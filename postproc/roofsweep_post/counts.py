@@ -44,8 +44,8 @@ def handed_over(row):
 
 
 def read_again(row):
-    """Returns whether kernels read data again that l2 cannot hold. A single kernel does so if it moves more than its
-    tensors; each of several kernels may move all tensors again."""
+    """Returns whether kernels read data again that l2 cannot hold. True if a single kernel moves more than its tensors;
+    each of several kernels may move all tensors again."""
     moved = row["bytes_read_dram"] + row["bytes_written_l2"]
     again = row["kernel_count"] * row["footprint"]
     many = moved > 1.1 * row["footprint"] if row["kernel_count"] == 1 else row["bytes_counted_dram"] <= again

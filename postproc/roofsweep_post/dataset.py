@@ -241,7 +241,6 @@ def read(raw):
 
 
 def words_of(variable):
-    """Returns the words of a flag variable."""
     values, words = np.atleast_1d(variable.attrs["flag_values"]), str(variable.attrs.get("flag_meanings")).split()
     if len(values) != len(words) or len(set(values.tolist())) < len(values):
         raise ValueError("its flag_values and flag_meanings do not fit together")

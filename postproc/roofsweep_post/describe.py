@@ -8,7 +8,7 @@ from .texts import Refused, plain, say, table
 
 HELP = "the variables of a file, with unit and meaning"
 DESCRIPTION = """Lists the variables of a result file with unit and meaning. With NAMEs, prints all attributes of these
-variables, how many values are missing, and the range of the others."""
+variables, how many values are missing, and the range of the known values."""
 VARIABLES = "`roofsweep --list variables` explains it"
 FLAGS = ("flag_values", "flag_masks")
 
@@ -39,7 +39,6 @@ def counted(values, flags):
 
 
 def explained(name, variable):
-    """Returns all facts about a variable, as lines."""
     attributes = {**variable.encoding, **variable.attrs}
     flags, text = words(attributes), variable.dtype.kind in "OUS"
     facts = {

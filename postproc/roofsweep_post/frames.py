@@ -109,7 +109,8 @@ def only_moves(data, table, owner, flops):
 def kernel_parts(data):
     """Returns {variable: values of the rows} from their kernels: launches, time share and longest kernel of those that
     only move data, and time share of those with too few blocks to fill the device. A value is missing unless known for
-    all kernels of the row. FLOPs are known for a counted kernel, for a row's only kernel, and if the row has none."""
+    all kernels of the row. FLOPs are known for a counted kernel, for a row's only kernel, and if the row has no
+    FLOPs."""
     table, rows = kernels_of(data), data.sizes["config"]
     owner = table["kernel_config"].astype(int)
     whole = data["flops_counted"].values[owner]

@@ -105,7 +105,6 @@ def drift(files, devices):
 
 
 def print_drift(found, names):
-    """Prints the lines of drift(). names: {(file, place): name}."""
     if len(found):
         print("Drift: devices that differ from most of their model")
     for (model, fact, value, most), own in found.groupby(["model", "fact", "value", "most"], sort=False):

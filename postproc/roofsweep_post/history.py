@@ -111,7 +111,8 @@ def started(paths):
 
 
 def result_of(paths, at, pipe):
-    """Returns the result of read_some(). If a file ended the child, leaves it out, and reads the others again."""
+    """Returns the result of read_some(). If a file crashed the child, leaves that file out and reads all other files
+    again."""
     faults = {}
     while True:
         try:

@@ -97,7 +97,7 @@ def netcdf():
 
 
 class Files:
-    """Opens files and keeps the OPEN last used ones open."""
+    """Opens files and keeps the OPEN last used files open."""
 
     def __init__(self):
         self.open = {}
@@ -146,7 +146,6 @@ class Variable:
 
 
 def variables(data):
-    """Returns {name: Variable} of an open file."""
     return {
         name: Variable(found.dimensions, found.dtype, {key: found.getncattr(key) for key in found.ncattrs()})
         for name, found in data.variables.items()
@@ -313,7 +312,6 @@ class Device:
 
 
 def read_devices(sources, layout):
-    """Returns a list of Devices for each source."""
     found = []
     for number, source in enumerate(sources):
         names = [name for name in layout.of(["device", "device_roof"]) if name in source.variables]

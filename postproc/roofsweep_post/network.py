@@ -117,7 +117,6 @@ def added(values):
 
 
 def sums(lines):
-    """Returns the lines of the totals by direction."""
     parts = [(name, own) for name, own in lines.groupby("direction", sort=False)]
     parts = sorted(parts, key=lambda part: part[0] == "backward") + [("training", lines)] * (len(parts) > 1)
     return table(

@@ -197,7 +197,6 @@ def at_roofs(table, roofs):
 
 
 def fitted(found):
-    """Returns {workload: (Likeness, its rows)}."""
     made = {}
     for workload, own in found.groupby("workload"):
         made[workload] = Likeness(list(own["words"]), np.log(own["time_median"] / own["roof"]).to_numpy()), own

@@ -56,7 +56,7 @@ def word(verdict):
 
 
 def value_text(rows):
-    """Returns the median of usable values; without any, the median of the others, marked with !."""
+    """Returns the median of usable values; without any, the median of all values, marked with !."""
     for chosen, mark in [(rows[rows["usable"]], ""), (rows[rows["value"].notna()], "!")]:
         if len(chosen):
             disturbed = "?" * bool((chosen["disturbance"] > DISTURBED).any())

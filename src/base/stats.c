@@ -57,8 +57,8 @@ enum status stats_compute(const double *values, size_t count, struct stats *stat
     stats->min = sorted[0];
     stats->max = sorted[count - 1];
     free(sorted);
-    /* Two passes: the one-pass formula (sum of squares less square of the sum) loses all digits if
-     * the deviation is small. */
+    /* Makes two passes, because the one-pass formula (sum of squares less square of the sum) loses
+     * all digits if the deviation is small. */
     double sum = 0, squares = 0;
     for (size_t i = 0; i < count; ++i)
         sum += values[i];

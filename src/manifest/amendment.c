@@ -9,7 +9,6 @@
 #include "manifest/ini_lines.h"
 #include "manifest/settings.h"
 
-/* The parts of one --set. */
 struct setting {
     char section[INI_NAME_BYTES + 1], key[INI_NAME_BYTES + 1];
     const char *value;

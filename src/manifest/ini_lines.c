@@ -33,7 +33,6 @@ static enum status bytes_check(const char *text, size_t length, struct error *er
     return STATUS_OK;
 }
 
-/* Cuts a comment and trailing blanks off. */
 static void line_trim(char *line)
 {
     size_t length = 0;

@@ -173,7 +173,6 @@ enum status list_take(struct list *list, const struct workload *workload,
     return list->path ? STATUS_OK : error_set(error, STATUS_SYSTEM, "out of memory");
 }
 
-/* Reads a file into list->text. */
 static enum status file_read(struct list *list, FILE *file, size_t *size)
 {
     static const char mark[] =

@@ -11,7 +11,7 @@
 
 /* A line of a list, for the section's workload. */
 struct list_row {
-    struct config config; /* values of the columns; others are defaults */
+    struct config config; /* values of the columns; all other parameters have defaults */
     uint32_t set;         /* bit of each parameter that has a value */
     char *name;           /* owned; NULL: none */
     int64_t count;        /* how often the network has it */

@@ -121,7 +121,6 @@ static enum status section_begin(struct reader *reader, const struct ini_line *l
     return error_set(error, STATUS_USAGE, "unknown section [%s]%s", line->section, hint);
 }
 
-/* An ini_visit. */
 static enum status line_take(void *user, const struct ini_line *line, struct error *error)
 {
     struct reader *reader = user;

@@ -22,7 +22,6 @@ struct places {
     struct config config;                   /* defaults */
 };
 
-/* A plan under construction. */
 struct builder {
     struct plan plan;
     void *hashes;                /* tree of items, see tsearch */
@@ -267,7 +266,6 @@ static int items_compare(const void *a, const void *b)
     return item_compare(*(const struct plan_item *const *)a, *(const struct plan_item *const *)b);
 }
 
-/* Sets the names of all items, and by_hash. */
 static enum status items_finish(struct plan *plan, struct error *error)
 {
     struct naming *naming = naming_create();

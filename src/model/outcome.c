@@ -42,7 +42,6 @@ void outcome_format(const struct outcome *outcome, const char *const *words,
                  outcome->reason[0] ? separator : "", outcome->reason);
 }
 
-/* Cuts between characters. */
 static void reason_copy(const char *reason, struct outcome *outcome)
 {
     size_t length = strlen(reason);

@@ -493,7 +493,7 @@ static enum status check_limit(const char *name, double value, double slack, con
 /* Relative: of clocks in short iterations. */
 static const double resolution = 1e-3;
 
-/* No part of a row takes longer than all of it. */
+/* No part of a row's time is longer than the whole. */
 static enum status check_wall(const struct record *record, struct error *error)
 {
     for (const struct field *field = record_fields; field->name; ++field) {

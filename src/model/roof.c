@@ -105,7 +105,6 @@ const char *roof_name(const struct roof *roof)
     return word_text(&roof->kind, roof_kind_name);
 }
 
-/* The member that holds the value. */
 static double *value_of(struct roof *roof, enum roof_measure measure)
 {
     double *const values[] = {

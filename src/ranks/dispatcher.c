@@ -951,7 +951,7 @@ void dispatcher_commit(struct dispatcher *dispatcher)
     queue_action(dispatcher, (struct dispatcher_action){
                                  .kind = ACTION_SYNC, .left.count = queue_left(dispatcher->queue)});
     assign_work(dispatcher); /* new estimates may admit rows for other ranks as well */
-    /* Rows that do not fit the time limit do not keep others from their next round. */
+    /* Rows that do not fit the time limit do not delay the next round of other rows. */
     while (!dispatcher->stopping && !isinf(dispatcher->limit.end) &&
            any_rank(dispatcher, RANK_IDLE, RANK_IDLE) &&
            !any_rank(dispatcher, RANK_PREPARING, RANK_PREPARING) &&

@@ -11,7 +11,7 @@
  * that are lost before counting are measured again and counted alone.
  *
  * With a time limit, only configurations that fit are assigned (estimate.h). The sweep ends, with a
- * report of the remaining ones, if none fits or the limit is reached. */
+ * report of remaining configurations, if no configuration fits or the limit is reached. */
 #pragma once
 
 #include <stdbool.h>

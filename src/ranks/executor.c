@@ -859,7 +859,7 @@ void executor_handle(struct executor *executor, const struct message *message)
     } else if (message->kind == MESSAGE_MEASURE) {
         handle_work(executor, message->text);
     } else if (executor->stage == STAGE_IDLE &&
-               /* Otherwise the rows were returned before the message came. */
+               /* If the rows were returned before, the message has no effect. */
                executor->waiting_count > 0) {
         request_count(executor, executor->waiting_count);
     }

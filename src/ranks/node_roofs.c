@@ -216,8 +216,8 @@ static void call_and_log(struct node *node, enum request_op op, enum reply_kind 
     reply_clear(&reply);
 }
 
-/* Ends the work that has kept the device busy until all ranks have their samples; any request does
- * so. */
+/* Ends the work that has kept the device busy until all ranks have their samples. Any request ends
+ * it. */
 static void stop_busy_work(struct node *node)
 {
     if (node->kept_busy)
@@ -523,7 +523,7 @@ static void node_find(struct node *node, const struct guard_settings *bound)
     log_part(node, "fastest variants, with their proofs");
 }
 
-/* The ranks of a node that share its memory are disturbed together, so that one of them warns. */
+/* Ranks that share a node's memory are disturbed together, so only one of them warns. */
 static void warn_of_disturbed(const struct node *node)
 {
     const struct device *device = &node->device;

@@ -71,7 +71,8 @@ struct device_ops {
     /* Opens a device for `health` and `close` only, which work even after faults of rows. Returns
      * NULL: no memory. The function is NULL if `health` is NULL. */
     struct device_state *(*watch)(const char *pci_id);
-    /* Reads the health, by enum health; unknown values are missing. NULL: the device has none. */
+    /* Reads the health, by enum health; unknown values are missing. NULL: the device has no health.
+     */
     void (*health)(struct device_state *state, double health[HEALTH_COUNT]);
 
     /* Tests once whether the hardware counters can be read. Sets device->counters to the outcome,
@@ -145,7 +146,7 @@ struct device_ops {
 
     /* Fills the outputs with NaN, runs the work once for the comparison, and waits. For an LSTM's
      * backward pass the output gradient of all batch samples from `samples` on is zero, so that the
-     * reference computes only the first ones; other workloads ignore `samples`. */
+     * reference computes only the first samples; other workloads ignore `samples`. */
     enum status (*run)(struct device_state *state, struct work *work, int64_t samples,
                        struct error *error);
 

@@ -10,7 +10,6 @@
 #include "worker/device_ops.h"
 #include "worker/verify.h"
 
-/* A row in progress. */
 struct measured {
     struct config config;
     struct work *work; /* waits for its counts; NULL: the record is complete */

@@ -39,7 +39,6 @@ def tensors(args):
 
 
 def convolve(args, x, w, dy):
-    """Returns the tensors that the pass computes."""
     padding = [args.kernel // 2] * 2
     if args.direction == "forward":
         return [torch.nn.functional.conv2d(x, w, stride=args.stride, padding=padding)]

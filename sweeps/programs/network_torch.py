@@ -23,7 +23,6 @@ class Block(torch.nn.Module):
 
 
 def make(args):
-    """Returns the network and its input."""
     if args.network == "resnet":
         x = torch.rand(args.batch, 64, 56, 56, device=torch_modes.DEVICE).to(memory_format=torch.channels_last)
         return Block(64).to(torch_modes.DEVICE).to(memory_format=torch.channels_last), x

@@ -247,7 +247,7 @@ def judged(path):
 
 
 def gate(cases, base):
-    """Returns the names of doctored nodes that gate.sh passes. Each gate has ten of them and eleven healthy nodes."""
+    """Returns the names of doctored nodes that gate.sh passes. Each gate has ten doctored and eleven healthy nodes."""
     post, wrong = [sys.executable, str(ROOT / "postproc/roofsweep-post")], []
     for start in range(0, len(cases), 10):
         folder = pathlib.Path(f"gate{start}")

@@ -119,7 +119,7 @@ def judged(reference, copies):
 
 
 def caught(reference, copies, plant, size, dice):
-    """Returns (found, number of verdicts, lines of the missed ones)."""
+    """Returns (found, number of verdicts, lines of missed plants)."""
     planted, reasons = zip(*(copy.planted(plant, size, dice) for copy in copies))
     found = [(own, why) for verdicts, why in zip(judged(reference, planted), reasons) for own in verdicts]
     missed = [(own.line(), why) for own, why in found if own.word != "FAIL" or not re.search(why, own.reasons[0])]
@@ -160,7 +160,6 @@ def resampled(tables, pools, dice):
 
 
 def curve(count=13):
-    """Returns the lines of the table."""
     dice, pools = random.Random(1), ratios()
     base = Tables(roofsweep_post.load(str(DATA / "node_4xh200.nc")))
 
@@ -202,7 +201,6 @@ def share(count, all_of_them):
 
 
 def false_alarms(paths):
-    """Returns the shares of FAIL and INCONCLUSIVE."""
     found = [(pair, own) for pair in permutations(paths, 2) for own in whole(*map(str, pair))]
     words = [own.word for _, own in found]
     for pair, own in found:

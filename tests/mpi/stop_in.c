@@ -4,7 +4,7 @@
  * so tests meet ranks inside MPI or just before it.
  * EPOCH_SHIFT: seconds that are added to the date.
  * CLOCK_RATE: the monotonic clock runs CLOCK_RATE times as fast, so that a bound of 60 s passes in
- * seconds. With FAST_FROM it does so from the moment that a file of that name exists. */
+ * seconds. With FAST_FROM the clock becomes fast at the moment that a file of this name exists. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <signal.h>

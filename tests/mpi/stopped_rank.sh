@@ -1,7 +1,7 @@
 #!/bin/sh
 # A rank stops answering. After a signal the other ranks wait for at most 10 s: they publish the finished rows, name the
-# rank, end with status 5 and leave no process, and --resume completes the sweep. If rank 0 stops, the others end after
-# 600 s. Time in which a whole job is suspended does not count. libstop_in.so lets clocks run faster than usual.
+# rank, end with status 5 and leave no process, and --resume completes the sweep. If rank 0 stops, the other ranks end
+# after 600 s. Time in which a whole job is suspended does not count. libstop_in.so lets clocks run faster than usual.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini
 sed -i 's/^iterations = .*/iterations = 1000/' sweep.ini

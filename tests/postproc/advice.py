@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks advice on the committed sweeps. A row follows advice if it differs from the advised row in the advised
-parameters alone. Each rule has at least three such rows. At least three quarters of them are faster than the
+parameters alone. Each rule has at least three such rows. At least three quarters of these rows are faster than the
 advised rows, and the median row is faster by at least 5 %."""
 
 import pathlib

@@ -127,7 +127,6 @@ def device_time(file, device, name):
 
 
 def devices(file):
-    """Returns the ceilings of each device."""
     result = []
     for device in range(file.data.sizes["device"]):
         own = {

@@ -240,7 +240,7 @@ def check_waves(data):
 
 
 def check_intervals(data):
-    """Each symbol has the interval of its row's median time, and the caption counts wide ones."""
+    """Each symbol has the interval of its row's median time, and the caption counts wide intervals."""
     where = ["requested_implementation=plain", "pass=forward", "cache=cold"]
     (axes,) = figures.draw(data, "classic", where, labels=["parts"])
     (lines,) = [one for one in axes.collections if (one.get_gid() or "").endswith("|interval")]

@@ -43,7 +43,8 @@ assert slow([100, 95], files=[0, 1], uuid=["a", "a"], placed=[0, 0.06]) == [1]
 assert found([100, 90, 80], files=[0, 1, 1], model=["m", "n", "n"])["deviation"].isna().all()   # no reference
 ' || fail "statistics"
 
-# All roofs and conditions. Doubtful roofs are listed and not compared. A device without a comparable value does not pass.
+# Compares all roofs and conditions. Doubtful roofs are listed and not compared. A device without a comparable value
+# does not pass.
 for name in golden.nc alone.nc; do doctored $name $name 'data["device_roof_spread"][:] = 0.01; data["device_roof_mean"][:] = 1'; done
 expect 6 script compare golden.nc alone.nc
 row "fp16 tensor library, alone: above-theory: 1#0 node1, 2#0 node1"

@@ -18,7 +18,6 @@ ROUNDS, PLACEMENTS, SAMPLES = 12, 3, 33
 
 
 def planted(path, choose, deviations):
-    """Returns the file with made-up times of all rounds."""
     data = load(path).drop_vars(["round_time", "round_start", "time_sample"])
     rows = data.sizes["config"]
 

@@ -172,8 +172,8 @@ says "complexity"
 expect 2 script plot nothing quickstart.nc
 says "invalid choice"
 
-# recipes LANGUAGE: prints the README's code blocks of this language, one line for each of ten questions; CDO cannot answer
-# all of them.
+# recipes LANGUAGE: prints the README's code blocks of this language, one line for each of ten questions; CDO cannot
+# answer all questions.
 recipes() {
     sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p}" "$root/postproc/README.md" >recipes
     for question in 1 3 4 5 6 7 8 9 $([ "$1" = cdo ] || echo 2 10); do

@@ -126,7 +126,7 @@ refused "a journal, not a result file; \`roofsweep --gather golden.nc.journal\`"
 refused "paper.ini: a manifest, not a result file" rows "$root/sweeps/paper.ini"
 refused "it is a folder; name its files, as ./*.nc" rows .
 
-# Damaged variables are named and left out. Commands that need them are refused, all others work.
+# Damaged variables are named and left out. Commands that need damaged variables are refused; all other commands work.
 doctored golden.nc damaged.nc 'data.renameVariable("time_median", "another")
 data.createVariable("time_median", str, ("config",))
 data["status"][0] = 99

@@ -42,11 +42,9 @@ void bench_start(struct bench *bench, const struct bench_settings *settings);
 void bench_start_again(struct bench *bench);
 void bench_clear(struct bench *bench);
 
-/* Carries out all actions. */
 void bench_carry_out(struct bench *bench);
 void bench_time(struct bench *bench, double now);
 
-/* Reads the journal. */
 struct results *bench_rows(struct bench *bench);
 
 /* Checks that each rank was ordered to stop once, and sends the last messages. */

@@ -37,7 +37,6 @@ void bench_create(struct bench *bench, const struct bench_settings *settings);
 void bench_begin(struct bench *bench, struct worker_script script);
 void bench_end(struct bench *bench); /* stops the rank; fails if a message was repeated */
 
-/* Number of workers that were started. */
 int starts(const struct bench *bench);
 
 /* later: the row may wait for counting. */

@@ -21,7 +21,6 @@ enum {
 
 struct script script;
 
-/* The present state. */
 static struct machine {
     double host, device; /* s: now, and the end of all enqueued work */
     double ends[QUEUE];  /* s, end of each of the last enqueued operations */

@@ -104,7 +104,6 @@ BENCH_TEST(a_tiny_part_gets_a_tiny_block_again)
     arena_free(arena, second);
 }
 
-/* Idle blocks are freed before a row is refused. */
 BENCH_TEST(idle_memory_is_freed_for_a_row)
 {
     const double all = script.free_bytes;

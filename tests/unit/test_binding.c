@@ -1,5 +1,3 @@
-/* Devices and cores of ranks. */
-
 #include "unit.h"
 
 #include <hwloc.h>

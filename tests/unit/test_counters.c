@@ -119,7 +119,6 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Closing detaches CUPTI. */
 static int tear_down(void **state)
 {
     counters_close(counters);
@@ -136,7 +135,6 @@ static void restart(void)
 
 /* ---- refusals ---- */
 
-/* Opens the scripted device and returns the refusal. */
 static const char *refusal(void)
 {
     struct outcome outcome = {.code = OUTCOME_MISSING};

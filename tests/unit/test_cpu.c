@@ -30,7 +30,7 @@ TEST(library_name_is_terminated)
     assert_int_equal(part[4], 'x');
 }
 
-/* ---- elements in memory: exact values round-trip, and others are truncated ---- */
+/* ---- elements in memory: exact values round-trip, other values are truncated ---- */
 
 static double through(enum precision precision, double value)
 {

@@ -41,7 +41,6 @@ static bool others_count(const struct played *played, const struct player *playe
     return false;
 }
 
-/* Handles rank 0's messages. */
 static void player_receive(struct bench *bench, struct played *played, int rank, double now)
 {
     struct player *player = &played->players[rank];
@@ -147,7 +146,6 @@ static void assert_full_batches(const struct player *player, size_t full, size_t
     assert_int_equal(player->batches[player->batch_count - 1], rest);
 }
 
-/* Batches stay full until the sweep ends. */
 TEST(a_rank_without_neighbours_fills_its_batches)
 {
     struct played played =

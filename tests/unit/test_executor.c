@@ -314,7 +314,6 @@ static void order_count(struct bench *bench)
     executor_handle(bench->executor, &message);
 }
 
-/* Starts with two waiting rows. */
 static void bench_begin_waiting(struct bench *bench, struct worker_script script)
 {
     bench_begin(bench, script);

@@ -115,7 +115,6 @@ TEST(hostile_texts_round_trip)
     }
 }
 
-/* Quotes stand only where they are needed. */
 TEST(texts_are_formatted)
 {
     static const char *const rows[][2] = {
@@ -242,7 +241,6 @@ TEST(texts_are_excluded)
     assert_non_null(strstr(error.text, "use = or !="));
 }
 
-/* Rules for every workload. */
 static void check_row(const struct workload *workload)
 {
     struct config config = config_default(workload);

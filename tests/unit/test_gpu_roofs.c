@@ -190,7 +190,6 @@ const struct roof_family roofs_onchip = {.row = no_row}, roofs_vector = {.row = 
 
 /* ---- steps ---- */
 
-/* Runs before and after each test. */
 static int restart(void **state)
 {
     roofs_close(roofs);

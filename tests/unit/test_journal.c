@@ -1,4 +1,3 @@
-/* Writing, locking, reading and replacing journals. */
 #include "unit.h"
 
 #include <errno.h>
@@ -248,7 +247,6 @@ static void others_cut(const char *path)
     assert_int_equal(truncate(path, 0), 0);
 }
 
-/* Changes a byte of the file, as another user may. */
 static void others_edit(const char *path)
 {
     int fd = open(path, O_WRONLY);
@@ -256,7 +254,8 @@ static void others_edit(const char *path)
     close(fd);
 }
 
-/* Checks that the file that publishing reads, which others cannot change, has all rows. */
+/* Checks that the file that publishing reads has all rows; other processes cannot change this file.
+ */
 static void assert_source_rows(const struct journal *journal, size_t count)
 {
     char source[JOURNAL_SOURCE];
@@ -274,7 +273,7 @@ static void others_overwrite(const char *path)
     file_store(path, other, sizeof other);
 }
 
-/* Changes by others lose nothing: the journal continues under another name. */
+/* Changes by other processes lose nothing: the journal continues under another name. */
 FOLDER_TEST(test_goes_on_elsewhere)
 {
     static const struct {

@@ -22,7 +22,6 @@ static size_t newlines(const char *text, size_t length)
     return count;
 }
 
-/* A resumed journal continues after its whole lines. */
 static void append_and_read(const char *path, size_t rows)
 {
     bool torn;

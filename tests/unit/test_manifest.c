@@ -137,7 +137,7 @@ TEST(plans_are_golden)
 
 /* ---- errors ---- */
 
-/* The first error of reading and planning. */
+/* Returns the first error of reading and planning. */
 static enum status refuse(const char *name, const char *text, size_t length, struct error *error)
 {
     struct manifest *manifest = NULL;

@@ -33,7 +33,7 @@ struct device_state {
     size_t counted[64];       /* rows of each call */
     double never;             /* value of a row that makes its collection fail */
     enum status failure;      /* status of that collection; STATUS_OK: its rows get a refusal */
-    double crowded;           /* value of a row that cannot be prepared beside others */
+    double crowded;           /* batch size of a row that cannot be prepared beside other rows */
     bool lost;                /* the next collection loses the device */
     double pause;             /* s, shortest duration of each step */
     int hashes, flip;         /* hashes so far; number of the hash that differs; 0: none */
@@ -437,7 +437,6 @@ TEST(a_row_may_be_counted_at_once)
     batch_destroy(batch, &device);
 }
 
-/* A device without has_room counts each row at once. */
 TEST(without_room_nothing_waits)
 {
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 0};
@@ -469,7 +468,7 @@ TEST(without_room_waiting_rows_are_counted_first)
     batch_destroy(batch, &device);
 }
 
-/* Otherwise it would be skipped only because of the waiting rows. */
+/* Without this second attempt the row would be skipped only because of the waiting rows. */
 TEST(a_row_that_fails_beside_others_is_measured_alone)
 {
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 9, .crowded = 3};
@@ -480,7 +479,7 @@ TEST(a_row_that_fails_beside_others_is_measured_alone)
     batch_destroy(batch, &device);
 }
 
-/* Other rows get their counts; this one is labelled, or failed. */
+/* Other rows get their counts; the row without counts is labelled, or failed. */
 TEST(a_row_that_cannot_be_counted_is_counted_alone)
 {
     static const enum status failures[] = {STATUS_OK, STATUS_FAILED};

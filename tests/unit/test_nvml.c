@@ -1,4 +1,4 @@
-/* Other processes and health of a GPU, reported by a scripted driver. */
+/* A scripted driver reports other processes on a GPU and its health. */
 
 #include "unit.h"
 #include "worker/cuda/gpu/nvml.c" /* NOLINT(bugprone-suspicious-include): for its statics */

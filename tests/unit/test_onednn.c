@@ -37,7 +37,6 @@ static void read_all(struct device_state *state, struct work *work, enum tensor 
         assert_int_equal(device_ops.read(state, work, tensor, &i, 1, &values[i], &error), 0);
 }
 
-/* Twice in one work, and once in a new work. */
 DEVICE_TEST(results_are_the_same_to_the_bit)
 {
     static const struct {

@@ -267,7 +267,6 @@ static void rows_clear(struct rows *rows)
     }
 }
 
-/* Counts do not depend on the order or on other rows. */
 BENCH_TEST(rows_are_counted_in_one_collection)
 {
     static const int orders[][ROWS] = {{1, 2, 3, 4}, {4, 3, 2, 1}, {2, 4, 1, 3}};

@@ -80,7 +80,6 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Closing detaches the counters. */
 static int tear_down(void **state)
 {
     bool tracer = cupti.tracer;
@@ -134,7 +133,6 @@ static int64_t count(void)
     return outcome.code;
 }
 
-/* Counts one launch. */
 static int64_t count_launches(void)
 {
     double values[1][QUANTITY_COUNT];

@@ -341,7 +341,7 @@ BENCH_TEST(folders_of_dead_workers_are_swept)
     scratch_remove(&next);
 }
 
-/* Each worker sweeps while the others are between making a folder and locking it. */
+/* Each worker sweeps while other workers are between making a folder and locking it. */
 BENCH_TEST(folders_made_at_once_stay)
 {
     (void)state;
@@ -584,7 +584,6 @@ static enum status device_is_cpu(struct device_state *state, struct program_devi
     return STATUS_OK;
 }
 
-/* Measures a row in the folder, on two cores. */
 static void row_measure(const char *text)
 {
     const struct device_ops device = {.program = device_is_cpu};

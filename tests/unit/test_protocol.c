@@ -1,5 +1,3 @@
-/* Requests and replies between ranks and workers. */
-
 #include "unit.h"
 
 #include <math.h>
@@ -20,7 +18,7 @@ static void pass_on(const struct reply *reply, struct reply *copy)
     assert_int_equal(copy->kind, reply->kind);
 }
 
-/* Writes `text` with double quotes in place of its single ones. */
+/* Writes `text` with double quotes in place of single quotes. */
 static void quoted(const char *text, char line[640])
 {
     snprintf(line, 640, "%s", text);

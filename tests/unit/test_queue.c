@@ -100,7 +100,7 @@ TEST(rounds_have_other_orders)
     assert_true(equal * 200 < pairs);
 }
 
-/* The fifth item waits for another run, and is then given up; the others have all rounds. */
+/* The fifth item waits for another run, and is then given up; all other items have all rounds. */
 TEST(rounds_go_on_without_an_item)
 {
     struct plan_item items[ITEMS] = {{.count = 0}};
@@ -125,7 +125,6 @@ static bool is_even(const void *context, size_t item)
     return item % 2 == 0;
 }
 
-/* An item that a filter rejects keeps its place. */
 TEST(a_rejected_item_keeps_its_place)
 {
     struct queue *queue = five_items();

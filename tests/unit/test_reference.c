@@ -67,7 +67,6 @@ static void check_linear(const char *text, enum tensor tensor, int64_t count,
     free(values);
 }
 
-/* Two samples of two numbers, one output. */
 TEST(linear_by_hand)
 {
 #define LAYER "linear batch=2 inputs=2 outputs=1 precision=fp64"

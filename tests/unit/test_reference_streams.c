@@ -103,7 +103,7 @@ static double pool_loss(const struct config *config, double *const arrays[TENSOR
     return loss;
 }
 
-/* Each shape: maximum and average, in both layouts, forward and backward. */
+/* Tests each shape with maximum and average, in both layouts, forward and backward. */
 TEST(pools_by_hand)
 {
     static const char *const shapes[] = {

@@ -67,7 +67,6 @@ static enum status offered_identify(struct gpu *gpu, struct work *work, struct i
     return STATUS_OK;
 }
 
-/* One search. */
 struct search_case {
     int count, ordered;
     bool cold, replayed;
@@ -264,7 +263,8 @@ SCRIPT_TEST(candidates_slow_with_a_hot_cache_are_skipped_with_a_cold_one)
     assert_int_equal(binds[1], binds[0] - 1);
 }
 
-/* Each refusal goes to the list and to the record. A recalled algorithm drops earlier refusals. */
+/* Each refused algorithm is added to the list and to the record. A recalled algorithm drops earlier
+ * refusals. */
 SCRIPT_TEST(refused_algorithms_are_listed)
 {
     char list[SEARCH_REFUSED] = "";

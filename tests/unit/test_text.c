@@ -74,7 +74,6 @@ TEST(clean_lines_keep_newlines)
     assert_memory_equal(text, "a\n??b\n?c", 8);
 }
 
-/* Any bytes become valid text. */
 TEST(every_pair_of_bytes_becomes_text)
 {
     for (int pair = 0; pair < 1 << 16; ++pair) {
@@ -188,7 +187,6 @@ TEST(tail_keeps_the_last_bytes)
 
 /* ---- the words of a command ---- */
 
-/* The words with a | after each. */
 static void words_join(const struct command_line *line, char text[256])
 {
     size_t used = 0;

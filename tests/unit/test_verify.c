@@ -27,7 +27,6 @@ struct computed {
     double shift;
 };
 
-/* Does nothing; `read` computes. */
 static enum status computed_run(struct device_state *state, struct work *work, int64_t samples,
                                 struct error *error)
 {
@@ -127,7 +126,7 @@ static const struct device_ops computing = {.run = computed_run, .read = compute
 
 /* Sums in fp32 are right (in fp64 for fp64). Sums in the inputs' format, inputs in a narrower
  * format, dropped taps, skipped tiles and NaN are wrong. Everything in between is inaccurate. An
- * image's three channels give short sums, a 3x3 kernel over 256 channels gives long ones. */
+ * image's three channels give short sums, a 3x3 kernel over 256 channels gives long sums. */
 TEST(wrong_results_are_found)
 {
 #define MATMUL "matmul m=16 n=16 k="
@@ -416,8 +415,8 @@ static void choosing_release(struct device_state *state, struct work *work)
         test_free(work);
 }
 
-/* A row measures the fastest algorithm that is not wrong. If that one is inaccurate, the row also
- * names the fastest accurate one. */
+/* A row measures the fastest algorithm that is not wrong. If the fastest algorithm is inaccurate,
+ * the row also names the fastest accurate algorithm. */
 TEST(the_fastest_that_is_not_wrong_is_measured)
 {
     static const struct device_ops ops = {

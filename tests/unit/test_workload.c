@@ -227,7 +227,6 @@ TEST(impossible_configurations_are_refused)
     assert_int_equal(config_check(&fine, &error), STATUS_OK);
 }
 
-/* Costs by hand, from the definitions. */
 TEST(costs)
 {
     /* the default conv2d and a small one with stride 1: elements of tensors, and products */

@@ -289,7 +289,6 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12,
 
 
 def renamed_handle(figure, handle):
-    """Returns the legend entry with its words renamed."""
     handle = copy.copy(handle)
     handle.set_label(figure.renamed(handle.get_label()))
     return handle

@@ -25,7 +25,6 @@ def kernel_rows(scene):
 
 
 def short_kernel(name):
-    """Returns the first words of a long name."""
     name = frames.short_kernel(name)
     return name if len(name) <= LENGTH else name[:LENGTH].rpartition("_")[0] + "..."
 

@@ -30,7 +30,6 @@ def overlaps(box, boxes):
 
 
 def inside(box, points):
-    """Returns how many points lie in a box."""
     if not len(points):
         return 0
     x, y = points[:, 0], points[:, 1]
@@ -124,7 +123,6 @@ class Labels:
         return across or not len(path) or not self.on_line(path)
 
     def on_line(self, path):
-        """Returns whether any of the points lies on a line."""
         near = ((self.dots > path.min(axis=0) - 2) & (self.dots < path.max(axis=0) + 2)).all(axis=1)
         return any(np.hypot(*(self.dots[near] - point).T).min(initial=9) < 2 for point in path)
 

@@ -71,7 +71,6 @@ def caption(nodes, key=""):
 
 
 def reference_text(nodes):
-    """Returns a sentence that explains the reference."""
     return REFERENCES[len(nodes.files) > 1].replace("reference:", "The reference is")
 
 

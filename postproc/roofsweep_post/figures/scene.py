@@ -73,7 +73,6 @@ class Scene:
 
     @property
     def swept(self):
-        """The names of the swept parameters."""
         return list(dict.fromkeys(short_name(series.by) for series in self.series if series.by))
 
 

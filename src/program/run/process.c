@@ -60,7 +60,7 @@ static void close_once(int *descriptor)
 
 /* ---- start ---- */
 
-/* Both ends of each pipe: the reaper reads `life`, and writes `report` and `output`. */
+/* Both ends of each pipe. The reaper reads `life`, and writes `report` and `output`. */
 struct pipes {
     int life[2], report[2], output[2], channel[2];
 };

@@ -63,7 +63,8 @@ struct injected_moves {
 
 /* The library's report. */
 struct injected {
-    size_t processes; /* number of processes that opened a region; one of them gave all the rest */
+    size_t processes; /* number of processes that opened a region; one process gave all other
+                         members */
     double *regions;  /* owned; times in s */
     size_t region_count;
     struct kernel *kernels; /* owned; count and time cover the whole region */

@@ -418,7 +418,7 @@ static enum status count_run(struct program *program, const struct injected *tra
                     "the program launches something else each time that it runs: %s and %s (hash "
                     "and number of its launches)",
                     traced->sequence, counted->sequence);
-        if (replayed) /* the sums are right, but the launches are not the traced ones */
+        if (replayed) /* the sums are right, but other launches were traced */
             counted->each_count = 0;
         if (replayed || tries == 1)
             return STATUS_OK;

@@ -32,14 +32,15 @@ enum status scratch_create(struct scratch *scratch, struct error *error)
         const bool made = mkdtemp(created.path) != NULL;
         created.descriptor = made ? open(created.path, FOLDER_FLAGS) : -1;
         if (made && created.descriptor < 0 && errno == ENOENT)
-            continue; /* another process swept the folder before this one opened it */
+            continue; /* another process swept the folder before this process opened it */
         if (created.descriptor < 0)
             return error_set(error, STATUS_FAILED, "%s: %s; TMPDIR names another place",
                              created.path, strerror(errno));
         flock(created.descriptor, LOCK_EX);
         if (access(created.path, F_OK) == 0)
             break;
-        close(created.descriptor); /* another process swept the folder before this one locked it */
+        close(created
+                  .descriptor); /* another process swept the folder before this process locked it */
     }
     *scratch = created;
     return STATUS_OK;

@@ -84,7 +84,7 @@ static enum status flush_create(struct device_state *state, struct error *error)
                          size);
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < (size_t)size; ++i)
-        flush[i] = 1; /* unwritten pages would all be the one zero page */
+        flush[i] = 1; /* otherwise all pages would be the same zero page */
     state->flush = flush;
     state->flush_size = (size_t)size;
     return STATUS_OK;

@@ -26,7 +26,7 @@ struct run {
     const struct energy_load *load;
     int launches;        /* launches in a step of the load */
     double step_time;    /* s, expected */
-    long enqueued, done; /* numbers of steps; the host may learn late that one is done */
+    long enqueued, done; /* numbers of steps; the host may learn late that a step is done */
     double done_time;    /* s, when the host saw the last step done; NaN: none yet */
 };
 

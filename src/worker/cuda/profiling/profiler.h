@@ -24,7 +24,7 @@
 /* Callbacks of the profiler's owner. */
 enum { PROFILER_TIMES = 2 };
 struct profiler_host {
-    /* Times known kernels, s: their times show whether CUPTI disturbs others. */
+    /* Times known kernels, s. Their times show whether CUPTI disturbs kernels. */
     enum status (*measure)(void *argument, double times[PROFILER_TIMES], struct error *error);
     /* allocates memory that counting needs */
     enum status (*reserve)(void *argument, struct error *error);

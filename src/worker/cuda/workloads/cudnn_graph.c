@@ -359,7 +359,7 @@ static enum status plans_find(struct cudnn_graph *graph, const struct cudnn_engi
     return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
 }
 
-/* The knobs that a plan sets. An engine has defaults for all others. */
+/* The knobs that a plan sets. Engines have defaults for all other knobs. */
 struct knobs {
     cudnnBackendDescriptor_t choices[CUDNN_KNOB_TYPE_COUNTS];
     int64_t count;

@@ -70,7 +70,7 @@ void product_close(struct product *product); /* *product is zero afterwards */
 enum status product_run(const struct gpu *gpu, const struct product *product, const void *a,
                         const void *b, void *d, struct error *error);
 
-/* Work with one product; the structs of such workloads begin with this one. */
+/* Work with one product. Structs of workloads with a product begin with this struct. */
 struct product_work {
     struct tensor_work tensors;
     struct product product;
