@@ -320,7 +320,7 @@ static enum status builder_fill(struct builder *builder, const struct manifest *
     }
     if (builder->plan.count > 0 || builder->plan.excluded == 0)
         return items_finish(&builder->plan, error);
-    /* Every section is empty, so each has an exclude; the error names the first. */
+    /* Every section is empty, so each has an exclude; the error names the first exclude. */
     return error_set(error, STATUS_USAGE,
                      "%s:%d: exclude leaves out every configuration of [%s %s]%s, %zu in all",
                      manifest->path, first->exclude_line, first->workload->name, first->label,

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The part of the time for each reason of stalls. */
+/* The part of the time to which each reason of stalls belongs. */
 static const enum time_part part_of[ACTIVITY_WAITS] = {
     [ACTIVITY_STALL_BARRIER] = TIME_BARRIER,
     [ACTIVITY_STALL_BRANCH_RESOLVING] = TIME_INSTRUCTION_FETCH,

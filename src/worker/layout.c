@@ -96,7 +96,7 @@ enum status layout_prepare(const struct device_ops *device, struct device_state 
             return status;
         memcpy(first->record.wall_time_part, second->record.wall_time_part, parts);
         const struct record *records[] = {&attempts[0].record, &attempts[1].record};
-        /* larger relative noise of both times */
+        /* the larger relative noise of the two times */
         const double noise = fmax(fmax(records[0]->search_noise, records[1]->search_noise), 0.0);
         bool wins =
             !attempts[0].work ||

@@ -1,5 +1,5 @@
 """conv2d in JAX, forward, backward (both gradients) or one of them; the paper's defaults.
-XLA_FLAGS=--xla_gpu_autotune_level=0 to 4 says how hard XLA looks for algorithms.
+XLA_FLAGS=--xla_gpu_autotune_level=0 to 4 sets how long XLA searches for algorithms.
 
     python3 conv2d_jax.py --precision fp16 --pass backward-data"""
 

@@ -46,7 +46,7 @@ class Images(torch.nn.Module):
 
 
 class Classifier(torch.nn.Module):
-    """An LSTM of two layers over tokens, and a linear layer after the last step."""
+    """A network: an LSTM of two layers over tokens, and a linear layer after the last step."""
 
     def __init__(self):
         super().__init__()

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Files at the place of output or journal. roofsweep replaces no foreign file, follows no foreign link, and leaves no
-# temporary file.
+# Tests existing files at the place of output or journal. roofsweep replaces no foreign file, follows no foreign link,
+# and leaves no temporary file.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 

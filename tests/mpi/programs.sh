@@ -140,7 +140,7 @@ expect 0 "$roofsweep" -q -d cpu --program "sleep 0.1"
 says "program "
 [ -f program.nc ] || fail "--program writes no program.nc"
 
-# A program that does not exist is an error before roofs are measured. Defaults of a model are named.
+# A program that does not exist is an error before roofs are measured. A message names defaults of a model.
 expect 2 "$roofsweep" -d cpu -o none.nc --program "nosuchcmd 1"
 says "program: program: the program 'nosuchcmd' is not in PATH"
 expect 2 "$roofsweep" -d cpu -o none.nc --program "./nosuchcmd 1"

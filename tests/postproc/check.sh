@@ -134,7 +134,7 @@ reference "algorithm = 3 us" 2
 says "rows.ini:4: [NVIDIA H100 80GB HBM3 | one] 'algorithm' is no numeric variable of a row; "
 reference "" 2
 says "rows.ini:2: [NVIDIA H100 80GB HBM3 | one] needs \`where\` and at least one variable"
-# Malformed INI files: the error names the line and the expected form.
+# The error of a malformed INI file names the line and the expected form.
 wrong() {
     # shellcheck disable=SC2059 # with line ends
     printf "$1" >wrong.ini

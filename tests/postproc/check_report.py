@@ -159,7 +159,7 @@ def check_page(chrome, data):
         if "limiter" in shown:
             break
     assert "limiter" in shown and "algorithm" in shown and "AI" in shown, shown
-    # Every figure, every colour.
+    # Checks every figure with every colour.
     for select in ("figure", "colour"):
         for place in range(len(Select(chrome.find_element(By.ID, select)).options)):
             Select(chrome.find_element(By.ID, select)).select_by_index(place)

@@ -416,7 +416,7 @@ def doctored(name):
     shutil.copy(sys.argv[1], name)
     return netCDF4.Dataset(name, "a")
 def give(data, index, rows, device):
-    """Gives rows of device 3 to another device, so that device 3 lacks them."""
+    """Gives rows of device 3 to another device, so that device 3 lacks these rows."""
     values = data[index][:]
     values[rows] = device
     data[index][:] = values
@@ -509,9 +509,9 @@ gate_fails n2 "the result file is damaged"
 gate_fails n3 "the job ended with status 4"
 [ "$(grep -c '^PASS' gate/verdicts)" = 4 ] || { cat gate/verdicts; fail "a healthy GPU fails"; }
 
-# Bits of results: equal where configuration, seed, algorithm, kernels, grids, model and library are. Other bits are the first
-# reason. Rows whose iterations differ are left out by name, unless those of all other devices agree.
-# bits CODE: bits.nc is a file of four GPUs after CODE, which sees the rows of each GPU in `of`.
+# Bits of results: equal where configuration, seed, algorithm, kernels, grids, model and library are. Differing bits are
+# the first reason of a verdict. Rows whose iterations differ are left out by name, unless those of all other devices
+# agree. bits CODE: bits.nc is a file of four GPUs after CODE, which sees the rows of each GPU in `of`.
 bits() {
     doctored "$four" bits.nc '
 data.createVariable("output_hash", str, ("config",))

@@ -430,7 +430,7 @@ TEST(dirty_bytes_reach_device_memory)
     record.bytes_written[LEVEL_DRAM] = 6.5e6;
     struct derived derived = derive(&record, &device);
     assert_near(derived.arithmetic_intensity[LEVEL_DRAM], record.flops_counted / 65e6);
-    /* 39 of 65 MB are written: beyond a triad's third there is no other roof */
+    /* 39 of 65 MB are written, but no measured roof writes more than a triad's third */
     assert_near(derived.level_time[LEVEL_DRAM], 65e6 / 4e12);
     record_clear(&record);
 }

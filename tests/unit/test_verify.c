@@ -124,9 +124,10 @@ static enum status computed_read(struct device_state *state, struct work *work, 
 
 static const struct device_ops computing = {.run = computed_run, .read = computed_read};
 
-/* Sums in fp32 are right (in fp64 for fp64). Sums in the inputs' format, inputs in a narrower
- * format, dropped taps, skipped tiles and NaN are wrong. Everything in between is inaccurate. An
- * image's three channels give short sums, a 3x3 kernel over 256 channels gives long sums. */
+/* Sums in fp32 (for fp64 in fp64) give right results. Sums in the inputs' format, inputs in a
+ * narrower format, dropped taps, skipped tiles and NaN are wrong. Everything in between is
+ * inaccurate. An image's three channels give short sums, a 3x3 kernel over 256 channels gives long
+ * sums. */
 TEST(wrong_results_are_found)
 {
 #define MATMUL "matmul m=16 n=16 k="

@@ -132,7 +132,7 @@ static double bf16_value(uint16_t half)
     return single;
 }
 
-/* fp16: sign, 5 bits of exponent, 10 bits of mantissa. Below 2^-14: multiples of 2^-24. */
+/* fp16: sign, 5 bits of exponent, 10 of mantissa. Numbers below 2^-14 are multiples of 2^-24. */
 static uint16_t fp16_from(double value)
 {
     const uint16_t infinite = 0x7c00;

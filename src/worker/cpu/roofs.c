@@ -41,7 +41,7 @@ static const double tune_time = 0.02;     /* s, about, for one roof */
 /* s: longer than a GPU's ROOF_WINDOW. One pass over the DRAM set may take 10 ms, and a CPU is
  * disturbed more, by other programs or by the neighbours of a virtual machine. */
 static const double window = 0.05;
-static const double dram_least = 256.0 * 1024.0 * 1024.0; /* byte, all threads */
+static const double dram_least = 256.0 * 1024.0 * 1024.0; /* byte, sum over all threads */
 enum { SAMPLES_MIN = 10, SAMPLES_MAX = 1000, TRIALS_MIN = 5 };
 enum { VARIANTS_MAX = 2 * SIMD_KINDS, LARGE_PAGE = 2 << 20 };
 

@@ -103,7 +103,8 @@ static enum status finish(struct links *links, struct error *error)
     return STATUS_OK;
 }
 
-/* Compares the last elements that each device received with their values; sums are exact. */
+/* Compares the last elements that each device received with their values; their sums are exact in
+ * floating point. */
 static enum status verify(const struct links *links, size_t count, struct error *error)
 {
     enum { LAST = 1 << 14 };

@@ -140,8 +140,8 @@ static enum status check_each(struct selftest *test, struct items *items, const 
     return STATUS_OK;
 }
 
-/* Counts in one collection all items with tensor quantity fp16; items that use no tensor unit have
- * it, too. */
+/* Counts in one collection all items with tensor quantity fp16, which items without tensor units
+ * have, too. */
 static enum status check_together(struct selftest *test, struct items *items, const char *how,
                                   struct error *error)
 {

@@ -67,7 +67,7 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
 /* Fraction of the peak of a multiprocessor while it has a warp. */
 #define BUSY(metric)                                                                               \
     (const struct formula_term[]){{metric ".avg.pct_of_peak_sustained_active", 0.01, 0.01}, END}
-/* Amount, and its peak per second. Percentages of the elapsed time would be of the profiler's
+/* An amount and its peak per second. Percentages of the elapsed time would be of the profiler's
  * range, which is 8 to 22 us longer than a kernel. */
 #define AMOUNT(metric) (const struct formula_term[]){TERM(metric, 1), END}
 #define PEAK(metric)                                                                               \

@@ -11,7 +11,7 @@
 enum { LINE = CHASE_LANES * sizeof(uint64_t), LOADS = 16384 /* number in an iteration */ };
 
 /* A chain of L2 is larger than L1 and much smaller than L2. In device memory a run continues where
- * the last run ended. When it meets a line again, the cache has lost that line. */
+ * the last run ended. When it returns to a line, the cache no longer has the line. */
 static const struct chase {
     enum roof_id roof;
     int lines;          /* least number of lines */

@@ -20,7 +20,7 @@ enum { LINK_NUMBERS = 2048 };
 
 enum launched { LAUNCHED_EMPTY, LAUNCHED_LINK, LAUNCHED_KINDS };
 struct launches {
-    struct roofs_buffer numbers;          /* two arrays of LINK_NUMBERS */
+    struct roofs_buffer numbers;          /* two arrays of LINK_NUMBERS numbers */
     struct graph *graphs[LAUNCHED_KINDS]; /* chains of launches; NULL: not captured */
     double enqueueing[2]; /* s, host's time to enqueue launches; to enqueue graphs; 0: not known */
 };

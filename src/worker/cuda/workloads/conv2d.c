@@ -136,7 +136,8 @@ struct answer {
 
 /* Defines PASS_run and PASS_ask of the pass that computes `result` from `a` and `b`. cuDNN's
  * functions for the three passes differ in the order of the tensors and in the type of the
- * algorithm's number. With a workspace cuDNN runs each algorithm; without one it estimates. */
+ * algorithm's number. With a workspace cuDNN runs each algorithm; without a workspace it estimates
+ * the times. */
 #define PASS_BY_CALLS(pass, Pass, Bwd, a, b, result)                                               \
     static cudnnStatus_t pass##_run(const struct conv2d_work *c, cudnnHandle_t cudnn)              \
     {                                                                                              \
