@@ -103,8 +103,8 @@ void roof_sustain(struct roof *roof, const struct roof *sustained);
 void roof_set_theory(struct roof *roof, double theory, double nominal_clock, double clock);
 
 /* Sets the verdict from fractions and ratios. Tolerances: theory + 1 % (uncertainty of the clock);
- * bytes of a memory level within 3 %, at most 5 % of them at farther levels; bytes of shared memory
- * at most 5 % at any level; FLOPs -1 % to +5 %. */
+ * bytes of a memory level within 3 % (of latencies -3 % to +10 %), at most 5 % of them at farther
+ * levels; bytes of shared memory at most 5 % at any level; FLOPs -1 % to +5 %. */
 void roof_judge(struct roof *roof);
 
 /* STATUS_SYSTEM, with the field's name: no kind or condition, a value without verdict, or numbers

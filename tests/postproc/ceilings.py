@@ -26,7 +26,8 @@ def bytes_evidence(file, row, level):
     ratios = [float(value) for value in file.values["device_roof_bytes_ratio"][row]]
     farther = [value for value in (ratios if level is None else ratios[:level]) if not math.isnan(value)]
     own = NAN if level is None else ratios[level]
-    if any(value > 0.05 for value in farther) or abs(own - 1) > 0.03:
+    more = 0.1 if file.values["device_roof_name"][row].endswith(" latency") else 0.03
+    if any(value > 0.05 for value in farther) or own > 1 + more or own < 1 - 0.03:
         return -1
     return 1 if not math.isnan(own) or (level is None and farther) else 0
 
@@ -136,6 +137,7 @@ def devices(file):
         }
         levels = range(len(file.levels))
         own["peak_bandwidth"] = [device_level(file, device, level, None) for level in levels]
+        own["latency"] = [device_level(file, device, level, ["latency"], "time", least) for level in levels]
         for name, how in (("mixes", ()), ("energies", ("energy", least))):
             of_mix = [
                 {part: device_level(file, device, level, (name,), *how) for name, part in MIXES.items()}

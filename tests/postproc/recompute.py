@@ -401,7 +401,7 @@ def expected(file):
     roofs = range(file.data.sizes.get("device_roof", 0))
     rows = [Row(file, row, ceilings, enough).derive() for row in range(file.data.sizes["config"])]
     result = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
-    names = ("peak_bandwidth", "peak_vector", "peak_tensor", "launch_overhead")
+    names = ("peak_bandwidth", "peak_vector", "peak_tensor", "launch_overhead", "latency")
     result |= {f"device_{name}": [row[name] for row in ceilings] for name in names}
     result["device_roof_verdict"] = [verdict(file, row) for row in roofs]
     return result

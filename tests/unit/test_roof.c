@@ -151,6 +151,8 @@ TEST(counters_prove_or_contradict)
         {ROOF_L1_READ, 0.0, 0.5, 1.0, NAN, ROOF_CONTRADICTED},
         {ROOF_SHARED_READ, 0.0, 0.0, 0.01, NAN, ROOF_PROVEN},
         {ROOF_SHARED_READ, 0.0, 0.0, 1.0, NAN, ROOF_CONTRADICTED}, /* global memory instead */
+        {ROOF_DRAM_LATENCY, 1.033, 1.0, NAN, NAN, ROOF_PROVEN},    /* page tables are read, too */
+        {ROOF_DRAM_LATENCY, 0.96, 1.0, NAN, NAN, ROOF_CONTRADICTED},
         {ROOF_L2_LATENCY, 0.01, 1.0, NAN, NAN, ROOF_PROVEN},
         {ROOF_L2_LATENCY, 1.0, 1.0, NAN, NAN, ROOF_CONTRADICTED}, /* the chain does not stay */
         {ROOF_SHARED_LATENCY, 0.0, 0.0, 0.0, NAN, ROOF_PROVEN},

@@ -39,7 +39,7 @@ static enum status elements_check(const struct gpu *gpu, const struct config *co
                                   struct error *error)
 {
     const struct elementwise s = elementwise_from(config);
-    const double most = s.operation == ELEMENTWISE_SCALE ? INT_MAX : 2147479552;
+    const double most = s.operation == ELEMENTWISE_SCALE ? INT_MAX : 2147482624;
     (void)gpu;
     return count_check("cuDNN's kernels count", "elements", (double)s.elements, most,
                        "implementation = plain has no such bound", error);
