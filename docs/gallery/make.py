@@ -18,7 +18,7 @@ ALGORITHMS, LOOPS = "tests/data/algorithms_h100.nc", "tests/data/loops_h100.nc"
 REPLICATE = "tests/data/node_4xh200.nc"
 TRAINING, CORE = "tests/data/training_h100.nc", "tests/data/training_cpu.nc"
 BY_HAND, ENERGY = "tests/data/handwritten_h100.nc", "tests/data/energy_h100.nc"
-FRAMEWORKS = "tests/data/paper_frameworks_h100.nc"
+FRAMEWORKS, PARTS = "tests/data/paper_frameworks_h100.nc", "tests/data/guide_h200.nc"
 # One layout and one cache mode.
 ONE = "layout=nhwc cache=hot"
 FILTERS = f"{PAPER} --labels conv2d-filters --where pass=forward {ONE}"
@@ -124,6 +124,7 @@ FIGURES = [
     ("levels", "Every memory level, the levels of a row joined", f"classic {FILTERS} --level all"),
     ("counted", "Counted against modelled", f"counted {PAPER} --labels conv2d-filters --where {ONE} --width page"),
     ("waves", "Waves and tail of the kernels", f"waves {FILTERS} precision=fp32"),
+    ("parts", "Parts of the time of the guide's operations", f"parts {PARTS}"),
     ("kernels", "Kernels on the Roofline", f"kernels {FILTERS} precision=fp32"),
     (
         "training",

@@ -25,6 +25,7 @@ ROWS = {
     "paper_h100": 378,
     "conv2d_batch_h100": 18,
     "guide_h100": 22,
+    "guide_h200": 22,
     "training_h100": 54,
     "handwritten_h100": 60,
     "energy_h100": 60,
@@ -38,7 +39,7 @@ def load(name):
     data = post.load(f"{name}.nc")
     assert data.sizes["config"] == ROWS[name] and (data.status == "measured").all(), name
     assert (data.verify_error >= 0).all(), name
-    assert "cpu" in name or (data.flops_counted.notnull().all() and "H100" in data.device_model.values[0]), name
+    assert "cpu" in name or (data.flops_counted.notnull().all() and "NVIDIA H" in data.device_model.values[0]), name
     return data
 
 

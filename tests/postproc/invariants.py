@@ -21,6 +21,7 @@ EXCEPTIONS = {
     ("node_2xh100", "busy <= T"): "traced after the energy run, at the clock of its power",
     ("node_4xh200", "busy <= T"): AGAIN,
     ("guide_h100", "busy <= T"): AGAIN,
+    ("guide_h200", "busy <= T"): AGAIN,
     ("handwritten_h100", "busy <= T"): AGAIN,
     ("paper_h100", "busy <= T"): AGAIN,
     ("training_h100", "busy <= T"): AGAIN,
