@@ -19,18 +19,17 @@ from .texts import Refused, column, listed, say, share, table
 HELP = "times of a manifest's configurations, from measured rows and roofs"
 DESCRIPTION = """Predicts the time of each configuration of a manifest, without measuring.
 
-roof         FLOPs / compute roof + bytes / DRAM roof + launch overhead: as modelled, at the roofs of the device
-time         the roof, times what rows of the file take beyond theirs. Rows count by likeness: each doubling of a
-             parameter, and each other word (pass, precision, cache), takes likeness away. How much, for each
-             parameter, is fitted to the file (a Gaussian process of log(time / roof); Rasmussen and Williams, 2006)
-interval     holds the time in 95 of 100 cases, if the configuration is like the file's rows
-nearest      the most like measured row
+roof         time at the device's roofs: FLOPs / compute roof + bytes / DRAM roof + launch overhead, as modelled
+time         the roof times a factor. The factor comes from the rows of FILE: the more similar a row, the more it
+             counts. Each doubling of a parameter and each other word (pass, precision, cache) makes a row less
+             similar; how much is fitted to FILE (a Gaussian process of log(time / roof); Rasmussen and Williams, 2006)
+from, to     hold the time in 95 of 100 cases, if FILE has similar rows
+nearest      the most similar row of FILE
 
---device FILE predicts for another device: it scales each time by the ratio of the two devices' roofs that takes the
-largest share of the nearest row's time, weighted with that share, and by its launches. The interval then is wider by
-the scatter of rows from an H100 to an H200.
---leave-one-out predicts each row from all others, and shows how far off that is; "by the roof" is the error if the
-larger of the three times of `roof` is taken as the time. Other passes and precisions of a row's shape stay in.
+--device FILE predicts for another device. The time changes with the roof that takes most of the nearest row's time,
+in proportion to that share, and with the launch overhead. The interval grows by the scatter from an H100 to an H200.
+--leave-one-out predicts each row from all other rows, and prints the errors. "by the roof" is the error of the largest
+of the three parts of `roof`. A row's shape stays in the file with its other passes and precisions.
 Exit status: 0; 1: configurations without a prediction; 2: wrong options."""
 
 SEED, MOST = 1, 800  # rows of a workload, chosen by lot: the cost grows as the cube
