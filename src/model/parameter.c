@@ -1,6 +1,5 @@
 #include "model/parameter.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +28,9 @@ static enum status parse_side(const struct parameter *parameter, const char *tex
     const char *colon = parameter->kind == PARAMETER_PADDING ? strchr(text, ':') : NULL;
     char before[WORKLOAD_VALUE_TEXT];
     int64_t first, second;
-    snprintf(before, sizeof before, "%.*s", colon ? (int)(colon - text) : INT_MAX, text);
+    snprintf(before, sizeof before, "%s", text);
+    if (colon)
+        before[strcspn(before, ":")] = '\0';
     TRY(parse_number(parameter, before, &first, error));
     second = first;
     if (colon)
@@ -45,7 +46,8 @@ static enum status parse_extent(const struct parameter *parameter, const char *t
     const char *cross = strchr(text, 'x');
     char rows[WORKLOAD_VALUE_TEXT];
     struct value parsed = {0};
-    snprintf(rows, sizeof rows, "%.*s", cross ? (int)(cross - text) : INT_MAX, text);
+    snprintf(rows, sizeof rows, "%s", text);
+    rows[strcspn(rows, "x")] = '\0';
     enum status status = parse_side(parameter, rows, &parsed.first, error);
     parsed.second = parsed.first;
     if (status == STATUS_OK && cross)
