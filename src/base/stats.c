@@ -26,22 +26,28 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double median_of(const double *sorted, size_t count)
+{
+    return sorted[(count - 1) / 2] / 2 + sorted[count / 2] / 2;
+}
+
+double stats_sort(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare_doubles);
+    return median_of(values, count);
+}
+
 /* The caller frees it; NULL: no memory. */
 static double *sorted_copy(const double *values, size_t count, struct error *error)
 {
     double *copy = malloc(count * sizeof *copy);
     if (copy) {
         memcpy(copy, values, count * sizeof *copy);
-        qsort(copy, count, sizeof *copy, compare_doubles);
+        stats_sort(copy, count);
     } else {
         error_set(error, STATUS_SYSTEM, "no memory for %zu samples", count);
     }
     return copy;
-}
-
-static double median_of(const double *sorted, size_t count)
-{
-    return sorted[(count - 1) / 2] / 2 + sorted[count / 2] / 2;
 }
 
 enum status stats_compute(const double *values, size_t count, struct stats *stats,

@@ -1,4 +1,4 @@
-/* Statistics of repeated timings. Pure functions; inputs are not changed. */
+/* Statistics of repeated timings. Pure functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,6 +14,9 @@ struct stats {
      * independent values, but no particular distribution. NaN for fewer than six values. */
     double median_low, median_high;
 };
+
+/* Sorts the values in place and returns their median. count >= 1. */
+double stats_sort(double *values, size_t count);
 
 /* count >= 1. STATUS_SYSTEM: no memory. */
 enum status stats_compute(const double *values, size_t count, struct stats *stats,

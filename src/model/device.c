@@ -6,8 +6,6 @@
 
 #include "model/device_kind.h"
 
-static const char *const no_yes[] = {"no", "yes", NULL};
-
 #define D(member, type, units, ...) FIELD(struct device, member, type, units, __VA_ARGS__)
 #define F(member, flags, ...)       FIELD_OF_FLAGS(struct device, member, flags, __VA_ARGS__)
 const struct field device_fields[] = {
@@ -29,9 +27,9 @@ const struct field device_fields[] = {
     D(clock_max, FIELD_DOUBLE, "s-1", "highest multiprocessor or core clock", JSON_ONLY),
     D(memory_clock_max, FIELD_DOUBLE, "s-1", "highest memory clock", JSON_ONLY),
     D(power_limit, FIELD_DOUBLE, "W", "power cap"),
-    F(mig, no_yes, "multi-instance mode", JSON_ONLY),
-    F(cores_shared, no_yes, "another rank ran on the same cores", JSON_ONLY),
-    F(cores_far, no_yes, "the launcher left its rank no core near it", JSON_ONLY),
+    F(mig, field_no_yes, "multi-instance mode", JSON_ONLY),
+    F(cores_shared, field_no_yes, "another rank ran on the same cores", JSON_ONLY),
+    F(cores_far, field_no_yes, "the launcher left its rank no core near it", JSON_ONLY),
     FIELD_OF_OUTCOME(struct device, counters, counted_word,
                      "whether its hardware counters can be read", JSON_ONLY),
     D(count_together, FIELD_INTEGER, "1", "most rows whose counters are read together", JSON_ONLY),

@@ -5,6 +5,8 @@
 
 #include "base/text.h"
 
+const char *const field_no_yes[] = {"no", "yes", NULL};
+
 const char *const wall_part_name[PART_COUNT] = {
     [PART_PREPARE] = "prepare",       [PART_SEARCH_BUILD] = "search_build",
     [PART_SEARCH_RUN] = "search_run", [PART_SEARCH_VERIFY] = "search_verify",

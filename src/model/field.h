@@ -77,6 +77,7 @@ enum health {
     HEALTH_LIST(ROW) HEALTH_COUNT
 #undef ROW
 };
+extern const char *const field_no_yes[]; /* of a flag; NULL-terminated */
 extern const char *const health_name[HEALTH_COUNT];
 /* Parts of a row's wall time, in the order of the file. */
 enum wall_part {

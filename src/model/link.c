@@ -4,7 +4,6 @@
 
 const char *const link_operation_name[] = {"copy", "all-reduce", "all-gather", "send-receive",
                                            NULL};
-static const char *const no_yes[] = {"no", "yes", NULL};
 
 #define L(member, type, units, ...) FIELD(struct link, member, type, units, __VA_ARGS__)
 const struct field link_fields[] = {
@@ -13,7 +12,7 @@ const struct field link_fields[] = {
     L(from, FIELD_TEXT, "1", "UUID of the device that a copy comes from"),
     L(to, FIELD_TEXT, "1", "UUID of the device that a copy goes to"),
     L(devices, FIELD_INTEGER, "1", "devices that take part"),
-    FIELD_OF_FLAGS(struct link, peer_access, no_yes, "a copy does not go through the host"),
+    FIELD_OF_FLAGS(struct link, peer_access, field_no_yes, "a copy does not go through the host"),
     L(nccl, FIELD_INTEGER, "1", "version of NCCL, 22803 is 2.28.3"),
     L(bytes, FIELD_DOUBLE, "byte", "size of a copy, or of the result that each device has", ALWAYS),
     L(time, FIELD_DOUBLE, "s", "time of one of several in a row, median of the samples", ALWAYS),

@@ -6,7 +6,6 @@
 #include <string.h>
 
 const char *const record_status_name[] = {"measured", "skipped", "failed", NULL};
-static const char *const no_yes[] = {"no", "yes", NULL};
 
 #define R(member, type, units, ...) FIELD(struct record, member, type, units, __VA_ARGS__)
 #define T(member, ...)              FIELD_OF_SECONDS(struct record, member, __VA_ARGS__)
@@ -84,7 +83,7 @@ const struct field record_fields[] = {
     I(time_median_high, "upper end of the 95 % interval of time_median",
       .comment = "as time_median_low; of one round and several placements the median of the "
                  "slowest one"),
-    F(bimodal, no_yes, "the samples have two modes",
+    F(bimodal, field_no_yes, "the samples have two modes",
       .comment = "a tenth of the variance at most is left within the two parts that the samples "
                  "fall into, and the medians of the parts differ by more than 2 %; unknown for "
                  "fewer than 20 samples"),
@@ -117,10 +116,10 @@ const struct field record_fields[] = {
     R(sample_iterations, FIELD_INTEGER, "1", "iterations that one sample is the mean of",
       .least = 1),
     T(timer_overhead, "time that the timer adds to a sample"),
-    F(host_paced, no_yes, "the device waited for the host within the samples",
+    F(host_paced, field_no_yes, "the device waited for the host within the samples",
       .comment = "yes: some launches could not be enqueued before the device was ready for them; "
                  "programs: the traced device idled mostly before launches that came too late"),
-    F(converged, no_yes, "adaptive rule: the median stood before max_time came"),
+    F(converged, field_no_yes, "adaptive rule: the median stood before max_time came"),
     R(launches, FIELD_INTEGER, "1", "kernel launches in one iteration (CPU: OpenMP regions)",
       .comment = "from the trace run"),
     R(launches_in_graphs, FIELD_INTEGER, "1",

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stats.h"
+
 const char *const roof_condition_name[] = {"alone", "together", NULL};
 const char *const roof_verdict_name[] = {"unproven", "proven", "above-theory", "contradicted",
                                          NULL};
@@ -14,7 +16,6 @@ const char *const throttle_reason_name[] = {
     "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown",
     "display_clock_setting", NULL};
 /* clang-format on */
-static const char *const no_yes[] = {"no", "yes", NULL};
 
 #define R(member, type, units, ...) FIELD(struct roof, member, type, units, __VA_ARGS__)
 #define F(member, flags, ...)       FIELD_OF_FLAGS(struct roof, member, flags, __VA_ARGS__)
@@ -45,14 +46,14 @@ const struct field roof_fields[] = {
     R(temperature, FIELD_DOUBLE, "K", "temperature meanwhile", JSON_ONLY),
     FIELD_OF_BITS(struct roof, throttle_reasons, throttle_reason_name,
                   "clock event reasons meanwhile, as NVML tells", JSON_ONLY),
-    F(throttled, no_yes, "the load held the clock down", JSON_ONLY),
+    F(throttled, field_no_yes, "the load held the clock down", JSON_ONLY),
     R(sustained, FIELD_DOUBLE, "s-1", "FLOP/s (int8: operations) once the clock has settled",
       .comment = "the same work, gone on with until nothing limits it, the power limit is kept "
                  "on the average or the clock has held still for 0.5 s; after 2 s as it is"),
     R(sustained_clock, FIELD_DOUBLE, "s-1", "multiprocessor clock once it has settled"),
     R(sustained_power, FIELD_DOUBLE, "W", "power draw once the clock has settled", JSON_ONLY),
     R(settling_time, FIELD_DOUBLE, "s", "time under load until the clock has settled", JSON_ONLY),
-    F(settled, no_yes,
+    F(settled, field_no_yes,
       "the clock has settled: nothing limits it, or power does on the average, or it held still"),
     R(working_set, FIELD_DOUBLE, "byte", "largest set that is read at nearly the roof's rate",
       .comment = "of the read roof of a GPU's l2: at nine tenths of it or more; of a CPU's l3: at "
@@ -128,20 +129,13 @@ double roof_per_cycle(const struct roof *roof)
     return fmax(burst, roof->sustained / roof->sustained_clock); /* fmax ignores NaN */
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t samples)
 {
     const struct roof_kind *kind = roof_kind_of(roof);
     if (!kind || samples < 1)
         return;
-    qsort(seconds, (size_t)samples, sizeof *seconds, compare);
+    double median = stats_sort(seconds, (size_t)samples);
     double fastest = seconds[0], slowest = seconds[samples - 1];
-    double median = 0.5 * (seconds[(samples - 1) / 2] + seconds[samples / 2]);
     double mean = 0.0;
     for (int64_t i = 0; i < samples; ++i)
         mean += seconds[i] / (double)samples;

@@ -12,7 +12,6 @@ static const char *const conv2d_pass_words[] = {"forward", "backward-data", "bac
 static const char *const conv2d_implementation_words[] = {"auto",  "cudnn", "onednn",
                                                           "tiled", "plain", NULL};
 static const char *const activation_words[] = {"none", "relu", "sigmoid", "tanh", NULL};
-static const char *const bias_words[] = {"no", "yes", NULL};
 static const char *const fusion_words[] = {"auto", "fused", "separate", NULL};
 static const char *const conv2d_algorithm_words[] = {
     "auto", "implicit-gemm", "implicit-precomp-gemm", "gemm",   "direct", "fft", "fft-tiling",
@@ -22,7 +21,7 @@ static const struct parameter conv2d_parameters[] = {
     WORKLOAD_LATER_SERIES("activation", activation_words, "none", "function of the output"),
     WORKLOAD_ALGORITHM(conv2d_algorithm_words),
     WORKLOAD_INTEGER("batch", 1048576, "16", "images"),
-    WORKLOAD_LATER_SERIES("bias", bias_words, "no",
+    WORKLOAD_LATER_SERIES("bias", workload_no_yes, "no",
                           "yes: adds a value for each filter"),
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("channels", 1048576, "64", "input channels"),

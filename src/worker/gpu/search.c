@@ -288,12 +288,6 @@ static int by_time(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double first = *(const double *)a, second = *(const double *)b;
-    return (first > second) - (first < second);
-}
-
 /* Times a finalist once more. Long work gets fewer samples, because its noise is smaller. */
 static enum status round_time(struct search_state *state, struct entry *entry, int round,
                               struct error *error)
@@ -326,8 +320,7 @@ static enum status final_run(struct search_state *state, int finalists, struct e
     for (int i = 0; i < finalists; ++i) {
         struct entry *entry = &state->entries[i];
         const double *sorted = entry->rounds;
-        qsort(entry->rounds, ROUNDS, sizeof *entry->rounds, by_value);
-        entry->time = sorted[ROUNDS / 2];
+        entry->time = stats_sort(entry->rounds, ROUNDS);
         entry->noise = (sorted[ROUNDS - 2] - sorted[1]) / 2.0 / entry->time;
     }
     return STATUS_OK;
