@@ -430,7 +430,7 @@ DEVICE_TEST(trace_counts_regions)
         int64_t launches;
     } cases[] = {
         {"conv2d batch=1 height=16 width=16 channels=4 filters=4 implementation=plain", 1},
-        {"lstm sequence=5 layers=2 implementation=plain", 2 * 5},
+        {"lstm sequence=5 layers=2 implementation=plain", 2 * (1 + 5)},
         {"matmul m=16 n=16 k=16 implementation=cblas", 1},
         {"compute-loop elements=100 steps=10", 1},
         {"shared-loop tiles=2 steps=10", 1},

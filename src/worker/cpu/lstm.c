@@ -1,6 +1,6 @@
 /* Recurrent layers on the CPU: by oneDNN, one operation for each layer, and as plain loops
- * (lstm_network.h), a region for each step of each layer. Training keeps all gates and states of
- * the forward pass. */
+ * (lstm_network.h): for each layer a region for its inputs, then one for each step. Training keeps
+ * all gates and states of the forward pass. */
 #include <stdlib.h>
 #include <string.h>
 
