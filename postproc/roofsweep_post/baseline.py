@@ -42,10 +42,6 @@ def roof_centres(files):
     """Returns centres() of each kind of roof: of the condition `alone` where it exists, as `check` compares."""
     table = compare.roof_table(files)
     table = compare.single(table[table["usable"]])
-    for _, line in table[table["unfit"].astype(bool)].iterrows():
-        place = f"{files[line['file']].attrs['path']}: {line['key']} of {line['device_name']}"
-        say(f"{place} is left out: its samples differ by {share(line['spread'])}; measure it again")
-    table = table[~table["unfit"].astype(bool)]
     alone = table["condition"] == "alone"
     has = alone.groupby([table["model"], table["name"]]).transform("max")
     table = table[alone | ~has]
@@ -55,6 +51,12 @@ def roof_centres(files):
             f"{files[worst['file']].attrs['path']}: other work disturbed {worst['name']} of {worst['device_name']}: a "
             f"sample takes {share(worst['disturbance'])} longer than the best, on average; measure it on an idle host"
         )
+    for _, line in table[table["unfit"].astype(bool)].iterrows():
+        place = f"{files[line['file']].attrs['path']}: {line['key']} of {line['device_name']}"
+        say(
+            f"{place} is left out: other work disturbed it, samples differ by {share(line['spread'])}; measure it again"
+        )
+    table = table[~table["unfit"].astype(bool)]
     cycles = table["unit"].str.endswith("/cycle")
     theory = table.apply(of_theory, axis=1) if len(table) else np.nan
     table = table.assign(value=table["value"].mask(cycles, theory), unit=table["unit"].mask(cycles, "%"))

@@ -46,11 +46,12 @@ is the geometric mean of all; it may be slower by 0.625 of the threshold.
 Gaps between launches, the host's launch time, and copies to and from the host on all devices at once are printed but
 not judged: processes on one device differ by 10 %. The time that longer gaps add to a configuration, up to 13 % of each
 gap, is subtracted. Gaps within a graph are compared only with the same device.
-A roof whose samples differ by more than 20 % is no reference. An above-theory, contradicted or unmeasured roof is not
-compared. A device fails if a device of its model has this roof, or a configuration that failed or was skipped here. A
-device also fails if it lacks a roof or a configuration that other devices of the file have. If only the reference has
-them, the device is inconclusive. A device of the reference that is in no later file fails if its host has fewer
-devices. A host that is in no later file is inconclusive, unless --part is given.
+A roof whose samples differ by more than 20 %, and all roofs beside another load, are no reference. An above-theory,
+contradicted or unmeasured roof is not compared. A device fails if a device of its model has this roof, or a
+configuration that failed or was skipped here. A device also fails if it lacks a roof or a configuration that other
+devices of the file have. If only the reference has them, the device is inconclusive. A device of the reference that is
+in no later file fails if its host has fewer devices. A host that is in no later file is inconclusive, unless --part is
+given.
 Times compare where several devices measured a configuration: `distribute = replicate`, or several files.
 A device whose roofs were measured by several runs in one file is one line, their median.
 A device fails if its health is bad at the end, or worse than at the start or in the reference: uncorrected memory
@@ -162,7 +163,7 @@ def sustained(found):
     if "sustained" not in found:
         return found[:0]
     own = found[found["sustained"].notna() & (found["settled"] == "yes")]
-    own = own.assign(value=own["sustained"], key=own["key"] + SUSTAINS, spread=np.nan, unfit=False, load=np.nan)
+    own = own.assign(value=own["sustained"], key=own["key"] + SUSTAINS, spread=np.nan, load=np.nan)
     own = own.assign(unit=own["unit"].str.replace("/cycle", "/s"))
     clock = own["sustained_clock"] if "sustained_clock" in own else own["sustained"] * np.nan
     soft = own["key"].isin(own["key"][clock.isna()])  # rates and work in a cycle are not comparable
@@ -178,14 +179,14 @@ def energies(found):
     devices are not compared with each other."""
     own = found[found["usable"] & found["energy"].notna()]
     unit = "J/" + own["unit"].str.replace("/(s|cycle)$", "", regex=True)
-    further = {"value": own["energy"], "unit": unit, "spread": np.nan, "unfit": False, "load": np.nan}
+    further = {"value": own["energy"], "unit": unit, "spread": np.nan, "load": np.nan}
     further |= {"least": ENERGIES[0], "between": np.inf, "error": TWO_SIDED * ENERGIES[1]}
     return own.assign(key=own["key"] + ENERGY, **further)
 
 
 def roof_table(files):
     """Returns the roofs with their limits, in the order of kinds, with sustained and energy lines. error: half of the
-    95 % interval of a difference; unfit: samples differ too much for a reference; load: disturbance of steady roofs."""
+    95 % interval of a difference; unfit: too disturbed for a reference; load: disturbance of steady roofs."""
     found = at_equal_clock(roofs(files))
     found["key"] = found["name"] + ", " + found["condition"]
     limits = [next(limits for part, *limits in LIMITS if part in key) for key in found["key"]]
@@ -195,7 +196,10 @@ def roof_table(files):
     coarse = ~gpu | (found["name"].str.contains(" tensor ") & ~found["unit"].str.endswith("/cycle"))
     found.loc[coarse, ["least", "between"]] = found.loc[coarse, ["least", "between"]].clip(lower=THRESHOLD)
     found["unfit"] = (found["spread"] > DISTURBED) & np.isfinite(found["least"]) & gpu
-    found["load"] = found["disturbance"].where(found["name"].str.contains("dram|l2|vector") & gpu)
+    found["load"] = found["disturbance"].where(
+        found["name"].str.contains("dram|l2|vector") & found["time"].isna() & gpu
+    )
+    found["unfit"] |= found.groupby(["file", "place"])["load"].transform("mean") > LOAD
     found["soft"] = False
     found = pandas.concat([found, sustained(found), energies(found)], ignore_index=True)
     return found.iloc[np.lexsort([found["key"], found["condition"], found["name"].map(kind_order(found))])]
@@ -298,6 +302,9 @@ def of_many(times, threshold):
     process and is a check of its own; the slowest fifth is judged by its mean, a single configuration by its rounds,
     else by WIDEST (docs/measurements.md, The gate)."""
     times["fair"] = times["paced"]
+    # Few rounds show little of a row's spread, so the rounds of the judged file count, too.
+    times["spread_of"] = np.fmax(times["spread_of"], times["rounds"])
+    times["least"] = np.fmax(times["least"], times["rounds"].clip(upper=WIDEST))
     plain = single(times)
     devices = [own for _, own in plain[plain["fair"].notna()].groupby(["file", "place"]) if len(own) >= MANY]
     for own in devices:
@@ -492,7 +499,7 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=Fa
     usable = all_roofs[all_roofs["usable"]]
     roofs_found = judged(medians(usable, "key"), threshold, across, first)
     without = roofs_found[roofs_found["deviation"].isna()]  # a new roof, or a reference that is unfit
-    unfit = set(all_roofs.loc[all_roofs["unfit"].astype(bool), "key"])
+    unfit = set(all_roofs.loc[all_roofs["unfit"].astype(bool) & (all_roofs["file"] == 0), "key"])
     roofs_found = roofs_found.dropna(subset="deviation")
     times = judged_times(medians(all_times, "key"), roofs_found, threshold, across, first).dropna(subset="deviation")
     names, found = time_texts(all_times), []
@@ -519,8 +526,7 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=Fa
         for fact, value, most in own(differs)[["fact", "value", "most"]].to_numpy():
             verdict.add("drift", f"{fact} {value}, of most {most}", "pass", excess=0.0)
         for key in sorted(set(own(without)["key"]) & unfit):
-            why = f"{key}: samples of the reference differ by more than {share(DISTURBED)}; measure it again"
-            verdict.add(key, why, "inconclusive")
+            verdict.add(key, f"{key}: other work disturbed the reference; measure it again", "inconclusive")
         add_load(verdict, own(all_roofs), single(own(all_times)))
         if bits and (check := bits.checks.get((device["file"], device["place"]))):
             verdict.checks.insert(0, check)

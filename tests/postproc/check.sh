@@ -82,7 +82,7 @@ row "^?: other work disturbed 1 of .* samples of dram read, alone, take 25.0 % l
 refused "other work disturbed dram read of #3 node1: a sample takes 25.0 % longer than the best" \
     baseline disturbed.nc --output none.ini
 expect 0 script baseline "$paper" --output paper.ini
-says "device to host, alone of #0 vm is left out: its samples differ by 27.3 %; measure it again"
+says "device to host, alone of #0 vm is left out: other work disturbed it, samples differ by 27.3 %; measure it again"
 ! grep -q "^device to host" paper.ini || fail "a roof whose samples differ makes a target"
 # Blanks at the end of a model's name, as AMD has, do not count.
 doctored alone.nc blanks.nc 'names = [f"{name}   " for name in data["device_model"][:]]
