@@ -80,7 +80,7 @@ def page(name, section, what, version, lines):
 
 
 def sections(found):
-    """Returns sections of pairs of a bold term and its text."""
+    """Returns the lines of sections. `found`: {title: pairs of a bold term and the text that explains it}."""
     lines = []
     for title, pairs in found.items():
         lines.append(f".SH {title}")

@@ -7,8 +7,8 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 if [ -f "$here/CMakePresets.json" ]; then
     cd "$here"
     jobscripts/install-dependencies.sh
-    # Builds no tests, and only for the GPUs of this machine if nvcc knows all of them. An existing build folder keeps
-    # its settings.
+    # The build has no tests. It has code only for the GPUs of this machine, if nvcc knows all of them. An existing
+    # build folder keeps its settings.
     if [ ! -f build/CMakeCache.txt ]; then
         known=$(PATH=$PATH:/usr/local/cuda/bin nvcc --list-gpu-arch 2>/dev/null || true)
         architectures=""

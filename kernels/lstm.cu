@@ -97,7 +97,7 @@ __device__ static inline weights weights_load(const T *matrix, const layer &s, c
     return w;
 }
 
-/* Returns the time of a step. The second direction runs backwards. */
+/* Returns a step's position in the sequence. The second direction runs backwards. */
 __device__ static inline int64_t time_of(const layer &s, int step)
 {
     return blockIdx.y ? s.sequence - 1 - step : step;

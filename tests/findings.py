@@ -234,7 +234,7 @@ def lstm_launch_time(f):
 
 @finding("IV-B.1")
 def lstm_leaves(f):
-    """Forward, an LSTM leaves its launch overhead at 0.4452 GFLOP, a batch of about 3000."""
+    """Forward, launch overhead stops bounding an LSTM at 0.4452 GFLOP, a batch of about 3000."""
     peak, (r,) = f.peak("tensor", "fp16"), series(f, "lstm-batch", "batch", passes=FORWARD, precision=["fp16"])
     work = peak * (r.overhead_time / r.launches).median()
     batches = np.array([1, r.launches.median()]) * work / (r.flops / r.batch).median()

@@ -57,7 +57,7 @@ def below(room):
 
 
 def circle(room, path=()):
-    """Returns the first circle of the table that contains a room, as a list; empty if there is none."""
+    """Returns the first cycle of rooms, in the table, that contains a room, as a list; empty if there is none."""
     if room in path:
         return [*path[path.index(room) :], room]
     for other in ROOMS[room]:

@@ -403,7 +403,8 @@ def find_clashes(sources, devices, newest):
 
 
 def order_rows(sources, devices, stay):
-    """Returns (source, row) for each row of the new file, ordered by first place in a source, and by device."""
+    """Returns (source, row) for each row of the new file, in the order in which the sources first have the
+    configurations, then by device."""
     places, keys, first = [], [], {}
     for number, source in enumerate(sources):
         device_keys = [natural(device.key) for device in devices[number]]

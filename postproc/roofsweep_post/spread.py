@@ -20,7 +20,8 @@ device, node   devices of a node; nodes
 
 The components of rounds, runs, devices and nodes are those of a nested analysis of variance by moments over all rows
 (Searle, Casella, McCulloch, Variance Components, 1992, chapter 3); a standard deviation is their root mean square over
-the rows. A component without a second group is missing, and the next coarser one contains it.
+the rows. A component is missing if nothing tells it from the next coarser one, as with one device in each node; the
+coarser one then contains it.
 
 A row has carry-over if its rounds differ by predecessor: by permutation, at 5 % for all rows together. Files of one
 seed have one order, so an effect of the first process, which also searches, looks like carry-over there. The last lines
@@ -77,7 +78,7 @@ def observations(files):
 
 def nested(found):
     """Returns {level: variance} by moments: sums of squares of group sums, with their coefficients by unbalanced
-    groups. A level without a second group is left out."""
+    groups. A level is left out if each coarser group has one group of it."""
     keys = [["config_hash", *LEVELS[:i]] for i in range(len(LEVELS) + 1)]
     counts = [len(found.groupby(key)) for key in keys]
     kept = [i for i in range(1, len(keys)) if counts[i] > counts[i - 1]]

@@ -110,7 +110,7 @@ class Kinds:
         self.words = ROOF_WORDS.union(*rows["name"].str.split())
 
     def possible(self, name):
-        """Returns whether a name consists of words of roofs: true for a kind that was not measured, not for a typo."""
+        """Returns whether names of roofs have all words of a name: true for a kind not measured, false for a typo."""
         return set(name.split()) <= self.words
 
     def order(self, others=()):

@@ -22,11 +22,11 @@ double stats_sort(double *values, size_t count);
 enum status stats_compute(const double *values, size_t count, struct stats *stats,
                           struct error *error);
 
-/* Sets median, median_low and median_high of two or more rounds. The interval contains the median
- * of as many other rounds in 95 % of cases: median +- t s sqrt(2 c), with t of count - 1 degrees of
- * freedom, the standard deviation s of the rounds, and c = pi / (2 count + pi - 2), the variance of
- * a median of normal values over theirs. (Hahn and Meeker, Statistical Intervals, 1991,
- * section 4.8, for means, where c is 1 / count.) */
+/* Sets median, median_low and median_high of two or more rounds. If as many rounds run again, their
+ * median is in the interval in 95 % of cases. The interval is median +- t s sqrt(2 c). t has
+ * count - 1 degrees of freedom, s is the standard deviation of the rounds, and c = pi / (2 count +
+ * pi - 2) the variance of a median of normal values divided by that of the values. (Hahn and
+ * Meeker, Statistical Intervals, 1991, section 4.8, for means, where c is 1 / count.) */
 enum status stats_rounds(const double *values, size_t count, struct stats *stats,
                          struct error *error);
 

@@ -11,7 +11,7 @@ enum { TARGET_FOLDER = 32, TARGET_PATH = TARGET_FOLDER + 256 };
 struct target {
     int descriptor;             /* descriptor of the folder; AT_FDCWD: the working folder */
     char folder[TARGET_FOLDER]; /* "." or a path below /proc/self/fd */
-    char path[TARGET_PATH];     /* path of the file through `folder`; it need not exist */
+    char path[TARGET_PATH];     /* `folder`/name of the file, which need not exist */
 };
 
 /* Follows the links of all folders, and with `follow` those of the file. The caller closes the

@@ -1,7 +1,7 @@
 /* An INI text, line by line: `[section]`, `key = value`, comments after `;` or in lines that begin
- * with `#`. A line that begins with '|' has the key "|" and the rest as its value, of any length.
- * Continuation lines, `key: value`, text after a section, control characters and other long lines
- * are errors. */
+ * with `#`. A line that begins with '|' has the key "|" and the rest as its value. Lines that begin
+ * with '|' or `#` may have any length, others INI_LINE_BYTES at most. Text after a section,
+ * `key: value`, continuation lines and control characters are errors. */
 #pragma once
 
 #include <stddef.h>

@@ -148,7 +148,7 @@ bool config_replayed(const struct config *config); /* launch = graph */
 bool config_cold(const struct config *config);
 /* The configuration with a hot cache: same inputs, results and candidate algorithms. */
 struct config config_hot(const struct config *config);
-/* PRECISION_COUNT without the parameter: several precisions are possible. */
+/* PRECISION_COUNT if the parameter is missing or "mixed": several precisions are possible. */
 enum precision config_precision(const struct config *config);
 
 /* Elements of an input, for device and reference. */

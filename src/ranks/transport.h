@@ -1,6 +1,6 @@
-/* Messages between ranks by MPI, point to point. Neither sending, which copies, nor receiving
- * waits, so a rank serves its worker in the same loop. Messages from one rank to another keep their
- * order. A rank may send to itself. */
+/* Messages between ranks by MPI, point to point. Sending copies the message. Neither sending nor
+ * receiving waits, so a rank serves its worker in the same loop. Messages from one rank to another
+ * keep their order. A rank may send to itself. */
 #pragma once
 
 #include <mpi.h>

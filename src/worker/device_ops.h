@@ -58,7 +58,7 @@ struct device_ops {
     const char *kind;
     const char *description; /* one line for --help */
 
-    /* Counts the devices that this process can see. STATUS_DEVICE, with the reason: none. */
+    /* Counts the devices that this process can see. STATUS_DEVICE: none; *error says why. */
     enum status (*count)(int *count, struct error *error);
     /* Returns a device's PCI address, coded as in protocol.h; 0: unknown. NULL: no addresses. */
     int (*address)(int index);

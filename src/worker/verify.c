@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 
-/* Number of multiply-adds of a reference. They take a sixteenth of a second on one core, because
- * launchers often leave one core to the rank of a GPU. */
+/* Number of multiply-adds of a reference: as many as one core does in a sixteenth of a second,
+ * because launchers often leave one core to the rank of a GPU. */
 static const double reference_products = 2.5e7;
 static const int64_t elements_least = 64, elements_most = 4096;
 

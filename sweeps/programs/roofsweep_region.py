@@ -49,8 +49,8 @@ def _report(line):
 
 
 def _waited():
-    """Returns the time in s for which this process's threads have waited for a core, or a hypervisor has used its
-    cores."""
+    """Returns, in s, the time that this process's threads have waited for a core, plus the time that a hypervisor has
+    taken from its cores."""
     with open("/proc/stat", encoding="ascii") as file:
         stolen = int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
     waited = stolen * int(os.environ["ROOFSWEEP_CORES"]) / os.sysconf("SC_NPROCESSORS_ONLN")

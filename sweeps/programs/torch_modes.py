@@ -27,7 +27,7 @@ def dtype(precision):
 
 
 def prepare(args):
-    """Call this first: a graph captures only work, gradients included, on a stream other than the default one."""
+    """Call this first: a graph captures work, gradients included, only on a stream other than the default one."""
     torch.compiler.reset()  # shapes of an earlier row would make the kernels of this row general
     if args.mode == "graph" and DEVICE == "cuda":
         torch.cuda.set_stream(torch.cuda.Stream())

@@ -12,7 +12,7 @@ status is 1 above 1 FAIL in 200 verdicts or 2 INCONCLUSIVE in 100, below 99 foun
 a load is not the first reason of one device, or its neighbours do not pass.
 
 --curve: copies of a committed node are resampled. Each roof is multiplied by the ratio of two processes on one GPU, of
-a random roof of its kind, each configuration by the ratio of two GPUs. The plants are the only faults."""
+a random roof of its kind, each configuration by the ratio of two GPUs. The planted faults are the only ones."""
 
 import argparse
 import random
@@ -137,7 +137,7 @@ def kinds(table):
 
 
 def ratios():
-    """Returns {kind: ratios of repeats}; those of configurations are between GPUs of a node."""
+    """Returns {kind: ratios of repeats}; for configurations (kind "row") the ratios compare GPUs of one node."""
     files = [Tables(roofsweep_post.load(str(DATA / f"{name}.nc"))) for name in REPEATS]
     roofs = concatenated(files, "roofs")
     found = {}

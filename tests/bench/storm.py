@@ -9,10 +9,10 @@ rows of an undisturbed run, each once. No process and no temporary file may be l
 below.
 
 --publishing N kills --gather at random moments, because publishing takes milliseconds. After each kill the file must be
-whole, and the next run removes temporary files. --programs N storms over a sweep of N programs instead: first --signals
-signals to all processes of the job, or SIGKILL to those named `roofsweep*`, then --kills of workers, reapers and
-programs. A killed program gives a failed row. A program that ended because its job ended gives no row: the row is
-measured later. A killed worker costs the row one attempt.
+whole, and the next run removes temporary files. With --programs N the storm hits a sweep of N programs instead. First
+come as many signals as --signals says, to all processes of the job, or SIGKILL to those named `roofsweep*`; then as
+many kills of workers, reapers and programs as --kills says. A killed program gives a failed row. A program that ended
+because its job ended gives no row: the row is measured later. A killed worker costs the row one attempt.
 
 A scripted worker replaces a device, so that hundreds of kills are cheap; `cpu` and `cuda` are the real workers. Without
 Python's netCDF4 the storm checks the journal and --gather, but no NetCDF file."""

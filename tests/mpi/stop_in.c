@@ -1,7 +1,7 @@
 /* Preloaded into the ranks of a test.
  *
  * STOP_IN, STOP_RANK: rank STOP_RANK stops itself (SIGSTOP) at the first call that STOP_IN names;
- * so tests meet ranks inside MPI or just before it.
+ * so tests see sweeps in which a rank hangs inside MPI or just before it.
  * EPOCH_SHIFT: seconds that are added to the date.
  * CLOCK_RATE: the monotonic clock runs CLOCK_RATE times as fast, so that a bound of 60 s passes in
  * seconds. With FAST_FROM the clock becomes fast at the moment that a file of this name exists. */

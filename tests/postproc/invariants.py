@@ -4,7 +4,7 @@
 Usage: invariants.py FILE... Exit status 0; 1 with a line for each row that breaks a rule; 77 (skipped) without xarray.
 
 T is the time of a row minus the timer's time. Committed files that older commits measured have EXCEPTIONS: their rows
-are counted and not listed. An exception that no row needs any more is a failure."""
+are counted and not listed. An entry of EXCEPTIONS that no row needs any more is a failure."""
 
 import os
 import sys

@@ -444,7 +444,7 @@ def check(path):
 
 
 def write(path):
-    """Writes the derived variables of the file again. A flag without the right word gets its last word."""
+    """Writes the derived variables of the file again. If a flag lacks the right word, the word is added as its last."""
     import netCDF4  # not needed for checks
 
     file = File(path)

@@ -23,7 +23,7 @@ python() {
 file() {
     served file "$@"
 }
-# doctored SOURCE TARGET CODE ARGUMENT...: TARGET is a copy of SOURCE that CODE has changed; it sees `data`, `numpy` and `words`.
+# doctored SOURCE TARGET CODE ARGUMENT...: changes TARGET, a copy of SOURCE, by CODE, which sees `data`, `numpy` and `words`.
 doctored() {
     served code 'import shutil, sys, netCDF4, numpy
 source, target, code, *words = sys.argv[1:]

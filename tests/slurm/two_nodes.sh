@@ -201,8 +201,8 @@ submit() {
     job=$(sbatch --parsable --output=job.out slurm.sh "$1" --output job.nc)
 }
 
-# start_again: starts a requeued job, which Slurm would delay for two minutes. A start in the same second in which the
-# job ended fails ("Job credential revoked"): so it waits for idle nodes, then for the next second.
+# start_again: starts a requeued job, which Slurm would delay for two minutes. If the job starts in the second in which
+# it ended, the start fails ("Job credential revoked"): so this waits for idle nodes, then for the next second.
 start_again() {
     wait_for "the job's nodes" nodes_are_idle
     scontrol update JobId="$job" StartTime=now+1 TimeLimit=60

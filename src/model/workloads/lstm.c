@@ -9,8 +9,8 @@
 /* FLOPs of a unit and step, without products. Forward:
  *   lstm  4: c = f c + i g, h = o tanh(c)
  *   gru   6: n + r q, (1 - z) n + z h
- * Backward, for the gradients of the sums and of the biases, with the output's gradient d:
- *   lstm  22 + 4: 5 for the gradient of c and 1 for the previous step's, 4 for each of four gates
+ * Backward, for the gradients of the sums + those of the biases; d is the output's gradient:
+ *   lstm  22 + 4; 22 = 5 for the gradient of c, 1 for the previous step's, 4 for each of four gates
  *   gru   17 + 4: d z and its addition for the previous step, d (1 - z) (1 - n n), d (h - n) z
  *         (1 - z), the gradient of n times q r (1 - r), and times r
  *   tanh  3 + 1: d (1 - h h)

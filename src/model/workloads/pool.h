@@ -15,9 +15,9 @@ enum pool_pass { POOL_FORWARD, POOL_BACKWARD };
  * A maximum ignores padding. An average takes padding for zeros and divides by the pixels of the
  * whole window, which is PyTorch's default.
  *   forward:  y from x.
- *   backward: dx from dy, and for a maximum from x as well. A maximum adds each dy to the largest x
- *             of its window. If several are equal, any of them may get it: elements that depend on
- *             this are not compared. An average adds an equal share to each pixel of the window.
+ *   backward: dx from dy, and for a maximum from x as well. A maximum adds each dy to the dx of the
+ *             largest x of its window. If several are equal, any may get it: elements that depend
+ *             on this are not compared. An average adds an equal share to each pixel of the window.
  * Roles of tensors: x and dx are the input, y and dy the output. Cost: a FLOP for each pixel of
  * each window (a comparison, an addition, or the division); each tensor is read or written once,
  * and x without pixels that no window covers. A 3x3 window with stride 1 in fp16 has 9/4 FLOP/byte,

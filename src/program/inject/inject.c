@@ -455,8 +455,8 @@ static void launched(const CUpti_CallbackData *data)
     pthread_mutex_unlock(&injection.lock);
 }
 
-/* CUPTI knows kernels whose vector FLOPs it has counted by their addresses: code that is loaded to
- * the same address later would be counted wrongly; see worker/cuda/profiling/counters.c. */
+/* Once CUPTI has counted a kernel's vector FLOPs, it identifies the kernel by its address: code
+ * that is loaded there later would be counted wrongly; see worker/cuda/profiling/counters.c. */
 static void module_unloaded(void)
 {
     if (!enter())
@@ -589,8 +589,8 @@ void roofsweep_point(void)
     leave();
 }
 
-/* Reads the task and opens the file, once in each process, for CUDA or NVTX. False: this process
- * has no task. */
+/* Reads the task and opens the file, once in each process, whether CUDA or NVTX calls first. False:
+ * this process has no task. */
 static bool begin(void)
 {
     static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;

@@ -480,7 +480,7 @@ void injected_ungraph(struct injected *traced, struct injected *counted,
     for (int i = QUANTITY_VECTOR_FP64; i <= QUANTITY_VECTOR_FP16; ++i)
         counted->values[i] = plain_counted->values[i];
     injected_move_each(counted, plain_counted);
-    free(traced->launches); /* the launches without graphs, of the same kernels, replace it */
+    free(traced->launches); /* replaced by those of a run without graphs */
     traced->launches = plain_traced->launches;
     for (size_t i = 0; i < plain_traced->launch_count; ++i)
         traced->launches[i].kernel =

@@ -389,8 +389,8 @@ static enum status image_pass_on(const struct injected *counted, const struct sc
                : error_set(error, STATUS_FAILED, "the counter data cannot be passed on");
 }
 
-/* Counts in one run, and repeats a run that launches other kernels than were traced: a program may
- * choose its kernels by chance. *outcome is COUNTED_YES, also with a reason, or says why not. */
+/* Counts in one run. Repeats it if the program chose, by chance, other kernels than were traced.
+ * *outcome is COUNTED_YES (a reason may be set as well), or says why nothing was counted. */
 static enum status count_run(struct program *program, const struct injected *traced,
                              const struct scratch *images, struct injected *counted,
                              struct outcome *outcome, struct error *error)

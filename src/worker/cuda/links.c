@@ -277,9 +277,9 @@ static enum status measure_copies(struct links *links, struct device *device, st
     return STATUS_OK;
 }
 
-/* NVLink multicast (NVLS) can leave all GPUs of a host out of service, so it is off. Direct writes
- * to other GPUs' buffers and registered buffers are off, too: training jobs, with a process for
- * each GPU, use neither. */
+/* NVLink multicast (NVLS) can leave all GPUs of a host out of service, so it is off. Two other
+ * features are off, too: direct writes to other GPUs' buffers, and registered buffers. Training
+ * jobs with a process for each GPU use neither. */
 static enum status measure_nccl(struct links *links, struct device *device, struct error *error)
 {
     int version = 0;

@@ -225,8 +225,8 @@ void profile_release(struct work *work)
     work->launch_count = 0;
 }
 
-/* Traces one iteration. CUPTI makes launches slower, the first one most, so the block's limit is
- * far longer than the host should need. */
+/* Traces one iteration. CUPTI makes launches slower, the first one most, so the time limit of the
+ * blocking kernel is far longer than the host should need. */
 static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct work *work,
                               bool cold, struct record *record, struct error *error)
 {

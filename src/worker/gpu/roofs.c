@@ -240,7 +240,7 @@ static void proof_keep(int kind, const struct running *proof, const double value
     quantity_bytes(values, bytes);
     for (int level = 0; level < LEVEL_COUNT; ++level) {
         enum quantity read, write;
-        /* A chain moves so few bytes that the writes of other work would count. */
+        /* A chain moves so few bytes that writes of other work would distort the ratio. */
         if (info->measure == ROOF_TIME && quantity_of_level(level, &read, &write))
             bytes[level] = values[read];
         winner->bytes_ratio[level] = bytes[level] / expected;

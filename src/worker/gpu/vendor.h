@@ -21,7 +21,7 @@
 
 struct gpu;      /* an open GPU; the vendor defines it */
 struct graph;    /* a captured graph; the vendor defines it */
-struct profiler; /* counts works; the vendor defines it */
+struct profiler; /* a counter of FLOPs and bytes; the vendor defines it */
 
 /* Enqueues something on the stream. */
 typedef enum status gpu_enqueue(struct gpu *gpu, void *argument, struct error *error);

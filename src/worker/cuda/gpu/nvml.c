@@ -386,7 +386,7 @@ static void name_read(unsigned pid, char name[32])
 }
 
 /* Workers of other ranks keep a context on this GPU after the roofs of transfers. These workers
- * count only if they are busy. */
+ * are listed only if they are busy. */
 void nvml_others(struct nvml *nvml, char *text, size_t size)
 {
     struct nvml_process processes[LISTED];

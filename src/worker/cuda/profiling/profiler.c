@@ -109,8 +109,8 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
 
 /* ---- known kernels ---- */
 
-/* *known is false if the known kernels failed, for example for lack of memory; the trace goes on.
- * Returns STATUS_OK or STATUS_DEVICE. */
+/* *known is false if the kernels of known work failed, for example for lack of memory; the trace
+ * goes on. Returns STATUS_OK or STATUS_DEVICE. */
 static enum status known_time(struct profiler *profiler, double times[PROFILER_TIMES], bool *known,
                               struct error *error)
 {

@@ -391,8 +391,8 @@ static double *algorithm_hot_time(const struct work *work, int candidate)
 /* Makes an algorithm the bound one, and builds it at the first call. Built algorithms stay, because
  * the search binds them in turn.
  *
- * An algorithm gets padded data only if cuDNN lacks it on packed data; otherwise both ran the same
- * kernels in every measured shape.
+ * An algorithm gets padded data only if cuDNN lacks it on packed data. Where cuDNN has it on both,
+ * both run the same kernels, in every measured shape.
  *
  * The compiled algorithms come last. */
 static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candidate,
