@@ -254,9 +254,10 @@ class Layout:
         for name in merged(source.variables for source in newest_first):
             having = [source.variables[name] for source in newest_first if name in source.variables]
             self.variables[name] = max(having, key=lambda variable: len(variable.words))
-            for source in sources:
-                if name in source.variables and source.variables[name].type != self.variables[name].type:
-                    raise Refused(f"{source.path}: {name} has another type than in other files")
+            for source in (source for source in sources if name in source.variables):
+                own, kept = source.variables[name], self.variables[name]
+                if own.type != kept.type or own.attributes.get("units") != kept.attributes.get("units"):
+                    raise Refused(f"{source.path}: damaged: {name} has another type or unit than in other files")
             if len(having) < len(sources):
                 self.variables[name] = self.variables[name].with_unknown()
 

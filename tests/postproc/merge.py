@@ -214,6 +214,7 @@ def what_cannot_be_merged_is_refused():
         "nobody.nc": ("history", None, "names no session of roofsweep"),
         "settings.nc": ("settings", "warmup=1", "their rows cannot be compared"),
         "joined.nc": None,
+        "unitless.nc": None,
     }
     for path, change in changes.items():
         pathlib.Path(path).write_bytes(pathlib.Path("good.nc").read_bytes())
@@ -221,6 +222,8 @@ def what_cannot_be_merged_is_refused():
             attribute(path, *change[:2])
     with netCDF4.Dataset("joined.nc", "a") as data:  # a file written by ncrcat
         data["uuid"][0] = "GPU-of-another-file"
+    with netCDF4.Dataset("unitless.nc", "a") as data:
+        data["device_roof_bandwidth"].delncattr("units")
     reasons = {path: change[2] for path, change in changes.items() if change} | {
         "missing.nc": "No such file",
         "./a.nc": "are the same file",
@@ -228,6 +231,7 @@ def what_cannot_be_merged_is_refused():
         "text.nc": "no NetCDF file, or it is not whole",
         "other.nc": "no result file of roofsweep",
         "joined.nc": "ncrcat",
+        "unitless.nc": "damaged: device_roof_bandwidth has another type or unit than in other files",
     }
     for path, reason in reasons.items():
         post("a.nc", path, "-o", "bad.nc", status=2, says=[path, reason])

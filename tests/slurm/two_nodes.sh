@@ -327,7 +327,7 @@ for value in "bandwidth", "performance", "sustained":
         two[name][:] = 0.5 * one[name][:]
 '
 expect 1 ./gate.sh verdict gate
-found=$(grep -cx -e "scontrol update NodeName=n2 State=DRAIN Reason='roofsweep: .* -[3-7][0-9]\.[0-9] %.*'" \
+found=$(grep -cx -e "scontrol update NodeName=n2 State=DRAIN Reason='roofsweep: .* slower by [3-7][0-9]\.[0-9] %.*'" \
     -e "# srun --exclude=n2" gate/drain) || true
 [ "$found" = 2 ] || { cat gate/drain gate/verdicts; fail "n2 is not found"; }
 expect 0 sh gate/drain
