@@ -70,9 +70,10 @@ def _threads():
     before = resource.getrusage(resource.RUSAGE_SELF)
     yield
     after = resource.getrusage(resource.RUSAGE_SELF)
-    running = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    waited = max(_waited() - waited, 0)  # threads may have ended
-    _report(f"threads {running!r} {after.ru_nivcsw - before.ru_nivcsw} {waited!r}")
+    # A process that was forked within the region counts from 0, and threads may have ended.
+    running = max(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 0)
+    switches = max(after.ru_nivcsw - before.ru_nivcsw, 0)
+    _report(f"threads {running!r} {switches} {max(_waited() - waited, 0)!r}")
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 # `roofsweep-post predict`: errors of predictions for committed rows; rows without an order get no prediction.
 . "$(dirname "$0")/../mpi/lib.sh"
 data=$root/tests/data
-export OPENBLAS_NUM_THREADS=1
+export OPENBLAS_NUM_THREADS=1 PYTHONPATH="$root/postproc"
 PATH=$ROOFSWEEP_BIN:$PATH
 
 expect 0 "$root/postproc/roofsweep-post" predict "$data/paper_h100.nc" --leave-one-out
