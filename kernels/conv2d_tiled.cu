@@ -36,7 +36,7 @@ struct tile_64x64x64 {
 /* struct conv2d with int members, for the kernels. channels and filters: numbers in one group. */
 struct patched {
     int height, width, channels, filters, all_channels, all_filters, kernel_width;
-    int stride_height, stride_width, pad_height, pad_width, dilation_height, dilation_width;
+    int stride_height, stride_width, pad_height, pad_width, dilation;
     int out_height, out_width;
     int pixels, depth, filter_tiles; /* pixels of y, depth of a patch, tiles of a group's filters */
 };
@@ -47,8 +47,8 @@ static patched patched_of(const struct conv2d *s, int tile_filters)
     const int channels = (int)(s->channels / s->groups), filters = (int)(s->filters / s->groups);
     return {(int)s->height, (int)s->width, channels, filters, (int)s->channels, (int)s->filters,
             (int)s->kernel_width, (int)s->stride_height, (int)s->stride_width,
-            (int)s->pad_height, (int)s->pad_width, (int)s->dilation_height,
-            (int)s->dilation_width, (int)s->out_height, (int)s->out_width,
+            (int)s->pad_height, (int)s->pad_width, (int)s->dilation_width,
+            (int)s->out_height, (int)s->out_width,
             (int)(s->batch * s->out_height * s->out_width),
             (int)(s->kernel_height * s->kernel_width) * channels,
             (filters + tile_filters - 1) / tile_filters};
@@ -120,10 +120,10 @@ template <typename T, typename tile> struct slices {
     {
         while (channel >= g.channels) {
             channel -= g.channels;
-            right += g.dilation_width;
-            if (right == g.kernel_width * g.dilation_width) {
+            right += g.dilation;
+            if (right == g.kernel_width * g.dilation) {
                 right = 0;
-                down += g.dilation_height;
+                down += g.dilation;
             }
         }
     }

@@ -306,7 +306,7 @@ static const struct family {
                 "batch=1 height=19 width=17 channels=24 filters=200 kernel=7 stride=3",
                 "batch=1 height=1 width=1 channels=8 filters=1 kernel=1",
                 "batch=2 height=9 width=11 channels=24 filters=70 stride=2x1 padding=0:2x3:1",
-                "batch=2 height=13 width=9 channels=24 filters=70 stride=1x3 dilation=3x1"),
+                "batch=2 height=13 width=9 channels=24 filters=70 stride=1x3 dilation=3"),
            LIST("bias=no", "bias=yes activation=relu fusion=fused", "activation=sigmoid",
                 "bias=yes activation=tanh fusion=separate"),
            LOW),

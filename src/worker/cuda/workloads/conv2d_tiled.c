@@ -46,6 +46,10 @@ static enum status tiled_check(const struct gpu *gpu, const struct config *confi
                          "implementation tiled copies 8 channels at a time, and %lld in a group "
                          "are no multiple of that",
                          (long long)(s.channels / s.groups));
+    /* With two dilations the kernel would spill registers. */
+    if (s.dilation_height != s.dilation_width)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "implementation tiled has one dilation for rows and columns");
     if (strcmp(s.algorithm, "auto") != 0)
         return error_set(error, STATUS_UNSUPPORTED, "algorithm %s is cuDNN's", s.algorithm);
     TRY(count_check(counter, "pixels", x > y ? x : y, most, instead, error));
