@@ -13,6 +13,7 @@ which are corrected:
   run of its own with a single pass: there the worker's flush alone prepares the launch.
 - The clocks differ by up to a tenth (tensor units at full power). A share of active cycles is constant without
   waits for memory, and proportional to 1/clock with waits alone, so ncu's range is widened by the clocks' quotient.
+  `multiprocessors` is widened, too: the active cycles are constant, and the time that starting takes has no clock.
 Rows of several kernels are not judged, because ncu flushes the caches between kernels and the worker does not. The
 status is 77 without ncu. Needs a GPU with readable counters, and four minutes."""
 
@@ -141,7 +142,7 @@ def activities_by_ncu(ncu, program, records, kernels):
             values = [100 * value / whole for value, whole in zip(values, sums)]
         if name in ELAPSED:
             values = [value * one["time"] / time for value, one in zip(values, some) for time in traced]
-        else:
+        if name not in ("dram", "l2"):  # which have clocks of their own
             values += [value / faster for value in values]
         found[name] = values
     return found
