@@ -33,8 +33,8 @@ The limit is the largest of the limit of its kind (1.5 % for DRAM, L2, vector un
 sustained values, 10 % for the bus, else the threshold), the spread between placements of the buffers in the reference
 (repeat = N of the manifest; 10 % if there was one placement), and three times the scatter of the devices. With rounds
 their standard deviation takes the place of placements. --threshold scales the limits of kinds. The limit is at most
-10 %; where it would be wider, the check is inconclusive. Limits are so wide that 1 of 200 healthy devices fails, over
-all its checks. +- is half of the 95 % interval of the difference. Noise of the samples does not widen the limit.
+10 %; where it would be wider, the check is inconclusive. Limits are set for 1 false FAIL in 200 devices, over all
+checks of a device. +- is half of the 95 % interval of the difference. Noise of the samples does not widen the limit.
 Noise is a check of its own: its median over the roofs, and over the configurations, may be 5 %.
 Roofs of tensor units and sustained roofs are compared as work in a clock cycle. A configuration at the power cap, here
 and in the reference, is slow if it is slower both in seconds and in clock cycles. Sustained clocks of roofs, and
