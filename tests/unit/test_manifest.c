@@ -669,15 +669,15 @@ TEST(sweeps_have_their_points)
         {SWEEPS "lstm_hidden.ini", 4 * 2 * 2, 0, 0},
         {SWEEPS "paper.ini", 4 * (84 - 18) + 2 * (64 - 12 + 5), 4 * 18 + 2 * 12, 0},
 #ifdef ROOFSWEEP_PROGRAMS
-        {SWEEPS "paper_frameworks.ini", 5 * 11 * 4 + 3 * 13 * 4 + 13 * 2, 0, 13 * 2},
+        {SWEEPS "paper_frameworks.ini", 5 * 11 * 4 + 7 + 3 * 13 * 4 + 13 * 2, 0, 13 * 2},
 #endif
-        {SWEEPS "algorithms.ini", 2 * 7 * (3 + 2), 2 * 7, 0},
+        {SWEEPS "algorithms.ini", 2 * 7 * (3 + 2) + 3 * 2 * 2 * 4, 2 * 7, 0},
         {SWEEPS "loops.ini", 2 * 2 + 2 + 2 + 1, 0, 0},
         {SWEEPS "guide.ini", 5 + 12 + 5, 2, 0},
         {SWEEPS "handwritten.ini", 6 + 12 + 9 + 8 + 2 + 6 + 4 + 8 + 4 + 1, 0, 0},
         {SWEEPS "resnet50.ini", 2 * 26, 2 * 6, 0},
         {SWEEPS "recurrent.ini", 32 + 2 + 2 + 6, 0, 0},
-        {SWEEPS "training.ini", 2 * (1 + 1 + 1 + 2 + 4 * 2 + 4 * 4 - 2), 2 * 2, 0},
+        {SWEEPS "training.ini", 2 * (1 + 1 + 1 + 2 + 4 * 2) + 6 * 5 - 2 + 2 + 8, 2, 6},
         {SWEEPS "precisions.ini", 4 + 1 + 2 + 4 + 4, 0, 0},
         {SWEEPS "quickstart.ini", 3 * 3 + 4 * 2 - 1, 0, 1},
     };
