@@ -1,7 +1,7 @@
 /* The table of functions of a kind of device, which is all that worker.c sees of a device. Each
  * worker program links exactly one table.
  *
- * Single-threaded. Order: count, open, then any of try_counters, { tune_roofs, measure_roof,
+ * Single-threaded. Order: list, open, then any of try_counters, { tune_roofs, measure_roof,
  * keep_busy, release_roofs } and { prepare, time, energy, trace, count_hardware, run, read, release
  * }, then close. Only one prepared row exists at a time, unless has_room allows another.
  * STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration failed, the
@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "model/device.h"
+#include "model/protocol.h"
 #include "model/record.h"
 #include "base/status.h"
 #include "model/workload.h"
@@ -58,10 +59,9 @@ struct device_ops {
     const char *kind;
     const char *description; /* one line for --help */
 
-    /* Counts the devices that this process can see. STATUS_DEVICE: none; *error says why. */
-    enum status (*count)(int *count, struct error *error);
-    /* Returns a device's PCI address, coded as in protocol.h; 0: unknown. NULL: no addresses. */
-    int (*address)(int index);
+    /* Counts the devices that this process can see, and sets their PCI addresses, coded as in
+     * protocol.h; 0: unknown. STATUS_DEVICE: none; *error says why. */
+    enum status (*list)(int *count, int addresses[VISIBLE_MAX], struct error *error);
 
     /* Opens device `index`, and describes it in *device (all but roofs and key). */
     enum status (*open)(int index, struct device_state **state, struct device *device,

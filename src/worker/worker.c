@@ -199,37 +199,35 @@ static enum status answer_measure(struct worker *worker, const struct request *r
     return STATUS_OK;
 }
 
-/* Returns no device if an address is unknown, or if two devices are slices of one GPU. */
-static struct visible devices_visible(const struct device_ops *ops, int count)
+/* Lists no device if an address is unknown, or if two devices are slices of one GPU. */
+static enum status answer_devices(const struct worker *worker, struct reply *reply,
+                                  struct error *error)
 {
     struct visible visible = {0};
-    for (int i = 0; ops->address && i < count && i < VISIBLE_MAX; ++i) {
-        int address = ops->address(i);
+    int count = 0;
+    TRY(worker->ops->list(&count, visible.address, error));
+    reply->kind = REPLY_DEVICES;
+    reply->count = count;
+    visible.count = count <= VISIBLE_MAX && visible.address[0] != 0 ? count : 0;
+    for (int i = 0; i < visible.count; ++i)
         for (int j = 0; j < i; ++j)
-            if (visible.address[j] == address)
-                return (struct visible){0};
-        visible.address[visible.count++] = address;
-    }
-    return count <= VISIBLE_MAX && visible.address[0] != 0 ? visible : (struct visible){0};
+            if (visible.address[j] == visible.address[i])
+                return STATUS_OK;
+    reply->visible = visible;
+    return STATUS_OK;
 }
 
 static enum status answer(struct worker *worker, const char *line, struct reply *reply,
                           struct error *error)
 {
     struct request request;
-    int count = 0;
     TRY(request_decode(line, &request, error));
-    enum status status = STATUS_OK;
     if (worker->watches && request.op != REQUEST_DESCRIBE)
         return error_set(error, STATUS_USAGE, "with --watch the only op is describe");
     release_others(worker, row_kind_of(&request));
     switch (request.op) {
     case REQUEST_DEVICES:
-        reply->kind = REPLY_DEVICES;
-        status = worker->ops->count(&count, error);
-        reply->count = count;
-        reply->visible = devices_visible(worker->ops, count);
-        return status;
+        return answer_devices(worker, reply, error);
     case REQUEST_TUNE:
         TRY(worker_open(worker, 0, error));
         TRY(tune_roofs(worker, &request, reply->found, error));

@@ -57,9 +57,9 @@ static void pause_up_to(double seconds)
     pause_for(seconds * drand48());
 }
 
-static enum status scripted_devices(int *count, struct error *error)
+static enum status scripted_list(int *count, int addresses[VISIBLE_MAX], struct error *error)
 {
-    (void)error;
+    (void)addresses, (void)error;
     *count = DEVICES;
     return STATUS_OK;
 }
@@ -245,7 +245,7 @@ static enum status scripted_program(struct device_state *state, struct program_d
 const struct device_ops device_ops = {
     .kind = "cuda",
     .description = "Answers as a GPU would, and measures nothing",
-    .count = scripted_devices,
+    .list = scripted_list,
     .open = scripted_open,
     .close = scripted_close,
     .try_counters = scripted_try_counters,

@@ -138,9 +138,9 @@ TEST(device_is_the_mask)
     struct device_state *opened;
     struct device device;
     struct error error;
-    int count = 0;
+    int count = 0, addresses[VISIBLE_MAX];
     device_init(&device);
-    assert_int_equal(device_ops.count(&count, &error), STATUS_OK);
+    assert_int_equal(device_ops.list(&count, addresses, &error), STATUS_OK);
     assert_int_equal(count, 1);
     assert_int_equal(device_ops.open(0, &opened, &device, &error), STATUS_OK);
     assert_int_equal(device.multiprocessors, 1);

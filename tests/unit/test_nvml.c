@@ -12,6 +12,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 struct nvml_device {
     int status;
     unsigned count, pids[3], busy;
+    const char *uuid, *name;
+    unsigned bus, mig;
 };
 enum { SELF = -1 };
 
@@ -49,12 +51,12 @@ TEST(others_are_named)
         struct nvml_device device;
         const char *text;
     } cases[] = {
-        {{0, 1, {SELF}, 0}, "none"},
-        {{0, 2, {SELF, 1}, 34}, first},
-        {{0, 2, {SELF, 4194304}, 0}, "unnamed (process 4194304, 0 % busy)"},
-        {{0, 1, {1}, 0}, ""}, /* another process namespace: this process is not listed */
-        {{0, 0, {0}, 0}, ""},
-        {{3, 1, {SELF}, 0}, ""}, /* not supported */
+        {{.count = 1, .pids = {SELF}}, "none"},
+        {{.count = 2, .pids = {SELF, 1}, .busy = 34}, first},
+        {{.count = 2, .pids = {SELF, 4194304}}, "unnamed (process 4194304, 0 % busy)"},
+        {{.count = 1, .pids = {1}}, ""}, /* another process namespace: this process is not listed */
+        {{.count = 0, .pids = {0}}, ""},
+        {{.status = 3, .count = 1, .pids = {SELF}}, ""}, /* not supported */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct nvml_device device = cases[i].device;
@@ -69,6 +71,94 @@ TEST(others_are_named)
     char text[256] = "?";
     nvml_others(NULL, text, sizeof text);
     assert_string_equal(text, "");
+}
+
+/* ---- which GPUs ---- */
+
+static struct nvml_device *scripted_gpus; /* up to one without a UUID */
+
+static int scripted_count(unsigned *count)
+{
+    for (*count = 0; scripted_gpus[*count].uuid; ++*count)
+        ;
+    return 0;
+}
+
+static int scripted_by_index(unsigned index, nvml_device *device)
+{
+    *device = &scripted_gpus[index];
+    return scripted_gpus[index].status;
+}
+
+static int scripted_uuid(nvml_device device, char *text, unsigned size)
+{
+    return snprintf(text, size, "%s", device->uuid) < 0;
+}
+
+static int scripted_name(nvml_device device, char *text, unsigned size)
+{
+    return snprintf(text, size, "%s", device->name) < 0;
+}
+
+static int scripted_pci(nvml_device device, struct nvml_pci *pci)
+{
+    *pci = (struct nvml_pci){.domain = 1, .bus = device->bus};
+    return 0;
+}
+
+static int scripted_mig(nvml_device device, unsigned *current, unsigned *pending)
+{
+    *current = *pending = device->mig;
+    return 0;
+}
+
+/* NVML lists what CUDA would show; "" leaves it to CUDA. The second GPU belongs to another job. */
+TEST(visible_gpus_are_listed)
+{
+    struct nvml_device one_model[] = {{.uuid = "GPU-b1", .name = "H", .bus = 9},
+                                      {.uuid = "GPU-x", .name = "H", .status = NO_PERMISSION},
+                                      {.uuid = "GPU-a", .name = "H", .bus = 8},
+                                      {.uuid = "GPU-b2", .name = "H", .bus = 10},
+                                      {0}};
+    struct nvml_device lost[] = {{.uuid = "GPU-a", .name = "H", .status = 15}, {0}};
+    struct nvml_device sliced[] = {{.uuid = "GPU-a", .name = "H", .mig = 1}, {0}};
+    struct nvml_device models[] = {
+        {.uuid = "GPU-a", .name = "H"}, {.uuid = "GPU-b", .name = "L"}, {0}};
+    const struct {
+        struct nvml_device *gpus;
+        const char *visible, *listed;
+    } cases[] = {
+        {one_model, NULL, "GPU-a GPU-b1 GPU-b2 "},
+        {one_model, "2,0", "GPU-b2 GPU-a "},
+        {one_model, "GPU-b2,GPU-a", "GPU-b2 GPU-a "},
+        {one_model, "", ""},
+        {one_model, "GPU-b", ""}, /* names two */
+        {one_model, "0,0", ""},
+        {one_model, "0,3", ""},
+        {one_model, "0,-1", ""},
+        {one_model, "MIG-GPU-a/1/0", ""},
+        {lost, NULL, ""},
+        {sliced, NULL, ""},
+        {models, NULL, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const struct nvml nvml = {.count = scripted_count,
+                                  .by_index = scripted_by_index,
+                                  .uuid = scripted_uuid,
+                                  .name = scripted_name,
+                                  .pci = scripted_pci,
+                                  .mig = scripted_mig};
+        struct visible_gpu gpus[VISIBLE_MAX];
+        char listed[256] = "";
+        scripted_gpus = cases[i].gpus;
+        const int count = nvml_list(&nvml, cases[i].visible, gpus);
+        for (int j = 0; j < count; ++j)
+            strcat(strcat(listed, gpus[j].uuid), " ");
+        assert_string_equal(listed, cases[i].listed);
+        assert_true(count == 0 || gpus[count - 1].address >> 16 == 1);
+    }
+    struct visible_gpu unused[VISIBLE_MAX];
+    assert_int_equal(nvml_list(NULL, NULL, unused), 0);
 }
 
 /* ---- health ---- */

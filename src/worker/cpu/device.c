@@ -20,9 +20,9 @@
 static const struct cpu_workload *const cpu_workloads[] = {WORKLOADS(ROW)};
 #undef ROW
 
-static enum status cpu_count(int *count, struct error *error)
+static enum status cpu_list(int *count, int addresses[VISIBLE_MAX], struct error *error)
 {
-    (void)error;
+    (void)addresses, (void)error;
     *count = 1;
     return STATUS_OK;
 }
@@ -389,7 +389,7 @@ static enum status cpu_program(struct device_state *state, struct program_device
 const struct device_ops device_ops = {
     .kind = "cpu",
     .description = "measures on the CPU cores of its affinity mask (OpenMP, CBLAS)",
-    .count = cpu_count,
+    .list = cpu_list,
     .open = cpu_open,
     .close = cpu_close,
     .tune_roofs = roofs_tune,

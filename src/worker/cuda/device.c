@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/energy.h"
 #include "worker/gpu/graph.h"
@@ -33,6 +32,15 @@ struct device_state {
     struct roofs *roofs; /* NULL: not tuned */
     struct resting_power resting;
 };
+
+static enum status device_list(int *count, int addresses[VISIBLE_MAX], struct error *error)
+{
+    struct visible_gpu gpus[VISIBLE_MAX];
+    TRY(gpu_list(count, gpus, error));
+    for (int i = 0; i < *count && i < VISIBLE_MAX; ++i)
+        addresses[i] = gpus[i].address;
+    return STATUS_OK;
+}
 
 static void device_close(struct device_state *state)
 {
@@ -256,8 +264,7 @@ static enum status device_program(struct device_state *state, struct program_dev
 const struct device_ops device_ops = {
     .kind = "cuda",
     .description = "NVIDIA GPUs, measured with cuDNN and CUPTI",
-    .count = gpu_count,
-    .address = gpu_address,
+    .list = device_list,
     .open = device_open,
     .close = device_close,
     .watch = device_watch,

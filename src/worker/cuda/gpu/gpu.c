@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/profiling/residency.h"
 #include "worker/gpu/arena.h"
 
@@ -20,7 +19,7 @@ enum status capability_check(const struct gpu *gpu, int least, const char *what,
                      least % 10, gpu->capability / 10, gpu->capability % 10);
 }
 
-int gpu_address(int index)
+static int address_of(int index)
 {
     int domain = 0, bus = 0, device = 0;
     bool known = cudaDeviceGetAttribute(&domain, cudaDevAttrPciDomainId, index) == cudaSuccess &&
@@ -107,6 +106,19 @@ enum status gpu_count(int *count, struct error *error)
     return STATUS_OK;
 }
 
+enum status gpu_list(int *count, struct visible_gpu gpus[VISIBLE_MAX], struct error *error)
+{
+    struct nvml *nvml = nvml_open(NULL);
+    *count = nvml_list(nvml, getenv("CUDA_VISIBLE_DEVICES"), gpus);
+    nvml_close(nvml);
+    if (*count > 0)
+        return STATUS_OK;
+    TRY(gpu_count(count, error));
+    for (int i = 0; i < *count && i < VISIBLE_MAX; ++i)
+        gpus[i] = (struct visible_gpu){.address = address_of(i)};
+    return STATUS_OK;
+}
+
 static enum status attribute(int index, enum cudaDeviceAttr name, int *value, struct error *error)
 {
     return CUDA(cudaDeviceGetAttribute(value, name, index));
@@ -139,7 +151,6 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
     snprintf(device->kind, sizeof device->kind, "cuda");
     if (gethostname(device->hostname, sizeof device->hostname) != 0)
         return error_set(error, STATUS_SYSTEM, "gethostname failed");
-    device->index = index;
     gpu_uuid(properties.uuid.bytes, device->uuid, sizeof device->uuid);
     snprintf(device->pci_id, sizeof device->pci_id, "%08X:%02X:%02X.0",
              (unsigned)properties.pciDomainID, (unsigned)properties.pciBusID,
@@ -189,11 +200,21 @@ static enum status code_check(const struct gpu *gpu, struct error *error)
 
 enum status gpu_open(int index, struct gpu *gpu, struct device *device, struct error *error)
 {
+    struct visible_gpu gpus[VISIBLE_MAX];
+    char visible[2 * sizeof gpus->uuid];
     int count = 0;
-    TRY(gpu_count(&count, error));
+    TRY(gpu_list(&count, gpus, error));
     if (index < 0 || index >= count)
         return error_set(error, STATUS_DEVICE, "this process sees %d GPUs only, numbered from 0",
                          count);
+    device->index = index;
+    if (index < VISIBLE_MAX && *gpus[index].uuid) {
+        const char *next = gpus[(index + 1) % count].uuid;
+        snprintf(visible, sizeof visible, "%s%s%s", gpus[index].uuid, count > 1 ? "," : "",
+                 count > 1 ? next : "");
+        setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+        index = 0;
+    }
     TRY(CUDA(cudaSetDevice(index)));
     TRY(gpu_describe(index, gpu, device, error));
     TRY(CUDA(cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking)));

@@ -11,9 +11,9 @@
 #include "model/chip.h"
 #include "model/device.h"
 #include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/nvml.h"
 
 struct arena;
-struct nvml;
 struct plan_shelf;
 struct timer;
 
@@ -44,9 +44,6 @@ void timer_close(struct timer *timer); /* takes NULL */
 enum status capability_check(const struct gpu *gpu, int least, const char *what,
                              struct error *error);
 
-/* Returns the PCI address: domain x 65536 + bus x 256 + device; 0: unknown. Opens nothing. */
-int gpu_address(int index);
-
 /* Formats the 16 bytes of a UUID as nvidia-smi does. */
 void gpu_uuid(const char *bytes, char *text, size_t size);
 
@@ -60,8 +57,12 @@ enum status cublas_check(cublasStatus_t code, const char *call, struct error *er
 
 extern const char *const cudnn_math_name[]; /* by cudnnMathType_t */
 
-/* Counts the GPUs that this process can see. STATUS_DEVICE with the reason if there is none. */
+/* Counts the GPUs that CUDA shows to this process. STATUS_DEVICE with the reason if there is none.
+ */
 enum status gpu_count(int *count, struct error *error);
+
+/* Lists them through NVML, or without it through CUDA. */
+enum status gpu_list(int *count, struct visible_gpu gpus[VISIBLE_MAX], struct error *error);
 
 /* Makes GPU `index` the current one, opens it, and describes it in *device (all but roofs, counters
  * and key). The caller closes *gpu after a failure, too. */

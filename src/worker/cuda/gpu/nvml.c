@@ -21,6 +21,7 @@ typedef unsigned long long u64;
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 }; /* nvmlClockType_t */
 enum { TOTAL_POWER_SAMPLES = 0 };        /* nvmlSamplingType_t */
 enum { UNSIGNED_INT = 1 };               /* nvmlValueType_t */
+enum { NO_PERMISSION = 4 };              /* nvmlReturn_t; a cgroup hides the GPU, also from CUDA */
 enum { INSUFFICIENT_SIZE = 7 };          /* nvmlReturn_t; the call still sets the count */
 enum { MEMORY_TEMPERATURE = 82 };        /* NVML's id of a field */
 enum { BANKS_NONE = 4, BANKS }; /* nvmlRowRemapperHistogramValues_t, from all to no spares */
@@ -55,6 +56,11 @@ struct nvml_field { /* nvmlFieldValue_t */
     int type, status;
     union nvml_value value;
 };
+struct nvml_pci { /* nvmlPciInfo_t */
+    char legacy_id[16];
+    unsigned domain, bus, device, id, subsystem;
+    char bus_id[32];
+};
 struct nvml_event { /* nvmlEventData_t */
     nvml_device device;
     u64 kind, xid;
@@ -67,6 +73,11 @@ struct nvml_event { /* nvmlEventData_t */
     F(init, "nvmlInit_v2", void)                                                                   \
     F(shutdown, "nvmlShutdown", void)                                                              \
     F(by_pci, "nvmlDeviceGetHandleByPciBusId_v2", const char *pci_id, nvml_device *device)         \
+    F(count, "nvmlDeviceGetCount_v2", unsigned *count)                                             \
+    F(by_index, "nvmlDeviceGetHandleByIndex_v2", unsigned index, nvml_device *device)              \
+    F(uuid, "nvmlDeviceGetUUID", nvml_device, char *text, unsigned size)                           \
+    F(name, "nvmlDeviceGetName", nvml_device, char *text, unsigned size)                           \
+    F(pci, "nvmlDeviceGetPciInfo_v3", nvml_device, struct nvml_pci *pci)                           \
     F(driver, "nvmlSystemGetDriverVersion", char *text, unsigned size)                             \
     F(clock, "nvmlDeviceGetClockInfo", nvml_device, int domain, unsigned *mhz)                     \
     F(clock_max, "nvmlDeviceGetMaxClockInfo", nvml_device, int domain, unsigned *mhz)              \
@@ -154,7 +165,7 @@ struct nvml *nvml_open(const char *pci_id)
     }
     if (!nvml->init || !nvml->shutdown || !nvml->by_pci || nvml->init() != 0)
         goto close_library;
-    if (nvml->by_pci(pci_id, &nvml->device) != 0)
+    if (pci_id && nvml->by_pci(pci_id, &nvml->device) != 0)
         goto shut_down;
     if (!nvml->events_create || !nvml->events_wait || nvml->events_create(&nvml->events) != 0 ||
         CALL(events_register, EVENT_XID, nvml->events) != 0)
@@ -177,6 +188,72 @@ void nvml_close(struct nvml *nvml)
     nvml->shutdown();
     dlclose(nvml->library);
     free(nvml);
+}
+
+/* Lists the GPUs that this process may use, in the order of their addresses, which is CUDA's order
+ * if all are of one model. Returns 0 if they are not, or if one has MIG. */
+static int list_all(const struct nvml *nvml, struct visible_gpu gpus[VISIBLE_MAX])
+{
+    unsigned all, mig, pending;
+    char first[96] = "", name[96];
+    int count = 0, place;
+    if (!nvml || !nvml->count || !nvml->by_index || !nvml->uuid || !nvml->name || !nvml->pci ||
+        nvml->count(&all) != 0)
+        return 0;
+    for (unsigned i = 0; i < all; ++i) {
+        struct visible_gpu gpu;
+        struct nvml_pci pci;
+        nvml_device device;
+        const int status = nvml->by_index(i, &device);
+        if (status == NO_PERMISSION)
+            continue;
+        if (status != 0 || count == VISIBLE_MAX || nvml->name(device, name, sizeof name) != 0 ||
+            nvml->uuid(device, gpu.uuid, sizeof gpu.uuid) != 0 || nvml->pci(device, &pci) != 0 ||
+            (nvml->mig && nvml->mig(device, &mig, &pending) == 0 && mig) ||
+            (count > 0 && strcmp(name, first) != 0))
+            return 0;
+        memcpy(first, name, sizeof first);
+        gpu.address = (int)(pci.domain << 16 | pci.bus << 8 | pci.device);
+        for (place = count++; place > 0 && gpus[place - 1].address > gpu.address; --place)
+            gpus[place] = gpus[place - 1];
+        gpus[place] = gpu;
+    }
+    return count;
+}
+
+/* Returns the index of the GPU that a word of CUDA_VISIBLE_DEVICES names, by its number or by the
+ * beginning of its UUID; -1: none, or several. */
+static int find_named(const struct visible_gpu *gpus, int count, const char *word)
+{
+    char *end;
+    int found = -1;
+    const long number = strtol(word, &end, 10);
+    if (*word >= '0' && *word <= '9')
+        return *end == '\0' && number < count ? (int)number : -1;
+    for (int i = 0; i < count && strncmp(word, "GPU-", 4) == 0; ++i)
+        if (strncmp(gpus[i].uuid, word, strlen(word)) == 0)
+            found = found < 0 ? i : count;
+    return found < count ? found : -1;
+}
+
+int nvml_list(const struct nvml *nvml, const char *visible, struct visible_gpu gpus[VISIBLE_MAX])
+{
+    struct visible_gpu all[VISIBLE_MAX];
+    bool taken[VISIBLE_MAX] = {false};
+    char words[4096];
+    int chosen = 0;
+    if (!visible)
+        return list_all(nvml, gpus);
+    const int count = list_all(nvml, all);
+    snprintf(words, sizeof words, "%s", visible);
+    for (char *at = words, *word; (word = strsep(&at, ","));) {
+        const int i = find_named(all, count, word);
+        if (i < 0 || taken[i])
+            return 0;
+        taken[i] = true;
+        gpus[chosen++] = all[i];
+    }
+    return chosen;
 }
 
 /* Reads the values of `numbers`. */

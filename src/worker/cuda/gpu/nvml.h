@@ -6,12 +6,25 @@
 #include <cuda_runtime_api.h>
 
 #include "model/device.h"
+#include "model/protocol.h"
 #include "worker/gpu/vendor.h"
 
 struct nvml; /* all functions take NULL: NVML is not available */
 
+/* NULL pci_id: no GPU, for nvml_list. */
 struct nvml *nvml_open(const char *pci_id);
 void nvml_close(struct nvml *nvml);
+
+/* A GPU that CUDA shows to this process. */
+struct visible_gpu {
+    char uuid[96]; /* as in CUDA_VISIBLE_DEVICES; "": CUDA is already started */
+    int address;   /* as in protocol.h; 0: unknown */
+};
+/* Lists the GPUs that CUDA will show to a process whose CUDA_VISIBLE_DEVICES is `visible` (NULL:
+ * unset), in CUDA's order, and returns their number. Does not start CUDA, which takes 0.2 s for
+ * each visible GPU. Returns 0 if only CUDA knows: MIG, several models, or a `visible` with anything
+ * but distinct numbers and UUIDs. */
+int nvml_list(const struct nvml *nvml, const char *visible, struct visible_gpu gpus[VISIBLE_MAX]);
 
 /* Counts the processes that compute on the GPU, this one included; -1: unknown. */
 int nvml_processes(struct nvml *nvml);
