@@ -78,17 +78,22 @@ def check_planes(data):
         same(series, flops / intensity, flops)
         box = next((line for gid, line in lines(axes, "|box").items() if gid.startswith(precision)), None)
         assert box is not None and np.isclose(max(box.get_ydata()), (own["overhead_time"] * own["peak"]).max())
-        axes = draw(data, "four", where, labels=["conv2d-filters"])
-        # Each level of the rows is a series.
-        closed, opened = (
-            [line for gid, line in lines(axes, end).items() if gid.startswith(precision)]
-            for end in ("|closed", "|open")
-        )
-        assert np.allclose(sorted(np.hstack([line.get_ydata() for line in closed])), sorted(flops / own["peak"]))
-        # The longer of the two times is the run time.
-        longer = np.hstack([np.maximum(line.get_xdata(), line.get_ydata()) for line in opened])
-        assert np.allclose(sorted(longer), sorted(own["time_median"])), "the longer time is not the run time"
-        assert all(to_rgb(line.get_markerfacecolor()) == (1, 1, 1) for line in opened), "measured time is not open"
+        peak = np.median(data["device_peak_tensor"].sel(number_format="fp16").values)
+        for kind, height, scales in [("losses", flops / own["peak"], (1, 1)), ("four", flops, (bandwidth, peak))]:
+            axes = draw(data, kind, where, labels=["conv2d-filters"])
+            # Each level of the rows is a series.
+            closed, opened = (
+                [line for gid, line in lines(axes, end).items() if gid.startswith(precision)]
+                for end in ("|closed", "|open")
+            )
+            assert np.allclose(sorted(np.hstack([line.get_ydata() for line in closed])), sorted(height)), kind
+            # The longer of the two times is the run time.
+            ends = [np.divide([line.get_xdata(), line.get_ydata()], np.array([scales]).T) for line in opened]
+            assert np.allclose(sorted(np.hstack(ends).max(axis=0)), sorted(own["time_median"])), kind
+            assert all(to_rgb(line.get_markerfacecolor()) == (1, 1, 1) for line in opened), "measured time is not open"
+        across, up = axes.child_axes
+        assert np.allclose(np.divide(axes.get_xlim(), across.get_xlim()), bandwidth), "axis of bandwidth time"
+        assert np.allclose(np.divide(axes.get_ylim(), up.get_ylim()), peak), "axis of compute time"
     # A series has one memory level: no line joins rows of different levels.
     axes = draw(data, "classic", where[1:], labels=["conv2d-filters", "lstm-batch"], level="row")
     for found in figures.scene(data, where[1:], labels=["conv2d-filters", "lstm-batch"], level="row").series:
@@ -456,12 +461,12 @@ def check_crowded(paper, others):
     assert all(len(names) == 1 for names in looks.values()) and len(found[0].figure.legends) == 1, looks
     assert plain_caption(found[0]).startswith("NVIDIA H100 80GB HBM3, measured on 2026-11-26"), plain_caption(found[0])
     assert len(figures.draw(paper, "regions")) == len(found)
-    wide = [(other, kind) for other in others for kind in ("four", "bars")]
+    wide = [(other, kind) for other in others for kind in ("losses", "bars")]
     for data, kind in [(paper, "bars"), (paper, "counted"), *wide]:
         chosen = re.search(r"(?:--labels (\S+))? ?(?:--where (.+))?$", refusal(data, kind).split("as with ")[1])
         (axes, *_) = figures.draw(data, kind, (chosen[2] or "").split(), labels=[chosen[1]] if chosen[1] else [])
         style.plt.close(axes.figure)
-    empty = {axes.get_title(): axes for axes in figures.draw(others[0], "four", width="page")}["matmul, tf32"]
+    empty = {axes.get_title(): axes for axes in figures.draw(others[0], "losses", width="page")}["matmul, tf32"]
     assert not [line for line in empty.get_lines() if (line.get_gid() or "").endswith("|open")], "rows without a roof"
     assert "that several devices measured is their median" in plain_caption(empty), plain_caption(empty)
     (axes,) = figures.draw([paper, *others], "bars", ["pass=forward"], labels=["conv2d-filters"], width="page")

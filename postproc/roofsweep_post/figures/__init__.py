@@ -11,8 +11,10 @@ from .scene import MOST, facets_of, fewer, scene
 
 # {kind: module}. A module has HELP, PANELS, HEIGHT and draw(figure, axes, scene, annotate, height). Optional: build()
 # instead of scene(), NEEDS (variables), LEVEL (default of --level), KNOWN (see scene()), FACETS (inches).
-WORDS = "classic regions complexity time four energy bars parts network counted waves kernels roofs map strip history"
-OWN = {"regions": classic.REGIONS, "complexity": planes.COMPLEXITY, "time": planes.TIME, "four": planes.FOUR}
+WORDS = "classic regions complexity time four losses energy bars parts network counted waves kernels"
+WORDS += " roofs map strip history"
+OWN = {"regions": classic.REGIONS, "complexity": planes.COMPLEXITY, "time": planes.TIME}
+OWN |= {"four": planes.FOUR, "losses": planes.LOSSES}
 KINDS = {word: OWN.get(word) or import_module(f"{__name__}.{word}") for word in WORDS.split()}
 
 LONGEST = 100  # characters of a text that fit on a page

@@ -137,18 +137,19 @@ def power(value, place=None):
 
 def engineering(axis, unit="", text=None):
     """Formats ticks with SI prefixes, or by the function `text`. A logarithmic axis of few decades also has numbers at
-    2 and 5."""
+    2 and 5; at 3 alone if it is horizontal and its numbers have units, which take more room."""
+    digits = "3" if unit and axis.axis_name == "x" else "25"
     text = text or EngFormatter(unit, sep=" ")
     axis.set_major_formatter(text)
     low, high = axis.get_view_interval()
     if axis.get_scale() == "log" and np.floor(np.log10(high)) - np.ceil(np.log10(low)) < LEAST_DECADES - 1:
-        axis.set_minor_formatter(lambda value, place: text(value) if f"{value:e}"[0] in "25" else "")
+        axis.set_minor_formatter(lambda value, place: text(value) if f"{value:e}"[0] in digits else "")
 
 
 def renamed_axes(axes):
     """Replaces the words of --rename in titles, axes and ticks. Returns the axes."""
     figure = axes[0].figure
-    for one in axes if figure.renaming else ():
+    for one in [part for own in axes for part in (own, *own.child_axes)] if figure.renaming else ():
         for axis in (one.xaxis, one.yaxis):
             if isinstance(formatter := axis.get_major_formatter(), FixedFormatter):
                 formatter.seq = [figure.renamed(text) for text in formatter.seq]

@@ -6,11 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ..texts import Refused
+from ..texts import Refused, scaled
 from . import frame, marks, style
 
 INTENSITIES = {f"{intensity:g} FLOP/B": intensity for intensity in 10.0 ** np.arange(-3, 7)}
 PLACES = [("bandwidth_plane", "compute_plane"), ("bandwidth_floor", "compute_floor")]  # measured; at the roofs
+OVERHEAD = ("overhead_x", "overhead_y")
 
 
 def diagonal(axes, ratio, **how):
@@ -28,11 +29,12 @@ def square(axes, x, y, before=2.0, after=2.0):
     )
 
 
-def iso_runtimes(axes, labels):
-    """Draws curves of equal run time, the larger of the two times."""
-    low, high = max(axes.get_xlim()[0], axes.get_ylim()[0]), min(axes.get_xlim()[1], axes.get_ylim()[1])
+def iso_runtimes(axes, labels, scales=(1, 1)):
+    """Draws curves of equal run time, the larger of the two times. scales: units of x and y in a second."""
+    scales, start = np.array(scales), np.array([axes.get_xlim()[0], axes.get_ylim()[0]])
+    low, high = (start / scales).max(), (np.array([axes.get_xlim()[1], axes.get_ylim()[1]]) / scales).min()
     for time in 10.0 ** np.arange(np.ceil(np.log10(low)), np.floor(np.log10(high)) + 1):
-        x, y = [axes.get_xlim()[0], time, time], [time, time, axes.get_ylim()[0]]
+        x, y = [start[0], *[time * scales[0]] * 2], [*[time * scales[1]] * 2, start[1]]
         axes.plot(x, y, color=style.GREY, linewidth=0.45, linestyle=(0, (6, 2)), zorder=0.5, gid="iso run time")
         labels.add_line(x, y)
 
@@ -129,14 +131,38 @@ def draw_losses(axes, labels, scene, series):
     labels.add_line(*found)
 
 
-def time_handles(scene, complexity):
+def balance_of(scene):
+    """Returns ((bytes, FLOPs) in a second at the roofs of one balance, caption): the device's tensor peak, as in the
+    paper, and the bandwidth of the rows' memory level. (None, "") if devices or levels differ."""
+    levels = scene.extent["level"].unique()
+    if not scene.one_model() or len(levels) > 1:
+        return None, ""
+    (roofs,) = scene.roofs.values()
+    used = {"fp16", *scene.extent["precision"]}
+    peaks = {f"{kind} {what}": value for (kind, what, _), value in roofs.items() if kind == "tensor" and what in used}
+    peaks = peaks or {"the rows' highest roof": scene.extent["peak"].max()}
+    (name, peak), width = max(peaks.items(), key=lambda item: item[1]), roofs["bandwidth", levels[0], "B/s"]
+    scales = f"{scaled(peak, 'FLOP/s')} ({name}) and {scaled(width, 'B/s')} ({levels[0]})"
+    return (width, peak), f"Times are scaled by {scales}, a balance of {peak / width:.3g} FLOP/B"
+
+
+def on_axes(rows, scales):
+    """Returns the rows with PLACES and OVERHEAD in the units of the axes. On axes of bytes and FLOPs (scales) times are
+    bytes and FLOPs at the roofs of the balance."""
+    if not scales:
+        return rows.assign(overhead_x=rows["overhead_time"], overhead_y=rows["overhead_time"])
+    moved, flops = rows["bytes_at"], rows["flops"]
+    longer = rows["time_median"] / np.maximum(moved / scales[0], flops / scales[1])
+    found = {name: rows["overhead_time"] * scale for name, scale in zip(OVERHEAD, scales)}
+    found |= {"bandwidth_plane": longer * moved, "compute_plane": longer * flops}
+    return rows.assign(bandwidth_floor=moved, compute_floor=flops, **found)
+
+
+def time_handles(scene, complexity, balance):
+    closed = "complexity" + " at its roofs" * (not balance)
     return [
         *marks.series_handles(scene, fill="closed" if complexity else "open"),
-        *(
-            [marks.symbol("complexity at its roofs"), marks.symbol("measured time", "open", dash=marks.TIMES)]
-            if complexity
-            else []
-        ),
+        *([marks.symbol(closed), marks.symbol("measured time", "open", dash=marks.TIMES)] if complexity else []),
         *marks.direction(scene),
         *([marks.line("complexity to time", (0, (1, 1.5)), width=0.4)] if complexity else []),
         marks.line("machine balance", (0, (4, 1.5)), style.BLACK),
@@ -145,26 +171,47 @@ def time_handles(scene, complexity):
     ]
 
 
-def draw_times(figure, axes, scene, annotate, height, complexity):
+def name_axes(axes, scales, facet, closed=""):
+    """Names the axes and formats their ticks. scales: bytes and FLOPs in a second; None for axes of times. Axes of
+    bytes and FLOPs have axes of times opposite, except in a facet."""
+    words = zip(("xaxis", "yaxis"), ("bandwidth", "compute"), ("bytes", "FLOPs"), ("top", "right"), scales or (1, 1))
+    for name, time, work, side, scale in words:
+        axis = getattr(axes, name)
+        axis.set_label_text(f"{work} (closed)" if scales else f"{time} time{closed.format(work)}")
+        frame.engineering(axis, "s" if not scales else "B" * (work == "bytes"))
+        if scales and not facet:
+            add = axes.secondary_xaxis if side == "top" else axes.secondary_yaxis
+            other = add(
+                side, functions=(lambda value, scale=scale: value / scale, lambda value, scale=scale: value * scale)
+            )
+            getattr(other, f"set_{name[0]}lim")(np.divide(axis.get_view_interval(), scale))
+            getattr(other, name).set_label_text(f"{time} time (open)")
+            frame.engineering(getattr(other, name), "s")
+
+
+def draw_times(figure, axes, scene, annotate, height, complexity, own_roofs=False):
+    """Draws the time plane. complexity: with symbols of FLOPs and bytes, which have axes of their own or are divided by
+    each row's own roofs (own_roofs)."""
     (axes,) = axes
-    names = ["compute_plane", "bandwidth_plane", "compute_floor", "bandwidth_floor", "overhead_time"]
-    known_rows(scene, names[:4])
-    used = ["compute_plane", "bandwidth_plane", "overhead_time", *(names[2:4] if complexity else [])]
-    values = frame.finite(*[scene.extent[name] for name in used])
-    square(axes, values, values)
-    what = "; closed: bytes / roof" if complexity else ""
-    axes.set(xlabel=f"bandwidth time{what}", ylabel="compute time" + ("; closed: FLOPs / roof" if complexity else ""))
-    frame.engineering(axes.xaxis, "s")
-    frame.engineering(axes.yaxis, "s")
-    handles = time_handles(scene, complexity)
-    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, marks.BOXES))
+    known_rows(scene, [*PLACES[0], *PLACES[1]])
+    scales, text = balance_of(scene) if complexity and not own_roofs else (None, "")
+    scene.extent = on_axes(scene.extent, scales)
+    for series in scene.series:
+        series.rows = on_axes(series.rows, scales)
+    drawn = [*PLACES[: 1 + complexity], OVERHEAD]
+    x, y = (frame.finite(*[scene.extent[name] for name in names]) for names in zip(*drawn))
+    x, y = (x, y) if scales else [np.concatenate([x, y])] * 2
+    square(axes, x, y)
+    name_axes(axes, scales, scene.title, "; closed: {} / roof" * complexity)
+    handles = time_handles(scene, complexity, scales)
+    room = {"right": 0.62, "top": 0.42} if scales else {}
+    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, text, marks.BOXES), **room)
     labels = marks.Labels(axes, scale)
     axes.grid(False)
-    iso_runtimes(axes, labels)
-    labels.add_line(
-        *diagonal(axes, 1, color=style.BLACK, linewidth=0.8, linestyle=(0, (4, 1.5)), zorder=1, gid="balance|")
-    )
-    marks.overhead_boxes(labels, scene, "overhead_time", "overhead_time")
+    iso_runtimes(axes, labels, scales or (1, 1))
+    balance = {"color": style.BLACK, "linewidth": 0.8, "linestyle": (0, (4, 1.5)), "zorder": 1, "gid": "balance|"}
+    labels.add_line(*diagonal(axes, scales[1] / scales[0] if scales else 1, **balance))
+    marks.overhead_boxes(labels, scene, *OVERHEAD)
     for series in scene.series:
         if complexity:
             draw_losses(axes, labels, scene, series)
@@ -177,27 +224,37 @@ def draw_times(figure, axes, scene, annotate, height, complexity):
             labels.add_line(series.rows[x], series.rows[y])
             labels.add_points(series.rows[x], series.rows[y])
     marks.label_points(labels, scene, annotate, *labelled)
-    frame.settle(figure, [axes], height, handles, frame.caption(scene, marks.BOXES, labels.key_text()))
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, text, marks.BOXES, labels.key_text()), **room)
     return [axes]
 
 
 # Kinds of figures. LEVEL: at another level than the limiting one a row would be on the wrong side of the balance.
-SHARED = {"PANELS": 1, "FACETS": {"column": 1.15, "page": 1.3}, "LEVEL": "row"}  # FACETS: inches
+SHARED = {"PANELS": 1, "FACETS": {"column": 1.15, "page": 1.3}}  # FACETS: inches
 COMPLEXITY = SimpleNamespace(
     **SHARED,
     HELP="FLOPs against bytes: equal intensity, machine balance, box of launch overhead",
     HEIGHT={"column": 2.7, "page": 4.2},
+    LEVEL="row",
     draw=draw_complexity,
 )
 TIME = SimpleNamespace(
     **SHARED,
     HELP="compute time against bandwidth time: equal run time, machine balance, box of launch overhead",
     HEIGHT={"column": 2.7, "page": 4.2},
+    LEVEL="row",
     draw=partial(draw_times, complexity=False),
 )
 FOUR = SimpleNamespace(
     **SHARED,
-    HELP="complexity (closed, at its roofs) and time (open) in one plane; their distance is the loss",
-    HEIGHT={"column": 2.9, "page": 4.6},
+    HELP="FLOPs and bytes (closed), times opposite (open), at one balance; as `losses` if devices or levels differ",
+    HEIGHT={"column": 2.5, "page": 4.6},
+    LEVEL="dram",  # of the paper's balance
     draw=partial(draw_times, complexity=True),
+)
+LOSSES = SimpleNamespace(
+    **SHARED,
+    HELP="times at each row's own roofs (closed) and measured times (open); their distance is the loss",
+    HEIGHT={"column": 2.9, "page": 4.6},
+    LEVEL="row",
+    draw=partial(draw_times, complexity=True, own_roofs=True),
 )
