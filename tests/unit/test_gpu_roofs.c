@@ -606,10 +606,10 @@ FRESH_TEST(a_load_goes_on_until_the_clock_settles)
     } cases[] = {
         {1.0, 1e6, 0, 650.0, false, 1.9, 2.2, NAN}, /* the clock must still fall */
         {1.0, 1e6, 0, NAN, true, 0.0, 0.35, 1.0},
-        {0.9, 1e6, 0, 630.0, true, 0.25, 0.35, 0.9}, /* the limit determines the clock */
+        {0.9, 1e6, 0, 630.0, true, 0.15, 0.25, 0.9}, /* the limit determines the clock */
         {0.9, 1e6, 0, 800.0, true, 0.45, 0.8, 0.9},  /* constant for 0.5 s without a power limit */
         {0.5, 2.0, 0, 800.0, false, 1.9, 2.2, NAN},  /* rises all the time */
-        {1.0, 1e6, 0.08, 700.0, true, 0.25, 1.2, 1.0},
+        {1.0, 1e6, 0.08, 700.0, true, 0.15, 1.2, 1.0},
     };
     tune_all(false);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {

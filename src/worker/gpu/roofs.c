@@ -523,11 +523,12 @@ static bool is_still(const struct roofs *roofs, const struct window *windows, in
 }
 
 /* Returns the largest number of windows, up to the last one, whose mean power is at the limit; 0:
- * there is none. The first window does not count: the clock falls during it. */
+ * there is none. The first window does not count: the clock falls during it. One window is enough:
+ * while the power is at its limit, the device has the clock at which it will settle. */
 static int limited_windows(const struct roofs *roofs, const struct window *last, int count)
 {
     const double limit = vendor.power_limit(roofs->gpu);
-    for (int many = count - 1; many >= WINDOWS_LEAST - 1; --many) {
+    for (int many = count - 1; many > 0; --many) {
         const double power = view_of(last - many, many).power;
         if (power >= under * limit && power <= over * limit)
             return many;
