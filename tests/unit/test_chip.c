@@ -13,6 +13,8 @@
 #define V100         "Tesla V100-SXM2"
 #define A100         "NVIDIA A100-SXM4-40GB"
 #define H100         "NVIDIA H100 80GB HBM3"
+#define H100_PCIE    "NVIDIA H100 PCIe"
+#define H100_NVL     "NVIDIA H100 NVL"
 #define H200         "NVIDIA H200"
 #define B200         "NVIDIA B200"
 #define RTX_2080_TI  "NVIDIA GeForce RTX 2080 Ti"
@@ -48,6 +50,9 @@ static void assert_near(double value, double expected, double tolerance)
 
 enum side { VECTOR, TENSOR };
 
+/* The vendor quotes vector units at 1.98 GHz and these tensor units at 1.83 GHz. */
+#define H100_TENSOR (1.98 / 1.83)
+
 /* The tolerance is half a unit of the last digit that the vendor quotes. */
 static const struct {
     const char *product;
@@ -67,11 +72,15 @@ static const struct {
     {A100, TENSOR, PRECISION_FP16, 312e12, 0.5e12},
     {A100, TENSOR, PRECISION_BF16, 312e12, 0.5e12},
     {A100, TENSOR, PRECISION_INT8, 624e12, 0.5e12},
-    {H100, TENSOR, PRECISION_TF32, 494.7e12, 0.05e12},
-    {H100, TENSOR, PRECISION_FP16, 989.4e12, 0.05e12},
-    {H100, TENSOR, PRECISION_BF16, 989.4e12, 0.05e12},
-    {H100, TENSOR, PRECISION_FP8, 1978.9e12, 0.05e12},
-    {H100, TENSOR, PRECISION_INT8, 1978.9e12, 0.05e12},
+    {H100, TENSOR, PRECISION_TF32, H100_TENSOR * 494.7e12, 0.1e12},
+    {H100, TENSOR, PRECISION_FP16, H100_TENSOR * 989.4e12, 0.1e12},
+    {H100, TENSOR, PRECISION_BF16, H100_TENSOR * 989.4e12, 0.1e12},
+    {H100, TENSOR, PRECISION_FP8, H100_TENSOR * 1978.9e12, 0.1e12},
+    {H100, TENSOR, PRECISION_INT8, H100_TENSOR * 1978.9e12, 0.1e12},
+    {H100, VECTOR, PRECISION_FP32, 66.9e12, 0.05e12},
+    {H100, VECTOR, PRECISION_FP64, 33.5e12, 0.05e12},
+    {H100_PCIE, VECTOR, PRECISION_FP32, 51.2e12, 0.05e12},
+    {H100_NVL, VECTOR, PRECISION_FP32, 60.3e12, 0.05e12},
     {H200, VECTOR, PRECISION_FP32, 66.9e12, 0.05e12},
     {H200, VECTOR, PRECISION_FP64, 33.5e12, 0.05e12},
     {H200, TENSOR, PRECISION_FP64, 66.9e12, 0.05e12},
@@ -128,7 +137,9 @@ static const struct {
 } bandwidths[] = {
     {V100, 898e9, 80 * 128 * 1.53e9, 2048 * 1.53e9},
     {A100, 1555e9, 108 * 128 * 1.41e9, 5120 * 1.41e9},
-    {H100, 3352e9, 132 * 128 * 1.83e9, NAN},
+    {H100, 3352e9, 132 * 128 * 1.98e9, NAN},
+    {H100_PCIE, 2039e9, 114 * 128 * 1.755e9, NAN},
+    {H100_NVL, 3939e9, 132 * 128 * 1.785e9, NAN},
     {H200, 4814e9, 132 * 128 * 1.98e9, NAN},
     {B200, 8184e9, 148 * 128 * 1.86e9, NAN},
 };
