@@ -182,6 +182,40 @@ enum { KERNEL_LSTM_MULTIPLE = 4, KERNEL_LSTM_BLOCK = 64, KERNEL_LSTM_CLUSTER = 2
 cudaError_t kernel_lstm(const struct lstm *shape, int64_t width, void *y, const void *x,
                         const void *w, cudaStream_t stream);
 
+/* lstm_reference.cu: parts of a recurrent layer in fp64, model/workloads/lstm_network.h. */
+
+/* Rows of sums: data[i][j] = add[i][j] + ...; add NULL: 0. Lines: see struct kernel_factor. */
+struct kernel_sums {
+    double *data;
+    const double *add; /* may be `data` */
+    int64_t line, add_line;
+};
+/* c [m][n] is the sum of k products of fp64 numbers. Fast if b's lines or steps are 1 apart. */
+cudaError_t kernel_lstm_product(struct kernel_sums c, struct kernel_factor a,
+                                struct kernel_factor b, int64_t m, int64_t n, int64_t k,
+                                cudaStream_t stream);
+
+/* The units of one direction at one step: an array [samples][hidden][KERNEL_LSTM_UNIT]. */
+enum { KERNEL_LSTM_UNIT = LSTM_SUMS + 1 };
+struct kernel_lstm_step {
+    enum lstm_kind kind;
+    struct lstm_cell cell;
+    int64_t samples, hidden;
+    double *units;
+    const double *before; /* units of the previous step; NULL: this step is the first */
+};
+/* Computes units and h from the products [samples][gates][hidden] with the inputs and with the
+ * previous outputs (NULL: these are 0). `line`: distance of two samples of h. */
+cudaError_t kernel_lstm_units(const struct kernel_lstm_step *step, const double *bias,
+                              const double *inputs, const double *recurrent, double *h,
+                              int64_t line, cudaStream_t stream);
+/* Computes dsums [samples][sums][hidden] from d, the gradient of h. carried: gradient of the
+ * states, from the later step, and set for the previous one. d, carried: [samples][hidden]. seen:
+ * outputs of the device under test, which replace a relu's; NULL: none. */
+cudaError_t kernel_lstm_unit_gradients(const struct kernel_lstm_step *step, const double *d,
+                                       double *carried, const double *seen, int64_t line,
+                                       double *dsums, cudaStream_t stream);
+
 /* loops.cu: the loops of src/model/workloads/loop.h. */
 
 /* x and y have room for an even number of elements, because fp16 and bf16 come in pairs. */

@@ -114,16 +114,16 @@ void slice_compare(const struct slice *slice, const double *values, enum precisi
     }
 }
 
-static void spread(int64_t size, uint64_t seed, struct slice *slice)
+void places_spread(int64_t *places, int64_t count, int64_t begin, int64_t size, uint64_t seed)
 {
-    for (int64_t i = 0; i < slice->count; ++i) {
-        int64_t begin = (int64_t)((double)size / (double)slice->count * (double)i);
-        int64_t end = (int64_t)((double)size / (double)slice->count * (double)(i + 1));
-        int64_t width = end > begin ? end - begin : 1;
-        slice->offsets[i] = begin + (int64_t)(fill_mix(seed + (uint64_t)i + 1) % (uint64_t)width);
+    for (int64_t i = 0; i < count; ++i) {
+        int64_t from = (int64_t)((double)size / (double)count * (double)i);
+        int64_t to = (int64_t)((double)size / (double)count * (double)(i + 1));
+        int64_t width = to > from ? to - from : 1;
+        places[i] = begin + from + (int64_t)(fill_mix(seed + (uint64_t)i + 1) % (uint64_t)width);
     }
-    slice->offsets[0] = 0;
-    slice->offsets[slice->count - 1] = size - 1;
+    places[0] = begin;
+    places[count - 1] = begin + size - 1;
 }
 
 struct reference_inputs reference_inputs(const struct reference_request *request, const void *shape)
@@ -163,7 +163,7 @@ enum status reference_elements(const struct reference_request *request, const vo
         return error_set(error, STATUS_FAILED, "no memory to verify %lld elements",
                          (long long)slice->count);
     struct element_task task = {elements, reference_inputs(request, shape), slice};
-    spread((int64_t)size, request->seed, slice);
+    places_spread(slice->offsets, slice->count, 0, (int64_t)size, request->seed);
     request->loop(slice->count, element_compute, &task);
     return STATUS_OK;
 }

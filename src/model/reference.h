@@ -29,6 +29,9 @@ struct reference_request {
     enum status (*read)(void *context, enum tensor tensor, const int64_t *offsets, int64_t count,
                         double *values, struct error *error);
     void *context;
+    /* Computes the results that a workload's header describes (struct lstm_results) in fp64 on the
+     * device. STATUS_UNSUPPORTED: the device does not; the host has to. NULL: the host computes. */
+    enum status (*compute)(void *context, const void *results, struct error *error);
 };
 
 /* For people: name of a result's role, of which a backward pass computes the gradient. */
@@ -79,6 +82,10 @@ void expectation_clear(struct expectation *expectation); /* frees the slices */
  * earlier slices. */
 enum status expectation_add(struct expectation *expectation, enum tensor tensor, int64_t count,
                             struct slice **slice, struct error *error);
+
+/* Selects `count` places among `size` from `begin` on, a random one in each of as many equal
+ * stretches, always including both ends. */
+void places_spread(int64_t *places, int64_t count, int64_t begin, int64_t size, uint64_t seed);
 
 /* Inputs of an element: shape, made from the configuration, and tensors by role. */
 struct reference_inputs {

@@ -154,6 +154,10 @@ struct device_ops {
     enum status (*read)(struct device_state *state, struct work *work, enum tensor tensor,
                         const int64_t *offsets, int64_t count, double *values, struct error *error);
 
+    /* As reference_request.compute. NULL: the host computes all references. */
+    enum status (*compute)(struct device_state *state, const struct config *config,
+                           const void *results, struct error *error);
+
     /* Hashes the bits of all results, as the last iteration left them. NULL: rows have no hash. */
     enum status (*hash)(struct device_state *state, struct work *work, uint64_t *hash,
                         struct error *error);

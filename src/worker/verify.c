@@ -107,6 +107,7 @@ struct computed {
     const struct device_ops *device;
     struct device_state *state;
     struct work *work;
+    const struct config *config;
     bool ran;
 };
 
@@ -124,6 +125,12 @@ static enum status computed_read(void *context, enum tensor tensor, const int64_
     return status;
 }
 
+static enum status reference_compute(void *context, const void *results, struct error *error)
+{
+    const struct computed *computed = context;
+    return computed->device->compute(computed->state, computed->config, results, error);
+}
+
 void expected_clear(struct expected *expected)
 {
     expectation_clear(&expected->expectation);
@@ -136,7 +143,7 @@ enum status verify_work(const struct device_ops *device, struct device_state *st
 {
     const struct config ran = config_that_ran(config, record), hot = config_hot(&ran);
     char configuration[WORKLOAD_TEXT];
-    struct computed computed = {device, state, work, false};
+    struct computed computed = {device, state, work, &ran, false};
     const struct reference_request request = {
         .config = &ran,
         .seed = seed,
@@ -146,6 +153,7 @@ enum status verify_work(const struct device_ops *device, struct device_state *st
         .loop = threads_loop,
         .read = computed_read,
         .context = &computed,
+        .compute = device->compute ? reference_compute : NULL,
     };
     const struct expectation *expectation = &expected->expectation;
     if (!config->workload->reference) {

@@ -136,10 +136,53 @@ static void slice_check(const char *text, const struct config *config, const str
     free(values);
 }
 
+static enum status lstm_results(void *context, const void *results, struct error *error)
+{
+    (void)context;
+    return lstm_compute(&gpu, results, error);
+}
+
+/* Outputs of a device: every third unit of a relu is off. */
+static enum status thirds_read(void *context, enum tensor tensor, const int64_t *offsets,
+                               int64_t count, double *values, struct error *error)
+{
+    (void)context, (void)tensor, (void)error;
+    for (int64_t i = 0; i < count; ++i)
+        values[i] = offsets[i] % 3 != 0;
+    return STATUS_OK;
+}
+
+/* The device's reference equals the host's, but for the order of additions. */
+static void reference_trial(const char *text)
+{
+    struct config config;
+    struct error error = {""};
+    if (config_parse(text, &config, &error))
+        fail(text, error.text);
+    if (config_check(&config, &error))
+        return;
+    struct reference_request request = {&config, SEED,        1e7,  64,  1000,
+                                        in_turn, thirds_read, NULL, NULL};
+    struct expectation host = {.count = 0}, device = {.count = 0};
+    enum status status = config.workload->reference(&request, &host, &error);
+    request.compute = lstm_results;
+    if (status || config.workload->reference(&request, &device, &error))
+        fail(text, error.text);
+    for (size_t i = 0; i < device.count; ++i) {
+        struct slice_errors errors = {0};
+        slice_compare(&host.slices[i], device.slices[i].expected, PRECISION_FP64, &errors);
+        if (!(errors.element <= 1e-11))
+            fail(text, "the device's reference differs from the host's");
+    }
+    expectation_clear(&host);
+    expectation_clear(&device);
+    ++checked;
+}
+
 static void results_check(const char *text, const struct config *config, struct work *work)
 {
-    const struct reference_request request = {config,    SEED,    2e7,           64,
-                                              INT64_MAX, in_turn, computed_read, work};
+    const struct reference_request request = {config,  SEED,          2e7,  64,  INT64_MAX,
+                                              in_turn, computed_read, work, NULL};
     struct expectation expectation = {.count = 0};
     struct error error;
     if (config->workload->reference(&request, &expectation, &error))
@@ -229,9 +272,9 @@ static void trial(const char *text, const struct tensor_routine *routine)
     {name, workload, routine, least, {__VA_ARGS__}} /* clang-format on */
 static const struct family {
     const char *name, *workload;
-    const struct tensor_routine *routine;
-    int least;                   /* least compute capability */
-    const char *const *lists[6]; /* one word of each list makes a configuration */
+    const struct tensor_routine *routine; /* NULL: the workload's reference */
+    int least;                            /* least compute capability */
+    const char *const *lists[6];          /* one word of each list makes a configuration */
 } families[] = {
     /* Sizes: fewer elements than threads in a block, more than threads in all blocks. Windows:
        overlapping, apart, mostly in the padding. */
@@ -327,6 +370,14 @@ static const struct family {
                 "batch=16 hidden=128 layers=2", "batch=9 sequence=6 features=12 hidden=132",
                 "batch=4 sequence=13 hidden=196", "batch=24 sequence=9 features=64 hidden=256"),
            LOW),
+    /* Without a routine: the reference. Sums shorter and longer than a block; one sample of many.
+     */
+    FAMILY("lstm", "lstm", NULL, 0,
+           LIST("batch=3 sequence=1 features=1 hidden=1", "batch=5 sequence=7 features=6 hidden=33",
+                "batch=2 sequence=3 features=70 hidden=40 layers=3 directions=2",
+                "batch=90 sequence=40 features=300 hidden=128 directions=2"),
+           LIST("cell=lstm", "cell=gru", "cell=tanh", "cell=relu", "projection=20"),
+           LIST("pass=forward", "pass=backward")),
 };
 
 /* Tries the text with one word of each list after it, in all combinations. */
@@ -341,7 +392,9 @@ static void cross(const char *text, const char *const *const *lists,
     if (*lists || (only && !strstr(text, only)))
         return;
     offered = 0;
-    for (wanted = 0; wanted == 0 || wanted < offered; ++wanted)
+    if (!routine)
+        reference_trial(text);
+    for (wanted = 0; routine && (wanted == 0 || wanted < offered); ++wanted)
         trial(text, routine);
 }
 

@@ -19,8 +19,8 @@ double *filled(const struct config *config, enum tensor tensor, int64_t count)
 
 struct expectation expect(const struct config *config, double products)
 {
-    const struct reference_request request = {config,    SEED,         products, 1,
-                                              INT64_MAX, loop_in_turn, NULL,     NULL};
+    const struct reference_request request = {config,       SEED, products, 1,   INT64_MAX,
+                                              loop_in_turn, NULL, NULL,     NULL};
     struct expectation expectation = {.count = 0};
     struct error error;
     assert_ok(config->workload->reference(&request, &expectation, &error), &error);

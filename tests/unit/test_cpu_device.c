@@ -109,8 +109,8 @@ static bool check_all(struct device_state *state, const char *text)
 {
     struct config config = parse(text);
     struct prepared from = {state, run_work(state, text, &config)};
-    const struct reference_request request = {&config,   seed,         INFINITY,    1,
-                                              INT64_MAX, loop_in_turn, result_read, &from};
+    const struct reference_request request = {&config,      seed,        INFINITY, 1,   INT64_MAX,
+                                              loop_in_turn, result_read, &from,    NULL};
     struct expectation expectation = {.count = 0};
     struct error error;
     if (!from.work)

@@ -110,8 +110,8 @@ static void check_layer(const char *text, size_t slices)
         .y = zeros(conv2d_y_size(&s)),
     };
     layer_loss(&l);
-    const struct reference_request request = {&config,   SEED,         INFINITY,   1,
-                                              INT64_MAX, loop_in_turn, layer_read, &l};
+    const struct reference_request request = {&config,      SEED,       INFINITY, 1,   INT64_MAX,
+                                              loop_in_turn, layer_read, &l,       NULL};
     struct expectation expectation = {.count = 0};
     struct error error;
     assert_ok(config.workload->reference(&request, &expectation, &error), &error);

@@ -39,11 +39,12 @@ static void check_lstm(const char *text, int64_t samples)
     double *x = filled(&config, TENSOR_INPUT, lstm_x_size(&s));
     double *w = filled(&config, TENSOR_WEIGHT, lstm_w_size(&s));
     double *dy = filled(&config, TENSOR_OUTPUT, lstm_y_size(&s));
-    const struct reference_request request = {
-        .config = &config, .seed = SEED, .loop = loop_in_turn};
+    const struct reference_request request = {.loop = loop_in_turn};
     double *plain = zeros(lstm_y_size(&s)), *y = zeros(s.sequence * samples * row);
     double *dx = zeros(s.sequence * samples * s.features), *dw = zeros(lstm_w_size(&s));
-    assert_int_equal(lstm_network_compute(&request, samples, NULL, y, dx, dw, &error), STATUS_OK);
+    const struct lstm_results results = {&config, SEED, samples,         NULL, y,
+                                         dx,      dw,   lstm_w_size(&s), NULL};
+    assert_int_equal(lstm_network_compute(&request, &results, &error), STATUS_OK);
     lstm_loss(&s, x, w, dy, samples, plain);
     for (int64_t t = 0; t < s.sequence; ++t)
         for (int64_t i = 0; i < samples * row; ++i)
@@ -111,10 +112,11 @@ TEST(lstm_switched_by_the_device)
     struct config config =
         parse("lstm cell=relu batch=2 sequence=3 features=2 hidden=3 pass=backward precision=fp64");
     struct error error;
-    const struct reference_request request = {
-        .config = &config, .seed = SEED, .loop = loop_in_turn};
+    const struct reference_request request = {.loop = loop_in_turn};
     double *off = zeros(2 * 3 * 3), *dx = filled(&config, TENSOR_INPUT, 2 * 3 * 2);
-    assert_int_equal(lstm_network_compute(&request, 2, off, NULL, dx, NULL, &error), STATUS_OK);
+    const struct lstm_results results = {
+        .config = &config, .seed = SEED, .samples = 2, .seen = off, .dx = dx};
+    assert_int_equal(lstm_network_compute(&request, &results, &error), STATUS_OK);
     for (int i = 0; i < 2 * 3 * 2; ++i)
         assert_true(dx[i] == 0.0);
     free(off);

@@ -244,9 +244,14 @@ static enum status gradient_read(struct device_state *state, struct work *work, 
     const int64_t begin = lstm_w_at(&s, g->layer, 0, g->part) + g->gate * size;
     double *dx = test_calloc((size_t)lstm_x_size(&s), sizeof *dx), squares = 0.0;
     double *dw = test_calloc((size_t)lstm_w_size(&s), sizeof *dw);
-    const struct reference_request request = {
-        .config = &g->config, .seed = seed, .loop = loop_in_turn};
-    assert_int_equal(lstm_network_compute(&request, s.batch, NULL, NULL, dx, dw, error), STATUS_OK);
+    const struct reference_request request = {.loop = loop_in_turn};
+    const struct lstm_results results = {.config = &g->config,
+                                         .seed = seed,
+                                         .samples = s.batch,
+                                         .dx = dx,
+                                         .dw = dw,
+                                         .dw_count = lstm_w_size(&s)};
+    assert_int_equal(lstm_network_compute(&request, &results, error), STATUS_OK);
     for (int64_t i = begin; i < begin + size; ++i)
         squares += dw[i] * dw[i];
     for (int64_t i = begin; i < begin + size; i += g->every)

@@ -237,19 +237,19 @@ static double *zeros_create(int64_t count)
     return calloc((size_t)count, sizeof(double));
 }
 
-enum status lstm_network_compute(const struct reference_request *request, int64_t samples,
-                                 const double *seen, double *y, double *dx, double *dw,
-                                 struct error *error)
+enum status lstm_network_compute(const struct reference_request *request,
+                                 const struct lstm_results *results, struct error *error)
 {
-    const struct config *config = request->config;
+    const struct config *config = results->config;
     const struct lstm s = lstm_from(config);
-    const int64_t rows = s.sequence * samples, cells = s.directions * rows * s.hidden;
+    const int64_t samples = results->samples, rows = s.sequence * samples;
+    const int64_t cells = s.directions * rows * s.hidden;
     const int64_t width = s.output * s.directions, y_size = rows * width;
     double *w =
-        fill_create(config_fill(config, request->seed, TENSOR_WEIGHT), 1, lstm_w_size(&s), 0);
-    double *x = fill_create(config_fill(config, request->seed, TENSOR_INPUT), s.sequence,
+        fill_create(config_fill(config, results->seed, TENSOR_WEIGHT), 1, lstm_w_size(&s), 0);
+    double *x = fill_create(config_fill(config, results->seed, TENSOR_INPUT), s.sequence,
                             samples * s.features, s.batch * s.features);
-    double *dy = fill_create(config_fill(config, request->seed, TENSOR_OUTPUT), s.sequence,
+    double *dy = fill_create(config_fill(config, results->seed, TENSOR_OUTPUT), s.sequence,
                              samples * width, s.batch * width);
     struct network net = {
         .s = s,
@@ -267,8 +267,9 @@ enum status lstm_network_compute(const struct reference_request *request, int64_
         .carried = zeros_create(s.directions * samples * s.hidden),
         .between = zeros_create(y_size),
     };
-    void *arrays[] = {w,     x,        dy,        net.y,       net.units,
-                      net.h, net.dout, net.dsums, net.carried, net.between};
+    double *dw = zeros_create(results->dw ? lstm_w_size(&s) : 1);
+    void *arrays[] = {w,  x,        dy,        net.y,       net.units,  net.h,
+                      dw, net.dout, net.dsums, net.carried, net.between};
     enum { ARRAYS = sizeof arrays / sizeof *arrays };
     enum status status = STATUS_OK;
     for (size_t i = 0; i < ARRAYS; ++i)
@@ -278,15 +279,18 @@ enum status lstm_network_compute(const struct reference_request *request, int64_
     if (status == STATUS_OK) {
         network_forward(&net);
         const double *last = net.y + (s.layers - 1) * y_size;
-        if (y)
-            memcpy(y, last, (size_t)y_size * sizeof *y);
+        if (results->y)
+            memcpy(results->y, last, (size_t)y_size * sizeof *last);
         /* The device decides which units of the last layer are on. */
-        for (int64_t i = 0; seen && i < y_size; ++i) {
+        for (int64_t i = 0; results->seen && i < y_size; ++i) {
             int64_t cell = i % width / s.hidden * rows + i / width;
-            net.units[(s.layers - 1) * cells + cell * s.hidden + i % s.hidden].sums[0] = seen[i];
+            net.units[(s.layers - 1) * cells + cell * s.hidden + i % s.hidden].sums[0] =
+                results->seen[i];
         }
-        if (s.pass == LSTM_BACKWARD && (dx || dw))
-            network_backward(&net, dy, dx, dw);
+        if (s.pass == LSTM_BACKWARD && (results->dx || results->dw))
+            network_backward(&net, dy, results->dx, results->dw ? dw : NULL);
+        for (int64_t i = 0; i < results->dw_count; ++i)
+            results->dw[i] = dw[results->dw_offsets ? results->dw_offsets[i] : i];
     }
     for (size_t i = 0; i < ARRAYS; ++i)
         free(arrays[i]);
@@ -328,9 +332,11 @@ static enum status output_read(const struct reference_request *request, const st
     return status;
 }
 
-/* Divides the weights' gradient into parts, because the gradients of gates, matrices and biases
- * differ by orders of magnitude. */
-static enum status weights_divide(const struct lstm *s, struct slice *weights, struct error *error)
+/* Selects places of the weights' gradient, and divides them into parts, because the gradients of
+ * gates, matrices and biases differ by orders of magnitude. */
+static enum status weights_divide(const struct reference_request *request, const struct lstm *s,
+                                  struct expectation *expectation, struct slice **weights,
+                                  struct error *error)
 {
     const int runs[LSTM_PARTS] = {
         [LSTM_INPUT_MATRIX] = s->cell->gates,
@@ -338,19 +344,28 @@ static enum status weights_divide(const struct lstm *s, struct slice *weights, s
         [LSTM_BIAS] = s->cell->sums,
         [LSTM_PROJECTION] = s->projection > 0,
     };
-    int each = 0;
+    int64_t parts = 0, most = request->most;
     for (int part = 0; part < LSTM_PARTS; ++part)
-        each += runs[part];
-    weights->ends = malloc((size_t)(s->layers * s->directions * each) * sizeof *weights->ends);
-    if (!weights->ends)
+        parts += s->layers * s->directions * runs[part];
+    int64_t room = (int64_t)fmin((double)lstm_w_size(s), (double)parts * (double)most);
+    TRY(expectation_add(expectation, TENSOR_WEIGHT, room, weights, error));
+    struct slice *slice = *weights;
+    slice->count = 0;
+    slice->ends = malloc((size_t)parts * sizeof *slice->ends);
+    if (!slice->ends)
         return error_set(error, STATUS_FAILED, "no memory for the parts of the weights");
     for (int64_t layer = 0; layer < s->layers; ++layer)
         for (int64_t direction = 0; direction < s->directions; ++direction)
             for (int part = 0; part < LSTM_PARTS; ++part)
-                for (int run = 1; run <= runs[part]; ++run)
-                    weights->ends[weights->parts++] =
-                        lstm_w_at(s, layer, direction, (enum lstm_part)part) +
-                        lstm_part_size(s, layer, (enum lstm_part)part) / runs[part] * run;
+                for (int run = 0; run < runs[part]; ++run) {
+                    const int64_t size =
+                        lstm_part_size(s, layer, (enum lstm_part)part) / runs[part];
+                    const int64_t begin =
+                        lstm_w_at(s, layer, direction, (enum lstm_part)part) + run * size;
+                    const int64_t count = size < most ? size : most;
+                    places_spread(slice->offsets + slice->count, count, begin, size, request->seed);
+                    slice->ends[slice->parts++] = slice->count += count;
+                }
     return STATUS_OK;
 }
 
@@ -369,19 +384,27 @@ static enum status lstm_reference(const struct reference_request *request,
     enum status status = expectation_add(expectation, forward ? TENSOR_OUTPUT : TENSOR_INPUT,
                                          s.sequence * samples * width, &first, error);
     if (status == STATUS_OK && !forward)
-        status = expectation_add(expectation, TENSOR_WEIGHT, lstm_w_size(&s), &weights, error);
-    if (status == STATUS_OK && !forward)
-        status = weights_divide(&s, weights, error);
+        status = weights_divide(request, &s, expectation, &weights, error);
     if (status == STATUS_OK && !forward && s.kind == LSTM_RELU)
         status = output_read(request, &s, samples, &seen, error);
     TRY(status);
     sample_offsets(&s, samples, width, first->offsets);
-    for (int64_t i = 0; weights && i < weights->count; ++i)
-        weights->offsets[i] = i;
     expectation->samples = samples;
-    status = lstm_network_compute(request, samples, seen, forward ? first->expected : NULL,
-                                  forward ? NULL : first->expected,
-                                  weights ? weights->expected : NULL, error);
+    const struct lstm_results results = {
+        .config = request->config,
+        .seed = request->seed,
+        .samples = samples,
+        .seen = seen,
+        .y = forward ? first->expected : NULL,
+        .dx = forward ? NULL : first->expected,
+        .dw = weights ? weights->expected : NULL,
+        .dw_count = weights ? weights->count : 0,
+        .dw_offsets = weights ? weights->offsets : NULL,
+    };
+    status =
+        request->compute ? request->compute(request->context, &results, error) : STATUS_UNSUPPORTED;
+    if (status == STATUS_UNSUPPORTED)
+        status = lstm_network_compute(request, &results, error);
     free(seen);
     return status;
 }

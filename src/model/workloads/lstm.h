@@ -60,11 +60,21 @@ int64_t lstm_y_size(const struct lstm *s);
 int64_t lstm_part_size(const struct lstm *s, int64_t layer, enum lstm_part part);
 int64_t lstm_w_at(const struct lstm *s, int64_t layer, int64_t direction, enum lstm_part part);
 
-/* Computes the results for the first `samples` of the batch in fp64, from the definition. y, dx:
- * [sequence][samples][width]; dw: like w, from the output gradients of these samples alone. forward
- * sets y; backward sets y, dx and dw; the caller passes NULL for arrays that it does not need.
- * `seen`: a y of the device, whose zeros show the units that a relu switched off; NULL: own y.
- * STATUS_SYSTEM: no memory. */
-enum status lstm_network_compute(const struct reference_request *request, int64_t samples,
-                                 const double *seen, double *y, double *dx, double *dw,
-                                 struct error *error);
+/* Results for the first `samples` of the batch in fp64, from the definition. y, dx:
+ * [sequence][samples][width]; dw: elements of w's gradient by the output gradients of these samples
+ * alone. forward sets y; backward sets y, dx and dw; the caller passes NULL for arrays that it does
+ * not need. */
+struct lstm_results {
+    const struct config *config;
+    uint64_t seed;
+    int64_t samples;
+    /* a y of the device, whose zeros show the units that a relu switched off; NULL: own y */
+    const double *seen;
+    double *y, *dx, *dw;
+    int64_t dw_count;          /* number of dw's elements */
+    const int64_t *dw_offsets; /* their places in w; NULL: the first places */
+};
+
+/* Computes *results with the tasks of `request`. STATUS_SYSTEM: no memory. */
+enum status lstm_network_compute(const struct reference_request *request,
+                                 const struct lstm_results *results, struct error *error);

@@ -213,6 +213,14 @@ static enum status device_read(struct device_state *state, struct work *work, en
     return work_read(&state->gpu, work, tensor, offsets, count, values, error);
 }
 
+static enum status device_compute(struct device_state *state, const struct config *config,
+                                  const void *results, struct error *error)
+{
+    if (config->workload == &lstm_workload)
+        return lstm_compute(&state->gpu, results, error);
+    return error_set(error, STATUS_UNSUPPORTED, "the host computes references");
+}
+
 static enum status device_hash(struct device_state *state, struct work *work, uint64_t *hash,
                                struct error *error)
 {
@@ -283,6 +291,7 @@ const struct device_ops device_ops = {
     .count_hardware = device_count_hardware,
     .run = device_run,
     .read = device_read,
+    .compute = device_compute,
     .hash = device_hash,
     .reject = device_reject,
     .release = device_release,

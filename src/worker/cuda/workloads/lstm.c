@@ -362,11 +362,14 @@ static void lstm_close(struct work *work)
 
 /* Whether persist-dynamic may win, which cuDNN compiles for 1 to 10 s. On an H200 it did not where
  * cuDNN has its kernel of small widths (twice as fast), where registers cannot hold the recurrent
- * weights (GRU of 2,816 units: standard is 4 times as fast), and in fp16 where persist-static beats
- * standard (static is 1.3 to 10 times as fast). GRUs of 1,024 in fp32 and 1,536 in fp16 need it. */
+ * weights (GRU of 2,816 units: standard is 4 times as fast), in fp16 where persist-static beats
+ * standard (static is 1.3 to 10 times as fast), and in fp16 where a step has more FLOPs than vector
+ * units do in the time of a launch (GRU of 2,048 units, batch 32: standard is 9 times as fast).
+ * GRUs of 1,024 in fp32, and of 1,536 in fp16 with batch 1, need it. */
 static bool may_pay(const struct gpu *gpu, const struct lstm_work *l)
 {
     const struct lstm *s = &l->shape;
+    const double weights = (double)(s->cell->gates * s->hidden * s->output), flops_most = 5e7;
     const double registers = 0.75 * 4 * gpu->limits.regsPerMultiprocessor * gpu->multiprocessors;
     double standard = INFINITY, fixed = INFINITY;
     for (int i = 0; i < ALGORITHMS; ++i) {
@@ -378,8 +381,9 @@ static bool may_pay(const struct gpu *gpu, const struct lstm_work *l)
         else if (b->time > 0)
             fixed = fmin(fixed, b->time);
     }
-    return !(is_tensor(s->precision) && fixed < standard) &&
-           (double)(s->cell->gates * s->hidden * s->output) * (double)element_bytes(l) < registers;
+    return !(is_tensor(s->precision) &&
+             (fixed < standard || 2 * weights * (double)s->batch > flops_most)) &&
+           weights * (double)element_bytes(l) < registers;
 }
 
 static double *algorithm_hot_time(const struct work *work, int candidate)
