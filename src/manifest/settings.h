@@ -4,7 +4,6 @@
 
 #include "manifest/ini_lines.h"
 #include "model/protocol.h"
-#include "model/roof.h"
 
 struct sweep_settings {
     char *title;    /* "" if not given */

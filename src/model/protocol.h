@@ -54,7 +54,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <jansson.h>
 
 #include "base/status.h"
 #include "model/algorithm.h"

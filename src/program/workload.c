@@ -1,11 +1,8 @@
 #include "program/workload.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/command_line.h"
 
 const char *const program_regions[] = {"profiler", "all", NULL};
 

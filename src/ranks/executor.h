@@ -16,7 +16,6 @@
 #include <stdbool.h>
 
 #include "base/log.h"
-#include "manifest/manifest.h"
 #include "model/device_kind.h"
 #include "model/protocol.h"
 #include "ranks/binding.h"

@@ -16,7 +16,6 @@
 
 #include "base/log.h"
 #include "ranks/executor.h"
-#include "ranks/liveness.h"
 
 struct node_roofs_settings {
     struct roof_request request;

@@ -26,7 +26,6 @@
 
 #include "base/staged_file.h"
 #include "model/algorithm.h"
-#include "model/device_kind.h"
 #include "results/dataset.h"
 #include "results/derive.h"
 #include "results/parameters_nc.h"

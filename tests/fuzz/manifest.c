@@ -1,5 +1,4 @@
 /* Reads any bytes as a manifest: the result is a plan, or an error that names its place. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

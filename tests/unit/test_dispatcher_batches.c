@@ -3,8 +3,6 @@
 #include "unit.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "ranks/resume.h"
 #include "dispatcher_bench.h"

@@ -12,8 +12,6 @@
 #include "manifest/plan.h"
 #include "model/record.h"
 #include "model/workloads/conv2d.h"
-#include "model/workloads/loop.h"
-#include "model/workloads/lstm.h"
 #include "ranks/queue.h"
 #include "results/derive.h"
 

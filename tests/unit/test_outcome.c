@@ -2,7 +2,6 @@
 #include "unit.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "model/field.h"

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/device.h"
 #include "model/record.h"
 
 static enum status decode(json_t *object, struct record *record, struct error *error)

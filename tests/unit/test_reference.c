@@ -9,7 +9,6 @@
 #include "expected.h"
 #include "model/workloads/loop.h"
 #include "model/workloads/matmul.h"
-#include "model/workloads/lstm.h"
 #include "parsed.h"
 
 TEST(matmul_by_hand)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "model/device.h"
-#include "model/record.h"
 #include "model/roofline.h"
 
 static struct roof roof_of(enum roof_id id)

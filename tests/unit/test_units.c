@@ -1,7 +1,6 @@
 #include "unit.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/units.h"
 

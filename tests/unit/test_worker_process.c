@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "model/protocol.h"
 #include "ranks/worker_process.h"
 

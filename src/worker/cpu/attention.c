@@ -1,7 +1,6 @@
 /* Attention on the CPU. By CBLAS: each thread computes blocks of queries of one head: the scores,
  * their softmax, and the product with the values, with single-threaded BLAS. By oneDNN: three
  * operations over a few heads at a time, so that their scores stay in the caches. */
-#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * (lstm_network.h): for each layer a region for its inputs, then one for each step. Training keeps
  * all gates and states of the forward pass. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/workloads/lstm.h"
 #include "worker/cpu/onednn.h"

@@ -1,7 +1,6 @@
 /* Norms on the CPU. Rows are divided among the threads. Each thread has its own sums over rows, in
  * scratch memory, until they are added. A pass that gets the moments as inputs has them in scratch
  * memory as well, computed before the timed run. */
-#include <math.h>
 #include <omp.h>
 #include <string.h>
 

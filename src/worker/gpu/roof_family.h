@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/roof.h"
 #include "worker/gpu/vendor.h"
 
 /* A variant of a roof, ready to run. Plain data. */

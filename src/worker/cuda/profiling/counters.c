@@ -23,7 +23,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <cupti.h>
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>

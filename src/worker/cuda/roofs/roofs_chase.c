@@ -1,7 +1,6 @@
 /* Latencies of memories: the time from a load to the load that needs its result. One block loads a
  * chain of whole cache lines in random order. */
 
-#include <math.h>
 #include <stdio.h>
 
 #include "kernels/kernels.h"

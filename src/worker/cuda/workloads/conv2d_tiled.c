@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "worker/cuda/workloads/conv2d.h"
 #include "worker/gpu/search.h"
 
 struct tiled_work {
